@@ -1,11 +1,13 @@
 //! A question on its way, with the promise that it is answered once.
 
 use carillon_core::model::{BlockListEdit, DeadLetter, OperationId};
+use carillon_core::ports::store::private::PrivateElement;
 use carillon_core::ports::store::{
-    ReadAsk, WriteAsk, accounts, blocking, idempotency, items, nodes, notifications, offline, parked, roster,
-    webhooks,
+    ReadAsk, WriteAsk, accounts, archive, blocking, idempotency, inbox, items, nodes, notifications, offline,
+    parked, private, roster, vcard, webhooks,
 };
 use carillon_core::ports::{Answer, Fault, Reply};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A question and where its answer goes.
@@ -30,11 +32,29 @@ impl From<WriteAsk> for Write {
 pub(super) trait Carries {
     /// What it carries, about, beyond what every question does.
     fn bytes(&self) -> usize;
+
+    /// Whose it is, if it changes what is an account's: a number that is the same for the same account.
+    fn account(&self) -> Option<u64>;
+
+    /// How much work it is, in units: one for being there, and one for each piece of what it carries.
+    fn cost(&self) -> usize {
+        1 + self.bytes() / UNIT_BYTES
+    }
 }
+
+/// A unit of work: what it takes to write so many bytes in rows of a usual size.
+const UNIT_BYTES: usize = 256;
+
+/// What a row is counted as beside what is in it.
+const ROW_BYTES: usize = 128;
 
 impl Carries for ReadAsk {
     fn bytes(&self) -> usize {
         0
+    }
+
+    fn account(&self) -> Option<u64> {
+        None
     }
 }
 
@@ -57,7 +77,7 @@ impl Carries for Write {
             WriteAsk::Roster(roster::WriteAsk::ChangeSubscription(asked)) => asked.request.len(),
             WriteAsk::Blocking(blocking::WriteAsk::ChangeBlockList(asked)) => match &asked.edit {
                 BlockListEdit::Block(jids) | BlockListEdit::Unblock(jids) => {
-                    jids.iter().map(|jid| jid.as_str().len()).sum()
+                    jids.iter().map(|jid| jid.as_str().len() + ROW_BYTES).sum()
                 }
                 BlockListEdit::UnblockAll => 0,
             },
@@ -66,8 +86,45 @@ impl Carries for Write {
             }
             WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => asked.edit.bytes(),
             WriteAsk::Parked(parked::WriteAsk::StoreParked(asked)) => asked.group.bytes.len(),
+            WriteAsk::Private(private::WriteAsk::StorePrivate(asked)) => {
+                let bytes = |element: &PrivateElement| {
+                    element.name.len() + element.ns.len() + element.xml.len() + ROW_BYTES
+                };
+                asked.elements.iter().map(bytes).sum()
+            }
+            WriteAsk::Vcard(vcard::WriteAsk::StoreVcard(asked)) => asked.xml.len(),
+            WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => asked.stanza.len(),
+            WriteAsk::Archive(archive::WriteAsk::SetArchivePreferences(asked)) => {
+                let rules = asked.preferences.always.len() + asked.preferences.never.len();
+                asked.preferences.bytes() + rules * ROW_BYTES
+            }
             _ => 0,
         }
+    }
+
+    fn account(&self) -> Option<u64> {
+        let (domain, local) = match &self.ask {
+            WriteAsk::Roster(roster::WriteAsk::PutContact(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Roster(roster::WriteAsk::RemoveContact(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Roster(roster::WriteAsk::ChangeSubscription(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Blocking(blocking::WriteAsk::ChangeBlockList(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Private(private::WriteAsk::StorePrivate(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Vcard(vcard::WriteAsk::StoreVcard(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Inbox(inbox::WriteAsk::ChangeConversation(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => (asked.domain, &asked.local),
+            WriteAsk::Archive(archive::WriteAsk::SetArchivePreferences(asked)) => {
+                (asked.domain, &asked.local)
+            }
+            WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => {
+                let side = asked.sender.as_ref().or(asked.recipient.as_ref())?;
+                (side.domain, &side.local)
+            }
+            _ => return None,
+        };
+        let mut hasher = DefaultHasher::new();
+        (domain.0, local).hash(&mut hasher);
+        Some(hasher.finish())
     }
 }
 

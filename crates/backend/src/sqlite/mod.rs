@@ -56,6 +56,8 @@ mod topic;
 mod transaction;
 mod vcard;
 mod webhook;
+#[cfg(test)]
+mod write_cost;
 mod writer;
 
 pub use copy::{Contents, CopyError, Restored, backup, restore};

@@ -1,6 +1,6 @@
 //! What clients keep for themselves.
 
-use super::column::{blob, int};
+use super::column::{blob, int, uint};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
@@ -8,7 +8,8 @@ use bytes::Bytes;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, StorePrivateAnswer};
-use rusqlite::{Error, OptionalExtension, Result, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, params};
+use std::collections::HashSet;
 
 impl Answers<ReadPrivate, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &ReadPrivate) -> Result<Result<Option<Bytes>, Missing>> {
@@ -27,34 +28,29 @@ impl Answers<ReadPrivate, Error> for Snapshot<'_> {
 
 impl Answers<StorePrivate, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &StorePrivate) -> Result<StorePrivateAnswer> {
-        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+        let account = self
+            .db
+            .prepare_cached("SELECT id, private_bytes FROM account WHERE domain = ?1 AND local = ?2")?
+            .query_row(params![asked.domain.0, asked.local], |row| Ok((row.get(0)?, uint(row, 1)?)));
+        let Some((id, used)): Option<(i64, u64)> = account.optional()? else {
             return Ok(StorePrivateAnswer::NoAccount);
         };
-        let id = int(account.0);
-        // What is there already counts unless it is replaced; of two of the same name the later one is kept.
-        let mut bytes = 0;
-        let mut kept: Vec<&PrivateElement> = Vec::new();
-        for element in &asked.elements {
-            kept.retain(|other| (&other.ns, &other.name) != (&element.ns, &element.name));
-            kept.push(element);
-        }
-        let mut query = self
-            .db
-            .prepare_cached("SELECT ns, name, length(CAST(ns AS BLOB)) + length(CAST(name AS BLOB)) + length(xml) FROM private WHERE account = ?1")?;
-        let mut rows = query.query([id])?;
-        while let Some(row) = rows.next()? {
-            let (ns, name): (String, String) = (row.get(0)?, row.get(1)?);
-            if !kept.iter().any(|element| *element.ns == *ns && *element.name == *name) {
-                bytes += row.get::<_, u32>(2)? as usize;
+        // Of two of the same name the later one counts.
+        let mut named = HashSet::new();
+        let latest = asked.elements.iter().rev().filter(|element| named.insert((&element.ns, &element.name)));
+        let elements: Vec<&PrivateElement> = latest.collect();
+        let (mut gone, mut new) = (0, 0);
+        for element in &elements {
+            gone += bytes_of(self.db, id, element)?;
+            if !element.xml.is_empty() {
+                new += (element.ns.len() + element.name.len() + element.xml.len()) as u64;
             }
         }
-        drop(rows);
-        let new = kept.iter().filter(|element| !element.xml.is_empty());
-        bytes += new.map(|element| element.ns.len() + element.name.len() + element.xml.len()).sum::<usize>();
-        if bytes > asked.bytes_max {
+        let bytes = used.saturating_sub(gone) + new;
+        if bytes > asked.bytes_max as u64 {
             return Ok(StorePrivateAnswer::Full);
         }
-        for PrivateElement { name, ns, xml } in kept {
+        for PrivateElement { name, ns, xml } in elements {
             if xml.is_empty() {
                 let sql = "DELETE FROM private WHERE account = ?1 AND ns = ?2 AND name = ?3";
                 self.run(sql, params![id, ns, name])?;
@@ -63,6 +59,16 @@ impl Answers<StorePrivate, Error> for Transaction<'_> {
                 self.run(sql, params![id, ns, name, &xml[..]])?;
             }
         }
+        self.run("UPDATE account SET private_bytes = ?2 WHERE id = ?1", params![id, int(bytes)])?;
         Ok(StorePrivateAnswer::Stored)
     }
+}
+
+/// Bytes of what an account keeps under the name of an element.
+fn bytes_of(db: &Connection, account: i64, element: &PrivateElement) -> Result<u64> {
+    let xml = db
+        .prepare_cached("SELECT length(xml) FROM private WHERE account = ?1 AND ns = ?2 AND name = ?3")?
+        .query_row(params![account, element.ns, element.name], |row| uint(row, 0))
+        .optional()?;
+    Ok(xml.map_or(0, |xml| (element.ns.len() + element.name.len()) as u64 + xml))
 }

@@ -1,8 +1,13 @@
-//! The questions that wait: bounded, taken in batches.
+//! The questions that wait: bounded, taken in batches, in turns.
+//!
+//! They are taken in their order, except for what an account asks beyond its share: that waits in a lane of its own (`lanes`), and the lanes take
+//! turns behind the others. So whoever asks much waits for itself, and nobody else waits for more than a share of it.
+
+mod lanes;
 
 use super::asked::{Asked, Carries};
 use carillon_core::ports::{Answer, Fault};
-use std::collections::VecDeque;
+use lanes::Lanes;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +16,9 @@ const KEPT_WHEN_EMPTY: usize = 1024;
 
 /// So many questions are one thread's work: a snapshot begun and ended costs as much as several of them.
 const FEW: usize = 32;
+
+/// An account has at most this part of the queue.
+const LANE_PART: usize = 4;
 
 /// The questions that wait for the threads of one kind.
 pub(super) struct Queue<A> {
@@ -21,7 +29,7 @@ pub(super) struct Queue<A> {
 }
 
 struct State<A> {
-    waiting: VecDeque<Asked<A>>,
+    waiting: Lanes<A>,
     /// Bytes that the waiting questions carry.
     bytes: usize,
     /// Threads that wait for questions.
@@ -44,7 +52,7 @@ pub(super) enum Taken<A> {
 impl<A: Carries> Queue<A> {
     /// A queue of at most `max` questions, which carry at most `bytes_max` if they are more than one.
     pub(super) fn new(max: usize, bytes_max: usize) -> Queue<A> {
-        let state = State { waiting: VecDeque::new(), bytes: 0, idle: 0, called: 0, closed: false };
+        let state = State { waiting: Lanes::default(), bytes: 0, idle: 0, called: 0, closed: false };
         Queue { state: Mutex::new(state), ready: Condvar::new(), max, bytes_max }
     }
 
@@ -64,9 +72,10 @@ impl<A: Carries> Queue<A> {
                 refused.push((question, Fault::Closed));
             } else if state.waiting.len() >= self.max || is_too_much {
                 refused.push((question, Fault::Busy));
+            } else if let Err(question) = state.waiting.push(question, self.max / LANE_PART) {
+                refused.push((question, Fault::Busy));
             } else {
                 state.bytes += bytes;
-                state.waiting.push_back(question);
             }
         }
         if state.waiting.is_empty() {
@@ -106,8 +115,8 @@ impl<A: Carries> Queue<A> {
                 return Taken::Idle;
             }
         }
-        let count = state.waiting.len().div_ceil(share).max(FEW).min(max).min(state.waiting.len());
-        let batch: Vec<Asked<A>> = state.waiting.drain(..count).collect();
+        let count = state.waiting.len().div_ceil(share).max(FEW).min(max);
+        let batch = state.waiting.take(count);
         state.bytes -= batch.iter().map(|asked| asked.ask.bytes()).sum::<usize>();
         if state.waiting.is_empty() {
             state.waiting.shrink_to(KEPT_WHEN_EMPTY);
@@ -206,7 +215,10 @@ mod tests {
         let queue = Queue::new(10, 1 << 20);
         let (sender, receiver) = std::sync::mpsc::channel();
         let ask = || {
-            WriteAsk::Domains(domains::WriteAsk::DeleteDomain(domains::DeleteDomain { domain: DomainId(1), rows_max: 1 }))
+            WriteAsk::Domains(domains::WriteAsk::DeleteDomain(domains::DeleteDomain {
+                domain: DomainId(1),
+                rows_max: 1,
+            }))
         };
         let asked = || {
             let sender = sender.clone();
@@ -244,7 +256,7 @@ mod tests {
             {
                 // Nobody comes while the lock is held: the calls add up.
                 let mut state = queue.lock();
-                (0..FEW).for_each(|_| state.waiting.push_back(question()));
+                (0..FEW).for_each(|_| drop(state.waiting.push(question(), FEW)));
                 state.called = 1;
                 queue.call(state);
             }

@@ -40,28 +40,59 @@ pub struct BlockListBounds {
     pub bytes: u64,
 }
 
+/// A block list, wherever it is.
+pub trait BlockList {
+    /// Why it could not be read.
+    type Error;
+
+    /// How much it holds.
+    fn used(&self) -> BlockListBounds;
+
+    /// Whether an address is in it.
+    ///
+    /// # Errors
+    /// It could not be read.
+    fn has(&mut self, jid: &Jid) -> Result<bool, Self::Error>;
+
+    /// All addresses in it, sorted.
+    ///
+    /// # Errors
+    /// It could not be read.
+    fn all(&mut self) -> Result<Vec<Jid>, Self::Error>;
+}
+
 impl BlockListEdit {
-    /// Who is blocked by this edit and was not before, and who is not any more; none where the list has no room for that. `list` is sorted.
-    pub fn apply(&self, list: &[Jid], bounds: BlockListBounds) -> Option<(Vec<Jid>, Vec<Jid>)> {
-        let has = |jid: &&Jid| list.binary_search(jid).is_ok();
-        match self {
-            BlockListEdit::Block(jids) => {
-                let mut new: Vec<Jid> = jids.iter().filter(|jid| !has(jid)).cloned().collect();
-                new.sort();
-                new.dedup();
-                let bytes: usize = list.iter().chain(&new).map(|jid| jid.as_str().len()).sum();
-                let fits =
-                    list.len() + new.len() <= bounds.addresses as usize && bytes as u64 <= bounds.bytes;
-                (new.is_empty() || fits).then_some((new, Vec::new()))
+    /// Who is blocked by this edit and was not before, and who is not any more, both sorted; none where the list has no room for that. `list` is asked for
+    /// nobody whom the edit does not name.
+    ///
+    /// # Errors
+    /// What `list` says.
+    pub fn apply<L: BlockList>(
+        &self,
+        list: &mut L,
+        bounds: BlockListBounds,
+    ) -> Result<Option<(Vec<Jid>, Vec<Jid>)>, L::Error> {
+        let mut named = match self {
+            BlockListEdit::Block(jids) | BlockListEdit::Unblock(jids) => jids.clone(),
+            BlockListEdit::UnblockAll => return Ok(Some((Vec::new(), list.all()?))),
+        };
+        named.sort();
+        named.dedup();
+        let is_blocked = matches!(self, BlockListEdit::Block(_));
+        let mut changed = Vec::new();
+        for jid in named {
+            if list.has(&jid)? != is_blocked {
+                changed.push(jid);
             }
-            BlockListEdit::Unblock(jids) => {
-                let mut gone: Vec<Jid> = jids.iter().filter(has).cloned().collect();
-                gone.sort();
-                gone.dedup();
-                Some((Vec::new(), gone))
-            }
-            BlockListEdit::UnblockAll => Some((Vec::new(), list.to_vec())),
         }
+        if !is_blocked {
+            return Ok(Some((Vec::new(), changed)));
+        }
+        let used = list.used();
+        let bytes: u64 = changed.iter().map(|jid| jid.as_str().len() as u64).sum();
+        let fits = used.addresses as usize + changed.len() <= bounds.addresses as usize
+            && used.bytes + bytes <= bounds.bytes;
+        Ok((changed.is_empty() || fits).then_some((changed, Vec::new())))
     }
 }
 

@@ -30,7 +30,7 @@ pub use archive::{
     ArchiveBounds, ArchiveDefault, ArchiveEnds, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart,
     ArchivedMessage, is_with, kept_at,
 };
-pub use blocking::{BlockListBounds, BlockListChange, BlockListEdit, is_covered};
+pub use blocking::{BlockList, BlockListBounds, BlockListChange, BlockListEdit, is_covered};
 pub use config_change::ConfigChange;
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};

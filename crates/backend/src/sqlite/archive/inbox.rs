@@ -18,8 +18,11 @@ use carillon_wire::jid::BareJid;
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use std::collections::HashMap;
 
-/// Rows of a conversation that are looked at to count what is unread, or to find a message.
+/// Rows of a conversation that are looked at to count what is unread.
 const ROWS_MAX: i64 = 4 * UNREAD_MAX as i64;
+
+/// Rows that are looked at to find the message that was seen: each such message costs that much.
+const SEARCHED_MAX: i64 = 512;
 
 impl Answers<ReadInbox, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &ReadInbox) -> Result<Option<InboxPage>> {
@@ -111,10 +114,14 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
         let account = int(account.0);
         let newest = ArchiveId(self.newest_message.seq);
         let mut emptied = 0;
-        for (peer, mut noted) in rows(self.db, account)? {
-            if noted.folder() != Folder::Bin
-                || standing(self, account, peer)?.is_some_and(|state| state.folder() != Folder::Bin)
-            {
+        for (peer, mut noted) in binned(self.db, account)? {
+            // A message has taken it out of the bin: it need not be looked at again.
+            if noted.folder() != Folder::Bin {
+                noted.folder = Folder::Inbox;
+                put(self, account, peer, &noted)?;
+                continue;
+            }
+            if standing(self, account, peer)?.is_some_and(|state| state.folder() != Folder::Bin) {
                 continue;
             }
             (noted.folder, noted.moved) = (Folder::Nowhere, newest);
@@ -139,18 +146,20 @@ pub(super) fn displayed(write: &Transaction<'_>, account: i64, peer: u32, id: &s
         .filter(unread)
         .map(|(seq, _)| seq)
         .collect();
+    let behind_fold = newest.len();
     let mut query = write.db.prepare_cached(
         "SELECT seq, kind FROM archive_conversation WHERE account = ?1 AND peer = ?2 AND seq > ?3 ORDER BY seq DESC LIMIT ?4",
     )?;
-    let rows = query
-        .query_map(params![account, peer, int(read), ROWS_MAX], |row| Ok((uint(row, 0)?, code(row, 1)?)))?;
+    let rows = query.query_map(params![account, peer, int(read), SEARCHED_MAX], |row| {
+        Ok((uint(row, 0)?, code(row, 1)?))
+    })?;
     for found in rows {
         newest.extend(Some(found?).filter(unread).map(|(seq, _)| seq));
         if newest.len() >= MARKED_MAX {
             break;
         }
     }
-    for seq in newest.into_iter().take(MARKED_MAX) {
+    for (place, seq) in newest.into_iter().take(MARKED_MAX).enumerate() {
         let is_it = write
             .db
             .prepare_cached("SELECT stanza FROM archive_message WHERE seq = ?1")?
@@ -158,7 +167,8 @@ pub(super) fn displayed(write: &Transaction<'_>, account: i64, peer: u32, id: &s
         if is_it.optional()? == Some(true) {
             let mut noted = row(write.db, account, peer)?;
             noted.read_to(ArchiveId(seq));
-            noted.unread = count(write.db, account, peer, noted.read)?;
+            // In the tables are those before it in the list that are not behind the fold.
+            noted.unread = place.saturating_sub(behind_fold) as u32;
             return put(write, account, peer, &noted);
         }
     }
@@ -225,6 +235,15 @@ fn count(db: &Connection, account: i64, peer: u32, read: ArchiveId) -> Result<u3
         )?
         .query_row(params![account, peer, int(after), ROWS_MAX, EntryKind::Received.code()], |row| row.get(0))?;
     Ok(unread.min(UNREAD_MAX))
+}
+
+/// What is noted of the conversations in the bin.
+fn binned(db: &Connection, account: i64) -> Result<Vec<(u32, Conversation)>> {
+    let mut query = db.prepare_cached(
+        "SELECT last, read, unread, marked, folder, moved, muted, peer FROM inbox INDEXED BY inbox_bin
+         WHERE account = ?1 AND folder = 2",
+    )?;
+    query.query_map([account], |row| Ok((row.get(7)?, conversation(row)?)))?.collect()
 }
 
 fn rows(db: &Connection, account: i64) -> Result<HashMap<u32, Conversation>> {

@@ -9,7 +9,7 @@ use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::archive::{ReadArchivePreferences, SetArchivePreferences};
 use carillon_wire::jid::Jid;
-use rusqlite::{Connection, Error, OptionalExtension, Result, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Rows, params};
 
 /// In `account.archive`, beside the default: there are rules.
 const RULES: i64 = 8;
@@ -48,29 +48,45 @@ impl Answers<SetArchivePreferences, Error> for Transaction<'_> {
 
 /// What an account wants: `wish` is its `account.archive`.
 fn read(db: &Connection, account: i64, wish: i64) -> Result<ArchivePreferences> {
-    let default = Code::of(wish % RULES).ok_or_else(|| corrupt(1, "no default of an archive"))?;
-    let mut preferences = ArchivePreferences { default, always: Vec::new(), never: Vec::new() };
+    let mut preferences =
+        ArchivePreferences { default: default(wish)?, always: Vec::new(), never: Vec::new() };
     if wish >= RULES {
         let mut query =
             db.prepare_cached("SELECT jid, wanted FROM archive_rule WHERE account = ?1 ORDER BY jid")?;
-        let mut rows = query.query([account])?;
-        while let Some(row) = rows.next()? {
-            let jid = super::super::blocking::address(row, 0)?;
-            let rules = if row.get(1)? { &mut preferences.always } else { &mut preferences.never };
-            rules.push(jid);
-        }
+        add(&mut preferences, &mut query.query([account])?)?;
     }
     Ok(preferences)
 }
 
-/// Whether an account wants a message from or to this address.
+/// Whether an account wants a message from or to this address: of its rules those are looked at that may be about it.
 pub(super) fn wants(db: &Connection, account: i64, wish: i64, other: &Jid) -> Result<bool> {
-    let preferences = read(db, account, wish)?;
-    let is_contact = match preferences.default {
+    let default = default(wish)?;
+    let mut preferences = ArchivePreferences { default, always: Vec::new(), never: Vec::new() };
+    if wish >= RULES {
+        let of_domain = other.resource().map(|resource| format!("{}/{resource}", other.domain()));
+        let sql = "SELECT jid, wanted FROM archive_rule WHERE account = ?1 AND jid IN (?2, ?3, ?4, ?5)";
+        let mut query = db.prepare_cached(sql)?;
+        let covering = params![account, other.as_str(), other.bare_str(), other.domain(), of_domain];
+        add(&mut preferences, &mut query.query(covering)?)?;
+    }
+    let is_contact = match default {
         ArchiveDefault::Roster => db
             .prepare_cached("SELECT 1 FROM contact WHERE account = ?1 AND jid = ?2 AND listed = 1")?
             .exists(params![account, other.bare_str()])?,
         ArchiveDefault::Always | ArchiveDefault::Never => false,
     };
     Ok(preferences.wants(other, || is_contact))
+}
+
+fn default(wish: i64) -> Result<ArchiveDefault> {
+    Code::of(wish % RULES).ok_or_else(|| corrupt(1, "no default of an archive"))
+}
+
+fn add(preferences: &mut ArchivePreferences, rows: &mut Rows<'_>) -> Result<()> {
+    while let Some(row) = rows.next()? {
+        let jid = super::super::blocking::address(row, 0)?;
+        let rules = if row.get(1)? { &mut preferences.always } else { &mut preferences.never };
+        rules.push(jid);
+    }
+    Ok(())
 }

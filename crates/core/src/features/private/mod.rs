@@ -9,6 +9,9 @@ use carillon_wire::stanza::{Condition, IqType, Payload};
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
 
+/// Elements of one request: each is looked for on its own, however short it is.
+const ELEMENTS_MAX: usize = 64;
+
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "private",
@@ -17,7 +20,7 @@ pub const FEATURE: Feature = Feature {
         id: "XEP-0049",
         title: "Private XML Storage",
         version: "1.2",
-        coverage: "All of it; an account keeps as many bytes as `limits.private_bytes` says. Not there: conversion of bookmarks (XEP-0048).",
+        coverage: "All of it, at most 64 elements per request; an account keeps as many bytes as `limits.private_bytes` says. Not there: conversion of bookmarks (XEP-0048).",
     }],
     server_features: &[ns::PRIVATE],
     hooks: Hooks {
@@ -60,6 +63,10 @@ fn get(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
 fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
     let mut elements = Vec::new();
     for child in request.payload.children() {
+        if elements.len() == ELEMENTS_MAX {
+            let text = "at most 64 elements in one request";
+            return Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
+        }
         check(child)?;
         let is_empty = child.nodes().is_empty() && child.attrs().count() == 0;
         let xml = if is_empty { Default::default() } else { Payload::from_element(child).bytes().clone() };

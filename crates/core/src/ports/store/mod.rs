@@ -38,8 +38,9 @@ use crate::model::{Durations, OperationId};
 /// it:
 /// - **Durable before answered.** The answer to a write is given only after its commit reached the disk (`lasting::everything`,
 ///   `lasting::unanswered`; for SQLite also with a process that is killed, `backend/tests/failing.rs`).
-/// - **Order.** Writes take effect, and are answered, in the order in which [`Store::ask`] was called by one thread.
-///   A read sees every write that was answered before the read was asked (`together::writes_are_in_order`,
+/// - **Order.** Writes take effect, and are answered, in the order in which [`Store::ask`] was called by one thread; but those that change what
+///   belongs to one account may be passed by writes of others where that account has asked for more than its share. Its own keep
+///   their order. A read sees every write that was answered before the read was asked (`together::writes_are_in_order`,
 ///   `together::reads_see_answered_writes`).
 /// - **All or nothing.** One question is one atomic step, also when many share a commit: one that fails changes nothing
 ///   and harms none of the others (`together::what_fails_changes_nothing`,

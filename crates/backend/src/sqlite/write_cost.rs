@@ -1,0 +1,519 @@
+//! What each write costs in a store that is full, counted in steps of SQLite's machine: no more than in one that is nearly empty, but for the rows
+//! that it changes. There is one writer for everybody, so a list that is read there is everybody's to wait for.
+
+use super::archive::{Fold, Newest, Tail};
+use super::idempotency::ReservationNumber;
+use super::last::LastItems;
+use super::run::Run;
+use super::transaction::{Reached, Transaction};
+use super::{Options, file, schema};
+use carillon_core::model::*;
+use carillon_core::ports::Ask;
+use carillon_core::ports::store::WriteAsk;
+use carillon_core::ports::store::accounts::*;
+use carillon_core::ports::store::archive::*;
+use carillon_core::ports::store::blocking::ChangeBlockList;
+use carillon_core::ports::store::domains::{DeleteDomain, PutDomain};
+use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
+use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
+use carillon_core::ports::store::items::{Publish, Purge, Retract};
+use carillon_core::ports::store::keys::{CreateKey, DeleteKey};
+use carillon_core::ports::store::nodes::EditNode;
+use carillon_core::ports::store::notifications::*;
+use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline};
+use carillon_core::ports::store::parked::{ForgetParked, ParkedGroup, StoreParked};
+use carillon_core::ports::store::private::{PrivateElement, StorePrivate};
+use carillon_core::ports::store::roster::{ChangeSubscription, PutContact, RemoveContact};
+use carillon_core::ports::store::subscriptions::{Subscribe, Unsubscribe};
+use carillon_core::ports::store::topics::{ConfigureTopic, CreateTopic, DeleteTopic, SetAffiliations};
+use carillon_core::ports::store::vcard::StoreVcard;
+use carillon_core::ports::store::webhooks::*;
+use carillon_wire::jid::{BareJid, Jid};
+use rusqlite::{Connection, ffi};
+use std::collections::BTreeSet;
+
+const T: UnixMs = UnixMs(1_795_167_000_000);
+const HERE: DomainId = DomainId(1);
+const FEW: usize = 2;
+const MANY: usize = 2000;
+
+/// Steps per row that a write changes: rows of indexes, and what is looked up for it.
+const PER_ROW: u64 = 200;
+
+/// What a write may cost beside, in a full store, in those that it costs in an empty one.
+const TIMES: u64 = 3;
+
+/// Writes that count entries of an index, and how many at most: up to a bound that a setting or a constant is. Counting one takes [`PER_ENTRY`].
+const COUNTED: &[(&str, u64, &str)] = &[
+    ("StoreNotification", MANY as u64, "what waits for the account: `limits.pending_notifications`"),
+    ("StoreOffline", MANY as u64, "what waits for the account: `limits.offline_messages`"),
+    ("Subscribe", 2 * MANY as u64, "what the account follows: `pubsub.max_subscriptions`"),
+    ("Unsubscribe", MANY as u64, "the same"),
+    ("SetCredentials", MANY as u64, "the same"),
+    ("SetAccountState", MANY as u64, "the same"),
+    ("RevokeTokens", MANY as u64, "the same"),
+    ("ImportAccounts", MANY as u64, "the same"),
+    ("CreateTopic", MANY as u64, "what the account owns: `pubsub.max_owned`"),
+    ("ChangeConversation", 2 * MANY as u64, "what is unread: 4,000"),
+    ("CreateWebhook", MANY as u64, "the webhooks of the domain"),
+    ("SweepArchives", 20, "messages, as many as are asked for"),
+    ("ClaimWebhooks", MANY as u64, "the webhooks of the node, once for all of them"),
+    ("StoreParked", MANY as u64, "the groups that are there: one process has some hundreds"),
+];
+const PER_ENTRY: u64 = 12;
+
+/// A store with so many of everything that an account, a topic or a webhook has. What was written is taken back.
+struct Filled {
+    _folder: tempfile::TempDir,
+    _lock: std::fs::File,
+    db: Connection,
+    last: LastItems,
+    tail: Tail,
+}
+
+impl Filled {
+    fn with(many: usize) -> Filled {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new(folder.path().join("store.db"));
+        let lock = file::claim(&options.path).expect("it is made");
+        let mut db = file::connect_writer(&options).expect("it opens");
+        schema::migrate(&mut db, &options.path).expect("it is new");
+        db.execute_batch(&FILL.replace("MANY", &many.to_string())).expect("it is filled");
+        let (last, tail) = (LastItems::new(1 << 20), Tail::default());
+        tail.make(&db, 0);
+        Filled { _folder: folder, _lock: lock, db, last, tail }
+    }
+
+    /// The steps of a write, and the rows that it changes.
+    fn cost(&self, ask: &WriteAsk) -> (u64, u64) {
+        let db = &self.db;
+        let reached = Reached {
+            topic_changes: 0,
+            run: Run::newest(db, 2048).expect("a run"),
+            last_found: ReservationNumber::last(db).expect("a number"),
+            newest_message: Newest::find(db).expect("a message"),
+            fold: Fold::find(db).expect("a fold"),
+        };
+        let mut write = Transaction::new(db, &self.last, &self.tail, reached);
+        db.execute_batch("BEGIN").expect("begins");
+        let (rows, _) = (db.total_changes(), self.steps());
+        ask.answer_by(&mut write).unwrap_or_else(|e| panic!("{}: {e}", ask.name()));
+        let cost = (self.steps(), db.total_changes() - rows);
+        db.execute_batch("ROLLBACK").expect("it is taken back");
+        cost
+    }
+
+    /// The steps of all statements since this was asked before.
+    #[expect(unsafe_code, reason = "the counters of all statements are asked of SQLite itself")]
+    fn steps(&self) -> u64 {
+        let mut steps = 0;
+        // SAFETY: the connection is open, and its statements are not used by anybody else meanwhile.
+        unsafe {
+            let db = self.db.handle();
+            let mut statement = ffi::sqlite3_next_stmt(db, std::ptr::null_mut());
+            while !statement.is_null() {
+                steps += ffi::sqlite3_stmt_status(statement, ffi::SQLITE_STMTSTATUS_VM_STEP, 1) as u64;
+                statement = ffi::sqlite3_next_stmt(db, statement);
+            }
+        }
+        steps
+    }
+}
+
+/// Alice has many of everything; `c1`, `c2` … are those she has to do with.
+const FILL: &str = "
+    INSERT INTO domain (id, name, sessions, registration, pubsub_create, sessions_max)
+        VALUES (1, 'example.org', 0, 1, 0, 10);
+    CREATE TEMP TABLE n AS WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < MANY) SELECT n FROM n;
+    INSERT INTO account (id, domain, local, created, record, contacts, requests, roster_bytes, archive, private_bytes, blocked, blocked_bytes,
+            nodes, node_bytes)
+        VALUES (1, 1, 'alice', 0, 9, MANY, 0, 20 * MANY, 8, 20 * MANY, MANY, 20 * MANY, MANY, 50 * MANY);
+    INSERT INTO account (id, domain, local, created, record, contacts, roster_bytes) SELECT 1 + n, 1, 'c' || n, 0, 1, 1, 20 FROM n;
+    INSERT INTO contact (account, jid, name, standing, listed) SELECT 1, 'c' || n || '@example.org', '', 3, 1 FROM n;
+    INSERT INTO contact (account, jid, name, standing, listed) SELECT 1 + n, 'alice@example.org', '', 3, 1 FROM n;
+    INSERT INTO blocked (account, jid) SELECT 1, 'b' || n || '@example.org' FROM n;
+    INSERT INTO archive_rule (account, jid, wanted) SELECT 1, 'r' || n || '@example.org', n % 2 FROM n;
+    INSERT INTO private (account, ns, name, xml) SELECT 1, 'n' || n, 'a', CAST('<a/>' AS BLOB) FROM n;
+    INSERT INTO account_node (id, account, name, created, revision, bytes, items, title, access_model, publish_model, max_items,
+            persist_items, send_last, notify_retract, notify_delete)
+        SELECT n, 1, 'node' || n, 0, MANY, iif(n = 1, 20 * MANY, 5), iif(n = 1, MANY, 0), '', 0, 0, MANY, 1, 0, 0, 0 FROM n;
+    INSERT INTO account_node_item (node, revision, id, published, payload) SELECT 1, n, 'i' || n, 0, x'01' FROM n;
+    INSERT INTO offline (account, received, stanza) SELECT 1, 0, x'01' FROM n;
+    INSERT INTO topic (id, domain, name, created, items, last, revision, title, access_model, publish_model, max_items, persist_items, send_last,
+            notify_retract, notify_delete)
+        SELECT n, 1, 't' || n, 0, iif(n = 1, MANY, 0), iif(n = 1, MANY, NULL), MANY, '', 0, 0, MANY, 1, 0, 0, 0 FROM n;
+    INSERT INTO item (topic, revision, id, published, payload) SELECT 1, n, 'i' || n, 0, x'01' FROM n;
+    INSERT INTO affiliation (topic, jid, affiliation) SELECT 1, 'c' || n || '@example.org', 3 FROM n;
+    INSERT INTO affiliation (topic, jid, affiliation) SELECT n, 'alice@example.org', 4 FROM n;
+    INSERT INTO subscription (account, topic, since) SELECT 1, n, 0 FROM n;
+    INSERT INTO subscription (account, topic, since) SELECT 1 + n, 1, 0 FROM n;
+    INSERT INTO notification (id, account, domain, local, audience, rank, accepted, stored, xml, payload)
+        SELECT CAST(printf('%016d', n) AS BLOB), 1, 1, 'alice', 2, 1, 0, 0, 0, CAST('{}' AS BLOB) FROM n;
+    INSERT INTO trace (id, domain, local, audience, rank, state, accepted, ended) SELECT CAST(printf('t%015d', n) AS BLOB), 1, 'alice', 2, 1, 4, 0, 9 FROM n;
+    INSERT INTO api_key (id, hash, name, domain, scopes, created) SELECT n, CAST(printf('%032d', n) AS BLOB), 'k', 1, 1, 0 FROM n;
+    INSERT INTO idempotency (key, idempotency_key, body_hash, since, reserved) SELECT 1, 'k' || n, zeroblob(32), 1795167000000, 1 FROM n;
+    INSERT INTO idempotency_line (key, idempotency_key, block, digests) SELECT 1, 'k1', n, zeroblob(8) FROM n;
+    INSERT INTO webhook (id, domain, url, states, secret, created, cursor) SELECT n, 1, 'https://a.example/', 1, zeroblob(32), 0, 0 FROM n;
+    UPDATE webhook SET owner = 7, claimed = 1795168000000, letters = MANY WHERE id = 1;
+    INSERT INTO dead_letter (webhook, event, failed, error, body) SELECT 1, n, 0, '', x'' FROM n;
+    INSERT INTO parked (number, shard, shards, sessions, written, bytes) SELECT n, 0, 1, 1, 0, x'01' FROM n;
+    INSERT INTO operation (id, outcome) SELECT CAST(printf('z%015d', n) AS BLOB), x'01' FROM n;
+    INSERT INTO held_name (domain, local, until) SELECT 1, 'h' || n, 9000000000000 FROM n;
+    INSERT INTO vcard (account, xml) VALUES (1, x'01');
+    INSERT INTO archive_peer (id, account, jid) SELECT n, 1, 'c' || n || '@example.org' FROM n;
+    INSERT INTO archive_message (seq, received, sender, sender_peer, recipient, recipient_peer, stanza, contents)
+        SELECT n, 0, NULL, NULL, 1, 1, CAST('<message id=''m' || n || '''/>' AS BLOB), 1 FROM n;
+    INSERT INTO archive_entry (account, seq, peer) SELECT 1, n, 1 FROM n;
+    INSERT INTO archive_conversation (account, peer, seq, kind) SELECT 1, 1, n, 1 FROM n;
+    INSERT INTO archive (account, messages, bytes) VALUES (1, MANY, 20 * MANY);
+    INSERT INTO inbox (account, peer, last, unread, folder) SELECT 1, n, n, MANY, 0 FROM n;
+    UPDATE inbox SET folder = 2, moved = MANY + 1 WHERE peer = 2;
+    UPDATE archive_fold SET folded = MANY;
+    ANALYZE;
+";
+
+fn jid(text: &str) -> BareJid {
+    BareJid::new(text).expect("an address")
+}
+
+fn full(text: &str) -> Jid {
+    Jid::new(text).expect("an address")
+}
+
+fn alice() -> Box<str> {
+    "alice".into()
+}
+
+fn notification(n: u128) -> Notification {
+    Notification {
+        id: NotificationId(n),
+        domain: HERE,
+        to: jid("alice@example.org"),
+        audience: Audience::Always,
+        priority: Priority::Normal,
+        expires: None,
+        collapse_key: None,
+        key: None,
+        payload: Payload::Json("{}".into()),
+        accepted: T,
+        send_at: None,
+    }
+}
+
+/// The id of one that waits.
+fn waits() -> NotificationId {
+    NotificationId(u128::from_be_bytes(*b"0000000000000001"))
+}
+
+fn item(id: &str) -> Item {
+    Item {
+        topic: TopicId(1),
+        domain: HERE,
+        name: "t1".into(),
+        id: id.into(),
+        publisher: None,
+        published: T,
+        payload: "<x/>".into(),
+        revision: Revision(0),
+    }
+}
+
+/// Each write there is, as its worst.
+fn writes() -> Vec<WriteAsk> {
+    let asks: Vec<Ask> =
+        [of_domains(), of_accounts(), of_topics(), of_notifications(), of_keys(), of_webhooks(), of_chats()]
+            .concat();
+    let write = |ask| match ask {
+        Ask::Write(ask) => ask,
+        other => panic!("{other:?}"),
+    };
+    asks.into_iter().map(write).collect()
+}
+
+fn of_domains() -> Vec<Ask> {
+    vec![
+        PutDomain { name: "example.org".into(), policy: Policy::default() }.into(),
+        DeleteDomain { domain: HERE, rows_max: 1 }.into(),
+    ]
+}
+
+fn of_accounts() -> Vec<Ask> {
+    let credentials = || Credentials { sha1: None, sha256: None };
+    let create = |local: &str| CreateAccount {
+        domain: HERE,
+        local: local.into(),
+        credentials: credentials(),
+        is_in_band: true,
+        now: T,
+    };
+    let imported = ImportedAccount { local: alice(), credentials: credentials() };
+    vec![
+        create("new").into(),
+        create("h1").into(),
+        ImportAccounts { domain: HERE, accounts: vec![imported], now: T }.into(),
+        SetCredentials { domain: HERE, local: alice(), credentials: credentials() }.into(),
+        SetAccountState { domain: HERE, local: alice(), state: AccountState::Disabled(T) }.into(),
+        RevokeTokens { domain: HERE, local: alice(), agent: None }.into(),
+        DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T.plus(9) }.into(),
+    ]
+}
+
+fn of_topics() -> Vec<Ask> {
+    let config = || TopicConfig { max_items: 100_000, ..TopicConfig::default() };
+    let topic = TopicId(1);
+    let affiliations = vec![(jid("alice@example.org"), Affiliation::Owner)];
+    vec![
+        CreateTopic {
+            domain: HERE,
+            name: "new".into(),
+            config: config(),
+            affiliations,
+            owned_max: 100_000,
+            now: T,
+        }
+        .into(),
+        ConfigureTopic { topic, config: config() }.into(),
+        SetAffiliations { topic, changes: vec![(jid("c1@example.org"), Affiliation::Owner)] }.into(),
+        DeleteTopic { topic }.into(),
+        Subscribe { topic: TopicId(2), domain: HERE, local: "c1".into(), max: 100_000, now: T }.into(),
+        Subscribe { topic, domain: HERE, local: alice(), max: 100_000, now: T }.into(),
+        Unsubscribe { topic, domain: HERE, local: alice() }.into(),
+        Publish { item: item("new"), keep: 100_000 }.into(),
+        Publish { item: item("i1"), keep: 100_000 }.into(),
+        Retract { topic, item: "i1".into() }.into(),
+        Purge { topic }.into(),
+    ]
+}
+
+fn of_notifications() -> Vec<Ask> {
+    let change = NotificationChange {
+        id: waits(),
+        state: NotificationState::Acknowledged,
+        sent: Some(T),
+        at: T,
+        acknowledged_by: Some(AcknowledgedBy::Receipt),
+        reason: None,
+    };
+    let page = carillon_core::ports::Page { entries: 10, bytes: 1000 };
+    vec![
+        StoreNotification { notification: notification(1).into(), queue_max: 100_000, now: T }.into(),
+        StoreNotification {
+            notification: Notification { collapse_key: Some("k".into()), ..notification(2) }.into(),
+            queue_max: 100_000,
+            now: T,
+        }
+        .into(),
+        EndNotifications { changes: vec![change] }.into(),
+        CancelNotification { id: waits(), now: T }.into(),
+        ClaimDue { now: T, until: T.plus(9), page }.into(),
+        Sweep { now: T, forget: UnixMs(5), max: 100 }.into(),
+        StoreOffline { domain: HERE, local: alice(), received: T, stanza: "<m/>".into(), queue_max: 100_000 }
+            .into(),
+        DeleteOffline { domain: HERE, local: alice(), seqs: vec![1] }.into(),
+    ]
+}
+
+fn of_keys() -> Vec<Ask> {
+    let (key, name) = (KeyId(1), || Box::<str>::from("k1"));
+    let digest = LineDigest { number: 1, digest: 1 };
+    vec![
+        CreateKey {
+            hash: [9; 32],
+            name: "k".into(),
+            domain: Some(HERE),
+            scopes: Scopes::of(&[Scope::Send]),
+            now: T,
+        }
+        .into(),
+        DeleteKey { id: KeyId(2) }.into(),
+        Reserve { key, idempotency_key: "new".into(), body_hash: [1; 32], now: T }.into(),
+        NoteLines { key, idempotency_key: name(), lines: vec![digest], now: T }.into(),
+        Remember { key, idempotency_key: name(), response: "{}".into() }.into(),
+        Release { key, idempotency_key: name() }.into(),
+    ]
+}
+
+fn of_webhooks() -> Vec<Ask> {
+    let id = WebhookId(1);
+    let group = ParkedGroup { number: 0, shard: 0, shards: 1, sessions: 1, written: T, bytes: "x".into() };
+    vec![
+        CreateWebhook {
+            domain: Some(HERE),
+            url: "https://b.example/".into(),
+            states: States::ALL,
+            secret: WebhookSecret(Box::new([1; 32])),
+            now: T,
+        }
+        .into(),
+        UpdateWebhook {
+            id,
+            url: Some("https://b.example/".into()),
+            states: None,
+            secret: None,
+            status: None,
+        }
+        .into(),
+        ClaimWebhooks { owner: 7, now: T, until: T.plus(9), passed: Vec::new() }.into(),
+        CommitWebhook {
+            id,
+            owner: 7,
+            progress: WebhookProgress { cursor: 2, ..WebhookProgress::default() },
+            is_gone: false,
+            letters: Vec::new(),
+        }
+        .into(),
+        DeleteDeadLetters { webhook: id, events: vec![1] }.into(),
+        DeleteWebhook { id }.into(),
+        StoreParked { group, bytes_max: 1 << 30 }.into(),
+        ForgetParked.into(),
+    ]
+}
+
+fn of_chats() -> Vec<Ask> {
+    let bounds = RosterBounds { contacts: 100_000, requests: 100_000, bytes: 1 << 30 };
+    let says = |action| ChangeSubscription {
+        domain: HERE,
+        local: alice(),
+        contact: jid("c1@example.org"),
+        other: HERE,
+        action,
+        request: "<status/>".into(),
+        bounds,
+    };
+    let message = |displayed: Option<&str>| KeepMessage {
+        sender: Some(ArchiveSide { domain: HERE, local: alice(), peer: full("c1@example.org/x") }),
+        recipient: Some(ArchiveSide { domain: HERE, local: "c1".into(), peer: full("alice@example.org/y") }),
+        received: T,
+        stanza: "<message/>".into(),
+        has_contents: true,
+        displayed: displayed.map(Into::into),
+    };
+    let edits = [
+        nodes_edit("i1"),
+        nodes_edit("new"),
+        NodeEdit::Retract("i1".into()),
+        NodeEdit::Configure(ConfigChange::default()),
+        NodeEdit::Purge,
+        NodeEdit::Delete,
+    ];
+    let edit = |edit| EditNode {
+        domain: HERE,
+        local: alice(),
+        node: "node1".into(),
+        edit,
+        bounds: NodeBounds { nodes: 100_000, items: 100_000, bytes: 1 << 30 },
+        now: T,
+    };
+    let block = |edit| ChangeBlockList {
+        domain: HERE,
+        local: alice(),
+        edit,
+        bounds: BlockListBounds { addresses: 100_000, bytes: 1 << 30 },
+    };
+    let private = |ns: &str, xml: &'static str| {
+        let elements = vec![PrivateElement { name: "a".into(), ns: ns.into(), xml: xml.into() }];
+        StorePrivate { domain: HERE, local: alice(), elements, bytes_max: 1 << 30 }
+    };
+    let change = ConversationChange { folder: Some(Folder::Archive), ..ConversationChange::default() };
+    let preferences = ArchivePreferences {
+        default: ArchiveDefault::Roster,
+        always: vec![full("a@example.org")],
+        never: Vec::new(),
+    };
+    let mut asks: Vec<Ask> = edits.into_iter().map(|of| edit(of).into()).collect();
+    asks.extend([
+        PutContact {
+            domain: HERE,
+            local: alice(),
+            contact: jid("new@example.org"),
+            name: "".into(),
+            groups: Vec::new(),
+            bounds,
+        }
+        .into(),
+        RemoveContact { domain: HERE, local: alice(), contact: jid("c1@example.org"), other: Some(HERE) }
+            .into(),
+        says(SubscriptionAction::Unsubscribed).into(),
+        block(BlockListEdit::Block(vec![full("new@example.org")])).into(),
+        block(BlockListEdit::Unblock(vec![full("b1@example.org")])).into(),
+        block(BlockListEdit::UnblockAll).into(),
+        private("n1", "").into(),
+        private("n1", "<b/>").into(),
+        private("new", "<b/>").into(),
+        StoreVcard { domain: HERE, local: alice(), xml: "<v/>".into() }.into(),
+        message(None).into(),
+        message(Some("m1")).into(),
+        message(Some("nothing")).into(),
+        SetArchivePreferences { domain: HERE, local: alice(), preferences }.into(),
+        EraseArchive { domain: HERE, local: alice() }.into(),
+        SweepArchives { now: T, after: AccountId(0), max: 10 }.into(),
+        ChangeConversation { domain: HERE, local: alice(), with: jid("c1@example.org"), change }.into(),
+        EmptyBin { domain: HERE, local: alice() }.into(),
+    ]);
+    asks
+}
+
+fn nodes_edit(id: &str) -> NodeEdit {
+    NodeEdit::Publish {
+        id: id.into(),
+        payload: "<x/>".into(),
+        options: ConfigChange::default(),
+        default: TopicConfig::default(),
+    }
+}
+
+#[test]
+fn no_write_reads_a_list() {
+    let writes = writes();
+    let tried: BTreeSet<&str> = writes.iter().map(WriteAsk::name).collect();
+    assert_eq!(tried, WriteAsk::names().collect(), "a write is missing here");
+    let (few, many) = (Filled::with(FEW), Filled::with(MANY));
+    let mut too_much = Vec::new();
+    for (number, write) in writes.iter().enumerate() {
+        let ((small, _), (large, rows)) = (few.cost(write), many.cost(write));
+        let counted = COUNTED.iter().find(|(name, ..)| *name == write.name()).map_or(0, |(_, most, _)| *most);
+        let most = TIMES * small + PER_ROW * rows + PER_ENTRY * counted;
+        if large > most {
+            too_much
+                .push(format!("{number} {}: {large} steps instead of {small}, {rows} rows", write.name()));
+        }
+    }
+    assert!(too_much.is_empty(), "{too_much:#?}");
+}
+
+#[test]
+fn a_write_of_many_costs_that_many() {
+    let store = Filled::with(MANY);
+    let block = |count: usize| {
+        let jids = (0..count).map(|n| full(&format!("b{n}@example.org"))).collect();
+        let bounds = BlockListBounds { addresses: 100_000, bytes: 1 << 30 };
+        Ask::from(ChangeBlockList {
+            domain: HERE,
+            local: alice(),
+            edit: BlockListEdit::Unblock(jids),
+            bounds,
+        })
+    };
+    let private = |count: usize| {
+        let element =
+            |n| PrivateElement { name: "a".into(), ns: format!("n{n}").into(), xml: Default::default() };
+        let elements = (0..count).map(element).collect();
+        Ask::from(StorePrivate { domain: HERE, local: alice(), elements, bytes_max: 1 << 30 })
+    };
+    let rules = |count: usize| {
+        let always = (0..count).map(|n| full(&format!("r{n}@example.org"))).collect();
+        let preferences = ArchivePreferences { default: ArchiveDefault::Never, always, never: Vec::new() };
+        Ask::from(SetArchivePreferences { domain: HERE, local: alice(), preferences })
+    };
+    for of in [&block as &dyn Fn(usize) -> Ask, &private, &rules] {
+        let cost = |count| match of(count) {
+            Ask::Write(write) => store.cost(&write).0,
+            other => panic!("{other:?}"),
+        };
+        let (none, ten, thousand) = (cost(0), cost(10), cost(1000));
+        assert!(
+            thousand - none <= 110 * (ten - none).max(10),
+            "{thousand} instead of {ten}, {none} for none"
+        );
+    }
+}
