@@ -68,6 +68,25 @@ async def test_the_first_five_minutes(tmp_path, opened):
             assert await terminal.interrupt() == 0, terminal.errors
 
 
+async def test_the_load_test_passes_on_a_new_node(tmp_path, opened):
+    """The usual ports are replaced by those that the node got."""
+    environment = {
+        "PATH": f"{BINARY.parent}:{os.environ['PATH']}",
+        **{f"CARILLON_{listener}_PORT": "0" for listener in ("C2S", "C2S_TLS", "WEBSOCKET", "HTTP")},
+    }
+    serve, scenarios, test = commands("Load test a server")
+    node = await Program.shell(serve, tmp_path, environment)
+    opened.append(node)
+    c2s, http = [(await node.line(what)).rsplit(":", 1)[1] for what in ("XMPP, STARTTLS", "HTTP API")]
+    test = test.replace("127.0.0.1:5222", f"127.0.0.1:{c2s}").replace("127.0.0.1:8080", f"127.0.0.1:{http}")
+    for command in (scenarios, test):
+        terminal = await Program.shell(command, tmp_path, environment)
+        opened.append(terminal)
+        async with deadline(command, 120):
+            assert await terminal.process.wait() == 0, (terminal.errors, terminal.lines.left())
+    assert "Passed" in (tmp_path / "report.html").read_text()
+
+
 async def test_what_serve_says_to_type_next_works(tmp_path, opened):
     """A data folder with a space in its name: what is printed is for a shell."""
     folder = tmp_path / "its data"

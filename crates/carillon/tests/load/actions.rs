@@ -74,6 +74,31 @@ fn neighbours_talk_in_an_open_and_in_a_closed_loop() {
 }
 
 #[test]
+fn archives_have_what_was_said_once_for_each_side() {
+    let phases =
+        format!("{LOGIN}[[phases]]\ndo = 'talk'\nfor = '200ms'\n[[phases]]\ndo = 'read-archive'\npage = 7\n");
+    let world = World::new(6, &["archive.enabled=true"]);
+    let outcome = world.run(&scenario(6, &phases));
+    let said = outcome.clean().count("deliveries");
+    assert!(said >= 6 && outcome.count("pages") >= 6);
+    assert_eq!((outcome.count("archived"), outcome.count("archived_in_test")), (2 * said, 2 * said));
+    // What an earlier test left there is no message of this one.
+    let phases = format!("{LOGIN}[[phases]]\ndo = 'read-archive'\n");
+    let mut job = world.job(&scenario(6, &phases));
+    job.test = "another".to_owned();
+    let outcome = run(vec![job]);
+    assert_eq!((outcome.clean().count("archived"), outcome.count("archived_in_test")), (2 * said, 0));
+
+    let outcome = World::new(2, &[]).run(&scenario(2, &phases));
+    assert_eq!((outcome.count("pages"), outcome.total.errors.values().sum::<u64>()), (0, 2));
+    assert!(
+        outcome.total.errors.keys().all(|kind| kind.starts_with("archive: ")),
+        "{:?}",
+        outcome.total.errors
+    );
+}
+
+#[test]
 fn some_come_and_go_while_the_others_stay() {
     let world = World::new(20, &[]);
     let churn = "[[phases]]\ndo = 'churn'\nrate = 50\nfor = '500ms'\n";
@@ -120,7 +145,10 @@ fn who_is_lost_without_a_cut_comes_back_and_has_not_failed() {
     outcome.add(engine.finish());
     drop(other);
     assert_eq!((outcome.count("lost"), outcome.total.failed, outcome.count("logins")), (1, 0, 5));
-    assert_eq!(outcome.total.errors.keys().collect::<Vec<_>>(), ["lost: stream error conflict"]);
+    assert_eq!(
+        outcome.total.errors.keys().collect::<Vec<_>>(),
+        ["lost: stream error conflict (replaced by a new session of this resource)"]
+    );
 }
 
 #[test]
@@ -181,7 +209,7 @@ fn notifications_arrive_and_are_acknowledged() {
     other.publishes = false;
     let outcome = run(vec![job, other]);
     assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (200, 200));
-    assert_eq!(outcome.count("receipts"), 200);
+    assert_eq!((outcome.count("receipts"), outcome.count("missing_receipts")), (200, 0));
     assert!(outcome.has("RTT") && outcome.has("receipt"));
 }
 

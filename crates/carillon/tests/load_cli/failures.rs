@@ -58,7 +58,9 @@ fn publications_that_are_refused_fail_the_test() {
 
 #[test]
 fn registrations_that_are_refused_name_the_setting() {
-    let settings = ["registration.in_band=true", "limits.registrations_per_address=3"].map(str::to_owned);
+    // One shard: each counts for itself.
+    let settings =
+        ["registration.in_band=true", "limits.registrations_per_address=3", "shards=1"].map(str::to_owned);
     let world = World::with(&settings);
     let more = ["--players", "10", "--register", "--user-prefix", "fresh", "--set", "settle.for=0.1"];
     let outcome = world.run("login-storm", &more);

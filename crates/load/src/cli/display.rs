@@ -33,11 +33,11 @@ impl Display {
 
     /// Shows the current figures.
     pub(super) fn show(&mut self, snapshot: &Snapshot) {
-        let news = self.news(snapshot);
+        let news = self.news(&snapshot.errors);
         let line = line(snapshot);
         let mut out = stderr().lock();
+        let clear = if self.terminal { "\r\x1b[2K" } else { "" };
         for words in news {
-            let clear = if self.terminal { "\r\x1b[2K" } else { "" };
             let _ = writeln!(out, "{clear}{words}");
         }
         if self.terminal {
@@ -55,9 +55,9 @@ impl Display {
     }
 
     /// A line for each kind of error that is new, and what can be done about it.
-    fn news(&mut self, snapshot: &Snapshot) -> Vec<String> {
+    fn news(&mut self, errors: &[(String, u64)]) -> Vec<String> {
         let mut news = Vec::new();
-        for (kind, count) in &snapshot.errors {
+        for (kind, count) in errors {
             if self.told.len() < KINDS_MAX && self.told.insert(kind.clone()) {
                 let remedy = remedy(kind, *count).map(|words| format!(". {words}")).unwrap_or_default();
                 news.push(format!("error: {kind}, so far {count}{remedy}"));
@@ -66,10 +66,14 @@ impl Display {
         news
     }
 
-    /// Clears the line.
-    pub(super) fn end(&self) {
+    /// Clears the line, and tells the errors of the end, which may have come too late for a line.
+    pub(super) fn end(&mut self, errors: &[(String, u64)]) {
+        let mut out = stderr().lock();
         if self.terminal {
-            let _ = write!(stderr(), "\r\x1b[2K");
+            let _ = write!(out, "\r\x1b[2K");
+        }
+        for words in self.news(errors) {
+            let _ = writeln!(out, "{words}");
         }
     }
 }
@@ -121,12 +125,12 @@ mod tests {
         let snapshot = Snapshot { players: 10, errors, ..Snapshot::default() };
         assert!(line(&snapshot).ends_with(" | 4 errors, 3 × publish: forbidden (no)"), "{}", line(&snapshot));
         let mut display = Display::new();
-        let news = display.news(&snapshot);
+        let news = display.news(&snapshot.errors);
         assert_eq!(news[0], "error: publish: forbidden (no), so far 3");
         assert!(
             news[1].contains(refused) && news[1].contains("limits.registrations_per_address"),
             "{news:?}"
         );
-        assert!(display.news(&snapshot).is_empty());
+        assert!(display.news(&snapshot.errors).is_empty());
     }
 }

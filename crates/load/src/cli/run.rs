@@ -166,9 +166,10 @@ impl RunArgs {
                 orchestrator.abort(&id);
             }
         }
-        display.end();
         let report =
             orchestrator.report(&id).ok_or_else(|| Failure::Undone("the report is gone".to_owned()))?;
+        let errors = report.errors.iter().map(|(kind, count)| (kind.clone(), *count));
+        display.end(&errors.collect::<Vec<_>>());
         // Workers leave when they are told so, which is before their pipes close.
         drop(orchestrator);
         drop(worker_processes);

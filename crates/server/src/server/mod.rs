@@ -215,7 +215,8 @@ impl Server {
             let began = Instant::now();
             let written = parked::write(&self.node, &*self.store, self.parked_bytes_max);
             let took_ms = began.elapsed().as_millis() as u64;
-            tracing::info!(?written, took_ms, "parked sessions stored");
+            let parked::Written { sessions, bytes, returned, .. } = written;
+            tracing::info!(sessions, bytes, not_stored = returned, took_ms, "parked sessions stored");
         }
         self.node.control(|| Control::Drain);
         let gone = self.admission.wait_until_empty(timeout);

@@ -41,6 +41,7 @@ const RULES: &[Rule] = rules![
     crates::direction,
     crates::lints,
     documents::guards,
+    documents::absent,
     documents::links,
     documents::paths,
     documents::names,

@@ -1,11 +1,13 @@
 //! Rules on the documents: what they name is there.
 
+mod absent;
 mod guards;
 mod links;
 mod markdown;
 mod names;
 mod paths;
 
+pub(super) use absent::absent;
 pub(super) use guards::guards;
 pub(super) use links::links;
 pub(super) use names::names;
