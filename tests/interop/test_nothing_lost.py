@@ -19,6 +19,7 @@ from harness.server import Server, unique
 
 JSON = "{urn:xmpp:json:0}json"
 ENABLE = "<enable xmlns='urn:xmpp:sm:3'/>"
+SM = "{urn:xmpp:sm:3}"
 WINDOW = 64 * 1024
 PENDING = 400
 AUDIENCES = ["always", "connected", "active"]
@@ -97,6 +98,40 @@ async def test_what_has_not_arrived_when_a_device_is_cut_comes_again(raw, accoun
     device = await raw.logged_in(jid)
     device.send(ENABLE)
     assert await notifications(device, len(sent) - len(acknowledged)) == sent[len(acknowledged) :]
+    await no_more_messages(device)
+
+
+async def test_chats_that_had_not_arrived_when_a_client_is_cut_come_again(raw, account):
+    """A client without stream management: what its TCP had not acknowledged is not covered by `<a h>` before it is stored."""
+    jid = await account()
+    sender = await raw.logged_in(await account())
+    sender.send(ENABLE)
+    await sender.until(lambda e: e.tag == SM + "enabled")
+    deaf = await raw.logged_in(jid, receive_bytes=WINDOW)
+    deaf.stop_reading()
+    for n in range(40):
+        sender.send(f"<message type='chat' to='{jid}' id='{n}'><body>{n} {'x' * 6000}</body></message>")
+
+    async def covered():
+        sender.send("<r xmlns='urn:xmpp:sm:3'/>")
+        return int((await sender.until(lambda e: e.tag == SM + "a")).get("h"))
+
+    # Its TCP took something, and no more than its buffers hold.
+    while not (arrived := await covered()):
+        pass
+    assert arrived < 2 * WINDOW / 6000, "no more than its buffers hold"
+    deaf.reset()
+    while await covered() < 40:
+        pass
+    # The last of its sender comes behind all others.
+    sender.send(f"<message type='chat' to='{jid}'><body>40</body></message>")
+    device = await raw.logged_in(jid)
+    got = []
+    while 40 not in got:
+        got += [int(body.split()[0]) for body in await bodies(device, 1)]
+    # What arrived after it was last asked is not there again.
+    assert got == list(range(41))[-len(got) :]
+    assert len(got) > 40 - 2 * WINDOW / 6000
     await no_more_messages(device)
 
 

@@ -85,6 +85,8 @@ pub enum Input<'a> {
     Closed {
         /// The connection.
         conn: ConnId,
+        /// How many of the bytes sent to it the peer's TCP never acknowledged, as in [`Input::Unacked`].
+        unacked: u64,
     },
     /// The socket took everything that was sent before [`Effect::WatchFlush`].
     Flushed {

@@ -99,10 +99,11 @@ impl ShardMachine {
     pub fn prepare_hand_over(&mut self, now: Now, effects: &mut Effects) {
         let mut turn = self.turn(now, effects);
         crate::session::home::read_again(&mut turn.cx);
-        let Some(handler) = turn.cx.pipeline.resumption else { return };
         let all: Vec<SessionId> = turn.sessions.all_bound().map(|session| session.id).collect();
         for id in all {
-            (handler.leaves)(id, turn.sessions, &mut turn.cx);
+            for hook in &turn.cx.pipeline.leaves {
+                hook(id, turn.sessions, &mut turn.cx);
+            }
         }
         turn.work();
     }

@@ -160,7 +160,7 @@ impl Turn<'_> {
                 }
             }
             Input::Bytes { conn, bytes } => self.read(conn, bytes),
-            Input::Closed { conn } => self.closed(conn),
+            Input::Closed { conn, unacked } => self.closed(conn, unacked),
             Input::Flushed { conn } => {
                 if let Some(session) = self.sessions.bound_at(conn) {
                     session.flushed(&mut self.cx);

@@ -199,14 +199,16 @@ impl Turn<'_> {
         Some(Closing::politely(io, &mut self.cx))
     }
 
-    pub(super) fn closed(&mut self, conn: ConnId) {
+    /// A connection is gone. What had arrived need not be given again.
+    pub(super) fn closed(&mut self, conn: ConnId, unacked: u64) {
         if self.sessions.is_light(conn) {
             self.cx.shard.counters.connections -= 1;
             light::closed(conn, self.sessions, &mut self.cx);
         }
         if let Some(session) = self.sessions.take(conn) {
             self.cx.shard.counters.connections -= 1;
-            if let Session::Bound(session) = session {
+            if let Session::Bound(mut session) = session {
+                session.lost(unacked, &mut self.cx);
                 self.lose(session, Leave::Lost);
             } else if let Some(io) = session.io().filter(|io| io.noted == Noted::Begun) {
                 let (jid, address, reason) = (None, io.address, Leave::Unbound);

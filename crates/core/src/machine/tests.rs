@@ -221,7 +221,7 @@ fn an_iq_request_waits_as_well() {
 fn nothing_is_decided_for_a_session_that_is_gone() {
     let mut rig = Rig::new();
     rig.read(&message("1"));
-    assert_eq!(rig.give(Input::Closed { conn: CONN }), [""; 0]);
+    assert_eq!(rig.give(Input::Closed { conn: CONN, unacked: 0 }), [""; 0]);
     assert_eq!(rig.answer(Ok(true)), [""; 0]);
     assert_eq!(rig.counted(), 0, "what nobody decided on is not acknowledged");
 }

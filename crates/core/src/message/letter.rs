@@ -35,6 +35,13 @@ pub enum Letter {
     Presence(Arc<Stanza>),
     /// The session with this address wants to know the account's presence.
     Probe(Jid),
+    /// The client with this address asks for the account's presence, or for that of one of its sessions.
+    Asks {
+        /// Who asks.
+        from: Jid,
+        /// Whom.
+        of: Jid,
+    },
     /// The account's roster has changed, in the store.
     RosterChanged {
         /// The change.
@@ -118,6 +125,7 @@ impl Letter {
             Letter::Request { .. }
             | Letter::Sent { .. }
             | Letter::Announced { .. }
+            | Letter::Asks { .. }
             | Letter::Published { .. }
             | Letter::Asked(_)
             | Letter::Stanza { .. } => false,
@@ -153,7 +161,7 @@ impl Letter {
         match self {
             Letter::Presence(stanza) => stanza.from.as_ref(),
             Letter::Stanza { stanza, .. } => stanza.from.as_ref(),
-            Letter::Probe(from) => Some(from),
+            Letter::Probe(from) | Letter::Asks { from, .. } => Some(from),
             Letter::Event(event) => Some(&event.owner),
             _ => None,
         }
@@ -171,6 +179,7 @@ impl Letter {
             }
             Letter::Announced { presence, .. } | Letter::Presence(presence) => presence.memory_bytes(),
             Letter::Probe(from) => from.as_str().len(),
+            Letter::Asks { from, of } => from.as_str().len() + of.as_str().len(),
             Letter::RosterChanged { change, .. } => {
                 [&change.was, &change.is].into_iter().flatten().map(crate::model::Contact::bytes).sum()
             }

@@ -1,6 +1,6 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
-use crate::model::{SessionId, Settlement};
+use crate::model::Settlement;
 use crate::session::hook::{Delivery, Plan};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::{Chat, Fate, Recipients, Track};
@@ -35,13 +35,13 @@ pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mu
     if nobody {
         undelivered(stanza, &lives, &mut settlement, cx);
     }
-    note_recipients(&mut plan, &lives);
-    await_acknowledgement(&mut plan, &mut settlement, &lives);
+    note_recipients(&mut plan, &lives, cx);
+    await_acknowledgement(&mut plan, &mut settlement, &lives, cx);
     drop(lives);
     for delivery in plan {
         if let Some(session) = sessions.bound_in(delivery.slot) {
             let stanza = delivery.instead.unwrap_or_else(|| stanza.clone());
-            session.deliver(stanza, &delivery.track, cx);
+            session.deliver(stanza, delivery.track, cx);
         }
     }
     cx.settle(settlement);
@@ -57,12 +57,12 @@ pub fn unacknowledged(message: &Stanza, chat: Chat, sessions: &mut Sessions, cx:
             return;
         }
         let (mut has_it, mut is_parked) = (false, false);
-        for id in &recipients.sessions {
-            match sessions.bound(*id) {
+        for id in recipients.all() {
+            match sessions.bound(id) {
                 None => {}
                 Some(session) if session.is_parked() => is_parked = true,
                 // It settles it, too.
-                Some(session) if session.is_managed() => return,
+                Some(_) if recipients.sessions.contains(&id) => return,
                 Some(_) => has_it = true,
             }
         }
@@ -83,28 +83,34 @@ pub fn unacknowledged(message: &Stanza, chat: Chat, sessions: &mut Sessions, cx:
 
 /// Stores a message that clients may have or not, so that its sender need not wait for them. It stays in their sessions' queues;
 /// whoever acknowledges it has it deleted.
-pub fn keep(message: &Stanza, chat: Chat, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub fn keep(message: &Stanza, chat: Chat, cx: &mut Cx<'_>) {
     let Chat { recipients: Some(recipients), settlement } = chat else { return };
-    if recipients.fate() != Fate::Theirs {
-        return;
-    }
-    // One that acknowledges nothing has it, as far as anybody will know.
-    let has_it = |id: &SessionId| sessions.bound(*id).is_some_and(|session| !session.is_managed());
-    if recipients.sessions.iter().any(has_it) {
-        recipients.decide(Fate::Settled);
-        cx.settle(settlement);
-    } else if let Some(handler) = cx.pipeline.keep {
+    if recipients.fate() == Fate::Theirs
+        && let Some(handler) = cx.pipeline.keep
+    {
         (handler.keep)(message, recipients, settlement, cx);
     }
 }
 
+/// Whether it becomes known that the client has what it is given.
+fn acknowledges(session: &BoundSession, cx: &Cx<'_>) -> bool {
+    session.is_managed() || cx.pipeline.given.is_some()
+}
+
 /// Where several sessions are given a message, each remembers the others.
-fn note_recipients(plan: &mut Plan, lives: &[&BoundSession]) {
+fn note_recipients(plan: &mut Plan, lives: &[&BoundSession], cx: &Cx<'_>) {
     if plan.len() < 2 || !plan.iter().any(|delivery| matches!(delivery.track, Track::Chat(_))) {
         return;
     }
-    let ids = lives.iter().map(|session| session.id).filter(|id| plan.iter().any(|d| d.slot == id.slot));
-    let recipients = Recipients::of(ids);
+    let is_awaited = |session: &BoundSession| {
+        let delivery = plan.iter().find(|delivery| delivery.slot == session.id.slot)?;
+        Some(matches!(delivery.track, Track::Chat(_)) && acknowledges(session, cx))
+    };
+    let of = |awaited: bool| {
+        let theirs = lives.iter().filter(move |session| is_awaited(session) == Some(awaited));
+        theirs.map(|session| session.id)
+    };
+    let recipients = Recipients::with_copies(of(true), of(false));
     for delivery in plan {
         if let Track::Chat(chat) = &mut delivery.track {
             chat.recipients = Some(recipients.clone());
@@ -113,15 +119,20 @@ fn note_recipients(plan: &mut Plan, lives: &[&BoundSession]) {
 }
 
 /// Where clients are to acknowledge a message, each of them settles it.
-fn await_acknowledgement(plan: &mut Plan, settlement: &mut Option<Settlement>, lives: &[&BoundSession]) {
+fn await_acknowledgement(
+    plan: &mut Plan,
+    settlement: &mut Option<Settlement>,
+    lives: &[&BoundSession],
+    cx: &Cx<'_>,
+) {
     if settlement.is_none() {
         return;
     }
     let mut is_awaited = false;
     for delivery in plan {
         let Track::Chat(chat) = &mut delivery.track else { continue };
-        let is_managed = |session: &&&BoundSession| session.id.slot == delivery.slot && session.is_managed();
-        if lives.iter().any(|session| is_managed(&session)) {
+        let session = lives.iter().find(|session| session.id.slot == delivery.slot);
+        if session.is_some_and(|session| acknowledges(session, cx)) {
             chat.settlement = *settlement;
             is_awaited = true;
         }
@@ -141,6 +152,8 @@ fn to_resource(stanza: &Stanza, resource: &str, lives: &[&BoundSession], cx: &Cx
             // While a client is away another one of the account may take it; else it is stored.
             if session.is_parked() { to_account(stanza, lives, cx) } else { Plan::new() }
         }
+        // It is the server's to answer.
+        (_, Kind::Presence(PresenceType::Probe)) => Plan::new(),
         (Some(session), _) => SmallVec::from_iter([plain(session, stanza)]),
         // §8.5.3.2.1: a chat message whose resource is gone is as good as one to the account.
         (None, Kind::Message(MessageType::Chat)) => to_account(stanza, lives, cx),

@@ -54,6 +54,8 @@ pub struct BoundSession {
     pub state: PerSession,
     /// How much it may send.
     allowance: Allowance,
+    /// Bytes that it was sent, modulo 2^32.
+    sent: u32,
 }
 
 // No answer comes to another process: a stanza that waits for one is the client's to repeat.
@@ -76,6 +78,7 @@ crate::form! {
         topics,
         state,
         allowance,
+        sent: omitted(0),
     }
 }
 
@@ -104,6 +107,7 @@ impl BoundSession {
             topics: Vec::new(),
             state: PerSession::default(),
             allowance: Allowance::new(cx.now.mono),
+            sent: 0,
             io: Some(io),
             jid,
         }
@@ -118,6 +122,11 @@ impl BoundSession {
     /// Whether the client acknowledges what it is given (XEP-0198).
     pub fn is_managed(&self) -> bool {
         self.unacknowledged.is_some()
+    }
+
+    /// Bytes that it was sent at least, modulo 2^32: as they are before TLS and WebSocket, so that there are more of them on the wire.
+    pub fn sent(&self) -> u32 {
+        self.sent
     }
 
     /// Whether the client closed its stream.
@@ -176,7 +185,7 @@ impl BoundSession {
         self.heard = cx.now.mono;
         let mut counts = true;
         match unit {
-            // What is not answered, such as an acknowledgement that we asked for, costs its bytes alone.
+            // What has no reply, such as an acknowledgement that we asked for, costs its bytes alone.
             Unit::Nonza(element) => counts = self.nonza(&element, cx)?,
             Unit::Stanza(stanza) if self.is_repeated(&stanza, cx) => {}
             Unit::Stanza(mut stanza) => {
@@ -228,11 +237,17 @@ impl BoundSession {
     }
 
     /// Gives the session a stanza that was routed to it.
-    pub fn deliver(&mut self, mut stanza: Stanza, track: &Track, cx: &mut Cx<'_>) {
+    pub fn deliver(&mut self, mut stanza: Stanza, track: Track, cx: &mut Cx<'_>) {
         for hook in &cx.pipeline.deliver {
             hook(self, &mut stanza, cx);
         }
-        self.send(&stanza, track, cx);
+        self.send(&stanza, &track, cx);
+        if let Track::Chat(chat) = track
+            && !self.is_managed()
+            && let Some(hook) = cx.pipeline.given
+        {
+            hook(self, stanza, chat, cx);
+        }
     }
 
     /// Writes a stanza to the client.
@@ -242,7 +257,9 @@ impl BoundSession {
             return;
         }
         if let Some(io) = &self.io {
+            let began = cx.out.bytes.len();
             cx.out.send(io.conn, |out| stanza.write(out, io.framing));
+            self.count_sent(began, cx);
         }
         self.emitted(&outgoing, cx);
     }
@@ -254,9 +271,16 @@ impl BoundSession {
             return;
         }
         if let Some(io) = &self.io {
+            let began = cx.out.bytes.len();
             cx.out.send(io.conn, |out| event.write(out, self.jid.as_str(), io.framing));
+            self.count_sent(began, cx);
         }
         self.emitted(&outgoing, cx);
+    }
+
+    /// Counts what was written since the buffer had `began` bytes.
+    fn count_sent(&mut self, began: usize, cx: &Cx<'_>) {
+        self.sent = self.sent.wrapping_add((cx.out.bytes.len() - began) as u32);
     }
 
     fn emit(&mut self, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
@@ -316,6 +340,13 @@ impl BoundSession {
     /// The socket took what was sent.
     pub fn flushed(&mut self, cx: &mut Cx<'_>) {
         backlog::flushed(self, cx);
+    }
+
+    /// All but the last `bytes` of what was sent have arrived, and no more will: the connection is gone.
+    pub(crate) fn lost(&mut self, bytes: u64, cx: &mut Cx<'_>) {
+        for hook in &cx.pipeline.unacked {
+            hook(self, bytes, cx);
+        }
     }
 
     /// All but the last `bytes` of what was sent have arrived.

@@ -30,7 +30,7 @@ use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
 use crate::shard::{Track, home};
 use carillon_wire::jid::BareJid;
-use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
+use carillon_wire::stanza::{Condition, Kind, PresenceType, Stanza, StanzaError};
 use carillon_wire::stream;
 
 /// An account at its home.
@@ -249,6 +249,11 @@ fn was_read(
                     Letter::Stanza { stanza, settlement } => cx.route_on(*stanza, settlement),
                     Letter::Asked(stanza) => {
                         answer_error(&stanza, &StanzaError::new(Condition::ServiceUnavailable), cx);
+                    }
+                    // As one is answered that may not see an account (RFC 6121 §4.3.2).
+                    Letter::Asks { from, of } => {
+                        let answer = Stanza::presence(PresenceType::Unsubscribed);
+                        cx.route(answer.with_from(of.bare()).with_to(from));
                     }
                     other => refuse(other, sessions, cx),
                 }

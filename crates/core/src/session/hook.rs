@@ -23,7 +23,7 @@ use crate::model::{Node, Policy, PubsubEvent, Record, RecordParts, Roster, Sessi
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
-use crate::shard::{self, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
+use crate::shard::{self, Chat, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
@@ -117,6 +117,8 @@ pub struct Hooks {
     pub close: Option<CloseHook>,
     /// A session has lost its connection, and waits for its client to resume it.
     pub parked: Option<ParkedHook>,
+    /// A session is about to go on in another process.
+    pub leaves: Option<LeavesHook>,
     /// A session was resumed, and its client has been sent what it lacked.
     pub resumed: Option<ResumedHook>,
     /// See [`RestoredHook`].
@@ -177,6 +179,8 @@ pub struct Hooks {
     pub emit: Option<EmitHook>,
     /// Something was written to the client.
     pub emitted: Option<EmittedHook>,
+    /// A chat message was written to a client without stream management: one feature's.
+    pub given: Option<GivenHook>,
     /// Initial presence was sent.
     pub available: Option<AvailableHook>,
     /// More of what waits for the session can be written.
@@ -237,6 +241,7 @@ impl Hooks {
         close: None,
         parked: None,
         restored: None,
+        leaves: None,
         resumed: None,
         resumption: None,
         record: &[],
@@ -266,6 +271,7 @@ impl Hooks {
         deliver: None,
         emit: None,
         emitted: None,
+        given: None,
         available: None,
         catch_up: None,
         awaits_arrival: None,
@@ -293,6 +299,8 @@ pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<
 /// to be told that this is settled ([`SettledHook`]), if it counts it.
 pub type ParkedHook =
     fn(session: &mut BoundSession, waiting: Option<&Stanza>, cx: &mut Cx<'_>) -> Option<u32>;
+/// A session is about to go on in another process, where nobody who sent it something is found: has the store keep what it may not have.
+pub type LeavesHook = fn(session: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>);
 /// A session was resumed.
 pub type ResumedHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A parked session came from another process, and is in its account's list: brings what the feature knows of it in line with this one.
@@ -364,6 +372,8 @@ pub type DeliverHook = fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &
 pub type EmitHook = fn(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit;
 /// Something was written.
 pub type EmittedHook = fn(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>);
+/// Keeps a chat message that was written until it has arrived. If it does not, it goes another way.
+pub type GivenHook = fn(session: &mut BoundSession, stanza: Stanza, chat: Chat, cx: &mut Cx<'_>);
 /// Initial presence was sent: what waits for the session is given from now on. `before`: whether features that come earlier
 /// in the order still have something, which must not be overtaken. Returns whether this feature has.
 pub type AvailableHook =
@@ -478,6 +488,8 @@ pub struct NonzaHandler {
     pub handle: NonzaHandle,
     /// What becomes of it when the client has no session yet and may still bind one; if nothing, its stream ends.
     pub unbound: Option<Unbound>,
+    /// The answer before the client has authenticated; if none, its stream ends.
+    pub unauthenticated: Option<fn() -> Element>,
 }
 
 /// What becomes of an element that comes before a resource is bound.
@@ -501,8 +513,6 @@ pub struct ResumptionHandler {
     pub go_on: fn(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>),
     /// The session is parked, and its client did not come back at once: what others wait for is not to wait for that.
     pub away: fn(session: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>),
-    /// The session is about to go on in another process.
-    pub leaves: fn(session: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>),
     /// The answer when there is no such session.
     pub failed: fn() -> Element,
 }

@@ -23,6 +23,7 @@ pub struct Pipeline {
     pub(crate) open: Vec<OpenHook>,
     pub(crate) close: Vec<CloseHook>,
     pub(crate) parked: Vec<ParkedHook>,
+    pub(crate) leaves: Vec<LeavesHook>,
     pub(crate) resumed: Vec<ResumedHook>,
     pub(crate) restored: Vec<RestoredHook>,
     pub(crate) resumption: Option<&'static ResumptionHandler>,
@@ -54,6 +55,7 @@ pub struct Pipeline {
     pub(crate) deliver: Vec<DeliverHook>,
     pub(crate) emit: Vec<EmitHook>,
     pub(crate) emitted: Vec<EmittedHook>,
+    pub(crate) given: Option<GivenHook>,
     pub(crate) available: Vec<AvailableHook>,
     pub(crate) catch_up: Vec<CatchUpHook>,
     pub(crate) awaits_arrival: Vec<AwaitsArrivalHook>,
@@ -102,6 +104,7 @@ impl Pipeline {
             open: hooks(&features, |h| h.open),
             close: hooks(&features, |h| h.close),
             parked: hooks(&features, |h| h.parked),
+            leaves: hooks(&features, |h| h.leaves),
             resumed: hooks(&features, |h| h.resumed),
             restored: hooks(&features, |h| h.restored),
             resumption: features.iter().find_map(|f| f.hooks.resumption),
@@ -131,6 +134,7 @@ impl Pipeline {
             deliver: hooks(&features, |h| h.deliver),
             emit: hooks(&features, |h| h.emit),
             emitted: hooks(&features, |h| h.emitted),
+            given: features.iter().find_map(|f| f.hooks.given),
             available: hooks(&features, |h| h.available),
             catch_up: hooks(&features, |h| h.catch_up),
             awaits_arrival: hooks(&features, |h| h.awaits_arrival),
@@ -242,6 +246,11 @@ impl Pipeline {
 
     pub(crate) fn nonza(&self, name: &str, ns: &str) -> Option<NonzaHandle> {
         self.nonza.get(&(name, ns)).map(|h| h.handle)
+    }
+
+    /// The answer to an element that came before authentication.
+    pub(crate) fn unauthenticated(&self, element: &Element) -> Option<fn() -> Element> {
+        self.nonza.get(&(element.name(), element.ns())).and_then(|h| h.unauthenticated)
     }
 
     /// What becomes of an element that came before a resource was bound.

@@ -42,7 +42,7 @@ pub use names::Names;
 pub use offers::{OfferShape, Offers};
 #[cfg(test)]
 pub(crate) use pager::IN_FLIGHT_BYTES_MAX;
-pub use pager::{Next, Pager, TURN_BYTES_MAX, Turn};
+pub use pager::{Flight, Next, Pager, TURN_BYTES_MAX, Turn};
 pub use per_domain::{DomainCounters, PerDomain};
 pub use reads::Reads;
 pub use recent::Recent;

@@ -38,8 +38,10 @@ crate::form! { struct Tracked(name) }
 /// The sessions that were given the same message.
 #[derive(Debug)]
 pub struct Recipients {
-    /// Their names.
+    /// Those that are to acknowledge it.
     pub sessions: Box<[SessionId]>,
+    /// Those that were given it otherwise, and of which nothing more will be known: copies (XEP-0280), for one.
+    copies: Box<[SessionId]>,
     /// See [`Fate`].
     fate: AtomicU64,
 }
@@ -47,14 +49,19 @@ pub struct Recipients {
 // It stays shared only among what one writer writes: the sessions of an account.
 impl Form for Recipients {
     fn write(&self, out: &mut Writer) {
-        let Recipients { sessions, fate } = self;
-        sessions.write(out);
+        let Recipients { sessions, copies, fate } = self;
+        // In another process nobody waits for an acknowledgement.
+        [&sessions[..], copies].concat().write(out);
         elsewhere(fate.load(Ordering::Relaxed)).write(out);
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Recipients, Malformed> {
         let sessions = Form::read(input)?;
-        Ok(Recipients { sessions, fate: AtomicU64::new(elsewhere(u64::read(input)?)) })
+        Ok(Recipients {
+            sessions,
+            copies: Box::default(),
+            fate: AtomicU64::new(elsewhere(u64::read(input)?)),
+        })
     }
 }
 
@@ -79,13 +86,28 @@ pub enum Fate {
 impl Recipients {
     /// These sessions; one of them is to acknowledge the message.
     pub fn of(sessions: impl IntoIterator<Item = SessionId>) -> Arc<Recipients> {
-        Arc::new(Recipients { sessions: sessions.into_iter().collect(), fate: AtomicU64::new(THEIRS) })
+        Recipients::with_copies(sessions, [])
+    }
+
+    /// The same, and others were given the message as well.
+    pub fn with_copies(
+        sessions: impl IntoIterator<Item = SessionId>,
+        copies: impl IntoIterator<Item = SessionId>,
+    ) -> Arc<Recipients> {
+        let (sessions, copies) = (sessions.into_iter().collect(), copies.into_iter().collect());
+        Arc::new(Recipients { sessions, copies, fate: AtomicU64::new(THEIRS) })
+    }
+
+    /// All sessions that were given the message.
+    pub fn all(&self) -> impl Iterator<Item = SessionId> {
+        self.sessions.iter().chain(&self.copies).copied()
     }
 
     /// The same message, of the same sessions under other names.
     pub(super) fn renamed(&self, name: impl Fn(SessionId) -> Option<SessionId>) -> Recipients {
-        let sessions = self.sessions.iter().filter_map(|id| name(*id)).collect();
-        Recipients { sessions, fate: AtomicU64::new(self.fate.load(Ordering::Relaxed)) }
+        let renamed = |ids: &[SessionId]| ids.iter().filter_map(|id| name(*id)).collect();
+        let fate = AtomicU64::new(self.fate.load(Ordering::Relaxed));
+        Recipients { sessions: renamed(&self.sessions), copies: renamed(&self.copies), fate }
     }
 
     /// What becomes of it.

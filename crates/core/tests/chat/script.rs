@@ -14,6 +14,7 @@ use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Context, Unit, read};
 use carillon_wire::xml::{Element, Limits, Node};
 use std::collections::BTreeMap;
+use std::sync::mpsc::Receiver;
 
 const DOMAIN: &str = "localhost";
 const HEADER: &str = "<stream:stream xmlns='jabber:client' \
@@ -77,7 +78,7 @@ struct Script {
     passwords: BTreeMap<String, String>,
     notified: u64,
     /// What came of the last stanza that somebody outside had an account send.
-    acted: Option<Outcome>,
+    acted: Option<Receiver<Outcome>>,
 }
 
 impl Script {
@@ -375,13 +376,14 @@ impl Script {
         let context = Context::new(Framing::Tcp, Limits::trusted());
         let Ok(Unit::Stanza(stanza)) = read(xml.as_bytes(), &context) else { return Err("no stanza".into()) };
         let command = Command::Act { account: account.clone(), stanza: Box::new(stanza) };
-        self.acted = Some(self.world.command(account.as_str(), command));
+        self.acted = Some(self.world.begin(account.as_str(), command));
         Ok(())
     }
 
     /// What that came to.
     fn acted(&mut self, pattern: &str) -> Result<(), String> {
-        let got = match self.acted.take().ok_or("nobody acted")? {
+        let outcome = self.acted.as_ref().ok_or("nobody acted")?.try_recv();
+        let got = match outcome.map_err(|_| "no answer yet")? {
             Outcome::Count(0) => return (pattern == "done").then_some(()).ok_or("it is done".into()),
             Outcome::Answered(stanza) => {
                 let mut got = Vec::new();

@@ -20,6 +20,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::mpsc;
+use std::sync::mpsc::Receiver;
 
 /// PBKDF2 iterations of passwords: as many as a client has to accept.
 const ITERATIONS: u32 = 4096;
@@ -182,6 +183,13 @@ impl World {
     /// Has a command carried out at the home of `name`.
     pub(crate) fn command(&mut self, name: &str, command: Command) -> Outcome {
         self.node.command(name, command)
+    }
+
+    /// The same; the outcome may come later.
+    pub(crate) fn begin(&mut self, name: &str, command: Command) -> Receiver<Outcome> {
+        let outcome = self.node.begin(name, command);
+        self.node.settle();
+        outcome
     }
 
     /// Gives every shard an input, and waits for all that comes of it.

@@ -172,7 +172,7 @@ impl Program {
             for upcall in std::mem::take(&mut self.sides[side].io.upcalls) {
                 let of = |id| move |peer: &&mut Peer| peer.side == side && peer.id == id;
                 match upcall {
-                    Upcall::Closed(id) => {
+                    Upcall::Closed(id, _) => {
                         let peer = self.peers.iter_mut().find(of(id)).unwrap();
                         assert!(!std::mem::replace(&mut peer.ended, true), "heard twice");
                     }

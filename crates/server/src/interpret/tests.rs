@@ -43,7 +43,7 @@ fn what_the_socket_does_not_take_follows_in_order() {
     }
     assert!(rig.io.conns.get_mut(conn).unwrap().has_queue(), "the socket took more than it should");
     rig.carry_out(|effects| effects.push(Effect::Close { conn }));
-    assert_eq!(rig.io.upcalls, [Upcall::Closed(conn)]);
+    assert!(matches!(rig.io.upcalls[..], [Upcall::Closed(of, _)] if of == conn));
     let expected: Vec<u8> = (0..200).flat_map(element).collect();
     assert!(read_all(&mut rig, peer) == expected);
 }
@@ -97,7 +97,7 @@ fn a_batch_goes_on_past_those_who_are_gone_and_those_who_do_not_read() {
             }
             send(effects, well, 0);
         });
-        assert_eq!(rig.io.upcalls, [Upcall::Closed(gone)]);
+        assert!(matches!(rig.io.upcalls[..], [Upcall::Closed(of, _)] if of == gone));
         let mut got = vec![0; element(0).len()];
         (&peer).read_exact(&mut got).unwrap();
         assert!(got == element(0));
@@ -145,7 +145,7 @@ fn overflow_is_told_once_and_leaves_no_gap_before_the_last_words() {
         effects.send(conn, |out| out.extend_from_slice(b"<error/>"));
         effects.push(Effect::Close { conn });
     });
-    assert_eq!(rig.io.upcalls, [Upcall::Closed(conn)]);
+    assert!(matches!(rig.io.upcalls[..], [Upcall::Closed(of, _)] if of == conn));
     let got = read_all(&mut rig, peer);
     let whole = got.len() / element(0).len();
     let expected: Vec<u8> = (0..whole).flat_map(element).chain(*b"<error/>").collect();
@@ -216,7 +216,7 @@ fn effects_on_a_connection_that_is_gone_do_nothing() {
         effects.push(Effect::WatchFlush { conn });
         effects.push(Effect::Close { conn });
     });
-    assert_eq!(rig.io.upcalls, [Upcall::Closed(conn)]);
+    assert!(matches!(rig.io.upcalls[..], [Upcall::Closed(of, _)] if of == conn));
 }
 
 #[test]

@@ -14,7 +14,7 @@ impl ShardIo {
         if let Some(conn) = self.conns.remove(id)
             && conn.stage == Stage::Open
         {
-            self.upcalls.push(Upcall::Closed(id));
+            self.upcalls.push(Upcall::Closed(id, conn.unacked()));
         }
     }
 
@@ -33,7 +33,7 @@ impl ShardIo {
         match conn.stage {
             Stage::Leaving | Stage::Lingering => return,
             Stage::New(_) => {}
-            Stage::Open => self.upcalls.push(Upcall::Closed(id)),
+            Stage::Open => self.upcalls.push(Upcall::Closed(id, conn.unacked())),
         }
         conn.pending_input = None;
         conn.flow = ReadFlow::Open;

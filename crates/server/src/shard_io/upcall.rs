@@ -6,8 +6,8 @@ use carillon_core::model::ConnId;
 /// Something the core must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upcall {
-    /// A connection is gone.
-    Closed(ConnId),
+    /// A connection is gone, and how many bytes its peer's TCP never acknowledged.
+    Closed(ConnId, u64),
     /// The bytes that were watched have left.
     Flushed(ConnId),
     /// How many bytes the peer's TCP has not acknowledged.
@@ -20,7 +20,7 @@ impl Upcall {
     /// The core's input that tells it.
     pub(crate) fn input(self) -> Input<'static> {
         match self {
-            Upcall::Closed(conn) => Input::Closed { conn },
+            Upcall::Closed(conn, unacked) => Input::Closed { conn, unacked },
             Upcall::Flushed(conn) => Input::Flushed { conn },
             Upcall::Unacked(conn, bytes) => Input::Unacked { conn, bytes },
             Upcall::Overflowed(conn) => Input::Overflowed { conn },

@@ -51,6 +51,7 @@ pub const FEATURE: Feature = Feature {
                 Ok(None)
             },
             unbound: None,
+            unauthenticated: None,
         }],
         ..Hooks::NONE
     },

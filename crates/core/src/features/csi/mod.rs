@@ -37,6 +37,7 @@ pub const FEATURE: Feature = Feature {
                     Ok(None)
                 },
                 unbound: None,
+                unauthenticated: None,
             },
             NonzaHandler {
                 name: "inactive",
@@ -47,6 +48,7 @@ pub const FEATURE: Feature = Feature {
                     Ok(None)
                 },
                 unbound: None,
+                unauthenticated: None,
             },
         ],
         ..Hooks::NONE

@@ -149,13 +149,12 @@ fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>
     if session.state.notifications.in_flight().any(|entry| entry.id == id) {
         return;
     }
-    let began = cx.out.bytes.len();
     let stanza = xml::message(notification, session, !managed);
     session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
     let (audience, expires, is_kept) = (notification.audience, notification.expires, notification.is_kept());
-    let (sent, at) = (cx.now.unix, cx.now.mono);
+    let (sent, at, bytes) = (cx.now.unix, cx.now.mono, session.sent());
     let pager = session.state.notifications.pager();
-    pager.gave(InFlight { id, audience, expires, is_kept, sent, at, managed }, cx.out.bytes.len() - began);
+    pager.gave(InFlight { id, audience, expires, is_kept, sent, at, managed }, bytes);
     if !managed && pager.begin_timer() {
         session.set_timer(cx.shard.settings.receipt_wait_ms, RECEIPT, cx);
     }
@@ -284,7 +283,7 @@ fn due(cx: &Cx<'_>) -> Mono {
 pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     let Some(pager) = &session.state.notifications.0 else { return };
     let by = if session.is_leaving() { cx.now.mono } else { due(cx) };
-    let arrived = pager.arrived(bytes).filter(|entry| !entry.managed && entry.at <= by);
+    let arrived = pager.arrived(bytes, session.sent()).filter(|entry| !entry.managed && entry.at <= by);
     for id in arrived.map(|entry| entry.id).collect::<Vec<_>>() {
         acknowledged(session, id, AcknowledgedBy::Socket, cx);
     }

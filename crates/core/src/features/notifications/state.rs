@@ -85,7 +85,8 @@ mod tests {
         let mut state = State::default();
         proves("notifications, none", &state);
         state.pager().gave(given(1 << 90, Audience::Always, Some(UnixMs(1_795_170_000_000)), true), 300);
-        state.pager().gave(given(7, Audience::Active, None, false), 200);
+        state.pager().gave(given(7, Audience::Active, None, false), 500);
+        state.pager().elsewhere();
         state.look_again();
         proves("notifications", &state);
     }

@@ -1,8 +1,8 @@
-//! Messages that were given to parked sessions only: the store keeps them, so that their senders need not wait until a client is back.
-//! The sessions have them in their queues, too; whoever acknowledges one there has it deleted here.
+//! Messages that were given to parked sessions only, or to such as leave the process: the store keeps them, so that their senders need
+//! not wait for the clients. The sessions have them in their queues, too; whoever acknowledges one there has it deleted here.
 
 use super::state::Given;
-use super::{TRACKED, forget, look_again, question, xml};
+use super::{TRACKED, arrival, forget, look_again, question, xml};
 use crate::model::Settlement;
 use crate::ports::store::offline::{Offline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
@@ -77,10 +77,19 @@ fn stored(keep: &Keep, seq: u64, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         forget(Forget { domain, local, seqs: vec![seq] }, None, cx);
     }
     let mut is_theirs = false;
-    for id in &keep.recipients.sessions {
-        let Some(session) = sessions.bound(*id) else { continue };
+    for id in keep.recipients.all() {
+        let Some(session) = sessions.bound(id) else { continue };
+        let progress = session.state.offline.progress();
+        let managed = progress.live.take_of(&keep.recipients).is_none();
+        if managed && !session.is_managed() {
+            // It has arrived.
+            session.state.offline.tidy();
+            continue;
+        }
         // They are not given it a second time, by a page.
-        session.state.offline.progress().pager.gave(Given { seq, managed: true }, 0);
+        let sent = session.sent();
+        session.state.offline.progress().pager.gave(Given { seq, managed }, sent);
+        arrival::look_later(session, cx);
         is_theirs = true;
     }
     cx.settle(keep.settlement);
@@ -92,7 +101,7 @@ fn refused(keep: &Keep, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.shard.retries.kept(keep.account.as_str());
     if keep.recipients.fate() == Fate::Asked {
         keep.recipients.decide(Fate::Theirs);
-        if keep.recipients.sessions.iter().all(|id| sessions.bound(*id).is_none()) {
+        if keep.recipients.all().all(|id| sessions.bound(id).is_none()) {
             let chat = Chat { recipients: Some(keep.recipients.clone()), settlement: keep.settlement };
             route::unacknowledged(&keep.message, chat, sessions, cx);
         }

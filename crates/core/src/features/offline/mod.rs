@@ -1,20 +1,21 @@
 //! Offline messages (XEP-0160): chat messages for an absent account are kept, and given to the next session that becomes
 //! available, in their order and with the time they came (XEP-0203).
 
+mod arrival;
 mod keep;
 mod state;
 mod xml;
 
 pub use state::State;
 
-use crate::error::{StanzaError, StreamError};
+use crate::error::StanzaError;
 use crate::model::{OfflineMessage, SessionId, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
 use crate::session::hook::{Ending, Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::{Forget, Pager, RefusedWrite, Timer, Track, Tracked};
+use crate::shard::{Forget, Pager, RefusedWrite, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
 use state::Given;
@@ -51,7 +52,9 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(catch_up),
         close: Some(close),
         awaits_arrival: Some(|session| session.state.offline.has_unmanaged()),
-        unacked: Some(unacked),
+        given: Some(arrival::given),
+        unacked: Some(arrival::unacked),
+        leaves: Some(arrival::leaves),
         parked: Some(parked),
         // Something may have been stored while it was in no process.
         restored: Some(|session, _, _| {
@@ -62,14 +65,14 @@ pub const FEATURE: Feature = Feature {
         }),
         retry: Some(retry),
         tracked: &[TrackedHandler { kind: TRACKED, acknowledged, is_over }],
-        timers: &[TimerHandler { timer: ARRIVAL, handle: check_arrival }],
+        timers: &[
+            TimerHandler { timer: arrival::ARRIVAL, handle: arrival::check },
+            TimerHandler { timer: arrival::AWAITED, handle: arrival::check_soon },
+        ],
         ..Hooks::NONE
     },
     ..Feature::NONE
 };
-
-/// When given messages must have arrived.
-const ARRIVAL: Timer = Timer(*b"offl");
 
 /// Messages that were given, by their numbers.
 const TRACKED: Tracked = Tracked(*b"offl");
@@ -116,14 +119,14 @@ impl Paged for OfflineMessages {
             // It was well-formed when it was stored; should it not be now, it must not come back for ever.
             return delete(session, vec![seq], cx);
         };
-        let (began, managed) = (cx.out.bytes.len(), session.unacknowledged.is_some());
-        session.deliver(stanza, &Track::Of(TRACKED, u128::from(seq)), cx);
-        let bytes = cx.out.bytes.len() - began;
-        session.state.offline.progress().pager.gave(Given { seq, managed }, bytes);
+        session.deliver(stanza, Track::Of(TRACKED, u128::from(seq)), cx);
+        let given = Given { seq, managed: session.is_managed() };
+        let sent = session.sent();
+        session.state.offline.progress().pager.gave(given, sent);
     }
 
     fn given(session: &mut BoundSession, _messages: &[OfflineMessage], cx: &mut Cx<'_>) {
-        look_later(session, cx);
+        arrival::look_later(session, cx);
     }
 }
 
@@ -263,55 +266,33 @@ fn look_again(account: &BareJid, is_new: bool, sessions: &mut Sessions, cx: &mut
 
 /// The session ends: what it was given and did not acknowledge is for the others of its account.
 fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
-    let progress = session.state.offline.0.take();
-    if progress.is_some_and(|progress| progress.pager.in_flight().len() > 0) {
+    let Some(mut progress) = session.state.offline.0.take() else { return };
+    if progress.pager.in_flight().len() > 0 {
         let account = session.bare.clone();
         cx.later(move |sessions, cx| look_again(&account, true, sessions, cx));
     }
-}
-
-/// Sets the timer that looks how much has arrived.
-fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    if session.state.offline.has_unmanaged() && session.state.offline.progress().pager.begin_timer() {
-        session.set_timer(LOOK_MS, ARRIVAL, cx);
-    }
-    session.state.offline.tidy();
-}
-
-fn check_arrival(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    session.state.offline.progress().pager.timer_fired();
-    if session.state.offline.has_unmanaged() {
-        session.count_unacked(cx);
-    }
-    session.state.offline.tidy();
-    Ok(())
+    arrival::lost(session, progress.live.take(), cx);
 }
 
 /// The connection is gone: what only the peer's TCP could have acknowledged is given again.
-fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, _cx: &mut Cx<'_>) -> Option<u32> {
+fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, cx: &mut Cx<'_>) -> Option<u32> {
     if session.state.offline.has_unmanaged() {
         let progress = session.state.offline.progress();
         progress.pager.take_back(|given| !given.managed);
         progress.pager.look_again();
         progress.last = 0;
+        let live = progress.live.take();
+        arrival::lost(session, live, cx);
     }
     None
 }
 
-/// Without stream management, messages that have arrived at the peer's side are deleted.
-fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
-    let Some(progress) = &session.state.offline.0 else { return };
-    let arrived = progress.pager.arrived(bytes).filter(|given| !given.managed);
-    let seqs = arrived.map(|given| given.seq).collect();
-    delete(session, seqs, cx);
-    look_later(session, cx);
-}
-
-/// Older messages are on their way to the session, or to the store; or its client is away, and a crash must not lose what it is given
+/// Older messages are on their way to the session, or to the store; or more have not arrived than one that reads leaves; or its client is away, and a crash must not lose what it is given
 /// when it returns.
 fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool {
     let waits = session.is_parked()
         || session.state.offline.is_behind()
+        || session.state.offline.is_full(cx.shard.settings.limits.unacknowledged_bytes)
         || cx.shard.storing.is_under_way(session.bare.as_str())
         || cx.shard.retries.is_keeping(session.bare.as_str());
     waits && xml::is_worth_keeping(stanza)
@@ -344,6 +325,3 @@ fn question(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> 
     let queue_max = cx.shard.settings.limits.offline_messages;
     Some(StoreOffline { domain, local, received: cx.now.unix, stanza: xml::write(stanza), queue_max })
 }
-
-/// The pause before each look at whether given messages have arrived.
-const LOOK_MS: u64 = 1000;

@@ -36,7 +36,7 @@ pub(super) fn deliver(event: &NodeEvent, account: &BareJid, sessions: &mut Sessi
         };
         match cx.shard.capabilities.wanted(session.id) {
             Some(wants) if wants.binary_search(&event.node).is_ok() => {
-                session.deliver(event.to(&session.jid), &Track::Nothing, cx);
+                session.deliver(event.to(&session.jid), Track::Nothing, cx);
                 cx.shard.last_items.tell(session.id, &event.owner, &event.node);
             }
             Some(_) => {}

@@ -112,7 +112,7 @@ fn answered(
     for (place, item) in &answer.items {
         let Some((owner, _)) = reading.of.get(reading.at + *place as usize) else { continue };
         if !cx.shard.last_items.is_old(session.id, reading.number, owner.as_str(), &item.name) {
-            session.deliver(NodeEvent::last(owner, item).to(&session.jid), &Track::Nothing, cx);
+            session.deliver(NodeEvent::last(owner, item).to(&session.jid), Track::Nothing, cx);
         }
     }
     reading.at += (answer.accounts as usize).max(1);

@@ -85,8 +85,14 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
             Ok(Flow::Pass)
         }
         (PresenceType::Error, _) => Ok(Flow::Pass),
-        // Only servers probe; a client's probe says nothing to anyone (RFC 6121 §4.3).
-        (PresenceType::Probe, _) => Ok(Flow::Taken),
+        // RFC 6121 §4.3: a client has no need to probe. Those of its own account are told it here, of others by the roster.
+        (PresenceType::Probe, Some(to)) => {
+            if to.bare_str() == session.bare.as_str() {
+                stanza.to = Some(session.bare.to_jid());
+            }
+            Ok(Flow::Pass)
+        }
+        (PresenceType::Probe, None) => Ok(Flow::Taken),
         _ => Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("rosters are disabled here")),
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn tell(
             .with_from(contact.jid.to_jid())
             .with_to(home.account.clone());
         request.payload = contact.request.map_or_else(Payload::empty, Payload::from_raw);
-        session.deliver(request, &Track::Nothing, cx);
+        session.deliver(request, Track::Nothing, cx);
     }
 }
 
@@ -75,7 +75,7 @@ fn here<'a>(names: impl Iterator<Item = &'a str>, cx: &Cx<'_>) -> Vec<BareJid> {
 pub(super) fn deliver(presence: &Arc<Stanza>, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for slot in sessions.of(home.account.as_str()) {
         if let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available()) {
-            session.deliver(Stanza::clone(presence).with_to(home.account.clone()), &Track::Nothing, cx);
+            session.deliver(Stanza::clone(presence).with_to(home.account.clone()), Track::Nothing, cx);
         }
     }
 }
@@ -87,6 +87,31 @@ pub(super) fn probed(from: &Jid, home: &AtHome<'_>, sessions: &Sessions, cx: &mu
         for presence in present(home.account, sessions) {
             cx.route(presence.with_to(from.clone()));
         }
+    }
+}
+
+/// A client asks for the presence of a contact.
+pub(super) fn ask(session: &BoundSession, of: &Jid, cx: &mut Cx<'_>) {
+    if of.local().is_some() && cx.domain_of(of).is_some() {
+        cx.letter(of.bare(), Letter::Asks { from: session.jid.clone(), of: of.clone() });
+    }
+}
+
+/// Tells a client that asks for the account's presence (RFC 6121 §4.3.2): that of the sessions that are available, or that none is. One
+/// that may not see it is told so, and no more than where there is no such account.
+pub(super) fn asked(from: &Jid, of: &Jid, home: &AtHome<'_>, sessions: &Sessions, cx: &mut Cx<'_>) {
+    let may_see = home.record.roster.get(from.bare_str()).is_some_and(|entry| entry.standing.from);
+    let answer = |kind| Stanza::presence(kind).with_from(of.bare()).with_to(from.clone());
+    if !may_see {
+        return cx.route(answer(PresenceType::Unsubscribed));
+    }
+    let mut present = present(home.account, sessions);
+    present.retain(|presence| of.is_bare() || presence.from.as_ref() == Some(of));
+    if present.is_empty() {
+        cx.route(answer(PresenceType::Unavailable));
+    }
+    for presence in present {
+        cx.route(presence.with_to(from.clone()));
     }
 }
 

@@ -86,7 +86,7 @@ fn give(
     said.payload = payload;
     for slot in sessions.of(change.account.as_str()) {
         if let Some(session) = sessions.bound_in(slot).filter(|session| takes(session)) {
-            session.deliver(said.clone(), &Track::Nothing, cx);
+            session.deliver(said.clone(), Track::Nothing, cx);
         }
     }
 }

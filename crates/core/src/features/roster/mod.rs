@@ -82,6 +82,7 @@ fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &m
         Letter::Announced { presence, step } => announced::tell(&presence, step, home, sessions, cx),
         Letter::Presence(presence) => announced::deliver(&presence, home, sessions, cx),
         Letter::Probe(from) => announced::probed(&from, home, sessions, cx),
+        Letter::Asks { from, of } => announced::asked(&from, &of, home, sessions, cx),
         Letter::RosterChanged { change, cause } => changed::changed(&change, cause, home, sessions, cx),
         Letter::Sent { .. }
         | Letter::BlockListChanged(_)

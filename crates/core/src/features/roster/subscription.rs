@@ -1,6 +1,6 @@
 //! What a client says about subscriptions to presence (RFC 6121 §3).
 
-use super::xml;
+use super::{announced, xml};
 use crate::error::StanzaError;
 use crate::message::{Letter, Requester, RosterCause};
 use crate::model::{BothSides, DomainId, Settlement, SubscriptionAction};
@@ -10,7 +10,7 @@ use crate::session::home::{self, AtHome};
 use crate::session::hook::Flow;
 use crate::session::{BoundSession, Cx, Sessions};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{Condition, Kind, Stanza};
+use carillon_wire::stanza::{Condition, Kind, PresenceType, Stanza};
 use std::sync::Arc;
 
 /// Bytes of what comes with a request that are kept until it is answered: more is not.
@@ -22,6 +22,12 @@ pub(super) fn submit(
     stanza: &mut Stanza,
     cx: &mut Cx<'_>,
 ) -> Result<Flow, StanzaError> {
+    if let (Kind::Presence(PresenceType::Probe), Some(to)) = (stanza.kind, &stanza.to)
+        && to.bare_str() != session.bare.as_str()
+    {
+        announced::ask(session, to, cx);
+        return Ok(Flow::Taken);
+    }
     let Some(action) = action(stanza) else { return Ok(Flow::Pass) };
     let contact = contact(stanza)?;
     // An account's own sessions see each other anyway.

@@ -40,6 +40,7 @@ pub const FEATURE: Feature = Feature {
         offer_inline: Some(resumption::offer),
         resumption: Some(&resumption::HANDLER),
         parked: Some(resumption::parked),
+        leaves: Some(resumption::leaves),
         restored: Some(resumption::restored),
         repeated: Some(|session, stanza| {
             session.state.stream_management.as_mut().is_some_and(|state| state.inbound.is_repeated(stanza))
@@ -59,16 +60,18 @@ pub const FEATURE: Feature = Feature {
                 name: "enable",
                 ns: ns::SM,
                 handle: enable,
-                unbound: Some(Unbound::Reply(enable_unbound)),
+                unbound: Some(Unbound::Reply(too_early)),
+                unauthenticated: Some(too_early),
             },
             NonzaHandler {
                 name: "resume",
                 ns: ns::SM,
                 handle: resume,
                 unbound: Some(Unbound::Resume(resumption::read)),
+                unauthenticated: Some(too_early),
             },
-            NonzaHandler { name: "r", ns: ns::SM, handle: answer, unbound: None },
-            NonzaHandler { name: "a", ns: ns::SM, handle: acknowledge, unbound: None },
+            NonzaHandler { name: "r", ns: ns::SM, handle: answer, unbound: None, unauthenticated: None },
+            NonzaHandler { name: "a", ns: ns::SM, handle: acknowledge, unbound: None, unauthenticated: None },
         ],
         ..Hooks::NONE
     },
@@ -97,8 +100,8 @@ fn resume(
     Ok(Some(failed(StanzaCondition::UnexpectedRequest)))
 }
 
-/// XEP-0198 §3: only a bound stream is managed.
-fn enable_unbound() -> Element {
+/// XEP-0198 §3: only a bound stream is managed, and only for a client that has authenticated is one resumed.
+fn too_early() -> Element {
     failed(StanzaCondition::UnexpectedRequest)
 }
 
@@ -106,7 +109,9 @@ fn failed(condition: StanzaCondition) -> Element {
     Element::new("failed", ns::SM).with_child(Element::new(condition.as_str(), ns::STANZA_ERRORS))
 }
 
-/// Answers `<r/>`: now, or when the messages that came before it are settled.
+/// Answers `<r/>`: now, or when the messages that came before it are settled. The answer is as short as the request and costs as little to
+/// make, so that the request costs its sender its bytes alone, as its own acknowledgements do: a client that asks behind each stanza is not
+/// read more slowly than one that does not ask.
 fn answer(
     session: &mut BoundSession,
     _element: &Element,
@@ -114,7 +119,7 @@ fn answer(
 ) -> Result<Option<Element>, StreamError> {
     let state = session.state.stream_management.as_mut().ok_or_else(not_enabled)?;
     match state.inbound.request() {
-        Request::Answer(h) => return Ok(Some(acknowledgement(h))),
+        Request::Answer(h) => session.send_element(&acknowledgement(h), cx),
         Request::Later { needs_timer: true } => session.set_timer(ANSWER_MS, ANSWER, cx),
         Request::Later { needs_timer: false } => {}
     }

@@ -21,7 +21,6 @@ pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
     resumed,
     go_on,
     away,
-    leaves,
     failed: || failed(Condition::ItemNotFound),
 };
 
@@ -84,10 +83,10 @@ fn away(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 
 /// The session is about to go on in another process, where nobody who sent it something is found. Chat messages for which their
 /// senders wait are stored, too.
-fn leaves(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub(super) fn leaves(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for (stanza, chat) in under_way(id, sessions) {
         if chat.settlement.is_some() {
-            route::keep(&stanza, chat, sessions, cx);
+            route::keep(&stanza, chat, cx);
         }
     }
 }

@@ -92,8 +92,22 @@ impl Authenticating {
                     cx,
                 )
             }
-            _ => self.stranger(cx),
+            (_, _, awaits) => match cx.pipeline.unauthenticated(&element) {
+                Some(answer) => self.too_early(awaits, &answer(), cx),
+                None => self.stranger(cx),
+            },
         }
+    }
+
+    /// Answers what only an authenticated client may ask for. It may go on with its login, after a few of them.
+    fn too_early(mut self: Box<Self>, awaits: Awaits, answer: &Element, cx: &mut Cx<'_>) -> Session {
+        self.client.misfits += 1;
+        if self.client.misfits >= cx.shard.settings.limits.auth_attempts {
+            return self.stranger(cx);
+        }
+        self.client.io.send_element(answer, cx);
+        self.awaits = awaits;
+        Session::Authenticating(self)
     }
 
     /// The domain that the client wants to log in to.

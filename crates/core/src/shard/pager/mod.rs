@@ -1,6 +1,10 @@
 //! What the store holds for a session: whether anything is still to be read of it, a page at a time, and what was given of it and
 //! is not acknowledged. Counting alone, without a connection or a clock: [`crate::session::backlog`] asks and writes.
 
+mod flight;
+
+pub use flight::Flight;
+
 use crate::form::{Form, Malformed, Reader, Writer};
 
 /// How far a session is with what the store holds for it: one for each feature that has the store hold something. `E` is what is
@@ -12,25 +16,14 @@ pub struct Pager<E> {
     failures: u8,
     /// Whether the timer runs that finds out how much has arrived.
     timer_runs: bool,
-    /// Bytes of all that was given.
-    given: u64,
-    /// Given and not acknowledged, oldest first.
-    in_flight: Vec<InFlight<E>>,
+    /// Given and not acknowledged.
+    flight: Flight<E>,
 }
 
 crate::form! {
-    struct Pager<E> { place, failures, timer_runs, given, in_flight }
+    struct Pager<E> { place, failures, timer_runs, flight }
         if Pager::is_sound, "a pager was acknowledged more than it gave"
 }
-
-#[derive(Debug)]
-struct InFlight<E> {
-    entry: E,
-    /// [`Pager::given`] with this one.
-    end: u64,
-}
-
-crate::form! { struct InFlight<E> { entry, end } }
 
 /// How far a session is with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +67,7 @@ pub enum Next {
 
 impl<E> Default for Pager<E> {
     fn default() -> Pager<E> {
-        Pager { place: Place::CaughtUp, failures: 0, timer_runs: false, given: 0, in_flight: Vec::new() }
+        Pager { place: Place::CaughtUp, failures: 0, timer_runs: false, flight: Flight::default() }
     }
 }
 
@@ -94,7 +87,7 @@ impl<E> Pager<E> {
 
     /// Whether there is nothing to know: the pager can be dropped.
     pub fn is_idle(&self) -> bool {
-        !self.is_behind() && self.in_flight.is_empty() && !self.timer_runs
+        !self.is_behind() && self.flight.is_empty() && !self.timer_runs
     }
 
     /// The session can be given more. `takes`: whether it takes what this pager is for.
@@ -124,38 +117,35 @@ impl<E> Pager<E> {
         pause
     }
 
-    /// An entry was given to the session in this many bytes, and is to be acknowledged.
-    pub fn gave(&mut self, entry: E, bytes: usize) {
-        self.given += bytes as u64;
-        self.in_flight.push(InFlight { entry, end: self.given });
+    /// An entry was given to the session, which has been sent so many bytes with it ([`Flight::gave`]).
+    pub fn gave(&mut self, entry: E, sent: u32) {
+        self.flight.gave(entry, sent);
     }
 
     /// Whether as much is in flight as may be for a client without stream management: nothing else bounds how fast it is given more
     /// than it acknowledges.
     pub fn is_full(&self) -> bool {
-        self.in_flight.len() * size_of::<InFlight<E>>() >= IN_FLIGHT_BYTES_MAX
+        self.flight.bytes() >= IN_FLIGHT_BYTES_MAX
     }
 
     /// Given and not acknowledged, oldest first.
     pub fn in_flight(&self) -> impl ExactSizeIterator<Item = &E> {
-        self.in_flight.iter().map(|given| &given.entry)
+        self.flight.entries()
     }
 
     /// Takes out the entry that was acknowledged, if it is in flight.
     pub fn acknowledged(&mut self, is_it: impl Fn(&E) -> bool) -> Option<E> {
-        let at = self.in_flight.iter().position(|given| is_it(&given.entry))?;
-        Some(self.in_flight.remove(at).entry)
+        self.flight.take(is_it)
     }
 
     /// Takes out the entries that are to be given again.
     pub fn take_back(&mut self, is_it: impl Fn(&E) -> bool) -> Vec<E> {
-        self.in_flight.extract_if(.., |given| is_it(&given.entry)).map(|given| given.entry).collect()
+        self.flight.take_all(is_it)
     }
 
-    /// What has arrived at the client's side, of which `unacked` bytes of the connection have not ([`crate::Input::Unacked`]).
-    pub fn arrived(&self, unacked: u64) -> impl Iterator<Item = &E> {
-        let arrived = move |given: &&InFlight<E>| has_arrived(self.given - given.end, unacked);
-        self.in_flight.iter().take_while(arrived).map(|given| &given.entry)
+    /// What has arrived at the client's side ([`Flight::arrived`]).
+    pub fn arrived(&self, unacked: u64, sent: u32) -> impl Iterator<Item = &E> {
+        self.flight.arrived(unacked, sent)
     }
 
     /// Whether the timer that finds out how much has arrived is to be set: it does not run yet, and runs from now on.
@@ -170,10 +160,13 @@ impl<E> Pager<E> {
 
     /// Whether the counts fit each other, as they always do here: those that were read may not.
     fn is_sound(&self) -> bool {
-        let ends = self.in_flight.iter().map(|given| given.end);
-        self.failures <= DOUBLINGS_MAX
-            && ends.is_sorted()
-            && self.in_flight.last().is_none_or(|last| last.end <= self.given)
+        self.failures <= DOUBLINGS_MAX && self.flight.is_sound()
+    }
+
+    /// The same in another process, which knows nothing of this one's connections.
+    #[cfg(test)]
+    pub(crate) fn elsewhere(&mut self) {
+        self.flight.elsewhere();
     }
 }
 
@@ -195,20 +188,11 @@ impl Turn {
     }
 }
 
-/// Whether something that a client was sent has arrived at its side. At least `behind` bytes were sent after it, and
-/// `unacked` bytes of the connection have not arrived. What is sent is longer on the wire than it is here, so it has arrived
-/// if `behind` is at least `unacked`; but a client can read nothing of a TLS record that it has only in part.
-fn has_arrived(behind: u64, unacked: u64) -> bool {
-    unacked == 0 || behind >= unacked.saturating_add(RECORD_BYTES_MAX)
-}
-
 /// Bytes written before the socket is waited for: the smallest `limits.out_queue_bytes`. The stanza that passes this bound is the
 /// last of its turn: it may be of any size, because an empty queue takes whatever there is at once.
 pub const TURN_BYTES_MAX: usize = 16 * 1024;
 /// Bytes of what is known of the entries in flight of a session without stream management. A page may exceed it.
 pub(crate) const IN_FLIGHT_BYTES_MAX: usize = 128 * 1024;
-/// The largest TLS record (RFC 8446 §5.1).
-const RECORD_BYTES_MAX: u64 = 1 << 14;
 /// The first pause before a page is asked for again that the store could not give; it doubles each time.
 const PAUSE_MS: u64 = 1000;
 /// The doublings: 64 seconds.

@@ -39,8 +39,6 @@ struct Chat {
     is_refused: bool,
     /// The node ended while only its memory had it, and its sender had not been told that it was dealt with.
     is_forgotten: bool,
-    /// It was given to a client that acknowledges nothing, and is kept nowhere since.
-    may_be_cut: bool,
     /// It was in the store, and has been deleted there.
     is_deleted: bool,
     /// The node restarted while it was not settled: its sender repeats it.
@@ -114,7 +112,6 @@ impl Program {
             was_given: false,
             is_refused: false,
             is_forgotten: false,
-            may_be_cut: false,
             is_deleted: false,
             may_come_again: false,
         });
@@ -246,7 +243,6 @@ impl Program {
             )
         })?;
         let chat = &mut self.chats.all[number];
-        chat.may_be_cut |= place.is_none() && !was_stored;
         chat.was_given = true;
         chat.given.push(Given { whose, look: self.looks, place, was_stored });
         Ok(())
@@ -263,11 +259,13 @@ impl Program {
         }
     }
 
-    /// Whether the server knows that a client has what it was given, or will not ask.
+    /// Whether the server knows that a client has what it was given, or has no reason to give it to another. Of one that acknowledges nothing
+    /// it knows that by its TCP when the connection is lost; what the store has it gives to others until then.
     fn is_acknowledged(&self, given: &Given) -> bool {
+        let client = &self.clients[given.whose];
         match given.place {
-            Some(place) => self.clients[given.whose].acknowledged >= place,
-            None => !given.was_stored,
+            Some(place) => client.acknowledged >= place,
+            None => !given.was_stored && (self.is_open(client) || client.had_all),
         }
     }
 
@@ -284,10 +282,9 @@ impl Program {
                 format!("{id} is in the store, although {} is here: {:?}", chat.to, chat.given)
             })?;
             let may_be_gone = chat.is_refused || chat.is_forgotten || !self.is_taken(chat);
-            // What a client that acknowledges nothing was given, and had not arrived when it was cut, is gone.
             let has_arrived =
                 self.clients.iter().any(|client| client.is_of(&chat.to) && client.had_chat(&id));
-            holds(has_arrived || is_stored || may_be_gone || chat.may_be_cut, || {
+            holds(has_arrived || is_stored || may_be_gone, || {
                 format!("{id} for {} is lost: {:?}", chat.to, chat.given)
             })?;
         }

@@ -168,6 +168,8 @@ struct Connected {
     was_available: bool,
     /// Nothing comes to it any more.
     is_over: bool,
+    /// All that it had been sent had arrived when its connection was lost.
+    had_all: bool,
 }
 
 enum Client {
@@ -189,6 +191,7 @@ impl Connected {
             bodies: Vec::new(),
             was_available: false,
             is_over: false,
+            had_all: false,
         }
     }
 

@@ -108,7 +108,9 @@ impl Program {
 
     /// A client is gone.
     pub(super) fn closes(&mut self, whose: usize) {
-        if let Some(connected) = self.clients.get(whose) {
+        if let Some(connected) = self.clients.get_mut(whose) {
+            let link = self.world.connection(connected.link);
+            connected.had_all |= link.is_open() && link.queued() + link.on_the_way() == 0;
             self.world.lose(connected.link);
         }
     }

@@ -161,7 +161,7 @@ impl World {
         if link.stage == Stage::Open {
             link.stage = Stage::Closed;
             link.to_server.clear();
-            upcalls.push_back(Input::Closed { conn });
+            upcalls.push_back(Input::Closed { conn, unacked: link.unacked() });
         }
     }
 
@@ -185,8 +185,9 @@ impl World {
         link.stage = Stage::Open;
         self.give(to, input);
         if lost && self.links[conn.slot as usize].stage == Stage::Open {
+            let unacked = self.links[conn.slot as usize].unacked();
             self.links[conn.slot as usize].lose();
-            self.give(to, Input::Closed { conn });
+            self.give(to, Input::Closed { conn, unacked });
         }
     }
 

@@ -161,7 +161,7 @@ impl Link {
     }
 
     /// Bytes that the socket took and that have not arrived.
-    pub(super) fn on_the_way(&self) -> usize {
+    pub fn on_the_way(&self) -> usize {
         self.on_the_way
     }
 

@@ -258,8 +258,9 @@ impl World {
                 self.links[key].stage = Stage::Moving { lost: true };
             }
             Stage::Open => {
+                let unacked = self.links[key].unacked();
                 self.links[key].lose();
-                self.give(shard, Input::Closed { conn });
+                self.give(shard, Input::Closed { conn, unacked });
             }
             Stage::Closed | Stage::Lost => self.links[key].lose(),
         }
