@@ -48,12 +48,13 @@ export function domains(page) {
 
 /** The form for a new domain, or for the policy of one. */
 function editor(page, { domain, policy, saved, cancel }) {
-  const known = policy ?? { sessions: "multi", sessions_max: 20, registration: false, pubsub_create: "any", resumption_ms_max: 86400000, archive: false, archive_days: 0 };
+  const known = policy ?? { sessions: "multi", sessions_max: 20, registration: false, account_management: true, pubsub_create: "any", resumption_ms_max: 86400000, archive: false, archive_days: 0 };
   const name = input("domain-name", { required: true, maxlength: 1023, placeholder: "example.org" });
   const sessions = select("domain-sessions", SESSIONS, known.sessions);
   const most = h("input", { id: "domain-sessions-max", type: "number", min: 1, max: 1000, value: known.sessions_max, required: true, inputmode: "numeric" });
   const resumption = h("input", { id: "domain-resumption", type: "number", min: 0, max: 86400, value: known.resumption_ms_max / 1000, required: true, inputmode: "numeric" });
   const registration = check("domain-registration", "Allow in-band registration (XEP-0077)", { checked: known.registration });
+  const management = check("domain-management", "Accounts change their passwords and remove themselves (XEP-0077)", { checked: known.account_management });
   const archive = check("domain-archive", "Keep chat messages in archives (XEP-0313)", { checked: known.archive });
   const days = h("input", { id: "domain-archive-days", type: "number", min: 0, max: 36500, value: known.archive_days, required: true, inputmode: "numeric" });
   const create = select("domain-pubsub", CREATE, known.pubsub_create);
@@ -61,10 +62,10 @@ function editor(page, { domain, policy, saved, cancel }) {
     id: "domain-edit", title: domain ? `Policy of ${domain}` : "New domain", submit: domain ? "Save" : "Create", pointers: { "/sessions_max": most, "/resumption_ms_max": resumption, "/archive_days": days },
     beside: cancel && button("Cancel", "quiet", cancel),
     fields: [!domain && field("Name", name), field("Sessions per account", sessions), field("Maximum sessions per account", most, "Applies when several are allowed."),
-      field("Who may create topics over XMPP", create), field("Resumption within, seconds", resumption, "How long a session waits for its client after its connection is lost, if the node allows so long. 0: it ends."), registration, archive,
+      field("Who may create topics over XMPP", create), field("Resumption within, seconds", resumption, "How long a session waits for its client after its connection is lost, if the node allows so long. 0: it ends."), registration, management, archive,
       field("Days for which archives keep a message", days, "0: for ever.")],
     act: async () => {
-      const wanted = { sessions: sessions.value, sessions_max: Number(most.value), registration: registration.querySelector("input").checked, pubsub_create: create.value, resumption_ms_max: Math.round(Number(resumption.value) * 1000), archive: archive.querySelector("input").checked, archive_days: Number(days.value) };
+      const wanted = { sessions: sessions.value, sessions_max: Number(most.value), registration: registration.querySelector("input").checked, account_management: management.querySelector("input").checked, pubsub_create: create.value, resumption_ms_max: Math.round(Number(resumption.value) * 1000), archive: archive.querySelector("input").checked, archive_days: Number(days.value) };
       const made = await put(path("v1", "admin", "domains", domain ?? name.value), { ...policy, ...wanted });
       await saved(made.domain);
     },

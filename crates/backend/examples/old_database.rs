@@ -142,6 +142,7 @@ fn topics(store: &dyn Store) {
         send_last_published_item: SendLast::OnSubAndPresence,
         notify_retract: true,
         notify_delete: false,
+        deliver_payloads: true,
     };
     let quiet = TopicConfig {
         title: String::new(),
@@ -152,6 +153,7 @@ fn topics(store: &dyn Store) {
         send_last_published_item: SendLast::Never,
         notify_retract: false,
         notify_delete: true,
+        deliver_payloads: true,
     };
     let of_news = vec![
         (jid("alice@example.org"), Affiliation::Owner),

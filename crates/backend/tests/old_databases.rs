@@ -206,6 +206,7 @@ fn topics(store: &dyn Store) {
         send_last_published_item: SendLast::OnSubAndPresence,
         notify_retract: true,
         notify_delete: false,
+        deliver_payloads: true,
     };
     let affiliations = vec![
         (jid("alice@example.org"), Affiliation::Owner),

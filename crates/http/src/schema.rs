@@ -80,6 +80,10 @@ pub(crate) struct TopicConfig {
     /// Whether items are kept.
     #[schema(default = true)]
     persist_items: Option<bool>,
+    /// Whether followers are sent items with their payloads. Otherwise they are told that there is one (XEP-0060 §4.3): by its id, or where
+    /// items are not kept, without one.
+    #[schema(default = true)]
+    deliver_payloads: Option<bool>,
     /// When the last item is sent without being asked for.
     #[schema(default = "on_sub_and_presence")]
     send_last_published_item: Option<SendLast>,
@@ -101,6 +105,9 @@ pub(crate) struct Policy {
     /// In-band registration (XEP-0077).
     #[schema(default = false)]
     registration: Option<bool>,
+    /// Whether accounts change their passwords and remove themselves over XMPP (XEP-0077 §3.2, §3.3).
+    #[schema(default = true)]
+    account_management: Option<bool>,
     /// Who may create topics over XMPP.
     #[schema(default = "any")]
     pubsub_create: Option<PubsubCreate>,

@@ -25,6 +25,7 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
     let policy = Policy {
         sessions: SessionPolicy::Single,
         registration: true,
+        account_management: false,
         pubsub_create: PubsubCreate::Admin,
         sessions_max: 1000,
         messages_durable: false,

@@ -143,7 +143,8 @@ pub(super) fn are_as_their_publisher_wants_them(store: &dyn Store) {
     let change = changed(store, wants(Access::Whitelist));
     assert_eq!(change.is.map(|node| node.config.access_model), Some(Access::Whitelist));
     changed(store, wants(Access::Whitelist));
-    assert_eq!(refused(store, wants(Access::Open)), NodeRefusal::Unmet);
+    let NodeRefusal::Unmet(fields) = refused(store, wants(Access::Open)) else { panic!("it is otherwise") };
+    assert_eq!(fields.names().collect::<Vec<_>>(), ["pubsub#access_model"]);
 }
 
 pub(super) fn are_bounded(store: &dyn Store) {

@@ -19,6 +19,7 @@ fn unusual() -> TopicConfig {
         send_last_published_item: SendLast::Never,
         notify_retract: false,
         notify_delete: false,
+        deliver_payloads: false,
     }
 }
 

@@ -14,7 +14,7 @@ impl Answers<Domains, Error> for Snapshot<'_> {
     fn answer(&mut self, Domains: &Domains) -> Result<Vec<Domain>> {
         let mut query = self.db.prepare_cached(
             "SELECT id, name, sessions, registration, pubsub_create, sessions_max, messages_durable,
-             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max FROM domain ORDER BY name",
+             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, account_management FROM domain ORDER BY name",
         )?;
         let domains = query.query_map([], |row| {
             Ok(Domain {
@@ -31,6 +31,7 @@ impl Answers<Domains, Error> for Snapshot<'_> {
                     archive_days: row.get(9)?,
                     archive_messages_max: row.get(10)?,
                     archive_bytes_max: uint(row, 11)?,
+                    account_management: row.get(12)?,
                 },
             })
         })?;
@@ -67,14 +68,15 @@ fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDom
         policy.archive,
         policy.archive_days,
         policy.archive_messages_max,
-        int(policy.archive_bytes_max)
+        int(policy.archive_bytes_max),
+        policy.account_management
     ];
     let id = match known {
         Some(id) => {
             write.run(
                 "UPDATE domain SET sessions = ?2, registration = ?3, pubsub_create = ?4, sessions_max = ?5,
                  messages_durable = ?6, resumption_ms_max = ?7, archive = ?8, archive_days = ?9,
-                 archive_messages_max = ?10, archive_bytes_max = ?11 WHERE name = ?1",
+                 archive_messages_max = ?10, archive_bytes_max = ?11, account_management = ?12 WHERE name = ?1",
                 columns,
             )?;
             id
@@ -82,8 +84,8 @@ fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDom
         None => {
             write.run(
                 "INSERT INTO domain (name, sessions, registration, pubsub_create, sessions_max, messages_durable,
-                 resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                 resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, account_management)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
                 columns,
             )?;
             number(write.db.last_insert_rowid())?

@@ -89,7 +89,11 @@ pub(super) fn logins(
             continue;
         }
         let last = match snapshot.revisions.of(snapshot.db, topic)? {
-            Some(revision) => Some(item_row::shared(snapshot.db, snapshot.last, topic, revision)?),
+            Some((revision, with_payload)) => {
+                let item = item_row::shared(snapshot.db, snapshot.last, topic, revision)?;
+                let config = TopicConfig { deliver_payloads: with_payload, ..TopicConfig::default() };
+                Some(item.shown(&config))
+            }
             None => None,
         };
         login.subscriptions.push(Subscription { topic, last });

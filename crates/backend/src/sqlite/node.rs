@@ -55,10 +55,11 @@ impl Answers<LastNodeItems, Error> for Snapshot<'_> {
                 break;
             }
             answer.accounts += 1;
-            for (node, name) in told(self.db, *domain, local, asked)? {
-                let Some(kept) = newest(self.db, node)? else { continue };
+            for (id, node) in told(self.db, *domain, local, asked)? {
+                let Some(kept) = newest(self.db, id)? else { continue };
                 bytes += kept.bytes;
-                answer.items.push((place as u32, read(self.db, *domain, &(*name).into(), node, &kept)?));
+                let item = read(self.db, *domain, &(*node.name).into(), id, &kept)?;
+                answer.items.push((place as u32, item.shown(&node.config)));
             }
         }
         Ok(answer)
@@ -66,12 +67,7 @@ impl Answers<LastNodeItems, Error> for Snapshot<'_> {
 }
 
 /// The nodes of an account whose last items are given to this reader.
-fn told(
-    db: &Connection,
-    domain: DomainId,
-    local: &str,
-    asked: &LastNodeItems,
-) -> Result<Vec<(i64, Box<str>)>> {
+fn told(db: &Connection, domain: DomainId, local: &str, asked: &LastNodeItems) -> Result<Vec<(i64, Node)>> {
     let Some(account) = lookup::account(db, domain, local)? else { return Ok(Vec::new()) };
     let sql =
         format!("SELECT id, name, created, {CONFIG} FROM account_node WHERE account = ?1 ORDER BY name");
@@ -91,7 +87,7 @@ fn told(
     let told = nodes
         .into_iter()
         .filter(|(_, node)| reader.is_some_and(|reader| node.config.access_model.tells(reader)));
-    Ok(told.map(|(id, node)| (id, node.name)).collect())
+    Ok(told.collect())
 }
 
 /// Who another account is to this one; none whom it blocks.
@@ -342,10 +338,11 @@ fn apply(
         effect.item.as_ref().map_or(found.map_or(0, |found| found.revision), |item| item.revision.0);
     let config = &node.config;
     let sql = "INSERT INTO account_node (account, name, created, revision, bytes, title, access_model, publish_model, max_items,
-             persist_items, send_last, notify_retract, notify_delete, items)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+             persist_items, send_last, notify_retract, notify_delete, deliver_payloads, items)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
          ON CONFLICT (account, name) DO UPDATE SET revision = ?4, bytes = ?5, title = ?6, access_model = ?7, publish_model = ?8,
-             max_items = ?9, persist_items = ?10, send_last = ?11, notify_retract = ?12, notify_delete = ?13, items = ?14
+             max_items = ?9, persist_items = ?10, send_last = ?11, notify_retract = ?12, notify_delete = ?13, deliver_payloads = ?14,
+             items = ?15
          RETURNING id";
     let row = params![
         account,
@@ -361,6 +358,7 @@ fn apply(
         config.send_last_published_item.code(),
         config.notify_retract,
         config.notify_delete,
+        config.deliver_payloads,
         int(effect.items(found))
     ];
     let id: i64 = write.db.prepare_cached(sql)?.query_row(row, |row| row.get(0))?;

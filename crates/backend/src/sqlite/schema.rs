@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0021_vcards.sql"),
     include_str!("migrations/0022_removal.sql"),
     include_str!("migrations/0023_counted.sql"),
+    include_str!("migrations/0024_rights.sql"),
 ];
 
 /// The version of the schema that this release uses.

@@ -23,7 +23,7 @@ const TOPICS_MAX: usize = 1 << 17;
 pub(super) struct LastRevisions {
     /// [`lookup::topic_changes`](super::lookup::topic_changes) as of then.
     changes: u64,
-    topics: HashMap<TopicId, Option<Revision>>,
+    topics: HashMap<TopicId, Option<(Revision, bool)>>,
 }
 
 impl LastRevisions {
@@ -40,14 +40,16 @@ impl LastRevisions {
         self.topics = HashMap::new();
     }
 
-    /// Which revision made a topic's last item, if it sends that at login.
-    pub(super) fn of(&mut self, db: &Connection, topic: TopicId) -> Result<Option<Revision>> {
+    /// Which revision made a topic's last item, if it sends that at login; and whether with its payload.
+    pub(super) fn of(&mut self, db: &Connection, topic: TopicId) -> Result<Option<(Revision, bool)>> {
         if let Some(last) = self.topics.get(&topic) {
             return Ok(*last);
         }
         let last = db
-            .prepare_cached("SELECT last FROM topic WHERE id = ?1 AND send_last = ?2 AND last IS NOT NULL")?
-            .query_row(params![topic.0, SendLast::OnSubAndPresence.code()], |row| uint(row, 0).map(Revision))
+            .prepare_cached("SELECT last, deliver_payloads FROM topic WHERE id = ?1 AND send_last = ?2 AND last IS NOT NULL")?
+            .query_row(params![topic.0, SendLast::OnSubAndPresence.code()], |row| {
+                Ok((Revision(uint(row, 0)?), row.get(1)?))
+            })
             .optional()?;
         self.topics.insert(topic, last);
         Ok(last)

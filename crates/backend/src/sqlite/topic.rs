@@ -16,7 +16,7 @@ use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 const RECORD: &str =
     "SELECT id, domain, name, created, title, access_model, publish_model, max_items, persist_items,
-    send_last, notify_retract, notify_delete FROM topic";
+    send_last, notify_retract, notify_delete, deliver_payloads FROM topic";
 
 impl Answers<Topic, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Topic) -> Result<Option<Box<TopicRecord>>> {
@@ -73,8 +73,8 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
         }
         let made = self.run(
             "INSERT INTO topic (domain, name, created, title, access_model, publish_model, max_items, persist_items,
-                 send_last, notify_retract, notify_delete)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
+                 send_last, notify_retract, notify_delete, deliver_payloads)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING",
             params![
                 domain.0,
                 name,
@@ -86,7 +86,8 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
                 config.persist_items,
                 config.send_last_published_item.code(),
                 config.notify_retract,
-                config.notify_delete
+                config.notify_delete,
+                config.deliver_payloads
             ],
         )?;
         if made == 0 {
@@ -110,7 +111,8 @@ impl Answers<ConfigureTopic, Error> for Transaction<'_> {
         let ConfigureTopic { topic, config } = asked;
         let changed = self.run(
             "UPDATE topic SET title = ?2, access_model = ?3, publish_model = ?4, max_items = ?5, persist_items = ?6,
-                 send_last = ?7, notify_retract = ?8, notify_delete = ?9, revision = revision + 1 WHERE id = ?1",
+                 send_last = ?7, notify_retract = ?8, notify_delete = ?9, deliver_payloads = ?10,
+                 revision = revision + 1 WHERE id = ?1",
             params![
                 topic.0,
                 config.title,
@@ -120,7 +122,8 @@ impl Answers<ConfigureTopic, Error> for Transaction<'_> {
                 config.persist_items,
                 config.send_last_published_item.code(),
                 config.notify_retract,
-                config.notify_delete
+                config.notify_delete,
+                config.deliver_payloads
             ],
         )?;
         if changed == 0 {
@@ -216,7 +219,8 @@ fn record(row: &Row<'_>) -> Result<TopicRecord> {
 
 /// The columns of a topic's or a node's configuration.
 pub(super) const CONFIG: &str =
-    "title, access_model, publish_model, max_items, persist_items, send_last, notify_retract, notify_delete";
+    "title, access_model, publish_model, max_items, persist_items, send_last, notify_retract,
+    notify_delete, deliver_payloads";
 
 /// The configuration in the columns from `first`.
 pub(super) fn config(row: &Row<'_>, first: usize) -> Result<TopicConfig> {
@@ -229,5 +233,6 @@ pub(super) fn config(row: &Row<'_>, first: usize) -> Result<TopicConfig> {
         send_last_published_item: code(row, first + 5)?,
         notify_retract: row.get(first + 6)?,
         notify_delete: row.get(first + 7)?,
+        deliver_payloads: row.get(first + 8)?,
     })
 }

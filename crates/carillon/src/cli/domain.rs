@@ -56,6 +56,9 @@ struct PolicyArgs {
     /// Whether anyone can create an account over XMPP (XEP-0077)
     #[arg(long, value_name = "BOOL")]
     registration: Option<bool>,
+    /// Whether accounts change their passwords and remove themselves over XMPP (XEP-0077)
+    #[arg(long, value_name = "BOOL")]
+    account_management: Option<bool>,
     /// Who can create topics over XMPP: any account, or none, so that only API keys create them
     #[arg(long, value_parser = ["any", "admin"])]
     pubsub_create: Option<String>,
@@ -133,6 +136,7 @@ impl PolicyArgs {
             ("sessions", self.sessions.map(Value::from)),
             ("sessions_max", self.sessions_max.map(Value::from)),
             ("registration", self.registration.map(Value::from)),
+            ("account_management", self.account_management.map(Value::from)),
             ("pubsub_create", self.pubsub_create.map(Value::from)),
             ("messages_durable", self.messages_durable.map(Value::from)),
             ("resumption_ms_max", self.resumption_ms_max.map(Value::from)),

@@ -285,6 +285,8 @@ settings! {
     "The policy of the domain named by `domain`. Other domains have policies of their own: `carillon domain set`." {
         /// Whether anyone can create an account over XMPP (XEP-0077).
         "registration.in_band" = policy.registration, Kind::Switch, Live;
+        /// Whether accounts change their passwords and remove themselves over XMPP (XEP-0077 §3.2, §3.3).
+        "registration.account_management" = policy.account_management, Kind::Switch, Live;
         /// Whether a login ends the account's earlier session (`single`) or is added to it (`multi`).
         "sessions.policy" = policy.sessions, Kind::Choice(SessionPolicy::WORDS), Live;
         /// Sessions of one account at the same time under `sessions.policy = "multi"`.

@@ -93,6 +93,8 @@ pub enum TopicOp {
     Publish { id: Option<Box<str>>, payload: Payload, operation: Option<OperationId> },
     /// Publish an item if the topic has this configuration; a topic that the publication creates gets it (XEP-0060 §7.1.5).
     PublishIf { id: Option<Box<str>>, payload: Payload, options: ConfigChange },
+    /// Tell followers that something happened, without an item (XEP-0060 §7.1.1), if the topic has this configuration → [`TopicOutcome::Published`].
+    PublishNothing { options: ConfigChange },
     /// Remove an item; `notify` overrides the topic's `notify_retract` → [`TopicOutcome::Done`].
     Retract { id: Box<str>, notify: Option<bool> },
     /// Remove every item → [`TopicOutcome::Done`].
@@ -141,6 +143,7 @@ impl TopicOp {
         match self {
             TopicOp::Publish { .. }
             | TopicOp::PublishIf { .. }
+            | TopicOp::PublishNothing { .. }
             | TopicOp::Retract { .. }
             | TopicOp::Purge => true,
             TopicOp::Create { .. }

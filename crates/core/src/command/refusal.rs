@@ -1,6 +1,7 @@
 //! Why an operation on a topic is not done, and how that is said.
 
 use super::Outcome;
+use crate::model::Fields;
 use crate::ports::{Fault, Missing};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, StanzaError};
@@ -21,8 +22,14 @@ pub enum Refusal {
     NotItself,
     /// The account does not follow the topic.
     NotSubscribed,
-    /// The topic is configured otherwise than the publisher wants it.
-    PreconditionNotMet,
+    /// The topic has other values of these fields than the publisher wants.
+    PreconditionNotMet(Fields),
+    /// There has to be an item.
+    ItemRequired,
+    /// The topic has no items: followers are told that something happened.
+    ItemForbidden,
+    /// The item has to have a payload.
+    PayloadRequired,
     /// The request is not allowed or makes no sense; the words say why.
     Unacceptable(&'static str),
     /// The topic would have more affiliations than it may.
@@ -77,10 +84,13 @@ impl From<Refusal> for StanzaError {
     fn from(refusal: Refusal) -> StanzaError {
         let error = StanzaError::new(match refusal {
             Refusal::NotFound => Condition::ItemNotFound,
-            Refusal::Exists | Refusal::PreconditionNotMet => Condition::Conflict,
+            Refusal::Exists | Refusal::PreconditionNotMet(_) => Condition::Conflict,
             Refusal::Forbidden => Condition::Forbidden,
             Refusal::Closed => Condition::NotAllowed,
-            Refusal::NotItself => Condition::BadRequest,
+            Refusal::NotItself
+            | Refusal::ItemRequired
+            | Refusal::ItemForbidden
+            | Refusal::PayloadRequired => Condition::BadRequest,
             Refusal::NotSubscribed => Condition::UnexpectedRequest,
             Refusal::Unacceptable(_) => Condition::NotAcceptable,
             Refusal::TooManyAffiliations | Refusal::TooManyTopics | Refusal::TooManySubscriptions => {
@@ -93,7 +103,15 @@ impl From<Refusal> for StanzaError {
             Refusal::Fault(Fault::Broken | Fault::Unknown) => Condition::InternalServerError,
         });
         match refusal {
-            Refusal::PreconditionNotMet => error.with_app(app("precondition-not-met")),
+            Refusal::PreconditionNotMet(fields) => {
+                let names = fields.names().collect::<Vec<_>>().join(", ");
+                error
+                    .with_app(app("precondition-not-met"))
+                    .with_text(format!("it has other values of {names}"))
+            }
+            Refusal::ItemRequired => error.with_app(app("item-required")),
+            Refusal::ItemForbidden => error.with_app(app("item-forbidden")),
+            Refusal::PayloadRequired => error.with_app(app("payload-required")),
             Refusal::Closed => error.with_app(app("closed-node")),
             Refusal::NotItself => error.with_app(app("invalid-jid")),
             // XEP-0060 §6.2.3.2 says `cancel`, where RFC 6120 says `wait`.

@@ -82,7 +82,10 @@ impl From<Refusal> for Refused {
             | Refusal::NoRoom(_)
             | Refusal::NotItself
             | Refusal::NotSubscribed
-            | Refusal::PreconditionNotMet
+            | Refusal::PreconditionNotMet(_)
+            | Refusal::ItemRequired
+            | Refusal::ItemForbidden
+            | Refusal::PayloadRequired
             | Refusal::TooManyAffiliations
             | Refusal::TooManyTopics
             | Refusal::TooManySubscriptions

@@ -22,6 +22,8 @@ pub struct Policy {
     pub sessions: SessionPolicy,
     /// In-band registration (XEP-0077).
     pub registration: bool,
+    /// Whether accounts change their passwords and remove themselves over XMPP (XEP-0077 §3.2, §3.3).
+    pub account_management: bool,
     /// Who may create topics over XMPP.
     pub pubsub_create: PubsubCreate,
     /// Sessions one account may hold under [`SessionPolicy::Multi`], 1 to 1000.
@@ -63,6 +65,7 @@ impl Default for Policy {
         Policy {
             sessions: SessionPolicy::Multi,
             registration: false,
+            account_management: true,
             pubsub_create: PubsubCreate::Any,
             sessions_max: 20,
             messages_durable: true,

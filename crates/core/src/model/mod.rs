@@ -31,7 +31,7 @@ pub use archive::{
     ArchivedMessage, is_with, kept_at,
 };
 pub use blocking::{BlockList, BlockListBounds, BlockListChange, BlockListEdit, is_covered};
-pub use config_change::ConfigChange;
+pub use config_change::{ConfigChange, Fields};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
@@ -62,7 +62,7 @@ pub use roster::{
 pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{
-    Access, Affiliation, Followed, Item, ItemsFrom, PublishModel, SendLast, TOPIC_HOST, TopicConfig,
+    Access, Affiliation, Followed, Item, ItemsFrom, PublishModel, SendLast, Shown, TOPIC_HOST, TopicConfig,
     TopicKey, TopicRecord, topic_address,
 };
 pub use webhook::{

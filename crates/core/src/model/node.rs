@@ -2,7 +2,7 @@
 //!
 //! What an edit makes of a node is decided here, once, so that every store decides by the same rules, in the commit that does it.
 
-use super::{ConfigChange, Generation, Item, ItemsFrom, Revision, TopicConfig, UnixMs};
+use super::{ConfigChange, Fields, Generation, Item, ItemsFrom, Revision, TopicConfig, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -77,8 +77,8 @@ pub enum NodeRefusal {
     NoItem,
     /// There is such a node.
     Exists,
-    /// The node is not like that.
-    Unmet,
+    /// The node is not like that: these fields have other values.
+    Unmet(Fields),
     /// The account has as many nodes as it may.
     TooManyNodes,
     /// Its items would take too many bytes.
@@ -111,10 +111,10 @@ impl NodeEdit {
         match (self, was) {
             (NodeEdit::Create(_), Some(_)) => Err(NodeRefusal::Exists),
             (NodeEdit::Create(config), None) => room.map(|()| Some(config.clone())),
-            (NodeEdit::Publish { options, .. }, Some(was)) => match options.is_met_by(was) {
-                true => Ok(Some(was.clone())),
-                false => Err(NodeRefusal::Unmet),
-            },
+            (NodeEdit::Publish { options, .. }, Some(was)) => {
+                options.check_met_by(was).map_err(NodeRefusal::Unmet)?;
+                Ok(Some(was.clone()))
+            }
             (NodeEdit::Publish { options, default, .. }, None) => room.map(|()| Some(options.apply(default))),
             (_, None) => Err(NodeRefusal::NoNode),
             (NodeEdit::Configure(change), Some(was)) => Ok(Some(change.apply(was))),

@@ -1,7 +1,7 @@
 //! What happens on the nodes of accounts (XEP-0163), and who learns of it.
 
-use super::pubsub_xml::{write_event, write_item};
-use super::{Access, Item, NodeChange, NodeEdit, Standing, UnixMs};
+use super::pubsub_xml::{write_event, write_items};
+use super::{Access, Item, NodeChange, NodeEdit, Shown, Standing, UnixMs};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{MessageType, Payload, Stanza};
 use carillon_wire::xml::writer::Writer;
@@ -47,7 +47,7 @@ impl NodeEvent {
     pub fn of(change: &NodeChange, edit: &NodeEdit) -> Option<NodeEvent> {
         let node = change.is.as_ref().or(change.was.as_ref())?;
         let payload = match (edit, &change.item) {
-            (NodeEdit::Publish { .. }, Some(item)) => published(item, None),
+            (NodeEdit::Publish { .. }, Some(item)) => published(item, node.config.shows(), None),
             (NodeEdit::Retract(id), _) if node.config.notify_retract => event(None, |writer| {
                 writer.start("items").attr("node", &node.name).close_start();
                 writer.start("retract").attr("id", id).close_empty().end("items");
@@ -65,7 +65,7 @@ impl NodeEvent {
 
     /// The last item of a node, for who was not there when it was published.
     pub fn last(owner: &BareJid, item: &Item) -> NodeEvent {
-        let payload = published(item, Some((owner.as_str(), item.published)));
+        let payload = published(item, Shown::Payload, Some((owner.as_str(), item.published)));
         NodeEvent { owner: owner.to_jid(), node: (*item.name).into(), payload }
     }
 
@@ -81,12 +81,8 @@ impl NodeEvent {
     }
 }
 
-fn published(item: &Item, stamp: Option<(&str, UnixMs)>) -> Payload {
-    event(stamp, |writer| {
-        writer.start("items").attr("node", &item.name).close_start();
-        write_item(writer, item);
-        writer.end("items");
-    })
+fn published(item: &Item, shown: Shown, stamp: Option<(&str, UnixMs)>) -> Payload {
+    event(stamp, |writer| drop(write_items(writer, item, shown)))
 }
 
 fn event(stamp: Option<(&str, UnixMs)>, inside: impl FnOnce(&mut Writer<'_>)) -> Payload {

@@ -1,7 +1,7 @@
 //! Something that happened on a topic, serialised once for all recipients.
 
-use super::pubsub_xml::{head, tail, write_item};
-use super::{Domains, Item, Revision, TopicId, TopicRecord, UnixMs};
+use super::pubsub_xml::{head, tail, write_items};
+use super::{Domains, Item, Revision, Shown, TopicId, TopicRecord, UnixMs};
 use bytes::Bytes;
 use carillon_wire::stanza::{self, Context, Unit};
 use carillon_wire::xml::Limits;
@@ -132,7 +132,8 @@ impl PubsubEvent {
 
     /// The last item of a topic of `domain`. `at_login`: whether it is for every login, and not only for new followers.
     pub(crate) fn last_item(item: &Item, domain: &str, at_login: bool) -> PubsubEvent {
-        PubsubEvent::of_item(item, domain, Retained::Unchanged, Some(item.published), |name| Kind::Last {
+        let (shown, stamp) = (Shown::Payload, Some(item.published));
+        PubsubEvent::of_item(item, domain, Retained::Unchanged, (shown, stamp), |name| Kind::Last {
             name,
             at_login,
         })
@@ -140,7 +141,12 @@ impl PubsubEvent {
 
     /// An item that was published just now.
     pub(crate) fn published(item: &Item, domain: &str, retained: Retained) -> PubsubEvent {
-        PubsubEvent::of_item(item, domain, retained, None, Kind::Item)
+        PubsubEvent::of_item(item, domain, retained, (Shown::Payload, None), Kind::Item)
+    }
+
+    /// Something was published of which followers are told that, and no more.
+    pub(crate) fn notified(item: &Item, domain: &str) -> PubsubEvent {
+        PubsubEvent::of_item(item, domain, Retained::Unchanged, (Shown::Nothing, None), Kind::Item)
     }
 
     /// A change of a topic. `known` is the highest revision of any item that it concerns, `id` names the message.
@@ -176,14 +182,12 @@ impl PubsubEvent {
         item: &Item,
         domain: &str,
         retained: Retained,
-        delayed_since: Option<UnixMs>,
+        (shown, delayed_since): (Shown, Option<UnixMs>),
         kind: impl FnOnce(Name) -> Kind,
     ) -> PubsubEvent {
         let mut payload = 0..0;
         let tail = tail(delayed_since.map(|at| (domain, at)), |writer| {
-            writer.start("items").attr("node", &item.name).close_start();
-            payload = write_item(writer, item);
-            writer.end("items");
+            payload = write_items(writer, item, shown);
         });
         let kind = kind(Name { topic: item.name.clone(), item: item.id.clone(), payload });
         let head = head(domain, &format!("{}-{}", item.topic, item.revision));

@@ -1,6 +1,6 @@
 //! The XML of what happens on a topic (XEP-0060).
 
-use super::{Item, UnixMs};
+use super::{Item, Shown, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -19,6 +19,25 @@ pub fn write_item(writer: &mut Writer<'_>, item: &Item) -> Range<usize> {
     let start = writer.close_start().position();
     let payload = start..writer.raw(&item.payload).position();
     writer.end("item");
+    payload
+}
+
+/// Appends `<items/>` with what followers are sent of an item (XEP-0060 §7.1.2), and returns the range of the buffer that holds the payload.
+pub(super) fn write_items(writer: &mut Writer<'_>, item: &Item, shown: Shown) -> Range<usize> {
+    writer.start("items").attr("node", &item.name);
+    if shown == Shown::Nothing {
+        writer.close_empty();
+        return 0..0;
+    }
+    writer.close_start();
+    let payload = match shown {
+        Shown::Payload => write_item(writer, item),
+        Shown::Id | Shown::Nothing => {
+            writer.start("item").attr("id", &item.id).close_empty();
+            0..0
+        }
+    };
+    writer.end("items");
     payload
 }
 

@@ -70,6 +70,9 @@ pub struct TopicConfig {
     pub max_items: u32,
     /// Whether items are kept (`persist_items`).
     pub persist_items: bool,
+    /// Whether followers are sent items with their payloads (`deliver_payloads`); otherwise they are told that there is one (XEP-0060
+    /// §4.3).
+    pub deliver_payloads: bool,
     /// When the last item is sent without a request (`send_last_published_item`).
     pub send_last_published_item: SendLast,
     /// Whether subscribers are told that an item was retracted (`notify_retract`).
@@ -78,6 +81,7 @@ pub struct TopicConfig {
     pub notify_delete: bool,
 }
 
+// No session has one: it goes nowhere in this form yet, and where it does, all of it has to.
 crate::form! {
     struct TopicConfig {
         title,
@@ -88,6 +92,7 @@ crate::form! {
         send_last_published_item,
         notify_retract,
         notify_delete,
+        deliver_payloads: omitted(true),
     }
 }
 
@@ -99,6 +104,7 @@ impl Default for TopicConfig {
             publish_model: PublishModel::Publishers,
             max_items: 1,
             persist_items: true,
+            deliver_payloads: true,
             send_last_published_item: SendLast::OnSubAndPresence,
             notify_retract: true,
             notify_delete: true,
@@ -196,7 +202,37 @@ pub struct Followed {
 // The position is that in a list of this process. Until the session is in a list again, it is one at which nobody is.
 crate::form! { struct Followed { topic, position: omitted(u32::MAX) } }
 
+/// What followers are sent of an item (XEP-0060 §4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All of it.
+    Payload,
+    /// Its id: it is kept, and they may read it.
+    Id,
+    /// That something happened.
+    Nothing,
+}
+
+impl Item {
+    /// What followers of a topic of this configuration are sent of the item.
+    pub fn shown(self: &Arc<Item>, config: &TopicConfig) -> Arc<Item> {
+        match config.deliver_payloads {
+            true => self.clone(),
+            false => Arc::new(Item { payload: Bytes::new(), ..Item::clone(self) }),
+        }
+    }
+}
+
 impl TopicConfig {
+    /// What followers are sent of an item.
+    pub fn shows(&self) -> Shown {
+        match (self.deliver_payloads, self.persist_items) {
+            (true, _) => Shown::Payload,
+            (false, true) => Shown::Id,
+            (false, false) => Shown::Nothing,
+        }
+    }
+
     /// Whether the last item is given at every login.
     pub fn is_given_at_login(&self) -> bool {
         self.persist_items && self.send_last_published_item == SendLast::OnSubAndPresence

@@ -7,7 +7,8 @@ use super::step::{Edit, Editing, Stage, Step, done, found};
 use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::message::ShardMessage;
 use crate::model::{
-    Access, Affiliation, Change, Item, PubsubEvent, Retained, Revision, TopicId, TopicKey, TopicRecord,
+    Access, Affiliation, Change, Item, PubsubEvent, Retained, Revision, TopicConfig, TopicId, TopicKey,
+    TopicRecord,
 };
 use crate::ports::store::items::{Items, Purge, Retract};
 use crate::ports::store::topics::{ConfigureTopic, SetAffiliations};
@@ -30,7 +31,7 @@ impl Home {
         let at_login = record.config.is_given_at_login();
         let matters = match &edit {
             Edit::Retract { .. } | Edit::Purge => at_login,
-            Edit::Configure(config) => at_login != config.is_given_at_login(),
+            Edit::Configure(config) => changes_logins(&record.config, config),
             Edit::Affiliate(_) => false,
         };
         self.stage = Stage::Held;
@@ -107,7 +108,13 @@ impl Home {
         match newest {
             // It was the last: the one before takes its place.
             [last, before @ ..] if *last.id == *item => {
-                self.tell_change(record, event, last.revision, self.retained(before.first()), cx);
+                self.tell_change(
+                    record,
+                    event,
+                    last.revision,
+                    self.retained(before.first(), &record.config),
+                    cx,
+                );
             }
             _ if told => self.tell_change(record, event, Revision::default(), Retained::Unchanged, cx),
             _ => {}
@@ -124,9 +131,9 @@ impl Home {
 
     fn configured(&self, record: &TopicRecord, after: &TopicRecord, newest: &[Arc<Item>], cx: &mut Cx<'_>) {
         let at_login = after.config.is_given_at_login();
-        if at_login != record.config.is_given_at_login() {
+        if changes_logins(&record.config, &after.config) {
             let last = newest.first().filter(|_| at_login);
-            self.tell_change(after, Change::Silent, known(newest), self.retained(last), cx);
+            self.tell_change(after, Change::Silent, known(newest), self.retained(last, &after.config), cx);
         }
         if (record.config.access_model, after.config.access_model) == (Access::Open, Access::Whitelist) {
             cx.post_all(|| ShardMessage::Restricted { topic: after.id });
@@ -156,11 +163,17 @@ impl Home {
         self.ask(key, question, Step::Edit(editing), cx);
     }
 
-    fn retained(&self, last: Option<&Arc<Item>>) -> Retained {
+    fn retained(&self, last: Option<&Arc<Item>>, config: &TopicConfig) -> Retained {
         last.map_or(Retained::Nothing, |item| {
-            Retained::Last(Arc::new(PubsubEvent::last_item(item, &self.domain, true)))
+            Retained::Last(Arc::new(PubsubEvent::last_item(&item.shown(config), &self.domain, true)))
         })
     }
+}
+
+/// Whether another configuration changes what logins are given.
+fn changes_logins(before: &TopicConfig, after: &TopicConfig) -> bool {
+    let given = |config: &TopicConfig| config.is_given_at_login().then_some(config.deliver_payloads);
+    given(before) != given(after)
 }
 
 impl Edit {

@@ -5,7 +5,9 @@ use super::step::{Draft, Stage, Step, done, found};
 use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
-use crate::model::{Change, OperationId, PubsubEvent, Retained, Revision, SendLast, TopicKey, TopicRecord};
+use crate::model::{
+    Change, OperationId, PubsubEvent, Retained, Revision, SendLast, Shown, TopicKey, TopicRecord,
+};
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{
     IsSubscribed, Subscribe, SubscribeAnswer, Subscribers, Unsubscribe,
@@ -145,11 +147,15 @@ impl Home {
             topic: &item.name,
             item: &item.id,
         });
+        let shown = item.shown(&record.config);
         let retained = match record.config.is_given_at_login() {
-            true => Retained::Last(Arc::new(PubsubEvent::last_item(&item, &self.domain, true))),
+            true => Retained::Last(Arc::new(PubsubEvent::last_item(&shown, &self.domain, true))),
             false => Retained::Unchanged,
         };
-        let event = PubsubEvent::published(&item, &self.domain, retained);
+        let event = match record.config.shows() {
+            Shown::Nothing => PubsubEvent::notified(&shown, &self.domain),
+            Shown::Payload | Shown::Id => PubsubEvent::published(&shown, &self.domain, retained),
+        };
         asker.answer(&key.name, Ok(TopicOutcome::Published(item)), cx);
         tell(event, cx);
     }
@@ -175,7 +181,9 @@ impl Home {
         let Some(record) = record else { return asker.answer(&key.name, Err(Fault::Broken.into()), cx) };
         let last = last.filter(|_| new && record.config.send_last_published_item != SendLast::Never);
         let at_login = record.config.is_given_at_login();
-        let last = last.map(|item| Arc::new(PubsubEvent::last_item(&item, &self.domain, at_login)));
+        let last = last.map(|item| {
+            Arc::new(PubsubEvent::last_item(&item.shown(&record.config), &self.domain, at_login))
+        });
         asker.answer(&key.name, Ok(TopicOutcome::Subscribed { new }), cx);
         // Of one that is not new the home was told, and with the last item.
         if new {
@@ -218,12 +226,14 @@ impl Home {
         cx: &mut Cx<'_>,
     ) {
         let (topic, at_login) = (record.id, record.config.is_given_at_login());
-        self.open(record);
+        self.open(record.clone());
         let newest = match found(Items::answer(answer)) {
             Ok(newest) => newest,
             Err(refusal) => return asker.answer(&key.name, Err(refusal), cx),
         };
-        let last = newest.first().map(|item| Arc::new(PubsubEvent::last_item(item, &self.domain, at_login)));
+        let last = newest.first().map(|item| {
+            Arc::new(PubsubEvent::last_item(&item.shown(&record.config), &self.domain, at_login))
+        });
         asker.answer(&key.name, Ok(TopicOutcome::Listening { topic, last }), cx);
     }
 

@@ -178,7 +178,7 @@ fn concurrency(waiting: &QueuedOp, record: &TopicRecord) -> Concurrency {
         TopicOp::Describe | TopicOp::Manage => Concurrency::Silent,
         TopicOp::Items { .. } | TopicOp::ItemNames { .. } | TopicOp::Subscribers { .. } => Concurrency::Read,
         TopicOp::Subscribe { .. } | TopicOp::Unsubscribe { .. } => Concurrency::Write,
-        op @ (TopicOp::Publish { .. } | TopicOp::PublishIf { .. }) => {
+        op @ (TopicOp::Publish { .. } | TopicOp::PublishIf { .. } | TopicOp::PublishNothing { .. }) => {
             match rights::grant(&waiting.actor, op, record) {
                 Ok(Grant::IfFollowing) => Concurrency::Alone,
                 Ok(Grant::Given) | Err(_) => Concurrency::Write,

@@ -16,6 +16,8 @@ mod step;
 mod tests;
 pub(crate) mod xml;
 
+pub(crate) use rights::check_item;
+
 use crate::command::{Actor, Asker, Refusal, TopicOp};
 use crate::model::{DomainId, Map, TOPIC_HOST, Ticket, TopicKey, TopicRecord};
 use crate::ports::{Answer, Fault};

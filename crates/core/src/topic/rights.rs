@@ -1,7 +1,7 @@
 //! Who may do what with a topic (XEP-0060 §4.1, §4.5).
 
 use crate::command::{Actor, Refusal, TopicOp, check_topic_config};
-use crate::model::{Access, Affiliation, PublishModel, TopicConfig, TopicRecord};
+use crate::model::{Access, Affiliation, PublishModel, Shown, TopicConfig, TopicRecord};
 use crate::settings::Limits;
 use carillon_wire::jid::BareJid;
 
@@ -22,10 +22,11 @@ pub(super) fn check(
     limits: &Limits,
 ) -> Result<Grant, Refusal> {
     let grant = grant(actor, op, record)?;
-    if let TopicOp::PublishIf { options, .. } = op
-        && !options.is_met_by(&record.config)
-    {
-        return Err(Refusal::PreconditionNotMet);
+    if let TopicOp::PublishIf { options, .. } | TopicOp::PublishNothing { options } = op {
+        options.check_met_by(&record.config).map_err(Refusal::PreconditionNotMet)?;
+    }
+    if matches!(actor, Actor::Account(_)) {
+        check_item(op, &record.config)?;
     }
     if let Some(config) = config_after(op, &record.config) {
         check_topic_config(&config, limits)?;
@@ -41,6 +42,20 @@ pub(super) fn check(
         }
     }
     Ok(grant)
+}
+
+/// Whether a publication has what a topic of this configuration is told (XEP-0060 §7.1.3.6). A provider has always something to say.
+pub(crate) fn check_item(op: &TopicOp, config: &TopicConfig) -> Result<(), Refusal> {
+    match (op, config.shows()) {
+        (TopicOp::PublishNothing { .. }, Shown::Payload | Shown::Id) => Err(Refusal::ItemRequired),
+        (TopicOp::Publish { .. } | TopicOp::PublishIf { .. }, Shown::Nothing) => Err(Refusal::ItemForbidden),
+        (TopicOp::Publish { payload, .. } | TopicOp::PublishIf { payload, .. }, Shown::Payload)
+            if payload.bytes() == 0 =>
+        {
+            Err(Refusal::PayloadRequired)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the affiliation of `actor` allows `op`.
@@ -72,13 +87,15 @@ fn by_standing(actor: &BareJid, op: &TopicOp, record: &TopicRecord) -> Result<Gr
         | TopicOp::SetAffiliations { .. } => only_if(standing == Affiliation::Owner),
         TopicOp::Retract { .. } => only_if(standing >= Affiliation::Publisher),
         TopicOp::Describe => only_if(standing > Affiliation::Outcast),
-        TopicOp::Publish { .. } | TopicOp::PublishIf { .. } => match record.config.publish_model {
-            _ if standing == Affiliation::Outcast => Err(Refusal::Forbidden),
-            _ if standing >= Affiliation::Publisher => Ok(Grant::Given),
-            PublishModel::Publishers => Err(Refusal::Forbidden),
-            PublishModel::Subscribers => Ok(Grant::IfFollowing),
-            PublishModel::Open => Ok(Grant::Given),
-        },
+        TopicOp::Publish { .. } | TopicOp::PublishIf { .. } | TopicOp::PublishNothing { .. } => {
+            match record.config.publish_model {
+                _ if standing == Affiliation::Outcast => Err(Refusal::Forbidden),
+                _ if standing >= Affiliation::Publisher => Ok(Grant::Given),
+                PublishModel::Publishers => Err(Refusal::Forbidden),
+                PublishModel::Subscribers => Ok(Grant::IfFollowing),
+                PublishModel::Open => Ok(Grant::Given),
+            }
+        }
         TopicOp::Items { .. } | TopicOp::ItemNames { .. } | TopicOp::Listen => {
             readable(actor, record).map(|()| Grant::Given)
         }

@@ -13,6 +13,7 @@ use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{IsSubscribed, Subscribe, Subscribers, Unsubscribe};
 use crate::ports::store::topics::{CreateTopic, DeleteTopic};
 use crate::session::Cx;
+use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
@@ -68,6 +69,7 @@ impl Home {
         op: TopicOp,
         cx: &mut Cx<'_>,
     ) -> Result<(TopicConfig, Option<Draft>), Refusal> {
+        let wants = op.clone();
         let (config, item) = match op {
             _ if *actor == Actor::Anyone => return Err(Refusal::NotFound),
             TopicOp::Create { config } | TopicOp::Put { config } => (config, None),
@@ -78,6 +80,9 @@ impl Home {
             TopicOp::PublishIf { id, payload, options } if *actor != Actor::Provider => {
                 (options.apply(&TopicConfig::default()), Some((id, payload, None)))
             }
+            TopicOp::PublishNothing { options } if *actor != Actor::Provider => {
+                (options.apply(&TopicConfig::default()), Some((None, NOTHING, None)))
+            }
             _ => return Err(Refusal::NotFound),
         };
         let domain = cx.shard.domains.named(&self.domain).ok_or(Refusal::NotFound)?;
@@ -85,6 +90,9 @@ impl Home {
             return Err(if item.is_some() { Refusal::NotFound } else { Refusal::Forbidden });
         }
         check_topic_config(&config, &cx.shard.settings.limits)?;
+        if *actor != Actor::Provider {
+            rights::check_item(&wants, &config)?;
+        }
         Ok((config, item.map(|(id, payload, operation)| draft(actor, id, &payload, operation, cx))))
     }
 
@@ -119,6 +127,10 @@ impl Home {
             }
             TopicOp::PublishIf { id, payload, .. } => {
                 let draft = draft(actor, id, &payload, None, cx);
+                self.publish(record, draft, asker, key, cx);
+            }
+            TopicOp::PublishNothing { .. } => {
+                let draft = draft(actor, None, &NOTHING, None, cx);
                 self.publish(record, draft, asker, key, cx);
             }
             TopicOp::Retract { id, notify } => {
@@ -168,6 +180,7 @@ impl Home {
         let (id, payload, operation) = match op {
             TopicOp::Publish { id, payload, operation } => (id, payload, operation),
             TopicOp::PublishIf { id, payload, .. } => (id, payload, None),
+            TopicOp::PublishNothing { .. } => (None, NOTHING, None),
             _ => return asker.answer(&key.name, Err(Refusal::Forbidden), cx),
         };
         let Actor::Account(jid) = actor else {
@@ -254,6 +267,9 @@ impl Home {
         account.local().filter(|_| account.domain() == &*self.domain).map(Into::into)
     }
 }
+
+/// What is published without an item.
+const NOTHING: Payload = Payload::Xml(Bytes::new());
 
 fn draft(
     actor: &Actor,

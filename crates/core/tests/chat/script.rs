@@ -663,6 +663,7 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
         match *flag {
             "single" => policy.sessions = SessionPolicy::Single,
             "registration" => policy.registration = true,
+            "managed-elsewhere" => policy.account_management = false,
             "archive" => policy.archive = true,
             "routed" => policy.messages_durable = false,
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,

@@ -12,6 +12,7 @@ use crate::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
 use crate::ports::{Fault, Question};
 use crate::session::Cx;
 use crate::session::home::AtHome;
+use crate::topic::check_item;
 use crate::topic::xml::{self, Request, Terms, unsupported};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
@@ -146,7 +147,10 @@ fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &
                 |names: ItemNamesAnswer| TopicOutcome::ItemNames { ids: names.ids, count: names.count };
             return read(question, outcome, name, iq, terms, cx);
         }
-        op => edit(op, terms, cx),
+        op => {
+            let is = home.record.nodes.get(&name).map(|node| &node.config);
+            edit(op, is, &terms.default_of(&name), terms, cx)
+        }
     };
     let edit = match edit {
         Ok(edit) => edit,
@@ -162,15 +166,33 @@ fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &
     });
 }
 
-/// The edit that an operation is.
-fn edit(op: TopicOp, terms: &Terms, cx: &mut Cx<'_>) -> Result<NodeEdit, StanzaError> {
+/// The edit that an operation is, of a node that is like this, if it is there; one that it creates is by default like that.
+fn edit(
+    op: TopicOp,
+    is: Option<&TopicConfig>,
+    default: &TopicConfig,
+    terms: &Terms,
+    cx: &mut Cx<'_>,
+) -> Result<NodeEdit, StanzaError> {
+    let change = match &op {
+        TopicOp::PublishIf { options, .. } | TopicOp::PublishNothing { options } => options.clone(),
+        _ => ConfigChange::default(),
+    };
+    let created = change.apply(default);
+    check_item(&op, is.unwrap_or(&created))?;
     Ok(match op {
         TopicOp::Create { config } => {
             check(&config, terms)?;
             NodeEdit::Create(config)
         }
-        TopicOp::Publish { id, payload, .. } => publish(id, &payload, ConfigChange::default(), terms, cx)?,
-        TopicOp::PublishIf { id, payload, options } => publish(id, &payload, options, terms, cx)?,
+        TopicOp::Publish { id, payload, .. } | TopicOp::PublishIf { id, payload, .. } => {
+            check(&created, terms)?;
+            publish(id, &payload, change, default, cx)
+        }
+        TopicOp::PublishNothing { .. } => {
+            check(&created, terms)?;
+            publish(None, &crate::model::Payload::Xml(Bytes::new()), change, default, cx)
+        }
         TopicOp::Amend { change } => {
             check(&change.apply(&terms.default), terms)?;
             NodeEdit::Configure(change)
@@ -187,14 +209,13 @@ fn publish(
     id: Option<Box<str>>,
     payload: &crate::model::Payload,
     options: ConfigChange,
-    terms: &Terms,
+    default: &TopicConfig,
     cx: &mut Cx<'_>,
-) -> Result<NodeEdit, StanzaError> {
-    check(&options.apply(&terms.default), terms)?;
+) -> NodeEdit {
     let mut bytes = Vec::with_capacity(256);
     payload.write(&mut bytes);
     let id = id.unwrap_or_else(|| cx.shard.random.token().into());
-    Ok(NodeEdit::Publish { id, payload: Bytes::from(bytes), options, default: terms.default.clone() })
+    NodeEdit::Publish { id, payload: Bytes::from(bytes), options, default: default.clone() }
 }
 
 /// Whether a node may be like that.
@@ -277,7 +298,7 @@ fn refused(refusal: NodeRefusal) -> Refusal {
     match refusal {
         NodeRefusal::NoAccount | NodeRefusal::NoNode | NodeRefusal::NoItem => Refusal::NotFound,
         NodeRefusal::Exists => Refusal::Exists,
-        NodeRefusal::Unmet => Refusal::PreconditionNotMet,
+        NodeRefusal::Unmet(fields) => Refusal::PreconditionNotMet(fields),
         NodeRefusal::TooManyNodes => Refusal::NoRoom("you have as many nodes as an account may"),
         NodeRefusal::TooManyBytes => Refusal::NoRoom("your nodes hold as much as those of an account may"),
     }

@@ -1,5 +1,5 @@
 //! In-band registration (XEP-0077): an account is created before authentication (`before_auth.rs`), and one that is logged in
-//! changes its password or removes itself. All of it only where the domain's policy allows it.
+//! changes its password or removes itself. These are two rights: a domain's policy gives the one to anybody, and the other to its accounts.
 
 mod before_auth;
 
@@ -19,12 +19,12 @@ use carillon_wire::xml::Element;
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "registration",
-    about: "Accounts register, change their password and remove themselves, where the domain allows it.",
+    about: "Accounts register, change their password and remove themselves, as far as the domain allows it.",
     specs: &[Spec {
         id: "XEP-0077",
         title: "In-Band Registration",
         version: "2.4",
-        coverage: "Registration with username and password, password change, removal. Off by default, a domain's policy.",
+        coverage: "Registration with username and password, off by default; password change and removal, on by default: two policies of a domain.",
     }],
     hooks: Hooks {
         offer_before_auth: Some(before_auth::offer),
@@ -38,7 +38,7 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// The form for an account, or that the domain does not allow registration.
+/// The form for an account, or that the domain does not let accounts change anything.
 fn form(
     session: &mut BoundSession,
     _request: &Request<'_>,
@@ -72,7 +72,7 @@ fn change(
 
 fn allowed(session: &BoundSession, cx: &Cx<'_>) -> Result<(), StanzaError> {
     let domain = cx.shard.domains.named(session.bare.domain());
-    match domain.is_some_and(|domain| domain.policy.registration) {
+    match domain.is_some_and(|domain| domain.policy.account_management) {
         true => Ok(()),
         false => Err(StanzaError::new(Condition::ServiceUnavailable)),
     }

@@ -128,7 +128,10 @@ fn login(store: &Committed, asked: &Login) -> Option<Box<model::Login>> {
         asked.parts.subscriptions.then(|| account.topics.iter().filter_map(|id| store.topics.get(id)));
     let subscriptions = topics.into_iter().flatten().map(|topic| {
         let is_sent = topic.config.send_last_published_item == SendLast::OnSubAndPresence;
-        Subscription { topic: topic.id, last: topic.last().filter(|_| is_sent).cloned() }
+        Subscription {
+            topic: topic.id,
+            last: topic.last().filter(|_| is_sent).map(|item| item.shown(&topic.config)),
+        }
     });
     let waits = |waiting: &super::tables::Waiting| waiting.due.is_none() && waiting.is_wanted_at(asked.now);
     let mut queue = account.queue.values().filter_map(|id| store.waiting.get(id));

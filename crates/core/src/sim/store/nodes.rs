@@ -60,7 +60,7 @@ fn last(store: &Committed, asked: &LastNodeItems) -> LastNodeItemsAnswer {
                 held.items.last_key_value().filter(|_| is_given && config.access_model.tells(reader))
             {
                 bytes += item.payload.len();
-                answer.items.push((place as u32, item.clone()));
+                answer.items.push((place as u32, item.shown(config)));
             }
         }
     }

@@ -26,11 +26,18 @@ const SEND_LAST: &[(&str, SendLast)] = &[
 
 /// The access models that topics have: the first ones.
 const OF_TOPICS: usize = 2;
+/// The publish models that nodes of accounts have: the first one.
+const OF_ACCOUNTS: usize = 1;
 
 impl Terms {
     /// The access models that there are.
     fn access(&self) -> &'static [(&'static str, Access)] {
         if self.is_personal { ACCESS } else { ACCESS.split_at(OF_TOPICS).0 }
+    }
+
+    /// The publish models that there are.
+    fn publish(&self) -> &'static [(&'static str, PublishModel)] {
+        if self.is_personal { PUBLISH.split_at(OF_ACCOUNTS).0 } else { PUBLISH }
     }
 }
 
@@ -39,13 +46,24 @@ const FIXED: &[(&str, &str, &str, &str)] = &[
     ("node_type", "list-single", "leaf", "Topics hold items, not other topics"),
     ("subscribe", "boolean", "1", "Accounts may subscribe"),
     ("deliver_notifications", "boolean", "1", "Subscribers are sent each item"),
-    ("deliver_payloads", "boolean", "1", "Items are sent with their payloads"),
     ("presence_based_delivery", "boolean", "1", "Items are sent to available sessions only"),
     ("notification_type", "list-single", "headline", "The type of the messages that carry items"),
     ("item_expire", "list-single", "max", "Items are kept until newer ones take their place"),
     ("notify_config", "boolean", "0", "Subscribers are not told of a new configuration"),
     ("notify_sub", "boolean", "0", "Owners are not told of new subscribers"),
     ("purge_offline", "boolean", "0", "Items stay when their publisher goes"),
+    ("tempsub", "boolean", "0", "Subscriptions stay until they are ended"),
+];
+/// Fields that ask for something unsupported, and without a value for nothing; forms of other services have them.
+const EMPTY: &[&str] = &[
+    "children",
+    "children_association_whitelist",
+    "children_max",
+    "collection",
+    "max_payload_size",
+    "replyroom",
+    "replyto",
+    "roster_groups_allowed",
 ];
 /// Fields that describe a topic and change nothing; their values are not stored.
 const INFORMATIVE: &[&str] =
@@ -56,99 +74,106 @@ const INFORMATIVE: &[&str] =
 pub(super) struct Filled {
     /// The changes of supported fields.
     pub change: ConfigChange,
-    /// Whether it also has a precondition that no topic here meets.
-    pub unmet: Option<Unmet>,
-}
-
-/// A field that cannot be applied.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unmet {
-    /// It describes the topic; its value is not stored.
-    Informative,
-    /// It asks for something unsupported; this is its name.
-    Unsupported(String),
+    /// Fields that ask for something that the service does not do.
+    pub wrong: Vec<String>,
+    /// Fields that describe the topic; their values are not stored.
+    pub informative: Vec<String>,
 }
 
 /// Reads a form of this type, for a service of these terms.
 pub(super) fn parse(x: &Element, form_type: &str, terms: &Terms) -> Result<Filled, StanzaError> {
-    let mut filled = Filled { change: ConfigChange::default(), unmet: None };
+    let (change, wrong, informative) = (ConfigChange::default(), Vec::new(), Vec::new());
+    let mut filled = Filled { change, wrong, informative };
     for field in x.children().filter(|child| child.is("field", ns::DATA_FORMS)) {
         let var = field.attr("var").unwrap_or_default();
         let value = field.child("value", ns::DATA_FORMS).map(Element::text).unwrap_or_default();
         let value = value.trim();
-        let change = &mut filled.change;
-        match var {
-            "FORM_TYPE" if value == form_type => {}
-            "FORM_TYPE" => {
-                let text = format!("the form is of type {form_type}");
-                return Err(StanzaError::new(Condition::BadRequest).with_text(text));
-            }
-            "pubsub#title" => change.title = Some(value.to_owned()),
-            "pubsub#access_model" => change.access_model = Some(word(terms.access(), var, value)?),
-            "pubsub#publish_model" => change.publish_model = Some(word(PUBLISH, var, value)?),
-            "pubsub#max_items" if value == "max" => change.max_items = Some(terms.max_items),
-            "pubsub#max_items" => change.max_items = Some(value.parse().map_err(|_| invalid(var))?),
-            "pubsub#persist_items" => change.persist_items = Some(boolean(var, value)?),
-            "pubsub#send_last_published_item" => {
-                change.send_last_published_item = Some(word(SEND_LAST, var, value)?);
-            }
-            "pubsub#notify_retract" => change.notify_retract = Some(boolean(var, value)?),
-            "pubsub#notify_delete" => change.notify_delete = Some(boolean(var, value)?),
-            _ => match other(var, value) {
-                None => {}
-                Some(Unmet::Informative) => {
-                    filled.unmet.get_or_insert(Unmet::Informative);
-                }
-                unsupported => filled.unmet = unsupported,
-            },
+        if var == "FORM_TYPE" && value != form_type {
+            let text = format!("the form is of type {form_type}");
+            return Err(StanzaError::new(Condition::BadRequest).with_text(text));
+        }
+        let name = var.strip_prefix("pubsub#").unwrap_or_default();
+        if INFORMATIVE.contains(&name) {
+            filled.informative.push(var.to_owned());
+        } else if var != "FORM_TYPE"
+            && set(&mut filled.change, name, value, terms).is_none()
+            && !is_met(name, value)
+        {
+            filled.wrong.push(var.to_owned());
         }
     }
     Ok(filled)
 }
 
-/// Judges a field that no topic can be configured by.
-fn other(var: &str, value: &str) -> Option<Unmet> {
-    let name = var.strip_prefix("pubsub#").unwrap_or_default();
-    if INFORMATIVE.contains(&name) {
-        return Some(Unmet::Informative);
+/// Sets a field of a configuration; none if there is no such field, or no such value of it.
+fn set(change: &mut ConfigChange, name: &str, value: &str, terms: &Terms) -> Option<()> {
+    match name {
+        "title" => change.title = Some(value.to_owned()).filter(|title| title.len() <= TITLE_BYTES_MAX),
+        "access_model" => change.access_model = Some(word(terms.access(), value)?),
+        "publish_model" => change.publish_model = Some(word(terms.publish(), value)?),
+        "max_items" if value == "max" => change.max_items = Some(terms.max_items),
+        "max_items" => {
+            let max = value.parse().ok()?;
+            change.max_items = Some(max).filter(|max| (1..=terms.max_items).contains(max));
+            return change.max_items.map(|_| ());
+        }
+        "persist_items" => change.persist_items = Some(boolean(value)?),
+        "deliver_payloads" => change.deliver_payloads = Some(boolean(value)?),
+        "send_last_published_item" => change.send_last_published_item = Some(word(SEND_LAST, value)?),
+        "notify_retract" => change.notify_retract = Some(boolean(value)?),
+        "notify_delete" => change.notify_delete = Some(boolean(value)?),
+        _ => return None,
     }
-    let is_met = FIXED.iter().any(|(fixed, kind, only, _)| {
+    // A title that is too long is no value.
+    (name != "title" || change.title.is_some()).then_some(())
+}
+
+/// Whether a field that no topic can be configured by asks for what is done anyway.
+fn is_met(name: &str, value: &str) -> bool {
+    let is_it = |(fixed, kind, only, _): &(&str, &str, &str, &str)| {
         let value = match (*kind, value) {
             ("boolean", "true") => "1",
             ("boolean", "false") => "0",
             (_, value) => value,
         };
         *fixed == name && *only == value
-    });
-    // The topic is in no collection; forms of other services say so.
-    if is_met || (name == "collection" && value.is_empty()) {
-        None
-    } else {
-        Some(Unmet::Unsupported(var.to_owned()))
-    }
+    };
+    FIXED.iter().any(is_it) || (value.is_empty() && EMPTY.contains(&name))
 }
 
-/// Reads a configuration form (XEP-0060 §8.2). Descriptive fields are ignored; unsupported ones are refused, so that nobody
-/// relies on them.
+/// Reads a configuration form (XEP-0060 §8.2). Descriptive fields are ignored; unsupported ones are refused, all of them by name, so that
+/// nobody relies on them.
 pub(super) fn parse_config(x: &Element, terms: &Terms) -> Result<ConfigChange, StanzaError> {
-    let filled = parse(x, ns::PUBSUB_NODE_CONFIG, terms)?;
-    match filled.unmet {
-        None | Some(Unmet::Informative) => Ok(filled.change),
-        Some(Unmet::Unsupported(var)) => {
-            let text = format!("this service does not have {var}, or not that value of it");
-            Err(StanzaError::new(Condition::NotAcceptable).with_text(text))
-        }
+    let Filled { change, wrong, .. } = parse(x, ns::PUBSUB_NODE_CONFIG, terms)?;
+    match wrong.is_empty() {
+        true => Ok(change),
+        false => Err(StanzaError::new(Condition::NotAcceptable).with_text(not_here(&wrong))),
     }
 }
 
 /// Reads the preconditions of a publication (XEP-0060 §7.1.5). An unknown one cannot be met.
 pub(super) fn parse_options(options: &Element, terms: &Terms) -> Result<ConfigChange, StanzaError> {
     let x = options.child("x", ns::DATA_FORMS).ok_or(StanzaError::new(Condition::BadRequest))?;
-    let filled = parse(x, ns::PUBSUB_PUBLISH_OPTIONS, terms)?;
-    match filled.unmet {
-        Some(_) => Err(refusal(Condition::Conflict, "precondition-not-met")),
-        None => Ok(filled.change),
+    let Filled { change, mut wrong, informative } = parse(x, ns::PUBSUB_PUBLISH_OPTIONS, terms)?;
+    wrong.extend(informative);
+    match wrong.is_empty() {
+        true => Ok(change),
+        false => Err(refusal(Condition::Conflict, "precondition-not-met").with_text(not_here(&wrong))),
     }
+}
+
+/// Which fields are wrong; of very many the first.
+fn not_here(fields: &[String]) -> String {
+    let mut text = String::from("this service does not have these fields, or not these values of them: ");
+    for (at, field) in fields.iter().enumerate() {
+        if text.len() + field.len() > NAMES_BYTES_MAX {
+            text.push_str(", …");
+            break;
+        }
+        text.push_str(if at > 0 { ", " } else { "" });
+        text.push_str(field);
+    }
+    text
 }
 
 /// The configuration form of a topic, with its present values.
@@ -158,9 +183,10 @@ pub(super) fn config(config: &TopicConfig, terms: &Terms) -> Element {
         .with_child(form_type(ns::PUBSUB_NODE_CONFIG))
         .with_child(field("title", "text-single", "A name for people", &config.title))
         .with_child(list("access_model", "Who may subscribe and read", terms.access(), config.access_model))
-        .with_child(list("publish_model", "Who may publish", PUBLISH, config.publish_model))
+        .with_child(list("publish_model", "Who may publish", terms.publish(), config.publish_model))
         .with_child(field("max_items", "text-single", "Items to keep", &config.max_items.to_string()))
         .with_child(toggle("persist_items", "Keep items", config.persist_items))
+        .with_child(toggle("deliver_payloads", "Send items with their payloads", config.deliver_payloads))
         .with_child(list(
             "send_last_published_item",
             "When to send the last item",
@@ -236,18 +262,19 @@ fn name_of<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> &'stat
     words.iter().find(|(_, v)| *v == value).map_or("", |(word, _)| word)
 }
 
-fn word<T: Copy>(words: &[(&str, T)], var: &str, value: &str) -> Result<T, StanzaError> {
-    words.iter().find(|(word, _)| *word == value).map(|(_, v)| *v).ok_or_else(|| invalid(var))
+fn word<T: Copy>(words: &[(&str, T)], value: &str) -> Option<T> {
+    words.iter().find(|(word, _)| *word == value).map(|(_, v)| *v)
 }
 
-fn boolean(var: &str, value: &str) -> Result<bool, StanzaError> {
+fn boolean(value: &str) -> Option<bool> {
     match value {
-        "1" | "true" => Ok(true),
-        "0" | "false" => Ok(false),
-        _ => Err(invalid(var)),
+        "1" | "true" => Some(true),
+        "0" | "false" => Some(false),
+        _ => None,
     }
 }
 
-fn invalid(var: &str) -> StanzaError {
-    StanzaError::new(Condition::NotAcceptable).with_text(format!("this service has no such value of {var}"))
-}
+/// Bytes of a title.
+const TITLE_BYTES_MAX: usize = 256;
+/// Bytes of a text that names fields.
+const NAMES_BYTES_MAX: usize = 1024;

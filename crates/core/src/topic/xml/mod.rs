@@ -37,12 +37,25 @@ impl Terms {
         Terms { max_items: limits.topic_items, default: TopicConfig::default(), is_personal: false }
     }
 
+    /// How a node of this name behaves of which nothing is said.
+    pub(crate) fn default_of(&self, node: &str) -> TopicConfig {
+        let mut config = self.default.clone();
+        if self.is_personal && PRIVATE.contains(&node) {
+            config.access_model = Access::Whitelist;
+        }
+        config
+    }
+
     /// Those of an account's own nodes (XEP-0163 §7.1.3).
     pub(crate) fn of_account(limits: &Limits) -> Terms {
         let default = TopicConfig { access_model: Access::Presence, ..TopicConfig::default() };
         Terms { max_items: limits.nodes.items, default, is_personal: true }
     }
 }
+
+/// Nodes of accounts that nobody else may read unless their owner says so, whatever contacts may read of others: bookmarks (XEP-0402,
+/// XEP-0048), which tell where somebody is, and with which passwords.
+const PRIVATE: &[&str] = &["urn:xmpp:bookmarks:1", "storage:bookmarks"];
 
 /// The items that a device says it has, by topic: `<topics xmlns='urn:carillon:topics:0'/>` in its initial presence.
 pub(crate) fn had(presence: &Stanza) -> Map<String, String> {

@@ -110,8 +110,8 @@ fn create(create: &Element, pubsub: &Element, terms: &Terms) -> Result<Request, 
     };
     match create.attr("node") {
         None | Some("") => Ok(Request::Instant { change }),
-        Some(_) => {
-            let op = TopicOp::Create { config: change.apply(&terms.default) };
+        Some(node) => {
+            let op = TopicOp::Create { config: change.apply(&terms.default_of(node)) };
             topic(create, op, About::Nothing)
         }
     }
@@ -119,23 +119,27 @@ fn create(create: &Element, pubsub: &Element, terms: &Terms) -> Result<Request, 
 
 fn publish(publish: &Element, pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
     let mut items = publish.children().filter(|child| child.is("item", ns::PUBSUB));
-    let item = items.next().ok_or(refusal(Condition::BadRequest, "item-required"))?;
+    let options = pubsub.child("publish-options", ns::PUBSUB);
+    let Some(item) = items.next() else {
+        let options = options.map_or(Ok(ConfigChange::default()), |x| form::parse_options(x, terms))?;
+        return topic(publish, TopicOp::PublishNothing { options }, About::Nothing);
+    };
     if items.next().is_some() {
         let error = refusal(Condition::BadRequest, "max-items-exceeded");
         return Err(error.with_text("one item a request"));
     }
     let id = item.attr("id").filter(|id| !id.is_empty()).map(named).transpose()?;
     let mut payloads = item.children();
-    let payload = payloads.next().ok_or(refusal(Condition::BadRequest, "payload-required"))?;
+    let payload = payloads.next();
     // XEP-0060 §7.1.3.6: one payload, in a namespace.
-    if payloads.next().is_some() || payload.ns().is_empty() {
+    if payloads.next().is_some() || payload.is_some_and(|payload| payload.ns().is_empty()) {
         return Err(refusal(Condition::BadRequest, "invalid-payload"));
     }
     let mut bytes = Vec::with_capacity(256);
     // Wherever it will stand, it says its namespace itself.
-    payload.write(&mut bytes, "");
+    payload.into_iter().for_each(|payload| payload.write(&mut bytes, ""));
     let payload = Payload::Xml(bytes.into());
-    let op = match pubsub.child("publish-options", ns::PUBSUB) {
+    let op = match options {
         Some(options) => TopicOp::PublishIf { id, payload, options: form::parse_options(options, terms)? },
         None => TopicOp::Publish { id, payload, operation: None },
     };

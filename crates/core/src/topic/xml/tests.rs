@@ -1,6 +1,6 @@
 //! Forms and presence, read.
 
-use super::form::{self, Filled, Unmet};
+use super::form::{self, Filled};
 use super::{Terms, had};
 use crate::model::*;
 use carillon_wire::ns;
@@ -35,16 +35,35 @@ fn a_form_says_what_it_says_and_no_more() {
         persist_items: Some(false),
         ..ConfigChange::default()
     };
-    assert_eq!(filled, Ok(Filled { change, unmet: Some(Unmet::Informative) }));
-    assert_eq!(parse(""), Ok(Filled { change: ConfigChange::default(), unmet: None }));
-    for (field, condition) in [
-        ("<field var='FORM_TYPE'><value>urn:x</value></field>", Condition::BadRequest),
-        ("<field var='pubsub#max_items'><value>-1</value></field>", Condition::NotAcceptable),
-        ("<field var='pubsub#notify_delete'><value>maybe</value></field>", Condition::NotAcceptable),
-        ("<field var='pubsub#publish_model'/>", Condition::NotAcceptable),
-    ] {
-        assert_eq!(parse(field), Err(condition), "{field}");
+    assert_eq!(filled, Ok(Filled { change, wrong: vec![], informative: vec!["pubsub#type".into()] }));
+    let nothing = Filled { change: ConfigChange::default(), wrong: vec![], informative: vec![] };
+    assert_eq!(parse(""), Ok(nothing));
+    assert_eq!(parse("<field var='FORM_TYPE'><value>urn:x</value></field>"), Err(Condition::BadRequest));
+    let long = "x".repeat(257);
+    let wrong = parse(&format!(
+        "<field var='pubsub#max_items'><value>-1</value></field>
+         <field var='pubsub#notify_delete'><value>maybe</value></field><field var='pubsub#publish_model'/>
+         <field var='pubsub#title'><value>{long}</value></field><field var='x'/>"
+    ));
+    let names = wrong.map(|filled| filled.wrong.join(" "));
+    let all = "pubsub#max_items pubsub#notify_delete pubsub#publish_model pubsub#title x";
+    assert_eq!(names.as_deref(), Ok(all));
+    for too_many in ["0", "51"] {
+        let filled = parse(&format!("<field var='pubsub#max_items'><value>{too_many}</value></field>"));
+        assert_eq!(filled.map(|filled| filled.wrong.len()), Ok(1), "{too_many}");
     }
+}
+
+/// What an account's nodes are for, an account's own publications, is all that a form can ask of them.
+#[test]
+fn only_the_owner_publishes_on_the_nodes_of_an_account() {
+    let personal = Terms { is_personal: true, ..terms() };
+    let of = |model: &str| {
+        let field = format!("<field var='pubsub#publish_model'><value>{model}</value></field>");
+        form::parse_config(&x(&field), &personal).map(|change| change.publish_model).map_err(|_| ())
+    };
+    assert_eq!(of("publishers"), Ok(Some(PublishModel::Publishers)));
+    assert_eq!((of("open"), of("subscribers")), (Err(()), Err(())));
 }
 
 #[test]
@@ -55,22 +74,33 @@ fn a_form_that_was_printed_reads_as_the_configuration() {
         publish_model: PublishModel::Subscribers,
         max_items: 17,
         persist_items: false,
+        deliver_payloads: false,
         send_last_published_item: SendLast::OnSub,
         notify_retract: false,
         notify_delete: false,
     };
     let form = form::config(&config, &terms());
     let filled = form::parse(&form, ns::PUBSUB_NODE_CONFIG, &terms()).expect("our own form");
-    assert!(filled.unmet.is_none() && filled.change.is_met_by(&config));
+    assert!(filled.wrong.is_empty() && filled.informative.is_empty());
+    assert_eq!(filled.change.check_met_by(&config), Ok(()));
     assert_eq!(filled.change.apply(&TopicConfig::default()), config);
-    assert!(!filled.change.is_met_by(&TopicConfig::default()));
+    let unmet = filled.change.check_met_by(&TopicConfig::default()).expect_err("all of it is otherwise");
+    let form = form::config(&config, &terms());
+    let vars = form.children().filter_map(|field| field.attr("var")).skip(1);
+    let mut named: Vec<&str> = vars.take(unmet.names().count()).collect();
+    let mut names: Vec<&str> = unmet.names().collect();
+    named.sort_unstable();
+    names.sort_unstable();
+    assert_eq!(names, named, "fields have one name");
 }
 
 #[test]
 fn a_configuration_that_the_service_cannot_do_is_refused() {
     let configured = |fields: &str| form::parse_config(&x(fields), &terms());
     for met in [
-        "<field var='pubsub#deliver_payloads'><value>1</value></field>",
+        "<field var='pubsub#presence_based_delivery'><value>1</value></field>",
+        "<field var='pubsub#tempsub'><value>false</value></field>",
+        "<field var='pubsub#roster_groups_allowed'/>",
         "<field var='pubsub#notify_config'><value>false</value></field>",
         "<field var='pubsub#description'><value>news</value></field>",
         "<field var='pubsub#item_expire'><value>max</value></field>",
@@ -79,7 +109,14 @@ fn a_configuration_that_the_service_cannot_do_is_refused() {
         assert_eq!(configured(met), Ok(ConfigChange::default()), "{met}");
     }
     for (field, var) in [
-        ("<field var='pubsub#deliver_payloads'><value>0</value></field>", "pubsub#deliver_payloads"),
+        (
+            "<field var='pubsub#presence_based_delivery'><value>0</value></field>",
+            "pubsub#presence_based_delivery",
+        ),
+        (
+            "<field var='pubsub#tempsub'><value>1</value></field><field var='pubsub#access_model'><value>authorize</value></field>",
+            "pubsub#tempsub, pubsub#access_model",
+        ),
         ("<field var='pubsub#item_expire'><value>60</value></field>", "pubsub#item_expire"),
         ("<field var='pubsub#collection'><value>c</value></field>", "pubsub#collection"),
         ("<field var='pubsub#flavour'><value>x</value></field><field var='pubsub#type'/>", "pubsub#flavour"),
