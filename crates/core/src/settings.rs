@@ -56,22 +56,29 @@ pub struct Limits {
     pub registrations_per_address: u32,
     /// The window of the four above, milliseconds.
     pub auth_window_ms: u64,
-    /// How fast one session may send.
+    /// How fast the sessions of one account may send, together.
     pub rates: Rates,
     /// Chat messages kept for an absent account.
     pub offline_messages: u32,
+    /// Bytes of these.
+    pub offline_bytes: u64,
     /// Notifications waiting for one account.
     pub pending_notifications: u32,
     /// Stanzas a client with XEP-0198 may leave unacknowledged.
     pub unacknowledged: u32,
     /// Bytes of chat messages that are kept for it because they are unacknowledged.
     pub unacknowledged_bytes: usize,
+    /// Bytes of what the clients of all sessions of the node have not acknowledged. Each shard has an even part; the largest queues end
+    /// first.
+    pub all_unacknowledged_bytes: usize,
     /// Operations waiting for one topic.
     pub topic_queue: usize,
     /// Affiliations of one topic.
     pub topic_affiliations: usize,
     /// Items kept by one topic.
     pub topic_items: u32,
+    /// Bytes of these.
+    pub topic_bytes: u64,
     /// Topics that one account may own by creating them.
     pub topics_owned: u32,
     /// Topics that one account may follow by subscribing to them.
@@ -100,7 +107,8 @@ pub struct Limits {
     pub domains_counted: usize,
 }
 
-/// How fast one session may send. Each rate may be exceeded by its burst; beyond that the session is read more slowly.
+/// How fast the sessions of one account, or one connection of the light protocol, may send. Each rate may be exceeded by its burst; beyond
+/// that they are read more slowly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Stanzas, and other elements that want an answer, per second; 0 for no bound.
@@ -185,12 +193,15 @@ impl Default for Limits {
             auth_window_ms: 300_000,
             rates: Rates::default(),
             offline_messages: 1000,
+            offline_bytes: 8 << 20,
             pending_notifications: 1000,
             unacknowledged: 5000,
             unacknowledged_bytes: 4 << 20,
+            all_unacknowledged_bytes: 512 << 20,
             topic_queue: 1000,
             topic_affiliations: 10_000,
             topic_items: 10_000,
+            topic_bytes: 16 << 20,
             topics_owned: 100,
             topics_followed: 1000,
             presence_bytes: 16 * 1024,

@@ -109,7 +109,7 @@ pub(crate) struct Inbox {
 
 struct State {
     items: VecDeque<InboxItem>,
-    /// Bytes of the messages among them ([`ShardMessage::memory_bytes`]).
+    /// Their bytes ([`InboxItem::memory_bytes`]).
     bytes: usize,
     /// The shard itself waits for others with more than it may hold for them: it takes no commands.
     is_congested: bool,
@@ -140,8 +140,10 @@ impl Inbox {
     /// Adds an item that must not be refused: an answer, of which there are as many as questions, or one of the node's
     /// few control messages. If the shard has ended, the item is dropped.
     pub(crate) fn push(&self, item: InboxItem) {
+        let bytes = item.memory_bytes();
         let mut state = self.lock();
         if !state.closed {
+            state.bytes += bytes;
             state.items.push_back(item);
             self.wake(state);
         }
@@ -255,11 +257,12 @@ impl InboxItem {
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
             InboxItem::ShardMessage(message) => message.memory_bytes(),
-            // There are as many as questions or connections, which have bounds of their own.
-            InboxItem::Answer { .. }
-            | InboxItem::Derived { .. }
-            | InboxItem::Arrival(_)
-            | InboxItem::Control(_) => size_of::<InboxItem>(),
+            // It is not refused; but what others have for the shard waits for it.
+            InboxItem::Answer { answer, .. } => answer.memory_bytes(),
+            // There are as many as connections and control messages, which have bounds of their own.
+            InboxItem::Derived { .. } | InboxItem::Arrival(_) | InboxItem::Control(_) => {
+                size_of::<InboxItem>()
+            }
         }
     }
 }
@@ -332,6 +335,36 @@ mod tests {
         inbox.push(InboxItem::Control(Control::Stop));
         assert_eq!(inbox.close().len(), ITEMS_MAX + 1);
         assert!(inbox.offer(message()).is_err());
+    }
+
+    #[test]
+    fn answers_count_as_many_bytes_as_they_have() {
+        use carillon_core::model::Item;
+        use carillon_core::ports::Question;
+        use carillon_core::ports::store::nodes::NodeItems;
+        let (_poll, inbox) = inbox();
+        let item = Item {
+            topic: Default::default(),
+            domain: DomainId(1),
+            name: "n".into(),
+            id: "i".into(),
+            publisher: None,
+            published: Default::default(),
+            payload: vec![b'x'; 1 << 20].into(),
+            revision: Default::default(),
+        };
+        let answer = NodeItems::wrap(Some(vec![Arc::new(item)]));
+        for n in 1..=BYTES_MAX / (1 << 20) {
+            assert!(inbox.offer(message()).is_ok(), "{n} MiB are too few");
+            inbox.push(InboxItem::Answer { ticket: Ticket(0), answer: answer.clone() });
+        }
+        assert!(inbox.offer(message()).is_err());
+        let mut batch = VecDeque::from([InboxItem::ShardMessage(message())]);
+        assert!(!inbox.append(&mut batch, 0), "other shards keep what they have");
+        inbox.push(InboxItem::Answer { ticket: Ticket(0), answer });
+        let mut items = VecDeque::new();
+        inbox.take(&mut items);
+        assert!(inbox.append(&mut batch, 0));
     }
 
     #[test]

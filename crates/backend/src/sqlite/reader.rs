@@ -9,8 +9,6 @@ use super::queue::{Queue, Taken};
 use super::snapshot::{LastRevisions, Snapshot};
 use super::{login, lookup, roster};
 use carillon_core::ports::store::ReadAsk;
-use carillon_core::ports::store::accounts::{Identity, Login};
-use carillon_core::ports::store::roster::ReadRecord;
 use carillon_core::ports::{Answer, Fault, Question};
 use rusqlite::{Connection, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,10 +57,12 @@ impl Reader {
     }
 
     fn answer(&self, batch: Vec<Asked<ReadAsk>>, revisions: &mut LastRevisions) {
-        let (asks, responds): (Vec<ReadAsk>, Vec<Respond>) =
-            batch.into_iter().map(|q| (q.ask, q.respond)).unzip();
-        let answers = catch_unwind(AssertUnwindSafe(|| self.snapshot(&asks, revisions)));
-        let answers = answers.unwrap_or_else(|_| {
+        let (asks, responds): (Vec<ReadAsk>, Vec<Option<Respond>>) =
+            batch.into_iter().map(|q| (q.ask, Some(q.respond))).unzip();
+        self.counters.answered(asks.len());
+        let mut responds = Responds { responds, complaints: &self.complaints };
+        let done = catch_unwind(AssertUnwindSafe(|| self.snapshot(&asks, &mut responds, revisions)));
+        let done = done.unwrap_or_else(|_| {
             tracing::error!("a store reader panicked; its questions fail");
             revisions.forget();
             Err(rusqlite::Error::InvalidQuery)
@@ -72,45 +72,62 @@ impl Reader {
         {
             tracing::error!(error = %e, "store reader could not leave its snapshot");
         }
-        let answers = answers.unwrap_or_else(|e| {
+        if let Err(e) = done {
             self.complaints.failed("store read failed", &e);
-            vec![Answer::Failed(Fault::Broken); asks.len()]
-        });
-        if answers.iter().any(|answer| !matches!(answer, Answer::Failed(_))) {
-            self.complaints.succeeded();
-        }
-        self.counters.answered(answers.len());
-        for (respond, answer) in responds.into_iter().zip(answers) {
-            respond.with(answer);
+            (0..asks.len()).for_each(|place| responds.give(place, Answer::Failed(Fault::Broken)));
         }
     }
 
     /// Answers all from one read transaction. It begins after every question of the batch was asked, so it holds every
     /// write that was answered before.
-    fn snapshot(&self, asks: &[ReadAsk], revisions: &mut LastRevisions) -> Result<Vec<Answer>> {
+    fn snapshot(
+        &self,
+        asks: &[ReadAsk],
+        responds: &mut Responds<'_>,
+        revisions: &mut LastRevisions,
+    ) -> Result<()> {
         self.db.prepare_cached("BEGIN")?.execute([])?;
         revisions.move_to(lookup::topic_changes(&self.db)?);
         let mut snapshot = Snapshot { db: &self.db, last: &self.last, tail: &self.tail, revisions };
-        Ok(answers(&mut snapshot, asks, &self.complaints))
+        answer_all(&mut snapshot, asks, responds);
+        Ok(())
     }
 }
 
-/// Answers many questions, in their order: those of logins together, and those for records.
-fn answers(snapshot: &mut Snapshot<'_>, asks: &[ReadAsk], complaints: &Complaints) -> Vec<Answer> {
-    let failed = |e: &rusqlite::Error| {
-        complaints.failed("store read failed", e);
+/// Where the answers of a batch go.
+struct Responds<'a> {
+    responds: Vec<Option<Respond>>,
+    complaints: &'a Complaints,
+}
+
+impl Responds<'_> {
+    /// Gives out the answer to the question at a place, unless it has one.
+    fn give(&mut self, place: usize, answer: Answer) {
+        let Some(respond) = self.responds.get_mut(place).and_then(Option::take) else { return };
+        if !matches!(answer, Answer::Failed(_)) {
+            self.complaints.succeeded();
+        }
+        respond.with(answer);
+    }
+
+    fn failed(&self, e: &rusqlite::Error) -> Answer {
+        self.complaints.failed("store read failed", e);
         Answer::Failed(Fault::Broken)
-    };
-    let one = |ask: &ReadAsk| {
-        let is_one_of_many =
-            Identity::among(ask).is_some() || Login::among(ask).is_some() || ReadRecord::among(ask).is_some();
-        (!is_one_of_many).then(|| ask.answer_by(snapshot).unwrap_or_else(|e| failed(&e)))
-    };
-    let mut answers: Vec<Option<Answer>> = asks.iter().map(one).collect();
-    together(snapshot, asks, &mut answers, login::identities, &failed);
-    together(snapshot, asks, &mut answers, login::logins, &failed);
-    together(snapshot, asks, &mut answers, roster::records, &failed);
-    answers.into_iter().map(|answer| answer.unwrap_or(Answer::Failed(Fault::Broken))).collect()
+    }
+}
+
+/// Answers many questions: those of logins together, and those for records; then the others, whose answers are given out one by one, so that
+/// a batch of large ones is in nobody's memory as a whole.
+fn answer_all(snapshot: &mut Snapshot<'_>, asks: &[ReadAsk], responds: &mut Responds<'_>) {
+    together(snapshot, asks, responds, login::identities);
+    together(snapshot, asks, responds, login::logins);
+    together(snapshot, asks, responds, roster::records);
+    for (place, ask) in asks.iter().enumerate() {
+        if responds.responds[place].is_some() {
+            let answer = ask.answer_by(snapshot).unwrap_or_else(|e| responds.failed(&e));
+            responds.give(place, answer);
+        }
+    }
 }
 
 /// How questions of one type are answered together, an answer for each.
@@ -120,23 +137,21 @@ type Together<Q> = fn(&mut Snapshot<'_>, &[&Q]) -> Result<Vec<<Q as Question>::A
 fn together<Q: Question<Kind = ReadAsk>>(
     snapshot: &mut Snapshot<'_>,
     asks: &[ReadAsk],
-    answers: &mut [Option<Answer>],
+    responds: &mut Responds<'_>,
     answer: Together<Q>,
-    failed: &dyn Fn(&rusqlite::Error) -> Answer,
 ) {
     let picked = asks.iter().enumerate().filter_map(|(place, ask)| Some((place, Q::among(ask)?)));
     let (places, picked): (Vec<usize>, Vec<&Q>) = picked.unzip();
     match answer(snapshot, &picked) {
         Ok(found) => {
-            for (place, found) in places.into_iter().zip(found) {
-                answers[place] = Some(Q::wrap(found));
-            }
+            places.into_iter().zip(found).for_each(|(place, found)| responds.give(place, Q::wrap(found)));
         }
         // One of them may be alone with it.
         Err(_) => {
             for (place, question) in places.into_iter().zip(picked) {
                 let found = answer(snapshot, &[question]).map(|found| found.into_iter().next().map(Q::wrap));
-                answers[place] = found.unwrap_or_else(|e| Some(failed(&e)));
+                let answer = found.unwrap_or_else(|e| Some(responds.failed(&e)));
+                responds.give(place, answer.unwrap_or(Answer::Failed(Fault::Broken)));
             }
         }
     }

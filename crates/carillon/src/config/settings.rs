@@ -157,16 +157,16 @@ settings! {
         "limits.stanza_bytes_before_auth" = core.limits.stanza_bytes_before_auth, bytes(10_000, 16 * MIB), Live;
         /// Levels of elements within each other in a stanza.
         "limits.depth" = core.limits.depth, count(8, 1024, "elements"), Live;
-        /// Stanzas per second that one session may send, and other elements that want an answer; what is beyond waits
-        /// in its socket; 0 for no limit.
+        /// Stanzas per second that the sessions of one account may send together, and other elements that want an answer;
+        /// what is beyond waits in their sockets; 0 for no limit. Each connection of the light protocol has as much.
         "limits.stanzas_per_second" = core.limits.rates.stanzas_per_second,
             count(0, 1_000_000, "stanzas"), Live, benchmark 0;
-        /// Stanzas that one session may send at once, before that rate applies.
+        /// Stanzas that they may send at once, before that rate applies. Logging in again gives no further ones.
         "limits.stanzas_burst" = core.limits.rates.stanzas_burst, count(1, 1_000_000, "stanzas"), Live;
-        /// Bytes per second that one session may send, counted as 256 for each element at least; what is beyond waits
-        /// in its socket; 0 for no limit.
+        /// Bytes per second that the sessions of one account may send together, counted as 256 for each element at least;
+        /// what is beyond waits in their sockets; 0 for no limit. Each connection of the light protocol has as much.
         "limits.bytes_per_second" = core.limits.rates.bytes_per_second, bytes(0, GIB), Live, benchmark 0;
-        /// Bytes that one session may send at once, before that rate applies.
+        /// Bytes that they may send at once, before that rate applies. Logging in again gives no further ones.
         "limits.bytes_burst" = core.limits.rates.bytes_burst, bytes(16 * KIB, GIB), Live;
         /// Bytes that may wait for one slow reader before it is disconnected.
         "limits.out_queue_bytes" = server.out_queue_bytes, bytes(16 * KIB, 64 * MIB), Live;
@@ -197,6 +197,8 @@ settings! {
         /// Chat messages that are stored for one account while it is offline; further ones are answered with an error.
         "limits.offline_messages" = core.limits.offline_messages,
             count(0, 1_000_000, "messages"), Live, benchmark 1_000_000;
+        /// Bytes of the chat messages that are kept for one absent account; who sends more is told that it is not kept.
+        "limits.offline_bytes" = core.limits.offline_bytes, bytes(256 * KIB, 1024 * GIB), Live, benchmark GIB;
         /// Notifications that may wait for one account; beyond that, the oldest of the lowest priority is dropped.
         "limits.pending_notifications" = core.limits.pending_notifications,
             count(1, 1_000_000, "notifications"), Live, benchmark 1_000_000;
@@ -206,6 +208,10 @@ settings! {
         /// Bytes of chat messages that are kept for a client with stream management until it acknowledges them; past it
         /// the client is disconnected, and they are delivered elsewhere or kept for later.
         "limits.unacknowledged_bytes" = core.limits.unacknowledged_bytes, bytes(64 * KIB, GIB), Live;
+        /// Bytes that the node keeps for all clients with stream management together until they acknowledge them, those that
+        /// are away included; each shard has an even part. Past it the sessions with the most are ended with
+        /// `resource-constraint`, and what they had is delivered elsewhere or kept for later.
+        "limits.all_unacknowledged_bytes" = core.limits.all_unacknowledged_bytes, bytes(16 * MIB, 1024 * GIB), Live;
         /// The most that one presence carries (status, capabilities and other extensions).
         "limits.presence_bytes" = core.limits.presence_bytes, bytes(KIB, 16 * MIB), Live;
         /// Accounts that one session may have sent directed presence to.
@@ -309,6 +315,9 @@ settings! {
     "Topics of all domains." {
         /// Largest number of items that a topic can be configured to keep.
         "pubsub.max_items" = core.limits.topic_items, count(1, 10_000, "items"), Live;
+        /// Bytes of the items that one topic keeps, ids and payloads; beyond it the oldest are removed, as beyond its number of
+        /// items. The last one always stays.
+        "pubsub.max_bytes" = core.limits.topic_bytes, bytes(256 * KIB, 1024 * GIB), Live;
         /// Largest number of accounts that a topic can have as owners, publishers, members and outcasts.
         "pubsub.max_affiliations" = core.limits.topic_affiliations, count(1, 1_000_000, "accounts"), Live;
         /// Topics that one account may own; it cannot create further ones over XMPP. Topics created over HTTP have no owner.

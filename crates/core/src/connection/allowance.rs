@@ -1,4 +1,5 @@
-//! How much a client may send: two token buckets. A client that exceeds one is read more slowly.
+//! How much a client may send: two token buckets. A client that exceeds one is read more slowly. A light connection has buckets of its own; the
+//! sessions of an account share its ([`Allowances`](crate::shard::Allowances)), and each knows only whether it is throttled.
 
 use crate::form::{Form, Malformed, Reader, Writer};
 use crate::model::Mono;
@@ -8,7 +9,7 @@ use crate::settings::Rates;
 const ELEMENT_BYTES_MIN: u32 = 256;
 
 /// What a client has sent beyond its rates so far. 16 bytes: each session has one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Allowance {
     /// When the two were last brought up to date: milliseconds, modulo 2^32.
     at: u32,
@@ -59,18 +60,49 @@ impl Allowance {
     /// Debits what came. If the client has just become too fast, returns the milliseconds that it must wait; it is throttled
     /// until [`Allowance::lift`].
     pub fn debit(&mut self, now: Mono, received: Received, rates: &Rates) -> Option<u64> {
+        let wait = self.spend(now, received, rates);
+        self.throttle(wait)
+    }
+
+    /// Debits what came; the milliseconds after which the burst is no longer exceeded.
+    pub fn spend(&mut self, now: Mono, received: Received, rates: &Rates) -> u64 {
+        let length = u32::try_from(received.bytes).unwrap_or(u32::MAX).max(ELEMENT_BYTES_MIN);
+        self.pay(now, rates, received.counts.into(), length)
+    }
+
+    fn pay(&mut self, now: Mono, rates: &Rates, count: u32, length: u32) -> u64 {
         let elapsed_ms = u64::from((now.0 as u32).wrapping_sub(self.at));
         self.at = now.0 as u32;
         let stanzas = Bucket { per_second: rates.stanzas_per_second, burst: rates.stanzas_burst, unit: 1000 };
         let bytes = Bucket { per_second: rates.bytes_per_second, burst: rates.bytes_burst, unit: 1 };
-        let length = u32::try_from(received.bytes).unwrap_or(u32::MAX).max(ELEMENT_BYTES_MIN);
-        let wait = stanzas.debit(&mut self.stanzas, elapsed_ms, received.counts.into());
-        let wait = wait.max(bytes.debit(&mut self.bytes, elapsed_ms, length));
-        if wait == 0 || self.throttled {
+        let wait = stanzas.debit(&mut self.stanzas, elapsed_ms, count);
+        wait.max(bytes.debit(&mut self.bytes, elapsed_ms, length))
+    }
+
+    /// Throttles the client if it has to wait and does not yet: the milliseconds that it must wait.
+    pub fn throttle(&mut self, wait_ms: u64) -> Option<u64> {
+        if wait_ms == 0 || self.throttled {
             return None;
         }
         self.throttled = true;
-        Some(wait)
+        Some(wait_ms)
+    }
+
+    /// Whether anything that was sent is not paid for.
+    pub fn owes(&mut self, now: Mono, rates: &Rates) -> bool {
+        self.pay(now, rates, 0, 0);
+        (self.stanzas, self.bytes) != (0, 0)
+    }
+
+    /// Owes at least what this one does.
+    pub fn owe(&mut self, other: &Allowance) {
+        self.stanzas = self.stanzas.max(other.stanzas);
+        self.bytes = self.bytes.max(other.bytes);
+    }
+
+    /// Takes over what the client's account owes.
+    pub fn set_owed(&mut self, of_account: &Allowance) {
+        *self = Allowance { throttled: self.throttled, ..of_account.clone() };
     }
 
     /// Whether input must wait because the client is too fast.

@@ -116,6 +116,7 @@ impl Turn<'_> {
             self.cx.unfollow(followed, self.sessions);
         }
         self.sessions.end(session.id);
+        self.cx.agenda.reads.forget(session.account, session.id);
         let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
         let mut io = session.io.take();
         // Behind what its features noted of it.

@@ -7,8 +7,9 @@ use crate::message::ShardMessage;
 use crate::model::Ticket;
 use crate::ports::{Answer, Derived};
 use crate::route;
-use crate::session::home;
 use crate::session::{Continuation, KeyContinuation, Session};
+use crate::session::{account_reads, home};
+use carillon_wire::stanza::Stanza;
 
 impl Turn<'_> {
     pub(super) fn message(&mut self, message: ShardMessage) {
@@ -20,12 +21,7 @@ impl Turn<'_> {
                     route::arrived(stanza, settlement, self.sessions, &mut self.cx);
                 }
             }
-            ShardMessage::Reply { stanza } => match self.cx.shard.acting.refused(&stanza) {
-                Some(to) => {
-                    self.cx.out.push(Effect::Reply { to, outcome: Outcome::Answered(Box::new(stanza)) });
-                }
-                None => route::stanza(&stanza, None, self.sessions, &mut self.cx),
-            },
+            ShardMessage::Reply { stanza } => self.reply(stanza),
             ShardMessage::Letter { to, letter } => {
                 for account in to {
                     home::receive(&account, letter.clone(), self.sessions, &mut self.cx);
@@ -77,6 +73,15 @@ impl Turn<'_> {
                     .iter()
                     .try_fold(message, |message, hook| hook(message, self.sessions, &mut self.cx));
             }
+        }
+    }
+
+    /// The server answers an account: whoever waits for that, or the session that it is for.
+    fn reply(&mut self, stanza: Stanza) {
+        if let Some(to) = self.cx.shard.acting.refused(&stanza) {
+            self.cx.out.push(Effect::Reply { to, outcome: Outcome::Answered(Box::new(stanza)) });
+        } else if let Some(stanza) = account_reads::replied(stanza, self.sessions, &mut self.cx) {
+            route::stanza(&stanza, None, self.sessions, &mut self.cx);
         }
     }
 

@@ -24,6 +24,7 @@ use crate::error::StreamError;
 use crate::event::Leave;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now, ShardId};
+use crate::session::account_reads;
 use crate::session::home::{self, Homes};
 use crate::session::pipeline::Pipeline;
 use crate::session::{Agenda, BoundSession, Cx, Opening, Session, Sessions, Work};
@@ -267,6 +268,8 @@ impl Turn<'_> {
             *self.tidy_at = self.cx.now.mono.plus(TIDY_MS);
             self.topics.tidy();
             self.sessions.tidy();
+            account_reads::tidy(self.sessions, &mut self.cx);
+            self.cx.shard.allowances.tidy(self.cx.now.mono, &self.cx.shard.settings.limits.rates);
             let longest = self.cx.shard.settings.timeouts.auth_ms + self.cx.shard.settings.timeouts.bind_ms;
             self.cx.shard.subscribers.tidy(self.cx.now.mono, longest + TIDY_MS);
             self.cx.shard.retries.tidy();

@@ -163,7 +163,12 @@ impl Turn<'_> {
         drop(sessions);
         let mut all = Vec::with_capacity(wanted.len());
         for session in wanted {
-            let Some(session) = self.sessions.take_bound(session) else { continue };
+            let Some(mut session) = self.sessions.take_bound(session) else { continue };
+            session.take_allowance(&self.cx);
+            for hook in &self.cx.pipeline.taken {
+                hook(&session, &mut self.cx);
+            }
+            self.cx.agenda.reads.forget(session.account, session.id);
             let last = |topic| self.cx.shard.subscribers.last(topic).cloned();
             let last_items = session.topics.iter().filter_map(|followed| last(followed.topic)).collect();
             let known = self.cx.homes.known(account.as_str(), session.id);

@@ -44,6 +44,8 @@ pub struct BoundSession {
     pub resumption: Option<Box<Resumption>>,
     /// Whether the backlog goes on when the socket has taken what was written.
     pub(super) awaits_flush: bool,
+    /// Whether its input waits until the socket has taken what the client was given.
+    pub(super) until_flushed: bool,
     /// Whether the client closed its stream and the session waits to learn how much has arrived.
     leaving: bool,
     /// The stanza that waits for an answer, and holds up the input behind it.
@@ -52,7 +54,7 @@ pub struct BoundSession {
     pub topics: Vec<Followed>,
     /// What the features know of it.
     pub state: PerSession,
-    /// How much it may send.
+    /// Whether it sends too fast for its account; and between two processes what the account owes.
     allowance: Allowance,
     /// Bytes that it was sent, modulo 2^32.
     sent: u32,
@@ -73,6 +75,7 @@ crate::form! {
         unacknowledged,
         resumption,
         awaits_flush,
+        until_flushed: omitted(false),
         leaving,
         waiting: omitted(None),
         topics,
@@ -102,6 +105,7 @@ impl BoundSession {
             unacknowledged: None,
             resumption: None,
             awaits_flush: false,
+            until_flushed: false,
             leaving: false,
             waiting: None,
             topics: Vec::new(),
@@ -113,10 +117,10 @@ impl BoundSession {
         }
     }
 
-    /// Whether input must wait: because a stanza waits for an answer, because the client is too fast, or because it closed
-    /// its stream.
+    /// Whether input must wait: because a stanza waits for an answer, because the client has not read the last one or is too fast, or
+    /// because it closed its stream.
     pub fn is_waiting(&self) -> bool {
-        self.leaving || self.waiting.is_some() || self.allowance.is_throttled()
+        self.leaving || self.until_flushed || self.waiting.is_some() || self.allowance.is_throttled()
     }
 
     /// Whether the client acknowledges what it is given (XEP-0198).
@@ -330,6 +334,7 @@ impl BoundSession {
 
     /// Goes on where it stood in another process: with what waits for its client, and with what came from it.
     pub fn carry_on(&mut self, cx: &mut Cx<'_>) {
+        cx.shard.allowances.take_in(self.account, cx.now.mono, &self.allowance);
         if self.leaving {
             return self.count_unacked(cx);
         }
@@ -337,9 +342,20 @@ impl BoundSession {
         self.read_on(cx);
     }
 
+    /// It goes on in another process, which is told what its account owes.
+    pub(crate) fn take_allowance(&mut self, cx: &Cx<'_>) {
+        match cx.shard.allowances.of(self.account) {
+            Some(of_account) => self.allowance.set_owed(of_account),
+            None => self.allowance.set_owed(&Allowance::new(cx.now.mono)),
+        }
+    }
+
     /// The socket took what was sent.
     pub fn flushed(&mut self, cx: &mut Cx<'_>) {
         backlog::flushed(self, cx);
+        if std::mem::take(&mut self.until_flushed) {
+            self.read_on(cx);
+        }
     }
 
     /// All but the last `bytes` of what was sent have arrived, and no more will: the connection is gone.
@@ -369,7 +385,9 @@ impl BoundSession {
 
     /// A client that is too fast is read more slowly; nothing of what it sends is lost.
     fn pace(&mut self, received: Received, cx: &mut Cx<'_>) {
-        if let Some(wait) = self.allowance.debit(cx.now.mono, received, &cx.shard.settings.limits.rates) {
+        let rates = &cx.shard.settings.limits.rates;
+        let wait = cx.shard.allowances.debit(self.account, cx.now.mono, received, rates);
+        if let Some(wait) = self.allowance.throttle(wait) {
             cx.wake_in(self.id, wait, Wake::Unthrottle);
             self.pause(cx);
         }

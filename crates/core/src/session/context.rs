@@ -1,5 +1,6 @@
 //! The context in which everything runs, and the work that a shard gives itself.
 
+use super::account_reads::AccountReads;
 use super::home::Homes;
 use super::pipeline::Pipeline;
 use super::{BoundSession, Sessions};
@@ -65,6 +66,8 @@ pub struct Agenda {
     asks: Map<Ticket, Continuation>,
     derivations: Map<Ticket, KeyContinuation>,
     last_ticket: u64,
+    /// Reads that clients caused.
+    pub(crate) reads: AccountReads,
     /// The number of the stanza that goes on after it waited, if it was counted then ([`ParkedHook`](super::hook::ParkedHook)).
     pub(super) counted: Option<u32>,
 }

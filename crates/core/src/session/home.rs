@@ -20,7 +20,7 @@ pub(crate) use self::homes::Known;
 use self::homes::{AGAIN_MS, EARLY_MAX, Home, Received};
 use super::context::Work;
 use super::hook::{Denial, Direction, Flow, IqAnswer, Request};
-use super::{BoundSession, Cx, Next, Sessions, Wait, acting};
+use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, acting};
 use crate::command::Outcome;
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
@@ -30,7 +30,7 @@ use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
 use crate::shard::{Track, home};
 use carillon_wire::jid::BareJid;
-use carillon_wire::stanza::{Condition, Kind, PresenceType, Stanza, StanzaError};
+use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza, StanzaError};
 use carillon_wire::stream;
 
 /// An account at its home.
@@ -347,16 +347,22 @@ pub(crate) fn read_again(cx: &mut Cx<'_>) {
     }
 }
 
-/// A request of a session that is decided at its account's home: it goes there as a letter.
+/// A request of a session that is decided at its account's home: it goes there as a letter. One that only reads is waited for.
 pub fn ask(
     session: &mut BoundSession,
     request: &Request<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    let (requester, stanza) = (Requester::Session(session.id), Box::new(request.stanza.clone()));
-    let letter = Letter::Request { requester, stanza };
-    cx.letter(session.bare.clone(), letter);
-    Ok(IqAnswer::Later)
+    let (requester, account) = (Requester::Session(session.id), session.bare.clone());
+    let mut stanza = Box::new(request.stanza.clone());
+    if stanza.kind != Kind::Iq(IqType::Get) {
+        cx.letter(account, Letter::Request { requester, stanza });
+        return Ok(IqAnswer::Later);
+    }
+    Ok(IqAnswer::Wait(Wait::reply(move |id, cx| {
+        stanza.id = Some(id);
+        cx.letter(account, Letter::Request { requester, stanza });
+    })))
 }
 
 /// A request of another account that is decided at the home of the one that it asks.
@@ -389,7 +395,9 @@ pub fn reply(
 pub fn answer(requester: Requester, answer: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match requester {
         Requester::Session(session) => {
-            if let Some(session) = sessions.bound(session) {
+            if let Some(answer) = account_reads::replied(answer, sessions, cx)
+                && let Some(session) = sessions.bound(session)
+            {
                 session.send(&answer, &Track::Nothing, cx);
             }
         }

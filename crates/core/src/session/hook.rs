@@ -25,7 +25,7 @@ use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
 use crate::shard::{self, Chat, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{IqType, Stanza};
+use carillon_wire::stanza::{IqType, Payload, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -123,6 +123,8 @@ pub struct Hooks {
     pub resumed: Option<ResumedHook>,
     /// See [`RestoredHook`].
     pub restored: Option<RestoredHook>,
+    /// A session goes on in another process: it ends here, and nobody is told.
+    pub taken: Option<TakenHook>,
     /// How clients resume sessions: one feature's.
     pub resumption: Option<&'static ResumptionHandler>,
     /// What of an account's record the feature needs at the account's home.
@@ -242,6 +244,7 @@ impl Hooks {
         parked: None,
         restored: None,
         leaves: None,
+        taken: None,
         resumed: None,
         resumption: None,
         record: &[],
@@ -305,6 +308,8 @@ pub type LeavesHook = fn(session: SessionId, sessions: &mut Sessions, cx: &mut C
 pub type ResumedHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A parked session came from another process, and is in its account's list: brings what the feature knows of it in line with this one.
 pub type RestoredHook = fn(session: &mut BoundSession, names: &mut Names, cx: &mut Cx<'_>);
+/// A session goes on in another process.
+pub type TakenHook = fn(session: &BoundSession, cx: &mut Cx<'_>);
 /// Whether a stanza of a resumed session was handled before, and comes once more because the client did not know.
 pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
 /// Gives a stanza back that is to be delivered now. Another one the feature delivers later ([`route::stanza`](crate::route::stanza)).
@@ -535,6 +540,8 @@ pub enum IqAnswer {
     Empty,
     /// A result with this payload.
     Payload(Element),
+    /// A result with a payload that is written already.
+    Ready(Payload),
     /// The feature answers later ([`Request::pending`]); the session's input goes on meanwhile.
     Later,
     /// The feature waits for an answer itself; until then the session's input waits behind this request.

@@ -9,6 +9,7 @@
 //!
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
 
+pub(crate) mod account_reads;
 pub(crate) mod acting;
 pub mod auth;
 pub mod backlog;

@@ -85,7 +85,7 @@ impl BoundSession {
         let Some(resumption) = &mut self.resumption else { return };
         let timeout_ms = resumption.timeout_ms;
         resumption.parked = Some(Parked { until: cx.now.mono.plus(timeout_ms), address });
-        self.awaits_flush = false;
+        (self.awaits_flush, self.until_flushed) = (false, false);
         cx.wake_in(self.id, timeout_ms, Wake::Parked);
         let mut waiting = self.waiting.take();
         for hook in &cx.pipeline.parked {

@@ -1,6 +1,6 @@
 //! Stanzas from a client: through the hooks, then to the service, the server, the account or the router.
 
-use super::wait::Decision;
+use super::wait::{Decision, Wait};
 use super::{BoundSession, Cx};
 use crate::model::DomainId;
 use crate::session::hook::{At, Flow, IqAnswer, Request, Service};
@@ -23,6 +23,8 @@ pub enum Next {
 impl Decision for Flow {
     type Next = Next;
 
+    const DONE: Flow = Flow::Taken;
+
     fn apply(self, session: &mut BoundSession, stanza: Stanza, next: Next, cx: &mut Cx<'_>) {
         match self {
             Flow::Pass => session.go_on(stanza, next, cx),
@@ -35,10 +37,17 @@ impl Decision for Flow {
 impl Decision for IqAnswer {
     type Next = ();
 
+    const DONE: IqAnswer = IqAnswer::Later;
+
     fn apply(self, session: &mut BoundSession, request: Stanza, (): (), cx: &mut Cx<'_>) {
         let payload = match self {
             IqAnswer::Empty => None,
             IqAnswer::Payload(payload) => Some(payload),
+            IqAnswer::Ready(payload) => {
+                let mut reply = request.result_reply();
+                reply.payload = payload;
+                return session.send(&reply, &Track::Nothing, cx);
+            }
             IqAnswer::Later => return,
             IqAnswer::Wait(wait) => return session.wait(request, wait, (), cx),
         };
@@ -132,6 +141,15 @@ impl BoundSession {
             }
             (None, _) if stanza.to.as_ref().and_then(|to| cx.domain_of(to)).is_none() => {
                 self.refuse(&stanza, &StanzaError::new(Condition::RemoteServerNotFound), cx);
+            }
+            // The server answers for the account.
+            (None, Kind::Iq(IqType::Get)) if stanza.to.as_ref().is_some_and(Jid::is_bare) => {
+                let mut request = stanza.clone();
+                let wait = Wait::<IqAnswer>::reply(move |id, cx| {
+                    request.id = Some(id);
+                    cx.route(request);
+                });
+                self.wait(stanza, wait, (), cx);
             }
             (None, _) => cx.route_from(self, stanza),
         }

@@ -1,11 +1,12 @@
 //! A hook on the way in that has to ask before it decides: the stanza waits with its session, and the session's input waits
 //! behind it, so that order is kept and nothing else has to be remembered. It goes on where it stood with the answer; without one in
-//! time the client is told to try again.
+//! time the client is told to try again. What the sessions of one account wait for is asked for a few at a time ([`account_reads`](super::account_reads)), and a
+//! session that was given much goes on when the socket has taken it.
 
-use super::{BoundSession, Cx};
-use crate::model::{Mono, SessionId};
+use super::{BoundSession, Cx, Sessions, account_reads, backlog};
+use crate::model::{AccountId, Mono, SessionId};
 use crate::ports::{Derivation, Derived, Fault, Question};
-use crate::shard::Wake;
+use crate::shard::{TURN_BYTES_MAX, Track, Wake};
 use carillon_wire::stanza::{Condition, Stanza, StanzaError};
 
 /// How long an answer is waited for, in milliseconds.
@@ -22,6 +23,7 @@ type Begin<T> = dyn FnOnce(Place<T>, &mut Cx<'_>) + Send;
 
 /// Where a stanza that waits goes on.
 pub struct Place<T: Decision> {
+    account: AccountId,
     session: SessionId,
     number: u64,
     next: T::Next,
@@ -31,6 +33,9 @@ pub struct Place<T: Decision> {
 pub trait Decision: Sized + 'static {
     /// What follows it.
     type Next: Copy + Send + 'static;
+
+    /// The stanza was dealt with.
+    const DONE: Self;
 
     /// Does what was decided.
     fn apply(self, session: &mut BoundSession, stanza: Stanza, next: Self::Next, cx: &mut Cx<'_>);
@@ -71,6 +76,7 @@ impl<T: Decision> Wait<T> {
                 if let Some(session) = sessions.bound(place.session) {
                     session.decide(&place, |session, stanza, cx| then(session, stanza, answer, cx), cx);
                 }
+                account_reads::end(place.account, sessions, cx);
             });
         }))
     }
@@ -87,7 +93,28 @@ impl<T: Decision> Wait<T> {
                 if let Some(session) = sessions.bound(place.session) {
                     session.decide(&place, |session, stanza, cx| then(session, stanza, derived, cx), cx);
                 }
+                account_reads::end(place.account, sessions, cx);
             });
+        }))
+    }
+
+    /// For the answer to a request that is made elsewhere: at the home of an account or of a topic. `send` sends it there with this id, by
+    /// which the answer is known. A request that changes something is the same when it is repeated, because a client repeats it whose
+    /// connection was lost before the answer.
+    pub fn reply(send: impl FnOnce(Box<str>, &mut Cx<'_>) + Send + 'static) -> Wait<T> {
+        Wait(Box::new(move |place, cx| {
+            let account = place.account;
+            let answered = move |mut answer: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>| {
+                let Some(session) = sessions.bound(place.session) else { return };
+                let give = |session: &mut BoundSession, request: &mut Stanza, cx: &mut Cx<'_>| {
+                    answer.id = request.id.clone();
+                    session.deliver(answer, &Track::Nothing, cx);
+                    Ok(T::DONE)
+                };
+                session.decide(&place, give, cx);
+            };
+            let id = account_reads::await_reply(account, answered, cx);
+            send(id, cx);
         }))
     }
 }
@@ -108,9 +135,23 @@ impl BoundSession {
             number,
             until: cx.now.mono.plus(ANSWER_WAIT_MS),
         }));
-        (wait.0)(Place { session, number, next }, cx);
+        let place = Place { account: self.account, session, number, next };
+        let begin = move |sessions: Option<&mut Sessions>, cx: &mut Cx<'_>| {
+            let is_wanted = sessions.is_none_or(|sessions| {
+                sessions.bound(session).is_some_and(|session| session.waits_for(number))
+            });
+            if is_wanted {
+                (wait.0)(place, cx);
+            }
+            is_wanted
+        };
+        account_reads::begin(self.account, session, begin, cx);
         cx.wake_in(session, ANSWER_WAIT_MS, Wake::Waiting);
         self.pause(cx);
+    }
+
+    fn waits_for(&self, number: u64) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| waiting.number == number)
     }
 
     /// The answer came that a stanza waits for; it is of no use when that was given up.
@@ -152,6 +193,11 @@ impl BoundSession {
             (Some(_), None) => {}
             (Some(_), Some(number)) => cx.pipeline.settled.iter().for_each(|hook| hook(self, number, cx)),
             (None, _) => self.received(cx),
+        }
+        // What is asked next would be written behind it.
+        if self.io.is_some() && cx.out.bytes.len() >= TURN_BYTES_MAX {
+            self.until_flushed = true;
+            backlog::await_flush(self, cx);
         }
         self.read_on(cx);
     }

@@ -1,6 +1,7 @@
 //! The state of a shard: the sole owner of its sessions and of the accounts and topics whose home it is.
 
 mod acting;
+mod allowances;
 mod altered;
 mod archiving;
 mod behind;
@@ -14,6 +15,7 @@ mod names;
 mod offers;
 mod pager;
 mod per_domain;
+mod queued;
 mod reads;
 mod recent;
 mod retries;
@@ -29,6 +31,7 @@ mod walks;
 mod wheel;
 
 pub use acting::Acting;
+pub use allowances::Allowances;
 pub use altered::Altered;
 pub use archiving::Archiving;
 pub use behind::Behind;
@@ -44,6 +47,7 @@ pub use offers::{OfferShape, Offers};
 pub(crate) use pager::IN_FLIGHT_BYTES_MAX;
 pub use pager::{Flight, Next, Pager, TURN_BYTES_MAX, Turn};
 pub use per_domain::{DomainCounters, PerDomain};
+pub use queued::Queued;
 pub use reads::Reads;
 pub use recent::Recent;
 pub use retries::{End, Forget, Keep, RefusedWrite, Retries};

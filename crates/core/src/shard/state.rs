@@ -1,9 +1,9 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Acting, Altered, Archiving, Behind, Capabilities, CountedTopics, Counters, Deadline, LastItems,
-    LoginCache, Offers, Reads, Recent, Retries, Sent, Storing, Subscribers, Throttle, Told, Traces, Wake,
-    Wheel,
+    Acting, Allowances, Altered, Archiving, Behind, Capabilities, CountedTopics, Counters, Deadline,
+    LastItems, LoginCache, Offers, Queued, Reads, Recent, Retries, Sent, Storing, Subscribers, Throttle,
+    Told, Traces, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, SessionId, Set, ShardId};
@@ -42,6 +42,8 @@ pub struct ShardState {
     pub timers: Wheel<(SessionId, Wake)>,
     /// Those of connections whose session is not bound, or is a light one.
     pub deadlines: Wheel<(ConnId, Deadline)>,
+    /// How much accounts may send.
+    pub allowances: Allowances,
     /// Failed logins.
     pub throttle: Throttle,
     /// Accounts whose right to log in was altered lately.
@@ -68,6 +70,8 @@ pub struct ShardState {
     pub acting: Acting,
     /// Messages that are being kept in archives, and what waits behind them.
     pub archiving: Archiving,
+    /// What clients have not acknowledged.
+    pub queued: Queued,
     /// Questions whose answers may hold what ended meanwhile.
     pub reads: Reads,
     /// Kept notifications that were given lately.
@@ -103,6 +107,7 @@ impl ShardState {
             in_company: Set::default(),
             timers: Wheel::new(now),
             deadlines: Wheel::new(now),
+            allowances: Allowances::default(),
             throttle: Throttle::default(),
             altered: Altered::default(),
             recent: Recent::default(),
@@ -113,6 +118,7 @@ impl ShardState {
             last_items: LastItems::default(),
             offers: Offers::default(),
             traces: Traces::default(),
+            queued: Queued::default(),
             reads: Reads::default(),
             sent: Sent::default(),
             storing: Storing::default(),
@@ -128,6 +134,11 @@ impl ShardState {
     /// How many accounts this shard may remember: an even part of the node's bound.
     pub fn cached_logins_max(&self) -> usize {
         self.settings.fast.remembered_accounts.div_ceil(usize::from(self.shard_count.max(1)))
+    }
+
+    /// Bytes that the queues of this shard may have: an even part of the node's bound.
+    pub fn queued_bytes_max(&self) -> usize {
+        self.settings.limits.all_unacknowledged_bytes / usize::from(self.shard_count.max(1))
     }
 
     /// Something of an account changed in the store: what was read of it before is out of date.

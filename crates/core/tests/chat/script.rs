@@ -125,6 +125,11 @@ impl Script {
                 "unacknowledged_bytes" => {
                     settings.limits.unacknowledged_bytes = value.parse().expect("a number");
                 }
+                "all_unacknowledged_bytes" => {
+                    settings.limits.all_unacknowledged_bytes = value.parse().expect("a number");
+                }
+                "offline_bytes" => settings.limits.offline_bytes = value.parse().expect("a number"),
+                "topic_bytes" => settings.limits.topic_bytes = value.parse().expect("a number"),
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
                 "topics_owned" => settings.limits.topics_owned = value.parse().expect("a number"),
                 "topics_followed" => settings.limits.topics_followed = value.parse().expect("a number"),

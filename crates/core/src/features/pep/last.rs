@@ -2,9 +2,10 @@
 //! presence it sees. The store says which of these it may read, for many contacts at once.
 
 use crate::message::Letter;
-use crate::model::{Contact, DomainId, NodeEvent, RosterChange, SessionId};
+use crate::model::{AccountId, Contact, DomainId, NodeEvent, RosterChange, SessionId};
 use crate::ports::Fault;
 use crate::ports::store::nodes::{LastNodeItems, LastNodeItemsAnswer};
+use crate::session::account_reads;
 use crate::session::home::AtHome;
 use crate::session::hook::Direction;
 use crate::session::{BoundSession, Cx, Sessions};
@@ -20,6 +21,7 @@ const BYTES_MAX: usize = 64 * 1024;
 #[derive(Clone)]
 struct Reading {
     session: SessionId,
+    account: AccountId,
     number: u64,
     reader: BareJid,
     wants: Wants,
@@ -36,7 +38,8 @@ pub(super) fn wanted(session: &mut BoundSession, cx: &mut Cx<'_>) {
 }
 
 /// At the account's home: who its contacts are.
-pub(super) fn give(session: SessionId, home: &AtHome<'_>, cx: &mut Cx<'_>) {
+pub(super) fn give(session: SessionId, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(account) = sessions.bound(session).map(|session| session.account) else { return };
     let Some(wants) = cx.shard.capabilities.wanted(session).cloned() else { return };
     let own = home.record.nodes.iter().any(|node| wants.binary_search(&node.name).is_ok());
     let contacts = home.record.roster.iter().filter(|entry| entry.standing.to);
@@ -46,7 +49,7 @@ pub(super) fn give(session: SessionId, home: &AtHome<'_>, cx: &mut Cx<'_>) {
     let accounts = own.then(|| home.account.clone()).into_iter().chain(contacts);
     let here = |jid: BareJid| cx.shard.domains.named(jid.domain()).map(|domain| (jid, domain.id));
     let of: Arc<[_]> = accounts.filter(|jid| jid.local().is_some()).filter_map(here).collect();
-    begin(session, wants, of, home, cx);
+    begin((session, account), wants, of, home, cx);
 }
 
 /// The account is given a contact's presence from now on: its sessions that want to know are given what was published before. The
@@ -68,14 +71,14 @@ pub(super) fn gain(change: &RosterChange, home: &AtHome<'_>, sessions: &mut Sess
             continue;
         };
         match cx.shard.capabilities.wanted(session.id).cloned() {
-            Some(wants) => begin(session.id, wants, of.clone(), home, cx),
+            Some(wants) => begin((session.id, session.account), wants, of.clone(), home, cx),
             None => cx.pipeline.discover.into_iter().for_each(|discover| discover(session, cx)),
         }
     }
 }
 
 fn begin(
-    session: SessionId,
+    (session, account): (SessionId, AccountId),
     wants: Wants,
     of: Arc<[(BareJid, DomainId)]>,
     home: &AtHome<'_>,
@@ -83,7 +86,7 @@ fn begin(
 ) {
     if !of.is_empty() && !wants.is_empty() {
         let number = cx.shard.last_items.begin(session);
-        ask(Reading { session, number, reader: home.account.clone(), wants, of, at: 0 }, cx);
+        ask(Reading { session, account, number, reader: home.account.clone(), wants, of, at: 0 }, cx);
     }
 }
 
@@ -92,7 +95,19 @@ fn ask(reading: Reading, cx: &mut Cx<'_>) {
     let of = part.map(|(jid, domain)| (*domain, jid.local().unwrap_or_default().into())).collect();
     let (reader, nodes) = (reading.reader.clone(), reading.wants.clone());
     let question = LastNodeItems { reader, nodes, of, bytes_max: BYTES_MAX };
-    cx.ask(question, move |answer, sessions, cx| answered(reading, answer, sessions, cx));
+    let (account, session, number) = (reading.account, reading.session, reading.number);
+    let begin = move |sessions: Option<&mut Sessions>, cx: &mut Cx<'_>| {
+        let is_wanted = sessions.is_none_or(|sessions| sessions.bound(session).is_some())
+            && cx.shard.last_items.goes_on(session, number);
+        if is_wanted {
+            cx.ask(question, move |answer, sessions, cx| {
+                answered(reading, answer, sessions, cx);
+                account_reads::end(account, sessions, cx);
+            });
+        }
+        is_wanted
+    };
+    account_reads::begin(account, session, begin, cx);
 }
 
 fn answered(

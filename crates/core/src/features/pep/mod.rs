@@ -113,7 +113,7 @@ fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &m
         }
         Letter::Published { event, access, .. } => events::tell(&event, access, home, sessions, cx),
         Letter::Event(event) => events::deliver(&event, home.account, sessions, cx),
-        Letter::Wants(session) => last::give(session, home, cx),
+        Letter::Wants(session) => last::give(session, home, sessions, cx),
         Letter::Asked(stanza) => return request::others(stanza, home, cx),
         Letter::RosterChanged { ref change, .. } => {
             last::gain(change, home, sessions, cx);

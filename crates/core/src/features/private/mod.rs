@@ -3,7 +3,7 @@
 use crate::error::StanzaError;
 use crate::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, StorePrivateAnswer};
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
-use crate::session::{BoundSession, Cx};
+use crate::session::{BoundSession, Cx, Wait};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Payload};
 use carillon_wire::xml::Element;
@@ -34,7 +34,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 /// An element is asked for: the one that is kept, or the question as it came.
-fn get(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
+fn get(session: &mut BoundSession, request: &Request<'_>, _: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
     let mut children = request.payload.children();
     let (Some(wanted), None) = (children.next().cloned(), children.next()) else {
         return Err(bad_request("one element is asked for"));
@@ -46,17 +46,12 @@ fn get(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
         name: wanted.name().into(),
         ns: wanted.ns().into(),
     };
-    let pending = request.pending(session);
-    cx.ask(question, move |answer, _, cx| {
-        let answer = match answer {
-            Ok(Ok(Some(xml))) => Ok(around(&xml)),
-            Ok(Ok(None)) => Ok(around(Payload::from_element(&wanted).bytes())),
-            Ok(Err(_)) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(failed()),
-        };
-        cx.reply(pending.reply(answer));
-    });
-    Ok(IqAnswer::Later)
+    Ok(IqAnswer::Wait(Wait::ask(question, move |_, _, answer, _| match answer {
+        Ok(Ok(Some(xml))) => Ok(IqAnswer::Ready(around(&xml))),
+        Ok(Ok(None)) => Ok(IqAnswer::Ready(around(Payload::from_element(&wanted).bytes()))),
+        Ok(Err(_)) => Err(StanzaError::new(Condition::ItemNotFound)),
+        Err(_) => Err(failed()),
+    })))
 }
 
 /// Elements are to be kept.

@@ -12,11 +12,12 @@ use crate::command::{About, Actor, Asker, PendingIq, Refusal, TopicIq, TopicOp};
 use crate::error::StanzaError;
 use crate::message::ShardMessage;
 use crate::model::{TOPIC_HOST, TopicConfig, topic_address};
-use crate::ports::Fault;
+use crate::ports::Question;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::topics::{AffiliationsOf, Topics};
 use crate::session::hook::{Feature, Flow, Hooks, LoginPart, Service, Spec};
-use crate::session::{BoundSession, Cx, Sessions};
+use crate::session::{BoundSession, Cx, Sessions, Wait};
+use crate::shard::Track;
 use crate::topic;
 use crate::topic::xml::{self, Request, Terms};
 use carillon_wire::stanza::{Condition, IqType, Kind, Payload, Stanza};
@@ -92,10 +93,18 @@ const SERVICE: Service = Service {
     place: Some(topic_address),
 };
 
-/// Answers with the store's answer.
-fn answer(iq: PendingIq, payload: Result<Element, Fault>, cx: &mut Cx<'_>) {
-    let result = payload.map(|payload| Payload::from_element(&payload));
-    cx.reply(iq.reply(result.map_err(|fault| Refusal::Fault(fault).into())));
+/// Reads a list of the store's, and answers with it.
+fn read<Q: Question>(
+    question: Q,
+    pending: PendingIq,
+    print: impl FnOnce(Q::Answer, &PendingIq) -> Element + Send + 'static,
+) -> Flow {
+    Flow::Wait(Wait::ask(question, move |session, _, answer, cx| {
+        let printed = answer.map(|answer| Payload::from_element(&print(answer, &pending)));
+        let reply = pending.reply(printed.map_err(|fault| Refusal::Fault(fault).into()));
+        session.deliver(reply, &Track::Nothing, cx);
+        Ok(Flow::Taken)
+    }))
 }
 
 fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
@@ -112,8 +121,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
         return Err(StanzaError::new(Condition::ServiceUnavailable));
     }
     let request = xml::parse(stanza, &session.bare, &Terms::of_topics(&cx.shard.settings.limits))?;
-    dispatch(session, request, PendingIq::new(stanza, &session.jid), cx);
-    Ok(Flow::Taken)
+    Ok(dispatch(session, request, PendingIq::new(stanza, &session.jid), cx))
 }
 
 /// An account began or stopped following a topic.
@@ -129,44 +137,38 @@ fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> O
 }
 
 /// Carries out a request, or sends it where that is done.
-fn dispatch(session: &mut BoundSession, request: Request, pending: PendingIq, cx: &mut Cx<'_>) {
+fn dispatch(session: &mut BoundSession, request: Request, pending: PendingIq, cx: &mut Cx<'_>) -> Flow {
     let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
     match request {
-        Request::Topic { name, op, about } => to_home(session, name, op, about, pending, cx),
+        Request::Topic { name, op, about } => return to_home(session, name, op, about, pending, cx),
         Request::Instant { change } => {
             let name = cx.shard.random.token().into();
             let op = TopicOp::Create { config: change.apply(&TopicConfig::default()) };
-            to_home(session, name, op, About::Instant, pending, cx);
+            return to_home(session, name, op, About::Instant, pending, cx);
         }
         Request::Topics { after, max, paged } => {
-            let ask = Topics { domain, after, limit: max };
-            cx.ask(ask, move |said, _, cx| {
+            let question = Topics { domain, after, limit: max };
+            return read(question, pending, move |records, pending| {
                 let account = pending.from.bare();
                 let readable = |record: &_| topic::is_readable(&account, record);
-                let payload = said.map(|records| xml::topics(&records, readable, pending.service(), paged));
-                answer(pending, payload, cx);
+                xml::topics(&records, readable, pending.service(), paged)
             });
         }
         Request::Subscriptions { of } => {
-            let ask = SubscriptionsOf { domain, local };
-            cx.ask(ask, move |said, _, cx| {
-                let account = pending.from.bare();
-                let payload = said.map(|names| xml::subscriptions(&names, of.as_deref(), &account));
-                answer(pending, payload, cx);
+            return read(SubscriptionsOf { domain, local }, pending, move |names, pending| {
+                xml::subscriptions(&names, of.as_deref(), &pending.from.bare())
             });
         }
         Request::Affiliations { of } => {
-            let ask = AffiliationsOf { domain, jid: session.bare.clone() };
-            cx.ask(ask, move |said, _, cx| {
-                let payload = said.map(|list| xml::affiliations(&list, of.as_deref()));
-                answer(pending, payload, cx);
-            });
+            let question = AffiliationsOf { domain, jid: session.bare.clone() };
+            return read(question, pending, move |list, _| xml::affiliations(&list, of.as_deref()));
         }
         Request::Known(payload) => {
             let payload = payload.map_or(Payload::empty(), |payload| Payload::from_element(&payload));
             cx.reply(pending.reply(Ok(payload)));
         }
     }
+    Flow::Taken
 }
 
 fn to_home(
@@ -176,9 +178,41 @@ fn to_home(
     about: About,
     pending: PendingIq,
     cx: &mut Cx<'_>,
-) {
+) -> Flow {
     let at = SERVICE.home(&name, session.bare.domain(), cx);
-    let actor = Actor::Account(pending.from.clone());
-    let asker = Asker::Iq(Box::new(TopicIq { iq: pending, about }));
-    cx.post(at, ShardMessage::Topic { domain: session.domain, name, actor, op, asker });
+    let (domain, actor, is_read) = (session.domain, Actor::Account(pending.from.clone()), is_read(&op));
+    let send = move |id: Option<Box<str>>, cx: &mut Cx<'_>| {
+        let iq = PendingIq { id: id.unwrap_or(pending.id), ..pending };
+        let asker = Asker::Iq(Box::new(TopicIq { iq, about }));
+        cx.post(at, ShardMessage::Topic { domain, name, actor, op, asker });
+    };
+    if is_read {
+        return Flow::Wait(Wait::reply(move |id, cx| send(Some(id), cx)));
+    }
+    send(None, cx);
+    Flow::Taken
+}
+
+/// Whether an operation is waited for because it reads items: what it changes, if anything, is the same when it is repeated.
+fn is_read(op: &TopicOp) -> bool {
+    match op {
+        TopicOp::Describe
+        | TopicOp::Manage
+        | TopicOp::Items { .. }
+        | TopicOp::ItemNames { .. }
+        | TopicOp::Subscribers { .. }
+        | TopicOp::Subscribe { .. }
+        | TopicOp::Listen => true,
+        TopicOp::Publish { .. }
+        | TopicOp::PublishIf { .. }
+        | TopicOp::Unsubscribe { .. }
+        | TopicOp::Create { .. }
+        | TopicOp::Put { .. }
+        | TopicOp::Configure { .. }
+        | TopicOp::Amend { .. }
+        | TopicOp::Delete
+        | TopicOp::Retract { .. }
+        | TopicOp::Purge
+        | TopicOp::SetAffiliations { .. } => false,
+    }
 }

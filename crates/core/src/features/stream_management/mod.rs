@@ -2,6 +2,7 @@
 //! connection ends is not lost: chat messages are routed again, and the features that track stanzas keep theirs.
 
 mod inbound;
+mod memory;
 mod queue;
 mod resumption;
 mod state;
@@ -42,6 +43,11 @@ pub const FEATURE: Feature = Feature {
         parked: Some(resumption::parked),
         leaves: Some(resumption::leaves),
         restored: Some(resumption::restored),
+        taken: Some(|session, cx| {
+            if let Some(state) = &session.state.stream_management {
+                memory::left(session.id, state, cx);
+            }
+        }),
         repeated: Some(|session, stanza| {
             session.state.stream_management.as_mut().is_some_and(|state| state.inbound.is_repeated(stanza))
         }),
@@ -162,19 +168,24 @@ fn acknowledge(
 /// The client has `h` stanzas.
 fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     let Some(state) = &mut session.state.stream_management else { return Ok(()) };
+    let before = state.queue.memory_bytes();
     let done = state.queue.acknowledge(h).map_err(|too_many| too_high(h, &too_many))?;
     let kept = cx.pipeline.keep.map(|handler| handler.kind);
-    let mut done_with = |entry| match entry {
-        Sent::Tracked(kind, id) => Some((kind, id)),
-        Sent::TrackedStanza(tracked) => Some((tracked.0, tracked.1)),
-        Sent::Chat(message) => {
-            cx.settle(message.1.settlement);
-            let number = message.1.recipients.and_then(|recipients| recipients.acknowledged());
-            Some((kept?, number?.into()))
+    let mut done_with = |entry: Sent| {
+        memory::uncount(&entry, &mut cx.shard.queued);
+        match entry {
+            Sent::Tracked(kind, id) => Some((kind, id)),
+            Sent::TrackedStanza(tracked) => Some((tracked.0, tracked.1)),
+            Sent::Chat(message) => {
+                cx.settle(message.1.settlement);
+                let number = message.1.recipients.and_then(|recipients| recipients.acknowledged());
+                Some((kept?, number?.into()))
+            }
+            Sent::Anything | Sent::Stanza(_) | Sent::Event(_) => None,
         }
-        Sent::Anything | Sent::Stanza(_) | Sent::Event(_) => None,
     };
     let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(&mut done_with).collect();
+    cx.shard.queued.resize(session.id, before, state.queue.memory_bytes());
     session.unacknowledged = Some(state.queue.len() as u32);
     // Consecutive entries of one feature are told together.
     for run in done.chunk_by(|(a, _), (b, _)| a == b) {
@@ -245,7 +256,10 @@ fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>)
     let limits = &cx.shard.settings.limits;
     let bounds = Bounds { stanzas: limits.unacknowledged as usize, bytes: limits.unacknowledged_bytes };
     let is_awaited = entry.is_settled_by_acknowledgement();
+    memory::count(&entry, &mut cx.shard.queued);
+    let before = state.queue.memory_bytes();
     let next = state.queue.push(entry, bounds);
+    memory::grew(session.id, before, state.queue.memory_bytes(), cx);
     session.unacknowledged = Some(state.queue.len() as u32);
     if is_awaited {
         look_later(session, cx);
@@ -302,6 +316,7 @@ fn request(session: &BoundSession, cx: &mut Cx<'_>) {
 /// given is dropped; the others are routed to the account as if they came now: to its sessions, or into the offline store.
 fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(state) = session.state.stream_management.take() else { return };
+    memory::left(session.id, &state, cx);
     for entry in state.queue.into_entries() {
         if let Sent::Chat(message) = entry {
             let (mut stanza, chat) = *message;

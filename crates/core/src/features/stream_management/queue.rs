@@ -142,6 +142,11 @@ impl<E: Entry> Queue<E> {
         self.entries.iter_mut()
     }
 
+    /// Bytes that it takes in memory.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes + self.entries.len() * size_of::<E>()
+    }
+
     /// How many stanzas are not acknowledged.
     pub(super) fn len(&self) -> usize {
         self.entries.len()

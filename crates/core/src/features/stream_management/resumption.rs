@@ -1,6 +1,6 @@
 //! Resumption (XEP-0198 §5): what the client is told of it and what it says, and what is sent again.
 
-use super::{acknowledge_up_to, failed, look_later, request, too_high};
+use super::{acknowledge_up_to, failed, look_later, memory, request, too_high};
 use crate::error::StreamError;
 use crate::model::SessionId;
 use crate::route;
@@ -109,7 +109,7 @@ fn under_way(id: SessionId, sessions: &mut Sessions) -> Vec<(Stanza, Chat)> {
 }
 
 /// The session came from another process. What was not settled there is not settled by anything here.
-pub(super) fn restored(session: &mut BoundSession, names: &mut Names, _cx: &mut Cx<'_>) {
+pub(super) fn restored(session: &mut BoundSession, names: &mut Names, cx: &mut Cx<'_>) {
     let is_connected = session.io.is_some();
     let account = session.account;
     let Some(state) = &mut session.state.stream_management else { return };
@@ -124,6 +124,7 @@ pub(super) fn restored(session: &mut BoundSession, names: &mut Names, _cx: &mut 
         chat.settlement = None;
         chat.recipients = chat.recipients.as_ref().map(|recipients| names.renamed(account, recipients));
     }
+    memory::came(session, cx);
 }
 
 /// `<resumed/>`: how many stanzas of the client are settled. It repeats the others.
@@ -137,13 +138,17 @@ fn resumed(session: &mut BoundSession) -> Element {
 fn forget_what_is_over(session: &mut BoundSession, cx: &mut Cx<'_>) {
     // It is in use while features look at the session.
     let Some(mut state) = session.state.stream_management.take() else { return };
-    state.queue.retain(|entry| match entry {
-        Sent::TrackedStanza(tracked) => {
-            let handler = cx.pipeline.tracked(tracked.0);
-            !handler.is_some_and(|handler| (handler.is_over)(session, tracked.1, cx))
+    let before = state.queue.memory_bytes();
+    state.queue.retain(|entry| {
+        let Sent::TrackedStanza(tracked) = entry else { return true };
+        let handler = cx.pipeline.tracked(tracked.0);
+        let is_over = handler.is_some_and(|handler| (handler.is_over)(session, tracked.1, cx));
+        if is_over {
+            memory::uncount(entry, &mut cx.shard.queued);
         }
-        _ => true,
+        !is_over
     });
+    cx.shard.queued.resize(session.id, before, state.queue.memory_bytes());
     session.unacknowledged = Some(state.queue.len() as u32);
     session.state.stream_management = Some(state);
 }

@@ -4,7 +4,7 @@ use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::ports::store::vcard::{ReadVcard, StoreVcard};
 use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
-use crate::session::{BoundSession, Cx};
+use crate::session::{BoundSession, Cx, Wait};
 use bytes::Bytes;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Payload, Stanza};
@@ -38,18 +38,14 @@ pub const FEATURE: Feature = Feature {
 };
 
 /// A client reads the vCard of its account.
-fn own(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
+fn own(session: &mut BoundSession, _: &Request<'_>, _: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
     let local = session.bare.local().unwrap_or_default().into();
-    let pending = request.pending(session);
-    cx.ask(ReadVcard { domain: session.domain, local }, move |answer, _, cx| {
-        let answer = match answer {
-            Ok(Some(xml)) => Ok(Payload::from_raw(xml)),
-            Ok(None) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(failed()),
-        };
-        cx.reply(pending.reply(answer));
-    });
-    Ok(IqAnswer::Later)
+    let question = ReadVcard { domain: session.domain, local };
+    Ok(IqAnswer::Wait(Wait::ask(question, |_, _, answer, _| match answer {
+        Ok(Some(xml)) => Ok(IqAnswer::Ready(Payload::from_raw(xml))),
+        Ok(None) => Err(StanzaError::new(Condition::ItemNotFound)),
+        Err(_) => Err(failed()),
+    })))
 }
 
 /// A client replaces it.

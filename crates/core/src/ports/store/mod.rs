@@ -6,6 +6,7 @@
 //! many into one commit.
 
 pub mod accounts;
+mod answer;
 pub mod archive;
 pub mod blocking;
 pub mod domains;

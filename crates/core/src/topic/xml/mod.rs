@@ -10,6 +10,8 @@ mod tests;
 pub(crate) use crate::session::rsm::set;
 pub(crate) use disco::topics;
 pub(crate) use reply::{affiliations, reply, subscriptions};
+#[cfg(test)]
+pub(crate) use request::ITEMS_BYTES_MAX;
 pub(crate) use request::{Request, parse};
 
 use crate::error::StanzaError;

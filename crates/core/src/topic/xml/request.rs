@@ -15,7 +15,7 @@ const PAGE: u16 = 250;
 /// Topics per answer at most.
 const TOPICS: u16 = 1000;
 /// Bytes of payloads per answer at most; the first item is given whatever its size.
-const ITEMS_BYTES_MAX: usize = 1 << 20;
+pub(crate) const ITEMS_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a name or an id.
 const NAME_MAX: usize = 1023;
 

@@ -1,0 +1,138 @@
+//! However much the clients of an account ask, and however often they log in, the store has a few of its reads in hand, and their answers have
+//! so many bytes at most.
+
+use super::READS_MAX;
+use crate::model::*;
+use crate::ports::store::{Ask, accounts};
+use crate::ports::{Answer, Question};
+use crate::sim::client::{Kind, PASSWORD, XmppClient};
+use crate::sim::{Plan, World};
+use crate::topic::xml::ITEMS_BYTES_MAX;
+use carillon_wire::Framing;
+
+const KIND: Kind = Kind { framing: Framing::Tcp, is_managed: false, resumes: false, sends_receipts: false };
+
+/// A session of alice's, bound; it reads nothing of what it is sent from then on.
+fn session(world: &mut World) -> usize {
+    let (client, conn) = (XmppClient::new("alice", "d", KIND), world.open(Framing::Tcp, true));
+    client.login().iter().for_each(|piece| world.bytes(conn, piece.as_bytes()));
+    while !world.connection(conn).is_over() && !is_bound(world, conn) {
+        world.settle_without_store();
+        // Its own questions are behind those that were there before.
+        let steps: Vec<_> = world.disk.steps().collect();
+        let login = steps.last().copied();
+        login.into_iter().for_each(|step| world.choose(crate::sim::Choice::Store(step)));
+    }
+    conn
+}
+
+fn is_bound(world: &mut World, conn: usize) -> bool {
+    let mut is_bound = false;
+    while let Some(element) = world.received(conn) {
+        is_bound |= element.windows(5).any(|part| part == b"<bind");
+    }
+    is_bound
+}
+
+/// What reads something: of one's own account, of another, of a topic.
+const READS: [&str; 10] = [
+    "<iq type='get' id='1'><pubsub xmlns='http://jabber.org/protocol/pubsub'><items node='n'/></pubsub></iq>",
+    "<iq type='get' id='2'><vCard xmlns='vcard-temp'/></iq>",
+    "<iq type='get' id='3'><query xmlns='jabber:iq:private'><a xmlns='urn:a'/></query></iq>",
+    "<iq type='get' id='4'><query xmlns='jabber:iq:roster'/></iq>",
+    "<iq type='get' id='5'><blocklist xmlns='urn:xmpp:blocking'/></iq>",
+    "<iq type='get' id='6' to='bob@d'><vCard xmlns='vcard-temp'/></iq>",
+    "<iq type='get' id='7' to='bob@d'><pubsub xmlns='http://jabber.org/protocol/pubsub'><items node='n'/></pubsub></iq>",
+    "<iq type='get' id='8' to='pubsub.d'><pubsub xmlns='http://jabber.org/protocol/pubsub'><items node='t'/></pubsub></iq>",
+    "<iq type='get' id='9' to='pubsub.d'><query xmlns='http://jabber.org/protocol/disco#items'/></iq>",
+    "<iq type='set' id='a' to='pubsub.d'><pubsub xmlns='http://jabber.org/protocol/pubsub'><subscribe node='t' jid='alice@d'/></pubsub></iq>",
+];
+
+fn is_of_login(ask: &Ask) -> bool {
+    accounts::Identity::of(ask).is_some() || accounts::Login::of(ask).is_some()
+}
+
+/// The reads of clients that the store has in hand, and the bytes of their answers.
+fn in_hand(world: &mut World) -> (usize, usize) {
+    let asked: Vec<Ask> = world.disk.under_way().filter(|ask| !is_of_login(ask)).cloned().collect();
+    let answers = asked.iter().filter(|ask| matches!(ask, Ask::Read(_))).map(|ask| world.disk.answer(ask));
+    let answers: Vec<Answer> = answers.collect();
+    (asked.len(), answers.iter().map(Answer::memory_bytes).sum())
+}
+
+fn world() -> World {
+    let mut world = World::new(Plan::default());
+    world.domain("d", Policy::default());
+    ["alice", "bob"].iter().for_each(|name| world.account("d", name, PASSWORD, 1));
+    // Five items of which a page of items has four.
+    let conn = session(&mut world);
+    for n in 0..5 {
+        let payload = "x".repeat(ITEMS_BYTES_MAX / 4 - 8 * 1024);
+        let to = ["", " to='pubsub.d'"];
+        for (to, node) in to.iter().zip(["n", "t"]) {
+            let publish = format!(
+                "<iq type='set' id='p'{to}><pubsub xmlns='http://jabber.org/protocol/pubsub'><publish node='{node}'>\
+                 <item id='{n}'><x xmlns='urn:x'>{payload}</x></item></publish></pubsub></iq>"
+            );
+            world.bytes(conn, publish.as_bytes());
+            world.settle();
+        }
+    }
+    world.lose(conn);
+    world.pass(60_000);
+    world.settle();
+    world
+}
+
+#[test]
+fn what_an_account_reads_is_bounded_over_sessions_and_logins() {
+    let mut world = world();
+    let (mut reads_most, mut bytes_most, mut answered) = (0, 0, 0);
+    for round in 0..6 {
+        let sessions: Vec<usize> = (0..5).map(|_| session(&mut world)).collect();
+        for conn in &sessions {
+            for _ in 0..10 {
+                READS.iter().for_each(|read| world.bytes(*conn, read.as_bytes()));
+            }
+        }
+        // The store answers some of them, in any order, before all connections are lost.
+        for pick in 0..30 * round {
+            world.settle_without_store();
+            let (reads, bytes) = in_hand(&mut world);
+            (reads_most, bytes_most) = (reads.max(reads_most), bytes.max(bytes_most));
+            let steps: Vec<_> = world.disk.steps().collect();
+            if let Some(step) = steps.get(pick % steps.len().max(1)) {
+                world.choose(crate::sim::Choice::Store(*step));
+                answered += 1;
+            }
+        }
+        world.settle_without_store();
+        sessions.iter().for_each(|conn| world.lose(*conn));
+    }
+    assert!(answered > 100, "{answered}");
+    assert_eq!(reads_most, usize::from(READS_MAX));
+    let page = ITEMS_BYTES_MAX + ITEMS_BYTES_MAX / 4;
+    assert!(bytes_most > ITEMS_BYTES_MAX && bytes_most <= usize::from(READS_MAX) * page, "{bytes_most}");
+    // In the end nothing is left of it.
+    world.settle();
+    world.pass(60_000);
+    world.settle();
+    let conn = session(&mut world);
+    world.bytes(conn, READS[1].as_bytes());
+    world.settle_without_store();
+    assert_eq!(in_hand(&mut world).0, 1);
+}
+
+#[test]
+fn a_client_that_does_not_read_what_it_asked_for_is_asked_for_no_more() {
+    let mut world = world();
+    let conn = session(&mut world);
+    world.has_room(conn, Some(0));
+    for _ in 0..100 {
+        world.bytes(conn, READS[0].as_bytes());
+    }
+    world.settle();
+    assert!(!world.connection(conn).is_over(), "it is not ended for what it has not read");
+    let queued = world.connection(conn).queued();
+    assert!(queued > ITEMS_BYTES_MAX / 2 && queued < ITEMS_BYTES_MAX * 3 / 2, "one answer waits: {queued}");
+}
