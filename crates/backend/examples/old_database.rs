@@ -128,7 +128,7 @@ fn accounts(store: &dyn Store) {
     for (n, text) in [(1, "one"), (2, "two")] {
         let stanza = format!("<message xmlns='jabber:client' id='{n}'><body>{text}</body></message>").into();
         let (local, received) = ("alice".into(), T.plus(8 + n));
-        ask(store, StoreOffline { domain: HERE, local, received, stanza, queue_max: 9 });
+        ask(store, StoreOffline { domain: HERE, local, received, stanza, queue_max: 9, bytes_max: u64::MAX });
     }
 }
 
@@ -178,7 +178,7 @@ fn topics(store: &dyn Store) {
             published: T.plus(2 + n),
             payload: format!("<p xmlns='urn:p'>{n}</p>").into(),
         };
-        once(store, 10 + u128::from(n), Publish { item, keep: 10 });
+        once(store, 10 + u128::from(n), Publish { item, keep: 10, bytes_max: u64::MAX });
     }
 }
 

@@ -415,7 +415,7 @@ fn topics(store: &SqliteStore, domain: DomainId, count: u32) -> Vec<TopicId> {
             payload: Bytes::from(vec![b'x'; 400]),
             revision: Revision(0),
         };
-        window.ask(Publish { item, keep: 1 });
+        window.ask(Publish { item, keep: 1, bytes_max: u64::MAX });
     }
     window.drain();
     topics

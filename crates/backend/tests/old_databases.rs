@@ -304,7 +304,7 @@ fn operations(store: &dyn Store) {
     assert_eq!(ask(store, create("alice", T)), CreateAccountAnswer::Exists);
     let first = ask(store, Items::newest(NEWS, 9)).expect("the topic is there")[1].clone();
     let item = Item { revision: Revision(0), ..(*first).clone() };
-    let again = once(store, 11, Publish { item, keep: 10 }).expect("the topic is there");
+    let again = once(store, 11, Publish { item, keep: 10, bytes_max: u64::MAX }).expect("the topic is there");
     assert_eq!((again.revision, again.published), (first.revision, T.plus(3)));
     let names = ItemNames { topic: NEWS, from: ItemsFrom::Newest, max: 9 };
     assert_eq!(ask(store, names).expect("the topic is there").ids, ["second".into(), "first".into()]);
@@ -341,7 +341,7 @@ fn everything_can_be_used(store: &dyn Store) {
     // A new item is newer than all that were there.
     let before = ask(store, Items::newest(NEWS, 1)).expect("the topic is there")[0].clone();
     let item = Item { id: "third".into(), revision: Revision(0), ..(*before).clone() };
-    let published = ask(store, Publish { item, keep: 2 }).expect("the topic is there");
+    let published = ask(store, Publish { item, keep: 2, bytes_max: u64::MAX }).expect("the topic is there");
     assert!(published.revision > before.revision);
     let names = ItemNames { topic: NEWS, from: ItemsFrom::Newest, max: 9 };
     assert_eq!(ask(store, names).expect("the topic is there").ids, ["third".into(), "second".into()]);

@@ -135,7 +135,17 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
     stored(store, notification(domain, "alice", 3));
     end(store, vec![acknowledged(id(3))]);
     let stanza = "<message/>".into();
-    done(store, StoreOffline { domain, local: "alice".into(), received: T, stanza, queue_max: 9 });
+    done(
+        store,
+        StoreOffline {
+            domain,
+            local: "alice".into(),
+            received: T,
+            stanza,
+            queue_max: 9,
+            bytes_max: u64::MAX,
+        },
+    );
 
     done(store, DeleteAccount { domain, local: "alice".into(), now: T.plus(9), held_until: T });
 

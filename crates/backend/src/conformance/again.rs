@@ -61,7 +61,14 @@ fn ground(store: &dyn Store) -> Ground {
 }
 
 fn offline(domain: DomainId) -> StoreOffline {
-    StoreOffline { domain, local: "alice".into(), received: T, stanza: "<message/>".into(), queue_max: 9 }
+    StoreOffline {
+        domain,
+        local: "alice".into(),
+        received: T,
+        stanza: "<message/>".into(),
+        queue_max: 9,
+        bytes_max: u64::MAX,
+    }
 }
 
 fn reserve(key: KeyId, name: &str) -> Reserve {
@@ -135,7 +142,7 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         SetAffiliations { topic: news, changes: vec![(jid("a@example.org"), Affiliation::Owner)] }.into(),
         Subscribe { topic: other, domain, local: alice(), max: 9, now: T }.into(),
         Unsubscribe { topic: news, domain, local: alice() }.into(),
-        Publish { item: item(news, domain, "news", "2"), keep: 10 }.into(),
+        Publish { item: item(news, domain, "news", "2"), keep: 10, bytes_max: u64::MAX }.into(),
         Retract { topic: news, item: "1".into() }.into(),
         Purge { topic: news }.into(),
         store_at(notification(domain, "alice", 2), T).into(),
@@ -239,7 +246,8 @@ pub(super) fn every_write_is_done_once(store: &dyn Store) {
 
 pub(super) fn with_another_id_it_is_done_again(store: &dyn Store) {
     let ground = ground(store);
-    let publish = Publish { item: item(ground.news, ground.domain, "news", "2"), keep: 10 };
+    let publish =
+        Publish { item: item(ground.news, ground.domain, "news", "2"), keep: 10, bytes_max: u64::MAX };
     let revision = |n| {
         let answer = said(store, Ask::from(publish.clone()).once(operation(n)));
         Publish::answer(answer).expect("it is published").expect("the topic is there").revision
@@ -249,7 +257,11 @@ pub(super) fn with_another_id_it_is_done_again(store: &dyn Store) {
     assert!(first < second);
     assert_eq!((revision(1), revision(2)), (first, second));
     // Asked later it is the item of then.
-    let later = Publish { item: Item { published: T.plus(5), ..publish.item.clone() }, keep: 10 };
+    let later = Publish {
+        item: Item { published: T.plus(5), ..publish.item.clone() },
+        keep: 10,
+        bytes_max: u64::MAX,
+    };
     let answer = Publish::answer(said(store, Ask::from(later).once(operation(1))));
     let item = answer.expect("it is remembered").expect("the topic is there");
     assert_eq!((item.revision, item.published), (first, publish.item.published));

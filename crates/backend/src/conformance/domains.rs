@@ -62,7 +62,17 @@ pub(super) fn take_all_along(store: &dyn Store) {
     stored(store, notification(domain, "alice", 2));
     end(store, vec![acknowledged(id(2))]);
     let stanza = "<message/>".into();
-    done(store, StoreOffline { domain, local: "alice".into(), received: T, stanza, queue_max: 9 });
+    done(
+        store,
+        StoreOffline {
+            domain,
+            local: "alice".into(),
+            received: T,
+            stanza,
+            queue_max: 9,
+            bytes_max: u64::MAX,
+        },
+    );
     let hash = [1; 32];
     let key = CreateKey {
         hash,

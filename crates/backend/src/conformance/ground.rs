@@ -223,7 +223,7 @@ pub(super) fn item(topic: TopicId, domain: DomainId, name: &str, id: &str) -> It
 /// Publishes to the topic `news`; the item with its revision.
 pub(super) fn publish(store: &dyn Store, topic: TopicId, domain: DomainId, id: &str, keep: u32) -> Arc<Item> {
     let item = item(topic, domain, "news", id);
-    answer!(ask(store, Publish { item, keep }), Some(item) => item)
+    answer!(ask(store, Publish { item, keep, bytes_max: u64::MAX }), Some(item) => item)
 }
 
 /// The ids of the kept items, newest first.

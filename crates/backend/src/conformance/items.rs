@@ -17,7 +17,7 @@ pub(super) fn are_kept_newest_first(store: &dyn Store) {
     assert!(item_ids(store, news).is_empty());
     let mut sent = Item { publisher: Some(jid("alice@example.org")), ..item(news, domain, "news", "1") };
     sent.payload = bytes::Bytes::from_static(b"\x00<any/>\xff");
-    let first = answer!(ask(store, Publish { item: sent.clone(), keep: 10 }), Some(item) => item);
+    let first = answer!(ask(store, Publish { item: sent.clone(), keep: 10, bytes_max: u64::MAX }), Some(item) => item);
     assert_eq!(*first, Item { revision: first.revision, ..sent });
     let second = publish(store, news, domain, "2", 10);
     assert_eq!(items(store, news, &[], 10), [second.clone(), first.clone()]);
@@ -107,7 +107,7 @@ pub(super) fn are_bounded_by_bytes(store: &dyn Store) {
     for n in 0..5 {
         let payload = vec![b'x'; 1000].into();
         let item = Item { payload, ..item(news, domain, "news", &n.to_string()) };
-        answer!(ask(store, Publish { item, keep: 10 }), Some(_) => ());
+        answer!(ask(store, Publish { item, keep: 10, bytes_max: u64::MAX }), Some(_) => ());
     }
     let all: Vec<Box<str>> = (0..5).map(|n| n.to_string().into()).collect();
     for ids in [Vec::new(), all] {
@@ -152,6 +152,33 @@ pub(super) fn are_purged(store: &dyn Store) {
     assert_eq!(item_ids(store, news), ["2"].map(Box::from));
 }
 
+/// The oldest go, whatever took their room: a new item, one in the place of another, and what was removed makes room again.
+pub(super) fn are_bounded_in_bytes(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    let publish = |id: &str, len: usize| {
+        let item = Item { payload: vec![b'x'; len].into(), ..item(news, domain, "news", id) };
+        answer!(ask(store, Publish { item, keep: 10, bytes_max: 1000 }), Some(_) => ());
+    };
+    for (id, len) in [("1", 299), ("2", 299), ("3", 299)] {
+        publish(id, len);
+    }
+    assert_eq!(item_ids(store, news), ["3", "2", "1"].map(Box::from));
+    publish("4", 399);
+    assert_eq!(item_ids(store, news), ["4", "3", "2"].map(Box::from), "1,000 bytes");
+    publish("3", 300);
+    assert_eq!(item_ids(store, news), ["3", "4"].map(Box::from), "one byte too many");
+    done(store, Retract { topic: news, item: "4".into() });
+    publish("5", 698);
+    assert_eq!(item_ids(store, news), ["5", "3"].map(Box::from));
+    publish("6", 5000);
+    assert_eq!(item_ids(store, news), ["6"].map(Box::from), "the last one stays");
+    done(store, Purge { topic: news });
+    publish("7", 500);
+    publish("8", 498);
+    assert_eq!(item_ids(store, news), ["8", "7"].map(Box::from));
+}
+
 pub(super) fn have_ever_higher_revisions(store: &dyn Store) {
     let domain = domain(store);
     let (news, other) = (topic(store, domain, "news"), topic(store, domain, "other"));
@@ -160,7 +187,7 @@ pub(super) fn have_ever_higher_revisions(store: &dyn Store) {
         .map(|n| {
             let topic = if n % 2 == 0 { news } else { other };
             let item = item(topic, domain, "news", &n.to_string());
-            asked(store, Publish { item, keep: n % 3 * 5 })
+            asked(store, Publish { item, keep: n % 3 * 5, bytes_max: u64::MAX })
         })
         .collect();
     let revisions: Vec<Revision> =
@@ -240,7 +267,7 @@ pub(super) fn are_seen_in_the_order_of_their_revisions(store: &dyn Store) {
 pub(super) fn of_no_topic(store: &dyn Store) {
     let domain = domain(store);
     for keep in [0, 1] {
-        missing(store, Publish { item: item(TopicId(9), domain, "news", "1"), keep });
+        missing(store, Publish { item: item(TopicId(9), domain, "news", "1"), keep, bytes_max: u64::MAX });
     }
     assert!(item_ids(store, TopicId(9)).is_empty());
 }

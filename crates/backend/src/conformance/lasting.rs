@@ -43,7 +43,17 @@ fn write_everything(store: &dyn Store) {
     stored(store, Notification { send_at: Some(T.plus(50)), ..notification(domain, "alice", 4) });
     end(store, vec![acknowledged(id(2))]);
     let stanza = "<message/>".into();
-    done(store, StoreOffline { domain, local: "alice".into(), received: T, stanza, queue_max: 9 });
+    done(
+        store,
+        StoreOffline {
+            domain,
+            local: "alice".into(),
+            received: T,
+            stanza,
+            queue_max: 9,
+            bytes_max: u64::MAX,
+        },
+    );
     let scopes = Scopes::of(&[Scope::Admin]);
     let key = CreateKey { hash: [1; 32], name: "k".into(), domain: None, scopes, now: T };
     done(store, key);

@@ -80,7 +80,8 @@ pub const CASES: &[Case] = cases! {
         are_listed_by_jid_in_pages,
         are_bounded_for_their_account;
     items: are_kept_newest_first, replace_those_of_their_id, are_bounded, not_kept_are_only_numbered,
-        are_found_by_id, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, have_ever_higher_revisions,
+        are_found_by_id, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, are_bounded_in_bytes,
+        have_ever_higher_revisions,
         show_every_change_by_the_revision, are_seen_in_the_order_of_their_revisions, of_no_topic;
     notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
         are_handed_out_in_pages, are_handed_out_in_pages_of_bytes, leave_out_what_is_excepted, replace_those_of_their_key, leave_sent_ones,
@@ -92,7 +93,8 @@ pub const CASES: &[Case] = cases! {
         is_of_a_time, comes_in_pages, finds_what_is_rare, is_whole_when_they_end_in_any_order;
     schedule: hands_out_what_is_due, takes_its_place_when_it_is_handed_over, for_who_is_there_waits_for_nobody_else, a_claim_is_one_nodes, what_was_not_handed_over_is_due_again,
         comes_in_pages, comes_in_pages_of_bytes, leaves_out_what_expired, is_bounded_and_collapsed, can_be_cancelled;
-    offline: messages_come_back_in_order, messages_come_in_pages, messages_come_in_pages_of_bytes, messages_are_bounded, messages_are_deleted,
+    offline: messages_come_back_in_order, messages_come_in_pages, messages_come_in_pages_of_bytes, messages_are_bounded,
+        messages_are_bounded_in_bytes, messages_are_deleted,
         messages_need_an_account, messages_are_of_their_account;
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain;
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,

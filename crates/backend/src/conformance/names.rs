@@ -87,7 +87,7 @@ pub(super) fn very_long(store: &dyn Store) {
     let news = topic(store, domain, &name);
     let mut long = item(news, domain, &name, &"i".repeat(10_000));
     long.payload = vec![0xa5; 2 << 20].into();
-    let made = answer!(ask(store, Publish { item: long, keep: 1 }), Some(item) => item);
+    let made = answer!(ask(store, Publish { item: long, keep: 1, bytes_max: u64::MAX }), Some(item) => item);
     let found = answer!(ask(store, Items::newest(news, 5)), Some(items) => items);
     assert_eq!(found, [made]);
     subscribe(store, news, domain, &local);

@@ -6,7 +6,7 @@ use carillon_core::ports::Store;
 
 fn keep(domain: DomainId, local: &str, n: u64, queue_max: u32) -> StoreOffline {
     let stanza = format!("<message id='{n}'><body>é\u{1F514}</body></message>").into_bytes().into();
-    StoreOffline { domain, local: local.into(), received: T.plus(n), stanza, queue_max }
+    StoreOffline { domain, local: local.into(), received: T.plus(n), stanza, queue_max, bytes_max: u64::MAX }
 }
 
 fn list(
@@ -58,7 +58,7 @@ pub(super) fn messages_come_in_pages_of_bytes(store: &dyn Store) {
     account(store, domain, "alice");
     for len in [100, 100, 5000, 10] {
         let (local, stanza) = ("alice".into(), vec![b'x'; len].into());
-        done(store, StoreOffline { domain, local, received: T, stanza, queue_max: 9 });
+        done(store, StoreOffline { domain, local, received: T, stanza, queue_max: 9, bytes_max: u64::MAX });
     }
     let all = list(store, domain, "alice", 0, 9).0;
     let at = |after, bytes| {
@@ -78,6 +78,28 @@ pub(super) fn messages_are_bounded(store: &dyn Store) {
     assert_eq!(list(store, domain, "alice", 0, 9).0.len(), 2);
     done(store, keep(domain, "alice", 3, 3));
     assert_eq!(ask(store, keep(domain, "alice", 4, 0)), StoreOfflineAnswer::Full);
+}
+
+pub(super) fn messages_are_bounded_in_bytes(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let keep = |n: u64, len: usize| {
+        let (local, received, stanza) = ("alice".into(), T.plus(n), vec![b'x'; len].into());
+        StoreOffline { domain, local, received, stanza, queue_max: 100, bytes_max: 1000 }
+    };
+    done(store, keep(1, 600));
+    done(store, keep(2, 400));
+    assert_eq!(ask(store, keep(3, 1)), StoreOfflineAnswer::Full);
+    // What is deleted makes room, once; what is not there makes none.
+    let first = list(store, domain, "alice", 0, 9).0[0].seq;
+    for seqs in [vec![first, first, 9999], vec![first]] {
+        done(store, DeleteOffline { domain, local: "alice".into(), seqs });
+    }
+    assert_eq!(ask(store, keep(3, 601)), StoreOfflineAnswer::Full);
+    done(store, keep(3, 600));
+    assert_eq!(ask(store, keep(4, 1)), StoreOfflineAnswer::Full);
+    let all = list(store, domain, "alice", 0, 9).0;
+    assert_eq!(all.iter().map(|message| message.stanza.len()).collect::<Vec<_>>(), [400, 600]);
 }
 
 pub(super) fn messages_are_deleted(store: &dyn Store) {

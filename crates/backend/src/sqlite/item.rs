@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 impl Answers<Publish, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Publish) -> Result<Option<Arc<Item>>> {
-        let Publish { item, keep } = asked;
-        let Some((last, kept)) = standing(self.db, item.topic)? else { return Ok(None) };
-        let item = Arc::new(Item { revision: Revision(last.0 + 1), ..item.clone() });
+        let Publish { item, keep, bytes_max } = asked;
+        let Some(standing) = Standing::of(self.db, item.topic)? else { return Ok(None) };
+        let item = Arc::new(Item { revision: Revision(standing.revision.0 + 1), ..item.clone() });
         match keep {
             0 => {
                 self.run(
@@ -27,7 +27,7 @@ impl Answers<Publish, Error> for Transaction<'_> {
                 )?;
             }
             keep => {
-                insert(self, &item, kept, *keep)?;
+                insert(self, &item, standing, *keep, *bytes_max)?;
                 self.topic_changed(item.topic);
                 self.note_published(item.clone());
             }
@@ -36,17 +36,68 @@ impl Answers<Publish, Error> for Transaction<'_> {
     }
 }
 
-/// A topic's revision, and how many items it has.
-fn standing(db: &Connection, topic: TopicId) -> Result<Option<(Revision, u32)>> {
-    db.prepare_cached("SELECT revision, items FROM topic WHERE id = ?1")?
-        .query_row([topic.0], |row| Ok((Revision(uint(row, 0)?), row.get(1)?)))
-        .optional()
+/// A topic's revision, and how much it keeps, as its row says: nothing is counted.
+struct Standing {
+    revision: Revision,
+    items: u32,
+    /// Of their ids and payloads.
+    bytes: u64,
 }
 
-/// Adds an item as the last of its topic, which has `kept`: in place of one of the same id, and of the oldest over `keep`.
-fn insert(write: &Transaction<'_>, item: &Item, kept: u32, keep: u32) -> Result<()> {
-    let replaced =
-        write.run("DELETE FROM item WHERE topic = ?1 AND id = ?2", params![item.topic.0, item.id])?;
+impl Standing {
+    fn of(db: &Connection, topic: TopicId) -> Result<Option<Standing>> {
+        db.prepare_cached("SELECT revision, items, bytes FROM topic WHERE id = ?1")?
+            .query_row([topic.0], |row| {
+                Ok(Standing { revision: Revision(uint(row, 0)?), items: row.get(1)?, bytes: uint(row, 2)? })
+            })
+            .optional()
+    }
+}
+
+/// Items that were removed.
+#[derive(Clone, Copy, Default)]
+struct Removed {
+    items: u32,
+    bytes: u64,
+}
+
+/// Deletes an item by its id.
+const ONE: &str =
+    "DELETE FROM item WHERE topic = ?1 AND id = ?2 RETURNING length(CAST(id AS BLOB)) + length(payload)";
+/// Deletes the oldest items.
+const OLDEST: &str =
+    "DELETE FROM item WHERE seq IN (SELECT seq FROM item WHERE topic = ?1 ORDER BY revision LIMIT ?2)
+     RETURNING length(CAST(id AS BLOB)) + length(payload)";
+/// Deletes all items.
+const ALL: &str = "DELETE FROM item WHERE topic = ?1 RETURNING length(CAST(id AS BLOB)) + length(payload)";
+
+/// Deletes items by one of these.
+fn delete(write: &Transaction<'_>, which: &str, params: impl rusqlite::Params) -> Result<Removed> {
+    let mut delete = write.db.prepare_cached(which)?;
+    let mut rows = delete.query(params)?;
+    let mut removed = Removed::default();
+    while let Some(row) = rows.next()? {
+        removed.items += 1;
+        removed.bytes += uint(row, 0)?;
+    }
+    Ok(removed)
+}
+
+/// Adds an item as the last of its topic: in place of one of the same id, and of the oldest over `keep` and `bytes_max`.
+fn insert(write: &Transaction<'_>, item: &Item, standing: Standing, keep: u32, bytes_max: u64) -> Result<()> {
+    let replaced = delete(write, ONE, params![item.topic.0, item.id])?;
+    let mut items = standing.items + 1 - replaced.items;
+    let mut bytes = standing.bytes - replaced.bytes + (item.id.len() + item.payload.len()) as u64;
+    // Before it is there: it stays, however large it is.
+    let by_count = remove_oldest(write, item.topic, items.saturating_sub(keep))?;
+    (items, bytes) = (items - by_count.items, bytes - by_count.bytes);
+    while bytes > bytes_max && items > 1 {
+        let oldest = remove_oldest(write, item.topic, 1)?;
+        if oldest.items == 0 {
+            break;
+        }
+        (items, bytes) = (items - 1, bytes - oldest.bytes);
+    }
     write.run(
         "INSERT INTO item (topic, revision, id, publisher, published, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![
@@ -58,44 +109,38 @@ fn insert(write: &Transaction<'_>, item: &Item, kept: u32, keep: u32) -> Result<
             &item.payload[..]
         ],
     )?;
-    let now = kept + 1 - replaced as u32;
-    let excess = now.saturating_sub(keep);
-    remove_oldest(write, item.topic, excess)?;
     write.run(
-        "UPDATE topic SET revision = ?2, items = ?3, last = ?2 WHERE id = ?1",
-        params![item.topic.0, int(item.revision.0), now - excess],
+        "UPDATE topic SET revision = ?2, items = ?3, bytes = ?4, last = ?2 WHERE id = ?1",
+        params![item.topic.0, int(item.revision.0), items, int(bytes)],
     )?;
     Ok(())
 }
 
 /// Removes the oldest items of a topic over `keep`, as a part of a change of the topic.
 pub(super) fn trim(write: &Transaction<'_>, topic: TopicId, keep: u32) -> Result<()> {
-    let kept = standing(write.db, topic)?.map_or(0, |(_, kept)| kept);
+    let kept = Standing::of(write.db, topic)?.map_or(0, |standing| standing.items);
     let excess = kept.saturating_sub(keep);
     if excess > 0 {
-        remove_oldest(write, topic, excess)?;
-        removed(write, topic, excess as usize)?;
+        let gone = remove_oldest(write, topic, excess)?;
+        removed(write, topic, gone)?;
     }
     Ok(())
 }
 
-fn remove_oldest(write: &Transaction<'_>, topic: TopicId, count: u32) -> Result<()> {
-    if count > 0 {
-        write.run(
-            "DELETE FROM item WHERE seq IN (SELECT seq FROM item WHERE topic = ?1 ORDER BY revision LIMIT ?2)",
-            params![topic.0, count],
-        )?;
+fn remove_oldest(write: &Transaction<'_>, topic: TopicId, count: u32) -> Result<Removed> {
+    if count == 0 {
+        return Ok(Removed::default());
     }
-    Ok(())
+    delete(write, OLDEST, params![topic.0, count])
 }
 
 impl Answers<Retract, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Retract) -> Result<Result<(), Missing>> {
-        if self.run("DELETE FROM item WHERE topic = ?1 AND id = ?2", params![asked.topic.0, asked.item])? == 0
-        {
+        let gone = delete(self, ONE, params![asked.topic.0, asked.item])?;
+        if gone.items == 0 {
             return Ok(Err(Missing));
         }
-        removed(self, asked.topic, 1)?;
+        removed(self, asked.topic, gone)?;
         self.topic_changed(asked.topic);
         Ok(Ok(()))
     }
@@ -103,22 +148,22 @@ impl Answers<Retract, Error> for Transaction<'_> {
 
 impl Answers<Purge, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Purge) -> Result<()> {
-        let count = self.run("DELETE FROM item WHERE topic = ?1", [asked.topic.0])?;
-        if count > 0 {
-            removed(self, asked.topic, count)?;
+        let gone = delete(self, ALL, [asked.topic.0])?;
+        if gone.items > 0 {
+            removed(self, asked.topic, gone)?;
             self.topic_changed(asked.topic);
         }
         Ok(())
     }
 }
 
-/// Brings a topic's own figures in line after `count` of its items were removed.
-fn removed(write: &Transaction<'_>, topic: TopicId, count: usize) -> Result<()> {
+/// Brings a topic's own figures in line after items were removed.
+fn removed(write: &Transaction<'_>, topic: TopicId, gone: Removed) -> Result<()> {
     write.run(
-        "UPDATE topic SET revision = revision + 1, items = items - ?2,
+        "UPDATE topic SET revision = revision + 1, items = items - ?2, bytes = bytes - ?3,
              last = (SELECT max(revision) FROM item WHERE topic = ?1)
          WHERE id = ?1",
-        params![topic.0, count as i64],
+        params![topic.0, gone.items, int(gone.bytes)],
     )?;
     Ok(())
 }

@@ -10,25 +10,42 @@ use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use carillon_core::ports::{Page, Part};
-use rusqlite::{Connection, Error, Result, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, params};
 
 impl Answers<StoreOffline, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &StoreOffline) -> Result<StoreOfflineAnswer> {
-        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
-            return Ok(StoreOfflineAnswer::NoAccount);
-        };
-        let kept: u64 = self
-            .db
-            .prepare_cached("SELECT count(*) FROM offline WHERE account = ?1")?
-            .query_row([int(account.0)], |row| uint(row, 0))?;
-        if kept >= u64::from(asked.queue_max) {
+        let Some(kept) = Kept::of(self.db, asked)? else { return Ok(StoreOfflineAnswer::NoAccount) };
+        let (account, bytes) = (kept.account, asked.stanza.len() as u64);
+        if kept.messages >= u64::from(asked.queue_max) || kept.bytes + bytes > asked.bytes_max {
             return Ok(StoreOfflineAnswer::Full);
         }
         self.run(
             "INSERT INTO offline (account, received, stanza) VALUES (?1, ?2, ?3)",
             params![int(account.0), int(asked.received.0), &asked.stanza[..]],
         )?;
-        Ok(StoreOfflineAnswer::Stored(self.db.last_insert_rowid().cast_unsigned()))
+        let number = self.db.last_insert_rowid().cast_unsigned();
+        self.run(
+            "UPDATE account SET offline = offline + 1, offline_bytes = offline_bytes + ?2 WHERE id = ?1",
+            params![int(account.0), int(bytes)],
+        )?;
+        Ok(StoreOfflineAnswer::Stored(number))
+    }
+}
+
+/// How much an account has, as its row says: nothing is counted.
+struct Kept {
+    account: AccountId,
+    messages: u64,
+    bytes: u64,
+}
+
+impl Kept {
+    fn of(db: &Connection, asked: &StoreOffline) -> Result<Option<Kept>> {
+        db.prepare_cached("SELECT id, offline, offline_bytes FROM account WHERE domain = ?1 AND local = ?2")?
+            .query_row(params![asked.domain.0, asked.local], |row| {
+                Ok(Kept { account: AccountId(uint(row, 0)?), messages: uint(row, 1)?, bytes: uint(row, 2)? })
+            })
+            .optional()
     }
 }
 
@@ -62,10 +79,21 @@ fn waiting(db: &Connection, account: AccountId, after: u64, page: Page) -> Resul
 impl Answers<DeleteOffline, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DeleteOffline) -> Result<()> {
         let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else { return Ok(()) };
-        for seq in &asked.seqs {
+        let (mut messages, mut bytes) = (0u64, 0);
+        {
+            let delete = "DELETE FROM offline WHERE seq = ?1 AND account = ?2 RETURNING length(stanza)";
+            let mut delete = self.db.prepare_cached(delete)?;
+            for seq in &asked.seqs {
+                let deleted = delete.query_row(params![int(*seq), int(account.0)], |row| uint(row, 0));
+                if let Some(length) = deleted.optional()? {
+                    (messages, bytes) = (messages + 1, bytes + length);
+                }
+            }
+        }
+        if messages > 0 {
             self.run(
-                "DELETE FROM offline WHERE seq = ?1 AND account = ?2",
-                params![int(*seq), int(account.0)],
+                "UPDATE account SET offline = offline - ?2, offline_bytes = offline_bytes - ?3 WHERE id = ?1",
+                params![int(account.0), int(messages), int(bytes)],
             )?;
         }
         Ok(())

@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0022_removal.sql"),
     include_str!("migrations/0023_counted.sql"),
     include_str!("migrations/0024_rights.sql"),
+    include_str!("migrations/0025_kept_bytes.sql"),
 ];
 
 /// The version of the schema that this release uses.

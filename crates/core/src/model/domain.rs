@@ -73,7 +73,7 @@ impl Default for Policy {
             archive: false,
             archive_days: 0,
             archive_messages_max: 0,
-            archive_bytes_max: 0,
+            archive_bytes_max: 1 << 30,
         }
     }
 }

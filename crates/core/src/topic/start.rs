@@ -214,7 +214,8 @@ impl Home {
         };
         let keep = if record.config.persist_items { record.config.max_items } else { 0 };
         self.wrote();
-        let question = Ask::from(Publish { item, keep });
+        let bytes_max = cx.shard.settings.limits.topic_bytes;
+        let question = Ask::from(Publish { item, keep, bytes_max });
         let question = match draft.operation {
             Some(operation) => question.once(operation),
             None => question,

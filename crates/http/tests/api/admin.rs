@@ -17,7 +17,7 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         made,
         json!({"domain": "new.example", "policy": {"sessions": "single", "registration": false, "account_management": true, "pubsub_create": "any", "sessions_max": 20,
             "messages_durable": true, "resumption_ms_max": 86_400_000, "archive": false, "archive_days": 0,
-            "archive_messages_max": 0, "archive_bytes_max": 0}})
+            "archive_messages_max": 0, "archive_bytes_max": 1 << 30}})
     );
     world.post("/v1/devices?domain=new.example", json!({"id": "a"})).await.expect(StatusCode::CREATED);
     let changed = world

@@ -322,6 +322,14 @@ fn absent(
 fn question(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {
     let domain = cx.shard.domains.named(to.domain())?.id;
     let local = to.local()?.into();
-    let queue_max = cx.shard.settings.limits.offline_messages;
-    Some(StoreOffline { domain, local, received: cx.now.unix, stanza: xml::write(stanza), queue_max })
+    let (queue_max, bytes_max) =
+        (cx.shard.settings.limits.offline_messages, cx.shard.settings.limits.offline_bytes);
+    Some(StoreOffline {
+        domain,
+        local,
+        received: cx.now.unix,
+        stanza: xml::write(stanza),
+        queue_max,
+        bytes_max,
+    })
 }

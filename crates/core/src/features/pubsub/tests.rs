@@ -47,7 +47,11 @@ fn a_login_that_read_an_item_before_its_successor_was_given_up_reads_again() {
     };
     let created = topic(&mut world, TopicOp::Create { config: TopicConfig::default() });
     let Outcome::Topic(Ok(TopicOutcome::Record { record, .. })) = created else { panic!("{created:?}") };
-    world.ask(Publish { item: item(record.id, domain, "1", "<x xmlns='urn:x'/>".into()), keep: 1 });
+    world.ask(Publish {
+        item: item(record.id, domain, "1", "<x xmlns='urn:x'/>".into()),
+        keep: 1,
+        bytes_max: u64::MAX,
+    });
     topic(&mut world, TopicOp::Subscribe { account: BareJid::new(ALICE).expect("an address") });
 
     let kind = Kind { framing: Framing::Tcp, is_managed: false, resumes: false, sends_receipts: false };
@@ -61,7 +65,7 @@ fn a_login_that_read_an_item_before_its_successor_was_given_up_reads_again() {
     world.choose(Choice::Store(Step::Read(0)));
     // It is read. Before it is heard, the next item comes, and others that are more than is remembered.
     let next = item(record.id, domain, "2", "<x xmlns='urn:x'/>".into());
-    let next = world.ask(Publish { item: next, keep: 1 }).expect("the topic is there");
+    let next = world.ask(Publish { item: next, keep: 1, bytes_max: u64::MAX }).expect("the topic is there");
     told(&mut world, &next);
     for n in 0..=IDLE_BYTES_MAX as u32 / 200_000 {
         let payload = format!("<x xmlns='urn:x'>{}</x>", "x".repeat(200_000));

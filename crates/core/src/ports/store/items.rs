@@ -58,12 +58,13 @@ pub struct ItemNamesAnswer {
 }
 
 /// Publishes an item and returns it with its revision, the topic's next; none if there is no such topic. Kept when `keep` is
-/// not 0: then an item with the same id is replaced and the oldest items over `keep` are removed. `revision` in `item` is
-/// ignored.
+/// not 0: then an item with the same id is replaced, and the oldest items over `keep`, or over `bytes_max` bytes of ids and payloads, are
+/// removed; never this one. `revision` in `item` is ignored.
 #[derive(Clone, Debug)]
 pub struct Publish {
     pub item: Item,
     pub keep: u32,
+    pub bytes_max: u64,
 }
 
 /// Removes an item.

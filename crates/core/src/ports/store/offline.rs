@@ -30,7 +30,7 @@ pub struct Offline {
     pub page: Page,
 }
 
-/// Keeps a chat message, unless the account has `queue_max` already.
+/// Keeps a chat message, unless the account has `queue_max` already, or would have more than `bytes_max` bytes of stanzas with it.
 #[derive(Clone, Debug)]
 pub struct StoreOffline {
     pub domain: DomainId,
@@ -38,6 +38,7 @@ pub struct StoreOffline {
     pub received: UnixMs,
     pub stanza: Bytes,
     pub queue_max: u32,
+    pub bytes_max: u64,
 }
 
 /// What became of [`StoreOffline`].
@@ -47,7 +48,7 @@ pub enum StoreOfflineAnswer {
     Stored(u64),
     /// There is no such account.
     NoAccount,
-    /// The account has as many as it may.
+    /// The account has as many as it may, or as many bytes.
     Full,
 }
 

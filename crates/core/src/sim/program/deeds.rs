@@ -82,7 +82,7 @@ impl Program {
             payload: Default::default(),
             revision: Revision(0),
         };
-        self.world.ask(Publish { item, keep: 1 });
+        self.world.ask(Publish { item, keep: 1, bytes_max: u64::MAX });
         self.published_items.push((name.to_owned(), id.to_owned()));
     }
 

@@ -22,6 +22,10 @@ fn publish(store: &mut Committed, asked: &Publish) -> Option<Arc<Item>> {
         topic.items.retain(|_, kept| kept.id != item.id);
         topic.items.insert(revision, item.clone());
         topic.trim(asked.keep);
+        let bytes = |item: &Arc<Item>| (item.id.len() + item.payload.len()) as u64;
+        while topic.items.len() > 1 && topic.items.values().map(bytes).sum::<u64>() > asked.bytes_max {
+            topic.items.pop_first();
+        }
     }
     Some(item)
 }

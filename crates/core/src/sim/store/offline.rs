@@ -23,7 +23,9 @@ fn keep(store: &mut Committed, asked: &StoreOffline) -> StoreOfflineAnswer {
     let Some(account) = store.account_mut(asked.domain, &asked.local) else {
         return StoreOfflineAnswer::NoAccount;
     };
-    if account.messages.len() >= asked.queue_max as usize {
+    let bytes: usize = account.messages.values().map(|message| message.stanza.len()).sum();
+    let is_too_much = (bytes + asked.stanza.len()) as u64 > asked.bytes_max;
+    if is_too_much || account.messages.len() >= asked.queue_max as usize {
         return StoreOfflineAnswer::Full;
     }
     let message = OfflineMessage { seq, received: asked.received, stanza: asked.stanza.clone() };
