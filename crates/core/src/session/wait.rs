@@ -108,7 +108,7 @@ impl<T: Decision> Wait<T> {
                 let Some(session) = sessions.bound(place.session) else { return };
                 let give = |session: &mut BoundSession, request: &mut Stanza, cx: &mut Cx<'_>| {
                     answer.id = request.id.clone();
-                    session.deliver(answer, &Track::Nothing, cx);
+                    session.deliver(answer, Track::Nothing, cx);
                     Ok(T::DONE)
                 };
                 session.decide(&place, give, cx);

@@ -102,7 +102,7 @@ fn read<Q: Question>(
     Flow::Wait(Wait::ask(question, move |session, _, answer, cx| {
         let printed = answer.map(|answer| Payload::from_element(&print(answer, &pending)));
         let reply = pending.reply(printed.map_err(|fault| Refusal::Fault(fault).into()));
-        session.deliver(reply, &Track::Nothing, cx);
+        session.deliver(reply, Track::Nothing, cx);
         Ok(Flow::Taken)
     }))
 }
@@ -204,6 +204,7 @@ fn is_read(op: &TopicOp) -> bool {
         | TopicOp::Subscribe { .. }
         | TopicOp::Listen => true,
         TopicOp::Publish { .. }
+        | TopicOp::PublishNothing { .. }
         | TopicOp::PublishIf { .. }
         | TopicOp::Unsubscribe { .. }
         | TopicOp::Create { .. }
