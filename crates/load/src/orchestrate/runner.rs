@@ -293,14 +293,18 @@ impl TestRunner<'_> {
                 current.record.measured(at, "gone", gone.as_secs_f64() * 1000.0);
                 PhaseState::Done
             }
+            // Where sessions are to be counted and are not, nobody knows whether they are gone.
             Some(Err(why)) => {
-                current.record.note(format!("The phase {name} was skipped: {why}."));
-                PhaseState::Skipped
+                current.record.note(format!("The phase {name} was given up: {why}."));
+                PhaseState::GivenUp
             }
-            None if unknown.is_some() => {
-                let why = unknown.map_or("", String::as_str);
-                current.record.note(format!("The phase {name} was skipped: {why}."));
-                PhaseState::Skipped
+            None if let Some(why) = unknown => {
+                let (words, state) = match self.plan.sessions.is_known() {
+                    true => ("given up", PhaseState::GivenUp),
+                    false => ("skipped", PhaseState::Skipped),
+                };
+                current.record.note(format!("The phase {name} was {words}: {why}."));
+                state
             }
             None => PhaseState::TimedOut,
         };

@@ -44,6 +44,11 @@ impl Sessions {
         }
     }
 
+    /// Whether there is a way to count them.
+    pub(super) fn is_known(&self) -> bool {
+        !matches!(self, Self::Unknown)
+    }
+
     /// The current number, or why it is unknown. Blocks.
     pub(super) fn count(&self) -> Result<u64, String> {
         match self {

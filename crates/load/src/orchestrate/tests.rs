@@ -170,6 +170,33 @@ fn two_workers_go_through_a_test() {
 }
 
 #[test]
+fn whoever_never_got_in_has_failed() {
+    let played = start(TIMEOUT);
+    let id = played.submit();
+    let (one, mut two) = (played.puppet("one"), played.puppet("two"));
+    thread::scope(|scope| {
+        scope.spawn(|| one.play());
+        scope.spawn(|| {
+            let (_, count, _) = two.prepare();
+            loop {
+                match two.order() {
+                    // Its share of the step is done, and three of its players are nowhere: a rate's shape ended before.
+                    Order::Begin { position, .. } => two.say(logins(position, count - 3)),
+                    Order::Finish { .. } => {
+                        let position = Position::behind(&scenario());
+                        return two.say(Progress { position, done: true, ..Progress::default() });
+                    }
+                    _ => {}
+                }
+            }
+        });
+    });
+    let report = played.report(&id);
+    assert_eq!((report.status, report.failed), (Status::Failed, 3));
+    assert!(report.shortfalls[0].starts_with("3 of 20 players failed"), "{:?}", report.shortfalls);
+}
+
+#[test]
 fn shares_follow_one_another_and_one_worker_publishes() {
     let played = start(TIMEOUT);
     let id = played.submit();
