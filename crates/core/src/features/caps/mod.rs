@@ -1,7 +1,8 @@
 //! Entity capabilities (XEP-0115, XEP-0390): what the client of a session can do, as far as that says what it is to be given.
 //!
-//! A client names a hash in its presence. The first client with a hash is asked what it stands for; what that answers is kept when the hash is
-//! right, and no other client is asked.
+//! A client names a hash in its presence. The first client of a domain with a hash is asked what it stands for; what that answers is kept for the
+//! others when nothing else has that hash, and these are not asked. Otherwise it counts for the client that said it: what one client says
+//! decides nothing for another.
 
 mod xml;
 
@@ -21,8 +22,10 @@ pub const FEATURE: Feature = Feature {
             id: "XEP-0115",
             title: "Entity Capabilities",
             version: "1.6.0",
-            coverage: "Of clients: a hash that is not known is asked for and verified (SHA-1, SHA-256), and kept for all clients that have it, within \
-                       `limits.capabilities_bytes`. One that cannot be verified counts for its own client. The server does not announce its own.",
+            coverage: "Of clients: a hash that is not known is asked for and verified (SHA-1, SHA-256; §5.4). It is kept for all clients of the \
+                       domain that have it, within `limits.capabilities_bytes`, if it is of identities and features alone, none of which could be \
+                       the other. One with data forms, whose hash other features have, too, or one that cannot be verified, counts for its own \
+                       client. The server does not announce its own.",
         },
         Spec {
             id: "XEP-0390",
@@ -58,7 +61,7 @@ fn discover(session: &mut BoundSession, cx: &mut Cx<'_>) {
     let Some(hash) = session.presence.payload().and_then(xml::Hash::of) else {
         return cx.shard.capabilities.forget(session.id);
     };
-    match cx.shard.capabilities.announce(session.id, &hash.algorithm(), &hash.value, cx.now.mono) {
+    match announce(session, &hash, cx) {
         HashState::Same | HashState::Asked => {}
         HashState::Known => capable(session, cx),
         HashState::Unknown => {
@@ -73,6 +76,11 @@ fn discover(session: &mut BoundSession, cx: &mut Cx<'_>) {
     }
 }
 
+fn announce(session: &BoundSession, hash: &xml::Hash, cx: &mut Cx<'_>) -> HashState {
+    let name = (&*hash.algorithm(), &*hash.value);
+    cx.shard.capabilities.announce(session.id, session.domain, name, cx.now.mono)
+}
+
 /// The client answers.
 fn response(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
     let query = stanza.payload.find("query", ns::DISCO_INFO);
@@ -84,13 +92,13 @@ fn response(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
         if query.as_ref().and_then(|query| query.attr("node")) != Some(&hash.node()) {
             return;
         }
-        match cx.shard.capabilities.announce(session.id, &hash.algorithm(), &hash.value, cx.now.mono) {
+        match announce(session, &hash, cx) {
             HashState::Same | HashState::Asked => return,
             HashState::Known => return capable(session, cx),
             HashState::Unknown => {}
         }
     }
-    let is_proved = query.as_ref().is_some_and(|query| hash.is_of(query));
+    let is_proved = query.as_ref().is_some_and(|query| hash.is_only_of(query));
     // A client that refuses to say wants nothing.
     let wants = query.map(|query| xml::wants(&query)).unwrap_or_default();
     let limits = &cx.shard.settings.limits;

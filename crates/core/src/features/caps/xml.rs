@@ -65,16 +65,20 @@ impl Hash {
         }
     }
 
-    /// Whether it is that of this disco#info.
-    pub(super) fn is_of(&self, query: &Element) -> bool {
+    /// Whether it is that of this disco#info, and of no other that somebody could think of: only then does it say something of other
+    /// clients that have it.
+    pub(super) fn is_only_of(&self, query: &Element) -> bool {
         let input = match self.form {
-            Form::Ver { .. } => ver(query),
+            Form::Ver { .. } => ver(query).filter(|_| is_unambiguous(query)),
             Form::Set => set(query),
         };
-        let Some(input) = input else { return false };
+        input.is_some_and(|input| self.is_of(&input))
+    }
+
+    fn is_of(&self, input: &str) -> bool {
         let hash = match &*self.function {
-            "sha-1" => BASE64.encode(Sha1::digest(&input)),
-            "sha-256" => BASE64.encode(Sha256::digest(&input)),
+            "sha-1" => BASE64.encode(Sha1::digest(input)),
+            "sha-256" => BASE64.encode(Sha256::digest(input)),
             _ => return false,
         };
         hash == self.value
@@ -169,6 +173,26 @@ fn ver(query: &Element) -> Option<String> {
     is_plain.then_some(out)
 }
 
+/// Whether what is hashed by XEP-0115 can be read in one way only. There is nothing in it that tells an identity, a feature and the parts of a form
+/// from each other: without forms, an identity must be one by its looks, and a feature must not.
+fn is_unambiguous(query: &Element) -> bool {
+    let looks_like_an_identity = |part: &str| {
+        let mut parts = part.splitn(4, '/');
+        let mut next = || parts.next();
+        match (next(), next(), next(), next()) {
+            // XEP-0030 §3.1: neither is empty.
+            (Some(category), Some(kind), Some(_), Some(_)) => !category.is_empty() && !kind.is_empty(),
+            _ => false,
+        }
+    };
+    let is_plain = |[category, kind, lang, name]: [&str; 4]| {
+        let is_whole = [category, kind, lang].iter().all(|part| !part.contains('/'));
+        is_whole && looks_like_an_identity(&[category, kind, lang, name].join("/"))
+    };
+    let mut features = features(query);
+    forms(query).next().is_none() && identities(query).all(is_plain) && !features.any(looks_like_an_identity)
+}
+
 /// What is hashed by XEP-0390 §4.1; none where it is ill-formed.
 fn set(query: &Element) -> Option<String> {
     let known = |child: &Element| {
@@ -234,9 +258,13 @@ mod tests {
 
     #[test]
     fn hashes_are_those_of_the_specification() {
-        assert!(of_ver("QgayPKawpkPSDYmwT/WM94uAlu0=").is_of(&info(SIMPLE)));
-        assert!(of_ver("q07IKJEyjvHSyhy//CH0CxmKi8w=").is_of(&info(COMPLEX)));
-        assert!(!of_ver("q07IKJEyjvHSyhy//CH0CxmKi8w=").is_of(&info(SIMPLE)));
+        let is_of = |hash: &Hash, xml| hash.is_of(&ver(&info(xml)).expect("well-formed"));
+        let (simple, complex) =
+            (of_ver("QgayPKawpkPSDYmwT/WM94uAlu0="), of_ver("q07IKJEyjvHSyhy//CH0CxmKi8w="));
+        assert!(is_of(&simple, SIMPLE) && is_of(&complex, COMPLEX) && !is_of(&complex, SIMPLE));
+        assert!(simple.is_only_of(&info(SIMPLE)));
+        // There is a form in it.
+        assert!(!complex.is_only_of(&info(COMPLEX)));
         // XEP-0390 §4.4.1
         let features = "http://jabber.org/protocol/si http://jabber.org/protocol/bytestreams http://jabber.org/protocol/chatstates \
             http://jabber.org/protocol/disco#info http://jabber.org/protocol/disco#items urn:xmpp:ping jabber:iq:time jabber:iq:privacy \
@@ -246,7 +274,9 @@ mod tests {
         for var in features.split_whitespace() {
             query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", var));
         }
-        assert!(hash(Form::Set, "sha-256", "kzBZbkqJ3ADrj7v08reD1qcWUwNGHaidNUgD7nHpiw8=").is_of(&query));
+        assert!(
+            hash(Form::Set, "sha-256", "kzBZbkqJ3ADrj7v08reD1qcWUwNGHaidNUgD7nHpiw8=").is_only_of(&query)
+        );
     }
 
     #[test]
@@ -269,6 +299,50 @@ mod tests {
         );
         assert!(ver(&a).is_some_and(|input| input == "a<b<") && ver(&b).is_none());
         assert_eq!(set(&info("<query><other/></query>")), None);
+    }
+
+    /// Each pair has one hash; nobody is to take the one for the other.
+    #[test]
+    fn what_can_be_read_in_two_ways_says_nothing_of_others() {
+        let identity = "<identity category='client' type='pc'/>";
+        let form = |var: &str, values: &str| {
+            format!(
+                "<x xmlns='jabber:x:data'><field var='FORM_TYPE' type='hidden'><value>urn:a</value></field>\
+                 <field var='{var}'>{values}</field></x>"
+            )
+        };
+        let features = "<feature var='urn:a'/><feature var='urn:b+notify'/><feature var='urn:c+notify'/>";
+        let pairs = [
+            // The features of one are the form of the other.
+            (features.into(), form("urn:b+notify", "<value>urn:c+notify</value>")),
+            // They are values of one field, or fields without values.
+            (form("b", "<value>c</value>"), form("b", "").replace("</x>", "<field var='c'/></x>")),
+            // A feature of one is an identity of the other.
+            (
+                "<feature var='urn:a/b/c/d+notify'/>".into(),
+                "<identity category='urn:a' type='b' xml:lang='c' name='d+notify'/>".into(),
+            ),
+            (
+                "<feature var='http://a/b+notify'/>".into(),
+                "<identity category='http:' xml:lang='a' name='b+notify'/>".into(),
+            ),
+            // The parts of an identity.
+            (
+                "<identity category='client' type='pc/en' xml:lang='x' name='y'/>".into(),
+                "<identity category='client' type='pc' xml:lang='en/x' name='y'/>".into(),
+            ),
+        ];
+        let believed: Vec<[bool; 2]> = pairs
+            .into_iter()
+            .map(|(one, other): (String, String)| {
+                let queries = [one, other].map(|xml| info(&format!("<query>{identity}{xml}</query>")));
+                let inputs = queries.each_ref().map(|query| ver(query).expect("well-formed"));
+                assert_eq!(inputs[0], inputs[1]);
+                let value = BASE64.encode(Sha1::digest(&inputs[0]));
+                queries.map(|query| of_ver(&value).is_only_of(&query))
+            })
+            .collect();
+        assert_eq!(believed, [[true, false], [false, false], [false, false], [true, false], [false, false]]);
     }
 
     #[test]
