@@ -1,4 +1,4 @@
-//! What a login and a delivery cost the core, and what hostile input costs the reader, in instructions counted by valgrind:
+//! What a login and a delivery cost the core, what hostile input costs the reader, and how the cost of requests grows, in instructions counted by valgrind:
 //! the same number every time, whatever else the machine does. More than the limit fails; much less asks for a lower limit.
 
 use std::process::Command;
@@ -51,6 +51,7 @@ const HOSTILE_MAX: f64 = 10.0;
 /// Counts, and says what is above its limit.
 pub(crate) fn check() -> Result<Vec<String>, String> {
     let mut findings = hostile_input()?;
+    findings.extend(growth()?);
     let program = program("counts")?;
     for count in &COUNTS {
         let each = counted(&program, count.test, count.function)?.collected / count.times;
@@ -77,10 +78,8 @@ fn hostile_input() -> Result<Vec<String>, String> {
     };
     let common = per_byte(COMMON)?;
     println!("instructions: common input costs {common:.0} per byte");
-    let listed = Command::new(&program).arg("--list").output().map_err(|e| format!("{program}: {e}"))?;
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let mut findings = Vec::new();
-    for test in listed.lines().filter_map(|line| line.strip_suffix(": test")).filter(|test| *test != COMMON) {
+    for test in tests(&program)?.iter().filter(|test| *test != COMMON) {
         let times = per_byte(test)? / common;
         println!("instructions: hostile input, {test}: {times:.1} times common input, limit {HOSTILE_MAX}");
         if times > HOSTILE_MAX {
@@ -91,6 +90,34 @@ fn hostile_input() -> Result<Vec<String>, String> {
         }
     }
     Ok(findings)
+}
+
+/// What requests cost when there is more of them, in `crates/core/tests/costs`.
+fn growth() -> Result<Vec<String>, String> {
+    let program = program("costs")?;
+    let mut findings = Vec::new();
+    for test in tests(&program)? {
+        let less = counted(&program, &test, "costs::less")?;
+        let more = counted(&program, &test, "costs::more")?;
+        let limit = less.output.lines().find_map(|line| line.split_once("limit: ")?.1.trim().parse().ok());
+        let limit: f64 = limit.ok_or_else(|| format!("{test} does not say what its limit is"))?;
+        let times = more.collected as f64 / less.collected as f64;
+        println!("instructions: growth, {test}: {times:.1} times, limit {limit}");
+        if times > limit {
+            findings.push(format!(
+                "{test} in crates/core/tests/costs costs {times:.1} times as much, {limit} is the limit: something goes through \
+                 one list for each entry of another"
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+/// The tests of a program.
+fn tests(program: &str) -> Result<Vec<String>, String> {
+    let listed = Command::new(program).arg("--list").output().map_err(|e| format!("{program}: {e}"))?;
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
 /// Builds tests, among those of the whole workspace: a package alone has other features, and would be compiled again with all

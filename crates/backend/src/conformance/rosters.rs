@@ -129,7 +129,7 @@ pub(super) fn tell_the_generation_before_and_after(store: &dyn Store) {
         }
     };
     let own = answer!(ask(store, put(domain, "alice", "bob@example.org", "")), PutContactAnswer::Put(change) => *change);
-    note(BothSides { own: Some(own), other: None });
+    note(BothSides { own: Some(own), ..BothSides::default() });
     for action in
         [SubscriptionAction::Subscribe, SubscriptionAction::Subscribe, SubscriptionAction::Unsubscribe]
     {
@@ -198,22 +198,56 @@ pub(super) fn are_bounded(store: &dyn Store) {
     assert!(is_put(&put("b@example.org", "xxxxx")));
     done(store, remove(domain, "alice", "b@example.org"));
     assert!(is_put(&put("c@example.org", "")));
-    // What is asked of an account has a bound of its own: who comes too late is not noted, and not told.
-    for (n, name) in ["dan", "eve"].into_iter().enumerate() {
-        account(store, domain, name);
-        let asked = ChangeSubscription {
-            bounds: few,
-            request: Bytes::new(),
-            ..says(domain, name, "alice@example.org", SubscriptionAction::Subscribe)
-        };
-        let both = both_sides(store, asked);
-        assert_eq!((both.own.is_some(), both.other.is_some()), (true, n == 0), "{name}");
-    }
+    // Nothing that is asked of an account takes room of that; where there is none for requests, nobody is heard.
+    let asks = |name: &str, requests: u32| {
+        let asked = says(domain, name, "alice@example.org", SubscriptionAction::Subscribe);
+        let (bounds, request) =
+            (RosterBounds { requests, ..few }, Bytes::from(vec![b' '; REQUEST_BYTES_MAX]));
+        both_sides(store, ChangeSubscription { bounds, request, ..asked })
+    };
+    account(store, domain, "dan");
+    assert_eq!(asks("dan", 0).other, None);
+    assert!(is_put(&put("a@example.org", "x")));
     let subscribe = ChangeSubscription {
         bounds: few,
         ..says(domain, "alice", "bob@example.org", SubscriptionAction::Subscribe)
     };
     assert_eq!(ask(store, subscribe), ChangeSubscriptionAnswer::Full);
+}
+
+/// Strangers neither fill a roster nor shut each other out: the request that came first goes.
+pub(super) fn keep_the_newest_requests(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let bounds = RosterBounds { requests: 3, bytes: 40, ..BOUNDS };
+    let mut known = Generation(0);
+    // By their names the later ones come first.
+    for (n, name) in ["zoe", "yan", "xia", "wim", "vik"].into_iter().enumerate() {
+        account(store, domain, name);
+        let asked = says(domain, name, "alice@example.org", SubscriptionAction::Subscribe);
+        let both = both_sides(store, ChangeSubscription { bounds, ..asked });
+        let other = both.other.expect("it was heard");
+        assert_eq!((other.before, other.after), (known, Generation(known.0 + 1)));
+        known = other.after;
+        let evicted = both.evicted.map(|evicted| {
+            assert_eq!((evicted.before, evicted.after, evicted.is), (known, Generation(known.0 + 1), None));
+            known = evicted.after;
+            evicted.contact.as_str().to_owned()
+        });
+        let expected = [None, None, None, Some("zoe@example.org"), Some("yan@example.org")][n];
+        assert_eq!(evicted.as_deref(), expected, "{name}");
+    }
+    let found = record(store, domain, "alice");
+    let names: Vec<_> = found.roster.contacts.iter().map(|contact| contact.jid.as_str()).collect();
+    assert_eq!(names, ["vik@example.org", "wim@example.org", "xia@example.org"]);
+    assert_eq!(found.generation, known);
+    // Its own contacts have all the room there is.
+    let own = PutContact { bounds, groups: Vec::new(), ..put(domain, "alice", "b@example.org", "bob") };
+    assert!(matches!(ask(store, own), PutContactAnswer::Put(_)));
+    // Who was forgotten may ask again.
+    let asked = says(domain, "zoe", "alice@example.org", SubscriptionAction::Subscribe);
+    let both = both_sides(store, ChangeSubscription { bounds, ..asked });
+    assert_eq!((both.own, both.other.is_some(), both.evicted.is_some()), (None, true, true));
 }
 
 pub(super) fn go_with_their_account(store: &dyn Store) {

@@ -215,8 +215,8 @@ impl Transaction<'_> {
             Some(is) => {
                 let groups = (!is.groups.is_empty()).then(|| encode(&is.groups, 0));
                 self.run(
-                    "INSERT OR REPLACE INTO contact (account, jid, name, groups, standing, listed, request)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    "INSERT OR REPLACE INTO contact (account, jid, name, groups, standing, listed, request, asked)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                     params![
                         id,
                         contact.as_str(),
@@ -224,7 +224,8 @@ impl Transaction<'_> {
                         groups,
                         is.standing.bits(),
                         is.is_listed,
-                        is.request.as_deref()
+                        is.request.as_deref(),
+                        (!is.is_listed).then_some(int(after.0)),
                     ],
                 )?;
             }
@@ -248,6 +249,26 @@ impl Transaction<'_> {
             }
         }
         Ok(changes)
+    }
+
+    /// Removes the oldest request for a subscription to an account, if there are more of these than there may be.
+    fn evict(&self, domain: DomainId, local: &str, bounds: RosterBounds) -> Result<Option<RosterChange>> {
+        let Some(owner) = self.owner(domain, local)?.filter(|owner| owner.used.requests > bounds.requests)
+        else {
+            return Ok(None);
+        };
+        let sql = "SELECT jid, name, groups, standing, listed, request FROM contact
+            WHERE account = ?1 AND listed = 0 ORDER BY asked LIMIT 1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let oldest = query.query_row([int(owner.account.0)], |row| contact(row, 0)).optional()?;
+        oldest.map(|oldest| self.put_contact(&owner, &oldest.jid.clone(), Some(oldest), None)).transpose()
+    }
+
+    /// Whether an account blocks all of another.
+    fn blocks(&self, owner: &Owner, other: &BareJid) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM blocked WHERE account = ?1 AND jid IN (?2, ?3))";
+        let params = params![int(owner.account.0), other.as_str(), other.domain()];
+        self.db.prepare_cached(sql)?.query_row(params, |row| row.get(0))
     }
 
     /// The account that a contact is, if it is one of this store.
@@ -292,7 +313,7 @@ impl Answers<RemoveContact, Error> for Transaction<'_> {
             },
             None => None,
         };
-        Ok(RemoveContactAnswer::Removed(Box::new(BothSides { own: Some(own), other })))
+        Ok(RemoveContactAnswer::Removed(Box::new(BothSides { own: Some(own), other, evicted: None })))
     }
 }
 
@@ -318,6 +339,10 @@ impl Answers<ChangeSubscription, Error> for Transaction<'_> {
             Some(other) => self.change_contact(&other, &owner.jid, there)?,
             None => None,
         };
-        Ok(ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other })))
+        let evicted = match (&other, asked.contact.local()) {
+            (Some(_), Some(local)) => self.evict(asked.other, local, asked.bounds)?,
+            _ => None,
+        };
+        Ok(ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other, evicted })))
     }
 }

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0023_counted.sql"),
     include_str!("migrations/0024_rights.sql"),
     include_str!("migrations/0025_kept_bytes.sql"),
+    include_str!("migrations/0026_requests.sql"),
 ];
 
 /// The version of the schema that this release uses.

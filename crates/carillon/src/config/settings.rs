@@ -218,10 +218,10 @@ settings! {
         "limits.directed_presence" = core.limits.directed_presence, count(0, 100_000, "accounts"), Live;
         /// Contacts in the roster of one account.
         "limits.roster_contacts" = core.limits.roster.contacts, count(0, 100_000, "contacts"), Live;
-        /// Accounts that have asked one account for a subscription, wait for its answer and are not in its roster. Further
-        /// requests are not noted.
+        /// Accounts that have asked one account for a subscription, wait for its answer and are not in its roster, each
+        /// with at most 512 bytes of its request. The oldest goes for a further one; 0 for none.
         "limits.roster_requests" = core.limits.roster.requests, count(0, 100_000, "accounts"), Live;
-        /// Bytes of the roster of one account: addresses, names, groups, and what came with requests for subscriptions.
+        /// Bytes of the roster of one account: addresses, names and groups of its contacts. Requests of others do not count.
         "limits.roster_bytes" = core.limits.roster.bytes, bytes(4 * KIB, 16 * MIB), Live;
         /// Addresses that one account blocks.
         "limits.blocked_addresses" = core.limits.block_list.addresses, count(0, 100_000, "addresses"), Live;

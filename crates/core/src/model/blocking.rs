@@ -23,9 +23,9 @@ pub struct BlockListChange {
     pub before: Generation,
     /// The generation that the change made. The same as before where nothing changed.
     pub after: Generation,
-    /// Who is blocked from now on and was not before.
+    /// Who is blocked from now on and was not before, sorted.
     pub blocked: Vec<Jid>,
-    /// Who is not blocked any more.
+    /// Who is not blocked any more, sorted.
     pub unblocked: Vec<Jid>,
 }
 
@@ -96,10 +96,50 @@ impl BlockListEdit {
     }
 }
 
+/// Whether an address is what one of these entries is about ([`is_covered`]). `list` is sorted: at most four entries can be about an address, and
+/// each is looked up.
+pub fn is_covered_by(jid: &Jid, list: &[Jid]) -> bool {
+    let has = |entry: &str| list.binary_search_by(|jid| jid.as_str().cmp(entry)).is_ok();
+    if list.is_empty() {
+        return false;
+    }
+    if has(jid.domain()) || has(jid.bare_str()) {
+        return true;
+    }
+    jid.resource().is_some_and(|resource| has(jid.as_str()) || has(&[jid.domain(), resource].join("/")))
+}
+
 /// Whether an address is what an entry of a block list is about: the same address, one of the account or the server, or this resource of a server
 /// (XEP-0191 §2.4).
 pub fn is_covered(jid: &Jid, entry: &Jid) -> bool {
     let has_local = entry.local().is_none() || entry.local() == jid.local();
     let has_resource = entry.resource().is_none() || entry.resource() == jid.resource();
     entry.domain() == jid.domain() && has_local && has_resource
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_entries_up_finds_what_going_through_them_does() {
+        let parts = [None, Some("ann"), Some("bob"), Some("bo")];
+        let domains = ["example.org", "example.or", "sub.example.org"];
+        let resources = [None, Some("r"), Some("r/s"), Some("example.org")];
+        let mut jids = Vec::new();
+        for (local, domain) in parts.iter().flat_map(|local| domains.map(|domain| (*local, domain))) {
+            jids.extend(
+                resources.map(|resource| Jid::from_parts(local, domain, resource).expect("an address")),
+            );
+        }
+        for step in 1..jids.len() {
+            let mut list: Vec<Jid> = jids.iter().step_by(step).cloned().collect();
+            list.sort();
+            for jid in &jids {
+                let expected = list.iter().any(|entry| is_covered(jid, entry));
+                assert_eq!(is_covered_by(jid, &list), expected, "{jid} in {list:?}");
+            }
+        }
+        assert!(!is_covered_by(&jids[0], &[]));
+    }
 }

@@ -30,7 +30,7 @@ pub use archive::{
     ArchiveBounds, ArchiveDefault, ArchiveEnds, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart,
     ArchivedMessage, is_with, kept_at,
 };
-pub use blocking::{BlockList, BlockListBounds, BlockListChange, BlockListEdit, is_covered};
+pub use blocking::{BlockList, BlockListBounds, BlockListChange, BlockListEdit, is_covered, is_covered_by};
 pub use config_change::{ConfigChange, Fields};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
@@ -56,8 +56,8 @@ pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use revocation::{AgentId, Revocations};
 pub use roster::{
-    BothSides, Contact, Record, RecordParts, Roster, RosterBounds, RosterChange, RosterUse, Side, Standing,
-    SubscriptionAction, change_subscription, ended_with, removed_by,
+    BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,
+    RosterUse, Side, Standing, SubscriptionAction, change_subscription, ended_with, removed_by,
 };
 pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};

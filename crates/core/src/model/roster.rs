@@ -98,9 +98,11 @@ pub struct BothSides {
     pub own: Option<RosterChange>,
     /// The other's.
     pub other: Option<RosterChange>,
+    /// The other's after that, of the request that had to go for this one.
+    pub evicted: Option<RosterChange>,
 }
 
-crate::form! { struct BothSides { own, other } }
+crate::form! { struct BothSides { own, other, evicted } }
 
 /// What the store holds of an account for its home: what the features decide by, in one piece and of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,8 +209,17 @@ impl Contact {
 
     /// Bytes of what the account or the contact chose.
     pub fn bytes(&self) -> usize {
+        self.own_bytes() + self.request.as_ref().map_or(0, Bytes::len)
+    }
+
+    /// Those that the account itself answers for: strangers use up nothing of its roster.
+    fn counted(&self) -> u64 {
+        if self.is_listed { self.own_bytes() as u64 } else { 0 }
+    }
+
+    fn own_bytes(&self) -> usize {
         let groups: usize = self.groups.iter().map(|group| group.len()).sum();
-        self.jid.as_str().len() + self.name.len() + groups + self.request.as_ref().map_or(0, Bytes::len)
+        self.jid.as_str().len() + self.name.len() + groups
     }
 
     /// The contact, unless there is nothing left to remember of it.
@@ -225,11 +236,15 @@ impl Contact {
 pub struct RosterBounds {
     /// Contacts that are listed.
     pub contacts: u32,
-    /// Contacts that are not: those that have only asked for a subscription.
+    /// Contacts that are not: those that have only asked for a subscription, each with at most [`REQUEST_BYTES_MAX`] beside its address. Past
+    /// that the oldest goes for the newest; 0 for none.
     pub requests: u32,
-    /// Bytes of all of them ([`Contact::bytes`]).
+    /// Bytes of the addresses, names and groups of those that are listed.
     pub bytes: u64,
 }
+
+/// Bytes of what comes with a request for a subscription that are kept until it is answered: more is not.
+pub const REQUEST_BYTES_MAX: usize = 512;
 
 /// How much a roster holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -238,7 +253,7 @@ pub struct RosterUse {
     pub contacts: u32,
     /// Contacts that are not.
     pub requests: u32,
-    /// Bytes of all of them.
+    /// Bytes of the addresses, names and groups of those that are listed.
     pub bytes: u64,
 }
 
@@ -249,7 +264,7 @@ impl RosterUse {
         RosterUse {
             contacts: self.contacts + u32::from(contact.is_listed),
             requests: self.requests + u32::from(!contact.is_listed),
-            bytes: self.bytes + contact.bytes() as u64,
+            bytes: self.bytes + contact.counted(),
         }
     }
 
@@ -259,7 +274,7 @@ impl RosterUse {
         RosterUse {
             contacts: self.contacts.saturating_sub(u32::from(contact.is_listed)),
             requests: self.requests.saturating_sub(u32::from(!contact.is_listed)),
-            bytes: self.bytes.saturating_sub(contact.bytes() as u64),
+            bytes: self.bytes.saturating_sub(contact.counted()),
         }
     }
 
@@ -268,10 +283,10 @@ impl RosterUse {
         let is_new = *was == Contact::new(was.jid.clone());
         let listed = is.is_listed && (is_new || !was.is_listed);
         let asks = !is.is_listed && is_new;
-        let (before, after) = (if is_new { 0 } else { was.bytes() as u64 }, is.bytes() as u64);
+        let (before, after) = (if is_new { 0 } else { was.counted() }, is.counted());
         (!listed || self.contacts < bounds.contacts)
-            && (!asks || self.requests < bounds.requests)
-            && (after <= before || self.bytes - before + after <= bounds.bytes)
+            && (!asks || bounds.requests > 0)
+            && (after <= before || self.bytes.saturating_sub(before) + after <= bounds.bytes)
     }
 }
 
@@ -285,7 +300,8 @@ pub struct Side {
 }
 
 /// What both rosters say after an account has said this to a contact, `request` being the content of the presence with which it did; none
-/// where the account's own has no room for it. A contact that does not exist, or whose roster has no room for a request, hears nothing.
+/// where the account's own has no room for it. A contact that does not exist, or whose roster takes no requests, hears nothing. Where that
+/// makes more requests than the contact's roster may hold, the store removes the oldest ([`RosterBounds::requests`]).
 pub fn change_subscription(
     action: SubscriptionAction,
     own: &Side,

@@ -383,6 +383,11 @@ impl BoundSession {
         }
     }
 
+    /// What the client was answered counts as what it sends: who asks for much is read more slowly.
+    pub fn charge(&mut self, bytes: usize, cx: &mut Cx<'_>) {
+        self.pace(Received { counts: false, bytes }, cx);
+    }
+
     /// A client that is too fast is read more slowly; nothing of what it sends is lost.
     fn pace(&mut self, received: Received, cx: &mut Cx<'_>) {
         let rates = &cx.shard.settings.limits.rates;

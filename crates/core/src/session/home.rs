@@ -13,25 +13,26 @@
 //! Every change of a record has the generation before it and the one it made. The home tells its sessions of changes in that order,
 //! whatever the order in which the letters come: one that is too early waits for those before it.
 
+mod doubt;
 mod homes;
 
+use self::doubt::doubt;
+pub(crate) use self::doubt::verify;
 pub use self::homes::Homes;
 pub(crate) use self::homes::Known;
-use self::homes::{AGAIN_MS, EARLY_MAX, Home, Received};
+use self::homes::{AGAIN_MS, Home, Received};
 use super::context::Work;
 use super::hook::{Denial, Direction, Flow, IqAnswer, Request};
 use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, acting};
 use crate::command::Outcome;
-use crate::error::StreamError;
 use crate::features::state::PerAccount;
 use crate::message::{Addressees, Letter, Requester, ShardMessage};
 use crate::model::{DomainId, Generation, Record, RecordParts, Settlement, ShardId};
 use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
 use crate::shard::{Track, home};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza, StanzaError};
-use carillon_wire::stream;
 
 /// An account at its home.
 #[derive(Debug)]
@@ -79,15 +80,15 @@ fn open(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
         let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
         if home.is_next(&letter) {
             give(account, letter, sessions, cx);
+        } else if home.is_late(&letter) {
+            doubt::tell_missed(account, None, vec![letter], sessions, cx);
         }
         if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
             home.forget_ahead();
         }
         next = cx.homes.accounts.get_mut(account.as_str()).and_then(Home::early);
     }
-    let is_flooded =
-        |home: &Home| home.mailbox.as_ref().is_some_and(|mailbox| mailbox.early.len() > EARLY_MAX);
-    if cx.homes.accounts.get(account.as_str()).is_some_and(is_flooded) {
+    if cx.homes.accounts.get(account.as_str()).is_some_and(Home::is_flooded) {
         doubt(account, cx);
     }
 }
@@ -103,7 +104,7 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
     if let Some(sender) = letter.sender()
         && let Some(denial) = cx.pipeline.denies(record, Direction::In, sender)
     {
-        return deny(letter, denial, cx);
+        return deny(account, letter, denial, sessions, cx);
     }
     let letter = match letter {
         Letter::Stanza { stanza, settlement } => return cx.route_on(*stanza, settlement),
@@ -134,12 +135,34 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
 }
 
 /// A letter that the account does not hear. Who asks or writes is told as if there were nobody; who only says something is not.
-fn deny(letter: Letter, denial: Denial, cx: &mut Cx<'_>) {
+fn deny(account: &BareJid, letter: Letter, denial: Denial, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Letter::Stanza { stanza, settlement } = letter else { return };
-    if !matches!(stanza.kind, Kind::Presence(_)) {
-        answer_error(&stanza, &(denial.0)(), cx);
+    let handler = match stanza.kind {
+        Kind::Iq(kind) if stanza.to.as_ref().is_some_and(Jid::is_bare) => {
+            let payload = stanza.payload.children().next();
+            payload.and_then(|payload| cx.pipeline.asked(kind, payload.name(), payload.ns()))
+        }
+        _ => None,
+    };
+    match (stanza.kind, handler) {
+        (Kind::Presence(_), _) => {}
+        (_, Some(handler)) if handler.is_same_for_all => (handler.answer)(&stanza, cx),
+        (_, Some(_)) => answer_for_nobody(account, stanza, sessions, cx),
+        (_, None) => answer_error(&stanza, &(denial.0)(), cx),
     }
     cx.settle(settlement);
+}
+
+/// Answers a request to an account that is not there as that to one of which nobody sees anything: from an empty record.
+fn answer_for_nobody(account: &BareJid, stanza: Box<Stanza>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
+    let (mut record, generation) = (PerAccount::default(), Generation::default());
+    let mut at_home = AtHome { account, domain, record: &mut record, generation };
+    let hooks = &mut cx.pipeline.letter.iter();
+    let left = hooks.try_fold(Letter::Asked(stanza), |letter, hook| hook(letter, &mut at_home, sessions, cx));
+    if let Some(Letter::Asked(stanza)) = left {
+        answer_error(&stanza, &StanzaError::new(Condition::ServiceUnavailable), cx);
+    }
 }
 
 /// Tells another account that its stanza leads to nothing.
@@ -171,33 +194,6 @@ pub(crate) fn incoming(
     let account = to.bare();
     receive(&account, Letter::Stanza { stanza: Box::new(stanza), settlement }, sessions, cx);
     None
-}
-
-/// The record is read anew, to find out whether it has changed: what was asked before may have been answered before.
-fn doubt(account: &BareJid, cx: &mut Cx<'_>) {
-    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-    let bytes = home.record.take().map_or(0, |(_, record)| record.bytes());
-    // It is settled by this read.
-    home.mailbox.get_or_insert_default().letters.push_front(Letter::Doubt);
-    cx.homes.bytes -= bytes;
-    read(account.clone(), cx);
-}
-
-/// Sessions of an account came from another process: what was stored since they were told of the record is told by nobody.
-pub(crate) fn verify(account: &BareJid, cx: &mut Cx<'_>) {
-    let Some(question) = question(account, RecordParts::default(), cx) else { return };
-    let account = account.clone();
-    cx.ask(question, move |answer, sessions, cx| {
-        let stored = answer.map(|record| record.map(|record| record.generation));
-        let home = cx.homes.accounts.get(account.as_str());
-        let told = home.map_or(Some(Generation::default()), |home| home.told);
-        // If nobody knows the record, all will know the one that is read.
-        let is_known = told.is_none_or(|told| matches!(stored, Ok(Some(generation)) if generation <= told));
-        if !is_known && sessions.has_any(account.as_str()) {
-            cx.homes.accounts.entry(account.clone()).or_insert_with(Home::empty);
-            doubt(&account, cx);
-        }
-    });
 }
 
 /// Asks for the record of an account.
@@ -236,7 +232,7 @@ fn was_read(
                 cx.homes.note_empty(account);
             }
             cx.homes.fill(account, generation, record);
-            settle_doubt(account, generation, sessions, cx);
+            doubt::settle(account, generation, sessions, cx);
             while let Some(letter) = cx.homes.next(account) {
                 open(account, letter, sessions, cx);
             }
@@ -247,9 +243,7 @@ fn was_read(
             for letter in cx.homes.give_up(account, |_| false) {
                 match letter {
                     Letter::Stanza { stanza, settlement } => cx.route_on(*stanza, settlement),
-                    Letter::Asked(stanza) => {
-                        answer_error(&stanza, &StanzaError::new(Condition::ServiceUnavailable), cx);
-                    }
+                    Letter::Asked(stanza) => answer_for_nobody(account, stanza, sessions, cx),
                     // As one is answered that may not see an account (RFC 6121 §4.3.2).
                     Letter::Asks { from, of } => {
                         let answer = Stanza::presence(PresenceType::Unsubscribed);
@@ -274,29 +268,6 @@ fn was_read(
     rest(account, sessions, cx);
     let bytes_max = cx.shard.settings.limits.records_bytes / usize::from(cx.shard.shard_count.max(1));
     cx.homes.shrink(bytes_max);
-}
-
-/// The record was read because it was unknown whether it had changed. If it has, the sessions that were told what it was before have to
-/// ask anew: nobody can tell them what changed.
-fn settle_doubt(account: &BareJid, generation: Generation, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-    let Some(mailbox) = &mut home.mailbox else { return };
-    if mailbox.letters.pop_front_if(|letter| matches!(letter, Letter::Doubt)).is_none() {
-        return;
-    }
-    // Those that the record has already.
-    mailbox.early.retain(|letter| letter.generations().is_some_and(|(before, _)| before >= generation));
-    let told = home.told.replace(generation);
-    home.forget_ahead();
-    if told != Some(generation) {
-        for session in sessions.bound_of(account.as_str()) {
-            let error = StreamError::new(
-                stream::Condition::Reset,
-                "what you know of your account may be out of date",
-            );
-            cx.end(session.id, error);
-        }
-    }
 }
 
 /// An account in which nobody is interested any more is forgotten.
@@ -391,6 +362,14 @@ pub fn reply(
     }
 }
 
+/// Whether anybody waits for the answer: none need be made for a session that is gone.
+pub fn is_awaited(requester: Requester, sessions: &mut Sessions) -> bool {
+    match requester {
+        Requester::Session(session) => sessions.bound(session).is_some(),
+        Requester::Command(_) => true,
+    }
+}
+
 /// The same with an answer that is made.
 pub fn answer(requester: Requester, answer: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match requester {
@@ -399,6 +378,7 @@ pub fn answer(requester: Requester, answer: Stanza, sessions: &mut Sessions, cx:
                 && let Some(session) = sessions.bound(session)
             {
                 session.send(&answer, &Track::Nothing, cx);
+                session.charge(answer.payload.bytes().len(), cx);
             }
         }
         Requester::Command(number) => acting::tell(number, Outcome::Answered(Box::new(answer)), cx),

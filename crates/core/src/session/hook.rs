@@ -137,6 +137,8 @@ pub struct Hooks {
     pub seen: Option<SeenHook>,
     /// A letter to an account, at the account's home.
     pub letter: Option<LetterHook>,
+    /// Sessions were not told of all that changed in their account's record.
+    pub missed: Option<MissedHook>,
     /// A session says how available it is.
     pub announced: Option<AnnouncedHook>,
     /// It is needed what the client can do, and not known: one feature's.
@@ -252,6 +254,7 @@ impl Hooks {
         filter: None,
         seen: None,
         letter: None,
+        missed: None,
         announced: None,
         discover: None,
         capable: None,
@@ -320,12 +323,15 @@ pub type ArrivedHook = fn(
 ) -> Option<(Stanza, Option<Settlement>)>;
 /// Whether the record of an account has a stanza to or from this address not pass.
 pub type FilterHook = fn(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial>;
-/// Who is covered by these entries ([`is_covered`](crate::model::is_covered)) sees the account from now on, or does not any more.
+/// Who is covered by these entries ([`is_covered`](crate::model::is_covered)), which are sorted, sees the account from now on, or does not any more.
 pub type SeenHook =
     fn(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: &Sessions, cx: &mut Cx<'_>);
 /// Takes a letter, or gives it back because it is not this feature's.
 pub type LetterHook =
     fn(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter>;
+/// Says in letters, which are given to all features then, of what the account's sessions were not told: what these letters said, as far as it
+/// is still so, and how the record differs from what it was, if that is given.
+pub type MissedHook = fn(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome<'_>) -> Vec<Letter>;
 /// A session is available, or is not any more, and its account's other sessions have been told: tells those whom it concerns besides.
 pub type AnnouncedHook =
     fn(session: &mut BoundSession, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>);
@@ -481,6 +487,8 @@ pub struct AskedHandler {
     pub ns: &'static str,
     /// The function that answers, now or later.
     pub answer: fn(request: &Stanza, cx: &mut Cx<'_>),
+    /// Whether the answer has nothing to do with the account: then it is given to those whom the account blocks, too.
+    pub is_same_for_all: bool,
 }
 
 /// Answers one top-level element that is no stanza, also when it comes inline in Bind 2.

@@ -14,8 +14,8 @@ pub const ANSWER_WAIT_MS: u64 = 30_000;
 
 /// What a hook waits for before it decides, and how it decides then.
 ///
-/// When the session ends first, nothing is decided: so what is asked for here changes nothing. Where a hook writes, it answers for
-/// the stanza and asks by [`Cx::ask`].
+/// When the session ends first, nothing is decided: so what is asked for by [`Wait::ask`] changes nothing. A hook that writes, and whose
+/// client is to write nothing more before that is done, asks by [`Wait::write`]; others answer for the stanza and ask by [`Cx::ask`].
 pub struct Wait<T: Decision>(Box<Begin<T>>);
 
 /// Asks for the answer that decides for the stanza at a place.
@@ -77,6 +77,22 @@ impl<T: Decision> Wait<T> {
                     session.decide(&place, |session, stanza, cx| then(session, stanza, answer, cx), cx);
                 }
                 account_reads::end(place.account, sessions, cx);
+            });
+        }))
+    }
+
+    /// For the store to have written something. What follows from that is done whether the session is still there or not, and so is given
+    /// no session; then it decides for the stanza.
+    pub fn write<Q: Question>(
+        question: Q,
+        then: impl FnOnce(Result<Q::Answer, Fault>, &mut Cx<'_>) -> Result<T, StanzaError> + Send + 'static,
+    ) -> Wait<T> {
+        Wait(Box::new(move |place, cx| {
+            cx.ask(question, move |answer, sessions: &mut Sessions, cx| {
+                let decision = then(answer, cx);
+                if let Some(session) = sessions.bound(place.session) {
+                    session.decide(&place, |_, _, _| decision, cx);
+                }
             });
         }))
     }

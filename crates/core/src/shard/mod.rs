@@ -13,6 +13,7 @@ mod latency;
 mod login_cache;
 mod names;
 mod offers;
+mod paces;
 mod pager;
 mod per_domain;
 mod queued;
@@ -43,6 +44,7 @@ pub use latency::Latency;
 pub use login_cache::{CachedLogin, Known, LoginCache};
 pub use names::Names;
 pub use offers::{OfferShape, Offers};
+pub use paces::Paces;
 #[cfg(test)]
 pub(crate) use pager::IN_FLIGHT_BYTES_MAX;
 pub use pager::{Flight, Next, Pager, TURN_BYTES_MAX, Turn};

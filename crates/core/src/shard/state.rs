@@ -2,8 +2,8 @@
 
 use super::{
     Acting, Allowances, Altered, Archiving, Behind, Capabilities, CountedTopics, Counters, Deadline,
-    LastItems, LoginCache, Offers, Queued, Reads, Recent, Retries, Sent, Storing, Subscribers, Throttle,
-    Told, Traces, Wake, Wheel,
+    LastItems, LoginCache, Offers, Paces, Queued, Reads, Recent, Retries, Sent, Storing, Subscribers,
+    Throttle, Told, Traces, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, SessionId, Set, ShardId};
@@ -52,6 +52,8 @@ pub struct ShardState {
     pub recent: Recent,
     /// Accounts whose records changed lately.
     pub changed_records: Recent,
+    /// How often subscriptions change.
+    pub paces: Paces,
     /// Accounts whose next login needs no store.
     pub login_cache: LoginCache,
     /// How often tokens were used.
@@ -112,6 +114,7 @@ impl ShardState {
             altered: Altered::default(),
             recent: Recent::default(),
             changed_records: Recent::default(),
+            paces: Paces::default(),
             login_cache: LoginCache::default(),
             replays: Replays::default(),
             capabilities: Capabilities::default(),

@@ -40,6 +40,7 @@ pub const FEATURE: Feature = Feature {
         record: &[RecordPart::Blocked(|record, list| record.blocked = Blocked::of(list))],
         filter: Some(denies),
         letter: Some(letter),
+        missed: Some(missed),
         iq: &[
             IqHandler {
                 kind: IqType::Get,
@@ -107,6 +108,9 @@ fn answer(
         return Some(Letter::Request { requester, stanza });
     };
     if stanza.kind == Kind::Iq(IqType::Get) {
+        if !home::is_awaited(requester, sessions) {
+            return None;
+        }
         if let Requester::Session(session) = requester
             && let Some(session) = sessions.bound(session)
         {
@@ -143,6 +147,31 @@ fn change(requester: Requester, stanza: Stanza, edit: BlockListEdit, home: &AtHo
         };
         home::reply(requester, &stanza, result, sessions, cx);
     });
+}
+
+/// The sessions were not told of all changes of the list: says who is blocked now and was not, and who is not any more.
+fn missed(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome<'_>) -> Vec<Letter> {
+    let is = &home.record.blocked;
+    let changes = letters.iter().filter_map(|letter| match letter {
+        Letter::BlockListChanged(change) => Some(change),
+        _ => None,
+    });
+    let said = changes.flat_map(|change| change.blocked.iter().chain(&change.unblocked));
+    let (mut blocked, mut unblocked): (Vec<Jid>, Vec<Jid>) = said.cloned().partition(|jid| is.names(jid));
+    if let Some(PerAccount { blocked: was, .. }) = was {
+        blocked.extend(is.iter().filter(|jid| !was.names(jid)).cloned());
+        unblocked.extend(was.iter().filter(|jid| !is.names(jid)).cloned());
+    }
+    for list in [&mut blocked, &mut unblocked] {
+        list.sort();
+        list.dedup();
+    }
+    if blocked.is_empty() && unblocked.is_empty() {
+        return Vec::new();
+    }
+    let (account, at) = (home.account.clone(), home.generation);
+    let change = BlockListChange { account, before: at, after: at, blocked, unblocked };
+    vec![Letter::BlockListChanged(Arc::new(change))]
 }
 
 fn failed(fault: Fault, account: BareJid, cx: &mut Cx<'_>) -> StanzaError {

@@ -1,6 +1,6 @@
 //! What is known of a session, and of an account at its home.
 
-use crate::model::{BlockListChange, is_covered};
+use crate::model::{BlockListChange, is_covered_by};
 use carillon_wire::jid::Jid;
 
 /// Whether a session has asked for the block list, and is told of its changes from then on (XEP-0191 §3.2).
@@ -35,12 +35,17 @@ impl Blocked {
 
     /// Whether this address is blocked: it, the account or the server that it belongs to, or this resource of a server (XEP-0191 §2.4).
     pub(super) fn has(&self, jid: &Jid) -> bool {
-        self.iter().any(|entry| is_covered(jid, entry))
+        self.0.as_ref().is_some_and(|list| is_covered_by(jid, list))
+    }
+
+    /// Whether an entry is this address.
+    pub(super) fn names(&self, jid: &Jid) -> bool {
+        self.0.as_ref().is_some_and(|list| list.binary_search(jid).is_ok())
     }
 
     /// The list was changed.
     pub(super) fn change(&mut self, change: &BlockListChange) {
-        let kept = self.iter().filter(|jid| !change.unblocked.contains(jid)).cloned();
+        let kept = self.iter().filter(|jid| change.unblocked.binary_search(jid).is_err()).cloned();
         let mut list: Vec<Jid> = kept.chain(change.blocked.iter().cloned()).collect();
         list.sort();
         list.dedup();

@@ -18,7 +18,7 @@ pub const FEATURE: Feature = Feature {
         title: "Service Discovery",
         version: "2.5",
         coverage: "Info and items of the server and of the own account, info of accounts whose presence one sees; those of pubsub are the pubsub \
-                   feature's.",
+                   feature's. The items of an account that is not there, or of which one sees nothing, are none (§8).",
     }],
     server_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
     account_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
@@ -33,8 +33,30 @@ pub const FEATURE: Feature = Feature {
                 at: At::Service,
                 handle: service,
             },
+            IqHandler {
+                kind: IqType::Get,
+                name: "query",
+                ns: ns::DISCO_ITEMS,
+                at: At::Service,
+                handle: service_items,
+            },
         ],
-        asked: &[AskedHandler { kind: IqType::Get, name: "query", ns: ns::DISCO_INFO, answer: home::asked }],
+        asked: &[
+            AskedHandler {
+                kind: IqType::Get,
+                name: "query",
+                ns: ns::DISCO_INFO,
+                answer: home::asked,
+                is_same_for_all: false,
+            },
+            AskedHandler {
+                kind: IqType::Get,
+                name: "query",
+                ns: ns::DISCO_ITEMS,
+                answer: home::asked,
+                is_same_for_all: false,
+            },
+        ],
         letter: Some(letter),
         ..Hooks::NONE
     },
@@ -82,6 +104,15 @@ fn letter(
     cx: &mut Cx<'_>,
 ) -> Option<Letter> {
     let Letter::Asked(stanza) = letter else { return Some(letter) };
+    if let Some(items) = stanza.payload.find("query", ns::DISCO_ITEMS) {
+        // XEP-0030 §8: the same, whether there is nothing, nobody, or nothing for whoever asks.
+        let mut none = Element::new("query", ns::DISCO_ITEMS);
+        if let Some(node) = items.element().attr("node") {
+            none.set_attr("node", node);
+        }
+        cx.reply(stanza.result_reply().with_payload(none));
+        return None;
+    }
     let query = stanza.payload.find("query", ns::DISCO_INFO);
     let asker = stanza.from.as_ref().and_then(|from| home.record.roster.get(from.bare_str()));
     if query.is_none() || !asker.is_some_and(|asker| asker.standing.from) {
@@ -123,6 +154,16 @@ fn service(
     let identity = identity(category, kind).with_attr("name", service.name);
     let feature = Element::new("feature", ns::DISCO_INFO).with_attr("var", ns::DISCO_INFO);
     Ok(IqAnswer::Payload(Element::new("query", ns::DISCO_INFO).with_child(identity).with_child(feature)))
+}
+
+/// A service has no items (XEP-0030 §4.1).
+fn service_items(
+    _live: &mut BoundSession,
+    request: &Request<'_>,
+    _cx: &mut Cx<'_>,
+) -> Result<IqAnswer, StanzaError> {
+    no_nodes(request)?;
+    Ok(IqAnswer::Payload(Element::new("query", ns::DISCO_ITEMS)))
 }
 
 fn identity(category: &str, kind: &str) -> Element {

@@ -98,7 +98,7 @@ const fn own(kind: IqType, name: &'static str, ns: &'static str) -> IqHandler {
 }
 
 const fn other(kind: IqType, name: &'static str, ns: &'static str) -> AskedHandler {
-    AskedHandler { kind, name, ns, answer: home::asked }
+    AskedHandler { kind, name, ns, answer: home::asked, is_same_for_all: false }
 }
 
 /// At the account's home.

@@ -4,7 +4,7 @@ use crate::command::{About, PendingIq, Refusal, TopicIq, TopicOp, TopicOutcome};
 use crate::error::StanzaError;
 use crate::message::{Letter, Requester};
 use crate::model::{
-    Access, Affiliation, ConfigChange, Node, NodeChange, NodeEdit, NodeEvent, NodeRefusal, Reader, Standing,
+    Access, Affiliation, ConfigChange, Node, NodeChange, NodeEdit, NodeEvent, NodeRefusal, Reader,
     TopicConfig, TopicId, TopicRecord,
 };
 use crate::ports::store::items::ItemNamesAnswer;
@@ -52,7 +52,7 @@ pub(super) fn others(stanza: Box<Stanza>, home: &AtHome<'_>, cx: &mut Cx<'_>) ->
                 operate(name, op, TopicIq { iq: pending, about }, home, &terms, cx);
                 return None;
             }
-            node => closed(node, standing),
+            node => closed(node),
         },
         Ok(Request::Topics { paged, .. }) => {
             let nodes = home.record.nodes.iter().filter(|node| is_admitted(node));
@@ -62,14 +62,18 @@ pub(super) fn others(stanza: Box<Stanza>, home: &AtHome<'_>, cx: &mut Cx<'_>) ->
                 cx.reply(pending.reply(Ok(Payload::from_element(&list))));
                 return None;
             }
-            StanzaError::new(Condition::ServiceUnavailable)
+            StanzaError::new(Condition::ItemNotFound)
         }
         Ok(Request::Topic { op: TopicOp::Subscribe { .. } | TopicOp::Unsubscribe { .. }, .. }) => {
             unsupported("subscribe")
         }
         Ok(_) => StanzaError::new(Condition::Forbidden),
     };
-    // As to one that asks for nobody.
+    // To one that is not given the account's presence it is as if there were nobody; and what there is for nobody to see is said in one way.
+    let is_items = stanza.payload.find("query", ns::DISCO_ITEMS).is_some();
+    if is_items || !standing.from {
+        return Some(Letter::Asked(stanza));
+    }
     stanza.error_reply(&refusal).into_iter().for_each(|reply| cx.reply(reply));
     None
 }
@@ -78,14 +82,13 @@ fn is_reading(op: &TopicOp) -> bool {
     matches!(op, TopicOp::Describe | TopicOp::Items { .. } | TopicOp::ItemNames { .. })
 }
 
-/// Why another account does not read a node. One that is not given the account's presence is told no more of what is not there than that.
-fn closed(node: Option<&Node>, standing: Standing) -> StanzaError {
+/// Why an account that is given the owner's presence does not read a node.
+fn closed(node: Option<&Node>) -> StanzaError {
     match node.map(|node| node.config.access_model) {
         Some(Access::Presence) => xml::refusal(Condition::NotAuthorized, "presence-subscription-required"),
         Some(Access::Roster) => xml::refusal(Condition::NotAuthorized, "not-in-roster-group"),
         Some(Access::Whitelist | Access::Open) => xml::refusal(Condition::NotAllowed, "closed-node"),
-        None if standing.from => StanzaError::new(Condition::ItemNotFound),
-        None => StanzaError::new(Condition::ServiceUnavailable),
+        None => StanzaError::new(Condition::ItemNotFound),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The presence of contacts (RFC 6121 §4).
 
 use crate::message::{Announcement, Letter};
-use crate::model::is_covered;
+use crate::model::is_covered_by;
 use crate::session::home::AtHome;
 use crate::session::hook::Direction;
 use crate::session::{BoundSession, Cx, Sessions};
@@ -49,11 +49,11 @@ pub(super) fn tell(
     }
 }
 
-/// Some may see the account from now on, or may not any more.
+/// Some may see the account from now on, or may not any more. The entries are sorted.
 pub(super) fn seen(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: &Sessions, cx: &mut Cx<'_>) {
     let subscribed = home.record.roster.iter().filter(|entry| entry.standing.from).map(|entry| entry.jid);
     let mut contacts = here(subscribed, cx);
-    contacts.retain(|jid| entries.iter().any(|entry| is_covered(&jid.to_jid(), entry)));
+    contacts.retain(|jid| is_covered_by(&jid.to_jid(), entries));
     for presence in present(home.account, sessions) {
         let presence = if is_seen { presence } else { withdrawn(presence) };
         cx.letters(contacts.iter().cloned(), &Letter::Presence(Arc::new(presence)));

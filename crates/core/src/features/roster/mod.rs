@@ -7,6 +7,7 @@
 
 mod announced;
 mod changed;
+mod missed;
 mod request;
 mod state;
 mod subscription;
@@ -14,12 +15,13 @@ mod xml;
 
 pub use state::{Contacts, State};
 
+use crate::error::StanzaError;
 use crate::message::Letter;
 use crate::session::home::{self, AtHome};
-use crate::session::hook::{At, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqHandler, RecordPart, Spec};
 use crate::session::{Cx, Sessions};
 use carillon_wire::ns;
-use carillon_wire::stanza::IqType;
+use carillon_wire::stanza::{Condition, IqType, Stanza};
 use carillon_wire::xml::Element;
 
 /// The feature.
@@ -52,6 +54,7 @@ pub const FEATURE: Feature = Feature {
         announced: Some(announced::announced),
         seen: Some(announced::seen),
         letter: Some(letter),
+        missed: Some(missed::missed),
         iq: &[
             IqHandler {
                 kind: IqType::Get,
@@ -68,10 +71,24 @@ pub const FEATURE: Feature = Feature {
                 handle: home::ask,
             },
         ],
+        asked: &[AskedHandler {
+            kind: IqType::Set,
+            name: "query",
+            ns: ns::ROSTER,
+            answer: forbid,
+            is_same_for_all: true,
+        }],
         ..Hooks::NONE
     },
     ..Feature::NONE
 };
+
+/// RFC 6121 §2.1.5, §2.3.3: nobody edits the roster of another, whether there is such an account or not.
+fn forbid(request: &Stanza, cx: &mut Cx<'_>) {
+    if let Some(reply) = request.error_reply(&StanzaError::new(Condition::Forbidden)) {
+        cx.reply(reply);
+    }
+}
 
 /// At the account's home.
 fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {

@@ -29,6 +29,7 @@ pub(super) fn answer(
         return Some(Letter::Request { requester, stanza });
     };
     match stanza.kind {
+        Kind::Iq(IqType::Get) if !home::is_awaited(requester, sessions) => {}
         Kind::Iq(IqType::Get) => get(requester, &stanza, &query, home, sessions, cx),
         _ => {
             if let Err(error) = set(requester, &stanza, &query, home, cx) {
@@ -85,7 +86,7 @@ fn set(
             cx.ask(question, move |answer, sessions, cx| {
                 let result = match answer {
                     Ok(PutContactAnswer::Put(change)) => {
-                        done(BothSides { own: Some(*change), other: None }, cx)
+                        done(BothSides { own: Some(*change), ..BothSides::default() }, cx)
                     }
                     Ok(PutContactAnswer::Full) => Err(full()),
                     Ok(PutContactAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),

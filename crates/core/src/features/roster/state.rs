@@ -26,7 +26,7 @@ struct Packed {
 }
 
 /// A contact as it is packed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Its address.
     pub jid: &'a str,

@@ -3,20 +3,18 @@
 use super::{announced, xml};
 use crate::error::StanzaError;
 use crate::message::{Letter, Requester, RosterCause};
-use crate::model::{BothSides, DomainId, Settlement, SubscriptionAction};
+use crate::model::{BothSides, DomainId, REQUEST_BYTES_MAX, Settlement, SubscriptionAction};
 use crate::ports::store::roster::{ChangeSubscription, ChangeSubscriptionAnswer};
 use crate::ports::{Fault, Question};
 use crate::session::home::{self, AtHome};
 use crate::session::hook::Flow;
-use crate::session::{BoundSession, Cx, Sessions};
+use crate::session::{BoundSession, Cx, Sessions, Wait};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Kind, PresenceType, Stanza};
 use std::sync::Arc;
 
-/// Bytes of what comes with a request that are kept until it is answered: more is not.
-const REQUEST_BYTES_MAX: usize = 4096;
-
-/// One of an account's sessions says something.
+/// One of an account's sessions says something: until the store has done it, the session says nothing more. So those whose rosters it changes
+/// are told of few changes at once, and of few per minute between the two.
 pub(super) fn submit(
     session: &mut BoundSession,
     stanza: &mut Stanza,
@@ -34,11 +32,15 @@ pub(super) fn submit(
     if contact.as_str() == session.bare.as_str() {
         return Ok(Flow::Taken);
     }
-    let settlement = cx.settlement_of(session, stanza);
-    let (requester, account) = (Requester::Session(session.id), session.bare.clone());
-    let asked = Asked { account, contact, requester, stanza: stanza.clone(), settlement };
-    ask(asked, session.domain, action, cx)?;
-    Ok(Flow::Taken)
+    let account = session.bare.clone();
+    let question = question(&account, session.domain, &contact, action, stanza, cx)?;
+    if !cx.shard.paces.admits(&account, &contact, cx.now.mono) {
+        let text = "you change this subscription too often; try again in some seconds";
+        return Err(StanzaError::new(Condition::ResourceConstraint).with_text(text));
+    }
+    Ok(Flow::Wait(Wait::write(question, move |answer, cx| {
+        answered(&account, &contact, answer, cx).map(|()| Flow::Taken)
+    })))
 }
 
 /// Somebody outside has the account say something.
@@ -55,8 +57,14 @@ pub(super) fn asked(
         true => Err(StanzaError::new(Condition::NotAllowed).with_text("an account is no contact of its own")),
     });
     let asking = contact.and_then(|contact| {
-        let (account, stanza) = (home.account.clone(), (*stanza).clone());
-        ask(Asked { account, contact, requester, stanza, settlement: None }, home.domain, action, cx)
+        let account = home.account.clone();
+        let question = question(&account, home.domain, &contact, action, &stanza, cx)?;
+        let stanza = stanza.clone();
+        cx.ask(question, move |answer, sessions, cx| {
+            let result = answered(&account, &contact, answer, cx);
+            home::reply(requester, &stanza, result, sessions, cx);
+        });
+        Ok(())
     });
     if let Err(error) = asking {
         home::reply(requester, &stanza, Err(error), sessions, cx);
@@ -74,55 +82,44 @@ fn contact(stanza: &Stanza) -> Result<BareJid, StanzaError> {
     stanza.to.as_ref().map(Jid::bare).ok_or_else(missing)
 }
 
-/// What was asked for.
-struct Asked {
-    account: BareJid,
-    contact: BareJid,
-    requester: Requester,
-    stanza: Stanza,
-    settlement: Option<Settlement>,
-}
-
 /// Has the store change both sides.
-fn ask(
-    asked: Asked,
+fn question(
+    account: &BareJid,
     domain: DomainId,
+    contact: &BareJid,
     action: SubscriptionAction,
-    cx: &mut Cx<'_>,
-) -> Result<(), StanzaError> {
-    let contact = asked.contact.clone();
+    stanza: &Stanza,
+    cx: &Cx<'_>,
+) -> Result<ChangeSubscription, StanzaError> {
     let other = cx.domain_of(&contact.to_jid()).ok_or(StanzaError::new(Condition::RemoteServerNotFound))?.id;
-    let request = asked.stanza.payload.bytes();
+    let request = stanza.payload.bytes();
     let request = if request.len() <= REQUEST_BYTES_MAX { request.clone() } else { Default::default() };
-    let local = asked.account.local().unwrap_or_default().into();
+    let (local, contact) = (account.local().unwrap_or_default().into(), contact.clone());
     let bounds = cx.shard.settings.limits.roster;
-    let question = ChangeSubscription { domain, local, contact, other, action, request, bounds };
-    cx.ask(question, move |answer, sessions, cx| answered(&asked, answer, sessions, cx));
-    Ok(())
+    Ok(ChangeSubscription { domain, local, contact, other, action, request, bounds })
 }
 
 fn answered(
-    asked: &Asked,
+    account: &BareJid,
+    contact: &BareJid,
     answer: Result<<ChangeSubscription as Question>::Answer, Fault>,
-    sessions: &mut Sessions,
     cx: &mut Cx<'_>,
-) {
-    let result = match answer {
+) -> Result<(), StanzaError> {
+    match answer {
         Ok(ChangeSubscriptionAnswer::Changed(both)) => {
             tell(*both, cx);
             Ok(())
         }
         Ok(ChangeSubscriptionAnswer::Full) => Err(full()),
         Ok(ChangeSubscriptionAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
-        Err(fault) => Err(failed(fault, [&asked.account, &asked.contact], cx)),
-    };
-    home::reply(asked.requester, &asked.stanza, result, sessions, cx);
-    cx.settle(asked.settlement);
+        Err(fault) => Err(failed(fault, [account, contact], cx)),
+    }
 }
 
 /// Tells both homes what changed. The other is told first, so that it knows of the subscription before the presence that follows.
 pub(super) fn tell(both: BothSides, cx: &mut Cx<'_>) {
-    for (change, cause) in [(both.other, RosterCause::Contact), (both.own, RosterCause::Own)] {
+    let other = [both.other, both.evicted].map(|change| (change, RosterCause::Contact));
+    for (change, cause) in other.into_iter().chain([(both.own, RosterCause::Own)]) {
         if let Some(change) = change {
             let letter = Letter::RosterChanged { change: Arc::new(change), cause };
             if let Some(account) = letter_account(&letter) {

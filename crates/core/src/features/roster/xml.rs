@@ -2,7 +2,7 @@
 
 use super::state::Contacts;
 use crate::error::StanzaError;
-use crate::model::{Contact, Generation, SubscriptionAction};
+use crate::model::{Contact, Generation, Set as HashSet, SubscriptionAction};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, PresenceType};
@@ -86,18 +86,19 @@ pub(super) fn set(query: &Element) -> Result<Set, StanzaError> {
         return Err(unacceptable("a name has at most 1023 bytes"));
     }
     let mut groups: Vec<Box<str>> = Vec::new();
+    let mut named: HashSet<Box<str>> = HashSet::default();
     for group in item.children().filter(|child| child.is("group", ns::ROSTER)) {
-        let group = group.text();
+        if groups.len() == GROUPS_MAX {
+            return Err(unacceptable("a contact is in at most 64 groups"));
+        }
+        let group: Box<str> = group.text().into();
         if group.is_empty() || group.len() > TEXT_BYTES_MAX {
             return Err(unacceptable("the name of a group has 1 to 1023 bytes"));
         }
-        if groups.iter().any(|other| **other == *group) {
+        if !named.insert(group.clone()) {
             return Err(bad("a group is named twice"));
         }
-        groups.push(group.into());
-    }
-    if groups.len() > GROUPS_MAX {
-        return Err(unacceptable("a contact is in at most 64 groups"));
+        groups.push(group);
     }
     Ok(Set::Put { contact: jid.bare(), name: name.into(), groups })
 }

@@ -29,8 +29,20 @@ pub const FEATURE: Feature = Feature {
             IqHandler { kind: IqType::Set, name: "vCard", ns: ns::VCARD, at: At::Account, handle: set },
         ],
         asked: &[
-            AskedHandler { kind: IqType::Get, name: "vCard", ns: ns::VCARD, answer: show },
-            AskedHandler { kind: IqType::Set, name: "vCard", ns: ns::VCARD, answer: forbid },
+            AskedHandler {
+                kind: IqType::Get,
+                name: "vCard",
+                ns: ns::VCARD,
+                answer: show,
+                is_same_for_all: false,
+            },
+            AskedHandler {
+                kind: IqType::Set,
+                name: "vCard",
+                ns: ns::VCARD,
+                answer: forbid,
+                is_same_for_all: true,
+            },
         ],
         ..Hooks::NONE
     },

@@ -224,5 +224,5 @@ fn their_forms() {
         was: None,
         is: Some(contact),
     };
-    proves("BothSides", &BothSides { own: Some(change), other: None });
+    proves("BothSides", &BothSides { own: Some(change.clone()), other: None, evicted: Some(change) });
 }

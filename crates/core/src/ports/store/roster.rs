@@ -76,7 +76,8 @@ pub enum RemoveContactAnswer {
 
 /// An account says something about the subscriptions between it and a contact: both rosters are changed in one step, by the rules of
 /// [`change_subscription`](crate::model::change_subscription). `request` is the content of the presence with which it asks. A contact
-/// that does not exist, or whose roster takes no more requests, hears nothing of it. The bounds are those of both rosters.
+/// that does not exist, or whose roster takes no requests, hears nothing of it. If the contact has more requests then than it may have, the
+/// one that came first is removed. The bounds are those of both rosters.
 #[derive(Clone, Debug)]
 pub struct ChangeSubscription {
     pub domain: DomainId,

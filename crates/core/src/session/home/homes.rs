@@ -4,7 +4,7 @@ use crate::features::state::PerAccount;
 use crate::message::Letter;
 use crate::model::{Generation, Map, Mono, SessionId, Set};
 use carillon_wire::jid::BareJid;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The accounts of which this shard is the home, as far as anybody is interested in them now.
 #[derive(Debug, Default)]
@@ -39,8 +39,13 @@ pub(super) struct Mailbox {
     /// Those that wait for the record, in their order.
     pub(super) letters: VecDeque<Letter>,
     pub(super) bytes: usize,
-    /// Changes that come after one that is not known yet.
-    pub(super) early: Vec<Letter>,
+    /// Changes that come after one that is not known yet, by the generations before them, and their bytes.
+    pub(super) early: BTreeMap<Generation, VecDeque<Letter>>,
+    pub(super) early_bytes: usize,
+    /// The record as it was when it became doubtful, and its generation.
+    pub(super) doubted: Option<(Generation, PerAccount)>,
+    /// Changes between these generations may still come, of which the sessions were not told, although they know the record of later.
+    pub(super) late: Option<(Generation, Generation)>,
     /// Sessions that were shown a record of this generation, of which changes are still to come here.
     pub(super) ahead: Vec<(SessionId, Generation)>,
     /// How often the record was asked for. Only the last answer counts: one before may be of before what was dealt with since.
@@ -83,8 +88,8 @@ pub(super) enum Received {
 const WAITING_BYTES_MAX: usize = 16 << 20;
 const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
 
-/// Changes that wait for one before them.
-pub(super) const EARLY_MAX: usize = 64;
+/// Bytes of changes that wait for one before them. Past that the record is read anew: the one that is missing may be lost.
+const EARLY_BYTES_MAX: usize = 1 << 20;
 
 /// Accounts without a session of which it is remembered that there is nothing in their records.
 const EMPTY_MAX: usize = 16 * 1024;
@@ -299,7 +304,18 @@ impl Home {
     /// A mailbox in which nothing is left takes no memory.
     pub(super) fn tidy(&mut self) {
         let is_empty = |mailbox: &Mailbox| {
-            mailbox.letters.is_empty() && mailbox.early.is_empty() && mailbox.ahead.is_empty()
+            let Mailbox {
+                letters,
+                bytes: _,
+                early,
+                early_bytes: _,
+                doubted,
+                late,
+                ahead,
+                asked: _,
+                is_unread: _,
+            } = mailbox;
+            letters.is_empty() && early.is_empty() && ahead.is_empty() && doubted.is_none() && late.is_none()
         };
         if self.mailbox.as_ref().is_some_and(|mailbox| is_empty(mailbox) && !mailbox.is_unread) {
             self.mailbox = None;
@@ -318,7 +334,7 @@ impl Home {
         if before == told {
             self.told = Some(after);
         } else if before > told {
-            self.mailbox.get_or_insert_default().early.push(letter.clone());
+            self.mailbox.get_or_insert_default().keep_early(before, letter.clone());
         }
         before == told
     }
@@ -334,13 +350,110 @@ impl Home {
         }
     }
 
-    /// A change that waited for the one before it.
+    /// A change that waited for the one before it, or that is known by now.
     pub(super) fn early(&mut self) -> Option<Letter> {
-        let told = self.told;
+        let told = self.told?;
         let mailbox = self.mailbox.as_mut()?;
-        let is_it = |letter: &Letter| letter.generations().map(|(before, _)| before) == told;
-        let place = mailbox.early.iter().position(is_it)?;
+        let mut first = mailbox.early.first_entry().filter(|first| *first.key() <= told)?;
         // Those of one generation in their order.
-        Some(mailbox.early.remove(place))
+        let letter = first.get_mut().pop_front();
+        if first.get().is_empty() {
+            first.remove();
+        }
+        mailbox.early_bytes -= letter.as_ref().map_or(0, early_bytes);
+        letter
+    }
+
+    /// Whether so much waits for a change that is missing that it may be lost.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.mailbox.as_ref().is_some_and(|mailbox| mailbox.early_bytes > EARLY_BYTES_MAX)
+    }
+
+    /// Whether the sessions know a record that has this change, and were not told of it.
+    pub(super) fn is_late(&self, letter: &Letter) -> bool {
+        let late = self.mailbox.as_ref().and_then(|mailbox| mailbox.late);
+        let (Some((from, to)), Some((before, after))) = (late, letter.generations()) else { return false };
+        before >= from && after <= to
+    }
+}
+
+impl Mailbox {
+    fn keep_early(&mut self, before: Generation, letter: Letter) {
+        self.early_bytes += early_bytes(&letter);
+        self.early.entry(before).or_default().push_back(letter);
+    }
+
+    /// Takes those that waited, although a record of this generation has them.
+    pub(super) fn known_early(&mut self, generation: Generation) -> Vec<Letter> {
+        let later = self.early.split_off(&generation);
+        let known: Vec<Letter> = std::mem::replace(&mut self.early, later).into_values().flatten().collect();
+        self.early_bytes -= known.iter().map(early_bytes).sum::<usize>();
+        known
+    }
+}
+
+fn early_bytes(letter: &Letter) -> usize {
+    size_of::<Letter>() + letter.memory_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Contact, RosterChange};
+    use std::sync::Arc;
+
+    fn jid(local: &str) -> BareJid {
+        BareJid::new(&format!("{local}@example.org")).expect("an address")
+    }
+
+    /// The change that leads from generation `before` to the next.
+    fn change(before: u64) -> Letter {
+        let is = Some(Contact { request: Some(vec![b'x'; 400].into()), ..Contact::new(jid("bob")) });
+        let (before, after) = (Generation(before), Generation(before + 1));
+        let change =
+            RosterChange { account: jid("alice"), before, after, contact: jid("bob"), was: None, is };
+        Letter::RosterChanged { change: Arc::new(change), is_own: false }
+    }
+
+    fn told(generation: u64) -> Home {
+        Home { told: Some(Generation(generation)), ..Home::empty() }
+    }
+
+    /// As when shards take turns for a long time, and the first of them is the last to tell.
+    #[test]
+    fn changes_that_come_too_early_wait_for_their_turn_however_many_there_are() {
+        let mut home = told(1);
+        (2..1000).rev().for_each(|before| assert!(!home.is_next(&change(before))));
+        assert!(!home.is_flooded() && home.early().is_none());
+        assert!(home.is_next(&change(1)));
+        for before in 2..1000 {
+            let letter = home.early().expect("the next one");
+            assert_eq!(letter.generations().map(|(before, _)| before), Some(Generation(before)));
+            assert!(home.is_next(&letter));
+        }
+        assert_eq!(home.mailbox.as_ref().map(|mailbox| mailbox.early_bytes), Some(0));
+        home.tidy();
+        assert!(home.mailbox.is_none() && home.told == Some(Generation(1000)));
+    }
+
+    #[test]
+    fn what_waits_for_a_change_that_does_not_come_is_bounded_in_bytes() {
+        let mut home = told(1);
+        let enough = EARLY_BYTES_MAX / early_bytes(&change(2)) + 1;
+        (0..enough as u64).for_each(|n| drop(home.is_next(&change(2 + n))));
+        assert!(home.is_flooded());
+        // The record was read anew, and has half of them.
+        let known = home.mailbox.as_mut().expect("a mailbox").known_early(Generation(2 + enough as u64 / 2));
+        assert_eq!(known.len(), enough / 2);
+        assert!(!home.is_flooded());
+    }
+
+    #[test]
+    fn a_change_of_which_nobody_was_told_is_late() {
+        let mut home = told(9);
+        assert!(!home.is_next(&change(3)) && !home.is_late(&change(3)));
+        home.mailbox.get_or_insert_default().late = Some((Generation(3), Generation(5)));
+        let late: Vec<u64> = (1..9).filter(|before| home.is_late(&change(*before))).collect();
+        assert_eq!(late, [3, 4]);
     }
 }

@@ -96,6 +96,7 @@ fn put(
         record: Generation::default(),
         roster_version: Generation::default(),
         roster: BTreeMap::new(),
+        asked: BTreeMap::new(),
         blocked: BTreeSet::new(),
         nodes: BTreeMap::new(),
         archive: BTreeMap::new(),

@@ -3,7 +3,7 @@
 use super::tables::Account;
 use super::{Committed, answers};
 use crate::model::{
-    AccountId, BothSides, Contact, DomainId, Record, Roster, RosterChange, RosterUse, Side,
+    AccountId, BothSides, Contact, DomainId, Record, Roster, RosterBounds, RosterChange, RosterUse, Side,
     SubscriptionAction, change_subscription, removed_by,
 };
 use crate::ports::store::roster::{
@@ -58,7 +58,7 @@ fn remove(store: &mut Committed, asked: &RemoveContact) -> RemoveContactAnswer {
         let was = other.roster.get(&jid)?.clone();
         other.change(&jid, removed_by(was))
     });
-    RemoveContactAnswer::Removed(Box::new(BothSides { own: Some(own), other }))
+    RemoveContactAnswer::Removed(Box::new(BothSides { own: Some(own), other, evicted: None }))
 }
 
 fn change(store: &mut Committed, asked: &ChangeSubscription) -> ChangeSubscriptionAnswer {
@@ -77,9 +77,10 @@ fn change(store: &mut Committed, asked: &ChangeSubscription) -> ChangeSubscripti
     let own = store
         .account_mut(asked.domain, &asked.local)
         .and_then(|own_account| own_account.change(&asked.contact, own));
-    let other = id.filter(|_| is_heard).and_then(|id| store.accounts.get_mut(&id));
-    let other = other.and_then(|other| other.change(&jid, there));
-    ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other }))
+    let mut other_account = id.filter(|_| is_heard).and_then(|id| store.accounts.get_mut(&id));
+    let other = other_account.as_mut().and_then(|other| other.change(&jid, there));
+    let evicted = other_account.filter(|_| other.is_some()).and_then(|other| other.evict(asked.bounds));
+    ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other, evicted }))
 }
 
 fn other(store: &Committed, domain: Option<DomainId>, contact: &BareJid) -> Option<AccountId> {
@@ -100,6 +101,14 @@ impl Account {
         Side { contact: said.unwrap_or_else(|| Contact::new(contact.clone())), used }
     }
 
+    /// Removes the oldest request, if there are more than there may be.
+    fn evict(&mut self, bounds: RosterBounds) -> Option<RosterChange> {
+        let is_over = self.asked.len() > bounds.requests as usize;
+        let oldest = self.asked.iter().min_by_key(|(_, asked)| **asked).filter(|_| is_over);
+        let oldest = oldest.map(|(jid, _)| jid.clone())?;
+        Some(self.put(&oldest, None))
+    }
+
     /// Has the roster say this of a contact, if it says something else.
     pub(super) fn change(&mut self, contact: &BareJid, is: Option<Contact>) -> Option<RosterChange> {
         (self.roster.get(contact) != is.as_ref()).then(|| self.put(contact, is))
@@ -109,6 +118,10 @@ impl Account {
         let before = self.record;
         self.record.0 += 1;
         self.roster_version = self.record;
+        match &is {
+            Some(is) if !is.is_listed => drop(self.asked.insert(contact.clone(), self.record)),
+            _ => drop(self.asked.remove(contact)),
+        }
         let was = match is.clone() {
             Some(is) => self.roster.insert(contact.clone(), is),
             None => self.roster.remove(contact),

@@ -60,6 +60,8 @@ pub(super) struct Account {
     /// The one that last changed its roster.
     pub(super) roster_version: Generation,
     pub(super) roster: BTreeMap<BareJid, Contact>,
+    /// The generation at which those asked who are not listed.
+    pub(super) asked: BTreeMap<BareJid, Generation>,
     pub(super) blocked: BTreeSet<Jid>,
     /// Its nodes, by their names.
     pub(super) nodes: BTreeMap<Box<str>, HeldNode>,

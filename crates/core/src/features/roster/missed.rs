@@ -1,0 +1,43 @@
+//! Changes of a roster of which the account's sessions were not told.
+
+use super::state::{Contacts, Entry};
+use crate::features::state::PerAccount;
+use crate::message::Letter;
+use crate::model::{Contact, Map, RosterChange};
+use crate::session::home::AtHome;
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+
+/// Says how the roster is now of each contact of which it said something else.
+pub(super) fn missed(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome<'_>) -> Vec<Letter> {
+    let is = by_address(&home.record.roster);
+    let mut missed = Vec::new();
+    let mut say = |jid: &BareJid, was: Option<Contact>, is_own| {
+        let is = is.get(jid.as_str()).and_then(Entry::contact);
+        if was != is {
+            let (account, after) = (home.account.clone(), home.record.roster.version());
+            let change = RosterChange { account, before: after, after, contact: jid.clone(), was, is };
+            missed.push(Letter::RosterChanged { change: Arc::new(change), is_own });
+        }
+    };
+    for letter in letters {
+        if let Letter::RosterChanged { change, is_own } = letter {
+            say(&change.contact, change.was.clone(), *is_own);
+        }
+    }
+    let Some(was) = was.map(|was| by_address(&was.roster)) else { return missed };
+    let gone = was.values().filter(|entry| !is.contains_key(entry.jid));
+    let other = is.values().filter(|entry| was.get(entry.jid).is_none_or(|was| was != *entry));
+    let mut differ: Vec<&Entry<'_>> = gone.chain(other).collect();
+    differ.sort_by_key(|entry| entry.jid);
+    for entry in differ {
+        if let Some(jid) = entry.address() {
+            say(&jid, was.get(entry.jid).and_then(Entry::contact), false);
+        }
+    }
+    missed
+}
+
+fn by_address(roster: &Contacts) -> Map<&str, Entry<'_>> {
+    roster.iter().map(|entry| (entry.jid, entry)).collect()
+}

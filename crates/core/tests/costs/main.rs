@@ -1,0 +1,111 @@
+//! What requests of clients cost a node, by their size: a client that knows the worst of each feature must not make it work more than its bytes
+//! are worth. Each test does something twice, the second time with four times as much, or with something that should not matter.
+//!
+//! `cargo run -p xtask -- instructions` runs each under valgrind, counts the instructions within [`less`] and [`more`], and compares them to the
+//! limit that the test prints. Here it is seen that the requests are what they claim to be.
+
+#[path = "../chat/world.rs"]
+#[expect(dead_code, reason = "the conversations use more of it")]
+mod world;
+
+mod crowd;
+mod requests;
+
+use crowd::Crowd;
+use requests::Request;
+
+/// Bytes of the smaller of two requests, about.
+const BYTES: usize = 12 * 1024;
+/// The larger one has four times as many, and may cost so many times as much.
+const LINEAR_MAX: f64 = 5.0;
+
+/// Does the smaller thing: counted from here.
+#[inline(never)]
+fn less(crowd: &mut Crowd, text: &str) -> String {
+    crowd.says(text)
+}
+
+/// Does the larger one.
+#[inline(never)]
+fn more(crowd: &mut Crowd, text: &str) -> String {
+    crowd.says(text)
+}
+
+/// Makes a request, and another one four times as large.
+fn grows(request: &Request) {
+    println!("limit: {LINEAR_MAX}");
+    let mut crowd = Crowd::new(1);
+    // Tables and buffers are there, and what is asked for first is known.
+    crowd.says(&request.of(256));
+    let (smaller, larger) = (request.of(BYTES), request.of(4 * BYTES));
+    assert!(larger.len() < 256 * 1024, "a stanza may be so large");
+    let smaller = crowd.addressed(request, smaller);
+    let answer = less(&mut crowd, &smaller);
+    assert!(answer.contains(request.answer), "{answer}");
+    let larger = crowd.addressed(request, larger);
+    let answer = more(&mut crowd, &larger);
+    assert!(answer.contains(request.answer), "{answer}");
+}
+
+/// A test for each request.
+macro_rules! requests {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            grows(&requests::$name());
+        }
+    )*};
+}
+
+requests! {
+    groups_of_a_contact blocked_addresses unblocked_addresses unblocked_strangers features_of_a_client identities_of_a_client
+    forms_of_a_client fields_of_a_client values_of_a_client options_of_a_publication fields_of_a_configuration
+    affiliations_of_a_topic fields_of_an_archive_query a_vcard
+}
+
+/// A presence costs what its contacts cost, however many others are blocked.
+#[test]
+fn blocked_addresses_of_who_says_a_presence() {
+    println!("limit: 1.5");
+    let mut crowd = Crowd::new(1 + CONTACTS);
+    crowd.befriends_all();
+    crowd.says("<presence><status>a</status></presence>");
+    let one = less(&mut crowd, "<presence><status>b</status></presence>");
+    crowd.blocks_strangers(CONTACTS);
+    let other = more(&mut crowd, "<presence><status>b</status></presence>");
+    assert!(one.contains("<status>b</status>") && other.contains("<status>b</status>"), "{one} {other}");
+}
+
+const CONTACTS: usize = 400;
+
+/// Who blocks many at once takes its presence from those that are contacts: they are not looked for one by one.
+#[test]
+fn contacts_of_who_blocks_many() {
+    println!("limit: 2");
+    let mut crowd = Crowd::new(1 + CONTACTS);
+    let block = |from: usize| {
+        let items: String = (from..from + 400).map(|n| format!("<item jid='s{n}@x.example'/>")).collect();
+        format!("<iq type='set' id='1'><block xmlns='urn:xmpp:blocking'>{items}</block></iq>")
+    };
+    crowd.says("<presence/>");
+    let one = less(&mut crowd, &block(0));
+    crowd.befriends_all();
+    let other = more(&mut crowd, &block(400));
+    assert!(one.contains("type='result'") && other.contains("type='result'"), "{one} {other}");
+}
+
+/// What is told of a roster that the client knows is not made (RFC 6121 §2.6).
+#[test]
+fn a_roster_that_is_known() {
+    println!("limit: 1.5");
+    let mut crowd = Crowd::new(1 + CONTACTS);
+    let get = "<iq type='get' id='1'><query xmlns='jabber:iq:roster' ver='VER'/></iq>";
+    crowd.says(get);
+    let empty = less(&mut crowd, &get.replace("VER", "0"));
+    crowd.befriends_all();
+    let whole = crowd.says(get);
+    let version = whole.split_once("ver='").and_then(|(_, rest)| rest.split_once('\'')).expect("a version").0;
+    assert!(whole.matches("<item").count() == CONTACTS && !empty.contains("<item"), "{whole}");
+    let known = more(&mut crowd, &get.replace("VER", version));
+    assert!(known.contains("type='result'") && !known.contains("<item"), "{known}");
+}

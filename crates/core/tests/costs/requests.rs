@@ -1,0 +1,170 @@
+//! Requests that are as much work as their bytes can make, for each feature that reads lists.
+
+/// A request of any size.
+pub(crate) struct Request {
+    start: &'static str,
+    part: fn(usize) -> String,
+    end: &'static str,
+    /// What is in its answer.
+    pub(crate) answer: &'static str,
+}
+
+impl Request {
+    /// Whether it is the answer to a question of the server.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.start.contains("ASKED")
+    }
+
+    /// With about so many bytes.
+    pub(crate) fn of(&self, bytes: usize) -> String {
+        let mut text = self.start.to_owned();
+        let mut parts = 0;
+        while text.len() + self.end.len() < bytes {
+            text += &(self.part)(parts);
+            parts += 1;
+        }
+        text + self.end
+    }
+}
+
+/// What a client says that was asked what its hash is of.
+const OF_A_CLIENT: &str = "<iq type='result' id='ASKED' to='example.org'>\
+    <query xmlns='http://jabber.org/protocol/disco#info'>";
+
+pub(crate) fn groups_of_a_contact() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><query xmlns='jabber:iq:roster'><item jid='a@example.org'>",
+        part: |n| format!("<group>g{n}</group>"),
+        end: "</item></query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn blocked_addresses() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><block xmlns='urn:xmpp:blocking'>",
+        part: |n| format!("<item jid='a{n}@x.example'/>"),
+        end: "</block></iq>",
+        answer: "type='result'",
+    }
+}
+
+pub(crate) fn unblocked_addresses() -> Request {
+    Request {
+        start: "<iq type='set' id='0'><block xmlns='urn:xmpp:blocking'><item jid='a1@x.example'/></block></iq>\
+            <iq type='set' id='1'><unblock xmlns='urn:xmpp:blocking'>",
+        part: |n| format!("<item jid='a{}@x.example'/>", n % 7),
+        end: "</unblock></iq>",
+        answer: "type='result'",
+    }
+}
+
+pub(crate) fn unblocked_strangers() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><unblock xmlns='urn:xmpp:blocking'>",
+        part: |n| format!("<item jid='b{n}@x.example'/>"),
+        end: "</unblock></iq>",
+        answer: "type='result'",
+    }
+}
+
+pub(crate) fn features_of_a_client() -> Request {
+    Request {
+        start: OF_A_CLIENT,
+        part: |n| format!("<feature var='{}+notify'/>", 1_000_000 - n),
+        end: "</query></iq>",
+        answer: "",
+    }
+}
+
+pub(crate) fn identities_of_a_client() -> Request {
+    Request {
+        start: OF_A_CLIENT,
+        part: |n| format!("<identity category='c' type='t' name='{}'/>", 1_000_000 - n),
+        end: "</query></iq>",
+        answer: "",
+    }
+}
+
+pub(crate) fn forms_of_a_client() -> Request {
+    Request {
+        start: OF_A_CLIENT,
+        part: |n| {
+            format!(
+                "<x xmlns='jabber:x:data'><field var='FORM_TYPE' type='hidden'><value>{}</value></field></x>",
+                1_000_000 - n
+            )
+        },
+        end: "</query></iq>",
+        answer: "",
+    }
+}
+
+pub(crate) fn fields_of_a_client() -> Request {
+    Request {
+        start: "<iq type='result' id='ASKED' to='example.org'><query xmlns='http://jabber.org/protocol/disco#info'>\
+            <x xmlns='jabber:x:data'><field var='FORM_TYPE' type='hidden'><value>f</value></field>",
+        part: |n| format!("<field var='{}'><value>v</value></field>", 1_000_000 - n),
+        end: "</x></query></iq>",
+        answer: "",
+    }
+}
+
+pub(crate) fn values_of_a_client() -> Request {
+    Request {
+        start: "<iq type='result' id='ASKED' to='example.org'><query xmlns='http://jabber.org/protocol/disco#info'>\
+            <x xmlns='jabber:x:data'><field var='FORM_TYPE' type='hidden'><value>f</value></field><field var='g'>",
+        part: |n| format!("<value>{}</value>", 1_000_000 - n),
+        end: "</field></x></query></iq>",
+        answer: "",
+    }
+}
+
+pub(crate) fn options_of_a_publication() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><pubsub xmlns='http://jabber.org/protocol/pubsub'><publish node='n'>\
+            <item id='i'><x xmlns='u'/></item></publish><publish-options><x xmlns='jabber:x:data' type='submit'>",
+        part: |n| format!("<field var='pubsub#x{n}'><value>1</value></field>"),
+        end: "</x></publish-options></pubsub></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn fields_of_a_configuration() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><pubsub xmlns='http://jabber.org/protocol/pubsub'><create node='n'/>\
+            <configure><x xmlns='jabber:x:data' type='submit'>",
+        part: |_| "<field var='pubsub#title'><value>1</value></field>".into(),
+        end: "</x></configure></pubsub></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn affiliations_of_a_topic() -> Request {
+    Request {
+        start: "<iq type='set' id='1' to='pubsub.example.org'><pubsub xmlns='http://jabber.org/protocol/pubsub#owner'>\
+            <affiliations node='n'>",
+        part: |n| format!("<affiliation jid='a{n}@example.org' affiliation='publisher'/>"),
+        end: "</affiliations></pubsub></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn fields_of_an_archive_query() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><query xmlns='urn:xmpp:mam:2'><x xmlns='jabber:x:data' type='submit'>\
+            <field var='FORM_TYPE' type='hidden'><value>urn:xmpp:mam:2</value></field>",
+        part: |n| format!("<field var='x{n}'><value>1</value></field>"),
+        end: "</x></query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn a_vcard() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><vCard xmlns='vcard-temp'>",
+        part: |n| format!("<N{n}>x</N{n}>"),
+        end: "</vCard></iq>",
+        answer: "id='1'",
+    }
+}
