@@ -1,6 +1,6 @@
 //! What the API is told at start.
 
-use carillon_server::Network;
+use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fmt;
@@ -103,7 +103,7 @@ pub struct WebhookSettings {
     /// Whether they may go to `http://`, too.
     pub allow_http: bool,
     /// Networks that they may go to besides the public Internet, by `http://`, too.
-    pub allow_addresses: Vec<Network>,
+    pub allow_addresses: Vec<IpNet>,
     /// A file of certificates of authorities (PEM) that is trusted besides those of the system.
     pub ca_file: Option<PathBuf>,
     /// How long one may take, in milliseconds.

@@ -8,6 +8,8 @@ use std::collections::BinaryHeap;
 /// What must be true by a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Deadline {
+    /// The PROXY header is complete.
+    Announced,
     /// The handshake and the upgrade are complete.
     Opening,
     /// The connection is gone.

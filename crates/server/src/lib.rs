@@ -21,7 +21,7 @@
 //! | `sends` | what goes to many connections by one system call |
 //! | `conn`, `plaintext`, `deadlines` | a connection, in as few bytes as it can be |
 //! | `derivers` | threads that derive keys from passwords |
-//! | `listen` | binding, accepting, refusing |
+//! | `listen`, `proxies` | binding, accepting, refusing; which proxies are believed |
 //! | [`handover`] | a live upgrade: sessions and their sockets go to another process |
 //! | `websocket`, [`host_meta`] | the HTTP request before the frames, and where clients learn of the port |
 //! | [`tls`], `listener_tls` | TLS, and what each listener offers |
@@ -52,11 +52,11 @@ mod listen;
 mod listener_tls;
 mod machine;
 pub mod metrics;
-mod network;
 pub mod node;
 mod options;
 mod parked;
 mod plaintext;
+mod proxies;
 mod rates;
 mod sends;
 mod server;
@@ -69,7 +69,6 @@ mod websocket;
 
 pub use drain::DrainProgress;
 pub use listen::{BindError, Bounds, Ports};
-pub use network::{Network, NoNetwork};
 pub use node::Node;
-pub use options::{Light, Options, Tcp, WebSocket};
+pub use options::{ClientPort, Light, Options, Tcp, WebSocket};
 pub use server::{FreezeError, HandedOver, Server, StartError};

@@ -1,8 +1,8 @@
 //! The options of a server.
 
 use crate::events;
-use crate::listen::{Bounds, ListenConfig, Service};
-use crate::network::Network;
+use crate::listen::{Bounds, ListenConfig, PortConfig, Service};
+use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The options of a server. Types and defaults are declared here and nowhere else.
@@ -16,8 +16,11 @@ pub struct Options {
     pub c2s_tls: Tcp,
     /// The WebSocket listener.
     pub websocket: WebSocket,
-    /// Proxies in front of the WebSocket listener, whose `X-Forwarded-For` is trusted.
-    pub trusted_proxies: Vec<Network>,
+    /// Proxies in front of this server. Whose client a connection is, is what they say: by `X-Forwarded-For` on the WebSocket
+    /// port, and by a PROXY header on the ports of [`Options::proxy_protocol`].
+    pub trusted_proxies: Vec<IpNet>,
+    /// Ports on which every connection from a trusted proxy begins with a PROXY header.
+    pub proxy_protocol: Vec<ClientPort>,
     /// The listener of the light protocol.
     pub light: Light,
     /// Number of shards, each a thread; 0 for one per processor core.
@@ -40,6 +43,19 @@ pub struct Options {
     pub traces_kept_ms: u64,
     /// Options of the event log.
     pub event_log: events::Options,
+}
+
+/// A port that clients connect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientPort {
+    /// That of [`Options::c2s`].
+    C2s,
+    /// That of [`Options::c2s_tls`].
+    C2sTls,
+    /// That of [`Options::websocket`].
+    WebSocket,
+    /// That of [`Options::light`].
+    Light,
 }
 
 /// A listener of XMPP over TCP.
@@ -81,6 +97,7 @@ impl Default for Options {
             c2s_tls: Tcp { enabled: true, port: 5223 },
             websocket: WebSocket::default(),
             trusted_proxies: Vec::new(),
+            proxy_protocol: Vec::new(),
             light: Light::default(),
             shards: 0,
             backlog: 4096,
@@ -121,7 +138,7 @@ impl Options {
     pub(crate) fn listen_config(&self) -> ListenConfig<'_> {
         ListenConfig {
             addresses: &self.addresses,
-            services: self.services(),
+            ports: self.ports(),
             shards: self.shard_count().into(),
             backlog: self.backlog,
             reuse_port: self.reuse_port,
@@ -129,17 +146,21 @@ impl Options {
         }
     }
 
-    /// The protocol of each port.
-    fn services(&self) -> Vec<(Service, u16)> {
+    /// The ports that are wanted.
+    fn ports(&self) -> Vec<PortConfig> {
         let websocket = if self.websocket.tls { Service::WebSocketTls } else { Service::WebSocket };
         let light = if self.light.tls { Service::LightTls } else { Service::Light };
         let all = [
-            (Service::StartTls, self.c2s.wanted()),
-            (Service::DirectTls, self.c2s_tls.wanted()),
-            (websocket, self.websocket.wanted()),
-            (light, self.light.port),
+            (ClientPort::C2s, Service::StartTls, self.c2s.wanted()),
+            (ClientPort::C2sTls, Service::DirectTls, self.c2s_tls.wanted()),
+            (ClientPort::WebSocket, websocket, self.websocket.wanted()),
+            (ClientPort::Light, light, self.light.port),
         ];
-        all.into_iter().filter_map(|(service, port)| Some((service, port?))).collect()
+        let wanted = all.into_iter().filter_map(|(named, service, port)| {
+            let is_proxied = self.proxy_protocol.contains(&named);
+            Some(PortConfig { service, port: port?, is_proxied })
+        });
+        wanted.collect()
     }
 
     /// The number of shards.

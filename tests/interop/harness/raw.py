@@ -51,15 +51,17 @@ class Raw:
         self._restart()
 
     @classmethod
-    async def connect(cls, server, port="c2s", name="localhost", receive_bytes=None):
+    async def connect(cls, server, port="c2s", name="localhost", receive_bytes=None, source=None):
         """A TCP connection on which nothing was said yet; for the direct port, after the handshake. `receive_bytes`: what the
-        system keeps of what nobody reads, about."""
+        system keeps of what nobody reads, about. `source`: the address that it comes from."""
         tls = {"ssl": server.tls(), "server_hostname": name} if port == "c2s_tls" else {}
         with contextlib.ExitStack() as stack:
             sock = stack.enter_context(socket.socket())
             sock.setblocking(False)
             if receive_bytes:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes // 2)
+            if source:
+                sock.bind((source, 0))
             async with deadline(f"a connection to {port}"):
                 await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", server.port(port)))
                 reader, writer = await asyncio.open_connection(sock=sock, **tls)

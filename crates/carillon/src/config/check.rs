@@ -11,6 +11,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         ports(settings),
         some_listener(settings),
         listen_address(settings),
+        proxy_protocol(settings),
         stanza_bytes(settings),
         tls(settings),
         websocket_path(settings),
@@ -86,6 +87,17 @@ fn listen_address(s: &Settings) -> Option<Broken> {
     } else {
         None
     }
+}
+
+/// PROXY headers that nobody is trusted to send.
+fn proxy_protocol(s: &Settings) -> Option<Broken> {
+    if s.server.proxy_protocol.is_empty() || !s.server.trusted_proxies.is_empty() {
+        return None;
+    }
+    broken(
+        &["listen.trusted_proxies", "listen.proxy_protocol"],
+        "it needs the addresses of the proxies, because listen.proxy_protocol is set",
+    )
 }
 
 fn stanza_bytes(s: &Settings) -> Option<Broken> {

@@ -1,8 +1,7 @@
 //! What values a setting takes, and reading one of them from what somebody wrote.
 
 use super::unit;
-use super::value::{OFF, Value};
-use carillon_server::Network;
+use super::value::{OFF, Value, network, shown};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -107,9 +106,7 @@ impl Kind {
             Kind::Addresses => read_list(written, |text| {
                 text.parse::<IpAddr>().map(|a| a.to_string()).map_err(|_| Misfit::Bound)
             }),
-            Kind::Networks => read_list(written, |text| {
-                text.parse::<Network>().map(|network| network.to_string()).map_err(|_| Misfit::Bound)
-            }),
+            Kind::Networks => read_list(written, |text| network(&text).map(shown).ok_or(Misfit::Bound)),
         }
     }
 

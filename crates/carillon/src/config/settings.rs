@@ -11,6 +11,7 @@ use crate::upgrade;
 use carillon_backend::sqlite;
 use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
+use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind as EventKind};
 
 /// Everything a node can be told, as those hold it who use it. [`Config::load`](super::Config::load) fills it; whoever
@@ -61,9 +62,13 @@ settings! {
         "listen.backlog" = server.backlog, count(1, 65_535, "connections"), Restart;
         /// Whether every shard has listeners of its own (`SO_REUSEPORT`); otherwise one shard accepts all connections.
         "listen.reuse_port" = server.reuse_port, Kind::Switch, Restart;
-        /// Proxies in front of the WebSocket port, as addresses or networks such as `10.0.0.0/8`. Their `X-Forwarded-For` is
-        /// the client's address; from any other address the field is ignored.
+        /// Proxies and load balancers in front of this server, as addresses or networks such as `10.0.0.0/8`. They are believed
+        /// whose connection it is that they forward: by `X-Forwarded-For` on the WebSocket port, and by PROXY headers on the ports
+        /// of `listen.proxy_protocol`. From any other address the field is ignored.
         "listen.trusted_proxies" = server.trusted_proxies, Kind::Networks, Restart;
+        /// Ports on which every connection from one of `listen.trusted_proxies` begins with a header of the PROXY protocol, version 1
+        /// or 2 (HAProxy's `send-proxy`); one that does not is refused. Connections from other addresses have none.
+        "listen.proxy_protocol" = server.proxy_protocol, Kind::Choices(ClientPort::WORDS), Restart;
         /// Whether small writes are sent at once (`TCP_NODELAY`).
         "listen.nodelay" = server.nodelay, Kind::Switch, Restart;
     }

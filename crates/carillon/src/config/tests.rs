@@ -243,6 +243,10 @@ fn rules_between_settings_name_the_one_to_change() {
         ),
         ("listen.address = []", "carillon.toml:1: listen.address: it needs at least one address"),
         (
+            "listen.proxy_protocol = ['c2s']",
+            "carillon.toml:1: listen.trusted_proxies: it needs the addresses of the proxies, because listen.proxy_protocol is set",
+        ),
+        (
             "limits.stanza_bytes = 12_000",
             "carillon.toml:1: limits.stanza_bytes_before_auth: 16384 is over limits.stanza_bytes, which is 12000",
         ),

@@ -3,8 +3,9 @@
 use crate::telemetry::{LogFormat, LogLevel};
 use carillon_core::model::{PubsubCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
-use carillon_server::Network;
+use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind, Kinds};
+use ipnet::IpNet;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -154,27 +155,56 @@ impl Field for Vec<IpAddr> {
     }
 }
 
-impl Field for Vec<Network> {
-    fn from_value(value: Value) -> Option<Vec<Network>> {
-        Vec::<String>::from_value(value)?.iter().map(|text| text.parse().ok()).collect()
+impl Field for Vec<IpNet> {
+    fn from_value(value: Value) -> Option<Vec<IpNet>> {
+        Vec::<String>::from_value(value)?.iter().map(|text| network(text)).collect()
     }
 
     fn to_value(&self) -> Value {
-        Value::List(self.iter().map(Network::to_string).collect())
+        Value::List(self.iter().copied().map(shown).collect())
+    }
+}
+
+/// Reads a network in CIDR notation, or an address alone.
+pub(super) fn network(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+}
+
+/// A network as operators write it.
+pub(super) fn shown(network: IpNet) -> String {
+    match network.prefix_len() == network.max_prefix_len() {
+        true => network.addr().to_string(),
+        false => network.to_string(),
     }
 }
 
 impl Field for Vec<Mechanism> {
     fn from_value(value: Value) -> Option<Vec<Mechanism>> {
-        Vec::<String>::from_value(value)?
-            .into_iter()
-            .map(|word| Field::from_value(Value::Text(word)))
-            .collect()
+        words(value)
     }
 
     fn to_value(&self) -> Value {
         Value::List(self.iter().map(|mechanism| mechanism.as_str().to_owned()).collect())
     }
+}
+
+impl Field for Vec<ClientPort> {
+    fn from_value(value: Value) -> Option<Vec<ClientPort>> {
+        words(value)
+    }
+
+    fn to_value(&self) -> Value {
+        let word = |port: &ClientPort| match port.to_value() {
+            Value::Text(word) => Some(word),
+            _ => None,
+        };
+        Value::List(self.iter().filter_map(word).collect())
+    }
+}
+
+/// The values of a list of words.
+fn words<T: Field>(value: Value) -> Option<Vec<T>> {
+    Vec::<String>::from_value(value)?.into_iter().map(|word| T::from_value(Value::Text(word))).collect()
 }
 
 /// Where a shard begins and ends is always told, so nobody writes it.
@@ -246,6 +276,7 @@ pub enum Profile {
 }
 
 word_field!(SessionPolicy { "single" => Single, "multi" => Multi });
+word_field!(ClientPort { "c2s" => C2s, "c2s_tls" => C2sTls, "websocket" => WebSocket, "light" => Light });
 word_field!(PubsubCreate { "any" => Any, "admin" => Admin });
 word_field!(Mechanism {
     "SCRAM-SHA-256-PLUS" => ScramSha256Plus,

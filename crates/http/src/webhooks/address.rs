@@ -1,6 +1,6 @@
 //! Which addresses requests may go to: those of the public Internet, and those that the operator allows.
 
-use carillon_server::Network;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether an address is one of the public Internet, by the registries of special addresses (RFC 6890, IANA).
@@ -15,28 +15,20 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 }
 
 /// Whether an address is in one of these networks. An IPv6 address that stands for an IPv4 address counts as that, too.
-pub(super) fn is_among(networks: &[Network], address: IpAddr) -> bool {
+pub(super) fn is_among(networks: &[IpNet], address: IpAddr) -> bool {
     let inner = if let IpAddr::V6(address) = address { inner(address).map(IpAddr::V4) } else { None };
     networks
         .iter()
-        .any(|network| network.contains(address) || inner.is_some_and(|inner| network.contains(inner)))
+        .any(|network| network.contains(&address) || inner.is_some_and(|inner| network.contains(&inner)))
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    !SPECIAL_V4.iter().any(|(network, prefix)| {
-        let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
-        (address.to_bits() ^ u32::from_be_bytes(*network)) & mask == 0
-    })
+    !SPECIAL_V4.iter().any(|network| network.contains(&address))
 }
 
 /// Only what is given out as global unicast, without the special networks in it.
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let within = |network: [u16; 8], prefix: u32| {
-        let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
-        (address.to_bits() ^ Ipv6Addr::from(network).to_bits()) & mask == 0
-    };
-    within([0x2000, 0, 0, 0, 0, 0, 0, 0], 3)
-        && !SPECIAL_V6.iter().any(|(network, prefix)| within(*network, *prefix))
+    GLOBAL_UNICAST.contains(&address) && !SPECIAL_V6.iter().any(|network| network.contains(&address))
 }
 
 /// The IPv4 address that packets to an IPv6 address end up at: IPv4-mapped (RFC 4291 §2.5.5.2), translated by NAT64 (RFC 6052 §2.1),
@@ -51,45 +43,54 @@ fn inner(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-const SPECIAL_V4: &[([u8; 4], u32)] = &[
+const SPECIAL_V4: &[Ipv4Net] = &[
     // This network (RFC 791 §3.2), 0.0.0.0 among it.
-    ([0, 0, 0, 0], 8),
+    v4(0, 0, 0, 0, 8),
     // Private (RFC 1918).
-    ([10, 0, 0, 0], 8),
-    ([172, 16, 0, 0], 12),
-    ([192, 168, 0, 0], 16),
+    v4(10, 0, 0, 0, 8),
+    v4(172, 16, 0, 0, 12),
+    v4(192, 168, 0, 0, 16),
     // Shared by the customers of a provider (RFC 6598).
-    ([100, 64, 0, 0], 10),
+    v4(100, 64, 0, 0, 10),
     // Loopback (RFC 1122 §3.2.1.3).
-    ([127, 0, 0, 0], 8),
+    v4(127, 0, 0, 0, 8),
     // Link-local (RFC 3927), where clouds have their metadata.
-    ([169, 254, 0, 0], 16),
+    v4(169, 254, 0, 0, 16),
     // Protocol assignments (RFC 6890), AS112 (RFC 7534, 7535), AMT (RFC 7450), relays of 6to4 (RFC 7526).
-    ([192, 0, 0, 0], 24),
-    ([192, 31, 196, 0], 24),
-    ([192, 52, 193, 0], 24),
-    ([192, 88, 99, 0], 24),
-    ([192, 175, 48, 0], 24),
+    v4(192, 0, 0, 0, 24),
+    v4(192, 31, 196, 0, 24),
+    v4(192, 52, 193, 0, 24),
+    v4(192, 88, 99, 0, 24),
+    v4(192, 175, 48, 0, 24),
     // Documentation (RFC 5737).
-    ([192, 0, 2, 0], 24),
-    ([198, 51, 100, 0], 24),
-    ([203, 0, 113, 0], 24),
+    v4(192, 0, 2, 0, 24),
+    v4(198, 51, 100, 0, 24),
+    v4(203, 0, 113, 0, 24),
     // Benchmarks (RFC 2544).
-    ([198, 18, 0, 0], 15),
+    v4(198, 18, 0, 0, 15),
     // Multicast (RFC 5771), reserved (RFC 1112 §4), and 255.255.255.255 among it.
-    ([224, 0, 0, 0], 4),
-    ([240, 0, 0, 0], 4),
+    v4(224, 0, 0, 0, 4),
+    v4(240, 0, 0, 0, 4),
 ];
 
-const SPECIAL_V6: &[([u16; 8], u32)] = &[
+const SPECIAL_V6: &[Ipv6Net] = &[
     // Protocol assignments (RFC 2928), Teredo among them (RFC 4380).
-    ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
+    v6(0x2001, 0, 0, 23),
     // Documentation (RFC 3849, RFC 9637).
-    ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
-    ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+    v6(0x2001, 0xdb8, 0, 32),
+    v6(0x3fff, 0, 0, 20),
     // AS112 (RFC 7535).
-    ([0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0], 48),
+    v6(0x2620, 0x4f, 0x8000, 48),
 ];
+const GLOBAL_UNICAST: Ipv6Net = v6(0x2000, 0, 0, 3);
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
+}
+
+const fn v6(a: u16, b: u16, c: u16, prefix: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use crate::problem::{Code, Problem};
 use crate::time::now;
 use axum::http::Uri;
 use carillon_core::model::WebhookSecret;
-use carillon_server::Network;
+use ipnet::IpNet;
 use std::io::Read;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -52,7 +52,7 @@ pub(crate) struct Attempt {
 #[derive(Clone, Debug)]
 struct Rules {
     allow_http: bool,
-    allow: Arc<[Network]>,
+    allow: Arc<[IpNet]>,
 }
 
 /// An address to which no request goes.
@@ -287,7 +287,7 @@ mod tests {
         };
         let refused = resolve(&client(true, &[])).expect_err("it is loopback");
         assert!(explain(&refused).contains("not a public address"), "{refused}");
-        let found = resolve(&client(false, &["127.0.0.0/8", "::1"])).expect("it is allowed");
+        let found = resolve(&client(false, &["127.0.0.0/8", "::1/128"])).expect("it is allowed");
         assert!(!found.is_empty() && found.iter().all(|address| address.ip().is_loopback()));
     }
 }

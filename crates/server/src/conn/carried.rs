@@ -67,7 +67,7 @@ impl Conn {
             staged: _,
         } = self;
         let carrier = match transport {
-            Transport::Plain | Transport::Handshaking(_) => Carrier::Plain,
+            Transport::Plain | Transport::Announced(_) | Transport::Handshaking(_) => Carrier::Plain,
             Transport::Secured(Link::Extracted(_)) => Carrier::Tls13,
             Transport::Secured(Link::Buffered(_)) => Carrier::Relayed,
         };

@@ -1,6 +1,6 @@
 //! The value that is kept for a connection.
 
-use crate::listen::Permit;
+use crate::listen::{Permit, Refusal, Service};
 use crate::tls::{Handshake, Link};
 use crate::websocket::Upgrade;
 use carillon_core::connection::{PausedInput, SendQueue};
@@ -31,6 +31,8 @@ pub(crate) struct Conn {
 pub(crate) enum Transport {
     /// Nothing.
     Plain,
+    /// A PROXY header comes first, then what this service begins with.
+    Announced(Service),
     /// A TLS handshake is going on. Boxed, as it is large and short-lived.
     Handshaking(Box<Handshaking>),
     /// TLS.
@@ -134,6 +136,14 @@ impl Conn {
             queued: false,
             staged: false,
         }
+    }
+
+    /// The client's address, as a trusted proxy tells it: from now on the connection is that client's.
+    pub(crate) fn is_from(&mut self, address: IpAddr) -> Result<(), Refusal> {
+        if let Stage::New(peer) = &mut self.stage {
+            *peer = address;
+        }
+        self.permit.count_for(address)
     }
 
     /// Marks the connection as known to the core. Returns its address, unless it was known already.

@@ -134,7 +134,8 @@ impl Conn {
         self.pending_input.as_ref().is_some_and(|pending| !pending.paused.is_empty())
     }
 
-    fn keep_record(&mut self, partial: &[u8]) {
+    /// Keeps what was received until more comes: the beginning of a record, or of a PROXY header.
+    pub(crate) fn keep_record(&mut self, partial: &[u8]) {
         if !partial.is_empty() {
             // `receive` has moved the earlier part into the scratch buffer.
             self.pending_input.get_or_insert_default().record = partial.to_vec();

@@ -77,7 +77,7 @@ impl Conn {
             let out = self.send_queue.tail(direct);
             match &mut self.transport {
                 // Nothing can be sent now: neither in the clear nor, yet, under TLS.
-                Transport::Handshaking(_) => {}
+                Transport::Announced(_) | Transport::Handshaking(_) => {}
                 Transport::Secured(link) => link.seal(data, out).map_err(ConnError::Tls)?,
                 Transport::Plain => out.extend_from_slice(data),
             }

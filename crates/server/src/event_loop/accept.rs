@@ -26,9 +26,9 @@ impl<M: Machine> EventLoop<M> {
                 if !listener.is_ready(self.now.mono) {
                     break;
                 }
-                let service = listener.service;
+                let (service, is_proxied) = (listener.service, listener.is_proxied);
                 match listener.accept(&mut self.spare, self.now.mono) {
-                    Accepted::Conn(socket, address) => self.admit(socket, address, service),
+                    Accepted::Conn(socket, address) => self.admit(socket, address, service, is_proxied),
                     Accepted::TurnedAway => self.refused(Refusal::Descriptors),
                     Accepted::Lost => {}
                     Accepted::Nothing => break,
@@ -37,27 +37,44 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
-    fn admit(&mut self, socket: Socket, address: IpAddr, service: Service) {
-        let permit = match self.admission.admit(address, self.now.mono) {
-            Ok(permit) => permit,
-            Err(refusal) => {
-                self.refused_conns.refuse(socket, service, refusal, self.now.mono);
-                return self.refused(refusal);
-            }
+    fn admit(&mut self, socket: Socket, address: IpAddr, service: Service, is_proxied: bool) {
+        let is_proxy = self.io.proxies.trust(address);
+        let awaits_header = is_proxy && is_proxied;
+        // Whose connection it is, is told by the header, or by the request for the WebSocket.
+        let is_told = awaits_header || is_proxy && service.begins_with_http();
+        let admitted = match is_told {
+            true => self.admission.admit_proxied(self.now.mono),
+            false => self.admission.admit(address, self.now.mono),
         };
-        self.io.counters.accepted += 1;
-        let (transport, protocol) = match service {
-            Service::StartTls => (Transport::Plain, Protocol::Stream),
-            Service::DirectTls => (self.io.start_handshake(service), Protocol::Stream),
-            Service::WebSocket => (Transport::Plain, Protocol::Upgrade(Box::default())),
-            Service::WebSocketTls => (self.io.start_handshake(service), Protocol::Upgrade(Box::default())),
-            Service::Light => (Transport::Plain, Protocol::Light),
-            Service::LightTls => (self.io.start_handshake(service), Protocol::Light),
+        let permit = match admitted {
+            Ok(permit) => permit,
+            Err(refusal) => return self.refuse(socket, service, refusal),
+        };
+        let protocol = match service {
+            Service::StartTls | Service::DirectTls => Protocol::Stream,
+            Service::WebSocket | Service::WebSocketTls => Protocol::Upgrade(Box::default()),
+            Service::Light | Service::LightTls => Protocol::Light,
+        };
+        let transport = match awaits_header {
+            true => Transport::Announced(service),
+            false => self.io.start_transport(service),
         };
         let id = match self.io.attach(Conn::new(socket, address, transport, protocol, permit)) {
             Ok(id) => id,
             Err(error) => return tracing::error!(%error, "cannot watch a socket"),
         };
+        match awaits_header {
+            true => {
+                let patience = HEADER_MS.min(self.io.settings.timeouts.auth_ms);
+                self.io.deadlines.set(self.now.mono.plus(patience), Deadline::Announced, id);
+            }
+            false => self.begin(id, service),
+        }
+    }
+
+    /// Begins a connection that was admitted and whose transport is set.
+    pub(super) fn begin(&mut self, id: ConnId, service: Service) {
+        self.io.counters.accepted += 1;
         match service {
             Service::StartTls => self.open(id, Framing::Tcp, Security::StartTls),
             Service::Light => self.open_light(id),
@@ -69,6 +86,12 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
+    /// Refuses a connection, and tells its client why, where that is possible.
+    pub(super) fn refuse(&mut self, socket: Socket, service: Service, refusal: Refusal) {
+        self.refused_conns.refuse(socket, service, refusal, self.now.mono);
+        self.refused(refusal);
+    }
+
     /// Makes a connection of the light protocol known to the core.
     pub(super) fn open_light(&mut self, conn: ConnId) {
         let Some(opened) = self.io.conns.get_mut(conn) else { return };
@@ -78,7 +101,7 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
-    fn refused(&mut self, refusal: Refusal) {
+    pub(super) fn refused(&mut self, refusal: Refusal) {
         tracing::debug!(reason = refusal.label(), "a connection was refused");
         self.io.counters.refusals[refusal.index()] += 1;
     }
@@ -96,3 +119,6 @@ const ACCEPTS_PER_TURN: usize = 64;
 const ACCEPTS_PER_OVERLOADED_TURN: usize = 4;
 /// No more connections are accepted while this many wait for their handshakes: the work of several turns.
 const OPENINGS_QUEUED: usize = 64;
+/// How long a proxy has for its header at most, in milliseconds. It comes with the first packet of the connection; three seconds are the
+/// least that the protocol recommends, for one that is lost.
+const HEADER_MS: u64 = 5000;

@@ -18,6 +18,7 @@ mod counts;
 mod handover;
 mod inbox;
 mod parked;
+mod proxied;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,8 @@ pub(crate) struct EventLoop<M> {
     admission: Arc<Admission>,
     /// Refused connections that have not been closed yet.
     refused_conns: RefusedConns,
+    /// Until when it says no more that a proxy sends no header.
+    silent_until: Mono,
     inbox: Arc<Inbox>,
     items: VecDeque<InboxItem>,
     figures: Arc<ShardFigures>,
@@ -129,6 +132,7 @@ impl<M: Machine> EventLoop<M> {
             spare: SpareDescriptor::new(),
             admission,
             refused_conns: RefusedConns::new(),
+            silent_until: Mono(0),
             inbox,
             items: VecDeque::new(),
             figures,

@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use super::inbox::EFFECTS_BYTES;
-use crate::conn::{Conn, HandshakeStep, Protocol, ReadFlow, ReadOutcome, Stage};
+use crate::conn::{Conn, HandshakeStep, Protocol, ReadFlow, ReadOutcome, Stage, Transport};
 use crate::machine::Machine;
 use crate::shard_io::{GOING_AWAY, ShardIo};
 use crate::tls::Fault;
@@ -72,15 +72,24 @@ impl<M: Machine> EventLoop<M> {
         self.run_effects();
     }
 
-    /// Takes `len` bytes of the scratch buffer through the handshake, if there is one, and through TLS.
+    /// Takes `len` bytes of the scratch buffer.
     fn received(&mut self, id: ConnId, len: usize) {
         let Some(conn) = self.io.conns.get_mut(id) else { return };
         if matches!(conn.stage, Stage::Leaving | Stage::Lingering) {
             return;
         }
+        match conn.transport {
+            Transport::Announced(service) => self.header(id, service, len),
+            _ => self.received_of_client(id, 0, len),
+        }
+    }
+
+    /// Takes what the client sent, from `start` on in the scratch buffer, through the handshake, if there is one, and through TLS.
+    pub(super) fn received_of_client(&mut self, id: ConnId, start: usize, len: usize) {
+        let Some(conn) = self.io.conns.get_mut(id) else { return };
         let scratch = &mut self.io.scratch;
-        match conn.feed_handshake(&scratch.raw[..len], &mut scratch.reply) {
-            Ok(None) => self.open_records(id, 0, len),
+        match conn.feed_handshake(&scratch.raw[start..len], &mut scratch.reply) {
+            Ok(None) => self.open_records(id, start, len),
             Ok(Some(HandshakeStep::Pending)) => self.reply(id),
             Ok(Some(HandshakeStep::Done { secured, end_point, consumed })) => {
                 self.io.counters.handshakes += 1;
@@ -90,7 +99,7 @@ impl<M: Machine> EventLoop<M> {
                 scratch.reply.clear();
                 let exporter = secured.exporter.as_deref().copied();
                 self.secured(id, ChannelBinding { exporter, end_point });
-                self.open_records(id, consumed, len);
+                self.open_records(id, start + consumed, len);
                 self.run_effects();
                 self.io.release_held(id);
                 self.run_effects();
@@ -181,21 +190,26 @@ impl<M: Machine> EventLoop<M> {
 
     /// Feeds the HTTP request that asks for a WebSocket.
     fn upgrade(&mut self, id: ConnId) {
-        let ShardIo { conns, plaintext, websocket, scratch, .. } = &mut self.io;
+        let ShardIo { conns, plaintext, websocket, scratch, proxies, counters, .. } = &mut self.io;
         let Some(conn) = conns.get_mut(id) else { return };
         let Protocol::Upgrade(upgrade) = &mut conn.protocol else { return };
         let Stage::New(peer) = conn.stage else { return };
-        let (response, rest) = match upgrade.feed(plaintext.unread(), peer, websocket) {
+        let step = upgrade.feed(plaintext.unread(), peer, websocket);
+        let binding = upgrade.binding.take_if(|_| step != UpgradeStep::Partial);
+        let (response, rest) = match step {
             UpgradeStep::Partial => return,
             UpgradeStep::Accepted { response, rest, client } => {
-                if let (Stage::New(address), Some(client)) = (&mut conn.stage, client) {
-                    *address = client;
+                let is_told = proxies.trust(peer);
+                match is_told.then(|| conn.is_from(client.unwrap_or(peer))) {
+                    None | Some(Ok(())) => (response, Some(rest)),
+                    Some(Err(refusal)) => {
+                        counters.refusals[refusal.index()] += 1;
+                        (self.refused_conns.unavailable(refusal), None)
+                    }
                 }
-                (response, Some(rest))
             }
             UpgradeStep::Answered(response) => (response, None),
         };
-        let binding = upgrade.binding.take();
         if let Err(error) = conn.send(&response, usize::MAX, &mut scratch.sealed) {
             self.io.fail(id, &error);
             return self.run_effects();

@@ -14,6 +14,8 @@ use std::os::fd::OwnedFd;
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     pub(crate) service: Service,
+    /// Connections from a trusted proxy begin with a PROXY header.
+    pub(crate) is_proxied: bool,
     state: State,
     /// Until when it says no more that there are no descriptors.
     silent_until: Mono,
@@ -56,10 +58,11 @@ impl SpareDescriptor {
 }
 
 impl Listener {
-    pub(super) fn new(socket: Socket, service: Service) -> Listener {
+    pub(super) fn new(socket: Socket, service: Service, is_proxied: bool) -> Listener {
         Listener {
             socket: TcpListener::from_std(std::net::TcpListener::from(socket)),
             service,
+            is_proxied,
             state: State::Dry,
             silent_until: Mono(0),
         }

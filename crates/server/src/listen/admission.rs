@@ -21,6 +21,8 @@ pub(crate) enum Refusal {
     Busy,
     /// No descriptor is left.
     Descriptors,
+    /// It comes from a trusted proxy, and did not begin with a PROXY header.
+    ProxyHeader,
 }
 
 /// The bounds of a node. For each, 0 means no bound.
@@ -90,8 +92,14 @@ pub(crate) struct Permit {
 
 impl Refusal {
     /// All of them, in the order of [`Refusal::index`].
-    pub(crate) const ALL: [Refusal; 5] =
-        [Refusal::Full, Refusal::Address, Refusal::Rate, Refusal::Busy, Refusal::Descriptors];
+    pub(crate) const ALL: [Refusal; 6] = [
+        Refusal::Full,
+        Refusal::Address,
+        Refusal::Rate,
+        Refusal::Busy,
+        Refusal::Descriptors,
+        Refusal::ProxyHeader,
+    ];
 
     /// Its index in [`Refusal::ALL`].
     pub(crate) fn index(self) -> usize {
@@ -104,7 +112,7 @@ impl Refusal {
             // A burst, or the handshakes in flight, are soon over.
             Refusal::Rate | Refusal::Busy => 2,
             // A connection must end first.
-            Refusal::Full | Refusal::Address | Refusal::Descriptors => 15,
+            Refusal::Full | Refusal::Address | Refusal::Descriptors | Refusal::ProxyHeader => 15,
         }
     }
 
@@ -116,6 +124,7 @@ impl Refusal {
             Refusal::Rate => "rate",
             Refusal::Busy => "busy",
             Refusal::Descriptors => "descriptors",
+            Refusal::ProxyHeader => "proxy-header",
         }
     }
 }
@@ -162,29 +171,24 @@ impl Admission {
 
     /// Admits a connection from `address`, or returns why not.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, now: Mono) -> Result<Permit, Refusal> {
+        let mut permit = self.admit_proxied(now)?;
+        permit.count_for(address)?;
+        Ok(permit)
+    }
+
+    /// Admits a connection whose address a proxy has yet to tell ([`Permit::count_for`]), or returns why not.
+    pub(crate) fn admit_proxied(self: &Arc<Self>, now: Mono) -> Result<Permit, Refusal> {
         if self.open.fetch_add(1, Ordering::AcqRel) >= self.connections_max.load(Ordering::Relaxed) {
             self.release();
             return Err(Refusal::Full);
         }
         // From here on, dropping the permit undoes what was counted.
-        let mut permit = Permit { admission: Arc::clone(self), address: UNCOUNTED, opening: true };
+        let permit = Permit { admission: Arc::clone(self), address: UNCOUNTED, opening: true };
         if self.opening.fetch_add(1, Ordering::Relaxed) >= self.opening_max.load(Ordering::Relaxed) {
             return Err(Refusal::Busy);
         }
         if !self.keeps_pace(now) {
             return Err(Refusal::Rate);
-        }
-        let per_address_max = self.per_address_max.load(Ordering::Relaxed);
-        if per_address_max > 0 {
-            let key = key(address);
-            let mut counts = self.stripe(key);
-            let count = counts.entry(key).or_default();
-            if *count >= per_address_max {
-                return Err(Refusal::Address);
-            }
-            *count += 1;
-            drop(counts);
-            permit.address = key;
         }
         Ok(permit)
     }
@@ -244,6 +248,43 @@ impl Admission {
 }
 
 impl Permit {
+    /// Counts it among the connections of an address, and of no other, unless that has as many as it may.
+    pub(crate) fn count_for(&mut self, address: IpAddr) -> Result<(), Refusal> {
+        self.uncount();
+        let per_address_max = self.admission.per_address_max.load(Ordering::Relaxed);
+        if per_address_max > 0 {
+            let key = key(address);
+            let mut counts = self.admission.stripe(key);
+            let count = counts.entry(key).or_default();
+            if *count >= per_address_max {
+                return Err(Refusal::Address);
+            }
+            *count += 1;
+            drop(counts);
+            self.address = key;
+        }
+        Ok(())
+    }
+
+    /// Counts it among the connections of no address.
+    fn uncount(&mut self) {
+        let address = std::mem::replace(&mut self.address, UNCOUNTED);
+        if address == UNCOUNTED {
+            return;
+        }
+        let mut counts = self.admission.stripe(address);
+        if let Some(count) = counts.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&address);
+                // Frees the table that a storm from many addresses leaves behind.
+                if counts.capacity() > 1024 && counts.len() < counts.capacity() / 8 {
+                    counts.shrink_to_fit();
+                }
+            }
+        }
+    }
+
     /// What it counts for among the connections of an address.
     pub(crate) fn place(&self) -> u64 {
         self.address
@@ -260,19 +301,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         self.opened();
-        if self.address != UNCOUNTED {
-            let mut counts = self.admission.stripe(self.address);
-            if let Some(count) = counts.get_mut(&self.address) {
-                *count -= 1;
-                if *count == 0 {
-                    counts.remove(&self.address);
-                    // Frees the table that a storm from many addresses leaves behind.
-                    if counts.capacity() > 1024 && counts.len() < counts.capacity() / 8 {
-                        counts.shrink_to_fit();
-                    }
-                }
-            }
-        }
+        self.uncount();
         self.admission.release();
     }
 }

@@ -1,7 +1,7 @@
 //! Binding the ports. All are bound before any thread starts: a server that cannot have its ports does not start.
 
 use super::accept::Listener;
-use super::service::{ListenConfig, Service};
+use super::service::{ListenConfig, PortConfig, Service};
 use crate::handover::Inherited;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -38,7 +38,7 @@ pub(crate) fn bind(
 ) -> Result<(Ports, Vec<Vec<Listener>>), BindError> {
     let mut ports = Ports::default();
     let mut shards: Vec<Vec<Listener>> = std::iter::repeat_with(Vec::new).take(config.shards).collect();
-    for &(service, port) in &config.services {
+    for &PortConfig { service, port, is_proxied } in &config.ports {
         let (port, sockets) = with_port(config, service, port, &mut inherited)?;
         *match service {
             Service::StartTls => &mut ports.c2s,
@@ -47,7 +47,7 @@ pub(crate) fn bind(
             Service::Light | Service::LightTls => &mut ports.light,
         } = Some(port);
         for (listeners, sockets) in shards.iter_mut().zip(sockets) {
-            listeners.extend(sockets.into_iter().map(|socket| Listener::new(socket, service)));
+            listeners.extend(sockets.into_iter().map(|socket| Listener::new(socket, service, is_proxied)));
         }
     }
     Ok((ports, shards))

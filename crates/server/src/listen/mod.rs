@@ -17,4 +17,4 @@ pub(crate) use admission::{Admission, Permit, Refusal};
 pub(crate) use bind::bind;
 pub(crate) use descriptors::DescriptorLimit;
 pub(crate) use refused::RefusedConns;
-pub(crate) use service::{ListenConfig, Service};
+pub(crate) use service::{ListenConfig, PortConfig, Service};

@@ -49,6 +49,11 @@ impl RefusedConns {
         }
     }
 
+    /// What a client is answered who asked for a WebSocket and is refused.
+    pub(crate) fn unavailable(&mut self, refusal: Refusal) -> Vec<u8> {
+        unavailable(self.retry_after_s(refusal))
+    }
+
     /// Closes the connections whose time is over.
     pub(crate) fn expire(&mut self, now: Mono) {
         while let Some((_, socket)) = self.lingering.pop_front_if(|(until, _)| *until <= now) {
@@ -88,13 +93,7 @@ fn words(service: Service, retry_after_s: u32) -> Option<Vec<u8>> {
             );
             Some(out)
         }
-        Service::WebSocket => Some(
-            format!(
-                "HTTP/1.1 503 Service Unavailable\r\nRetry-After: {retry_after_s}\r\nContent-Length: 0\r\n\
-                 Connection: close\r\n\r\n"
-            )
-            .into_bytes(),
-        ),
+        Service::WebSocket => Some(unavailable(retry_after_s)),
         Service::Light => Some(
             format!(
                 "{{\"error\":\"busy\",\"message\":\"no room for another connection now\",\
@@ -104,6 +103,14 @@ fn words(service: Service, retry_after_s: u32) -> Option<Vec<u8>> {
         ),
         Service::DirectTls | Service::WebSocketTls | Service::LightTls => None,
     }
+}
+
+fn unavailable(retry_after_s: u32) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: {retry_after_s}\r\nContent-Length: 0\r\n\
+         Connection: close\r\n\r\n"
+    )
+    .into_bytes()
 }
 
 /// Reads what came, so that the close is not a reset.

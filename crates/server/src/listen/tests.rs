@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::sync::Arc;
 
-fn config(services: Vec<(Service, u16)>) -> ListenConfig<'static> {
+fn config(service: Service, port: u16) -> ListenConfig<'static> {
     const LOCAL: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::LOCALHOST)];
-    ListenConfig { addresses: LOCAL, services, shards: 3, backlog: 16, reuse_port: true, nodelay: true }
+    let ports = vec![PortConfig { service, port, is_proxied: false }];
+    ListenConfig { addresses: LOCAL, ports, shards: 3, backlog: 16, reuse_port: true, nodelay: true }
 }
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -15,7 +16,7 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 fn one_port_chosen_by_the_system_is_shared_by_all_shards() {
     for reuse_port in [true, false] {
         let (ports, shards) =
-            bind(&ListenConfig { reuse_port, ..config(vec![(Service::StartTls, 0)]) }, Vec::new()).unwrap();
+            bind(&ListenConfig { reuse_port, ..config(Service::StartTls, 0) }, Vec::new()).unwrap();
         assert_eq!(shards.len(), 3);
         for listeners in &shards {
             let local = listeners[0].socket.local_addr().unwrap();
@@ -30,8 +31,7 @@ fn a_port_in_use_is_named() {
     let port = taken.local_addr().unwrap().port();
     for reuse_port in [true, false] {
         let error =
-            bind(&ListenConfig { reuse_port, ..config(vec![(Service::DirectTls, port)]) }, Vec::new())
-                .unwrap_err();
+            bind(&ListenConfig { reuse_port, ..config(Service::DirectTls, port) }, Vec::new()).unwrap_err();
         assert_eq!(error.address, (HERE, port).into());
         assert!(error.to_string().starts_with(&format!("cannot listen on 127.0.0.1:{port}: ")), "{error}");
     }
@@ -39,14 +39,14 @@ fn a_port_in_use_is_named() {
 
 #[test]
 fn another_server_on_the_port_is_noticed_even_if_it_would_share() {
-    let (ports, _listeners) = bind(&config(vec![(Service::StartTls, 0)]), Vec::new()).unwrap();
-    assert!(bind(&config(vec![(Service::StartTls, ports.c2s.unwrap())]), Vec::new()).is_err());
+    let (ports, _listeners) = bind(&config(Service::StartTls, 0), Vec::new()).unwrap();
+    assert!(bind(&config(Service::StartTls, ports.c2s.unwrap()), Vec::new()).is_err());
 }
 
 #[test]
 fn accepted_connections_inherit_nodelay() {
     let (ports, mut shards) =
-        bind(&ListenConfig { shards: 1, ..config(vec![(Service::StartTls, 0)]) }, Vec::new()).unwrap();
+        bind(&ListenConfig { shards: 1, ..config(Service::StartTls, 0) }, Vec::new()).unwrap();
     let _client = std::net::TcpStream::connect((HERE, ports.c2s.unwrap())).unwrap();
     let mut spare = SpareDescriptor::new();
     let (socket, from) = loop {

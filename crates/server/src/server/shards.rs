@@ -12,6 +12,7 @@ use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
 use crate::metrics::{IoCounters, ShardFigures};
 use crate::options::Options;
+use crate::proxies::TrustedProxies;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
 use crate::watch::Watchers;
@@ -66,10 +67,11 @@ impl ShardBuilder<'_> {
         figures: &Arc<ShardFigures>,
     ) -> io::Result<EventLoop<M>> {
         let ShardParts { poll, listeners, producer, handed } = parts;
+        let proxies = TrustedProxies::new(&self.options.trusted_proxies);
         let endpoint = WebSocketEndpoint {
             path: self.options.websocket.path.as_str().into(),
             secure: self.options.websocket.tls,
-            proxies: self.options.trusted_proxies.as_slice().into(),
+            proxies: proxies.clone(),
         };
         let io = ShardIo {
             id,
@@ -87,6 +89,7 @@ impl ShardBuilder<'_> {
             watchers: Watchers::default(),
             tls: Arc::clone(self.tls),
             websocket: Arc::new(endpoint),
+            proxies,
             settings: Arc::clone(self.core),
             out_queue_bytes: self.options.out_queue_bytes,
             registry: poll.registry().try_clone()?,

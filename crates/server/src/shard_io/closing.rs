@@ -4,6 +4,7 @@ use super::resources::ShardIo;
 use super::upcall::Upcall;
 use crate::conn::{ConnError, Protocol, ReadFlow, Readiness, Stage, Transport};
 use crate::deadlines::Deadline;
+use crate::listen::Refusal;
 use crate::tls::{Blame, Fault};
 use carillon_core::model::ConnId;
 use std::net::Shutdown;
@@ -81,10 +82,14 @@ impl ShardIo {
         while let Some((deadline, id)) = self.deadlines.due(self.mono) {
             let Some(conn) = self.conns.get_mut(id) else { continue };
             let missed = match deadline {
+                Deadline::Announced => matches!(conn.transport, Transport::Announced(_)),
                 Deadline::Opening => matches!(conn.stage, Stage::New(_)),
                 Deadline::Leaving => matches!(conn.stage, Stage::Leaving | Stage::Lingering),
             };
             if missed {
+                if deadline == Deadline::Announced {
+                    self.counters.refusals[Refusal::ProxyHeader.index()] += 1;
+                }
                 self.conns.remove(id);
             }
         }

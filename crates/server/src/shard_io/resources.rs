@@ -11,6 +11,7 @@ use crate::listen::Service;
 use crate::listener_tls::ListenerTls;
 use crate::metrics::IoCounters;
 use crate::plaintext::Plaintext;
+use crate::proxies::TrustedProxies;
 use crate::sends::SendBatch;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
@@ -42,6 +43,7 @@ pub(crate) struct ShardIo {
     pub(crate) watchers: Watchers,
     pub(crate) tls: Arc<ListenerTls>,
     pub(crate) websocket: Arc<WebSocketEndpoint>,
+    pub(crate) proxies: TrustedProxies,
     pub(crate) settings: Arc<Settings>,
     pub(crate) out_queue_bytes: usize,
     pub(crate) registry: Registry,
@@ -161,6 +163,14 @@ impl ShardIo {
     pub(crate) fn release_held(&mut self, id: ConnId) {
         if self.conns.get_mut(id).is_some_and(|conn| conn.send_queue.is_held()) {
             self.writable(id);
+        }
+    }
+
+    /// Starts what comes first on a listener of this kind: TLS, or nothing.
+    pub(crate) fn start_transport(&self, service: Service) -> Transport {
+        match service {
+            Service::StartTls | Service::WebSocket | Service::Light => Transport::Plain,
+            Service::DirectTls | Service::WebSocketTls | Service::LightTls => self.start_handshake(service),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::machine::Machine;
 use crate::metrics::IoCounters;
 use crate::options::{Options, Tcp, WebSocket};
 use crate::plaintext::Plaintext;
+use crate::proxies::TrustedProxies;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
 use crate::tls;
@@ -68,11 +69,12 @@ impl Store for EmptyStore {
 }
 
 /// Echoes its input. A few words do more: `secure`, `close`, `pause` (until the next tick, 20 ms later), `burst` (64 KiB,
-/// as sixteen elements).
+/// as sixteen elements), `address` (of the client).
 #[derive(Default)]
 pub(crate) struct Echo {
     counters: Counters,
     paused: Vec<ConnId>,
+    addresses: Vec<(ConnId, IpAddr)>,
     wake: Option<Mono>,
     /// What events were wanted when the last message came.
     pub(crate) watched: Option<States>,
@@ -83,6 +85,7 @@ impl Machine for Echo {
         match input {
             Input::Opened(opened) => {
                 self.counters.connections += 1;
+                self.addresses.push((opened.conn, opened.address));
                 let hello = format!("hello {:?};", opened.framing);
                 effects.send(opened.conn, |out| out.extend_from_slice(hello.as_bytes()));
             }
@@ -178,6 +181,11 @@ impl Echo {
                 effects.send(conn, |out| out.extend_from_slice(b"bye;"));
                 effects.push(Effect::Close { conn });
             }
+            b"address" => {
+                let found = self.addresses.iter().rfind(|(of, _)| *of == conn);
+                let address = found.map(|(_, address)| address.to_string()).unwrap_or_default();
+                effects.send(conn, |out| out.extend_from_slice(address.as_bytes()));
+            }
             b"pause" => {
                 self.paused.push(conn);
                 self.wake = Some(now.mono.plus(20));
@@ -249,8 +257,9 @@ impl Rig {
             websocket: Arc::new(WebSocketEndpoint {
                 path: "/xmpp-websocket".into(),
                 secure: true,
-                proxies: Box::default(),
+                proxies: TrustedProxies::new(&[]),
             }),
+            proxies: TrustedProxies::new(&[]),
             settings: Arc::default(),
             out_queue_bytes,
             registry: poll.registry().try_clone().unwrap(),

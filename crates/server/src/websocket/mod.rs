@@ -16,8 +16,7 @@ mod upgrade;
 
 pub(crate) use upgrade::{Upgrade, UpgradeStep};
 
-use crate::network::Network;
-use std::net::IpAddr;
+use crate::proxies::TrustedProxies;
 
 /// What a WebSocket listener needs to know to answer requests.
 #[derive(Clone, Debug)]
@@ -27,12 +26,5 @@ pub(crate) struct WebSocketEndpoint {
     /// Whether the listener speaks TLS itself.
     pub(crate) secure: bool,
     /// Proxies whose `X-Forwarded-For` is trusted.
-    pub(crate) proxies: Box<[Network]>,
-}
-
-impl WebSocketEndpoint {
-    /// Whether this is the address of a trusted proxy.
-    fn trusts(&self, address: IpAddr) -> bool {
-        self.proxies.iter().any(|network| network.contains(address))
-    }
+    pub(crate) proxies: TrustedProxies,
 }

@@ -85,7 +85,7 @@ fn websocket(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) ->
 /// from its end: the first address that is not a trusted proxy is the client's, and what precedes it may be forged.
 /// Without a trusted proxy the whole field may be forged.
 fn client(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) -> Option<IpAddr> {
-    if !endpoint.trusts(peer) {
+    if !endpoint.proxies.trust(peer) {
         return None;
     }
     let values: Vec<&str> = fields.values("x-forwarded-for").collect();
@@ -93,7 +93,7 @@ fn client(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) -> Op
     for entry in values.iter().rev().flat_map(|value| value.rsplit(',')) {
         let Some(address) = address(entry.trim()) else { break };
         client = Some(address);
-        if !endpoint.trusts(address) {
+        if !endpoint.proxies.trust(address) {
             break;
         }
     }

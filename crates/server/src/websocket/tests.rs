@@ -1,4 +1,5 @@
 use super::{Upgrade, UpgradeStep, WebSocketEndpoint};
+use crate::proxies::TrustedProxies;
 use std::net::{IpAddr, Ipv4Addr};
 
 const GOOD: &str = "GET /xmpp-websocket HTTP/1.1\r\nHost: example.com\r\nUpgrade: WebSocket\r\n\
@@ -12,7 +13,8 @@ fn ask(request: &str) -> UpgradeStep {
 }
 
 fn endpoint(secure: bool, proxies: &[&str]) -> WebSocketEndpoint {
-    let proxies = proxies.iter().map(|network| network.parse().unwrap()).collect();
+    let proxies: Vec<_> = proxies.iter().map(|network| network.parse().unwrap()).collect();
+    let proxies = TrustedProxies::new(&proxies);
     WebSocketEndpoint { path: "/xmpp-websocket".into(), secure, proxies }
 }
 
@@ -121,8 +123,8 @@ fn behind_a_trusted_proxy_the_client_is_whom_the_proxies_saw() {
     };
     let told = "X-Forwarded-For: 198.51.100.1, 192.0.2.7";
     assert_eq!(client(&[], told), None, "anybody can write the field");
-    assert_eq!(client(&["10.0.0.2"], told), None, "another proxy is trusted");
-    let proxy = &["10.0.0.1"];
+    assert_eq!(client(&["10.0.0.2/32"], told), None, "another proxy is trusted");
+    let proxy = &["10.0.0.1/32"];
     assert_eq!(client(proxy, told).as_deref(), Some("192.0.2.7"), "what is before it is hearsay");
     assert_eq!(client(proxy, "X-Forwarded-For: 2001:db8::1").as_deref(), Some("2001:db8::1"));
     assert_eq!(client(proxy, "X-Forwarded-For: 192.0.2.7:4711").as_deref(), Some("192.0.2.7"));

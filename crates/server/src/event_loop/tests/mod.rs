@@ -1,6 +1,7 @@
 //! The event loop over real sockets, with a machine that echoes.
 
 mod key_updates;
+mod proxied;
 mod pulse;
 mod starved;
 mod websocket;

@@ -8,7 +8,7 @@ use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-const UPGRADE: &str = "GET /xmpp-websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n\
+pub(super) const UPGRADE: &str = "GET /xmpp-websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n\
     Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
     Sec-WebSocket-Protocol: xmpp\r\nSec-WebSocket-Version: 13\r\n\r\n";
 
