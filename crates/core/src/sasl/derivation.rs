@@ -2,12 +2,14 @@
 //! the shards'.
 
 use super::{Hash, scram};
-use crate::model::Credentials;
+use crate::model::{Credentials, DomainId};
 use std::fmt;
 
 /// Keys to be derived.
 #[derive(Clone, Debug)]
 pub struct Derivation {
+    /// The domain on whose behalf: domains take turns where many derivations wait.
+    pub domain: DomainId,
     /// The password.
     pub password: Password,
     /// The salt.
@@ -45,7 +47,7 @@ pub struct Password(Box<str>);
 impl Derivation {
     /// Derives the keys.
     pub fn run(&self) -> Derived {
-        let Derivation { password, salt, iterations, hashes } = self;
+        let Derivation { domain: _, password, salt, iterations, hashes } = self;
         scram::derive_keys(&password.0, salt, *iterations, *hashes).map_or(Derived::Unusable, Derived::Keys)
     }
 }

@@ -71,7 +71,8 @@ fn creation(
     }
     let salt = shard.random.bytes()[..16].into();
     let iterations = shard.settings.scram_iterations;
-    let derivation = Derivation { password, salt, iterations, hashes: Hashes::Both };
+    let domain = client.domain().id;
+    let derivation = Derivation { domain, password, salt, iterations, hashes: Hashes::Both };
     Ok((account.local().unwrap_or_default().into(), derivation))
 }
 

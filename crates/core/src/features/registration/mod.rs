@@ -93,7 +93,8 @@ fn derivation(session: &BoundSession, query: &Element, cx: &mut Cx<'_>) -> Resul
     }
     let password = Password::new(&password).ok_or_else(unusable)?;
     let salt = cx.shard.random.bytes()[..16].into();
-    Ok(Derivation { password, salt, iterations: cx.shard.settings.scram_iterations, hashes: Hashes::Both })
+    let iterations = cx.shard.settings.scram_iterations;
+    Ok(Derivation { domain: session.domain, password, salt, iterations, hashes: Hashes::Both })
 }
 
 /// The keys of a new password are there.

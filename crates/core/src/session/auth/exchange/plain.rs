@@ -27,6 +27,9 @@ pub(super) fn begin(
     if let Err(failure) = admits_to(&claimant, cx) {
         return failure.into();
     }
+    let Some(domain) = cx.shard.domains.named(claimant.account.domain()).map(|domain| domain.id) else {
+        return wrong(claimant, Failure::NotAuthorized, cx);
+    };
     let credentials = credentials(identity.as_deref(), &claimant.account, cx);
     let (hash, keys) = match (credentials.sha256, credentials.sha1) {
         (Some(keys), _) => (Hash::Sha256, keys),
@@ -36,7 +39,7 @@ pub(super) fn begin(
     let limits = &cx.shard.settings.limits;
     cx.shard.throttle.failed_to(claimant.address, &claimant.account, cx.now.mono, limits);
     let ScramKeys { salt, iterations, stored_key, .. } = keys;
-    let derivation = Derivation { password, salt, iterations, hashes: Hashes::One(hash) };
+    let derivation = Derivation { domain, password, salt, iterations, hashes: Hashes::One(hash) };
     Step::Derive(derivation, PasswordCheck { claimant, identity, stored_key })
 }
 
