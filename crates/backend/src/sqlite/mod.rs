@@ -96,7 +96,7 @@ struct Open {
 }
 
 impl SqliteStore {
-    /// Opens the database, makes or upgrades it where needed, and starts the threads. Looks for damage for two seconds at
+    /// Opens the database, makes or upgrades it where needed, and starts the threads. Looks for damage for half a second at
     /// most; otherwise reads nothing but the schema, three rows and at most a run of traces, so the time does not grow further
     /// with what is stored.
     ///
@@ -128,7 +128,9 @@ impl SqliteStore {
                 .map_err(sqlite)?;
         let newest = writer.newest_message();
         let (db, made) = (file::connect_reader(options).map_err(sqlite)?, tail.clone());
-        store.start("store-archive", store.reads.clone(), move || made.make(&db, newest))?;
+        store.start("store-archive", store.reads.clone(), move || {
+            made.make(&db, newest);
+        })?;
         store.start(WRITER, store.writes.clone(), || writer.run())?;
         let readers = options.readers.clamp(1, 64);
         for _ in 0..readers {

@@ -42,6 +42,8 @@ pub(super) struct Transaction<'a> {
     pub(super) fold: Fold,
     /// Messages that enter archives, by account, in their order.
     pub(super) archived: Vec<(i64, Entry)>,
+    /// How many entries of the tail it writes as a list.
+    pub(super) listed: usize,
     /// Whether there are archived messages that are not in their tables.
     pub(super) has_tail: bool,
     /// Whether they are to enter them although there are few.
@@ -70,6 +72,7 @@ impl<'a> Transaction<'a> {
             newest_message,
             fold,
             archived,
+            listed: 0,
             has_tail: false,
             wants_fold: false,
             topic_changes,
@@ -133,6 +136,7 @@ impl<'a> Transaction<'a> {
         for item in self.published {
             self.last.keep(item);
         }
+        self.tail.listed(self.listed);
         self.tail.add(self.archived);
         let Transaction { topic_changes, run, last_found, newest_message, fold, .. } = self;
         Reached { topic_changes, run, last_found, newest_message, fold }

@@ -158,6 +158,7 @@ impl Writer {
         write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
         let answers = steps(&mut write, asks, &self.complaints)?;
         archive::fold(&mut write, &mut self.plan).map_err(|e| self.group_failed(&e))?;
+        archive::list(&mut write).map_err(|e| self.group_failed(&e))?;
         write.seal().map_err(|e| self.group_failed(&e))?;
         let began = Instant::now();
         self.counters.commit_began(began);

@@ -93,6 +93,7 @@ impl<T: Decision> Wait<T> {
                 if let Some(session) = sessions.bound(place.session) {
                     session.decide(&place, |_, _, _| decision, cx);
                 }
+                account_reads::end(place.account, sessions, cx);
             });
         }))
     }

@@ -12,11 +12,13 @@
 //!
 //! How conversations stand (`inbox`) follows from their messages in the same two places.
 //!
-//! After a crash the tail is made again from the messages behind the fold.
+//! After a start the tail is made again, from the *lists* in which its entries are written many at a time (`list`), and the messages behind
+//! the last list.
 
 mod fold;
 mod inbox;
 mod keep;
+mod list;
 mod preferences;
 mod read;
 mod sweep;
@@ -24,4 +26,5 @@ mod tail;
 
 pub(super) use fold::{Fold, Plan, is_behind, slice as fold};
 pub(super) use keep::Newest;
+pub(super) use list::add as list;
 pub(super) use tail::{Entry, Tail};

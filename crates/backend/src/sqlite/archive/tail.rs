@@ -1,10 +1,11 @@
 //! The newest messages of all archives, in memory: those behind the fold, and for a while those before it.
 
-use super::super::column::{Code, uint};
+use super::super::column::{Code, int, uint};
 use super::fold::Fold;
+use super::list;
 use carillon_core::model::EntryKind;
 use rusqlite::{Connection, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,21 @@ impl Entry {
     pub(super) fn new(seq: u64, peer: u32, bytes: usize, kind: EntryKind) -> Entry {
         let bytes = u32::try_from(bytes).map_or(BYTES_MAX, |bytes| bytes.min(BYTES_MAX));
         Entry { seq, peer, bytes_and_kind: bytes | (kind.code() as u32) << 30 }
+    }
+
+    /// How many bytes [`Entry::to_bytes`] has.
+    pub(super) const BYTES: usize = 16;
+
+    /// As bytes, for a list.
+    pub(super) fn to_bytes(self) -> [u8; Entry::BYTES] {
+        let Entry { seq, peer, bytes_and_kind } = self;
+        (u128::from(seq) | u128::from(peer) << 64 | u128::from(bytes_and_kind) << 96).to_le_bytes()
+    }
+
+    /// Reads [`Entry::to_bytes`].
+    pub(super) fn from_bytes(bytes: [u8; Entry::BYTES]) -> Entry {
+        let all = u128::from_le_bytes(bytes);
+        Entry { seq: all as u64, peer: (all >> 64) as u32, bytes_and_kind: (all >> 96) as u32 }
     }
 
     pub(super) fn bytes(self) -> u32 {
@@ -46,6 +62,8 @@ struct Inner {
     /// By account, in the order of their numbers.
     accounts: HashMap<i64, Vec<Entry>>,
     entries: usize,
+    /// Those that are in no list yet, in the order of their messages.
+    unlisted: VecDeque<(i64, Entry)>,
     /// Whether the messages that were there when the store was opened are in it.
     state: State,
     /// Everything up to this one may be gone from it.
@@ -63,6 +81,13 @@ enum State {
     Failed,
 }
 
+/// How much was read to make a tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Made {
+    pub(super) lists: usize,
+    pub(super) messages: usize,
+}
+
 /// For how long a snapshot can be in use.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(10);
 
@@ -71,13 +96,17 @@ impl Tail {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the messages behind the fold up to `newest`, which were there when the store was opened. What has come since is there.
-    pub(in super::super) fn make(&self, db: &Connection, newest: u64) {
-        let made = behind_fold(db, newest);
+    /// Reads the entries behind the fold up to `newest`, which were there when the store was opened. What has come since is there. None if
+    /// that failed.
+    pub(in super::super) fn make(&self, db: &Connection, newest: u64) -> Option<Made> {
+        let found = behind_fold(db, newest);
+        let made = found.as_ref().ok().map(|found| found.made);
         let mut inner = self.lock();
-        inner.state = match made {
-            Ok(found) => {
-                for (account, mut entries) in found {
+        inner.state = match found {
+            Ok(Found { accounts, mut unlisted, made: _ }) => {
+                unlisted.append(&mut inner.unlisted);
+                inner.unlisted = unlisted;
+                for (account, mut entries) in accounts {
                     inner.entries += entries.len();
                     let newer = inner.accounts.entry(account).or_default();
                     entries.append(newer);
@@ -91,6 +120,7 @@ impl Tail {
             }
         };
         self.made.notify_all();
+        made
     }
 
     /// Adds messages that were committed, in their order.
@@ -100,8 +130,30 @@ impl Tail {
         }
         let mut inner = self.lock();
         inner.entries += archived.len();
+        inner.unlisted.extend(&archived);
         for (account, entry) in archived {
             inner.accounts.entry(account).or_default().push(entry);
+        }
+    }
+
+    /// The first entries that are in no list, if there are so many; one more where a message would be separated.
+    pub(super) fn unlisted(&self, count: usize) -> Option<Vec<(i64, Entry)>> {
+        let inner = self.lock();
+        let all = &inner.unlisted;
+        if inner.state != State::Whole || all.len() < count {
+            return None;
+        }
+        let seq = |at: usize| all.get(at).map(|(_, entry)| entry.seq);
+        let count = if seq(count - 1) == seq(count) { count + 1 } else { count };
+        Some(all.range(..count).copied().collect())
+    }
+
+    /// So many of them are in a list that is committed.
+    pub(in super::super) fn listed(&self, count: usize) {
+        if count > 0 {
+            let mut inner = self.lock();
+            inner.unlisted.drain(..count);
+            inner.unlisted.shrink_to(2 * list::LIST);
         }
     }
 
@@ -177,16 +229,27 @@ fn between(entries: &[Entry], after: u64, to: u64) -> &[Entry] {
     entries.get(first..end).unwrap_or_default()
 }
 
-/// The entries of the messages behind the fold, up to `newest`.
-fn behind_fold(db: &Connection, newest: u64) -> Result<HashMap<i64, Vec<Entry>>> {
-    let mut found: HashMap<i64, Vec<Entry>> = HashMap::new();
-    let folded = Fold::find(db)?.folded;
+/// The entries behind the fold.
+struct Found {
+    accounts: HashMap<i64, Vec<Entry>>,
+    unlisted: VecDeque<(i64, Entry)>,
+    made: Made,
+}
+
+/// The entries behind the fold up to `newest`: those in lists, and those of the messages behind the last list.
+fn behind_fold(db: &Connection, newest: u64) -> Result<Found> {
+    let mut accounts: HashMap<i64, Vec<Entry>> = HashMap::new();
+    let (mut unlisted, mut messages) = (VecDeque::new(), 0);
+    let (listed, lists) = list::read(db, Fold::find(db)?.folded, newest, |account, entry| {
+        accounts.entry(account).or_default().push(entry);
+    })?;
     let mut query = db.prepare(
         "SELECT seq, sender, sender_peer, recipient, recipient_peer, length(stanza), contents FROM archive_message
          WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
     )?;
-    let mut rows = query.query([folded as i64, newest as i64])?;
+    let mut rows = query.query([int(listed), int(newest)])?;
     while let Some(row) = rows.next()? {
+        messages += 1;
         let (seq, bytes) = (uint(row, 0)?, row.get::<_, u32>(5)? as usize);
         let [sent, received] = kinds(row.get(6)?);
         let sender = row.get::<_, Option<i64>>(1)?.zip(row.get::<_, Option<u32>>(2)?);
@@ -194,11 +257,13 @@ fn behind_fold(db: &Connection, newest: u64) -> Result<HashMap<i64, Vec<Entry>>>
         let is_note = sender.map(|(account, _)| account) == recipient.map(|(account, _)| account);
         for (side, kind) in [(sender, sent), (recipient.filter(|_| !is_note), received)] {
             if let Some((account, peer)) = side {
-                found.entry(account).or_default().push(Entry::new(seq, peer, bytes, kind));
+                let entry = Entry::new(seq, peer, bytes, kind);
+                accounts.entry(account).or_default().push(entry);
+                unlisted.push_back((account, entry));
             }
         }
     }
-    Ok(found)
+    Ok(Found { accounts, unlisted, made: Made { lists, messages } })
 }
 
 /// What a message is to its sender and to its recipient: `contents` is what its row says.
