@@ -21,6 +21,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod files;
+pub mod memory;
 pub mod options;
 pub mod preflight;
 pub mod serve;

@@ -1,6 +1,6 @@
 //! What an operator decides about what the binary does itself, as it reads it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 /// What an operator decides about the node besides what its parts are told. Types and defaults are declared here and
@@ -15,6 +15,8 @@ pub struct Node {
     pub certificate: Option<PathBuf>,
     /// Its private key, PEM.
     pub certificate_key: Option<PathBuf>,
+    /// Whether its memory may be written to a file when it crashes, and be read by other processes of its user.
+    pub core_dumps: bool,
     /// Where the HTTP side listens; nothing for the addresses of the server.
     pub http_addresses: Vec<IpAddr>,
     /// Its port; 0 lets the system choose.
@@ -40,7 +42,8 @@ impl Default for Node {
             data_dir: "./data".into(),
             certificate: None,
             certificate_key: None,
-            http_addresses: Vec::new(),
+            core_dumps: false,
+            http_addresses: vec![Ipv4Addr::LOCALHOST.into()],
             http_port: 8080,
             host: String::new(),
             websocket_url: String::new(),

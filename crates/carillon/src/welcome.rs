@@ -62,11 +62,7 @@ impl Welcome<'_> {
     fn listeners(&self) -> Vec<(&'static str, String)> {
         let settings = &self.config.settings;
         let clients = settings.server.addresses.as_slice();
-        let http = if settings.node.http_addresses.is_empty() {
-            clients
-        } else {
-            settings.node.http_addresses.as_slice()
-        };
+        let http = settings.http_addresses();
         let websocket = if settings.server.websocket.tls { "wss" } else { "ws" };
         let path = &settings.server.websocket.path;
         let at = |addresses: &[IpAddr], port: u16, before: &str, after: &str| {

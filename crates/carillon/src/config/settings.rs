@@ -13,6 +13,7 @@ use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind as EventKind};
+use std::net::IpAddr;
 
 /// Everything a node can be told, as those hold it who use it. [`Config::load`](super::Config::load) fills it; whoever
 /// assembles the node reads it. Every value is within its bounds.
@@ -38,6 +39,16 @@ pub struct Settings {
     pub store: sqlite::Options,
 }
 
+impl Settings {
+    /// Where the HTTP APIs listen.
+    pub fn http_addresses(&self) -> &[IpAddr] {
+        match self.node.http_addresses.as_slice() {
+            [] => &self.server.addresses,
+            some => some,
+        }
+    }
+}
+
 settings! {
     "The node itself." {
         /// Domain that the node creates at its start if it does not exist. `carillon domain add` creates more at run
@@ -51,6 +62,9 @@ settings! {
         /// forbids io_uring, as many containers do, each delivery is a system call of its own: slower, with the same
         /// result.
         "io_uring" = server.io_uring, Kind::Switch, Restart;
+        /// Whether a crash may write the memory of the process to a file (a core dump), and whether other processes of its user may
+        /// read it with a debugger. It has keys, passwords and messages.
+        "core_dumps" = node.core_dumps, Kind::Switch, Restart;
     }
 
     "Sockets that clients connect to." {
@@ -118,7 +132,7 @@ settings! {
     }
 
     "The HTTP APIs, the metrics and the console." {
-        /// Addresses of the HTTP APIs; an empty list for those of `listen.address`.
+        /// Addresses of the HTTP APIs, which have no TLS of their own; an empty list for those of `listen.address`.
         "http.address" = node.http_addresses, Kind::Addresses, Restart;
         /// Port of the HTTP APIs; 0 for any free port.
         "http.port" = node.http_port, port(), Restart;

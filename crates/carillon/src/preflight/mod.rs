@@ -1,8 +1,9 @@
 //! What the settings cannot say: whether the ports are free, the data folder can be written, the certificate fits, and the
-//! system allows as many descriptors as are wanted. `carillon config check` prints the findings, `carillon serve` logs them.
+//! system allows as many descriptors as are wanted; and what they say that is seldom meant: ports without TLS that others reach. `carillon config check` prints the findings, `carillon serve` logs them.
 
 mod certificate;
 pub mod descriptors;
+mod exposure;
 mod folder;
 mod ports;
 
@@ -51,6 +52,7 @@ pub fn inspect(config: &Config, purpose: Purpose) -> Vec<Finding> {
         config.warnings.iter().map(|warning| Finding::warning("", warning.as_str(), "")).collect();
     findings.extend(folder::inspect(settings));
     findings.extend(ports::inspect(settings, purpose));
+    findings.extend(exposure::inspect(settings));
     findings.extend(certificate::inspect(settings));
     findings.extend(descriptors::inspect(config));
     findings

@@ -37,13 +37,12 @@ pub(super) fn inspect(settings: &Settings, purpose: Purpose) -> Vec<Finding> {
 /// Every listener that is wanted: the setting of its port, its addresses and its port.
 fn listeners(s: &Settings) -> Vec<(&'static str, &[IpAddr], u16)> {
     let clients = s.server.addresses.as_slice();
-    let http = if s.node.http_addresses.is_empty() { clients } else { s.node.http_addresses.as_slice() };
     let all = [
         (s.server.c2s.wanted(), "c2s.port", clients),
         (s.server.c2s_tls.wanted(), "c2s_tls.port", clients),
         (s.server.websocket.wanted(), "websocket.port", clients),
         (s.server.light.port, "light.port", clients),
-        (Some(s.node.http_port), "http.port", http),
+        (Some(s.node.http_port), "http.port", s.http_addresses()),
     ];
     all.into_iter().filter_map(|(port, setting, addresses)| Some((setting, addresses, port?))).collect()
 }

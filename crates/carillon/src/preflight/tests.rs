@@ -41,10 +41,8 @@ fn a_port_in_use_is_named_with_its_setting() {
     // TEST-NET-1 (RFC 5737) is nobody's.
     let nowhere = found(folder.path(), &[("http.address", "192.0.2.1")]);
     assert_eq!(
-        nowhere,
-        [
-            "error: http.port: this machine has no address 192.0.2.1; take it out of http.address or listen.address"
-        ]
+        nowhere[0],
+        "error: http.port: this machine has no address 192.0.2.1; take it out of http.address or listen.address"
     );
 }
 
@@ -66,6 +64,33 @@ fn a_folder_that_cannot_be_is_named() {
              be written"
         )]
     );
+}
+
+#[test]
+fn what_others_reach_without_tls_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let warned = |settings: &[(&str, &str)]| {
+        let found = found(folder.path(), settings);
+        let setting = |finding: &String| finding.split(": ").nth(1).unwrap_or_default().to_owned();
+        assert!(
+            found.iter().all(|finding| finding.starts_with("warning: ") && finding.contains("; ")),
+            "{found:?}"
+        );
+        found.iter().map(setting).collect::<Vec<_>>()
+    };
+    let everywhere = ("listen.address", "0.0.0.0");
+    // As it is without a setting, and with TLS for all but what listens on loopback.
+    assert_eq!(warned(&[("light.port", "0"), ("listen.address", "127.0.0.1,::1")]), [""; 0]);
+    assert_eq!(warned(&[everywhere, ("websocket.tls", "true")]), [""; 0]);
+    assert_eq!(warned(&[everywhere, ("websocket.enabled", "false")]), [""; 0]);
+    // Each by its name.
+    assert_eq!(warned(&[everywhere]), ["websocket.tls"]);
+    assert_eq!(warned(&[everywhere, ("listen.trusted_proxies", "10.0.0.0/8")]), [""; 0]);
+    assert_eq!(warned(&[everywhere, ("websocket.tls", "true"), ("light.port", "0")]), ["light.tls"]);
+    assert_eq!(warned(&[("http.address", "0.0.0.0")]), ["http.address", "http.metrics_key"]);
+    assert_eq!(warned(&[("http.address", "0.0.0.0"), ("http.metrics_key", "true")]), ["http.address"]);
+    let all = warned(&[everywhere, ("http.address", ""), ("light.port", "0")]);
+    assert_eq!(all, ["http.address", "http.metrics_key", "websocket.tls", "light.tls"]);
 }
 
 /// A certificate for `names` and its key, as files.

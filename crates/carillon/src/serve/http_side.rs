@@ -73,13 +73,9 @@ pub(super) async fn bind(
     settings: &crate::config::Settings,
     mut left: Vec<std::net::TcpListener>,
 ) -> Result<Vec<TcpListener>, String> {
-    let addresses = match settings.node.http_addresses.as_slice() {
-        [] => &settings.server.addresses,
-        some => some,
-    };
     let mut listeners: Vec<TcpListener> = Vec::new();
     let mut port = settings.node.http_port;
-    for address in addresses {
+    for address in settings.http_addresses() {
         let at = SocketAddr::new(*address, port);
         let fits = |left: &std::net::TcpListener| {
             left.local_addr().is_ok_and(|bound| bound.ip() == at.ip() && (port == 0 || bound.port() == port))

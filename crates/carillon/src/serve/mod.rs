@@ -8,6 +8,7 @@ mod reload;
 use crate::assemble;
 use crate::config::{Config, Source};
 use crate::files::{AdminKey, NodeFile, Ready};
+use crate::memory;
 use crate::preflight::{self, Finding, Purpose, Severity};
 use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
@@ -118,6 +119,9 @@ impl Prepared {
     /// Reads the files that the settings name.
     pub fn new(config: Config) -> Result<Prepared, String> {
         let settings = &config.settings;
+        if !settings.node.core_dumps {
+            memory::keep_private().map_err(|e| format!("cannot switch core dumps off (core_dumps): {e}"))?;
+        }
         let data_dir = &settings.node.data_dir;
         std::fs::create_dir_all(data_dir).map_err(|e| format!("cannot make {}: {e}", data_dir.display()))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
