@@ -37,6 +37,8 @@ struct Inner {
     clock: Clock,
     events: Option<Arc<events::LogFigures>>,
     ready: AtomicBool,
+    /// A shard has died of a fault.
+    has_died: AtomicBool,
     drain: Drain,
     domains: Mutex<Known>,
     /// The number of the last question for domains.
@@ -76,6 +78,7 @@ impl Node {
             clock,
             events,
             ready: AtomicBool::new(false),
+            has_died: AtomicBool::new(false),
             drain: Drain::default(),
             domains: Mutex::new(Known { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
@@ -215,6 +218,17 @@ impl Node {
     /// Whether the node accepts sessions: false before it is ready and while it drains.
     pub fn is_ready(&self) -> bool {
         self.inner.ready.load(Ordering::Acquire)
+    }
+
+    /// Whether a shard has died of a fault: its accounts have no service until the process is started again.
+    pub fn has_died(&self) -> bool {
+        self.inner.has_died.load(Ordering::Acquire)
+    }
+
+    /// Notes that a shard has died.
+    pub(crate) fn died(&self) {
+        self.set_ready(false);
+        self.inner.has_died.store(true, Ordering::Release);
     }
 
     /// Sets when the certificate in use expires.

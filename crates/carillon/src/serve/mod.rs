@@ -16,6 +16,7 @@ use crate::telemetry::Telemetry;
 use crate::upgrade::{self, control::Control};
 use crate::welcome::Welcome;
 use carillon_server::handover::TakeOver;
+use carillon_server::node::Node;
 use carillon_server::{Server, tls};
 use http_side::HttpSide;
 use provision::{ensure_admin_key, ensure_domain};
@@ -264,11 +265,13 @@ impl Running {
     /// Serves until a signal ends it.
     pub fn until_told(mut self, mut signals: Signals, telemetry: &Telemetry) -> ExitCode {
         loop {
-            let Running { runtime, control, .. } = &mut self;
+            let Running { runtime, control, server, .. } = &mut self;
+            let node = server.node();
             let wish = runtime.block_on(async {
                 tokio::select! {
                     wish = signals.next() => Ok(wish),
                     asked = control.next() => Err(asked),
+                    () = death(&node) => Ok(Wish::Drain),
                 }
             });
             let asked = match wish {
@@ -294,13 +297,19 @@ impl Running {
             }
         }
         self.control.close();
-        self.retire(&mut signals);
+        let has_died = self.server.node().has_died();
+        if has_died {
+            tracing::error!("a shard has died: the node ends, to be started again by whoever watches it");
+        } else {
+            self.retire(&mut signals);
+        }
         tracing::info!("draining; another signal ends the node at once");
         self.runtime.spawn(async move {
             quit(&mut signals).await;
             std::process::exit(1);
         });
-        self.drain()
+        let code = self.drain();
+        if has_died { ExitCode::FAILURE } else { code }
     }
 
     /// Lets load balancers notice that the node is about to end, before it refuses anyone. One more signal ends the wait.
@@ -348,6 +357,14 @@ fn binary() -> PathBuf {
 /// Waits for the signal that ends the node at once.
 async fn quit(signals: &mut Signals) {
     while signals.next().await != Wish::Quit {}
+}
+
+/// Waits until a shard of the node has died of a fault: its accounts have no service until the process is started again.
+async fn death(node: &Node) {
+    let mut looks = tokio::time::interval(Duration::from_secs(1));
+    while !node.has_died() {
+        looks.tick().await;
+    }
 }
 
 /// The ports in use.

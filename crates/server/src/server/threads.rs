@@ -95,7 +95,7 @@ struct PanicGuard {
 impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.node.set_ready(false);
+            self.node.died();
             turn_away(self.node.inbox(self.shard).close());
             tracing::error!(shard = self.shard.0, "a shard has died of a fault; this node needs a restart");
         }

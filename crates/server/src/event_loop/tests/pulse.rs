@@ -1,11 +1,12 @@
 //! Whether every event loop turns, as a watchdog asks.
 
-use super::{options, start};
+use super::{connect, options, rest, start};
 use crate::inbox::{Control, InboxItem};
 use crate::join::AllDone;
 use crate::node::Node;
 use carillon_core::model::ShardId;
 use std::sync::mpsc::{self, Receiver, RecvError, TryRecvError};
+use std::time::Duration;
 
 fn pulse(node: &Node) -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
@@ -38,6 +39,23 @@ fn a_pulse_waits_for_the_shard_that_hangs() {
     assert_eq!(late.try_recv(), Err(TryRecvError::Empty));
     release.send(()).unwrap();
     assert_eq!(late.recv(), Ok(()));
+}
+
+#[test]
+fn a_node_whose_shard_died_says_so_and_can_end() {
+    let server = start(&options());
+    let node = server.node();
+    let mut client = connect(server.ports().c2s);
+    assert!(!node.has_died() && node.is_ready());
+    within(&node, 0, || panic!("as a fault in the shard would"));
+    assert_eq!(pulse(&node).recv(), Err(RecvError));
+    // The thread has closed its inbox before it says that it died.
+    while !node.has_died() {
+        std::thread::yield_now();
+    }
+    assert!(!node.is_ready());
+    server.drain(Duration::from_millis(20), Duration::ZERO);
+    rest(&mut client);
 }
 
 #[test]
