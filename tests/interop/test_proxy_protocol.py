@@ -65,7 +65,7 @@ async def test_websockets_and_light_clients_come_through(proxy):
     socket = await RawWebSocket.opened(proxy)
     await socket.close()
     light = await Light.open(proxy)
-    await light.close()
+    light.close()
 
 
 async def test_limits_and_refusals_are_those_of_the_client(proxy):

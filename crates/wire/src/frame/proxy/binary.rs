@@ -1,7 +1,9 @@
 //! Version 2: a signature, version and command, family, length, addresses, and vectors of type, length and value (TLV).
 
 use super::{Error, HEADER_BYTES_MAX, Header, begins_with};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
 
 /// Reads a header of version 2.
 pub(super) fn read(input: &[u8]) -> Result<Option<Header>, Error> {

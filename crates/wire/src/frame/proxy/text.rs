@@ -1,7 +1,9 @@
 //! Version 1: a line of text, `PROXY TCP4 192.0.2.7 198.51.100.1 4711 5222\r\n`.
 
 use super::{Error, Header, begins_with};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// Reads a header of version 1.
