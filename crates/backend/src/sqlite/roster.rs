@@ -264,13 +264,6 @@ impl Transaction<'_> {
         oldest.map(|oldest| self.put_contact(&owner, &oldest.jid.clone(), Some(oldest), None)).transpose()
     }
 
-    /// Whether an account blocks all of another.
-    fn blocks(&self, owner: &Owner, other: &BareJid) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM blocked WHERE account = ?1 AND jid IN (?2, ?3))";
-        let params = params![int(owner.account.0), other.as_str(), other.domain()];
-        self.db.prepare_cached(sql)?.query_row(params, |row| row.get(0))
-    }
-
     /// The account that a contact is, if it is one of this store.
     fn other(&self, domain: Option<DomainId>, contact: &BareJid) -> Result<Option<Owner>> {
         match (domain, contact.local()) {

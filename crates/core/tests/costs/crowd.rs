@@ -38,7 +38,7 @@ impl Crowd {
         let credentials = scram::keys("pw", b"0123456789abcdef", 4096).expect("a password");
         for n in 0..count {
             let (local, credentials, now) = (local(n), credentials.clone(), world.now());
-            world.ask(CreateAccount { domain, local, credentials, now });
+            world.ask(CreateAccount { domain, local, credentials, now, is_in_band: false });
         }
         Crowd { world, conn: None, count, hashes: 0 }
     }

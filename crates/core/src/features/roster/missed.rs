@@ -2,7 +2,7 @@
 
 use super::state::{Contacts, Entry};
 use crate::features::state::PerAccount;
-use crate::message::Letter;
+use crate::message::{Letter, RosterCause};
 use crate::model::{Contact, Map, RosterChange};
 use crate::session::home::AtHome;
 use carillon_wire::jid::BareJid;
@@ -12,17 +12,17 @@ use std::sync::Arc;
 pub(super) fn missed(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome<'_>) -> Vec<Letter> {
     let is = by_address(&home.record.roster);
     let mut missed = Vec::new();
-    let mut say = |jid: &BareJid, was: Option<Contact>, is_own| {
+    let mut say = |jid: &BareJid, was: Option<Contact>, cause| {
         let is = is.get(jid.as_str()).and_then(Entry::contact);
         if was != is {
             let (account, after) = (home.account.clone(), home.record.roster.version());
             let change = RosterChange { account, before: after, after, contact: jid.clone(), was, is };
-            missed.push(Letter::RosterChanged { change: Arc::new(change), is_own });
+            missed.push(Letter::RosterChanged { change: Arc::new(change), cause });
         }
     };
     for letter in letters {
-        if let Letter::RosterChanged { change, is_own } = letter {
-            say(&change.contact, change.was.clone(), *is_own);
+        if let Letter::RosterChanged { change, cause } = letter {
+            say(&change.contact, change.was.clone(), *cause);
         }
     }
     let Some(was) = was.map(|was| by_address(&was.roster)) else { return missed };
@@ -32,7 +32,7 @@ pub(super) fn missed(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome
     differ.sort_by_key(|entry| entry.jid);
     for entry in differ {
         if let Some(jid) = entry.address() {
-            say(&jid, was.get(entry.jid).and_then(Entry::contact), false);
+            say(&jid, was.get(entry.jid).and_then(Entry::contact), RosterCause::Contact);
         }
     }
     missed

@@ -3,7 +3,7 @@
 use super::{announced, xml};
 use crate::error::StanzaError;
 use crate::message::{Letter, Requester, RosterCause};
-use crate::model::{BothSides, DomainId, REQUEST_BYTES_MAX, Settlement, SubscriptionAction};
+use crate::model::{BothSides, DomainId, REQUEST_BYTES_MAX, SubscriptionAction};
 use crate::ports::store::roster::{ChangeSubscription, ChangeSubscriptionAnswer};
 use crate::ports::{Fault, Question};
 use crate::session::home::{self, AtHome};
