@@ -77,6 +77,7 @@ fn domains_and_keys(store: &dyn Store) {
         let policy = Policy {
             sessions,
             registration,
+            account_management: true,
             pubsub_create,
             sessions_max,
             messages_durable,
@@ -93,7 +94,14 @@ fn domains_and_keys(store: &dyn Store) {
     {
         ask(
             store,
-            CreateKey { hash: [hash; 32], name: name.into(), domain, scopes: Scopes::of(&[scope]), now },
+            CreateKey {
+                hash: [hash; 32],
+                name: name.into(),
+                domain,
+                scopes: Scopes::of(&[scope]),
+                expires: None,
+                now,
+            },
         );
     }
 }

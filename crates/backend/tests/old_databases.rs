@@ -141,7 +141,7 @@ fn domains_and_keys(store: &dyn Store, version: u32) {
         resumption_ms_max: Policy::RESUMPTION_MS_MAX,
         ..Policy::default()
     };
-    let domain = |id, name: &str, policy| Domain { id, name: name.into(), policy };
+    let domain = |id, name: &str, policy| Domain::new(id, name, policy);
     let expected = [
         domain(HERE, "example.org", policy(SessionPolicy::Single, true, PubsubCreate::Admin, 3)),
         domain(THERE, "other.example", policy(SessionPolicy::Multi, false, PubsubCreate::Any, 20)),
@@ -153,6 +153,7 @@ fn domains_and_keys(store: &dyn Store, version: u32) {
         domain,
         scopes: Scopes::of(&[scope]),
         created,
+        expires: None,
     };
     let everything = key(1, "everything", None, Scope::Admin, T);
     let of_a_domain = key(2, "of a domain", Some(HERE), Scope::Send, T.plus(1));

@@ -54,6 +54,10 @@ impl std::ops::Deref for App {
     }
 }
 
+fn unknown_topic(domain: &Domain, name: &str) -> Problem {
+    Problem::new(Code::UnknownTopic, format!("the domain `{}` has no topic `{name}`", domain.name))
+}
+
 impl App {
     /// The app of a node.
     pub(crate) fn new(node: Node, options: Options) -> App {
@@ -102,7 +106,7 @@ impl App {
         let (reply, outcome) = oneshot::channel();
         self.node.command(command, Box::new(move |outcome| drop(reply.send(outcome))));
         match self.await_reply(outcome).await? {
-            Outcome::Unavailable => Err(Problem::unavailable()),
+            Outcome::Unavailable => Err(Problem::busy()),
             Outcome::Unknown => Err(Problem::unknown()),
             outcome => Ok(outcome),
         }
@@ -120,7 +124,12 @@ impl App {
         let command = Command::Topic { domain: domain.id, name: name.into(), actor: Actor::Provider, op };
         match self.command(command).await? {
             Outcome::Topic(Ok(outcome)) => Ok(outcome),
-            Outcome::Topic(Err(error)) => Err(Problem::refused(&error, missing)),
+            Outcome::Topic(Err(error)) => {
+                let problem = Problem::refused(&error, missing);
+                let is_topic = problem.code() == Code::UnknownTopic;
+                Err(if is_topic { unknown_topic(domain, name) } else { problem })
+            }
+            Outcome::Missing if missing == Code::UnknownTopic => Err(unknown_topic(domain, name)),
             Outcome::Missing => Err(Problem::new(missing, format!("{}: `{name}`", missing.title()))),
             other => Err(Problem::unexpected(&other)),
         }
@@ -151,7 +160,7 @@ impl App {
         match tokio::time::timeout(limit, reply).await {
             Ok(Ok(value)) => Ok(value),
             // The asked side is gone without an answer: it was shut down.
-            Ok(Err(_)) => Err(Problem::unavailable()),
+            Ok(Err(_)) => Err(Problem::unavailable("the node is shutting down; nothing was changed")),
             Err(_) => Err(Problem::timed_out()),
         }
     }

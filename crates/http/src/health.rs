@@ -18,15 +18,21 @@ pub(crate) async fn alive() -> &'static str {
 
 /// Whether the node takes sessions
 ///
-/// `503` before it is ready and while it drains. `200` also while the store fails, may be damaged or takes seconds to commit:
+/// `503` before it is ready and while it drains or shuts down; `detail` says which. `200` also while the store fails, may be damaged or takes seconds to commit:
 /// sessions go on, and neither a restart nor another node would help. The body says it then, behind `ready`.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "isReady", tag = "operation",
     responses((status = 200, description = "The node takes sessions", body = String, content_type = "text/plain"), schema::Problems)
 )]
 pub(crate) async fn ready(State(app): State<App>) -> Result<String, Problem> {
-    if !app.node.is_ready() || *app.closing.borrow() {
-        return Err(Problem::unavailable());
+    if *app.closing.borrow() {
+        return Err(Problem::unavailable("shutting down: takes no new sessions"));
+    }
+    if app.node.drain_progress().is_some() {
+        return Err(Problem::unavailable("draining: takes no new sessions"));
+    }
+    if !app.node.is_ready() {
+        return Err(Problem::unavailable("takes no new sessions: starting, ending, or a shard has failed"));
     }
     Ok(said(app.options.store.health()))
 }

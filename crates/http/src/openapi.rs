@@ -22,7 +22,10 @@ use utoipa_axum::routes;
                        topics, a consumer service enrols devices, an operator manages the node.\n\n\
                        Bodies are JSON and read strictly: a member that a route does not know is an error. Times are \
                        RFC 3339 in UTC with milliseconds. Errors are RFC 9457 problem details, with a `code` that \
-                       keeps its meaning.",
+                       keeps its meaning.\n\n\
+                       `PUT` creates. What exists it leaves as it is: the answer is `200` if that has all that the request names, \
+                       and else `409` with the members that differ. `PATCH` changes what exists, and takes a JSON merge patch \
+                       (RFC 7396): what is left out stays as it is.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     tags(
@@ -46,7 +49,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("crl_ and 43 characters")
         .description(Some(
-            "An API key, as made by `POST /v1/admin/keys` or `carillon key add NAME --scope SCOPE`.",
+            "An API key, as made by `POST /v1/admin/keys` or `carillon key create NAME --scope SCOPE`.",
         ))
         .build();
     let components = document.components.get_or_insert_default();
@@ -94,7 +97,7 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(blocked::list))
         .routes(routes!(blocked::put, blocked::delete))
         .routes(routes!(topics::list))
-        .routes(routes!(topics::put, topics::get, topics::delete))
+        .routes(routes!(topics::put, topics::get, topics::update, topics::delete))
         .routes(routes!(topics::subscribers))
         .routes(routes!(items::publish, items::list))
         .routes(routes!(items::retract))
@@ -116,14 +119,14 @@ fn admin() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(keys::own))
         .routes(routes!(domains::list))
-        .routes(routes!(domains::put, domains::get, domains::delete))
+        .routes(routes!(domains::put, domains::get, domains::update, domains::delete))
         .routes(routes!(accounts::list, accounts::create))
-        .routes(routes!(accounts::delete))
+        .routes(routes!(accounts::get, accounts::delete))
         .routes(routes!(accounts::set_password))
         .routes(routes!(accounts::revoke_tokens))
         .routes(routes!(import::import))
         .routes(routes!(keys::list, keys::create))
-        .routes(routes!(keys::delete))
+        .routes(routes!(keys::get, keys::delete))
         .routes(routes!(webhooks::list, webhooks::create))
         .routes(routes!(webhooks::get, webhooks::update, webhooks::delete))
         .routes(routes!(webhooks::test))

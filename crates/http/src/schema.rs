@@ -61,7 +61,7 @@ words! {
     PubsubCreate: "any", "admin";
 }
 
-/// How a topic behaves. A member that is left out has its default.
+/// How a topic behaves. In a new topic, a member that is left out has its default.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its description is used")]
 pub(crate) struct TopicConfig {
@@ -95,7 +95,7 @@ pub(crate) struct TopicConfig {
     notify_delete: Option<bool>,
 }
 
-/// What a domain allows. A member that is left out has its default.
+/// What a domain allows. In a new domain, a member that is left out has its default.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its description is used")]
 pub(crate) struct Policy {
@@ -122,7 +122,7 @@ pub(crate) struct Policy {
     /// sessions end with their connections. The node's setting `resumption.timeout_ms` applies as well.
     #[schema(minimum = 0, maximum = 86_400_000, default = 86_400_000)]
     resumption_ms_max: Option<u32>,
-    /// Whether chat messages of its accounts are kept in their archives (XEP-0313), as far as the accounts want it.
+    /// Whether the domain archives chat messages (XEP-0313); an account may opt out.
     #[schema(default = false)]
     archive: Option<bool>,
     /// Days for which an archive keeps a message; 0 for ever.
@@ -134,6 +134,9 @@ pub(crate) struct Policy {
     /// Bytes of messages that the archive of one account keeps, the newest; 0 for any number.
     #[schema(minimum = 0, default = 0)]
     archive_bytes_max: Option<u64>,
+    /// API keys that are bound to the domain.
+    #[schema(minimum = 1, maximum = 10_000, default = 100)]
+    keys_max: Option<u32>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.
@@ -187,6 +190,7 @@ pub(crate) fn problem() -> RefOr<Schema> {
         .property("detail", text("What is wrong with this very request."))
         .property("pointer", text("The member of the body it is about, as a JSON pointer (RFC 6901)."))
         .property("request_id", text("The id of the request, as in the header `X-Request-Id` of the response and in the node's log."))
+        .property("reason", text("Why a message was refused, for a key that reaches the other's domain: `unknown-account`, `blocked`."))
         .property("state", text("How far the notification has come, where the problem is about one."))
         .required("type")
         .required("code")

@@ -49,6 +49,7 @@ fn ground(store: &dyn Store) -> Ground {
         name: "k".into(),
         domain: None,
         scopes: Scopes::of(&[Scope::Send]),
+        expires: None,
         now: T,
     };
     let key = answer!(ask(store, create), CreateKeyAnswer::Created(key) => key.id);
@@ -128,6 +129,7 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
     let policy = Policy { registration: true, ..Policy::default() };
     let asks: Vec<Ask> = vec![
         PutDomain { name: "new.example".into(), policy }.into(),
+        ChangePolicy { name: "newer.example".into(), was: None, granted: policy, policy }.into(),
         create_account(domain, "bob").into(),
         ImportAccounts {
             domain,
@@ -152,7 +154,8 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 }.into(),
         offline(domain).into(),
         DeleteOffline { domain, local: alice(), seqs }.into(),
-        CreateKey { hash: [2; 32], name: "new".into(), domain: Some(domain), scopes, now: T }.into(),
+        CreateKey { hash: [2; 32], name: "new".into(), domain: Some(domain), scopes, expires: None, now: T }
+            .into(),
         reserve(key, "new").into(),
         NoteLines { key, idempotency_key: named(), lines: vec![LineDigest { number: 1, digest: 1 }], now: T }
             .into(),

@@ -34,10 +34,33 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         archive_days: 30,
         archive_messages_max: 1000,
         archive_bytes_max: 1 << 40,
+        keys_max: 7,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
-    assert_eq!((second.id, second.policy), (first.id, policy));
+    assert_eq!((second.id, second.policy, second.granted), (first.id, policy, policy));
     assert_eq!(listed(store), [second]);
+}
+
+pub(super) fn are_changed_unless_somebody_else_was_first(store: &dyn Store) {
+    let (name, default) = (|| Box::<str>::from("example.org"), Policy::default());
+    let create = ChangePolicy { name: name(), was: None, granted: default, policy: default };
+    let made = answer!(ask(store, create.clone()), Ok(domain) => domain);
+    assert_eq!(ask(store, create), Err(Overtaken), "it is there");
+    let (was, policy) = (Some((default, default)), Policy { sessions_max: 3, ..default });
+    let change = ChangePolicy { name: name(), was, granted: default, policy };
+    let changed = answer!(ask(store, change.clone()), Ok(domain) => domain);
+    assert_eq!((changed.id, changed.granted, changed.policy), (made.id, default, policy));
+    assert_eq!(ask(store, change), Err(Overtaken), "it has changed since");
+    assert_eq!(listed(store), [changed]);
+    let nowhere = ChangePolicy { name: "nowhere.example".into(), was, granted: default, policy };
+    assert_eq!(ask(store, nowhere), Err(Overtaken), "it is not there");
+
+    // What was chosen stays where the grant did not change.
+    let granted = Policy { registration: true, ..default };
+    let put = PutDomain { name: name(), policy: granted };
+    let put = answer!(ask(store, put), PutDomainAnswer { domain, created: false } => domain);
+    assert_eq!((put.granted, put.policy), (granted, Policy { registration: true, ..policy }));
+    assert_eq!(listed(store), [put]);
 }
 
 pub(super) fn that_are_missing(store: &dyn Store) {
@@ -79,6 +102,7 @@ pub(super) fn take_all_along(store: &dyn Store) {
         name: "k".into(),
         domain: Some(domain),
         scopes: Scopes::of(&[Scope::Send]),
+        expires: None,
         now: T,
     };
     done(store, key);

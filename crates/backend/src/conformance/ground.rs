@@ -14,7 +14,7 @@ pub(super) use carillon_core::ports::store::accounts::{
     ImportedAccount, RevokeTokens, SetAccountState, SetCredentials,
 };
 pub(super) use carillon_core::ports::store::domains::{
-    DOMAIN_PART_ROWS, DeleteDomain, PutDomain, PutDomainAnswer,
+    ChangePolicy, DOMAIN_PART_ROWS, DeleteDomain, Overtaken, PutDomain, PutDomainAnswer,
 };
 pub(super) use carillon_core::ports::store::idempotency::{
     LINES_MAX, LineDigest, NoteLines, Release, Remember, Reservation, Reserve,

@@ -6,7 +6,7 @@ use carillon_core::ports::Store;
 
 fn create(seed: u8, domain: Option<DomainId>) -> CreateKey {
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
-    CreateKey { hash: [seed; 32], name: format!("key {seed}").into(), domain, scopes, now: T }
+    CreateKey { hash: [seed; 32], name: format!("key {seed}").into(), domain, scopes, expires: None, now: T }
 }
 
 fn key(store: &dyn Store, seed: u8, domain: Option<DomainId>) -> ApiKey {
@@ -21,7 +21,8 @@ pub(super) fn are_found_by_hash(store: &dyn Store) {
     let domain = domain(store);
     let made = key(store, 1, Some(domain));
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
-    let expected = ApiKey { id: made.id, name: "key 1".into(), domain: Some(domain), scopes, created: T };
+    let expected =
+        ApiKey { id: made.id, name: "key 1".into(), domain: Some(domain), scopes, created: T, expires: None };
     assert_eq!(made, expected);
     assert_eq!(ask(store, Key { hash: [1; 32] }), Some(made));
     missing(store, Key { hash: [2; 32] });
@@ -52,4 +53,27 @@ pub(super) fn are_made_once(store: &dyn Store) {
 pub(super) fn need_their_domain(store: &dyn Store) {
     missing(store, create(1, Some(DomainId(9))));
     assert!(listed(store, None).is_empty());
+}
+
+pub(super) fn expire_as_they_were_created(store: &dyn Store) {
+    let expires = Some(T.plus(5));
+    let made = answer!(
+        ask(store, CreateKey { expires, ..create(1, None) }), CreateKeyAnswer::Created(key) => key
+    );
+    assert_eq!(made.expires, expires);
+    assert!(!made.is_expired(T.plus(4)) && made.is_expired(T.plus(5)));
+    assert_eq!(ask(store, Key { hash: [1; 32] }), Some(made.clone()));
+    assert_eq!(listed(store, None), [made]);
+}
+
+pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
+    let policy = Policy { keys_max: 2, ..Policy::default() };
+    let domain = ask(store, PutDomain { name: "example.org".into(), policy }).domain.id;
+    let first = key(store, 1, Some(domain));
+    key(store, 2, Some(domain));
+    assert_eq!(ask(store, create(3, Some(domain))), CreateKeyAnswer::Full);
+    key(store, 4, None);
+    key(store, 5, Some(domain_named(store, "other.example")));
+    done(store, DeleteKey { id: first.id });
+    key(store, 3, Some(domain));
 }

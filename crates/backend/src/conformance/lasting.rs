@@ -55,7 +55,7 @@ fn write_everything(store: &dyn Store) {
         },
     );
     let scopes = Scopes::of(&[Scope::Admin]);
-    let key = CreateKey { hash: [1; 32], name: "k".into(), domain: None, scopes, now: T };
+    let key = CreateKey { hash: [1; 32], name: "k".into(), domain: None, scopes, expires: None, now: T };
     done(store, key);
     assert_eq!(ask(store, reserve()), Reservation::Go { since: T });
     let idempotency_key = "order-1".into();

@@ -64,7 +64,7 @@ macro_rules! cases {
 
 /// Every case, by what it is about.
 pub const CASES: &[Case] = cases! {
-    domains: are_listed_by_name, are_changed_by_putting_them_again, that_are_missing, take_all_along,
+    domains: are_listed_by_name, are_changed_by_putting_them_again, are_changed_unless_somebody_else_was_first, that_are_missing, take_all_along,
         leave_others_alone;
     accounts: are_created_once, need_a_domain, are_imported_and_replaced, get_other_keys, are_disabled_and_enabled,
         have_tokens_taken_back,
@@ -96,7 +96,8 @@ pub const CASES: &[Case] = cases! {
     offline: messages_come_back_in_order, messages_come_in_pages, messages_come_in_pages_of_bytes, messages_are_bounded,
         messages_are_bounded_in_bytes, messages_are_deleted,
         messages_need_an_account, messages_are_of_their_account;
-    keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain;
+    keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain, expire_as_they_were_created,
+        are_as_many_as_the_domain_may_have;
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,
         is_forgotten_after_a_day, is_of_its_key, notes_lines, lines_renew_it_and_go_with_it;
     webhooks: are_created_at_the_newest_event, need_their_domain, are_bounded, are_listed, are_changed, are_deleted_with_their_letters,

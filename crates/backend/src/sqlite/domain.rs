@@ -6,42 +6,50 @@ use super::transaction::Transaction;
 use super::{lookup, removal, topic, webhook};
 use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, TopicId};
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::domains::{DeleteDomain, Domains, PutDomain, PutDomainAnswer};
+use carillon_core::ports::store::domains::{
+    ChangePolicy, DeleteDomain, Domains, Overtaken, PutDomain, PutDomainAnswer,
+};
 use carillon_core::ports::{Missing, Part};
-use rusqlite::{Connection, Error, OptionalExtension, Result, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params_from_iter};
 
+/// Domains with their policies and what they are granted, as [`read`] wants them.
+macro_rules! domains {
+    () => {
+        "SELECT d.id, d.name,
+         d.sessions, d.registration, d.pubsub_create, d.sessions_max, d.messages_durable, d.resumption_ms_max,
+         d.archive, d.archive_days, d.archive_messages_max, d.archive_bytes_max, d.keys_max, d.account_management,
+         g.sessions, g.registration, g.pubsub_create, g.sessions_max, g.messages_durable, g.resumption_ms_max,
+         g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management
+         FROM domain d JOIN domain_grant g ON g.domain = d.id"
+    };
+}
 impl Answers<Domains, Error> for Snapshot<'_> {
     fn answer(&mut self, Domains: &Domains) -> Result<Vec<Domain>> {
-        let mut query = self.db.prepare_cached(
-            "SELECT id, name, sessions, registration, pubsub_create, sessions_max, messages_durable,
-             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, account_management FROM domain ORDER BY name",
-        )?;
-        let domains = query.query_map([], |row| {
-            Ok(Domain {
-                id: DomainId(row.get(0)?),
-                name: text(row, 1)?.into(),
-                policy: Policy {
-                    sessions: code(row, 2)?,
-                    registration: row.get(3)?,
-                    pubsub_create: code(row, 4)?,
-                    sessions_max: row.get(5)?,
-                    messages_durable: row.get(6)?,
-                    resumption_ms_max: row.get(7)?,
-                    archive: row.get(8)?,
-                    archive_days: row.get(9)?,
-                    archive_messages_max: row.get(10)?,
-                    archive_bytes_max: uint(row, 11)?,
-                    account_management: row.get(12)?,
-                },
-            })
-        })?;
+        let mut query = self.db.prepare_cached(concat!(domains!(), " ORDER BY name"))?;
+        let domains = query.query_map([], read)?;
         domains.collect()
     }
 }
 
 impl Answers<PutDomain, Error> for Transaction<'_> {
     fn answer(&mut self, question: &PutDomain) -> Result<PutDomainAnswer> {
-        put(self, &question.name, question.policy)
+        let PutDomain { name, policy: granted } = question;
+        let known = named(self.db, name)?;
+        let policy =
+            known.as_ref().map_or(*granted, |known| known.policy.after_grant(&known.granted, granted));
+        let domain = put(self, known.as_ref(), name, *granted, policy)?;
+        Ok(PutDomainAnswer { domain, created: known.is_none() })
+    }
+}
+
+impl Answers<ChangePolicy, Error> for Transaction<'_> {
+    fn answer(&mut self, question: &ChangePolicy) -> Result<Result<Domain, Overtaken>> {
+        let ChangePolicy { name, was, granted, policy } = question;
+        let known = named(self.db, name)?;
+        if known.as_ref().map(|known| (known.granted, known.policy)) != *was {
+            return Ok(Err(Overtaken));
+        }
+        Ok(Ok(put(self, known.as_ref(), name, *granted, *policy)?))
     }
 }
 
@@ -51,48 +59,86 @@ impl Answers<DeleteDomain, Error> for Transaction<'_> {
     }
 }
 
-fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDomainAnswer> {
-    let known: Option<u32> = write
-        .db
-        .prepare_cached("SELECT id FROM domain WHERE name = ?1")?
-        .query_row([name], |row| row.get(0))
-        .optional()?;
-    let columns = params![
-        name,
-        policy.sessions.code(),
-        policy.registration,
-        policy.pubsub_create.code(),
-        policy.sessions_max,
-        policy.messages_durable,
-        policy.resumption_ms_max,
-        policy.archive,
-        policy.archive_days,
-        policy.archive_messages_max,
-        int(policy.archive_bytes_max),
-        policy.account_management
-    ];
+/// Columns of a policy.
+const POLICY_COLUMNS: usize = 12;
+
+/// The domain of this name.
+pub(super) fn named(db: &Connection, name: &str) -> Result<Option<Domain>> {
+    db.prepare_cached(concat!(domains!(), " WHERE d.name = ?1"))?.query_row([name], read).optional()
+}
+
+fn read(row: &Row<'_>) -> Result<Domain> {
+    Ok(Domain {
+        id: DomainId(row.get(0)?),
+        name: text(row, 1)?.into(),
+        policy: policy(row, 2)?,
+        granted: policy(row, 2 + POLICY_COLUMNS)?,
+    })
+}
+
+fn policy(row: &Row<'_>, first: usize) -> Result<Policy> {
+    Ok(Policy {
+        sessions: code(row, first)?,
+        registration: row.get(first + 1)?,
+        pubsub_create: code(row, first + 2)?,
+        sessions_max: row.get(first + 3)?,
+        messages_durable: row.get(first + 4)?,
+        resumption_ms_max: row.get(first + 5)?,
+        archive: row.get(first + 6)?,
+        archive_days: row.get(first + 7)?,
+        archive_messages_max: row.get(first + 8)?,
+        archive_bytes_max: uint(row, first + 9)?,
+        keys_max: row.get(first + 10)?,
+        account_management: row.get(first + 11)?,
+    })
+}
+
+fn put(
+    write: &mut Transaction<'_>,
+    known: Option<&Domain>,
+    name: &str,
+    granted: Policy,
+    policy: Policy,
+) -> Result<Domain> {
     let id = match known {
-        Some(id) => {
-            write.run(
-                "UPDATE domain SET sessions = ?2, registration = ?3, pubsub_create = ?4, sessions_max = ?5,
-                 messages_durable = ?6, resumption_ms_max = ?7, archive = ?8, archive_days = ?9,
-                 archive_messages_max = ?10, archive_bytes_max = ?11, account_management = ?12 WHERE name = ?1",
-                columns,
-            )?;
-            id
-        }
+        Some(known) => known.id,
         None => {
             write.run(
-                "INSERT INTO domain (name, sessions, registration, pubsub_create, sessions_max, messages_durable,
-                 resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, account_management)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-                columns,
+                "INSERT INTO domain (name, sessions, registration, pubsub_create, sessions_max)
+                 VALUES (?1, 0, 0, 0, 0)",
+                [name],
             )?;
-            number(write.db.last_insert_rowid())?
+            DomainId(number(write.db.last_insert_rowid())?)
         }
     };
-    let domain = Domain { id: DomainId(id), name: name.into(), policy };
-    Ok(PutDomainAnswer { domain, created: known.is_none() })
+    let columns = |policy: Policy| {
+        params_from_iter([
+            i64::from(id.0),
+            policy.sessions.code().into(),
+            policy.registration.into(),
+            policy.pubsub_create.code().into(),
+            policy.sessions_max.into(),
+            policy.messages_durable.into(),
+            policy.resumption_ms_max.into(),
+            policy.archive.into(),
+            policy.archive_days.into(),
+            policy.archive_messages_max.into(),
+            int(policy.archive_bytes_max),
+            policy.keys_max.into(),
+            policy.account_management.into(),
+        ])
+    };
+    write.run(
+        "UPDATE domain SET sessions = ?2, registration = ?3, pubsub_create = ?4, sessions_max = ?5,
+         messages_durable = ?6, resumption_ms_max = ?7, archive = ?8, archive_days = ?9,
+         archive_messages_max = ?10, archive_bytes_max = ?11, keys_max = ?12, account_management = ?13 WHERE id = ?1",
+        columns(policy),
+    )?;
+    write.run(
+        "INSERT OR REPLACE INTO domain_grant VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        columns(granted),
+    )?;
+    Ok(Domain { id, name: name.into(), policy, granted })
 }
 
 fn delete(write: &mut Transaction<'_>, asked: &DeleteDomain) -> Result<Result<Part<RosterChange>, Missing>> {

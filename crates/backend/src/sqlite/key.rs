@@ -1,6 +1,6 @@
 //! API keys.
 
-use super::column::{int, ms, number, text};
+use super::column::{int, ms, number, opt_int, opt_ms, text};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
@@ -12,16 +12,21 @@ use rusqlite::{Error, OptionalExtension, Result, Row, params};
 
 impl Answers<CreateKey, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateKey) -> Result<CreateKeyAnswer> {
-        let CreateKey { hash, name, domain, scopes, now } = asked;
+        let CreateKey { hash, name, domain, scopes, expires, now } = asked;
         if let Some(domain) = domain
             && lookup::domain_name(self.db, *domain)?.is_none()
         {
             return Ok(CreateKeyAnswer::NoDomain);
         }
+        if let Some(domain) = domain
+            && self.is_full_of_keys(*domain)?
+        {
+            return Ok(CreateKeyAnswer::Full);
+        }
         let made = self.run(
-            "INSERT INTO api_key (hash, name, domain, scopes, created) VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO api_key (hash, name, domain, scopes, created, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT DO NOTHING",
-            params![hash, name, domain.map(|d| d.0), scopes.bits(), int(now.0)],
+            params![hash, name, domain.map(|d| d.0), scopes.bits(), int(now.0), opt_int(*expires)],
         )?;
         if made == 0 {
             return Ok(CreateKeyAnswer::Exists);
@@ -33,6 +38,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
             domain: *domain,
             scopes: *scopes,
             created: *now,
+            expires: *expires,
         }))
     }
 }
@@ -40,7 +46,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
 impl Answers<Key, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Key) -> Result<Option<ApiKey>> {
         self.db
-            .prepare_cached("SELECT id, name, domain, scopes, created FROM api_key WHERE hash = ?1")?
+            .prepare_cached("SELECT id, name, domain, scopes, created, expires FROM api_key WHERE hash = ?1")?
             .query_row([asked.hash], key)
             .optional()
     }
@@ -49,7 +55,7 @@ impl Answers<Key, Error> for Snapshot<'_> {
 impl Answers<Keys, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Keys) -> Result<Vec<ApiKey>> {
         let mut query = self.db.prepare_cached(
-            "SELECT id, name, domain, scopes, created FROM api_key WHERE ?1 IS NULL OR domain = ?1 ORDER BY id",
+            "SELECT id, name, domain, scopes, created, expires FROM api_key WHERE ?1 IS NULL OR domain = ?1 ORDER BY id",
         )?;
         let keys = query.query_map([asked.domain.map(|d| d.0)], key)?;
         keys.collect()
@@ -66,6 +72,17 @@ impl Answers<DeleteKey, Error> for Transaction<'_> {
     }
 }
 
+impl Transaction<'_> {
+    /// Whether a domain has as many keys as it may, of which there are no more to be counted.
+    fn is_full_of_keys(&self, domain: DomainId) -> Result<bool> {
+        self.db
+            .prepare_cached(
+                "SELECT (SELECT count(*) FROM api_key WHERE domain = d.id) >= d.keys_max FROM domain d WHERE d.id = ?1",
+            )?
+            .query_row([domain.0], |row| row.get(0))
+    }
+}
+
 fn key(row: &Row<'_>) -> Result<ApiKey> {
     Ok(ApiKey {
         id: KeyId(row.get(0)?),
@@ -73,5 +90,6 @@ fn key(row: &Row<'_>) -> Result<ApiKey> {
         domain: row.get::<_, Option<u32>>(2)?.map(DomainId),
         scopes: Scopes::from_bits(row.get(3)?),
         created: ms(row, 4)?,
+        expires: opt_ms(row, 5)?,
     })
 }

@@ -3,7 +3,7 @@
 //! What is remembered of one is what its answer cannot be made again from: a number that was given, whether it was new.
 
 use super::transaction::Transaction;
-use super::{ending, notification, webhook};
+use super::{domain, ending, notification, webhook};
 use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{
@@ -11,7 +11,9 @@ use carillon_core::ports::store::accounts::{
 };
 use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
 use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
-use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAnswer};
+use carillon_core::ports::store::domains::{
+    ChangePolicy, DeleteDomain, Overtaken, PutDomain, PutDomainAnswer,
+};
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
 use carillon_core::ports::store::inbox::EmptyBin;
 use carillon_core::ports::store::items::{Publish, Retract};
@@ -169,6 +171,7 @@ numbered! {
             name: asked.name.clone(),
             domain: asked.domain,
             scopes: asked.scopes,
+            expires: asked.expires,
             created: asked.now,
         })))
     };
@@ -201,11 +204,26 @@ impl Remembered for PutDomain {
         Some(outcome)
     }
 
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<PutDomainAnswer>> {
+    fn again(&self, outcome: &[u8], write: &mut Transaction<'_>) -> Result<Option<PutDomainAnswer>> {
         let &[a, b, c, d, created] = outcome else { return Ok(None) };
         let id = DomainId(u32::from_be_bytes([a, b, c, d]));
-        let domain = Domain { id, name: (*self.name).into(), policy: self.policy };
+        let known = domain::named(write.db, &self.name)?.filter(|known| known.id == id);
+        let domain = known.unwrap_or_else(|| Domain::new(id, &*self.name, self.policy));
         Ok(Some(PutDomainAnswer { domain, created: created == 1 }))
+    }
+}
+
+impl Remembered for ChangePolicy {
+    const CODE: u8 = 33;
+
+    fn outcome(answer: &Result<Domain, Overtaken>) -> Option<Vec<u8>> {
+        answer.as_ref().ok().map(|domain| domain.id.0.to_be_bytes().to_vec())
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Result<Domain, Overtaken>>> {
+        let Ok(id) = outcome.try_into() else { return Ok(None) };
+        let id = DomainId(u32::from_be_bytes(id));
+        Ok(Some(Ok(Domain { granted: self.granted, ..Domain::new(id, &*self.name, self.policy) })))
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn ensure_domain(store: &dyn Store, config: &Config) -> Result<bool, 
     let name = carillon_wire::jid::prepare_domain(&config.settings.node.domain)
         .map_err(|e| format!("domain: {e}"))?;
     let domains = ask(store, Domains)?;
-    let present = domains.iter().find(|d| *d.name == *name).map(|d| d.policy);
+    let present = domains.iter().find(|d| *d.name == *name).map(|d| d.granted);
     let policy = present.map_or(config.settings.policy, |present| policy(config, present));
     if present == Some(policy) {
         return Ok(false);
@@ -53,7 +53,7 @@ fn create_admin_key(store: &dyn Store, hash: [u8; 32]) -> Result<(), String> {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = UnixMs(elapsed.as_millis() as u64);
     let scopes = Scopes::of(&[Scope::Admin]);
-    let create = CreateKey { hash, name: "admin.key".into(), domain: None, scopes, now };
+    let create = CreateKey { hash, name: "admin.key".into(), domain: None, scopes, expires: None, now };
     match ask(store, create)? {
         CreateKeyAnswer::Created(_) => Ok(()),
         answer => Err(format!("the admin key cannot be written: {answer:?}")),

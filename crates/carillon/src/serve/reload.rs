@@ -37,7 +37,7 @@ impl Running {
 
     fn reload_policy(&self) {
         let domain = self.config.settings.node.domain.clone();
-        let Some(present) = self.server.node().domains().named(&domain).map(|d| d.policy) else { return };
+        let Some(present) = self.server.node().domains().named(&domain).map(|d| d.granted) else { return };
         let put = PutDomain { name: domain.into(), policy: policy(&self.config, present) };
         let node = self.server.node();
         self.server.node().ask(put, move |answer| match answer {
@@ -47,7 +47,7 @@ impl Running {
     }
 }
 
-/// The policy of the configured domain: what the configuration says, and where it says nothing, what is in force.
+/// What the configured domain is granted: what the configuration says, and where it says nothing, what it was.
 pub(super) fn policy(config: &Config, present: Policy) -> Policy {
     let set = |key: &str| {
         let setting = SETTINGS.iter().find(|s| s.key == key).expect("a key of this program");

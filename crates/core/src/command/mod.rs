@@ -276,7 +276,9 @@ impl std::ops::AddAssign for TopicFigures {
 pub struct SessionInfo {
     /// Its full JID.
     pub jid: Jid,
-    /// The client's address, while it is connected.
+    /// Whether its connection is lost, and it waits for its client to resume it.
+    pub parked: bool,
+    /// The client's address, the last one where it is parked.
     pub address: Option<std::net::IpAddr>,
     /// `tcp` (always under TLS) or `websocket`, while it is connected.
     pub transport: Option<&'static str>,

@@ -176,9 +176,11 @@ impl KickReason {
 }
 
 fn info(session: &BoundSession, pipeline: &Pipeline) -> SessionInfo {
+    let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
     let mut info = SessionInfo {
         jid: session.jid.clone(),
-        address: session.io.as_ref().map(|io| io.address),
+        parked: session.io.is_none(),
+        address: session.io.as_ref().map(|io| io.address).or(parked.map(|parked| parked.address)),
         transport: session.io.as_ref().map(|io| transport_word(io.framing)),
         since: session.since,
         presence: session.presence.word(),

@@ -77,7 +77,7 @@ struct Rig {
 
 impl Rig {
     fn new() -> Rig {
-        let domain = Domain { id: DomainId(1), name: "d".into(), policy: Policy::default() };
+        let domain = Domain::new(DomainId(1), "d", Policy::default());
         let settings = Arc::new(Settings::default());
         let mut shard = ShardMachine::new(ShardId(0), 1, settings, Arc::new(Domains::new([domain])), [0; 32]);
         shard.pipeline = Pipeline::new(vec![&ASKS, &MARKS]);

@@ -3,7 +3,8 @@
 use super::{Access, PublishModel, SendLast, TopicConfig};
 
 /// A partial configuration: a field that is `None` stays as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct ConfigChange {
     /// [`TopicConfig::title`].
     pub title: Option<String>,

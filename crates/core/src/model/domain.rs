@@ -12,6 +12,15 @@ pub struct Domain {
     pub name: Arc<str>,
     /// What its accounts may do.
     pub policy: Policy,
+    /// What the operator grants the domain: its own administrators choose a policy within this ([`Policy::beyond`]).
+    pub granted: Policy,
+}
+
+impl Domain {
+    /// A domain whose policy is what it is granted.
+    pub fn new(id: DomainId, name: impl Into<Arc<str>>, policy: Policy) -> Domain {
+        Domain { id, name: name.into(), policy, granted: policy }
+    }
 }
 
 /// What a domain allows.
@@ -42,6 +51,8 @@ pub struct Policy {
     pub archive_messages_max: u32,
     /// Bytes of messages that an archive keeps; 0 for any number.
     pub archive_bytes_max: u64,
+    /// API keys that are bound to the domain, 1 to [`Policy::KEYS_MAX`].
+    pub keys_max: u32,
 }
 
 impl Policy {
@@ -49,6 +60,8 @@ impl Policy {
     pub const RESUMPTION_MS_MAX: u32 = 24 * 60 * 60 * 1000;
     /// The highest [`Policy::archive_days`]: a hundred years.
     pub const ARCHIVE_DAYS_MAX: u32 = 36_500;
+    /// The highest [`Policy::keys_max`].
+    pub const KEYS_MAX: u32 = 10_000;
 
     /// How much the archives of its accounts keep.
     pub fn archive_bounds(&self) -> ArchiveBounds {
@@ -74,6 +87,7 @@ impl Default for Policy {
             archive_days: 0,
             archive_messages_max: 0,
             archive_bytes_max: 1 << 30,
+            keys_max: 100,
         }
     }
 }

@@ -84,4 +84,13 @@ pub struct ApiKey {
     pub scopes: Scopes,
     /// When it was created.
     pub created: UnixMs,
+    /// Until when it counts; none for ever.
+    pub expires: Option<UnixMs>,
+}
+
+impl ApiKey {
+    /// Whether its time is over.
+    pub fn is_expired(&self, now: UnixMs) -> bool {
+        self.expires.is_some_and(|at| at <= now)
+    }
 }

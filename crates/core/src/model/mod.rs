@@ -8,6 +8,7 @@ mod config_change;
 mod domain;
 mod drain;
 mod durations;
+mod granted;
 mod id;
 mod inbox;
 mod key;

@@ -91,11 +91,7 @@ mod tests {
     use crate::model::{Domain, Policy};
 
     fn domains(ids: &[u32]) -> Domains {
-        let domain = |id: &u32| Domain {
-            id: DomainId(*id),
-            name: format!("d{id}.example").into(),
-            policy: Policy::default(),
-        };
+        let domain = |id: &u32| Domain::new(DomainId(*id), format!("d{id}.example"), Policy::default());
         Domains::new(ids.iter().map(domain))
     }
 

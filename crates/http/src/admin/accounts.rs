@@ -49,6 +49,12 @@ pub(crate) struct AccountView {
     created_at: Time,
     /// How many notifications wait for it.
     pending: u32,
+    /// How many sessions it has now; not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<usize>,
+    /// The topics it follows; not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topics: Option<Vec<String>>,
 }
 
 /// An account that was created.
@@ -102,6 +108,26 @@ pub(crate) async fn create(
         .create(credentials)
         .await?;
     Ok((StatusCode::CREATED, Json(AccountCreated { jid: jid.as_str().to_owned() })))
+}
+
+/// Read an account
+#[utoipa::path(
+    get, path = "/v1/admin/accounts/{jid}", operation_id = "getAccount", tag = "admin",
+    params(DomainQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
+    responses((status = 200, description = "The account", body = AccountView), schema::Problems)
+)]
+pub(crate) async fn get(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(jid): Named<String>,
+) -> Result<Json<AccountView>, Problem> {
+    let (domain, jid) = find(&key, &app, &jid, query.domain.as_deref())?;
+    let account = Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownAccount };
+    let enrolment = account.read().await?;
+    let sessions = Some(account.sessions().await?);
+    let topics = Some(enrolment.topics.iter().map(ToString::to_string).collect());
+    Ok(Json(AccountView { sessions, topics, ..AccountView::of(&enrolment) }))
 }
 
 /// Remove an account
@@ -188,6 +214,8 @@ impl AccountView {
             },
             created_at: Time(enrolment.created),
             pending: enrolment.pending,
+            sessions: None,
+            topics: None,
         }
     }
 }

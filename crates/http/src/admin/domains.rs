@@ -3,7 +3,7 @@
 use crate::accounts::kick;
 use crate::app::App;
 use crate::auth::{Admin, Granted};
-use crate::extract::{JsonBody, Named};
+use crate::extract::{Members, Named, Patch, Wanted};
 use crate::problem::{Code, Problem};
 use crate::schema;
 use axum::Json;
@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{Command, KickReason};
 use carillon_core::model::{Domain, Policy};
-use carillon_core::ports::store::domains::{DOMAIN_PART_ROWS, DeleteDomain, PutDomain};
+use carillon_core::ports::store::domains::{ChangePolicy, DOMAIN_PART_ROWS, DeleteDomain, Overtaken};
 use carillon_core::ports::{Missing, Part};
 use carillon_wire::jid::BareJid;
 
@@ -23,6 +23,9 @@ pub(crate) struct DomainView {
     /// Its policy.
     #[schema(value_type = schema::Policy)]
     policy: Policy,
+    /// What the operator grants it: a key of the domain may choose a policy within this.
+    #[schema(value_type = schema::Policy)]
+    granted: Policy,
 }
 
 /// The domains that the key reaches.
@@ -61,16 +64,16 @@ pub(crate) async fn get(
     Ok(Json(DomainView::of(&*key.reach(&app, &prepare(&name)?)?)))
 }
 
-/// Create a domain or change its policy
+/// Create a domain
 ///
-/// Members that are left out have their defaults, also when the domain is there already. A key of a domain may change
-/// its own.
+/// Members of the policy that are left out have their defaults. A domain that exists is left as it is: `200` when its policy has all that
+/// the request names, else `409` with the names of the members that differ. `PATCH` changes a policy. Needs a key of the whole node.
 #[utoipa::path(
     put, path = "/v1/admin/domains/{domain}", operation_id = "putDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
     request_body = schema::Policy,
     responses(
-        (status = 200, description = "It was changed", body = DomainView),
+        (status = 200, description = "It exists as the request wants it, and was not changed", body = DomainView),
         (status = 201, description = "It was created", body = DomainView),
         schema::Problems
     )
@@ -79,32 +82,97 @@ pub(crate) async fn put(
     key: Granted<Admin>,
     State(app): State<App>,
     Named(name): Named<String>,
-    JsonBody { value: policy, .. }: JsonBody<Policy>,
+    Wanted(wanted): Wanted<Policy>,
 ) -> Result<(StatusCode, Json<DomainView>), Problem> {
     let name = prepare(&name)?;
     if key.key.domain.is_some() {
         key.reach(&app, &name)?;
     }
-    if !(1..=1000).contains(&policy.sessions_max) {
-        return Err(Problem::new(Code::InvalidValue, "`sessions_max` is from 1 to 1000").at("/sessions_max"));
+    let policy = wanted.over(&Policy::default())?;
+    check(&policy)?;
+    if let Some(known) = app.domain(&name) {
+        return is_there(&wanted, &known);
     }
-    if policy.resumption_ms_max > Policy::RESUMPTION_MS_MAX {
-        let text = format!("`resumption_ms_max` is from 0 to {}", Policy::RESUMPTION_MS_MAX);
-        return Err(Problem::new(Code::InvalidValue, text).at("/resumption_ms_max"));
-    }
-    if policy.archive_days > Policy::ARCHIVE_DAYS_MAX {
-        let text = format!("`archive_days` is from 0 to {}", Policy::ARCHIVE_DAYS_MAX);
-        return Err(Problem::new(Code::InvalidValue, text).at("/archive_days"));
-    }
-    if i64::try_from(policy.archive_bytes_max).is_err() {
-        return Err(
-            Problem::new(Code::InvalidValue, "`archive_bytes_max` is too large").at("/archive_bytes_max")
-        );
-    }
-    let put = app.ask(PutDomain { name: name.into(), policy }).await?;
+    let create = ChangePolicy { name: (&*name).into(), was: None, granted: policy, policy };
+    let created = app.ask(create).await?;
     app.reload_domains().await?;
-    let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(DomainView::of(&put.domain))))
+    match created {
+        Ok(domain) => Ok((StatusCode::CREATED, Json(DomainView::of(&domain)))),
+        // Another request was first.
+        Err(Overtaken) => is_there(&wanted, &*key.reach(&app, &name)?),
+    }
+}
+
+/// The answer to a request to create a domain that there is.
+fn is_there(wanted: &Members<Policy>, known: &Domain) -> Result<(StatusCode, Json<DomainView>), Problem> {
+    wanted.is_met_by(&known.policy, &format!("the domain `{}`", known.name))?;
+    Ok((StatusCode::OK, Json(DomainView::of(known))))
+}
+
+/// Change a domain's policy
+///
+/// A JSON merge patch (RFC 7396): what is left out stays as it is, and what is `null` gets its default. Also taken as `application/json`. A
+/// key of the whole node changes what the domain is granted, and its policy with it. A key of the domain changes its policy within what is
+/// granted: to more it is answered `403` with code `not-granted`.
+#[utoipa::path(
+    patch, path = "/v1/admin/domains/{domain}", operation_id = "updateDomain", tag = "admin",
+    params(("domain" = String, Path, description = "The domain's name")),
+    request_body(content = schema::Policy, content_type = "application/merge-patch+json"),
+    responses((status = 200, description = "The domain as it is now", body = DomainView), schema::Problems)
+)]
+pub(crate) async fn update(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(name): Named<String>,
+    Patch(patch): Patch<Policy>,
+) -> Result<Json<DomainView>, Problem> {
+    let name = prepare(&name)?;
+    let is_operator = key.key.domain.is_none();
+    for _ in 0..TRIES {
+        let known = key.reach(&app, &name)?;
+        let policy = patch.over(&known.policy)?;
+        check(&policy)?;
+        let granted = if is_operator { patch.over(&known.granted)? } else { known.granted };
+        within(&policy, &granted)?;
+        let was = Some((known.granted, known.policy));
+        let changed = app.ask(ChangePolicy { name: (&*name).into(), was, granted, policy }).await?;
+        app.reload_domains().await?;
+        if let Ok(domain) = changed {
+            return Ok(Json(DomainView::of(&domain)));
+        }
+    }
+    Err(Problem::unavailable("the domain's policy is being changed by others"))
+}
+
+/// How often a change is tried that others overtake.
+const TRIES: usize = 8;
+
+/// Refuses a policy beyond what is granted.
+fn within(policy: &Policy, granted: &Policy) -> Result<(), Problem> {
+    let Some(member) = policy.beyond(granted) else { return Ok(()) };
+    let most = serde_json::to_value(granted).map_err(|error| Problem::unexpected(&error))?;
+    let detail = format!(
+        "the operator of the node grants the domain no more than {} for `{member}`",
+        most.get(member).unwrap_or_default()
+    );
+    Err(Problem::new(Code::NotGranted, detail).at(format!("/{member}")))
+}
+
+fn check(policy: &Policy) -> Result<(), Problem> {
+    let bounds = [
+        ("sessions_max", u64::from(policy.sessions_max), 1, 1000),
+        ("resumption_ms_max", policy.resumption_ms_max.into(), 0, Policy::RESUMPTION_MS_MAX.into()),
+        ("archive_days", policy.archive_days.into(), 0, Policy::ARCHIVE_DAYS_MAX.into()),
+        ("archive_bytes_max", policy.archive_bytes_max, 0, i64::MAX.cast_unsigned()),
+        ("keys_max", policy.keys_max.into(), 1, Policy::KEYS_MAX.into()),
+    ];
+    let Some((member, _, least, most)) =
+        bounds.into_iter().find(|(_, value, least, most)| !(*least..=*most).contains(value))
+    else {
+        return Ok(());
+    };
+    let detail = format!("`{member}` is from {least} to {most}");
+    Err(Problem::new(Code::InvalidValue, detail).at(format!("/{member}")))
 }
 
 /// Remove a domain
@@ -155,6 +223,6 @@ fn prepare(name: &str) -> Result<String, Problem> {
 
 impl DomainView {
     fn of(domain: &Domain) -> DomainView {
-        DomainView { domain: domain.name.to_string(), policy: domain.policy }
+        DomainView { domain: domain.name.to_string(), policy: domain.policy, granted: domain.granted }
     }
 }

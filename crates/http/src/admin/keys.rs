@@ -10,7 +10,7 @@ use crate::time::{Time, now};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_core::model::{ApiKey, KeyId, Scope, Scopes};
+use carillon_core::model::{ApiKey, KeyId, Scope, Scopes, UnixMs};
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Keys};
 
@@ -27,6 +27,9 @@ pub(crate) struct KeyBody {
     /// Its scopes.
     #[schema(value_type = Vec<schema::Scope>, min_items = 1)]
     scopes: Vec<Scope>,
+    /// When it expires. Left out: never, or with the key that makes it.
+    #[serde(default)]
+    expires_at: Option<Time>,
 }
 
 /// A key, without its text.
@@ -43,6 +46,8 @@ pub(crate) struct KeyView {
     scopes: Vec<Scope>,
     /// When it was made.
     created_at: Time,
+    /// When it expires, or since when it is expired; none where it never does.
+    expires_at: Option<Time>,
 }
 
 /// A new key.
@@ -96,7 +101,25 @@ pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<
     Ok(Json(KeyList { keys: keys.iter().map(|key| KeyView::of(&app, key)).collect() }))
 }
 
+/// Read an API key
+#[utoipa::path(
+    get, path = "/v1/admin/keys/{id}", operation_id = "getKey", tag = "admin",
+    params(("id" = u32, Path, description = "The key's number")),
+    responses((status = 200, description = "The key without its secret", body = KeyView), schema::Problems)
+)]
+pub(crate) async fn get(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(id): Named<u32>,
+) -> Result<Json<KeyView>, Problem> {
+    let keys = reached(&app, &key).await?;
+    let found = keys.iter().find(|known| known.id.0 == id).ok_or_else(|| unknown(KeyId(id)))?;
+    Ok(Json(KeyView::of(&app, found)))
+}
+
 /// Create an API key
+///
+/// A domain has as many as its policy's `keys_max` allows, expired ones among them. A key that expires makes keys that expire no later.
 #[utoipa::path(
     post, path = "/v1/admin/keys", operation_id = "createKey", tag = "admin", request_body = KeyBody,
     responses((status = 201, description = "The new key", body = KeyCreated), schema::Problems)
@@ -117,9 +140,10 @@ pub(crate) async fn create(
         Some(name) => Some(key.reach(&app, name).map_err(|problem| problem.at("/domain"))?.id),
         None => key.key.domain,
     };
+    let expires = expiry(&key.key, body.expires_at.map(|Time(at)| at))?;
     let (text, hash) = text::generate();
     let scopes = Scopes::of(&body.scopes);
-    let ask = CreateKey { hash, name: body.name.into(), domain, scopes, now: now() };
+    let ask = CreateKey { hash, name: body.name.into(), domain, scopes, expires, now: now() };
     match app.ask(ask).await? {
         CreateKeyAnswer::Created(made) => {
             let created = KeyCreated { key: text, view: KeyView::of(&app, &made) };
@@ -128,7 +152,25 @@ pub(crate) async fn create(
         CreateKeyAnswer::NoDomain => {
             Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted").at("/domain"))
         }
+        CreateKeyAnswer::Full => {
+            let detail = "the domain has as many keys as its policy's `keys_max` allows; delete one first";
+            Err(Problem::new(Code::TooManyKeys, detail))
+        }
         CreateKeyAnswer::Exists => Err(Problem::new(Code::Internal, "two keys came out the same")),
+    }
+}
+
+/// When a key expires that `maker` makes.
+fn expiry(maker: &ApiKey, wanted: Option<UnixMs>) -> Result<Option<UnixMs>, Problem> {
+    let wrong = |detail: String| Err(Problem::new(Code::InvalidValue, detail).at("/expires_at"));
+    match (wanted, maker.expires) {
+        (Some(at), _) if at <= now() => {
+            wrong(format!("`expires_at` is in the past: it is {} now", now().to_xmpp()))
+        }
+        (Some(at), Some(last)) if at > last => {
+            wrong(format!("the key that makes it expires at {}, and it may not later", last.to_xmpp()))
+        }
+        (wanted, last) => Ok(wanted.or(last)),
     }
 }
 
@@ -158,24 +200,27 @@ pub(crate) async fn delete(
     Named(id): Named<u32>,
 ) -> Result<StatusCode, Problem> {
     let id = KeyId(id);
-    let unknown = || Problem::new(Code::UnknownKeyId, format!("there is no key {id}"));
     let keys = reached(&app, &key).await?;
-    let Some(found) = keys.iter().find(|known| known.id == id) else { return Err(unknown()) };
+    let Some(found) = keys.iter().find(|known| known.id == id) else { return Err(unknown(id)) };
     let others = keys.iter().filter(|known| known.id != id);
     if is_admin(found) && !query.last && !others.into_iter().any(is_admin) {
         let detail = format!(
-            "key {id} is the last with scope `admin` that reaches the whole node; `last=true` removes it"
+            "key {id} is the last with scope `admin` that reaches the whole node; `last=true` removes it all the same"
         );
         return Err(Problem::new(Code::LastAdminKey, detail));
     }
-    app.ask(DeleteKey { id }).await?.map_err(|Missing| unknown())?;
+    app.ask(DeleteKey { id }).await?.map_err(|Missing| unknown(id))?;
     app.keys.forget(id);
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whether a key administers the whole node.
+fn unknown(id: KeyId) -> Problem {
+    Problem::new(Code::UnknownKeyId, format!("there is no key {id}"))
+}
+
+/// Whether a key administers the whole node, and goes on doing so.
 fn is_admin(key: &ApiKey) -> bool {
-    key.domain.is_none() && key.scopes.iter().any(|scope| scope == Scope::Admin)
+    key.domain.is_none() && key.expires.is_none() && key.scopes.iter().any(|scope| scope == Scope::Admin)
 }
 
 async fn reached(app: &App, key: &Granted<Admin>) -> Result<Vec<ApiKey>, Problem> {
@@ -190,6 +235,7 @@ impl KeyView {
             domain: key.domain.map(|id| app.domain_name(id).to_string()),
             scopes: key.scopes.iter().collect(),
             created_at: Time(key.created),
+            expires_at: key.expires.map(Time),
         }
     }
 }

@@ -17,9 +17,11 @@ use carillon_core::command::{Command, KickReason, Outcome, SessionInfo};
 pub(crate) struct SessionView {
     /// Its full JID.
     jid: String,
-    /// The client's address; none while the session waits for its client to return (XEP-0198).
+    /// `connected`, or `parked`: its connection is lost, and it waits for its client to resume it (XEP-0198 §5).
+    state: &'static str,
+    /// The client's address; of a parked session, the last one.
     address: Option<String>,
-    /// `tcp` (with TLS: without, nothing is bound) or `websocket`; none likewise.
+    /// `tcp` (with TLS: without, nothing is bound) or `websocket`; none while it is parked.
     transport: Option<&'static str>,
     /// When it was bound.
     since: Time,
@@ -120,6 +122,7 @@ impl SessionView {
     fn of(info: &SessionInfo) -> SessionView {
         SessionView {
             jid: info.jid.as_str().to_owned(),
+            state: if info.parked { "parked" } else { "connected" },
             address: info.address.map(|address| address.to_string()),
             transport: info.transport,
             since: Time(info.since),

@@ -86,7 +86,7 @@ mod tests {
 
     fn key(id: u32) -> ApiKey {
         let scopes = Scopes::of(&[Scope::Send]);
-        ApiKey { id: KeyId(id), name: "test".into(), domain: None, scopes, created: UnixMs(0) }
+        ApiKey { id: KeyId(id), name: "test".into(), domain: None, scopes, created: UnixMs(0), expires: None }
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) use cache::Keys;
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
+use crate::time::now;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
@@ -70,6 +71,10 @@ impl<S: Needs> FromRequestParts<App> for Granted<S> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Granted<S>, Problem> {
         let hash = key::hash(bearer(parts)?).ok_or_else(unknown_key)?;
         let key = app.keys.find(app, hash).await?.ok_or_else(unknown_key)?;
+        if let Some(at) = key.expires.filter(|_| key.is_expired(now())) {
+            let detail = format!("the key expired at {}", at.to_xmpp());
+            return Err(invalid_token(Problem::new(Code::ExpiredKey, detail)));
+        }
         match S::SCOPE {
             Some(scope) if !key.scopes.allow(scope) => Err(missing_scope(scope)),
             _ => Ok(Granted { key, scope: PhantomData }),
@@ -129,8 +134,12 @@ fn bearer(parts: &Parts) -> Result<&str, Problem> {
 }
 
 fn unknown_key() -> Problem {
-    // RFC 6750 §3.1
-    Problem::new(Code::UnknownKey, "the key is not one of this node, or was deleted").with_header(
+    invalid_token(Problem::new(Code::UnknownKey, "the key is not one of this node, or was deleted"))
+}
+
+/// RFC 6750 §3.1
+fn invalid_token(problem: Problem) -> Problem {
+    problem.with_header(
         header::WWW_AUTHENTICATE,
         HeaderValue::from_static("Bearer realm=\"carillon\", error=\"invalid_token\""),
     )

@@ -1,24 +1,45 @@
 //! What is wrong with a JSON text, for the one who sent it.
 
+use super::json::is_object;
 use super::words::plain;
 use crate::problem::{Code, Problem};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 use serde_path_to_error::{Path, Segment};
 
 /// Why `body` is not a `T`. Reads it a second time: the first, quick reading keeps no track of where it is.
 pub(super) fn explain<T: DeserializeOwned>(body: &[u8]) -> Problem {
+    match serde_json::from_slice::<IgnoredAny>(body) {
+        Err(error) => return syntax_error(&error),
+        Ok(_) if !is_object(body) => {
+            let detail = format!("expected an object, got {}", kind(body));
+            return Problem::new(Code::WrongType, detail).at("");
+        }
+        Ok(_) => {}
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
         Err(error) if error.inner().classify() == Category::Data => {
             data_error(&pointer(error.path()), &error.into_inner().to_string())
         }
-        Err(error) => {
-            let error = error.into_inner();
-            let (what, line, column) = (plain(&error.to_string()), error.line(), error.column());
-            Problem::new(Code::NotJson, format!("{what} (line {line}, column {column})"))
-        }
+        Err(error) => syntax_error(error.inner()),
         Ok(_) => Problem::new(Code::NotJson, "there is more after the JSON value"),
+    }
+}
+
+fn syntax_error(error: &serde_json::Error) -> Problem {
+    let (what, line, column) = (plain(&error.to_string()), error.line(), error.column());
+    Problem::new(Code::NotJson, format!("{what} (line {line}, column {column})"))
+}
+
+/// What a JSON text is that is no object.
+fn kind(body: &[u8]) -> &'static str {
+    match body.iter().find(|c| !c.is_ascii_whitespace()) {
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
     }
 }
 
@@ -106,7 +127,31 @@ mod tests {
         for body in ["", "{", "nope", "{\"name\":\"a\"}x", "\u{1}"] {
             assert_eq!(why(body).0, Code::NotJson, "{body}");
         }
-        assert_eq!(why("[]").0, Code::WrongType);
-        assert_eq!(why("3").0, Code::WrongType);
+    }
+
+    #[test]
+    fn what_is_no_object_is_said_to_be_none() {
+        let said = |body: &str| {
+            let problem = explain::<Outer>(body.as_bytes());
+            (problem.code(), problem.detail().to_owned())
+        };
+        for (body, kind) in [
+            ("[]", "an array"),
+            (" [\"a\",null]", "an array"),
+            ("3", "a number"),
+            ("-1", "a number"),
+            ("\"a\"", "a string"),
+            ("true", "a boolean"),
+            ("null", "null"),
+        ] {
+            assert_eq!(said(body), (Code::WrongType, format!("expected an object, got {kind}")), "{body}");
+        }
+        assert_eq!(said("not json"), (Code::NotJson, "expected a JSON value (line 1, column 2)".into()));
+        assert_eq!(
+            said("{} x"),
+            (Code::NotJson, "there is more after the JSON value (line 1, column 4)".into())
+        );
+        let inner = said(r#"{"name":"a","inner":[[]]}"#);
+        assert_eq!(inner, (Code::WrongType, "expected an object, got an array".into()));
     }
 }

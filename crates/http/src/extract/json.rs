@@ -91,12 +91,16 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for Optional<T> {
 
 /// Reads a JSON text, which must be an object, as a `T`.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let value = serde_json::from_slice(bytes).map_err(|_| explain::<T>(bytes))?;
-    // serde also fills a struct from an array, member by member.
-    match bytes.iter().find(|c| !c.is_ascii_whitespace()) {
-        Some(b'{') => Ok(value),
-        _ => Err(Problem::new(Code::WrongType, "the body must be a JSON object").at("")),
+    match serde_json::from_slice(bytes) {
+        // serde also fills a struct from an array, member by member.
+        Ok(value) if is_object(bytes) => Ok(value),
+        _ => Err(explain::<T>(bytes)),
     }
+}
+
+/// Whether a JSON text is that of an object.
+pub(super) fn is_object(bytes: &[u8]) -> bool {
+    bytes.iter().find(|c| !c.is_ascii_whitespace()) == Some(&b'{')
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -3,11 +3,13 @@
 mod explain;
 mod json;
 mod lines;
+mod members;
 mod path;
 mod query;
 mod words;
 
 pub(crate) use json::{Bodies, JsonBody, Optional, parse};
 pub(crate) use lines::{Format, Line, LineStream, content_type};
+pub(crate) use members::{Members, Patch, Wanted};
 pub(crate) use path::Named;
 pub(crate) use query::{DomainQuery, Params, limit};

@@ -29,6 +29,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
             let code = if unknown { Code::UnknownParameter } else { Code::InvalidParameter };
             // The parameter's name comes first, where the fault is in its value.
             let detail = match detail.split_once(": ") {
+                Some(("limit", _)) => out_of_page(),
                 Some((name, fault)) if !detail.starts_with("invalid ") => {
                     format!("`{name}`: {}", plain(fault))
                 }
@@ -43,8 +44,13 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
 pub(crate) fn limit(asked: Option<u16>) -> Result<u16, Problem> {
     match asked.unwrap_or(PAGE) {
         n @ 1..=PAGE_MAX => Ok(n),
-        _ => Err(Problem::new(Code::InvalidParameter, format!("`limit` is from 1 to {PAGE_MAX}"))),
+        _ => Err(Problem::new(Code::InvalidParameter, out_of_page())),
     }
+}
+
+/// What to say of a `limit` that is none, whatever is wrong with it.
+fn out_of_page() -> String {
+    format!("`limit` is an integer from 1 to {PAGE_MAX}")
 }
 
 const PAGE: u16 = 100;

@@ -10,6 +10,7 @@ pub(super) fn plain(message: &str) -> String {
         ("duplicate field ", |rest| Some(format!("{rest} is given twice"))),
         ("invalid type: ", wrong_type),
         ("invalid value: ", wrong_value),
+        ("invalid length ", wrong_length),
     ];
     let found = known.iter().find_map(|(begin, say)| say(message.strip_prefix(begin)?));
     found.unwrap_or_else(|| syntax(message))
@@ -37,6 +38,15 @@ fn wrong_type(rest: &str) -> Option<String> {
 fn wrong_value(rest: &str) -> Option<String> {
     let (found, expected) = rest.rsplit_once(", expected ")?;
     Some(format!("{} is out of range: expected {}", value(found), kind(expected)))
+}
+
+/// `0, expected struct Name with 2 elements`: an array, which serde would take for a struct.
+fn wrong_length(rest: &str) -> Option<String> {
+    let (found, expected) = rest.split_once(", expected ")?;
+    Some(match expected.starts_with("struct ") {
+        true => "expected an object, got an array".to_owned(),
+        false => format!("expected {}, got {found} entries", kind(expected)),
+    })
 }
 
 fn list(allowed: &str) -> String {
@@ -86,6 +96,9 @@ fn syntax(message: &str) -> String {
         ("number too large to fit in target type", "the number is too large"),
         ("EOF while parsing", "the text ends too early: it breaks off in"),
         ("expected value", "expected a JSON value"),
+        ("expected ident", "expected a JSON value"),
+        ("trailing characters", "there is more after the JSON value"),
+        ("recursion limit exceeded", "the values are nested too deeply"),
         ("provided string was not `true` or `false`", "expected `true` or `false`"),
     ];
     match known.iter().find(|(theirs, _)| message.contains(theirs)) {
@@ -135,6 +148,14 @@ mod tests {
             (
                 "invalid value: integer `300`, expected u8",
                 "300 is out of range: expected an integer from 0 to 255",
+            ),
+            (
+                "invalid length 0, expected struct NotificationBody with 9 elements",
+                "expected an object, got an array",
+            ),
+            (
+                "invalid length 3, expected an array of length 2",
+                "expected an array of length 2, got 3 entries",
             ),
             ("limit: invalid digit found in string", "limit: expected an integer that is not negative"),
             (

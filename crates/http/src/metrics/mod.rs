@@ -102,9 +102,9 @@ fn connections(page: &mut Page, status: &Status) {
     page.counter("carillon_tls_handshakes_total", "TLS handshakes completed.", status.handshakes);
     let help = "Sessions that clients resumed over another connection.";
     page.counter("carillon_sessions_resumed_total", help, status.resumed);
-    let help = "Sessions that waited for their clients when the process before this one ended, and go on.";
+    let help = "Parked sessions restored from the previous process.";
     page.counter("carillon_sessions_restored_total", help, status.restored);
-    let help = "Sessions that waited for their clients when the process before this one ended, and whose time was up at the start.";
+    let help = "Parked sessions of the previous process whose time was up at the start.";
     page.counter("carillon_sessions_not_restored_total", help, status.not_restored);
     let help = "XMPP sessions that ended: `closed` by the client, `lost` with the connection, or ended by the server \
                 with this stream error.";

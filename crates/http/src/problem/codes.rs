@@ -87,6 +87,10 @@ codes! {
     MissingScope: FORBIDDEN, "missing-scope", "The key lacks a scope";
     /// The key is bound to another domain, or the route needs a key of the whole node.
     OtherDomain: FORBIDDEN, "other-domain", "Not in the domain of the key";
+    /// The key's time is over; `detail` says since when.
+    ExpiredKey: UNAUTHORIZED, "expired-key", "Expired API key";
+    /// The operator of the node does not grant the domain this much; `pointer` names the member.
+    NotGranted: FORBIDDEN, "not-granted", "More than is granted";
     /// The topic does not allow it.
     Forbidden: FORBIDDEN, "forbidden", "Forbidden";
 
@@ -123,15 +127,20 @@ codes! {
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 
     // ---- it collides with what is there
-    /// What was to be created is there already.
+    /// What was to be created is there already. Where a `PUT` names members that it has otherwise, `detail` names them and `pointer` the first.
     AlreadyExists: CONFLICT, "already-exists", "It exists already";
-    /// Whoever a message was for does not take it: there is no such account, or one of the two blocks the other.
+    /// Whoever a message was for does not take it: there is no such account, or one of the two blocks the other. `reason` says which to a
+    /// key that reaches the other's domain: `unknown-account`, `blocked`.
     Refused: CONFLICT, "refused", "The message was refused";
     /// The notification has come too far to be cancelled; `state` says how far.
     TooLate: CONFLICT, "too-late", "Too late to cancel";
     /// It is the last key with scope `admin` that reaches the whole node. Removed with `last=true`, until the next start
     /// nobody can administer the node.
     LastAdminKey: CONFLICT, "last-admin-key", "The last key with scope admin";
+    /// The domain has as many API keys as its policy's `keys_max` allows.
+    TooManyKeys: CONFLICT, "too-many-keys", "Too many API keys";
+    /// The domain keeps no archives, out of which conversations are made: its policy's `archive` is off.
+    NoArchive: CONFLICT, "no-archive", "No archives";
     /// There are as many webhooks as there may be, of the domain or of the node; `detail` says how many.
     TooManyWebhooks: CONFLICT, "too-many-webhooks", "Too many webhooks";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
@@ -139,7 +148,7 @@ codes! {
 
     // ---- it comes too fast
     /// More is published to the topic than its followers can be given, or more operations wait for it than may; nothing
-    /// was changed. Publish again after `Retry-After`, and more slowly.
+    /// was changed. Publish again after `Retry-After`, and more slowly. The header `RateLimit` says the same.
     TooFast: TOO_MANY_REQUESTS, "too-fast", "Too fast for the topic";
 
     // ---- our fault

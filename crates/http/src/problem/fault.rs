@@ -19,9 +19,14 @@ impl From<Fault> for Problem {
 }
 
 impl Problem {
-    /// The node could not do it now; nothing was changed.
-    pub(crate) fn unavailable() -> Problem {
-        Problem::new(Code::Unavailable, "the node cannot do it now; nothing was changed").retry_after(1)
+    /// The node could not do it now, and nothing was changed; `why` says why.
+    pub(crate) fn unavailable(why: &str) -> Problem {
+        Problem::new(Code::Unavailable, why).retry_after(1)
+    }
+
+    /// What was to do it is busy or fails; nothing was changed.
+    pub(crate) fn busy() -> Problem {
+        Problem::unavailable("the store or a shard is busy or failing; nothing was changed")
     }
 
     /// The store failed, and it is unknown whether it was done before.
@@ -52,12 +57,12 @@ impl Problem {
             }
             Condition::SubscriptionRequired | Condition::UnexpectedRequest => Code::NotSubscribed,
             Condition::ResourceConstraint => Code::TooFast,
-            Condition::ServiceUnavailable => return Problem::unavailable(),
+            Condition::ServiceUnavailable => return Problem::busy(),
             _ => return Problem::unexpected(error),
         };
         let detail = error.text.as_deref().unwrap_or(code.title());
         let problem = Problem::new(code, detail);
-        if code == Code::TooFast { problem.retry_after(1) } else { problem }
+        if code == Code::TooFast { problem.too_fast(1) } else { problem }
     }
 
     /// The node gave an answer that does not fit the question: a fault of ours.

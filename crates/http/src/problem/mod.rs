@@ -22,13 +22,21 @@ struct Inner {
     detail: String,
     pointer: Option<String>,
     state: Option<&'static str>,
-    header: Option<(HeaderName, HeaderValue)>,
+    reason: Option<&'static str>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
     /// A problem of `code`; `detail` says what is wrong with this very request.
     pub fn new(code: Code, detail: impl Into<String>) -> Problem {
-        Problem(Box::new(Inner { code, detail: detail.into(), pointer: None, state: None, header: None }))
+        Problem(Box::new(Inner {
+            code,
+            detail: detail.into(),
+            pointer: None,
+            state: None,
+            reason: None,
+            headers: Vec::new(),
+        }))
     }
 
     /// The same, about the member of the body at this JSON pointer (RFC 6901).
@@ -43,15 +51,29 @@ impl Problem {
         self
     }
 
+    /// The same, with why a message was refused.
+    pub(crate) fn because(mut self, reason: &'static str) -> Problem {
+        self.0.reason = Some(reason);
+        self
+    }
+
     /// The same, with a response header.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Problem {
-        self.0.header = Some((name, value));
+        self.0.headers.push((name, value));
         self
     }
 
     /// The same, with `Retry-After` in seconds.
     pub(crate) fn retry_after(self, seconds: u32) -> Problem {
         self.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// The same, for who publishes too fast to a topic: nothing more is taken for so many seconds. Also as the header `RateLimit`
+    /// (draft-ietf-httpapi-ratelimit-headers), which clients know.
+    pub(crate) fn too_fast(self, seconds: u32) -> Problem {
+        let value = format!("\"topic\";r=0;t={seconds}");
+        let value = HeaderValue::from_str(&value).expect("a word and numbers are ASCII");
+        self.retry_after(seconds).with_header(HeaderName::from_static("ratelimit"), value)
     }
 
     /// The code, which keeps its meaning.
@@ -90,6 +112,9 @@ impl Serialize for Problem {
         if let Some(state) = self.0.state {
             map.serialize_entry("state", state)?;
         }
+        if let Some(reason) = self.0.reason {
+            map.serialize_entry("reason", reason)?;
+        }
         map.end()
     }
 }
@@ -113,9 +138,7 @@ impl IntoResponse for Problem {
         let body = serde_json::to_vec(&answer).expect("a problem is strings and a number");
         let mut response =
             (self.status(), [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
-        if let Some((name, value)) = self.0.header {
-            response.headers_mut().insert(name, value);
-        }
+        response.headers_mut().extend(self.0.headers);
         response
     }
 }
@@ -147,5 +170,8 @@ mod tests {
     fn headers_travel_with_it() {
         let response = Problem::new(Code::InProgress, "wait").retry_after(60).into_response();
         assert_eq!(response.headers()[header::RETRY_AFTER], "60");
+        let too_fast = Problem::new(Code::TooFast, "slow down").too_fast(2).into_response();
+        assert_eq!(too_fast.headers()[header::RETRY_AFTER], "2");
+        assert_eq!(too_fast.headers()["ratelimit"], "\"topic\";r=0;t=2");
     }
 }

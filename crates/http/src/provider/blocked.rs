@@ -11,6 +11,7 @@ use crate::schema;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
@@ -36,10 +37,15 @@ pub(crate) async fn list(
 ) -> Result<Json<Blocked>, Problem> {
     let (domain, account) = find(&key, &app, &jid, query.domain.as_deref())?;
     exists(&app, &domain, &account).await?;
+    Ok(Json(Blocked { blocked: list_of(&app, &account).await? }))
+}
+
+/// Whom an account blocks, which is there.
+pub(super) async fn list_of(app: &App, account: &BareJid) -> Result<Vec<String>, Problem> {
     let request = Stanza::iq(IqType::Get).with_payload(Element::new("blocklist", ns::BLOCKING));
-    let list = ask(&app, &account, request, Code::UnknownAccount).await?;
+    let list = ask(app, account, request, Code::UnknownAccount).await?;
     let items = list.iter().flat_map(Element::children);
-    Ok(Json(Blocked { blocked: items.filter_map(|item| item.attr("jid")).map(str::to_owned).collect() }))
+    Ok(items.filter_map(|item| item.attr("jid")).map(str::to_owned).collect())
 }
 
 /// Have an account block somebody

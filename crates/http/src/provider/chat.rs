@@ -1,6 +1,7 @@
 //! Sending a message as an account.
 
 use super::act::{Answer, act, exists};
+use super::blocked;
 use super::idempotency::{self, Turn};
 use crate::admin::accounts::find;
 use crate::app::App;
@@ -9,13 +10,15 @@ use crate::extract::{DomainQuery, JsonBody, Named, Params};
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::text::sendable;
 use crate::time::now;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use carillon_core::model::Domain;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{MessageType, Stanza};
+use carillon_wire::stanza::{Condition, MessageType, Stanza, StanzaError};
 use carillon_wire::xml::Element;
 
 /// A message from an account to another.
@@ -90,8 +93,9 @@ pub(crate) async fn send(
 ) -> Result<Response, Problem> {
     let idempotency_key = idempotency::header(&headers)?;
     let (domain, account) = find(&key, &app, &jid, query.domain.as_deref())?;
-    let to = jids::session(&body.to, &domain.name).map_err(|problem| problem.at("/to"))?;
     check(&body, app.options.settings.payload_bytes_max)?;
+    let to = jids::session(&body.to, &domain.name).map_err(|problem| problem.at("/to"))?;
+    let reached = key.reach(&app, to.domain()).ok();
     exists(&app, &domain, &account).await?;
     let (sender, hash) = (key.key.id, idempotency::body_hash(&uri, &bytes));
     idempotency::to_the_end(idempotency_key.is_some(), async move {
@@ -107,7 +111,11 @@ pub(crate) async fn send(
                 let status = if settled { StatusCode::OK } else { StatusCode::ACCEPTED };
                 Ok(reserved.answer(status, text).await)
             }
-            Err(problem) => Err(reserved.refuse(problem).await),
+            Err(Refusal::Problem(problem)) => Err(reserved.refuse(problem).await),
+            Err(Refusal::ByThem(error)) => {
+                let problem = refused(&app, &account, &to, reached.as_deref(), &error).await;
+                Err(reserved.refuse(problem).await)
+            }
         }
     })
     .await
@@ -117,16 +125,23 @@ fn check(body: &ChatBody, bytes_max: usize) -> Result<(), Problem> {
     let wrong = |at: &'static str, detail: &str| Err(Problem::new(Code::InvalidValue, detail).at(at));
     let texts = [Some(&body.body), body.subject.as_ref(), body.thread.as_ref()];
     let bytes: usize = texts.into_iter().flatten().map(String::len).sum();
+    if body.to.is_empty() {
+        return wrong("/to", "`to` is empty: give LOCAL@DOMAIN, or LOCAL in the account's domain");
+    }
     if body.body.is_empty() {
-        return wrong("/body", "a message says something");
+        return wrong("/body", "`body` is empty");
+    }
+    for (member, text) in ["body", "subject", "thread"].into_iter().zip(texts) {
+        sendable(text.map_or("", String::as_str), member)?;
     }
     if bytes > bytes_max {
         let detail = format!("a message has at most {bytes_max} bytes");
         return Err(Problem::new(Code::PayloadTooLarge, detail));
     }
     match &body.id {
-        Some(id) if id.is_empty() || id.len() > 255 => wrong("/id", "an id is 1 to 255 bytes"),
-        _ => Ok(()),
+        Some(id) if id.is_empty() || id.len() > 255 => wrong("/id", "`id` is 1 to 255 bytes"),
+        Some(id) => sendable(id, "id"),
+        None => Ok(()),
     }
 }
 
@@ -146,19 +161,63 @@ fn message(body: &ChatBody, to: &Jid, id: &str) -> Stanza {
     message
 }
 
-/// Whether the message is settled; an error if it was refused.
-async fn deliver(app: &App, account: &BareJid, message: Stanza) -> Result<bool, Problem> {
+/// Why a message was not sent.
+enum Refusal {
+    /// It is answered with an error, as over XMPP.
+    ByThem(StanzaError),
+    /// It could not be sent.
+    Problem(Problem),
+}
+
+/// Whether the message is settled.
+async fn deliver(app: &App, account: &BareJid, message: Stanza) -> Result<bool, Refusal> {
     match act(app, account, message).await {
         Ok(Answer::Done | Answer::Result(_)) => Ok(true),
-        Ok(Answer::Error(error)) => {
-            let condition = error.condition.as_str();
-            let detail = match &error.text {
-                Some(text) => format!("{condition}: {text}"),
-                None => condition.to_owned(),
-            };
-            Err(Problem::new(Code::Refused, detail))
-        }
+        Ok(Answer::Error(error)) => Err(Refusal::ByThem(error)),
         Err(problem) if problem.code() == Code::TimedOut => Ok(false),
-        Err(problem) => Err(problem),
+        Err(problem) => Err(Refusal::Problem(problem)),
     }
+}
+
+/// What a sender is told whose message came back. Over XMPP an unknown account and one that blocks look the same; a key that reaches
+/// `reached`, the domain of the other, may know.
+async fn refused(
+    app: &App,
+    account: &BareJid,
+    to: &Jid,
+    reached: Option<&Domain>,
+    error: &StanzaError,
+) -> Problem {
+    let other = to.bare();
+    let problem = |detail: String| Problem::new(Code::Refused, detail).at("/to");
+    if error.condition == Condition::NotAcceptable {
+        return problem(format!("`{account}` blocks `{other}`")).because("blocked");
+    }
+    if error.condition != Condition::ServiceUnavailable {
+        let condition = error.condition.as_str();
+        let text = error.text.as_ref().map(|text| format!(", {text}")).unwrap_or_default();
+        return problem(format!("`{other}` was not given it: {condition}{text}"));
+    }
+    let Some(domain) = reached else {
+        return problem(format!("`{other}` does not exist, or blocks the sender"));
+    };
+    match exists(app, domain, &other).await {
+        Err(unknown) if unknown.code() == Code::UnknownAccount => {
+            return problem(unknown.detail().to_owned()).because("unknown-account");
+        }
+        Err(fault) => return fault,
+        Ok(()) => {}
+    }
+    match blocked::list_of(app, &other).await {
+        Ok(list) if list.iter().any(|entry| covers(entry, account)) => {
+            problem(format!("`{other}` blocks `{account}`")).because("blocked")
+        }
+        Ok(_) => problem(format!("`{other}` cannot be given it now, and keeps no messages for later")),
+        Err(fault) => fault,
+    }
+}
+
+/// Whether an entry of a block list is about the account or its domain (XEP-0191 §2).
+fn covers(entry: &str, account: &BareJid) -> bool {
+    entry == account.domain() || entry == account.as_str()
 }

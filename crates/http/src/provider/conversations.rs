@@ -12,7 +12,8 @@ use crate::time::{Time, now};
 use axum::Json;
 use axum::extract::State;
 use carillon_core::model::{
-    ArchiveId, ArchiveStart, Conversation, ConversationChange, Folder, InboxEntry, InboxFilter, Scope, UnixMs,
+    ArchiveId, ArchiveStart, Conversation, ConversationChange, Domain, Folder, InboxEntry, InboxFilter,
+    Scope, UnixMs,
 };
 use carillon_core::ports::Page;
 use carillon_core::ports::store::inbox::{ChangeConversation, ReadInbox};
@@ -106,7 +107,7 @@ pub(crate) struct ConversationState {
 /// List an account's conversations
 ///
 /// The one with the newest message first, page by page, with what is unread. With `messages=true` the newest message of each is told, too: that needs scope
-/// `read_messages`, and is logged with the key and the account.
+/// `read_messages`, and is logged with the key and the account. Where the domain keeps no archives, `409` with code `no-archive`.
 #[utoipa::path(
     get, path = "/v1/accounts/{jid}/conversations", operation_id = "listConversations", tag = "messages",
     params(ConversationQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
@@ -140,6 +141,11 @@ pub(crate) async fn list(
     let local = jids::local(&jid);
     let asked = ReadInbox { domain: domain.id, local, filter, is_oldest_first: false, start, page };
     let page = app.ask(asked).await?.ok_or_else(|| unknown(&jid))?;
+    // Where archives were kept before, their conversations are there still.
+    if page.totals.conversations == 0 && !domain.policy.archive && !has_any(&app, &domain, &jid).await? {
+        let detail = format!("the domain `{}` keeps no archives: its policy's `archive` is off", domain.name);
+        return Err(Problem::new(Code::NoArchive, detail));
+    }
     let view = |entry: &InboxEntry| ConversationView::of(entry, query.messages, now());
     Ok(Json(ConversationPage {
         conversations: page.entries.iter().map(view).collect(),
@@ -148,6 +154,15 @@ pub(crate) async fn list(
         unread_conversations: page.totals.unread_conversations,
         unread_messages: page.totals.unread,
     }))
+}
+
+/// Whether an account has a conversation.
+async fn has_any(app: &App, domain: &Domain, jid: &BareJid) -> Result<bool, Problem> {
+    let (filter, start) = (InboxFilter::default(), ArchiveStart::First);
+    let page = Page { entries: 1, bytes: PAGE_BYTES };
+    let local = jids::local(jid);
+    let asked = ReadInbox { domain: domain.id, local, filter, is_oldest_first: false, start, page };
+    Ok(app.ask(asked).await?.is_some_and(|page| page.totals.conversations > 0))
 }
 
 /// What is to be changed of a conversation; what is not named stays as it is.

@@ -8,6 +8,7 @@ use crate::extract::{DomainQuery, JsonBody, Named, Params};
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::text::sendable;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -40,15 +41,14 @@ pub(crate) struct ContactView {
     asked: bool,
 }
 
-/// A contact as it is to be.
+/// A contact as it is to be; what is left out stays as it is.
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContactBody {
-    /// What the account calls it.
+    /// What the account calls it; empty for nothing.
     name: Option<String>,
     /// The groups that it is in.
-    #[serde(default)]
-    groups: Vec<String>,
+    groups: Option<Vec<String>>,
     /// Whether both are to see each other's presence, without either being asked. The contact must be an account in a domain that the key reaches; the account
     /// becomes a contact of it, too.
     #[serde(default)]
@@ -74,7 +74,7 @@ pub(crate) async fn list(
 
 /// Put a contact into an account's roster
 ///
-/// With this name and these groups, new or as it is there. The account's sessions are told. Without `mutual` nobody sees anybody's presence who did not before.
+/// New, or with another name or other groups. The account's sessions are told. Without `mutual` nobody sees anybody's presence who did not before.
 #[utoipa::path(
     put, path = "/v1/accounts/{jid}/roster/{contact}", operation_id = "putContact", tag = "contacts", request_body = ContactBody,
     params(
@@ -98,11 +98,18 @@ pub(crate) async fn put(
         let other = key.reach(&app, contact.domain())?;
         exists(&app, &other, &contact).await?;
     }
+    sendable(body.name.as_deref().unwrap_or_default(), "name")?;
+    body.groups.iter().flatten().try_for_each(|group| sendable(group, "groups"))?;
+    let known = match (&body.name, &body.groups) {
+        (Some(_), Some(_)) => None,
+        _ => read(&app, &account).await?.into_iter().find(|known| known.jid == contact.as_str()),
+    };
+    let (known_name, known_groups) = known.map(|known| (known.name, known.groups)).unwrap_or_default();
     let mut item = Element::new("item", ns::ROSTER).with_attr("jid", contact.as_str());
-    if let Some(name) = body.name {
+    if let Some(name) = body.name.or(known_name).filter(|name| !name.is_empty()) {
         item.set_attr("name", name);
     }
-    for group in body.groups {
+    for group in body.groups.unwrap_or(known_groups) {
         item.push(Element::new("group", ns::ROSTER).with_text(group));
     }
     set(&app, &account, item, Code::UnknownAccount).await?;

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::auth::{Granted, Topics};
-use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
+use crate::extract::{DomainQuery, Named, Params, Patch, Wanted, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::schema;
@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{Command, Outcome, TopicFigures, TopicOp, TopicOutcome};
-use carillon_core::model::{Affiliation, TopicConfig, TopicId, TopicRecord};
+use carillon_core::model::{Affiliation, Domain, TopicConfig, TopicId, TopicRecord};
 use carillon_core::ports::store::subscriptions::SubscriberCount;
 use carillon_core::ports::store::topics::Topics as ListTopics;
 use std::collections::BTreeMap;
@@ -109,15 +109,16 @@ pub(crate) async fn list(
     Ok(Json(TopicPage { topics: records.iter().zip(figures).map(view).collect(), next }))
 }
 
-/// Create or change a topic
+/// Create a topic
 ///
-/// Members that are left out have their defaults, also when the topic is there already.
+/// Members that are left out have their defaults. A topic that exists is left as it is: `200` when it has all that the request names,
+/// else `409` with the names of the members that differ. `PATCH` changes a topic.
 #[utoipa::path(
     put, path = "/v1/topics/{topic}", operation_id = "putTopic", tag = "topics",
     params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded: 1 to 1023 bytes")),
     request_body = schema::TopicConfig,
     responses(
-        (status = 200, description = "It was changed", body = TopicView),
+        (status = 200, description = "It exists as the request wants it, and was not changed", body = TopicView),
         (status = 201, description = "It was created", body = TopicView),
         schema::Problems
     )
@@ -127,18 +128,45 @@ pub(crate) async fn put(
     State(app): State<App>,
     Params(query): Params<DomainQuery>,
     Named(name): Named<String>,
-    JsonBody { value: config, .. }: JsonBody<TopicConfig>,
+    Wanted(wanted): Wanted<TopicConfig>,
 ) -> Result<(StatusCode, Json<TopicView>), Problem> {
     let domain = key.domain(&app, query.domain.as_deref())?;
     check_name(&name)?;
+    let config = wanted.over(&TopicConfig::default())?;
     check(&config)?;
-    match app.topic(&domain, &name, TopicOp::Put { config }, Code::UnknownTopic).await? {
-        TopicOutcome::Record { record, created } => {
-            let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-            Ok((status, Json(TopicView::of(&record, &domain.name))))
-        }
-        other => Err(Problem::unexpected(&other)),
-    }
+    let (status, record) =
+        match app.topic(&domain, &name, TopicOp::Create { config }, Code::UnknownTopic).await {
+            Err(problem) if problem.code() == Code::AlreadyExists => {
+                let record = record(&app, &domain, &name, TopicOp::Describe).await?;
+                wanted.is_met_by(&record.config, &format!("the topic `{name}`"))?;
+                (StatusCode::OK, record)
+            }
+            answer => (StatusCode::CREATED, of_record(answer?)?),
+        };
+    Ok((status, Json(TopicView::of(&record, &domain.name))))
+}
+
+/// Change a topic
+///
+/// A JSON merge patch (RFC 7396): what is left out stays as it is, and what is `null` gets its default. Also taken as `application/json`.
+#[utoipa::path(
+    patch, path = "/v1/topics/{topic}", operation_id = "updateTopic", tag = "topics",
+    params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
+    request_body(content = schema::TopicConfig, content_type = "application/merge-patch+json"),
+    responses((status = 200, description = "The topic as it is now", body = TopicView), schema::Problems)
+)]
+pub(crate) async fn update(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(name): Named<String>,
+    Patch(patch): Patch<TopicConfig>,
+) -> Result<Json<TopicView>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    check_name(&name)?;
+    check(&patch.over(&TopicConfig::default())?)?;
+    let record = record(&app, &domain, &name, TopicOp::Amend { change: patch.to()? }).await?;
+    Ok(Json(TopicView::of(&record, &domain.name)))
 }
 
 /// Read a topic
@@ -157,13 +185,21 @@ pub(crate) async fn get(
 ) -> Result<Json<TopicView>, Problem> {
     let domain = key.domain(&app, query.domain.as_deref())?;
     check_name(&name)?;
-    match app.topic(&domain, &name, TopicOp::Describe, Code::UnknownTopic).await? {
-        TopicOutcome::Record { record, .. } => {
-            let counted = figures(&app, [record.id].into()).await?.into_iter().next().unwrap_or_default();
-            let subscribers = app.ask(SubscriberCount { topic: record.id }).await?;
-            let figures = Some(FiguresView::of(counted, Some(subscribers)));
-            Ok(Json(TopicView { figures, ..TopicView::of(&record, &domain.name) }))
-        }
+    let record = record(&app, &domain, &name, TopicOp::Describe).await?;
+    let counted = figures(&app, [record.id].into()).await?.into_iter().next().unwrap_or_default();
+    let subscribers = app.ask(SubscriberCount { topic: record.id }).await?;
+    let figures = Some(FiguresView::of(counted, Some(subscribers)));
+    Ok(Json(TopicView { figures, ..TopicView::of(&record, &domain.name) }))
+}
+
+/// The record that an operation on a topic, which is there, answers with.
+async fn record(app: &App, domain: &Domain, name: &str, op: TopicOp) -> Result<Arc<TopicRecord>, Problem> {
+    of_record(app.topic(domain, name, op, Code::UnknownTopic).await?)
+}
+
+fn of_record(outcome: TopicOutcome) -> Result<Arc<TopicRecord>, Problem> {
+    match outcome {
+        TopicOutcome::Record { record, .. } => Ok(record),
         other => Err(Problem::unexpected(&other)),
     }
 }

@@ -9,22 +9,27 @@ use serde_json::json;
 #[tokio::test]
 async fn a_domain_comes_and_goes_while_the_node_runs() {
     let world = world();
+    let policy = json!({"sessions": "single", "registration": false, "account_management": true, "pubsub_create": "any",
+        "sessions_max": 20, "messages_durable": true, "resumption_ms_max": 86_400_000, "archive": false, "archive_days": 0,
+        "archive_messages_max": 0, "archive_bytes_max": 1 << 30, "keys_max": 100});
     let made = world
         .put("/v1/admin/domains/new.example", json!({"sessions": "single"}))
         .await
         .expect(StatusCode::CREATED);
-    assert_eq!(
-        made,
-        json!({"domain": "new.example", "policy": {"sessions": "single", "registration": false, "account_management": true, "pubsub_create": "any", "sessions_max": 20,
-            "messages_durable": true, "resumption_ms_max": 86_400_000, "archive": false, "archive_days": 0,
-            "archive_messages_max": 0, "archive_bytes_max": 1 << 30}})
-    );
+    assert_eq!(made, json!({"domain": "new.example", "policy": policy, "granted": policy}));
     world.post("/v1/devices?domain=new.example", json!({"id": "a"})).await.expect(StatusCode::CREATED);
-    let changed = world
-        .put("/v1/admin/domains/NEW.example", json!({"registration": true}))
-        .await
-        .expect(StatusCode::OK);
-    assert_eq!(changed["policy"]["sessions"], "multi");
+    let uri = "/v1/admin/domains/NEW.example";
+    for same in [json!({}), json!({"sessions": "single"})] {
+        assert_eq!(world.put(uri, same).await.expect(StatusCode::OK), made);
+    }
+    let other = world.put(uri, json!({"registration": true})).await;
+    assert_eq!(other.problem(409, "already-exists").as_deref(), Some("/registration"));
+    let changed = world.patch(uri, json!({"registration": true})).await.expect(StatusCode::OK);
+    assert_eq!(
+        (&changed["policy"]["sessions"], &changed["policy"]["registration"]),
+        (&json!("single"), &json!(true))
+    );
+    assert_eq!(changed["policy"], changed["granted"]);
     assert_eq!(world.get("/v1/admin/domains/new.example").await.expect(StatusCode::OK), changed);
     let list = world.get("/v1/admin/domains").await.expect(StatusCode::OK);
     let names: Vec<_> =
@@ -35,6 +40,7 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         json!({"resumption_ms_max": 86_400_001}),
         json!({"archive_days": 36_501}),
         json!({"archive_bytes_max": u64::MAX}),
+        json!({"keys_max": 0}),
     ] {
         world.put("/v1/admin/domains/x.example", wrong).await.problem(422, "invalid-value");
     }

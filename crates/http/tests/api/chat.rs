@@ -26,11 +26,16 @@ async fn a_message_is_sent_as_an_account() {
     let sent = world.post("/v1/accounts/alice/messages", body).await.expect(StatusCode::OK);
     assert_eq!(sent, json!({"id": "m1", "settled": true}));
     let unknown = world.post("/v1/accounts/alice/messages", json!({"to": "nobody", "body": "x"})).await;
-    unknown.problem(409, "refused");
+    assert_eq!(unknown.problem(409, "refused").as_deref(), Some("/to"));
+    assert_eq!(unknown.json()["reason"], "unknown-account");
+    assert_eq!(unknown.json()["detail"], "there is no account `nobody@localhost`");
     let nobody = world.post("/v1/accounts/nobody/messages", json!({"to": "bob", "body": "x"})).await;
     nobody.problem(404, "unknown-account");
     for (body, status, code) in [
         (json!({"to": "bob", "body": ""}), 422, "invalid-value"),
+        (json!({"to": "", "body": "x"}), 422, "invalid-value"),
+        (json!({"to": "bob", "body": "a\u{0}b"}), 422, "invalid-value"),
+        (json!({"to": "bob", "body": "a", "subject": "\u{ffff}"}), 422, "invalid-value"),
         (json!({"to": "a b", "body": "x"}), 422, "invalid-jid"),
         (json!({"to": "bob", "body": "x", "id": ""}), 422, "invalid-value"),
         (json!({"to": "bob", "body": "x", "from": "eve"}), 400, "unknown-field"),
@@ -39,6 +44,24 @@ async fn a_message_is_sent_as_an_account() {
         (json!({"to": "bob@elsewhere.example", "body": "x"}), 409, "refused"),
     ] {
         world.post("/v1/accounts/alice/messages", body).await.problem(status, code);
+    }
+}
+
+/// Over XMPP who blocks and who is not there look the same. So they do to a key that does not reach the other's domain.
+#[tokio::test]
+async fn who_does_not_reach_the_others_domain_is_not_told_why() {
+    let world = alice_bob_and_carol().await;
+    world.post("/v1/devices?domain=other.example", json!({"id": "dave"})).await.expect(StatusCode::CREATED);
+    let block = "/v1/accounts/dave@other.example/blocked/alice@localhost?domain=other.example";
+    world.put(block, json!({})).await.expect(StatusCode::NO_CONTENT);
+    let chat = world.key("localhost", &[Scope::Chat]);
+    for name in ["dave", "nobody"] {
+        let body = json!({"to": format!("{name}@other.example"), "body": "x"}).to_string();
+        let request = world.request(Method::POST, "/v1/accounts/alice/messages", Body::from(body));
+        let refused = world.call(with_key(request, &chat)).await;
+        refused.problem(409, "refused");
+        let said = format!("`{name}@other.example` does not exist, or blocks the sender");
+        assert_eq!((&refused.json()["detail"], refused.json().get("reason")), (&json!(said), None));
     }
 }
 
@@ -65,8 +88,13 @@ async fn contacts_are_made_and_removed() {
     let bob = json!({"jid": "bob@localhost", "name": "Bob", "groups": ["Friends"], "subscription": "none"});
     assert_eq!(put, bob);
     assert_eq!(roster(&world.get("/v1/accounts/bob/roster").await.expect(StatusCode::OK)), []);
+    // What is not named stays.
     let put = world.put(uri, json!({"mutual": true})).await.expect(StatusCode::OK);
+    let both = json!({"jid": "bob@localhost", "name": "Bob", "groups": ["Friends"], "subscription": "both"});
+    assert_eq!(put, both);
+    let put = world.put(uri, json!({"name": "", "groups": []})).await.expect(StatusCode::OK);
     assert_eq!(put, json!({"jid": "bob@localhost", "groups": [], "subscription": "both"}));
+    world.put(uri, json!({"name": "a\u{0}b"})).await.problem(422, "invalid-value");
     // Twice is as good as once.
     world.put(uri, json!({"mutual": true})).await.expect(StatusCode::OK);
     for (account, contact) in [("alice", "bob@localhost"), ("bob", "alice@localhost")] {
@@ -94,7 +122,13 @@ async fn nothing_passes_between_those_who_block() {
     assert_eq!(list, json!({"blocked": ["carol@localhost"]}));
     for (from, to) in [("alice", "carol"), ("carol", "alice")] {
         let uri = format!("/v1/accounts/{from}/messages");
-        world.post(&uri, json!({"to": to, "body": "x"})).await.problem(409, "refused");
+        let refused = world.post(&uri, json!({"to": to, "body": "x"})).await;
+        refused.problem(409, "refused");
+        assert_eq!(refused.json()["reason"], "blocked", "{}", refused.text);
+        assert_eq!(
+            refused.json()["detail"].as_str().unwrap().contains("`alice@localhost` blocks `carol@localhost`"),
+            true
+        );
     }
     world.put("/v1/accounts/alice/roster/carol", json!({"mutual": true})).await.problem(422, "invalid-value");
     world.delete("/v1/accounts/alice/blocked/carol").await.expect(StatusCode::NO_CONTENT);
@@ -107,6 +141,7 @@ async fn nothing_passes_between_those_who_block() {
 #[tokio::test]
 async fn scope_chat_is_enough_and_needed() {
     let world = alice_bob_and_carol().await;
+    world.patch("/v1/admin/domains/localhost", json!({"archive": true})).await.expect(StatusCode::OK);
     let chat = world.key("localhost", &[Scope::Chat]);
     let send = world.key("localhost", &[Scope::Send, Scope::Enrol]);
     for uri in ["/v1/accounts/alice/roster", "/v1/accounts/alice/blocked", "/v1/accounts/alice/conversations"]

@@ -67,6 +67,22 @@ async fn conversations_are_listed_the_newest_first_page_by_page() {
 }
 
 #[tokio::test]
+async fn without_archives_there_are_no_conversations_and_that_is_said() {
+    let world = world();
+    world.enrol("alice").await;
+    let uri = "/v1/accounts/alice/conversations";
+    for query in ["", "?unread=true", "?with=bob"] {
+        let reply = world.get(&format!("{uri}{query}")).await;
+        reply.problem(409, "no-archive");
+        let said = "the domain `localhost` keeps no archives: its policy's `archive` is off";
+        assert_eq!(reply.json()["detail"], said);
+    }
+    world.get("/v1/accounts/nobody/conversations").await.problem(404, "unknown-account");
+    world.patch("/v1/admin/domains/localhost", json!({"archive": true})).await.expect(StatusCode::OK);
+    assert_eq!(names(&world.get(uri).await.expect(StatusCode::OK)), []);
+}
+
+#[tokio::test]
 async fn a_conversation_is_changed() {
     let world = world();
     for name in ["alice", "bob"] {

@@ -64,8 +64,13 @@ async fn what_is_wrong_is_said_in_the_words_of_json() {
     );
     assert_eq!(said(r#"{"payload":1}"#).await, "`to` is missing");
     assert_eq!(said("{").await, "the text ends too early: it breaks off in an object (line 1, column 1)");
-    let query = world.get("/v1/topics?limit=many").await.json();
-    assert_eq!(query["detail"], "`limit`: expected an integer that is not negative");
+    assert_eq!(said("[]").await, "expected an object, got an array");
+    assert_eq!(said(r#"["alice",null,1]"#).await, "expected an object, got an array");
+    assert_eq!(said("not json").await, "expected a JSON value (line 1, column 2)");
+    for limit in ["many", "0", "1001", "99999", "-1", ""] {
+        let query = world.get(&format!("/v1/topics?limit={limit}")).await.json();
+        assert_eq!(query["detail"], "`limit` is an integer from 1 to 1000", "{limit}");
+    }
     let path = world.delete("/v1/admin/keys/first").await.json();
     assert_eq!(path["detail"], "`first` in the path is not an integer from 0 to 4294967295");
 }

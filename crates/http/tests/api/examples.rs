@@ -43,6 +43,9 @@ async fn examples_work() {
     let document = world.get("/openapi.json").await.expect(StatusCode::OK);
     let made = ["putDomain", "createAccount", "enrolDevice", "createKey", "createWebhook", "putTopic"];
     let used = [
+        "updateTopic",
+        "updateDomain",
+        "getAccount",
         "lookUpPresence",
         "sendMessage",
         "putContact",

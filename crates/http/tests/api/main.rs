@@ -20,5 +20,6 @@ mod presence;
 mod publishing;
 mod request_ids;
 mod support;
+mod tenants;
 mod topics;
 mod webhooks;

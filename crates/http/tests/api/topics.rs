@@ -2,7 +2,8 @@
 
 use crate::support::device::Device;
 use crate::support::world;
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
 use serde_json::json;
 
 #[tokio::test]
@@ -15,14 +16,56 @@ async fn a_topic_from_its_making_to_its_end() {
         .expect(StatusCode::CREATED);
     assert_eq!((&made["name"], &made["domain"]), (&json!("news"), &json!("localhost")));
     assert_eq!(made["config"]["access_model"], "open");
-    let changed = world.put("/v1/topics/news", json!({"max_items": 3})).await.expect(StatusCode::OK);
-    assert_eq!((&changed["config"]["title"], &changed["config"]["max_items"]), (&json!(""), &json!(3)));
+    let changed = world.patch("/v1/topics/news", json!({"max_items": 3})).await.expect(StatusCode::OK);
+    assert_eq!((&changed["config"]["title"], &changed["config"]["max_items"]), (&json!("News"), &json!(3)));
     let read = world.get("/v1/topics/news").await.expect(StatusCode::OK);
     assert_eq!(read["config"], changed["config"]);
     let nothing = json!({"subscribers": 0, "sessions": 0, "published": 0, "delivered": 0});
     assert_eq!((&read["figures"], changed.get("figures")), (&nothing, None));
     world.delete("/v1/topics/news").await.expect(StatusCode::NO_CONTENT);
     world.delete("/v1/topics/news").await.problem(404, "unknown-topic");
+}
+
+#[tokio::test]
+async fn a_topic_that_exists_is_left_as_it_is() {
+    let world = world();
+    let (uri, closed) = ("/v1/topics/t", json!({"access_model": "whitelist", "max_items": 5}));
+    let made = world.put(uri, closed.clone()).await.expect(StatusCode::CREATED);
+    for same in [closed, json!({}), json!({"max_items": 5})] {
+        assert_eq!(world.put(uri, same).await.expect(StatusCode::OK), made);
+    }
+    let other = world.put(uri, json!({"title": "T", "access_model": "open", "max_items": 5})).await;
+    assert_eq!(other.problem(409, "already-exists").as_deref(), Some("/access_model"));
+    assert_eq!(
+        other.json()["detail"],
+        "the topic `t` exists with another value of `access_model`, `title`; `PATCH` changes it"
+    );
+    let config = || async { world.get(uri).await.expect(StatusCode::OK)["config"].clone() };
+    assert_eq!(config().await, made["config"]);
+
+    let mut expected = made["config"].clone();
+    world.patch(uri, json!({"title": "T"})).await.expect(StatusCode::OK);
+    expected["title"] = json!("T");
+    assert_eq!(config().await, expected);
+    world.patch(uri, json!({"max_items": null, "access_model": "open"})).await.expect(StatusCode::OK);
+    (expected["max_items"], expected["access_model"]) = (json!(1), json!("open"));
+    assert_eq!(config().await, expected);
+    // As plain JSON, too.
+    let request = world.request(Method::PATCH, uri, Body::from(r#"{"max_items":2}"#));
+    assert_eq!(world.call(request).await.expect(StatusCode::OK)["config"]["max_items"], 2);
+    for (wrong, status, code, at) in [
+        (json!({"max_items": 0}), 422, "invalid-value", "/max_items"),
+        (json!({"max_items": "2"}), 400, "wrong-type", "/max_items"),
+        (json!({"maxItems": null}), 400, "unknown-field", "/maxItems"),
+    ] {
+        assert_eq!(world.patch(uri, wrong).await.problem(status, code).as_deref(), Some(at));
+    }
+    let missing = world.patch("/v1/topics/none", json!({})).await;
+    missing.problem(404, "unknown-topic");
+    assert_eq!(missing.json()["detail"], "the domain `localhost` has no topic `none`");
+    let missing = world.post("/v1/topics/none/items", json!({"payload": 1})).await;
+    missing.problem(404, "unknown-topic");
+    assert_eq!(missing.json()["detail"], "the domain `localhost` has no topic `none`");
 }
 
 #[tokio::test]

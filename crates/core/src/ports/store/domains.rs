@@ -14,6 +14,7 @@ questions! {
     writes {}
     once {
         PutDomain => PutDomainAnswer,
+        ChangePolicy => Result<Domain, Overtaken>,
         DeleteDomain => Result<Part<RosterChange>, Missing>,
     }
 }
@@ -22,7 +23,7 @@ questions! {
 #[derive(Clone, Debug)]
 pub struct Domains;
 
-/// Creates a domain, or changes its policy when it exists.
+/// Creates a domain, or changes what it is granted when it exists; its policy follows where that changes ([`Policy::after_grant`]).
 #[derive(Clone, Debug)]
 pub struct PutDomain {
     pub name: Box<str>,
@@ -37,6 +38,20 @@ pub struct PutDomainAnswer {
     /// Whether it was created.
     pub created: bool,
 }
+
+/// Creates a domain or gives it another policy, if it is as it was when that was decided.
+#[derive(Clone, Debug)]
+pub struct ChangePolicy {
+    pub name: Box<str>,
+    /// What it was granted, and its policy; none where there was no such domain.
+    pub was: Option<(Policy, Policy)>,
+    pub granted: Policy,
+    pub policy: Policy,
+}
+
+/// Somebody else was first: the domain is otherwise than was thought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overtaken;
 
 /// Removes a domain with its accounts, topics, notifications and keys: a part of it, which is whole accounts and topics, until `rows_max` rows or
 /// more have been changed. It is asked until no more follows; the last part removes the domain itself. The rosters of accounts of other

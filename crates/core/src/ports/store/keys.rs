@@ -38,6 +38,8 @@ pub struct CreateKey {
     pub name: Box<str>,
     pub domain: Option<DomainId>,
     pub scopes: Scopes,
+    /// Until when it counts; none for ever.
+    pub expires: Option<UnixMs>,
     pub now: UnixMs,
 }
 
@@ -50,6 +52,8 @@ pub enum CreateKeyAnswer {
     Exists,
     /// There is no such domain.
     NoDomain,
+    /// The domain has as many keys as it may ([`crate::model::Policy::keys_max`]).
+    Full,
 }
 
 /// Removes a key.

@@ -1,13 +1,16 @@
 //! Domains.
 
 use super::{Committed, accounts, answers};
-use crate::model::{Domain, DomainId, RosterChange};
-use crate::ports::store::domains::{DeleteDomain, Domains, PutDomain, PutDomainAnswer};
+use crate::model::{Domain, DomainId, Policy, RosterChange};
+use crate::ports::store::domains::{
+    ChangePolicy, DeleteDomain, Domains, Overtaken, PutDomain, PutDomainAnswer,
+};
 use crate::ports::{Missing, Part};
 
 answers! {
     Domains => list;
     PutDomain => put;
+    ChangePolicy => change;
     DeleteDomain => delete;
 }
 
@@ -18,11 +21,36 @@ fn list(store: &Committed, _: &Domains) -> Vec<Domain> {
 }
 
 fn put(store: &mut Committed, asked: &PutDomain) -> PutDomainAnswer {
-    let known = store.domains.values().find(|domain| *domain.name == *asked.name).map(|domain| domain.id);
-    let id = known.unwrap_or_else(|| DomainId(store.number()));
-    let domain = Domain { id, name: (*asked.name).into(), policy: asked.policy };
-    store.domains.insert(id, domain.clone());
+    let granted = asked.policy;
+    let known = named(store, &asked.name);
+    let policy = known.as_ref().map_or(granted, |known| known.policy.after_grant(&known.granted, &granted));
+    let domain = write(store, known.as_ref(), &asked.name, granted, policy);
     PutDomainAnswer { domain, created: known.is_none() }
+}
+
+fn change(store: &mut Committed, asked: &ChangePolicy) -> Result<Domain, Overtaken> {
+    let known = named(store, &asked.name);
+    if known.as_ref().map(|known| (known.granted, known.policy)) != asked.was {
+        return Err(Overtaken);
+    }
+    Ok(write(store, known.as_ref(), &asked.name, asked.granted, asked.policy))
+}
+
+fn named(store: &Committed, name: &str) -> Option<Domain> {
+    store.domains.values().find(|domain| *domain.name == *name).cloned()
+}
+
+fn write(
+    store: &mut Committed,
+    known: Option<&Domain>,
+    name: &str,
+    granted: Policy,
+    policy: Policy,
+) -> Domain {
+    let id = known.map_or_else(|| DomainId(store.number()), |known| known.id);
+    let domain = Domain { granted, ..Domain::new(id, name, policy) };
+    store.domains.insert(id, domain.clone());
+    domain
 }
 
 fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChange>, Missing> {

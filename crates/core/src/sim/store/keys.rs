@@ -25,6 +25,10 @@ fn create(store: &mut Committed, asked: &CreateKey) -> CreateKeyAnswer {
     if asked.domain.is_some_and(|domain| !store.domains.contains_key(&domain)) {
         return CreateKeyAnswer::NoDomain;
     }
+    let of_domain = store.keys.values().filter(|key| key.key.domain == asked.domain).count();
+    if asked.domain.is_some_and(|domain| of_domain >= store.domains[&domain].policy.keys_max as usize) {
+        return CreateKeyAnswer::Full;
+    }
     if store.keys.values().any(|key| key.hash == asked.hash) {
         return CreateKeyAnswer::Exists;
     }
@@ -34,6 +38,7 @@ fn create(store: &mut Committed, asked: &CreateKey) -> CreateKeyAnswer {
         domain: asked.domain,
         scopes: asked.scopes,
         created: asked.now,
+        expires: asked.expires,
     };
     store.keys.insert(key.id, tables::Key { hash: asked.hash, key: key.clone() });
     CreateKeyAnswer::Created(key)

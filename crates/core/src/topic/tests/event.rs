@@ -63,7 +63,7 @@ fn an_item() {
 
 #[test]
 fn a_last_item() {
-    let domain = Domain { id: DomainId(1), name: "d".into(), policy: Policy::default() };
+    let domain = Domain::new(DomainId(1), "d", Policy::default());
     let item = Arc::new(Item { id: "1".into(), name: "n".into(), publisher: None, ..item() });
     let last = PubsubEvent::last(&item, &Domains::new([domain])).unwrap();
     assert_eq!(

@@ -164,7 +164,12 @@ impl Import {
         let record = Record::read(&line.text?, self.format, self.columns)?;
         let jid = jids::account(&record.jid, &self.domain)?;
         let domain = self.key.reach(&self.app, jid.domain())?.id;
-        Ok(Entry { line: number, domain, local: jids::local(&jid), secret: record.secret()? })
+        Ok(Entry {
+            line: number,
+            domain,
+            local: jids::local(&jid),
+            secret: record.secret(self.app.options.core.scram_iterations)?,
+        })
     }
 
     /// The accounts of `entries` by domain, with the lines they came from.

@@ -29,8 +29,8 @@ pub(crate) struct Record {
 pub(crate) struct RecordKeys {
     /// The salt, in base64.
     salt: String,
-    /// PBKDF2 iterations.
-    #[schema(minimum = 4096, maximum = 10_000_000)]
+    /// PBKDF2 iterations: at least 4,096 (RFC 7677 §4), at most ten times those of the node's setting `auth.scram_iterations`.
+    #[schema(minimum = 4096)]
     iterations: u32,
     /// `H(ClientKey)`, in base64.
     stored_key: String,
@@ -72,9 +72,10 @@ impl Record {
         }
     }
 
-    /// What proves the account.
-    pub(super) fn secret(self) -> Result<Secret, Problem> {
-        let keys = |keys: Option<RecordKeys>, bytes| keys.map(|keys| keys.read(bytes)).transpose();
+    /// What proves the account, on a node that hashes passwords with so many iterations.
+    pub(super) fn secret(self, own_iterations: u32) -> Result<Secret, Problem> {
+        let most = iterations_max(own_iterations);
+        let keys = |keys: Option<RecordKeys>, bytes| keys.map(|keys| keys.read(bytes, most)).transpose();
         match (self.password, self.scram_sha1, self.scram_sha256) {
             (Some(password), None, None) => Ok(Secret::Password(password)),
             (None, None, None) => {
@@ -89,19 +90,26 @@ impl Record {
 }
 
 impl RecordKeys {
-    /// Reads keys of a hash of `bytes` bytes.
-    fn read(&self, bytes: usize) -> Result<ScramKeys, Problem> {
-        let bad = |what: &str| Problem::new(Code::InvalidValue, format!("`{what}` is not what it should be"));
-        let decode = |text: &str, what| STANDARD.decode(text).map_err(|_| bad(what));
-        let key = |text: &str, what| {
-            decode(text, what).and_then(|k| if k.len() == bytes { Ok(k) } else { Err(bad(what)) })
+    /// Reads keys of a hash of `bytes` bytes, which a login by PLAIN costs at most `iterations_max`.
+    fn read(&self, bytes: usize, iterations_max: u32) -> Result<ScramKeys, Problem> {
+        let bad = |detail: String| Problem::new(Code::InvalidValue, detail);
+        let decode = |text: &str, what: &str| {
+            STANDARD.decode(text).map_err(|_| bad(format!("`{what}` is not base64")))
+        };
+        let key = |text: &str, what: &str| {
+            let key = decode(text, what)?;
+            let wrong = || bad(format!("`{what}` has {} bytes; keys of this hash have {bytes}", key.len()));
+            if key.len() == bytes { Ok(key) } else { Err(wrong()) }
         };
         let salt = decode(&self.salt, "salt")?;
-        if !(4096..=10_000_000).contains(&self.iterations) {
-            return Err(bad("iterations"));
+        if !(ITERATIONS_MIN..=iterations_max).contains(&self.iterations) {
+            return Err(bad(format!(
+                "`iterations` is {}; this node takes keys of {ITERATIONS_MIN} to {iterations_max}",
+                self.iterations
+            )));
         }
         if !(1..=256).contains(&salt.len()) {
-            return Err(bad("salt"));
+            return Err(bad(format!("`salt` has {} bytes; a salt has 1 to 256", salt.len())));
         }
         Ok(ScramKeys {
             salt: salt.into(),
@@ -110,6 +118,14 @@ impl RecordKeys {
             server_key: key(&self.server_key, "server_key")?.into(),
         })
     }
+}
+
+/// The fewest iterations of keys (RFC 7677 §4).
+const ITERATIONS_MIN: u32 = 4096;
+
+/// The most iterations of keys where the node's own keys have `own`: whoever tries a password by PLAIN has the node do them all.
+fn iterations_max(own: u32) -> u32 {
+    own.saturating_mul(10).min(10_000_000)
 }
 
 /// The columns that the first line of a CSV file names; none when it is a record, which has no field `jid`.
@@ -152,7 +168,7 @@ mod tests {
     fn secret(line: &str, format: Format) -> Result<(String, Secret), Code> {
         let record = Record::read(line.as_bytes(), format, Columns::default()).map_err(|p| p.code())?;
         let jid = record.jid.clone();
-        record.secret().map(|secret| (jid, secret)).map_err(|p| p.code())
+        record.secret(4096).map(|secret| (jid, secret)).map_err(|p| p.code())
     }
 
     #[test]
@@ -181,6 +197,14 @@ mod tests {
         assert!(keys.sha1.is_none());
         assert_eq!(secret(&line(&STANDARD.encode([7; 20])), Format::Ndjson).err(), Some(Code::InvalidValue));
         assert_eq!(secret(&line("?"), Format::Ndjson).err(), Some(Code::InvalidValue));
+        let iterated = |n: u32| line(&good).replace("4096", &n.to_string());
+        assert!(secret(&iterated(40_960), Format::Ndjson).is_ok());
+        for wrong in [4095, 40_961, u32::MAX] {
+            let record = Record::read(iterated(wrong).as_bytes(), Format::Ndjson, Columns::default());
+            let problem = record.and_then(|record| record.secret(4096)).err().unwrap();
+            let detail = format!("`iterations` is {wrong}; this node takes keys of 4096 to 40960");
+            assert_eq!((problem.code(), problem.detail()), (Code::InvalidValue, &*detail));
+        }
         assert_eq!(secret(r#"{"jid":"a"}"#, Format::Ndjson).err(), Some(Code::MissingField));
         assert_eq!(secret(r#"{"jid":"a","pass":"b"}"#, Format::Ndjson).err(), Some(Code::UnknownField));
     }

@@ -19,6 +19,7 @@ use carillon_core::ports::store::webhooks::{
     self, CreateWebhook, CreateWebhookAnswer, DeleteWebhook, UpdateWebhook, WEBHOOKS_MAX,
     WEBHOOKS_PER_DOMAIN_MAX, Webhooks,
 };
+use serde::{Deserialize, Deserializer};
 
 /// A webhook to be created.
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
@@ -39,27 +40,32 @@ pub(crate) struct WebhookBody {
     domain: Option<String>,
 }
 
-/// What is to be changed of a webhook; what is left out stays as it is.
+/// What is to be changed of a webhook, as a JSON merge patch (RFC 7396): what is left out stays as it is. `states` may be `null`, for all.
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WebhookChange {
     /// Where requests go.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     #[schema(max_length = 2048, format = "uri")]
     url: Option<String>,
     /// The ends that it is told of.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Vec<schema::NotificationState>>, min_items = 1)]
-    states: Option<Vec<NotificationState>>,
+    states: Option<Option<Vec<NotificationState>>>,
     /// Whether events are sent. What ends while it is disabled is sent once it is enabled again.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     enabled: Option<bool>,
     /// Another secret.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     secret: Option<String>,
     /// Whether the node makes another secret.
     #[serde(default)]
     rotate_secret: bool,
+}
+
+/// Takes a member that is there: `null` is a value of its own, or none that it may have.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// A webhook, and how it fares.
@@ -217,9 +223,10 @@ pub(crate) async fn get(
 /// Change a webhook
 ///
 /// With another URL, or when it is enabled, its failures are forgotten and events are sent at once. A new secret counts from the next
-/// request on.
+/// request on. Also taken as `application/json`.
 #[utoipa::path(
-    patch, path = "/v1/webhooks/{id}", operation_id = "updateWebhook", tag = "webhooks", request_body = WebhookChange,
+    patch, path = "/v1/webhooks/{id}", operation_id = "updateWebhook", tag = "webhooks", 
+    request_body(content = WebhookChange, content_type = "application/merge-patch+json"),
     params(("id" = u32, Path, description = "The webhook's number")),
     responses((status = 200, description = "The webhook as it is now, with its secret if that is new", body = WebhookAndSecret), schema::Problems)
 )]
@@ -243,7 +250,7 @@ pub(crate) async fn update(
     let update = UpdateWebhook {
         id: webhook.id,
         url: change.url.map(Into::into),
-        states: change.states.as_deref().map(ends).transpose()?,
+        states: change.states.map(|states| states.as_deref().map_or(Ok(States::ENDS), ends)).transpose()?,
         secret: secret.clone(),
         status: change.enabled.map(|on| if on { WebhookStatus::Enabled } else { WebhookStatus::Disabled }),
     };
@@ -306,7 +313,7 @@ fn unknown(id: u32) -> Problem {
 }
 
 async fn newest_event(app: &App) -> Result<u64, Problem> {
-    newest(app).await.ok_or_else(Problem::unavailable)
+    newest(app).await.ok_or_else(Problem::busy)
 }
 
 fn ends(states: &[NotificationState]) -> Result<States, Problem> {

@@ -79,7 +79,7 @@ pub(crate) async fn events(
     })?;
     let feed = app.feeds.subscribe(&app.node, (domain.as_ref().map(|(id, _)| *id), states));
     let tail = Tail::follow(&app);
-    let newest = newest(&app).await.ok_or_else(Problem::unavailable)?;
+    let newest = newest(&app).await.ok_or_else(Problem::busy)?;
     let reader = Reader {
         domain,
         states,
@@ -88,6 +88,7 @@ pub(crate) async fn events(
         after: after.unwrap_or(newest).min(newest),
         key: key.key.id,
         deletions: app.keys.deletions(),
+        expires: key.key.expires,
         closing: app.closing.subscribe(),
         _permit: permit,
         app,

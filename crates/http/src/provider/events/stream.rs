@@ -3,8 +3,9 @@
 use super::super::notifications::NotificationView;
 use super::tail::Event;
 use crate::app::App;
+use crate::time::now;
 use bytes::Bytes;
-use carillon_core::model::{DomainId, KeyId, States, Trace};
+use carillon_core::model::{DomainId, KeyId, States, Trace, UnixMs};
 use carillon_core::ports::store::notifications::Events;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub(super) struct Reader {
     pub(super) after: u64,
     pub(super) key: KeyId,
     pub(super) deletions: broadcast::Receiver<KeyId>,
+    /// When the key's time is over.
+    pub(super) expires: Option<UnixMs>,
     pub(super) closing: watch::Receiver<bool>,
     pub(super) _permit: OwnedSemaphorePermit,
 }
@@ -34,7 +37,7 @@ impl Reader {
         format!(": following\nid: {}\n\n", self.after).into_bytes()
     }
 
-    /// The next frames, as many as are there; none when the node closes, the key is deleted or the domain is gone.
+    /// The next frames, as many as are there; none when the node closes, the key is deleted or expires, or the domain is gone.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
             let mut frames = Vec::new();
@@ -45,6 +48,11 @@ impl Reader {
             }
             if !frames.is_empty() {
                 return Some(frames.into());
+            }
+            let left =
+                self.expires.map_or(KEEP_ALIVE, |at| Duration::from_millis(at.0.saturating_sub(now().0)));
+            if left.is_zero() {
+                return None;
             }
             let Reader { feed, tail, key, deletions, closing, .. } = self;
             tokio::select! {
@@ -60,6 +68,7 @@ impl Reader {
                     _ => return None,
                 },
                 _ = closing.wait_for(|closing| *closing) => return None,
+                () = tokio::time::sleep(left), if left < KEEP_ALIVE => return None,
                 () = tokio::time::sleep(KEEP_ALIVE) => {
                     return Some(format!(": still here\nid: {}\n\n", self.after).into());
                 }

@@ -49,6 +49,9 @@ pub(crate) struct Target {
 
 /// Reads a target. `domain` completes a bare local part.
 pub(crate) fn target(app: &App, key: &Granted<Send>, text: &str, domain: &str) -> Result<Target, Problem> {
+    if text.is_empty() {
+        return Err(Problem::new(Code::InvalidJid, "`to` is empty: give a device id, or LOCAL@DOMAIN"));
+    }
     let jid = jids::account(text, domain)?;
     let domain = key.reach(app, jid.domain())?.id;
     Ok(Target { jid, domain })

@@ -210,7 +210,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.answered {
-            self.take(Said::Problem(Problem::unavailable()));
+            self.take(Said::Problem(Problem::busy()));
         }
     }
 }
@@ -241,7 +241,7 @@ fn result(order: Option<Order>, said: Said) -> Result<SendResult, Problem> {
     match (order, said) {
         (_, Said::Problem(problem)) => Err(problem),
         (_, Said::Outcome(Outcome::Notified(trace))) => sent(&trace),
-        (_, Said::Outcome(Outcome::Unavailable)) => Err(Problem::unavailable()),
+        (_, Said::Outcome(Outcome::Unavailable)) => Err(Problem::busy()),
         (_, Said::Outcome(Outcome::Unknown)) => Err(Problem::unknown()),
         (Some(Order::Send(notification)), Said::Outcome(Outcome::Missing)) => {
             Err(unknown_device(&notification.to))

@@ -93,7 +93,7 @@ fn start(dir: TempDir, store: Arc<Faulty>, admin: String, change: impl FnOnce(&m
 pub(crate) fn key(store: &dyn Store, domain: Option<DomainId>, scopes: &[Scope]) -> String {
     let (text, hash) = carillon_http::generate_key();
     let scopes = Scopes::of(scopes);
-    ask(store, CreateKey { hash, name: "test".into(), domain, scopes, now: UnixMs(0) });
+    ask(store, CreateKey { hash, name: "test".into(), domain, scopes, expires: None, now: UnixMs(0) });
     text
 }
 
@@ -140,6 +140,12 @@ impl World {
 
     pub(crate) async fn put(&self, uri: &str, body: Value) -> Reply {
         self.call(self.request(Method::PUT, uri, Body::from(body.to_string()))).await
+    }
+
+    pub(crate) async fn patch(&self, uri: &str, body: Value) -> Reply {
+        let mut request = self.request(Method::PATCH, uri, Body::from(body.to_string()));
+        request.headers_mut().insert(header::CONTENT_TYPE, "application/merge-patch+json".parse().unwrap());
+        self.call(request).await
     }
 
     /// A request with the admin key and a JSON body.

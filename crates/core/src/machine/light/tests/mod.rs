@@ -400,7 +400,7 @@ fn one_that_was_too_fast_is_read_again_in_another_process() {
 /// The settings may have changed with the process.
 #[test]
 fn who_followed_topics_of_another_domain_is_told_to_come_again() {
-    let other = || Domain { id: DomainId(2), name: "e".into(), policy: Policy::default() };
+    let other = || Domain::new(DomainId(2), "e", Policy::default());
     let of = |name: &str, domains: Domains| {
         let light = crate::settings::Light { domain: name.into(), ..Default::default() };
         let settings = Arc::new(Settings { light, ..Settings::default() });

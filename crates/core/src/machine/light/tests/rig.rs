@@ -148,5 +148,5 @@ pub(super) fn publish(id: &str, json: &str) -> TopicOp {
 }
 
 pub(super) fn domains() -> Domains {
-    Domains::new([Domain { id: DomainId(1), name: "d".into(), policy: Policy::default() }])
+    Domains::new([Domain::new(DomainId(1), "d", Policy::default())])
 }

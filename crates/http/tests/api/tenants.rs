@@ -1,0 +1,119 @@
+//! What a domain's own administrators may do: less than the operator grants, never more.
+
+use crate::support::{Reply, World, ask, with_key, world};
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
+use carillon_core::ports::store::keys::CreateKey;
+use serde_json::{Value, json};
+
+const OWN: &str = "/v1/admin/domains/other.example";
+
+async fn tenant(world: &World, own: &str, method: Method, uri: &str, body: Value) -> Reply {
+    world.call(with_key(world.request(method, uri, Body::from(body.to_string())), own)).await
+}
+
+/// Each member of a policy, with a grant in which a tenant can have more or less, and these.
+const MEMBERS: &[(&str, &str, &str, &str)] = &[
+    ("sessions", "\"single\"", "\"multi\"", "\"single\""),
+    ("registration", "false", "true", "false"),
+    ("account_management", "false", "true", "false"),
+    ("pubsub_create", "\"admin\"", "\"any\"", "\"admin\""),
+    ("sessions_max", "20", "1000", "1"),
+    ("messages_durable", "false", "true", "false"),
+    ("resumption_ms_max", "60000", "60001", "0"),
+    ("archive", "false", "true", "false"),
+    ("archive_days", "30", "0", "7"),
+    ("archive_messages_max", "1000", "1001", "1"),
+    ("archive_bytes_max", "1000000", "0", "1"),
+    ("keys_max", "10", "11", "1"),
+];
+
+#[tokio::test]
+async fn a_tenant_may_tighten_each_member_of_its_policy_and_loosen_none() {
+    let world = world();
+    let own = world.key("other.example", &[Scope::Admin]);
+    let members = serde_json::to_value(Policy::default()).unwrap();
+    assert_eq!(members.as_object().unwrap().len(), MEMBERS.len(), "a member has no test");
+    for (member, granted, more, less) in MEMBERS {
+        let body = |value: &str| json!({*member: serde_json::from_str::<Value>(value).unwrap()});
+        world.patch(OWN, body(granted)).await.expect(StatusCode::OK);
+        let refused = tenant(&world, &own, Method::PATCH, OWN, body(more)).await;
+        assert_eq!(refused.problem(403, "not-granted").as_deref(), Some(&*format!("/{member}")));
+        let said =
+            format!("the operator of the node grants the domain no more than {granted} for `{member}`");
+        assert_eq!(refused.json()["detail"], said);
+        let tightened = tenant(&world, &own, Method::PATCH, OWN, body(less)).await.expect(StatusCode::OK);
+        assert_eq!(tightened["policy"][member], body(less)[member], "{member}");
+        assert_eq!(tightened["granted"][member], body(granted)[member], "{member}");
+        // Back to what is granted, but not beyond.
+        let back = tenant(&world, &own, Method::PATCH, OWN, body(granted)).await.expect(StatusCode::OK);
+        assert_eq!(back["policy"][member], body(granted)[member], "{member}");
+        assert_eq!(world.get(OWN).await.expect(StatusCode::OK), back);
+    }
+    // `null` is a member's default, which may be more than is granted.
+    tenant(&world, &own, Method::PATCH, OWN, json!({"pubsub_create": null}))
+        .await
+        .problem(403, "not-granted");
+}
+
+#[tokio::test]
+async fn a_tenant_changes_nothing_by_put_and_no_other_domain() {
+    let world = world();
+    let own = world.key("other.example", &[Scope::Admin]);
+    let call = |method, uri, body| tenant(&world, &own, method, uri, body);
+    call(Method::PUT, OWN, json!({"sessions_max": 1000})).await.problem(409, "already-exists");
+    call(Method::PUT, OWN, json!({"sessions_max": 20})).await.expect(StatusCode::OK);
+    for uri in ["/v1/admin/domains/localhost", "/v1/admin/domains/new.example"] {
+        call(Method::PUT, uri, json!({})).await.problem(403, "other-domain");
+        call(Method::PATCH, uri, json!({"sessions_max": 1})).await.problem(403, "other-domain");
+    }
+    world.patch("/v1/admin/domains/none.example", json!({})).await.problem(404, "unknown-domain");
+}
+
+#[tokio::test]
+async fn a_domain_has_as_many_keys_as_it_may() {
+    let world = world();
+    let own = world.key("other.example", &[Scope::Admin]);
+    world.patch(OWN, json!({"keys_max": 2})).await.expect(StatusCode::OK);
+    let create =
+        || tenant(&world, &own, Method::POST, "/v1/admin/keys", json!({"name": "k", "scopes": ["send"]}));
+    let made = create().await.expect(StatusCode::CREATED);
+    create().await.problem(409, "too-many-keys");
+    let of_operator = json!({"name": "k", "scopes": ["send"], "domain": "other.example"});
+    world.post("/v1/admin/keys", of_operator).await.problem(409, "too-many-keys");
+    world.post("/v1/admin/keys", json!({"name": "k", "scopes": ["send"]})).await.expect(StatusCode::CREATED);
+    world.delete(&format!("/v1/admin/keys/{}", made["id"])).await.expect(StatusCode::NO_CONTENT);
+    create().await.expect(StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn keys_expire() {
+    let world = world();
+    let create = |body: Value| world.post("/v1/admin/keys", body);
+    let past = json!({"name": "k", "scopes": ["send"], "expires_at": "2026-01-01T00:00:00Z"});
+    assert_eq!(create(past).await.problem(422, "invalid-value").as_deref(), Some("/expires_at"));
+    let later = json!({"name": "k", "scopes": ["admin"], "expires_at": "2999-01-01T00:00:00Z"});
+    let made = create(later).await.expect(StatusCode::CREATED);
+    assert_eq!(made["expires_at"], "2999-01-01T00:00:00.000Z");
+    let uri = format!("/v1/admin/keys/{}", made["id"]);
+    assert_eq!(world.get(&uri).await.expect(StatusCode::OK)["expires_at"], made["expires_at"]);
+    world.get("/v1/admin/keys/77").await.problem(404, "unknown-key-id");
+
+    // What it makes does not outlive it.
+    let text = made["key"].as_str().unwrap();
+    let by_it = |body: Value| tenant(&world, text, Method::POST, "/v1/admin/keys", body);
+    let made = by_it(json!({"name": "k", "scopes": ["send"]})).await.expect(StatusCode::CREATED);
+    assert_eq!(made["expires_at"], "2999-01-01T00:00:00.000Z");
+    let longer = json!({"name": "k", "scopes": ["send"], "expires_at": "2999-01-01T00:00:01Z"});
+    assert_eq!(by_it(longer).await.problem(422, "invalid-value").as_deref(), Some("/expires_at"));
+
+    let (expired, hash) = carillon_http::generate_key();
+    let scopes = Scopes::of(&[Scope::Admin]);
+    let (name, expires) = ("old".into(), Some(UnixMs(1)));
+    ask(&*world.store, CreateKey { hash, name, domain: None, scopes, expires, now: UnixMs(0) });
+    let reply = tenant(&world, &expired, Method::GET, "/v1/key", json!({})).await;
+    reply.problem(401, "expired-key");
+    assert_eq!(reply.json()["detail"], "the key expired at 1970-01-01T00:00:00.001Z");
+    assert!(reply.headers["www-authenticate"].to_str().unwrap().contains("invalid_token"));
+}
