@@ -51,6 +51,8 @@ export function may(scope) {
 export const get = (path, query, signal) => request("GET", path, { query, signal });
 export const post = (path, body, query) => request("POST", path, { body, query });
 export const put = (path, body, query) => request("PUT", path, { body, query });
+/** Changes what is named and leaves the rest as it is (RFC 7396). */
+export const patch = (path, body, query) => request("PATCH", path, { body, query });
 export const del = (path, query) => request("DELETE", path, { query });
 
 /** The path of segments, each percent-encoded. */
@@ -71,7 +73,7 @@ export async function probe() {
 
 async function request(method, where, { query, body, signal }) {
   const headers = {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (body !== undefined) headers["Content-Type"] = method === "PATCH" ? "application/merge-patch+json" : "application/json";
   const late = AbortSignal.timeout(PATIENCE_MS);
   const response = await send(method, where, {
     query, headers, late, body: body === undefined ? undefined : JSON.stringify(body), signal: signal ? AbortSignal.any([signal, late]) : late,

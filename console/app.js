@@ -17,6 +17,8 @@ import { send } from "./send.js";
 import { sessions } from "./sessions.js";
 import { topic } from "./topic.js";
 import { topics } from "./topics.js";
+import { webhook } from "./webhook.js";
+import { webhooks } from "./webhooks.js";
 
 /** Pages by the name in their address. `one` is shown when the address goes on; `whole` needs a key of the whole node. */
 const VIEWS = {
@@ -29,6 +31,7 @@ const VIEWS = {
   devices: { make: devices, one: device, scope: "enrol", title: "Devices" },
   domains: { make: domains, scope: "admin", title: "Domains" },
   keys: { make: keys, scope: "admin", title: "API keys" },
+  webhooks: { make: webhooks, one: webhook, scope: "admin", title: "Webhooks" },
   search: { make: search, title: "Search" },
 };
 /** How often a node that does not answer is asked, and one that does. */

@@ -10,18 +10,19 @@ const HEIGHT = 150;
 export const SPAN_MS = 600_000;
 
 export class Chart {
-  /** `series` are [name, value of a sample]; `format` writes a value with its unit; `pointed` is told the time pointed at, or null. */
-  constructor(id, title, series, format, pointed) {
-    Object.assign(this, { series, format, samples: [], now: 0, time: null });
+  /** `series` are [name, value of a sample]; `format` writes a value with its unit; `pointed` is told the time pointed at, or null; `isWhole` of counts. */
+  constructor(id, title, series, format, pointed, isWhole) {
+    Object.assign(this, { series, format, isWhole, samples: [], now: 0, time: null });
     this.lines = series.map((_, i) => shape("path", `line series-${i + 1}`));
     this.areas = series.map((_, i) => shape("path", `area series-${i + 1}`));
+    this.dots = series.map((_, i) => shape("path", `dot series-${i + 1}`));
     this.cursor = shape("line", "cursor");
     this.values = series.map(() => h("b", {}, "–"));
     const svg = shape("svg", "");
     svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
     svg.setAttribute("preserveAspectRatio", "none");
     svg.setAttribute("aria-hidden", "true");
-    svg.append(...[0, 0.5, 1].map(gridline), ...this.areas, ...this.lines, this.cursor);
+    svg.append(...[0, 0.5, 1].map(gridline), ...this.areas, ...this.lines, ...this.dots, this.cursor);
     this.top = h("span", { class: "scale top" });
     this.middle = h("span", { class: "scale middle" });
     this.foot = h("span", {});
@@ -41,17 +42,18 @@ export class Chart {
   draw(samples, now, gap) {
     Object.assign(this, { samples, now });
     const values = this.series.flatMap(([, of]) => samples.map(of)).filter((v) => v !== null);
-    const max = roundUp(Math.max(...values, 0));
+    const max = (this.isWhole ? evenUp : roundUp)(Math.max(...values, 0));
     this.top.textContent = this.format(max);
     this.middle.textContent = this.format(max / 2);
     const x = (t) => (WIDTH - ((now - t) * WIDTH) / SPAN_MS).toFixed(1);
     const y = (v) => (HEIGHT * (1 - v / max)).toFixed(1);
     this.series.forEach(([, of], s) => {
       const runs = pieces(samples, of, gap);
-      // A point alone is drawn by the round ends of a line of no length.
-      const text = (run) => run.map(([t, v], n) => `${n ? "L" : "M"}${x(t)} ${y(v)}`).join("") + (run.length === 1 ? "h0" : "");
+      const text = (run) => run.map(([t, v], n) => `${n ? "L" : "M"}${x(t)} ${y(v)}`).join("");
       const floor = (run) => `L${x(run.at(-1)[0])} ${HEIGHT}L${x(run[0][0])} ${HEIGHT}Z`;
       this.lines[s].setAttribute("d", runs.map(text).join(""));
+      // A point alone is a dot: the round ends of a line of no length.
+      this.dots[s].setAttribute("d", runs.filter((run) => run.length === 1).map((run) => `${text(run)}h0`).join(""));
       this.areas[s].setAttribute("d", runs.map((run) => text(run) + floor(run)).join(""));
     });
     this.point(this.time);
@@ -95,6 +97,12 @@ function roundUp(max) {
   if (max <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(max));
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= max * 1.02) ?? 20 * power;
+}
+
+/** The same for counts: an even number, so that half of it is whole, too. */
+function evenUp(max) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(max, 1)));
+  return [2, 4, 6, 10].map((n) => n * power).find((n) => n >= max * 1.02) ?? 20 * power;
 }
 
 function shape(tag, cls) {

@@ -1,10 +1,11 @@
 // Domains: listed, created, their policies changed, removed.
 
-import { del, path, put, session } from "./api.js";
+import { del, patch, path, put, session } from "./api.js";
 import { badge, button, check, confirm, field, h, input, select } from "./dom.js";
+import { bytes, many } from "./format.js";
 import { form, heading, listing, row } from "./page.js";
 
-const COLUMNS = ["Domain", "Sessions per account", "In-band registration", "Who may create topics", ""];
+const COLUMNS = ["Domain", "Sessions per account", "In-band registration", "Who may create topics", "Archive", ""];
 const SESSIONS = [["multi", "Several at once"], ["single", "One: a new login ends the old session"]];
 const CREATE = [["any", "Any account"], ["admin", "Administrators only"]];
 
@@ -17,7 +18,7 @@ export function domains(page) {
     line: ({ domain, policy }) => row(COLUMNS, { "data-domain": domain },
       ["jid", [h("span", { class: "mono" }, domain), domain === session.own.default_domain && [" ", badge("default")]]],
       policy.sessions === "single" ? "one" : `up to ${policy.sessions_max}`, policy.registration ? badge("allowed", "warn") : "not allowed",
-      policy.pubsub_create === "any" ? "any account" : "administrators only",
+      policy.pubsub_create === "any" ? "any account" : "administrators only", archived(policy),
       ["actions", [button("Policy", "quiet", () => edit(domain, policy)), whole && button("Remove", "quiet danger", () => remove(domain))]]),
     none: ["No domains", "Create the first one with the form."],
   });
@@ -46,9 +47,16 @@ export function domains(page) {
   return h("div", {}, heading("Domains", "Each domain has its own accounts, topics, policy and API keys."), h("div", { class: "grid side wide-left" }, all.element, side));
 }
 
+/** What archives of chat messages a domain keeps. */
+function archived(policy) {
+  if (!policy.archive) return h("span", { class: "muted" }, "off");
+  const bounds = [policy.archive_days && many(policy.archive_days, "day"), policy.archive_messages_max && many(policy.archive_messages_max, "message"), policy.archive_bytes_max && bytes(policy.archive_bytes_max).join(" ")];
+  return h("span", {}, badge("on", "good"), " ", bounds.filter(Boolean).join(", "));
+}
+
 /** The form for a new domain, or for the policy of one. */
 function editor(page, { domain, policy, saved, cancel }) {
-  const known = policy ?? { sessions: "multi", sessions_max: 20, registration: false, account_management: true, pubsub_create: "any", resumption_ms_max: 86400000, archive: false, archive_days: 0 };
+  const known = policy ?? { sessions: "multi", sessions_max: 20, registration: false, account_management: true, pubsub_create: "any", resumption_ms_max: 86400000, archive: false, archive_days: 0, keys_max: 100 };
   const name = input("domain-name", { required: true, maxlength: 1023, placeholder: "example.org" });
   const sessions = select("domain-sessions", SESSIONS, known.sessions);
   const most = h("input", { id: "domain-sessions-max", type: "number", min: 1, max: 1000, value: known.sessions_max, required: true, inputmode: "numeric" });
@@ -57,16 +65,17 @@ function editor(page, { domain, policy, saved, cancel }) {
   const management = check("domain-management", "Accounts change their passwords and remove themselves (XEP-0077)", { checked: known.account_management });
   const archive = check("domain-archive", "Keep chat messages in archives (XEP-0313)", { checked: known.archive });
   const days = h("input", { id: "domain-archive-days", type: "number", min: 0, max: 36500, value: known.archive_days, required: true, inputmode: "numeric" });
+  const keys = h("input", { id: "domain-keys-max", type: "number", min: 1, max: 10000, value: known.keys_max, required: true, inputmode: "numeric" });
   const create = select("domain-pubsub", CREATE, known.pubsub_create);
   return form(page, {
-    id: "domain-edit", title: domain ? `Policy of ${domain}` : "New domain", submit: domain ? "Save" : "Create", pointers: { "/sessions_max": most, "/resumption_ms_max": resumption, "/archive_days": days },
+    id: "domain-edit", title: domain ? `Policy of ${domain}` : "New domain", submit: domain ? "Save" : "Create", pointers: { "/sessions_max": most, "/resumption_ms_max": resumption, "/archive_days": days, "/keys_max": keys, "/registration": registration, "/account_management": management, "/archive": archive, "/sessions": sessions, "/pubsub_create": create },
     beside: cancel && button("Cancel", "quiet", cancel),
     fields: [!domain && field("Name", name), field("Sessions per account", sessions), field("Maximum sessions per account", most, "Applies when several are allowed."),
       field("Who may create topics over XMPP", create), field("Resumption within, seconds", resumption, "How long a session waits for its client after its connection is lost, if the node allows so long. 0: it ends."), registration, management, archive,
-      field("Days for which archives keep a message", days, "0: for ever.")],
+      field("Days for which archives keep a message", days, "0: for ever."), field("Maximum number of API keys", keys)],
     act: async () => {
-      const wanted = { sessions: sessions.value, sessions_max: Number(most.value), registration: registration.querySelector("input").checked, account_management: management.querySelector("input").checked, pubsub_create: create.value, resumption_ms_max: Math.round(Number(resumption.value) * 1000), archive: archive.querySelector("input").checked, archive_days: Number(days.value) };
-      const made = await put(path("v1", "admin", "domains", domain ?? name.value), { ...policy, ...wanted });
+      const wanted = { sessions: sessions.value, sessions_max: Number(most.value), registration: registration.querySelector("input").checked, account_management: management.querySelector("input").checked, pubsub_create: create.value, resumption_ms_max: Math.round(Number(resumption.value) * 1000), archive: archive.querySelector("input").checked, archive_days: Number(days.value), keys_max: Number(keys.value) };
+      const made = await (domain ? patch : put)(path("v1", "admin", "domains", domain ?? name.value), wanted);
       await saved(made.domain);
     },
   });

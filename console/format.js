@@ -49,9 +49,9 @@ export function precise(time) {
   return `${clock(time)}.${two(new Date(time).getMilliseconds(), 3)}`;
 }
 
-/** A date and time, in the reader's zone and language. */
+/** A date and time, in the reader's zone and language; as all times of the console, by a clock of 24 hours. */
 export function moment(time) {
-  return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" });
 }
 
 /** A date and time to the millisecond: the time of day alone when it is of today. */

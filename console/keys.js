@@ -6,8 +6,12 @@ import { day, moment } from "./format.js";
 import { form, heading, listing, row, secret } from "./page.js";
 
 const COLUMNS = ["Key", "Scopes", "Domain", "Created", ""];
+/** Times after which a key may expire, in days. */
+const LIVES = [["", "Never"], ["1", "In a day"], ["30", "In 30 days"], ["90", "In 90 days"], ["365", "In a year"]];
+const DAY_MS = 86_400_000;
 const SCOPES = [
   ["send", "Send notifications and follow them"], ["topics", "Publish to topics and manage them"], ["enrol", "Enrol devices and manage them"],
+  ["chat", "Act for accounts: send messages, edit contacts and block lists, see conversations"],
   ["admin", "Everything but messages, including domains and keys"], ["read_messages", "Read the messages of accounts; each time is logged"],
 ];
 /** The value of the choice that is no domain. */
@@ -19,9 +23,9 @@ export function keys(page) {
     id: "keys", title: "All keys", columns: COLUMNS,
     read: () => ["/v1/admin/keys"],
     line: (key) => row(COLUMNS, { "data-key": key.id },
-      ["jid", [h("div", {}, key.name, key.id === session.own.id && [" ", badge("this key", "accent")]), h("div", { class: "muted small" }, `Number ${key.id}`, key.expires_at && `, expires ${moment(key.expires_at)}`)]],
+      ["jid", [h("div", {}, key.name, key.id === session.own.id && [" ", badge("this key", "accent")]), h("div", { class: "muted small" }, `Number ${key.id}`)]],
       h("div", { class: "row tight" }, key.scopes.map((scope) => badge(scope, scope === "admin" ? "warn" : ""))),
-      key.domain ?? h("span", { class: "muted" }, "whole node"), ["when", day(key.created_at), moment(key.created_at)],
+      key.domain ?? h("span", { class: "muted" }, "whole node"), ["when", [day(key.created_at), expiry(key)], moment(key.created_at)],
       ["actions", button("Remove", "quiet danger", () => remove(key))]),
     none: ["No keys", "Create the first one with the form."],
   });
@@ -43,19 +47,28 @@ export function keys(page) {
     h("div", { class: "grid side wide-left" }, all.element, h("div", { class: "stack" }, made, creation(page, created))));
 }
 
+/** When a key expires, or that it has; nothing of one that never does. */
+function expiry(key) {
+  if (!key.expires_at) return null;
+  const over = Date.parse(key.expires_at) <= Date.now();
+  return h("div", { class: "small", title: moment(key.expires_at) }, over ? badge("expired", "bad") : `expires ${day(key.expires_at)}`);
+}
+
 function creation(page, created) {
   const name = input("key-new-name", { required: true, maxlength: 256, placeholder: "back end" });
   const own = session.own.domain;
   const reach = [...(own ? [] : [[WHOLE, "Whole node"]]), ...session.domains.map((d) => [d, d])];
   const domain = select("key-domain", reach, own ?? WHOLE);
+  const life = select("key-expires", LIVES, "");
   const scopes = SCOPES.map(([scope, text]) => [scope, check(`scope-${scope}`, [h("b", {}, scope), `: ${text}`])]);
   return form(page, {
-    id: "key-new", title: "New key", submit: "Create", pointers: { "/name": name, "/domain": domain },
-    fields: [field("Name", name, "Who uses it, or what for."), field("Domain", domain), h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Scopes"), scopes.map(([, box]) => box))],
+    id: "key-new", title: "New key", submit: "Create", pointers: { "/name": name, "/domain": domain, "/expires_at": life },
+    fields: [field("Name", name, "Who uses it, or what for."), field("Domain", domain), field("Expires", life), h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Scopes"), scopes.map(([, box]) => box))],
     act: async (element) => {
       const chosen = scopes.filter(([, box]) => box.querySelector("input").checked).map(([scope]) => scope);
       if (chosen.length === 0) throw new Error("Choose at least one scope.");
-      created(await post("/v1/admin/keys", { name: name.value, scopes: chosen, ...(domain.value ? { domain: domain.value } : {}) }));
+      const expires = life.value && new Date(Date.now() + Number(life.value) * DAY_MS).toISOString();
+      created(await post("/v1/admin/keys", { name: name.value, scopes: chosen, ...(domain.value ? { domain: domain.value } : {}), ...(expires ? { expires_at: expires } : {}) }));
       element.reset();
     },
   });

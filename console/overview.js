@@ -106,10 +106,10 @@ function history(page) {
   let interval = 2000;
   let came = 0;
   const point = (time) => charts.forEach((chart) => chart.point(time));
-  const chart = (id, title, series, format) => new Chart(id, title, series, format, point);
+  const chart = (id, title, series, format, isWhole) => new Chart(id, title, series, format, point, isWhole);
   const per = (v) => `${measure(v)}/s`;
   const charts = [
-    chart("sessions", "Connections and sessions", [["Connections", (s) => s.connections], ["Sessions", (s) => s.sessions]], (v) => (v < 100 ? measure(v) : count(v))),
+    chart("sessions", "Connections and sessions", [["Connections", (s) => s.connections], ["Sessions", (s) => s.sessions]], count, true),
     chart("deliveries", "Deliveries", [["Delivered", (s) => s.deliveries_per_second], ["Acknowledged", (s) => s.acknowledgements_per_second]], per),
     chart("latency", "Time to delivery", [["p50", (s) => s.delivery_p50_ms], ["p99", (s) => s.delivery_p99_ms]], (v) => `${measure(v)} ms`),
     chart("logins", "Logins", [["Successful", (s) => s.logins_per_second], ["Failed", (s) => s.login_failures_per_second]], per),

@@ -1,6 +1,6 @@
 // Topics: listed and created.
 
-import { here, path, put, session } from "./api.js";
+import { here, patch, path, put, session } from "./api.js";
 import { address, badge, field, h, input, link, select } from "./dom.js";
 import { count, day, many, moment } from "./format.js";
 import { form, heading, listing, row } from "./page.js";
@@ -44,8 +44,8 @@ export function topicForm(page, { topic, saved }) {
       h("div", { class: "fields" }, field("Items kept at most", items), field("Who may follow", access))],
     act: async () => {
       const most = Number(items.value);
-      const wanted = { ...topic?.config, title: title.value, access_model: access.value, persist_items: most > 0, max_items: Math.max(1, most) };
-      await put(path("v1", "topics", name.value), wanted, here());
+      const wanted = { title: title.value, access_model: access.value, persist_items: most > 0, max_items: Math.max(1, most) };
+      await (topic ? patch : put)(path("v1", "topics", name.value), wanted, here());
       await saved(name.value);
     },
   });

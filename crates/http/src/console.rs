@@ -55,6 +55,8 @@ const ASSETS: &[Asset] = assets! {
     "sessions.js": SCRIPT,
     "topic.js": SCRIPT,
     "topics.js": SCRIPT,
+    "webhook.js": SCRIPT,
+    "webhooks.js": SCRIPT,
 };
 
 /// To the console.
