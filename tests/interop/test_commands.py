@@ -16,7 +16,7 @@ def done(result):
 
 async def test_an_operators_day(server, api):
     user, topic = unique("user"), unique("news")
-    done(await server.command("account", "add", f"{user}@localhost", "--password", "secret"))
+    done(await server.command("account", "create", f"{user}@localhost", "--password", "secret"))
     assert f"{user}@localhost" in done(await server.command("account", "list"))
     peer = await Peer.connect(server, f"{user}@localhost", plugins=SM)
     listed = json.loads(done(await server.command("session", "list", "--json")))
@@ -30,13 +30,13 @@ async def test_an_operators_day(server, api):
     item = await peer.messages.take(lambda m: m.get("from") == "pubsub.localhost", "the item")
     assert item.find(f".//{JSON}").text == "[1]"
     assert user in done(await server.command("topic", "subscribers", topic))
-    done(await server.command("session", "kick", f"{user}@localhost"))
+    done(await server.command("session", "end", f"{user}@localhost"))
     await peer.stream_error()
     assert "sessions" in done(await server.command("status")).lower()
 
 
 async def test_keys_made_by_command_work(server):
-    made = json.loads(done(await server.command("key", "add", "shop", "--scope", "send", "--json")))
+    made = json.loads(done(await server.command("key", "create", "shop", "--scope", "send", "--json")))
     refused = run("account", "list", "--url", server.http, "--key", made["key"])
     assert refused.returncode == 1
     assert "admin" in refused.stderr
@@ -53,13 +53,13 @@ async def test_accounts_from_a_file(server, tmp_path):
 
 async def test_a_domain_by_command(server):
     name = unique("tenant") + ".example"
-    done(await server.command("domain", "add", name, "--sessions", "single"))
+    done(await server.command("domain", "create", name, "--sessions", "single"))
     assert name in done(await server.command("domain", "list"))
-    done(await server.command("account", "add", f"alice@{name}", input="secret\n"))
+    done(await server.command("account", "create", f"alice@{name}", input="secret\n"))
     peer = await Peer.connect(server, f"alice@{name}")
     # Nothing is removed by mistake.
-    assert (await server.command("domain", "remove", name)).returncode == 2
-    done(await server.command("domain", "remove", name, "--yes"))
+    assert (await server.command("domain", "delete", name)).returncode == 2
+    done(await server.command("domain", "delete", name, "--yes"))
     assert await peer.stream_error() == "host-gone"
 
 

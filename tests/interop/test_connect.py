@@ -108,11 +108,11 @@ async def test_what_is_wrong_is_said_with_what_helps(server, account, connect, t
     alice, nobody = await account(), f"{unique('nobody')}@localhost"
     for arguments, code, words in [
         ([alice, "--password", "wrong"], 1, f"the password of {alice} is wrong"),
-        ([nobody, "--password", "x"], 1, f"create it with `carillon account add {nobody}`"),
-        (["alice@elsewhere.example", "--password", "x"], 1, "carillon domain add elsewhere.example"),
+        ([nobody, "--password", "x"], 1, f"create it with `carillon account create {nobody}`"),
+        (["alice@elsewhere.example", "--password", "x"], 1, "carillon domain create elsewhere.example"),
         (["localhost", "--password", "x"], 2, "write the whole JID"),
         ([alice, "--password", "secret", "--topic", "nothing"], 1, "carillon topic create nothing"),
-        ([nobody, "--password", "x", "--register"], 1, f"carillon account add {nobody}"),
+        ([nobody, "--password", "x", "--register"], 1, f"carillon account create {nobody}"),
         ([alice, "--password", "secret", "--server", "localhost:no"], 2, "HOST:PORT"),
     ]:
         terminal = await connect(*arguments)
@@ -150,7 +150,7 @@ async def test_passwords_come_from_a_file_or_from_standard_input(account, connec
 
 async def test_it_registers_where_the_domain_lets_it(server, connect):
     name = f"{unique('open')}.example"
-    made = await server.command("domain", "add", name, "--registration", "true")
+    made = await server.command("domain", "create", name, "--registration", "true")
     assert made.returncode == 0, made.stderr
     terminal = await connect(f"new@{name}", "--register", "--password", "secret", "--json")
     await terminal.event("registered", jid=f"new@{name}")
@@ -166,7 +166,7 @@ async def test_it_comes_back_after_the_node_was_restarted(tmp_path, connect):
     folder = tmp_path / "node"
     folder.mkdir()
     node = Server(folder)
-    made = await node.command("account", "add", "alice@localhost", "--password", "secret")
+    made = await node.command("account", "create", "alice@localhost", "--password", "secret")
     assert made.returncode == 0, made.stderr
     terminal = await connect("alice@localhost", "--password", "secret", "--json", node=node)
     await terminal.event("connected", by="password")
@@ -186,9 +186,9 @@ async def test_it_comes_back_after_the_node_was_restarted(tmp_path, connect):
 
 async def test_a_session_that_another_took_over_is_not_taken_back(server, connect):
     name = f"{unique('single')}.example"
-    made = await server.command("domain", "add", name, "--sessions", "single")
+    made = await server.command("domain", "create", name, "--sessions", "single")
     assert made.returncode == 0, made.stderr
-    made = await server.command("account", "add", f"alice@{name}", "--password", "secret")
+    made = await server.command("account", "create", f"alice@{name}", "--password", "secret")
     assert made.returncode == 0, made.stderr
     first = await connect(f"alice@{name}", "--password", "secret", "--json")
     await first.event("connected")
@@ -203,7 +203,7 @@ async def test_it_stays_away_for_as_long_as_a_full_server_asks(tmp_path, connect
     folder = tmp_path / "node"
     folder.mkdir()
     node = Server(folder)
-    made = await node.command("account", "add", "alice@localhost", "--password", "secret")
+    made = await node.command("account", "create", "alice@localhost", "--password", "secret")
     assert made.returncode == 0, made.stderr
     terminal = await connect("alice@localhost", "--password", "secret", "--json", node=node)
     await terminal.event("connected")
@@ -237,7 +237,7 @@ async def test_it_subscribes_again_when_the_topic_has_room(tmp_path, connect):
     folder = tmp_path / "node"
     folder.mkdir()
     node = Server(folder, pubsub__max_waiting=1)
-    made = await node.command("account", "add", "alice@localhost", "--password", "secret")
+    made = await node.command("account", "create", "alice@localhost", "--password", "secret")
     assert made.returncode == 0, made.stderr
     async with contextlib.AsyncExitStack() as stack:
         api = Api(node)

@@ -44,8 +44,8 @@ async def readiness(http):
 
 async def test_a_node_that_is_about_to_end_says_so_and_still_takes_sessions(node):
     server = node(drain__delay_ms="1h")
-    done(await server.command("account", "add", "alice@localhost", "--password", "secret"))
-    done(await server.command("account", "add", "bob@localhost", "--password", "secret"))
+    done(await server.command("account", "create", "alice@localhost", "--password", "secret"))
+    done(await server.command("account", "create", "bob@localhost", "--password", "secret"))
     alice = await Peer.connect(server, "alice@localhost")
     async with httpx.AsyncClient(base_url=server.http, trust_env=False) as http:
         assert await readiness(http) == 200
@@ -66,7 +66,7 @@ async def test_a_node_that_is_about_to_end_says_so_and_still_takes_sessions(node
 
 async def test_readiness_is_told_for_as_long_as_sessions_take_to_leave(node):
     server = node()
-    done(await server.command("account", "add", "alice@localhost", "--password", "secret"))
+    done(await server.command("account", "create", "alice@localhost", "--password", "secret"))
     # It does not see the end of its stream, so that the node waits for its answer.
     stubborn = await Raw.logged_in(server, "alice", resource="raw")
     stubborn.stop_reading()
@@ -89,10 +89,10 @@ async def test_settings_come_from_the_environment(tmp_path):
     ports = {f"CARILLON_{listener}_PORT": "0" for listener in ("C2S", "C2S_TLS", "WEBSOCKET", "HTTP")}
     serve = await Program.open("serve", environment={**environment, **ports})
     try:
-        await serve.line("carillon account add alice@example.org --password secret")
+        await serve.line("carillon account create alice@example.org --password secret")
         assert any("did you mean CARILLON_C2S_PORT?" in line for line in serve.errors), serve.errors
         added = await Program.open(
-            "account", "add", "alice@example.org", "--password", "secret", environment=environment
+            "account", "create", "alice@example.org", "--password", "secret", environment=environment
         )
         assert await added.ended() == 0, added.errors
         assert await serve.interrupt() == 0
@@ -141,13 +141,13 @@ async def test_figures_again_and_again(server):
 
 async def test_who_is_not_there_cannot_be_ended_and_what_is_removed_is_asked_for(server, api, account):
     alice, topic = await account(), unique("topic")
-    kicked = await server.command("session", "kick", alice)
+    kicked = await server.command("session", "end", alice)
     assert kicked.returncode == 1
     assert f"`{alice}` has no session" in kicked.stderr
     await api.problem(404, "unknown-session", "DELETE", f"/v1/admin/sessions/{alice}")
     done(await server.command("topic", "create", topic))
-    key = json.loads(done(await server.command("key", "add", "k", "--scope", "send", "--json")))["id"]
-    for command in (["account", "remove", alice], ["topic", "delete", topic], ["key", "remove", str(key)]):
+    key = json.loads(done(await server.command("key", "create", "k", "--scope", "send", "--json")))["id"]
+    for command in (["account", "delete", alice], ["topic", "delete", topic], ["key", "delete", str(key)]):
         unasked = await server.command(*command)
         assert unasked.returncode == 2
         assert "say --yes" in unasked.stderr

@@ -94,7 +94,7 @@ async def test_what_serve_says_to_type_next_works(tmp_path, opened):
     serve = await Program.open("serve", "--data-dir", str(folder), *ports)
     opened.append(serve)
     environment = {"PATH": f"{BINARY.parent}:{os.environ['PATH']}", "XDG_STATE_HOME": str(tmp_path / "state")}
-    add = await serve.line("  carillon account add")
+    add = await serve.line("  carillon account create")
     connect = await serve.line("  carillon connect")
     for place in ("XMPP, STARTTLS", "HTTP API", "Console", "Admin key"):
         assert [line for line in serve.lines.left() if place in line], place
@@ -110,7 +110,7 @@ async def test_what_serve_says_to_type_next_works(tmp_path, opened):
     again = await Program.open("serve", "--data-dir", str(folder), *ports)
     opened.append(again)
     await again.line("carillon status --data-dir")
-    assert not [line for line in again.lines.left() if "account add" in line]
+    assert not [line for line in again.lines.left() if "account create" in line]
     assert await again.interrupt() == 0, again.errors
 
 

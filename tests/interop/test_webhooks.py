@@ -266,7 +266,7 @@ async def test_webhooks_are_managed_from_the_command_line(server, api, receive):
     assert re.search(r"status +204", tried.stdout), tried
     request = await receiver.requests.take()
     assert verify(made.stdout.strip(), request.headers, request.body)
-    rotated = await server.command("webhook", "update", number, "--rotate-secret", "--enabled", "false")
+    rotated = await server.command("webhook", "set", number, "--rotate-secret", "--enabled", "false")
     assert rotated.stdout.startswith("whsec_")
     assert rotated.stdout != made.stdout
     assert re.search(r"status +disabled", (await server.command("webhook", "show", number)).stdout)

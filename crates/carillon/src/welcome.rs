@@ -91,7 +91,7 @@ impl Welcome<'_> {
         }
         let account = format!("alice@{}", self.config.settings.node.domain);
         format!(
-            "\nNext, in another terminal:\n\n  carillon account add {account} --password secret{folder}\n  \
+            "\nNext, in another terminal:\n\n  carillon account create {account} --password secret{folder}\n  \
              carillon connect {account} --password secret{folder}\n\n"
         )
     }
@@ -164,7 +164,7 @@ mod tests {
 
 Next, in another terminal:
 
-  carillon account add alice@localhost --password secret --data-dir 'it'\\''s here'
+  carillon account create alice@localhost --password secret --data-dir 'it'\\''s here'
   carillon connect alice@localhost --password secret --data-dir 'it'\\''s here'
 
 "

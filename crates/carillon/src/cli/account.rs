@@ -32,16 +32,31 @@ enum Command {
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
+    /// Show an account
+    Show {
+        /// Bare JID of the account, such as alice@localhost
+        jid: String,
+    },
     /// Create an account
-    Add {
+    #[command(alias = "add")]
+    Create {
         /// Bare JID of the account, such as alice@localhost
         jid: String,
         /// Password of the account; without it, it is asked for, or read from standard input
         #[arg(long)]
         password: Option<String>,
     },
-    /// Remove an account with all that belongs to it; its sessions end
-    Remove {
+    /// Change an account
+    Set {
+        /// Bare JID of the account, such as alice@localhost
+        jid: String,
+        /// Whether it may log in; without, its sessions end
+        #[arg(long, value_name = "BOOL", required = true)]
+        enabled: bool,
+    },
+    /// Delete an account with all that belongs to it; its sessions end
+    #[command(alias = "remove")]
+    Delete {
         /// Bare JID of the account, such as alice@localhost
         jid: String,
         /// Do not ask
@@ -74,6 +89,9 @@ enum Command {
 const COLUMNS: &[Column] =
     &[("ACCOUNT", "jid"), ("STATE", "state"), ("WAITING", "pending"), ("CREATED", "created_at")];
 
+/// What an account's record begins with.
+const ORDER: &[&str] = &["jid", "state", "sessions", "pending", "created_at", "topics"];
+
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     let (client, mut output) = (args.remote.client()?, args.remote.output(out));
@@ -82,15 +100,25 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let path = Query::of("/v1/admin/accounts").with_some("domain", domain.as_deref());
             output.rows(&client.list(&path.0, "accounts", limit.unwrap_or(usize::MAX))?, COLUMNS)
         }
-        Command::Add { jid, password } => {
+        Command::Show { jid } => output.record(&client.get(&path(&jid))?, ORDER),
+        Command::Create { jid, password } => {
             let body = json!({ "jid": jid, "password": password::given_or_asked(password)? });
             let made = client.post("/v1/admin/accounts", &body)?;
             output.done(&format!("created {jid}"), &made)
         }
-        Command::Remove { jid, yes } => {
-            confirm(yes, &format!("removes {jid} with its subscriptions and all that waits for it"))?;
+        Command::Set { jid, enabled } => {
+            let (verb, said) = if enabled { ("enable", "enabled") } else { ("disable", "disabled") };
+            let (local, domain) = jid.split_once('@').unwrap_or((&jid, ""));
+            let domain = Some(domain).filter(|domain| !domain.is_empty());
+            let path =
+                Query::of(format!("/v1/devices/{}/{verb}", segment(local))).with_some("domain", domain);
+            let changed = client.post(&path.0, &json!({}))?;
+            output.done(&format!("{said} {jid}"), &changed)
+        }
+        Command::Delete { jid, yes } => {
+            confirm(yes, &format!("deletes {jid} with its subscriptions and all that waits for it"))?;
             let gone = client.delete(&path(&jid))?;
-            output.done(&format!("removed {jid}"), &gone)
+            output.done(&format!("deleted {jid}"), &gone)
         }
         Command::Password { jid, password } => {
             let body = json!({ "password": password::given_or_asked(password)? });

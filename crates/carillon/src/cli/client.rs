@@ -4,7 +4,7 @@ use super::failure::Failure;
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
-use ureq::http::{Request, Response, header};
+use ureq::http::{Request, Response, StatusCode, header};
 use ureq::{AsSendBody, Body};
 
 /// A node, and the key it is spoken to with.
@@ -53,9 +53,16 @@ impl Client {
         json(&self.call("PUT", path, Some("application/json"), written(body))?)
     }
 
+    /// Puts `body` at `path`, which leaves alone what is there; whether it was not.
+    pub(super) fn create(&self, path: &str, body: &impl Serialize) -> Result<(Value, bool), Failure> {
+        let response = self.send("PUT", path, Some("application/json"), written(body))?;
+        let is_new = response.status() == StatusCode::CREATED;
+        Ok((json(&self.answer(response)?)?, is_new))
+    }
+
     /// Changes what is at `path`, as `body` says.
     pub(super) fn patch(&self, path: &str, body: &impl Serialize) -> Result<Value, Failure> {
-        json(&self.call("PATCH", path, Some("application/json"), written(body))?)
+        json(&self.call("PATCH", path, Some("application/merge-patch+json"), written(body))?)
     }
 
     /// Posts `body` to `path`.
@@ -103,6 +110,16 @@ impl Client {
         content_type: Option<&str>,
         body: impl AsSendBody,
     ) -> Result<String, Failure> {
+        self.answer(self.send(method, path, content_type, body)?)
+    }
+
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: Option<&str>,
+        body: impl AsSendBody,
+    ) -> Result<Response<Body>, Failure> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
@@ -113,8 +130,7 @@ impl Client {
         }
         let request =
             request.body(body).map_err(|e| Failure::Usage(format!("--url or --key cannot be sent: {e}")))?;
-        let response = self.agent.run(request).map_err(|e| self.unreachable(&e))?;
-        self.answer(response)
+        self.agent.run(request).map_err(|e| self.unreachable(&e))
     }
 
     fn answer(&self, mut response: Response<Body>) -> Result<String, Failure> {

@@ -1,9 +1,9 @@
 //! `carillon domain`: the tenants of a node and their policies.
 
-use super::client::{Client, segment};
+use super::client::segment;
 use super::confirm::confirm;
 use super::failure::Failure;
-use super::output::Column;
+use super::output::{Column, created};
 use super::remote::Remote;
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -21,8 +21,14 @@ pub(super) struct Args {
 enum Command {
     /// List domains
     List,
+    /// Show a domain: its policy, and what the operator of the node grants it
+    Show {
+        /// Host name of the domain
+        domain: String,
+    },
     /// Create a domain
-    Add {
+    #[command(alias = "add")]
+    Create {
         /// Host name of the domain
         domain: String,
         #[command(flatten)]
@@ -35,8 +41,9 @@ enum Command {
         #[command(flatten)]
         policy: PolicyArgs,
     },
-    /// Remove a domain with its accounts, topics, notifications and keys
-    Remove {
+    /// Delete a domain with its accounts, topics, notifications and keys
+    #[command(alias = "remove")]
+    Delete {
         /// Host name of the domain
         domain: String,
         /// Do not ask
@@ -70,7 +77,7 @@ struct PolicyArgs {
     /// sessions end with their connections
     #[arg(long, value_name = "MS")]
     resumption_ms_max: Option<u32>,
-    /// Whether chat messages are kept in the archives of the accounts (XEP-0313)
+    /// Whether the domain archives chat messages (XEP-0313); an account may opt out
     #[arg(long, value_name = "BOOL")]
     archive: Option<bool>,
     /// Days for which an archive keeps a message; 0 for ever
@@ -82,6 +89,9 @@ struct PolicyArgs {
     /// Bytes of messages that the archive of one account keeps, the newest; 0 for any number
     #[arg(long, value_name = "BYTES")]
     archive_bytes_max: Option<u64>,
+    /// API keys that are bound to the domain, 1 to 10000
+    #[arg(long, value_name = "N")]
+    keys_max: Option<u32>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -106,32 +116,26 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             }
             output.rows(&domains, COLUMNS)
         }
-        Command::Add { domain, policy } => {
-            if exists(&client, &domain)? {
-                return Err(Failure::Refused(format!(
-                    "the domain {domain} exists: change it with `domain set`"
-                )));
-            }
-            let made = client.put(&path(&domain), &policy.over(Map::new()))?;
-            output.done(&format!("created {domain}"), &made)
+        Command::Show { domain } => output.record(&client.get(&path(&domain))?, &["domain"]),
+        Command::Create { domain, policy } => {
+            let (made, is_new) = client.create(&path(&domain), &policy.named())?;
+            output.done(&created("the domain", &domain, is_new), &made)
         }
         Command::Set { domain, policy } => {
-            let now = client.get(&path(&domain))?;
-            let now = now.get("policy").and_then(Value::as_object).cloned().unwrap_or_default();
-            let changed = client.put(&path(&domain), &policy.over(now))?;
+            let changed = client.patch(&path(&domain), &policy.named())?;
             output.done(&format!("changed {domain}"), &changed)
         }
-        Command::Remove { domain, yes } => {
-            confirm(yes, &format!("removes {domain} with its accounts, topics, notifications and keys"))?;
+        Command::Delete { domain, yes } => {
+            confirm(yes, &format!("deletes {domain} with its accounts, topics, notifications and keys"))?;
             let gone = client.delete(&path(&domain))?;
-            output.done(&format!("removed {domain}"), &gone)
+            output.done(&format!("deleted {domain}"), &gone)
         }
     }
 }
 
 impl PolicyArgs {
-    /// `policy` with what was named on the command line.
-    fn over(self, mut policy: Map<String, Value>) -> Value {
+    /// What was named on the command line.
+    fn named(self) -> Value {
         let named = [
             ("sessions", self.sessions.map(Value::from)),
             ("sessions_max", self.sessions_max.map(Value::from)),
@@ -144,17 +148,10 @@ impl PolicyArgs {
             ("archive_days", self.archive_days.map(Value::from)),
             ("archive_messages_max", self.archive_messages_max.map(Value::from)),
             ("archive_bytes_max", self.archive_bytes_max.map(Value::from)),
+            ("keys_max", self.keys_max.map(Value::from)),
         ];
-        policy.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
-        Value::Object(policy)
-    }
-}
-
-fn exists(client: &Client, domain: &str) -> Result<bool, Failure> {
-    match client.get(&path(domain)) {
-        Ok(_) => Ok(true),
-        Err(Failure::Missing(_)) => Ok(false),
-        Err(other) => Err(other),
+        let given = named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        Value::Object(given.collect::<Map<_, _>>())
     }
 }
 

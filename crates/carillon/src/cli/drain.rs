@@ -31,7 +31,7 @@ fn time(text: &str) -> Result<u64, String> {
     config::milliseconds(text).ok_or_else(|| "a time is a number with a unit: 500ms, 60s, 5m".to_owned())
 }
 
-/// Does what is said. While it waits it prints a line every second.
+/// Does what is said. While it waits it prints a line per step, one every second at most.
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let client = args.remote.client()?;
     if args.cancel {
@@ -50,14 +50,19 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn wait(args: &Args, client: &Client, mut progress: Value, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut said = None;
     loop {
-        if args.remote.is_json() {
-            // An object per line, for programs.
-            writeln!(out, "{progress}")?;
-        } else {
-            writeln!(out, "{}", sentence(&progress))?;
+        let sentence = sentence(&progress);
+        // A line per step: the last clients may take their time.
+        if said.as_ref() != Some(&sentence) {
+            match args.remote.is_json() {
+                // An object per line, for programs.
+                true => writeln!(out, "{progress}")?,
+                false => writeln!(out, "{sentence}")?,
+            }
+            out.flush()?;
+            said = Some(sentence);
         }
-        out.flush()?;
         match progress["state"].as_str() {
             Some("draining") => {}
             Some("drained") => return Ok(()),

@@ -1,12 +1,14 @@
 //! `carillon key`: who may speak to the node over HTTP.
 
-use super::client::segment;
 use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::Column;
 use super::remote::Remote;
+use crate::config;
+use carillon_core::model::UnixMs;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Arguments of `carillon key`.
 #[derive(Debug, clap::Args)]
@@ -25,8 +27,14 @@ enum Command {
         #[arg(long)]
         domain: Option<String>,
     },
+    /// Show a key, without its text
+    Show {
+        /// Number of the key, as `carillon key list` shows it
+        id: u32,
+    },
     /// Create a key and print it; it cannot be shown again
-    Add {
+    #[command(alias = "add")]
+    Create {
         /// Name of the key, for people
         name: String,
         /// What the key may do; several are separated by commas
@@ -35,11 +43,15 @@ enum Command {
         /// Domain that the key is limited to; without it, the key is for all domains
         #[arg(long)]
         domain: Option<String>,
+        /// Time after which the key expires, such as 12h or 90d; without it, never
+        #[arg(long, value_name = "TIME", value_parser = time)]
+        expires_in: Option<u64>,
     },
-    /// Remove a key
-    Remove {
+    /// Delete a key
+    #[command(alias = "remove")]
+    Delete {
         /// Number of the key, as `carillon key list` shows it
-        id: u64,
+        id: u32,
         /// Also when it is the last with scope `admin`: until the next start nobody can administer the node then
         #[arg(long)]
         last: bool,
@@ -51,8 +63,14 @@ enum Command {
 
 const SCOPES: [&str; 6] = ["send", "topics", "enrol", "chat", "admin", "read_messages"];
 
-const COLUMNS: &[Column] =
-    &[("ID", "id"), ("NAME", "name"), ("DOMAIN", "domain"), ("SCOPES", "scopes"), ("CREATED", "created_at")];
+const COLUMNS: &[Column] = &[
+    ("ID", "id"),
+    ("NAME", "name"),
+    ("DOMAIN", "domain"),
+    ("SCOPES", "scopes"),
+    ("CREATED", "created_at"),
+    ("EXPIRES", "expires_at"),
+];
 
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
@@ -65,21 +83,48 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             });
             output.rows(&keys, COLUMNS)
         }
-        Command::Add { name, scopes, domain } => {
+        Command::Show { id } => {
+            output.record(&client.get(&path(id))?, &["id", "name", "domain", "scopes", "created_at"])
+        }
+        Command::Create { name, scopes, domain, expires_in } => {
             let mut body = json!({ "name": name, "scopes": scopes });
             if let Some(domain) = domain {
                 body["domain"] = domain.into();
             }
+            if let Some(ms) = expires_in {
+                body["expires_at"] = after(ms).into();
+            }
             let made = client.post("/v1/admin/keys", &body)?;
-            // The key alone, so that it can go into a variable: KEY=$(carillon key add …).
+            // The key alone, so that it can go into a variable: KEY=$(carillon key create …).
             let key = made.get("key").and_then(Value::as_str).unwrap_or_default();
             output.done(key, &made)
         }
-        Command::Remove { id, last, yes } => {
-            confirm(yes, &format!("removes key {id}: whoever uses it is refused from now on"))?;
-            let last = if last { "?last=true" } else { "" };
-            let gone = client.delete(&format!("/v1/admin/keys/{}{last}", segment(&id.to_string())))?;
-            output.done(&format!("removed key {id}"), &gone)
+        Command::Delete { id, last, yes } => {
+            confirm(yes, &format!("deletes key {id}: whoever uses it is refused from now on"))?;
+            let query = if last { "?last=true" } else { "" };
+            let gone = client.delete(&format!("{}{query}", path(id)));
+            // The API speaks of its own parameter.
+            let gone = gone.map_err(|failure| match failure {
+                Failure::Refused(said) => {
+                    Failure::Refused(said.replace("`last=true` removes", "`--last` removes"))
+                }
+                other => other,
+            })?;
+            output.done(&format!("deleted key {id}"), &gone)
         }
     }
+}
+
+fn path(id: u32) -> String {
+    format!("/v1/admin/keys/{id}")
+}
+
+fn time(text: &str) -> Result<u64, String> {
+    config::milliseconds(text).ok_or_else(|| "a time is a number with a unit: 30m, 12h, 90d".to_owned())
+}
+
+/// The time so many milliseconds from now (RFC 3339).
+fn after(ms: u64) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMs(since.as_millis() as u64).plus(ms).to_xmpp()
 }

@@ -29,9 +29,9 @@ fn every_command_that_is_named_exists() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // None of these is overlooked.
     for (file, start) in [
-        ("console/index.html", "carillon key add"),
-        ("crates/http/src/openapi.rs", "carillon key add"),
-        ("crates/carillon/src/cli/connect/login.rs", "carillon account add"),
+        ("console/index.html", "carillon key create"),
+        ("crates/http/src/openapi.rs", "carillon key create"),
+        ("crates/carillon/src/cli/connect/login.rs", "carillon account create"),
         ("README.md", "carillon connect"),
         ("docs/book/load.md", "carillon-load run"),
         ("deploy/systemd/carillon.service", "carillon serve"),
@@ -48,17 +48,17 @@ fn what_does_not_exist_is_found() {
     let found = |text: &str, markdown| -> Vec<Result<(), String>> {
         commands(text, markdown).iter().map(|words| check(words)).collect()
     };
-    assert_eq!(found("make a key with <code>carillon key add NAME --scope admin</code>", false), [Ok(())]);
+    assert_eq!(found("make a key with <code>carillon key create NAME --scope admin</code>", false), [Ok(())]);
     assert_eq!(
-        found("<code>carillon key create --scope admin</code>", false),
-        [Err("`carillon key` has no `create`".to_owned())]
+        found("<code>carillon key make --scope admin</code>", false),
+        [Err("`carillon key` has no `make`".to_owned())]
     );
     assert_eq!(
-        found("//! Make one with `carillon key add NAME\n    //! --scopes admin`, then", false),
-        [Err("`carillon key add` has no option `--scopes`".to_owned())]
+        found("//! Make one with `carillon key create NAME\n    //! --scopes admin`, then", false),
+        [Err("`carillon key create` has no option `--scopes`".to_owned())]
     );
     assert_eq!(
-        found("\"say `carillon key add NAME --scope \\\n     all`\"", false),
+        found("\"say `carillon key create NAME --scope \\\n     all`\"", false),
         [Err("`--scope` does not take `all`".to_owned())]
     );
     assert_eq!(found("The carillon dances.\n```sh\n$ sudo bin/carillon dance\n```\n", true).len(), 1);

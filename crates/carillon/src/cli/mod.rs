@@ -1,4 +1,6 @@
-//! The command line: one file a command, and the client that speaks to a running node.
+//! The command line: one file per command, and the client that speaks to a running node.
+//!
+//! What a node has is managed by the same verbs: `list`, `show`, `create`, `set`, `delete`. Verbs of earlier releases are hidden aliases.
 //!
 //! Exit codes: 0 done, 1 the node said no, 2 the command line or the configuration is wrong, 3 no node answers.
 
@@ -17,6 +19,7 @@ mod import;
 mod key;
 #[cfg(test)]
 mod mentioned;
+mod notification;
 mod output;
 mod password;
 mod remote;
@@ -80,6 +83,8 @@ enum Printing {
     Webhook(webhook::Args),
     /// Send a notification
     Send(send::Args),
+    /// Notifications that were sent: list, show, cancel
+    Notification(notification::Args),
     /// Live sessions
     Session(session::Args),
     /// Settings: check, explain, print
@@ -126,6 +131,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Topic(args) => topic::run(args, out),
         Printing::Webhook(args) => webhook::run(args, out),
         Printing::Send(args) => send::run(&args, out),
+        Printing::Notification(args) => notification::run(args, out),
         Printing::Session(args) => session::run(args, out),
         Printing::Config(args) => config::run(args, out),
         Printing::Events(args) => events::run(args, out),

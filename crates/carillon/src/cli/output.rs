@@ -64,6 +64,14 @@ impl<'a> Output<'a> {
     }
 }
 
+/// What is said of something that was to be created: `what` and its name.
+pub(super) fn created(what: &str, name: &str, is_new: bool) -> String {
+    match is_new {
+        true => format!("created {name}"),
+        false => format!("{what} {name} exists already; nothing was changed"),
+    }
+}
+
 fn member<'a>(row: &'a Value, key: &str) -> Option<&'a Value> {
     if key.is_empty() { Some(row) } else { row.get(key) }
 }

@@ -30,8 +30,14 @@ enum Command {
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
         limit: u16,
     },
+    /// Show a session, or with a bare JID the sessions of the account
+    Show {
+        /// Full JID of the session, or bare JID of the account
+        jid: String,
+    },
     /// End a session, or with a bare JID all sessions of the account
-    Kick {
+    #[command(aliases = ["delete", "kick"])]
+    End {
         /// Full JID of the session, or bare JID of the account
         jid: String,
     },
@@ -39,6 +45,7 @@ enum Command {
 
 const COLUMNS: &[Column] = &[
     ("SESSION", "jid"),
+    ("STATE", "state"),
     ("ADDRESS", "address"),
     ("OVER", "transport"),
     ("SINCE", "since"),
@@ -46,6 +53,9 @@ const COLUMNS: &[Column] = &[
     ("TOPICS", "topics"),
     ("UNACKED", "unacknowledged"),
 ];
+
+/// What a session's record begins with.
+const ORDER: &[&str] = &["jid", "state", "address", "transport", "since", "presence"];
 
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
@@ -57,7 +67,22 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
                 .with_some("account", account.as_deref());
             output.rows(&client.list(&path.0, "sessions", limit.into())?, COLUMNS)
         }
-        Command::Kick { jid } => {
+        Command::Show { jid } => {
+            let account = jid.split('/').next().unwrap_or_default();
+            let path = Query::of("/v1/admin/sessions").with("account", account);
+            let mut sessions = client.list(&path.0, "sessions", 1000)?;
+            sessions.retain(|session| {
+                jid == account || session.get("jid").and_then(Value::as_str) == Some(&*jid)
+            });
+            if sessions.is_empty() {
+                return Err(Failure::Missing(format!("{jid} has no session")));
+            }
+            if output.is_json() {
+                return output.rows(&sessions, COLUMNS);
+            }
+            sessions.iter().try_for_each(|session| output.record(session, ORDER))
+        }
+        Command::End { jid } => {
             let ended = client.delete(&format!("/v1/admin/sessions/{}", segment(&jid)))?;
             let count = ended.get("sessions_ended").and_then(Value::as_u64);
             output.done(

@@ -108,8 +108,10 @@ fn what_is_no_command_ends_with_2() {
         &["carillon", "dance"],
         &["carillon", "send", "a@x"],
         &["carillon", "send", "a@x", "--payload", "1", "--audience", "some"],
-        &["carillon", "key", "add", "n"],
-        &["carillon", "key", "add", "n", "--scope", "all"],
+        &["carillon", "key", "create", "n"],
+        &["carillon", "key", "create", "n", "--scope", "all"],
+        &["carillon", "key", "create", "n", "--scope", "send", "--expires-in", "soon"],
+        &["carillon", "account", "set", "a@x"],
         &["carillon", "domain", "set", "d", "--registration", "maybe"],
         &["carillon", "session", "list", "--limit", "1001"],
     ] {
@@ -170,8 +172,7 @@ fn domains_are_listed_made_and_changed() {
     let domain = json!({"domain": "a.example", "policy": policy});
     let node = FakeNode::new(vec![
         ok(&json!({"domains": [domain], "default_domain": "a.example"})),
-        (404, json!({"status": 404, "detail": "the node has no domain `b.example`"}).to_string()),
-        ok(&domain),
+        (201, domain.to_string()),
         ok(&domain),
         ok(&domain),
     ]);
@@ -180,31 +181,151 @@ fn domains_are_listed_made_and_changed() {
         "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY  DURABLE  RESUMED WITHIN MS  ARCHIVE\n\
          a.example  multi     20   no            any        yes      86400000           no\n"
     );
-    assert_eq!(node.run(&["domain", "add", "b.example", "--registration", "true"]).0, "created b.example\n");
+    assert_eq!(
+        node.run(&["domain", "create", "b.example", "--registration", "true"]).0,
+        "created b.example\n"
+    );
+    assert_eq!(
+        node.run(&["domain", "add", "b.example"]).0,
+        "the domain b.example exists already; nothing was changed\n"
+    );
     assert_eq!(
         node.run(&["domain", "set", "a.example", "--sessions", "single", "--resumption-ms-max", "60000"]).0,
         "changed a.example\n"
     );
     assert_eq!(
-        node.run(&["domain", "remove", "a.example"]).1,
+        node.run(&["domain", "delete", "a.example"]).1,
         Err((
             2,
-            "this removes a.example with its accounts, topics, notifications and keys: say --yes".to_owned()
+            "this deletes a.example with its accounts, topics, notifications and keys: say --yes".to_owned()
         ))
     );
     assert_eq!(
         node.asked(),
         [
             asked("GET /v1/admin/domains", ""),
-            asked("GET /v1/admin/domains/b.example", ""),
             asked("PUT /v1/admin/domains/b.example", r#"{"registration":true}"#),
-            asked("GET /v1/admin/domains/a.example", ""),
-            asked(
-                "PUT /v1/admin/domains/a.example",
-                r#"{"archive":false,"messages_durable":true,"pubsub_create":"any","registration":false,"resumption_ms_max":60000,"sessions":"single","sessions_max":20}"#
-            ),
+            asked("PUT /v1/admin/domains/b.example", "{}"),
+            asked("PATCH /v1/admin/domains/a.example", r#"{"resumption_ms_max":60000,"sessions":"single"}"#),
         ]
     );
+}
+
+/// What a node has, and what is done to it.
+#[test]
+fn everything_is_managed_by_the_same_verbs() {
+    let verbs = |noun: &str| -> Vec<String> {
+        let command = Cli::command();
+        let noun = command.find_subcommand(noun).unwrap_or_else(|| panic!("no {noun}"));
+        noun.get_subcommands().map(|verb| verb.get_name().to_owned()).collect()
+    };
+    for (noun, expected) in [
+        ("account", &["list", "show", "create", "set", "delete"][..]),
+        ("domain", &["list", "show", "create", "set", "delete"]),
+        ("topic", &["list", "show", "create", "set", "delete"]),
+        ("webhook", &["list", "show", "create", "set", "delete"]),
+        ("key", &["list", "show", "create", "delete"]),
+        ("session", &["list", "show", "end"]),
+        ("notification", &["list", "show", "cancel"]),
+    ] {
+        let verbs = verbs(noun);
+        assert!(expected.iter().all(|verb| verbs.iter().any(|v| v == verb)), "{noun}: {verbs:?}");
+        assert!(
+            ["add", "remove", "update", "kick"].iter().all(|old| !verbs.iter().any(|v| v == old)),
+            "{noun}"
+        );
+    }
+}
+
+#[test]
+fn verbs_of_earlier_releases_are_taken() {
+    for args in [
+        &["account", "add", "a@x"][..],
+        &["account", "remove", "a@x"],
+        &["domain", "add", "d"],
+        &["domain", "remove", "d"],
+        &["key", "add", "n", "--scope", "send"],
+        &["key", "remove", "1"],
+        &["webhook", "update", "1"],
+        &["session", "kick", "a@x"],
+    ] {
+        assert!(Cli::try_parse_from(["carillon"].iter().chain(args)).is_ok(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_topic_that_exists_is_left_as_it_is_and_set_changes_it() {
+    let topic = json!({"name": "t", "config": {"max_items": 5}});
+    let node = FakeNode::new(vec![(201, topic.to_string()), ok(&topic), ok(&topic)]);
+    assert_eq!(node.run(&["topic", "create", "t", "--max-items", "5"]).0, "created t\n");
+    assert_eq!(node.run(&["topic", "create", "t"]).0, "the topic t exists already; nothing was changed\n");
+    assert_eq!(node.run(&["topic", "set", "t", "--title", "T"]).0, "changed t\n");
+    assert_eq!(
+        node.asked(),
+        [
+            asked("PUT /v1/topics/t", r#"{"max_items":5}"#),
+            asked("PUT /v1/topics/t", "{}"),
+            asked("PATCH /v1/topics/t", r#"{"title":"T"}"#),
+        ]
+    );
+}
+
+#[test]
+fn one_thing_is_shown() {
+    let session = |resource: &str, state: &str| json!({"jid": format!("a@x/{resource}"), "state": state});
+    let sessions = ok(&json!({"sessions": [session("phone", "connected"), session("desk", "parked")]}));
+    let node = FakeNode::new(vec![
+        ok(&json!({"jid": "a@x", "state": "enabled", "sessions": 1, "topics": ["t"]})),
+        ok(&json!({"id": 3, "name": "ci", "expires_at": null})),
+        ok(&json!({"id": "N", "state": "dropped", "reason": "not-active"})),
+        sessions.clone(),
+        sessions,
+        (204, String::new()),
+    ]);
+    assert_eq!(
+        node.run(&["account", "show", "a@x"]).0,
+        "jid       a@x\nstate     enabled\nsessions  1\ntopics    t\n"
+    );
+    assert_eq!(node.run(&["key", "show", "3"]).0, "id          3\nname        ci\nexpires_at  -\n");
+    assert_eq!(
+        node.run(&["notification", "show", "N"]).0,
+        "id      N\nstate   dropped\nreason  not-active\n"
+    );
+    assert_eq!(node.run(&["session", "show", "a@x/desk"]).0, "jid    a@x/desk\nstate  parked\n");
+    assert_eq!(node.run(&["session", "show", "a@x/tv"]).1, Err((1, "a@x/tv has no session".to_owned())));
+    assert_eq!(node.run(&["account", "set", "a@x", "--enabled", "false"]).0, "disabled a@x\n");
+    assert_eq!(node.asked().last(), Some(&asked("POST /v1/devices/a/disable?domain=x", "{}")));
+}
+
+#[test]
+fn the_last_admin_key_goes_with_an_option_of_this_program() {
+    let detail = "key 1 is the last with scope `admin` that reaches the whole node; `last=true` removes it all the same";
+    let node = FakeNode::new(vec![
+        (409, json!({"status": 409, "detail": detail}).to_string()),
+        (204, String::new()),
+    ]);
+    let said =
+        "key 1 is the last with scope `admin` that reaches the whole node; `--last` removes it all the same";
+    assert_eq!(node.run(&["key", "delete", "1", "--yes"]).1, Err((1, said.to_owned())));
+    assert_eq!(node.run(&["key", "delete", "1", "--last", "--yes"]).0, "deleted key 1\n");
+    assert_eq!(node.asked()[1], asked("DELETE /v1/admin/keys/1?last=true", ""));
+}
+
+/// The last clients of a drain may take their time.
+#[test]
+fn a_drain_prints_a_line_per_step() {
+    let progress = |state: &str, left: u64| {
+        ok(&json!({"state": state, "total": 2, "left": left, "ends_in_ms": 0, "slices_done": 1, "slices": 1}))
+    };
+    let steps =
+        [progress("draining", 2), progress("draining", 1), progress("draining", 1), progress("drained", 0)];
+    let node = FakeNode::new(steps.to_vec());
+    let (printed, done) = node.run(&["drain", "--over", "0s"]);
+    assert_eq!(
+        (printed.as_str(), done),
+        ("2 of 2 left, 0 s to go\n1 of 2 left, 0 s to go\ndrained: none of 2 left\n", Ok(()))
+    );
+    node.asked();
 }
 
 #[test]
@@ -240,10 +361,10 @@ fn keys_are_printed_alone_and_payloads_go_as_written() {
         (202, json!({"id": "i1", "published_at": "T"}).to_string()),
         (204, String::new()),
     ]);
-    assert_eq!(node.run(&["key", "add", "ci", "--scope", "send,topics"]).0, "crl_new\n");
+    assert_eq!(node.run(&["key", "create", "ci", "--scope", "send,topics"]).0, "crl_new\n");
     let publish = ["topic", "publish", "news", "--payload", "{\"z\":1.0,\"a\":[]}", "--id", "x"];
     assert_eq!(node.run(&publish).0, "published i1\n");
-    assert_eq!(node.run(&["account", "remove", "a@x", "--yes"]).0, "removed a@x\n");
+    assert_eq!(node.run(&["account", "delete", "a@x", "--yes"]).0, "deleted a@x\n");
     assert_eq!(
         node.asked(),
         [
@@ -258,9 +379,9 @@ fn keys_are_printed_alone_and_payloads_go_as_written() {
 fn what_cannot_be_taken_back_wants_a_yes() {
     let node = FakeNode::new(Vec::new());
     for (command, deed) in [
-        (&["account", "remove", "a@x"][..], "removes a@x with its subscriptions and all that waits for it"),
-        (&["topic", "delete", "news"], "removes the topic news with its items and subscriptions"),
-        (&["key", "remove", "3"], "removes key 3: whoever uses it is refused from now on"),
+        (&["account", "delete", "a@x"][..], "deletes a@x with its subscriptions and all that waits for it"),
+        (&["topic", "delete", "news"], "deletes the topic news with its items and subscriptions"),
+        (&["key", "delete", "3"], "deletes key 3: whoever uses it is refused from now on"),
     ] {
         assert_eq!(node.run(command).1, Err((2, format!("this {deed}: say --yes"))));
     }
@@ -364,7 +485,7 @@ fn what_the_node_says_is_told() {
     let list = ["account", "list"];
     assert_eq!(node.run(&list).1, Err((1, format!("{url} does not take the key: the key is unknown"))));
     assert_eq!(
-        node.run(&["account", "add", "a@x", "--password", "p"]).1,
+        node.run(&["account", "create", "a@x", "--password", "p"]).1,
         Err((1, "there is an account `a@x` already".to_owned()))
     );
     let stranger = format!("what answers at {url} is not a Carillon node, or one of another version");

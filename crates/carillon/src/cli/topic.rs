@@ -3,7 +3,7 @@
 use super::client::{Query, segment};
 use super::confirm::confirm;
 use super::failure::Failure;
-use super::output::Column;
+use super::output::{Column, created};
 use super::remote::Remote;
 use super::send::json_argument;
 use serde::Serialize;
@@ -27,8 +27,17 @@ pub(super) struct Args {
 enum Command {
     /// List topics
     List,
-    /// Create a topic, or change one; what is not given has its default
+    /// Create a topic; what is not given has its default
+    ///
+    /// A topic that exists is left as it is: exit code 0 if it has all that is given, else 1.
     Create {
+        /// Name of the topic
+        topic: String,
+        #[command(flatten)]
+        config: Box<ConfigArgs>,
+    },
+    /// Change a topic; what is not given stays as it is
+    Set {
         /// Name of the topic
         topic: String,
         #[command(flatten)]
@@ -39,7 +48,7 @@ enum Command {
         /// Name of the topic
         topic: String,
     },
-    /// Remove a topic with its items and subscriptions
+    /// Delete a topic with its items and subscriptions
     Delete {
         /// Name of the topic
         topic: String,
@@ -119,16 +128,20 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             output.rows(&topics, COLUMNS)
         }
         Command::Create { topic, config } => {
-            let made = client.put(&at(path(&topic)), &config.body())?;
-            output.done(&format!("topic {topic} is ready"), &made)
+            let (made, is_new) = client.create(&at(path(&topic)), &config.body())?;
+            output.done(&created("the topic", &topic, is_new), &made)
+        }
+        Command::Set { topic, config } => {
+            let changed = client.patch(&at(path(&topic)), &config.body())?;
+            output.done(&format!("changed {topic}"), &changed)
         }
         Command::Show { topic } => {
             output.record(&client.get(&at(path(&topic)))?, &["name", "domain", "created_at"])
         }
         Command::Delete { topic, yes } => {
-            confirm(yes, &format!("removes the topic {topic} with its items and subscriptions"))?;
+            confirm(yes, &format!("deletes the topic {topic} with its items and subscriptions"))?;
             let gone = client.delete(&at(path(&topic)))?;
-            output.done(&format!("removed {topic}"), &gone)
+            output.done(&format!("deleted {topic}"), &gone)
         }
         Command::Publish { topic, payload, id } => {
             let item = Item { id: id.as_deref(), payload: &json_argument("--payload", &payload)? };
@@ -145,7 +158,7 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 impl ConfigArgs {
-    /// The topic's configuration, as the API takes it.
+    /// What is given of the topic's configuration, as the API takes it.
     fn body(self) -> Value {
         let named = [
             ("title", self.title.map(Value::from)),

@@ -46,7 +46,8 @@ enum Command {
         id: u32,
     },
     /// Change a webhook; what is not given stays as it is
-    Update {
+    #[command(alias = "update")]
+    Set {
         /// Number of the webhook
         id: u32,
         #[command(flatten)]
@@ -133,11 +134,15 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
                 }
             }
             let made = client.post("/v1/webhooks", &body)?;
+            if !output.is_json() {
+                let id = made.get("id").and_then(Value::as_u64).unwrap_or_default();
+                eprintln!("created webhook {id}; its secret, which cannot be shown again:");
+            }
             // The secret alone, so that it can go into a variable: SECRET=$(carillon webhook create …).
             output.done(made.get("secret").and_then(Value::as_str).unwrap_or_default(), &made)
         }
         Command::Show { id } => output.record(&client.get(&path(id, ""))?, ORDER),
-        Command::Update { id, change } => {
+        Command::Set { id, change } => {
             let changed = client.patch(&path(id, ""), &change.body())?;
             let said = match changed.get("secret").and_then(Value::as_str) {
                 Some(secret) => secret.to_owned(),

@@ -213,7 +213,7 @@ impl Device<'_> {
                     refused(format!("the server ended the session: {}", client::Failure::Stream(error)))
                 }
                 Condition::HostUnknown | Condition::HostGone => refused(format!(
-                    "{place} does not serve the domain {}: create it with `carillon domain add {}`, or give --server",
+                    "{place} does not serve the domain {}: create it with `carillon domain create {}`, or give --server",
                     self.jid.domain(),
                     self.jid.domain()
                 )),
@@ -249,7 +249,7 @@ impl Device<'_> {
         let (jid, domain) = (&self.jid, self.jid.domain());
         format!(
             "the account {jid} cannot be registered: {why}; an operator lets devices register with `carillon domain set \
-             {domain} --registration true`, or creates the account with `carillon account add {jid}`"
+             {domain} --registration true`, or creates the account with `carillon account create {jid}`"
         )
     }
 
@@ -265,11 +265,11 @@ impl Device<'_> {
             "not-authorized" => match self.exists() {
                 Some(true) => format!("the password of {jid} is wrong{said}"),
                 Some(false) => {
-                    format!("there is no account {jid}: create it with `carillon account add {jid}`")
+                    format!("there is no account {jid}: create it with `carillon account create {jid}`")
                 }
                 None => format!(
                     "the password is wrong, or there is no account {jid}{said}; an operator creates one with `carillon \
-                     account add {jid}`"
+                     account create {jid}`"
                 ),
             },
             _ => format!("the server refuses the login of {jid}: {failure}"),
@@ -290,10 +290,25 @@ impl Device<'_> {
         }
     }
 
+    /// Why the node of this machine is not ready, in its own words, where it can be asked.
+    fn node_says(&self) -> Option<String> {
+        let node = NodeFile::read(&self.data_dir).ok()?.filter(|_| self.place.local)?;
+        match Api::new(&node.http, "").get("/readyz") {
+            Err(Failure::Refused(said)) => Some(said),
+            _ => None,
+        }
+    }
+
     fn not_now(&self, why: &str, retry_after: Option<Duration>) -> Failure {
         if let Some(wait) = retry_after {
             let (place, seconds) = (&self.place, wait.as_secs());
             return Failure::Refused(format!("{place}: {why}; try again in {seconds} s"));
+        }
+        if let Some(said) = self.node_says() {
+            return Failure::Refused(format!(
+                "the node of {} takes no login: {said}",
+                self.data_dir.display()
+            ));
         }
         let hint = match self.place.local {
             true => format!("; is the node of {} still running?", self.data_dir.display()),

@@ -83,19 +83,19 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     follow(&mut client, &args.topics, &interrupt, &mut screen)?;
     let mut backoff = Backoff::default();
     loop {
-        match stay(&mut client, &interrupt, &mut screen)? {
+        let trouble = match stay(&mut client, &interrupt, &mut screen)? {
             Stay::Interrupted => {
                 // It may be gone already: then there is nobody to say goodbye to.
                 let _ = client.close(ANSWER);
                 return screen.closed();
             }
-            Stay::Lost(why) => {
-                let trouble = device.lost(why);
-                match come_back(&mut device, trouble, &mut backoff, &interrupt, &mut screen)? {
-                    Some(returned) => client = returned,
-                    None => return screen.closed(),
-                }
-            }
+            Stay::Lost(why) => device.lost(why),
+        };
+        // The connection is closed now, not after the pause: a server that ends its stream waits for that (RFC 6120 §4.4).
+        drop(client);
+        match come_back(&mut device, trouble, &mut backoff, &interrupt, &mut screen)? {
+            Some(returned) => client = returned,
+            None => return screen.closed(),
         }
     }
 }
