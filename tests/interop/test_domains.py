@@ -84,7 +84,7 @@ async def test_a_policy_changed_at_run_time_is_in_force_for_the_next(domain, pee
     name = await domain(sessions="multi")
     jid = await account("user", name)
     first = await peer(f"{jid}/1")
-    await api.ok("PUT", f"/v1/admin/domains/{name}", {"sessions": "single"}, status=200)
+    await api.ok("PATCH", f"/v1/admin/domains/{name}", {"sessions": "single"})
     second = await peer(f"{jid}/2")
     assert await first.stream_error() == "conflict"
     await second.ping()

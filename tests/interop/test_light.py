@@ -130,7 +130,7 @@ async def test_what_else_happens_on_a_topic(api, light, topic):
     assert [e["event"] for e in events] == ["publish", "retract", "delete"]
     closing = await topic()
     await follower.subscribe(closing)
-    await api.ok("PUT", f"/v1/topics/{closing}", {"access_model": "whitelist"})
+    await api.ok("PATCH", f"/v1/topics/{closing}", {"access_model": "whitelist"})
     assert (await follower.event())["event"] == "closed"
     await publish(api, closing, "secret", 1)
     await follower.ping()

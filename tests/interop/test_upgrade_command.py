@@ -88,7 +88,7 @@ async def test_what_cannot_take_over_is_refused_and_the_node_goes_on(node, alice
     server = node()
     client = await alice(server)
     done = await server.command("upgrade", "--binary", "/bin/false")
-    assert (done.returncode, "it ended; the node goes on as it was" in done.stderr) == (1, True), done
+    assert (done.returncode, "it ended; the old process still serves the node" in done.stderr) == (1, True), done
     done = await server.command("upgrade", "--binary", "/bin/false", "--json")
     assert "it ended" in json.loads(done.stdout.splitlines()[-1])["failed"]
     done = await server.command("upgrade", "--binary", str(server.folder / "nothing"))
@@ -138,7 +138,7 @@ async def test_who_asked_is_told_that_the_node_is_down(node, tmp_path):
     other.chmod(0o755)
     done = await server.command("upgrade", "--binary", str(other))
     assert done.returncode == 1, done
-    assert "the node is down: the new process, which was to serve: it ended" in done.stderr
+    assert "the node is down: the new process failed before it served: it ended" in done.stderr
     assert await asyncio.to_thread(server.process.wait, 20) == 1
 
 

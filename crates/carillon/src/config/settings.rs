@@ -51,7 +51,7 @@ impl Settings {
 
 settings! {
     "The node itself." {
-        /// Domain that the node creates at its start if it does not exist. `carillon domain add` creates more at run
+        /// Domain that the node creates at its start if it does not exist. `carillon domain create` creates more at run
         /// time.
         "domain" = node.domain, text(1, 1023), Restart;
         /// Folder of the database, the admin key and the self-signed certificate. It is created if it does not exist.
@@ -319,7 +319,7 @@ settings! {
         /// Whether a chat message is acknowledged to its sender (XEP-0198) when it is stored or the recipient's client has acknowledged
         /// it (`true`), or when it was routed, so that a crash can lose it (`false`).
         "messages.durable" = policy.messages_durable, Kind::Switch, Live;
-        /// Whether chat messages of its accounts are kept in their archives (XEP-0313), as far as the accounts want it.
+        /// Whether the domain archives chat messages (XEP-0313); an account may opt out.
         "archive.enabled" = policy.archive, Kind::Switch, Live;
         /// Days for which an archive keeps a message; 0 for ever.
         "archive.days" = policy.archive_days, count(0, 36_500, "days"), Live;

@@ -53,7 +53,7 @@ impl Running {
             }
             Err((running, why)) => {
                 tracing::error!(%why, "not handed over; this process goes on");
-                asked.failed(&format!("{why}; the node goes on as it was"));
+                asked.failed(&format!("{why}; the old process still serves the node"));
                 ControlFlow::Continue(running)
             }
         }
@@ -112,7 +112,7 @@ impl Running {
         let (gone, sessions) = match handed.go(&mut self.server, &self.supervisor) {
             Ok(gone) => gone,
             Err(why) => {
-                return Left::Lost(format!("the new process, which was to serve: {why}; see its log"));
+                return Left::Lost(format!("the new process failed before it served: {why}; see its log"));
             }
         };
         let Gone { sessions: count, silence } = gone;

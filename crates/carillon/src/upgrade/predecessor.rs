@@ -37,7 +37,7 @@ pub enum HandOverError {
         error: io::Error,
     },
     /// The new process did not come to this point.
-    #[error("the new process, {step}: {why}")]
+    #[error("the new process failed {step}: {why}")]
     Successor {
         /// What it was to do.
         step: &'static str,
@@ -126,8 +126,7 @@ impl Departure {
         channel.allow(timeouts.start);
         let mut successor = Successor { child: Some(child), channel };
         let checked = successor.hello(data_dir, guardian);
-        let checked =
-            checked.map_err(|why| successor.failed("that was to check what it is to take over", why))?;
+        let checked = checked.map_err(|why| successor.failed("before it was ready", why))?;
         Ok(Departure { successor, pid, release: checked.release })
     }
 
@@ -150,7 +149,7 @@ impl Departure {
             Ok(channel.send(kind::TICKETS, &server.ticket_keys(), &[])?)
         };
         let sent = send();
-        sent.map_err(|why| self.successor.failed("that was to take the listeners", why))
+        sent.map_err(|why| self.successor.failed("before it had the listening sockets", why))
     }
 
     /// Stops reading, and gives the other process all sessions. When it does not take them, this process has them back.
@@ -164,7 +163,7 @@ impl Departure {
             server.hand_over(|bytes, descriptors| channel.send(kind::GROUP, bytes, descriptors));
         let taken = sent.map_err(Broken::from).and_then(|()| self.successor.end(&handed));
         if let Err(why) = taken {
-            let error = self.successor.failed("that was to take the sessions", why);
+            let error = self.successor.failed("before it had all sessions", why);
             // Before the sessions go on: nobody else may have their sockets.
             drop(self.successor);
             server.take_back(handed);

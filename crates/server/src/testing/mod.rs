@@ -45,7 +45,7 @@ pub(crate) struct EmptyStore {
 
 impl Store for EmptyStore {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
-        let domain = Domain { id: DomainId(1), name: "localhost".into(), policy: Policy::default() };
+        let domain = Domain::new(DomainId(1), "localhost", Policy::default());
         reply(if Domains::of(&ask).is_some() {
             Domains::wrap(vec![domain])
         } else if ClaimDue::of(&ask).is_some() {

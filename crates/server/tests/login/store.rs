@@ -29,7 +29,7 @@ impl Accounts {
 
 fn answer(ask: &Ask, credentials: &Credentials) -> Answer {
     if Domains::of(ask).is_some() {
-        let domain = Domain { id: DomainId(1), name: "localhost".into(), policy: Policy::default() };
+        let domain = Domain::new(DomainId(1), "localhost", Policy::default());
         Domains::wrap(vec![domain])
     } else if let Some(accounts::Identity { local, .. }) = accounts::Identity::of(ask) {
         let number = local.strip_prefix('u').and_then(|n| n.parse::<u64>().ok()).filter(|n| *n < 10);

@@ -74,7 +74,7 @@ fn set(
     let set = xml::set(query)?;
     let (Set::Put { contact, .. } | Set::Remove(contact)) = &set;
     if contact == home.account {
-        return Err(StanzaError::new(Condition::NotAllowed).with_text("you are not a contact of your own"));
+        return Err(StanzaError::new(Condition::NotAllowed).with_text("an account cannot be its own contact"));
     }
     let account = home.account.clone();
     let (domain, local) = (home.domain, Box::<str>::from(account.local().unwrap_or_default()));
