@@ -93,6 +93,7 @@ mod tests {
     use carillon_core::model::*;
     use carillon_core::ports::store::idempotency::{Reservation, Reserve};
     use carillon_core::ports::store::notifications::{Listing, NotificationQuery, Whose};
+    use carillon_core::ports::store::roster::ReadRecord;
     use carillon_core::ports::{Question, Store};
     use std::sync::mpsc::channel;
 
@@ -186,5 +187,46 @@ mod tests {
         for limit in [7, 1000] {
             assert_eq!(listed(&path, limit), expected, "in pages of {limit}");
         }
+    }
+
+    #[test]
+    fn subscriptions_with_accounts_that_are_gone_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        let db = old(&path, 21);
+        // Bob is there; ghost removed itself, and elsewhere was removed.
+        db.execute_batch(
+            "INSERT INTO domain (id, name, sessions, registration, pubsub_create, sessions_max) VALUES (1, 'example.org', 0, 1, 0, 9);
+             INSERT INTO account (id, domain, local, created, record, roster, contacts, requests, roster_bytes)
+                 VALUES (1, 1, 'alice', 0, 9, 8, 3, 1, 80), (2, 1, 'bob', 0, 1, 1, 0, 0, 0);
+             INSERT INTO contact (account, jid, name, standing, listed, request) VALUES
+                 (1, 'bob@example.org', 'B', 3, 1, NULL), (1, 'ghost@example.org', 'G', 3 | 8, 1, x'0102'),
+                 (1, 'someone@elsewhere.example', '', 1, 1, NULL), (1, 'asks@example.org', '', 8, 0, x'030405');",
+        )
+        .expect("an old roster");
+        drop(db);
+        let store = SqliteStore::open(Options::new(&path)).expect("it is upgraded");
+        let parts = RecordParts { roster: true, blocked: false, nodes: false };
+        let record = ask(&store, ReadRecord { domain: DomainId(1), local: "alice".into(), parts });
+        let record = record.expect("she is there");
+        assert_eq!((record.generation, record.roster.version), (Generation(10), Generation(10)));
+        let contacts = record.roster.contacts.iter();
+        let said: Vec<_> =
+            contacts.map(|c| (c.jid.as_str(), c.standing.bits(), c.request.is_some())).collect();
+        assert_eq!(
+            said,
+            [
+                ("bob@example.org", 3, false),
+                ("ghost@example.org", 0, false),
+                ("someone@elsewhere.example", 0, false)
+            ]
+        );
+        store.close();
+        let db = Connection::open(&path).expect("opens");
+        let sql = "SELECT contacts, requests, roster_bytes FROM account WHERE id = 1";
+        let used: (u32, u32, u32) =
+            db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).expect("a row");
+        let bytes = record.roster.contacts.iter().map(Contact::bytes).sum::<usize>();
+        assert_eq!(used, (3, 0, bytes as u32));
     }
 }

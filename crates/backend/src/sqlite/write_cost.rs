@@ -220,9 +220,18 @@ fn item(id: &str) -> Item {
 
 /// Each write there is, as its worst.
 fn writes() -> Vec<WriteAsk> {
-    let asks: Vec<Ask> =
-        [of_domains(), of_accounts(), of_topics(), of_notifications(), of_keys(), of_webhooks(), of_chats()]
-            .concat();
+    let asks: Vec<Ask> = [
+        of_domains(),
+        of_accounts(),
+        of_topics(),
+        of_notifications(),
+        of_keys(),
+        of_webhooks(),
+        of_nodes(),
+        of_rosters(),
+        of_chats(),
+    ]
+    .concat();
     let write = |ask| match ask {
         Ask::Write(ask) => ask,
         other => panic!("{other:?}"),
@@ -369,25 +378,7 @@ fn of_webhooks() -> Vec<Ask> {
     ]
 }
 
-fn of_chats() -> Vec<Ask> {
-    let bounds = RosterBounds { contacts: 100_000, requests: 100_000, bytes: 1 << 30 };
-    let says = |action| ChangeSubscription {
-        domain: HERE,
-        local: alice(),
-        contact: jid("c1@example.org"),
-        other: HERE,
-        action,
-        request: "<status/>".into(),
-        bounds,
-    };
-    let message = |displayed: Option<&str>| KeepMessage {
-        sender: Some(ArchiveSide { domain: HERE, local: alice(), peer: full("c1@example.org/x") }),
-        recipient: Some(ArchiveSide { domain: HERE, local: "c1".into(), peer: full("alice@example.org/y") }),
-        received: T,
-        stanza: "<message/>".into(),
-        has_contents: true,
-        displayed: displayed.map(Into::into),
-    };
+fn of_nodes() -> Vec<Ask> {
     let edits = [
         nodes_edit("i1"),
         nodes_edit("new"),
@@ -404,11 +395,46 @@ fn of_chats() -> Vec<Ask> {
         bounds: NodeBounds { nodes: 100_000, items: 100_000, bytes: 1 << 30 },
         now: T,
     };
+    edits.into_iter().map(|of| edit(of).into()).collect()
+}
+
+fn of_rosters() -> Vec<Ask> {
+    let bounds = RosterBounds { contacts: 100_000, requests: 100_000, bytes: 1 << 30 };
+    let (local, contact, name, groups) = (alice(), jid("new@example.org"), "".into(), Vec::new());
     let block = |edit| ChangeBlockList {
         domain: HERE,
         local: alice(),
         edit,
         bounds: BlockListBounds { addresses: 100_000, bytes: 1 << 30 },
+    };
+    vec![
+        PutContact { domain: HERE, local, contact, name, groups, bounds }.into(),
+        RemoveContact { domain: HERE, local: alice(), contact: jid("c1@example.org"), other: Some(HERE) }
+            .into(),
+        ChangeSubscription {
+            domain: HERE,
+            local: alice(),
+            contact: jid("c1@example.org"),
+            other: HERE,
+            action: SubscriptionAction::Unsubscribed,
+            request: "<status/>".into(),
+            bounds,
+        }
+        .into(),
+        block(BlockListEdit::Block(vec![full("new@example.org")])).into(),
+        block(BlockListEdit::Unblock(vec![full("b1@example.org")])).into(),
+        block(BlockListEdit::UnblockAll).into(),
+    ]
+}
+
+fn of_chats() -> Vec<Ask> {
+    let message = |displayed: Option<&str>| KeepMessage {
+        sender: Some(ArchiveSide { domain: HERE, local: alice(), peer: full("c1@example.org/x") }),
+        recipient: Some(ArchiveSide { domain: HERE, local: "c1".into(), peer: full("alice@example.org/y") }),
+        received: T,
+        stanza: "<message/>".into(),
+        has_contents: true,
+        displayed: displayed.map(Into::into),
     };
     let private = |ns: &str, xml: &'static str| {
         let elements = vec![PrivateElement { name: "a".into(), ns: ns.into(), xml: xml.into() }];
@@ -420,23 +446,7 @@ fn of_chats() -> Vec<Ask> {
         always: vec![full("a@example.org")],
         never: Vec::new(),
     };
-    let mut asks: Vec<Ask> = edits.into_iter().map(|of| edit(of).into()).collect();
-    asks.extend([
-        PutContact {
-            domain: HERE,
-            local: alice(),
-            contact: jid("new@example.org"),
-            name: "".into(),
-            groups: Vec::new(),
-            bounds,
-        }
-        .into(),
-        RemoveContact { domain: HERE, local: alice(), contact: jid("c1@example.org"), other: Some(HERE) }
-            .into(),
-        says(SubscriptionAction::Unsubscribed).into(),
-        block(BlockListEdit::Block(vec![full("new@example.org")])).into(),
-        block(BlockListEdit::Unblock(vec![full("b1@example.org")])).into(),
-        block(BlockListEdit::UnblockAll).into(),
+    vec![
         private("n1", "").into(),
         private("n1", "<b/>").into(),
         private("new", "<b/>").into(),
@@ -449,8 +459,7 @@ fn of_chats() -> Vec<Ask> {
         SweepArchives { now: T, after: AccountId(0), max: 10 }.into(),
         ChangeConversation { domain: HERE, local: alice(), with: jid("c1@example.org"), change }.into(),
         EmptyBin { domain: HERE, local: alice() }.into(),
-    ]);
-    asks
+    ]
 }
 
 fn nodes_edit(id: &str) -> NodeEdit {

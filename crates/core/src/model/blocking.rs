@@ -40,6 +40,9 @@ pub struct BlockListBounds {
     pub bytes: u64,
 }
 
+/// Who is blocked from now on and was not before, and who is not any more.
+type Difference = (Vec<Jid>, Vec<Jid>);
+
 /// A block list, wherever it is.
 pub trait BlockList {
     /// Why it could not be read.
@@ -71,7 +74,7 @@ impl BlockListEdit {
         &self,
         list: &mut L,
         bounds: BlockListBounds,
-    ) -> Result<Option<(Vec<Jid>, Vec<Jid>)>, L::Error> {
+    ) -> Result<Option<Difference>, L::Error> {
         let mut named = match self {
             BlockListEdit::Block(jids) | BlockListEdit::Unblock(jids) => jids.clone(),
             BlockListEdit::UnblockAll => return Ok(Some((Vec::new(), list.all()?))),

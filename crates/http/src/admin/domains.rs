@@ -11,8 +11,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{Command, KickReason};
 use carillon_core::model::{Domain, Policy};
+use carillon_core::ports::Part;
 use carillon_core::ports::store::domains::{ChangePolicy, DOMAIN_PART_ROWS, DeleteDomain, Overtaken};
-use carillon_core::ports::{Missing, Part};
 use carillon_wire::jid::BareJid;
 
 /// A domain.
@@ -197,10 +197,7 @@ pub(crate) async fn delete(
     loop {
         let part = DeleteDomain { domain: domain.id, rows_max: DOMAIN_PART_ROWS };
         // Missing: another node, or a request at the same time, was first.
-        let Part { entries: changes, more } = match app.ask(part).await? {
-            Ok(part) => part,
-            Err(Missing) => Part::default(),
-        };
+        let Part { entries: changes, more } = app.ask(part).await?.unwrap_or_default();
         if !changes.is_empty() {
             app.command(Command::ContactsRemoved { changes }).await?;
         }

@@ -179,14 +179,14 @@ async fn an_account_that_is_removed_leaves_its_contacts() {
 #[tokio::test]
 async fn a_domain_that_is_removed_leaves_the_rosters_of_others() {
     let world = alice_bob_and_carol().await;
-    world.put("/v1/admin/domains/other.example", json!({})).await.expect(StatusCode::CREATED);
-    let account = json!({"jid": "dan@other.example", "password": "secret"});
+    world.put("/v1/admin/domains/third.example", json!({})).await.expect(StatusCode::CREATED);
+    let account = json!({"jid": "dan@third.example", "password": "secret"});
     world.post("/v1/admin/accounts", account).await.expect(StatusCode::CREATED);
     let mutual = || json!({"mutual": true});
-    world.put("/v1/accounts/alice/roster/dan@other.example", mutual()).await.expect(StatusCode::OK);
+    world.put("/v1/accounts/alice/roster/dan@third.example", mutual()).await.expect(StatusCode::OK);
     world.put("/v1/accounts/bob/roster/alice", mutual()).await.expect(StatusCode::OK);
-    world.delete("/v1/admin/domains/other.example").await.expect(StatusCode::NO_CONTENT);
+    world.delete("/v1/admin/domains/third.example").await.expect(StatusCode::NO_CONTENT);
     let page = world.get("/v1/accounts/alice/roster").await.expect(StatusCode::OK);
-    assert_eq!(roster(&page), [("bob@localhost", "both"), ("dan@other.example", "none")]);
-    world.get("/v1/admin/domains/other.example").await.problem(404, "unknown-domain");
+    assert_eq!(roster(&page), [("bob@localhost", "both"), ("dan@third.example", "none")]);
+    world.get("/v1/admin/domains/third.example").await.problem(404, "unknown-domain");
 }

@@ -114,14 +114,22 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
         let account = int(account.0);
         let newest = ArchiveId(self.newest_message.seq);
         let mut emptied = 0;
-        for (peer, mut noted) in binned(self.db, account)? {
+        let binned = binned(self.db, account)?;
+        let mut standing: HashMap<u32, Conversation> = binned.iter().copied().collect();
+        let after = self.fold.of(account).max(erased(self.db, account)?);
+        // All of them in one pass: there may be many messages behind the fold.
+        let behind_fold = self.tail.now(account, after, |peer| standing.contains_key(&peer));
+        for entry in behind_fold.into_iter().flatten() {
+            standing.entry(entry.peer).or_default().add(ArchiveId(entry.seq), entry.kind());
+        }
+        for (peer, mut noted) in binned {
             // A message has taken it out of the bin: it need not be looked at again.
             if noted.folder() != Folder::Bin {
                 noted.folder = Folder::Inbox;
                 put(self, account, peer, &noted)?;
                 continue;
             }
-            if standing(self, account, peer)?.is_some_and(|state| state.folder() != Folder::Bin) {
+            if standing.get(&peer).is_some_and(|state| state.folder() != Folder::Bin) {
                 continue;
             }
             (noted.folder, noted.moved) = (Folder::Nowhere, newest);
@@ -134,13 +142,13 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
 
 /// An account has seen the message with this id. Which one that is is looked for among the newest that are unread.
 pub(super) fn displayed(write: &Transaction<'_>, account: i64, peer: u32, id: &str) -> Result<()> {
-    let Some(state) = standing(write, account, peer)? else { return Ok(()) };
+    let Some(behind_fold) = behind_fold(write, account, peer)? else { return Ok(()) };
+    let mut state = row(write.db, account, peer)?;
+    behind_fold.iter().for_each(|entry| state.add(ArchiveId(entry.seq), entry.kind()));
     let read = state.read.0.max(erased(write.db, account)?);
     let unread = |(seq, kind): &(u64, EntryKind)| *seq > read && *kind == EntryKind::Received;
-    let behind_fold = behind_fold(write, account, peer)?;
     let mut newest: Vec<u64> = behind_fold
         .iter()
-        .flatten()
         .rev()
         .map(|entry| (entry.seq, entry.kind()))
         .filter(unread)
@@ -214,7 +222,7 @@ fn standing(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<C
 /// The committed messages of a conversation that are not in the tables.
 fn behind_fold(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<Vec<Entry>>> {
     let after = write.fold.of(account).max(erased(write.db, account)?);
-    Ok(write.tail.now(account, peer, after))
+    Ok(write.tail.now(account, after, |other| other == peer))
 }
 
 /// Up to which message an archive was erased.

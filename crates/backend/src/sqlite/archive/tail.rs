@@ -177,14 +177,19 @@ impl Tail {
         Some(entries.to_vec())
     }
 
-    /// Those of one conversation behind `after`, for the writer, which does not wait for them.
-    pub(super) fn now(&self, account: i64, peer: u32, after: u64) -> Option<Vec<Entry>> {
+    /// Those of some conversations behind `after`, for the writer, which does not wait for them.
+    pub(super) fn now(
+        &self,
+        account: i64,
+        after: u64,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Option<Vec<Entry>> {
         let inner = self.lock();
         if inner.state != State::Whole {
             return None;
         }
         let entries = inner.accounts.get(&account).map_or(&[][..], |all| between(all, after, u64::MAX));
-        Some(entries.iter().filter(|entry| entry.peer == peer).copied().collect())
+        Some(entries.iter().filter(|entry| is_wanted(entry.peer)).copied().collect())
     }
 
     /// The accounts that have an entry up to `to`, sorted.

@@ -72,8 +72,11 @@ impl<A: Carries> Lanes<A> {
             && let Some(question) = self.first.pop_front()
         {
             units += question.ask.cost();
-            self.leave(&question);
             batch.push(question);
+        }
+        match self.first.is_empty() {
+            true => self.shares.clear(),
+            false => batch.iter().for_each(|question| self.leave(question)),
         }
         units = 0;
         // Each has its turn at least once.

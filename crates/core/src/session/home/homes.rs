@@ -412,7 +412,7 @@ mod tests {
         let (before, after) = (Generation(before), Generation(before + 1));
         let change =
             RosterChange { account: jid("alice"), before, after, contact: jid("bob"), was: None, is };
-        Letter::RosterChanged { change: Arc::new(change), is_own: false }
+        Letter::RosterChanged { change: Arc::new(change), cause: RosterCause::Contact }
     }
 
     fn told(generation: u64) -> Home {
