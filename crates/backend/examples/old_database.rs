@@ -86,6 +86,7 @@ fn domains_and_keys(store: &dyn Store) {
             archive_days: sessions_max.into(),
             archive_messages_max: 1000,
             archive_bytes_max: 1 << 33,
+            keys_max: 100,
         };
         ask(store, PutDomain { name: name.into(), policy });
     }

@@ -287,8 +287,8 @@ fn of_topics() -> Vec<Ask> {
         Subscribe { topic: TopicId(2), domain: HERE, local: "c1".into(), max: 100_000, now: T }.into(),
         Subscribe { topic, domain: HERE, local: alice(), max: 100_000, now: T }.into(),
         Unsubscribe { topic, domain: HERE, local: alice() }.into(),
-        Publish { item: item("new"), keep: 100_000 }.into(),
-        Publish { item: item("i1"), keep: 100_000 }.into(),
+        Publish { item: item("new"), keep: 100_000, bytes_max: 1 << 30 }.into(),
+        Publish { item: item("i1"), keep: 100_000, bytes_max: 1 << 30 }.into(),
         Retract { topic, item: "i1".into() }.into(),
         Purge { topic }.into(),
     ]
@@ -316,8 +316,15 @@ fn of_notifications() -> Vec<Ask> {
         CancelNotification { id: waits(), now: T }.into(),
         ClaimDue { now: T, until: T.plus(9), page }.into(),
         Sweep { now: T, forget: UnixMs(5), max: 100 }.into(),
-        StoreOffline { domain: HERE, local: alice(), received: T, stanza: "<m/>".into(), queue_max: 100_000 }
-            .into(),
+        StoreOffline {
+            domain: HERE,
+            local: alice(),
+            received: T,
+            stanza: "<m/>".into(),
+            queue_max: 100_000,
+            bytes_max: 1 << 30,
+        }
+        .into(),
         DeleteOffline { domain: HERE, local: alice(), seqs: vec![1] }.into(),
     ]
 }

@@ -192,7 +192,8 @@ pub(crate) async fn delete(
     key.whole_node()?;
     let domain = key.reach(&app, &prepare(&name)?)?;
     // Those who see them are told by their homes, which know them as long as the domain is there.
-    let all = BareJid::from_parts(None, &domain.name).map_err(|_| Problem::unavailable("the domain has no address"))?;
+    let all = BareJid::from_parts(None, &domain.name)
+        .map_err(|_| Problem::unavailable("the domain has no address"))?;
     kick(&app, all.to_jid(), KickReason::Gone).await?;
     loop {
         let part = DeleteDomain { domain: domain.id, rows_max: DOMAIN_PART_ROWS };
