@@ -160,7 +160,7 @@ impl<'a> Pair<'a> {
         answer: ArchivePageAnswer,
         number: fn(&(ArchiveId, ArchiveId)) -> ArchiveId,
     ) -> String {
-        let ArchivePageAnswer::Page { messages, more } = answer else { return format!("{answer:?}") };
+        let ArchivePageAnswer::Page { messages, more, .. } = answer else { return format!("{answer:?}") };
         let place = |message: &ArchivedMessage| {
             let place = self.numbers.binary_search_by_key(&message.id, number).expect("it was kept");
             (place, message.received.0 - T.0, message.stanza.len())

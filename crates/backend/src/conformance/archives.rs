@@ -45,7 +45,7 @@ fn asking(
 }
 
 fn messages(store: &dyn Store, asked: ArchivePage) -> (Vec<ArchivedMessage>, bool) {
-    answer!(ask(store, asked), ArchivePageAnswer::Page { messages, more } => (messages, more))
+    answer!(ask(store, asked), ArchivePageAnswer::Page { messages, more, .. } => (messages, more))
 }
 
 fn ids(store: &dyn Store, asked: ArchivePage) -> (Vec<u64>, bool) {
@@ -200,6 +200,44 @@ pub(super) fn are_filtered(store: &dyn Store) {
     });
 }
 
+pub(super) fn are_read_in_bounded_steps(store: &dyn Store) {
+    let domain = ground(store);
+    let rare = |n| KeepMessage {
+        sender: Some(side(domain, "alice", "bob@example.org/rare")),
+        stanza: "<message from='alice@example.org/r' to='bob@example.org/rare'><body>x</body></message>"
+            .into(),
+        ..message(domain, "alice", "bob", n)
+    };
+    let mut expected = vec![kept(store, rare(0)).0];
+    let count = EXAMINED_MAX as u64 + 300;
+    for first in (0..count).step_by(500) {
+        let asked: Vec<_> = (first..count.min(first + 500))
+            .map(|n| asked(store, message(domain, "alice", "bob", n)))
+            .collect();
+        for asked in &asked {
+            waited(asked);
+        }
+    }
+    expected.push(kept(store, rare(count)).0);
+    for is_backward in [false, true] {
+        let (mut found, mut pages) = (Vec::new(), 0);
+        let mut start = if is_backward { ArchiveStart::Last } else { ArchiveStart::First };
+        loop {
+            let page = ask(store, asking(domain, "alice", with("bob@example.org/rare"), start, 10));
+            let (messages, more, reached) = answer!(page, ArchivePageAnswer::Page { messages, more, reached } => (messages, more, reached));
+            found.extend(messages.iter().map(|message| message.id));
+            pages += 1;
+            if !more {
+                break;
+            }
+            let reached = reached.expect("there was room for more");
+            start = if is_backward { ArchiveStart::Before(reached) } else { ArchiveStart::After(reached) };
+        }
+        found.sort();
+        assert_eq!((found, pages <= 3), (expected.clone(), true), "{pages} pages");
+    }
+}
+
 pub(super) fn are_found_by_number(store: &dyn Store) {
     let domain = ground(store);
     let all: Vec<ArchiveId> = (0..3).map(|n| keep(store, domain, "alice", "bob", n)).collect();
@@ -208,7 +246,7 @@ pub(super) fn are_found_by_number(store: &dyn Store) {
         let by_number =
             |ids: Vec<ArchiveId>| ask(store, ArchivedMessages { domain, local: "alice".into(), ids });
         let found = by_number(vec![all[2], all[0], all[2]]);
-        let ArchivePageAnswer::Page { messages, more: false } = found else { panic!("{found:?}") };
+        let ArchivePageAnswer::Page { messages, more: false, .. } = found else { panic!("{found:?}") };
         assert_eq!(messages.iter().map(|m| m.id).collect::<Vec<_>>(), [all[0], all[2]]);
         // Nobody else's.
         for wrong in [other, ArchiveId(0), ArchiveId(u64::MAX), ArchiveId(other.0 + 1)] {

@@ -113,7 +113,7 @@ pub const CASES: &[Case] = cases! {
         go_with_their_account, give_their_last_items;
     blocklists: are_sorted_and_without_doubles, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
         keep_subscriptions_out;
-    archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_found_by_number,
+    archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_read_in_bounded_steps, are_found_by_number,
         follow_preferences, have_times_that_ascend, are_erased, keep_what_their_domain_wants, go_with_their_account;
     private: is_kept_by_name_and_namespace, is_bounded_in_bytes, goes_with_its_account;
     vcards: are_kept_and_replaced, go_with_their_account;

@@ -110,8 +110,9 @@ pub(crate) async fn list(
     tracing::info!(key = &*key.key.name, key_id = key.key.id.0, account = jid.as_str(), "messages are read");
     let asked = ArchivePage { domain: domain.id, local: jids::local(&jid), filter, start, page };
     match app.ask(asked).await? {
-        ArchivePageAnswer::Page { messages, more } => {
-            let next = messages.first().filter(|_| more).map(|oldest| oldest.id.0);
+        ArchivePageAnswer::Page { messages, more, reached } => {
+            let oldest = reached.or(messages.first().map(|oldest| oldest.id));
+            let next = oldest.filter(|_| more).map(|id| id.0);
             Ok(Json(MessagePage { messages: messages.iter().rev().map(MessageView::of).collect(), next }))
         }
         ArchivePageAnswer::NotFound => {

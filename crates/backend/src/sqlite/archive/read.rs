@@ -10,7 +10,7 @@ use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::archive::{
-    ArchivePage, ArchivePageAnswer, ArchivedMessages, ReadArchiveEnds,
+    ArchivePage, ArchivePageAnswer, ArchivedMessages, EXAMINED_MAX, ReadArchiveEnds,
 };
 use carillon_wire::jid::Jid;
 use rusqlite::{Connection, Error, OptionalExtension, Result, params};
@@ -42,7 +42,7 @@ impl Answers<ArchivePage, Error> for Snapshot<'_> {
             None => None,
             Some(with) => match archive.conversation(with.bare_str())? {
                 Some(peer) => Some(peer),
-                None => return Ok(ArchivePageAnswer::Page { messages: Vec::new(), more: false }),
+                None => return Ok(whole_page(Vec::new())),
             },
         };
         let full = filter.with.as_ref().filter(|with| !with.is_bare());
@@ -64,7 +64,7 @@ impl Answers<ArchivedMessages, Error> for Snapshot<'_> {
             let Some(found) = found else { return Ok(ArchivePageAnswer::NotFound) };
             messages.push(found);
         }
-        Ok(ArchivePageAnswer::Page { messages, more: false })
+        Ok(whole_page(messages))
     }
 }
 
@@ -84,6 +84,11 @@ impl Answers<ReadArchiveEnds, Error> for Snapshot<'_> {
         };
         Ok(end(false)?.zip(end(true)?).map(|(first, last)| ArchiveEnds { first, last }))
     }
+}
+
+/// Nothing follows these.
+fn whole_page(messages: Vec<ArchivedMessage>) -> ArchivePageAnswer {
+    ArchivePageAnswer::Page { messages, more: false, reached: None }
 }
 
 /// Messages between two, without these.
@@ -262,11 +267,13 @@ impl<'a> Archive<'a> {
     ) -> Result<ArchivePageAnswer> {
         let is_backward = asked.start.is_backward();
         let (mut messages, mut room) = (Vec::new(), Room::new(asked.page));
-        let more = 'page: loop {
+        let mut examined = 0;
+        let (more, reached) = 'page: loop {
             // One more than there is room for says whether more follow.
-            let entries =
-                self.entries(range, peer, is_backward, STEP.min(usize::from(asked.page.entries) + 1))?;
-            let Some(last) = entries.last().copied() else { break false };
+            let step = if full.is_some() { STEP } else { STEP.min(usize::from(asked.page.entries) + 1) };
+            let entries = self.entries(range, peer, is_backward, step)?;
+            let Some(last) = entries.last().copied() else { break (false, None) };
+            examined += entries.len();
             for seq in entries {
                 let Some(message) = self.message(seq)? else { continue };
                 let is_wanted = asked.filter.start.is_none_or(|start| message.received >= start)
@@ -276,7 +283,7 @@ impl<'a> Archive<'a> {
                     continue;
                 }
                 if !room.takes(message.stanza.len()) {
-                    break 'page true;
+                    break 'page (true, None);
                 }
                 messages.push(message);
             }
@@ -285,10 +292,13 @@ impl<'a> Archive<'a> {
             } else {
                 range.after = last;
             }
+            if examined >= EXAMINED_MAX {
+                break (true, Some(ArchiveId(last)));
+            }
         };
         if is_backward {
             messages.reverse();
         }
-        Ok(ArchivePageAnswer::Page { messages, more })
+        Ok(ArchivePageAnswer::Page { messages, more, reached })
     }
 }

@@ -48,8 +48,8 @@ fn given(
     answer: Result<ArchivePageAnswer, Fault>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    let (messages, more) = match answer.map_err(|_| failed())? {
-        ArchivePageAnswer::Page { messages, more } => (messages, more),
+    let (messages, more, reached) = match answer.map_err(|_| failed())? {
+        ArchivePageAnswer::Page { messages, more, reached } => (messages, more, reached),
         ArchivePageAnswer::NotFound => {
             let text = "a message that the query names is not in the archive";
             return Err(StanzaError::new(Condition::ItemNotFound).with_text(text));
@@ -65,7 +65,14 @@ fn given(
         messages.iter().for_each(|message| send(session, message, cx));
     }
     let is_counted = !more && matches!(query.start, ArchiveStart::First | ArchiveStart::Last);
-    Ok(IqAnswer::Payload(xml::fin(&messages, more, is_counted)))
+    let (first, last) = (messages.first().map(|m| m.id), messages.last().map(|m| m.id));
+    // Who asks for the next page names the end of this one.
+    let ends = match query.start.is_backward() {
+        true => (reached.or(first), last.or(reached)),
+        false => (first.or(reached), reached.or(last)),
+    };
+    let fin = xml::Fin { ends, count: is_counted.then_some(messages.len()), more };
+    Ok(IqAnswer::Payload(fin.element()))
 }
 
 /// A client asks from when to when its archive goes.

@@ -156,21 +156,33 @@ pub(super) fn result(account: &BareJid, to: &Jid, query: &Query, message: &Archi
     result
 }
 
-/// The end of a page. `is_counted`: it is all that the query is about.
-pub(super) fn fin(messages: &[ArchivedMessage], more: bool, is_counted: bool) -> Element {
-    let mut set = Element::new("set", ns::RSM);
-    let text = |name: &'static str, text: String| Element::new(name, ns::RSM).with_text(text);
-    if let (Some(first), Some(last)) = (messages.first(), messages.last()) {
-        let first = text("first", first.id.to_string());
-        set.push(if is_counted { first.with_attr("index", "0") } else { first });
-        set.push(text("last", last.id.to_string()));
+/// How a page ends.
+pub(super) struct Fin {
+    /// Its first message and its last, or where the next page goes on.
+    pub(super) ends: (Option<ArchiveId>, Option<ArchiveId>),
+    /// How many there are, if the page is all of them.
+    pub(super) count: Option<usize>,
+    /// Whether more follow.
+    pub(super) more: bool,
+}
+
+impl Fin {
+    /// As an element.
+    pub(super) fn element(&self) -> Element {
+        let mut set = Element::new("set", ns::RSM);
+        let text = |name: &'static str, text: String| Element::new(name, ns::RSM).with_text(text);
+        if let (Some(first), Some(last)) = self.ends {
+            let first = text("first", first.to_string());
+            set.push(if self.count.is_some() { first.with_attr("index", "0") } else { first });
+            set.push(text("last", last.to_string()));
+        }
+        if let Some(count) = self.count {
+            set.push(text("count", count.to_string()));
+        }
+        let fin = Element::new("fin", ns::MAM);
+        let fin = if self.more { fin } else { fin.with_attr("complete", "true") };
+        fin.with_child(set)
     }
-    if is_counted {
-        set.push(text("count", messages.len().to_string()));
-    }
-    let fin = Element::new("fin", ns::MAM);
-    let fin = if more { fin } else { fin.with_attr("complete", "true") };
-    fin.with_child(set)
 }
 
 /// The ends of an archive (XEP-0313 §5).

@@ -78,6 +78,9 @@ pub struct ArchivedMessages {
     pub ids: Vec<ArchiveId>,
 }
 
+/// A store looks at some more messages than so many at most for one page, however few of them the filter lets through.
+pub const EXAMINED_MAX: usize = 4096;
+
 /// The answer to [`ArchivePage`] and [`ArchivedMessages`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArchivePageAnswer {
@@ -86,6 +89,8 @@ pub enum ArchivePageAnswer {
         messages: Vec<ArchivedMessage>,
         /// Whether more would follow in the direction of the page.
         more: bool,
+        /// Where to go on if the page ended because so many messages were looked at ([`EXAMINED_MAX`]): the last of them, whether or not it is in the page.
+        reached: Option<ArchiveId>,
     },
     /// A message that was named is not in the archive.
     NotFound,

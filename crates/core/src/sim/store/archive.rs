@@ -102,7 +102,7 @@ fn page(store: &Committed, asked: &ArchivePage) -> ArchivePageAnswer {
     if start.is_backward() {
         part.entries.reverse();
     }
-    ArchivePageAnswer::Page { messages: part.entries, more: part.more }
+    ArchivePageAnswer::Page { messages: part.entries, more: part.more, reached: None }
 }
 
 fn messages(store: &Committed, asked: &ArchivedMessages) -> ArchivePageAnswer {
@@ -115,7 +115,7 @@ fn messages(store: &Committed, asked: &ArchivedMessages) -> ArchivePageAnswer {
     let found: Option<Vec<_>> =
         ids.iter().map(|id| account.archive.get(id).map(|(_, _, m)| m.clone())).collect();
     match found {
-        Some(messages) => ArchivePageAnswer::Page { messages, more: false },
+        Some(messages) => ArchivePageAnswer::Page { messages, more: false, reached: None },
         None => ArchivePageAnswer::NotFound,
     }
 }
