@@ -339,6 +339,7 @@ fn of_keys() -> Vec<Ask> {
             domain: Some(HERE),
             scopes: Scopes::of(&[Scope::Send]),
             now: T,
+            expires: None,
         }
         .into(),
         DeleteKey { id: KeyId(2) }.into(),

@@ -93,9 +93,11 @@ fn report(scenario: &Scenario, counts: &[Counts], errors: Option<(usize, &str, u
     let mut record = Record::new("t".to_owned(), scenario.clone(), target());
     for (at, counts) in counts.iter().enumerate() {
         record.begin(at, Instant::now(), ResourceSample::default());
-        let mut progress = Progress::default();
-        progress.position = Position { phase: at as u32, step: 1 };
-        progress.counts = counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        let mut progress = Progress {
+            position: Position { phase: at as u32, step: 1 },
+            counts: counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            ..Progress::default()
+        };
         if let Some((_, kind, count)) = errors.filter(|(phase, ..)| *phase == at) {
             progress.errors.insert(kind.to_owned(), count);
         }
