@@ -48,7 +48,7 @@ impl Command {
 
 /// The client's address in a complete header.
 fn client(header: &[u8], family: u8) -> Result<Option<IpAddr>, Error> {
-    let body = &header[FIXED_BYTES..];
+    let body = header.get(FIXED_BYTES..).ok_or(Error::Addresses)?;
     let (client, fields) = match family {
         // Unspecified: how long its addresses are is not known, so nothing is read of it.
         0x00 => return Ok(None),

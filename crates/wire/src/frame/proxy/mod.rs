@@ -59,9 +59,8 @@ pub fn read(input: &[u8]) -> Result<Option<Header>, Error> {
 
 /// Whether `input` begins with `start`, as far as it goes: none while it is shorter.
 fn begins_with(input: &[u8], start: &[u8]) -> Result<Option<()>, Error> {
-    let known = input.len().min(start.len());
-    match input[..known] == start[..known] {
-        true => Ok((known == start.len()).then_some(())),
+    match input.iter().zip(start).all(|(byte, expected)| byte == expected) {
+        true => Ok((input.len() >= start.len()).then_some(())),
         false => Err(Error::Missing),
     }
 }

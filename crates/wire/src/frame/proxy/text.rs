@@ -11,19 +11,18 @@ pub(super) fn read(input: &[u8]) -> Result<Option<Header>, Error> {
     if begins_with(input, START)?.is_none() {
         return Ok(None);
     }
-    let window = &input[..input.len().min(LINE_BYTES_MAX)];
+    let window = input.get(..LINE_BYTES_MAX).unwrap_or(input);
     let Some(end) = window.windows(END.len()).position(|two| two == END) else {
         return if input.len() < LINE_BYTES_MAX { Ok(None) } else { Err(Error::TooLong) };
     };
-    Ok(Some(Header { client: client(&input[START.len()..end])?, bytes: end + END.len() }))
+    let line = input.get(START.len()..end).ok_or(Error::Family)?;
+    Ok(Some(Header { client: client(line)?, bytes: end + END.len() }))
 }
 
 /// The client's address in what follows `PROXY `.
 fn client(line: &[u8]) -> Result<Option<IpAddr>, Error> {
-    let (family, rest) = match line.iter().position(|&byte| byte == b' ') {
-        Some(space) => (&line[..space], &line[space + 1..]),
-        None => (line, &[][..]),
-    };
+    let mut parts = line.splitn(2, |&byte| byte == b' ');
+    let (family, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     match family {
         b"TCP4" => endpoints::<Ipv4Addr>(rest).map(Some),
         b"TCP6" => endpoints::<Ipv6Addr>(rest).map(Some),
