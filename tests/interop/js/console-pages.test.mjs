@@ -89,9 +89,6 @@ test("a key is created with scopes and a domain, shown once, and removed", async
 test("a webhook is created, tried, changed and removed", async () => {
   const at = await signedIn(browser, server, "#webhooks");
   await says(at, "No webhooks");
-  await at.fill("#webhook-url", "https://127.0.0.1/hook");
-  await at.click("#webhook-new-submit");
-  await at.waitForFunction(() => document.querySelector("#webhook-new-error").textContent !== "");
   await at.fill("#webhook-url", "https://receiver.invalid/hook");
   await at.uncheck("#webhook-replaced");
   await at.click("#webhook-new-submit");
