@@ -51,7 +51,7 @@ enum Command {
         /// Bare JID of the account, such as alice@localhost
         jid: String,
         /// Whether it may log in; without, its sessions end
-        #[arg(long, value_name = "BOOL", required = true)]
+        #[arg(long, value_name = "BOOL", required = true, action = clap::ArgAction::Set)]
         enabled: bool,
     },
     /// Delete an account with all that belongs to it; its sessions end
