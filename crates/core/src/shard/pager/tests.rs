@@ -315,7 +315,7 @@ fn a_pager_is_idle_when_it_has_nothing_to_know() {
 
 #[test]
 fn a_pager_is_small() {
-    assert!(size_of::<Pager<u64>>() <= 40, "{} bytes", size_of::<Pager<u64>>());
+    assert!(size_of::<Pager<u64>>() <= 48, "{} bytes", size_of::<Pager<u64>>());
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn a_form_says_what_it_says_and_no_more() {
         title: Some("T".into()),
         max_items: Some(50),
         persist_items: Some(false),
+        deliver_payloads: Some(true),
         ..ConfigChange::default()
     };
     assert_eq!(filled, Ok(Filled { change, wrong: vec![], informative: vec!["pubsub#type".into()] }));
