@@ -82,7 +82,9 @@ impl NodeEvent {
 }
 
 fn published(item: &Item, shown: Shown, stamp: Option<(&str, UnixMs)>) -> Payload {
-    event(stamp, |writer| drop(write_items(writer, item, shown)))
+    event(stamp, |writer| {
+        write_items(writer, item, shown);
+    })
 }
 
 fn event(stamp: Option<(&str, UnixMs)>, inside: impl FnOnce(&mut Writer<'_>)) -> Payload {

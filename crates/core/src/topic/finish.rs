@@ -225,15 +225,16 @@ impl Home {
         key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
-        let (topic, at_login) = (record.id, record.config.is_given_at_login());
-        self.open(record.clone());
+        let (topic, config) = (record.id, record.config.clone());
+        let at_login = config.is_given_at_login();
+        self.open(record);
         let newest = match found(Items::answer(answer)) {
             Ok(newest) => newest,
             Err(refusal) => return asker.answer(&key.name, Err(refusal), cx),
         };
-        let last = newest.first().map(|item| {
-            Arc::new(PubsubEvent::last_item(&item.shown(&record.config), &self.domain, at_login))
-        });
+        let last = newest
+            .first()
+            .map(|item| Arc::new(PubsubEvent::last_item(&item.shown(&config), &self.domain, at_login)));
         asker.answer(&key.name, Ok(TopicOutcome::Listening { topic, last }), cx);
     }
 

@@ -115,18 +115,16 @@ impl Live {
 
     /// Takes out the one that these sessions were given, if it is among them.
     pub(super) fn take_of(&mut self, recipients: &Arc<Recipients>) -> Option<Message> {
-        let is_it = |message: &Box<Message>| {
-            message.chat.recipients.as_ref().is_some_and(|of| Arc::ptr_eq(of, recipients))
-        };
-        let message = self.flight.take(is_it)?;
+        let message = self
+            .flight
+            .take(|message| message.chat.recipients.as_ref().is_some_and(|of| Arc::ptr_eq(of, recipients)))?;
         self.bytes -= message.bytes();
         Some(*message)
     }
 
     /// Since when a sender waits for the oldest that one waits for.
     pub(super) fn awaited_since(&self) -> Option<Mono> {
-        let is_awaited = |message: &&Box<Message>| message.chat.settlement.is_some();
-        self.flight.entries().find(is_awaited).map(|message| message.at)
+        self.flight.entries().find(|message| message.chat.settlement.is_some()).map(|message| message.at)
     }
 
     /// All of them, oldest first.
