@@ -106,7 +106,7 @@ pub const CASES: &[Case] = cases! {
         letters_are_bounded_by_bytes;
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, tell_the_generation_before_and_after, change_both_sides_together,
-        need_no_account_on_the_other_side, are_bounded, keep_the_newest_requests, go_with_their_account, of_many_at_once;
+        need_no_account_on_the_other_side, are_bounded, are_looked_up, keep_the_newest_requests, go_with_their_account, of_many_at_once;
     removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts,
         hold_names_back_where_anybody_registers, are_told_the_same_again;
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_as_their_publisher_wants_them, are_bounded,

@@ -4,6 +4,8 @@ use super::ground::*;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
+use carillon_core::ports::store::blocking::ChangeBlockList;
+use carillon_wire::jid::Jid;
 
 pub(super) const BOUNDS: RosterBounds = RosterBounds { contacts: 100, requests: 100, bytes: 100_000 };
 
@@ -42,6 +44,7 @@ fn read(store: &dyn Store, domain: DomainId, local: &str) -> Option<Box<Record>>
             domain,
             local: local.into(),
             parts: RecordParts { roster: true, blocked: true, nodes: true },
+            about: Vec::new(),
         },
     )
 }
@@ -105,8 +108,40 @@ pub(super) fn hold_what_was_put(store: &dyn Store) {
     );
     assert_eq!(login(store, domain, "alice").record, Generation(4));
     // Only what was asked for.
-    let nothing = ask(store, ReadRecord { domain, local: "alice".into(), parts: RecordParts::default() });
+    let nothing = ask(
+        store,
+        ReadRecord { domain, local: "alice".into(), parts: RecordParts::default(), about: Vec::new() },
+    );
     answer!(nothing, Some(record) => assert_eq!((record.generation, record.roster), (Generation(4), Roster::default())));
+}
+
+pub(super) fn are_looked_up(store: &dyn Store) {
+    let domain = ground(store);
+    for contact in ["bob@example.org", "zoe@elsewhere.example", "eve@example.org"] {
+        done(store, put(domain, "alice", contact, "name"));
+    }
+    let jid = |text: &str| Jid::new(text).expect("an address");
+    let list =
+        ["bob@example.org/phone", "elsewhere.example", "other.example", "x.example/phone", "x.example"];
+    let edit = BlockListEdit::Block(list.map(jid).to_vec());
+    let bounds = BlockListBounds { addresses: 10, bytes: 1000 };
+    ask(store, ChangeBlockList { domain, local: "alice".into(), edit, bounds });
+    let read = |about: &[&str]| {
+        let parts = RecordParts { roster: true, blocked: true, nodes: false };
+        let about = about.iter().map(|text| jid(text)).collect();
+        let record =
+            ask(store, ReadRecord { domain, local: "alice".into(), parts, about }).expect("a record");
+        assert_eq!(record.generation, Generation(4));
+        let contacts: Vec<String> = record.roster.contacts.iter().map(|c| c.jid.to_string()).collect();
+        let blocked: Vec<String> = record.blocked.iter().map(Jid::to_string).collect();
+        (contacts.join(" "), blocked.join(" "))
+    };
+    let of = |contacts: &str, blocked: &str| (contacts.to_owned(), blocked.to_owned());
+    assert_eq!(read(&["bob@example.org/phone"]), of("bob@example.org", "bob@example.org/phone"));
+    assert_eq!(read(&["bob@example.org/desk"]), of("bob@example.org", ""));
+    assert_eq!(read(&["carol@x.example/phone"]), of("", "x.example x.example/phone"));
+    let many = ["zoe@elsewhere.example/r", "zoe@elsewhere.example", "eve@example.org", "nobody@example.org"];
+    assert_eq!(read(&many), of("eve@example.org zoe@elsewhere.example", "elsewhere.example"));
 }
 
 pub(super) fn tell_the_generation_before_and_after(store: &dyn Store) {
@@ -273,6 +308,7 @@ pub(super) fn of_many_at_once(store: &dyn Store) {
         domain,
         local: (**local).into(),
         parts: RecordParts { roster: true, blocked: true, nodes: true },
+        about: Vec::new(),
     });
     let answers: Vec<_> = asks.map(|question| asked(store, question)).collect();
     for (n, answer) in answers.iter().enumerate() {

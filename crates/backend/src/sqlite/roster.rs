@@ -13,7 +13,7 @@ use carillon_core::ports::store::roster::{
     ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, ReadRecord, RemoveContact,
     RemoveContactAnswer,
 };
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 use rusqlite::types::Value;
 use rusqlite::vtab::array::Array;
 use rusqlite::{Error, OptionalExtension, Result, Row, params};
@@ -36,19 +36,58 @@ pub(super) fn records(snapshot: &mut Snapshot<'_>, asks: &[&ReadRecord]) -> Resu
         *found =
             query.query_row(params![ask.domain.0, ask.local], |row| record(row, ask.parts)).optional()?;
     }
-    let accounts = found.iter().map(|record| record.as_ref().map_or(Value::Null, |r| id_value(r.account)));
-    let accounts: Vec<Value> = accounts.collect();
-    let accounts = Rc::new(accounts);
-    if asks.iter().any(|ask| ask.parts.roster) {
+    // The accounts in the places of those questions that want all of a part, nothing in the others.
+    let wanting = |wants: fn(&ReadRecord) -> bool, found: &[Option<Box<Record>>]| -> Option<Array> {
+        let account = |(ask, found): (&&ReadRecord, &Option<Box<Record>>)| {
+            found.as_ref().filter(|_| wants(ask)).map_or(Value::Null, |record| id_value(record.account))
+        };
+        asks.iter().any(|ask| wants(ask)).then(|| Rc::new(asks.iter().zip(found).map(account).collect()))
+    };
+    if let Some(accounts) = wanting(|ask| ask.parts.roster && ask.about.is_empty(), &found) {
         contacts(snapshot, asks, &accounts, &mut found)?;
     }
-    if asks.iter().any(|ask| ask.parts.blocked) {
+    if let Some(accounts) = wanting(|ask| ask.parts.blocked && ask.about.is_empty(), &found) {
         blocked(snapshot, asks, &accounts, &mut found)?;
     }
-    if asks.iter().any(|ask| ask.parts.nodes) {
+    if let Some(accounts) = wanting(|ask| ask.parts.nodes, &found) {
         nodes(snapshot, asks, &accounts, &mut found)?;
     }
+    for (ask, found) in asks.iter().zip(&mut found).filter(|(ask, _)| !ask.about.is_empty()) {
+        if let Some(record) = found {
+            about(snapshot, ask, record)?;
+        }
+    }
     Ok(found)
+}
+
+/// What a roster and a block list say of some: each is looked up.
+fn about(snapshot: &Snapshot<'_>, ask: &ReadRecord, record: &mut Record) -> Result<()> {
+    let account = int(record.account.0);
+    if ask.parts.roster {
+        let mut contacts: Vec<BareJid> = ask.about.iter().map(Jid::bare).collect();
+        contacts.sort();
+        contacts.dedup();
+        let mut query = snapshot.db.prepare_cached(CONTACT)?;
+        for jid in &contacts {
+            let found = query.query_row(params![account, jid.as_str()], |row| contact(row, 0)).optional()?;
+            record.roster.contacts.extend(found);
+        }
+    }
+    if ask.parts.blocked {
+        let sql = "SELECT jid FROM blocked WHERE account = ?1 AND jid IN (?2, ?3, ?4, ?5)";
+        let mut query = snapshot.db.prepare_cached(sql)?;
+        for jid in &ask.about {
+            let (domain, bare) = (jid.domain(), jid.bare_str());
+            let of_domain = jid.resource().map(|resource| [domain, "/", resource].concat());
+            let params = params![account, domain, bare, jid.as_str(), of_domain];
+            let entries: Result<Vec<Jid>> =
+                query.query_map(params, |row| blocking::address(row, 0))?.collect();
+            record.blocked.extend(entries?);
+        }
+        record.blocked.sort();
+        record.blocked.dedup();
+    }
+    Ok(())
 }
 
 fn contacts(
@@ -106,6 +145,8 @@ fn nodes(
     Ok(())
 }
 
+const CONTACT: &str =
+    "SELECT jid, name, groups, standing, listed, request FROM contact WHERE account = ?1 AND jid = ?2";
 const RECORD: &str = "SELECT id, record, roster FROM account WHERE domain = ?1 AND local = ?2";
 const CONTACTS: &str = "SELECT r.rowid, jid, name, groups, standing, listed, request FROM rarray(?1) r
     CROSS JOIN contact ON account = r.value ORDER BY r.rowid, jid";
@@ -175,8 +216,7 @@ impl Transaction<'_> {
     }
 
     fn said(&self, owner: &Owner, jid: &BareJid) -> Result<Option<Contact>> {
-        let sql = "SELECT jid, name, groups, standing, listed, request FROM contact WHERE account = ?1 AND jid = ?2";
-        let mut query = self.db.prepare_cached(sql)?;
+        let mut query = self.db.prepare_cached(CONTACT)?;
         query.query_row(params![int(owner.account.0), jid.as_str()], |row| contact(row, 0)).optional()
     }
 

@@ -167,6 +167,14 @@ impl Letter {
         }
     }
 
+    /// Whoever it is decided by what the record says of them, and of nobody else.
+    pub fn asker(&self) -> Option<&Jid> {
+        match self {
+            Letter::Stanza { stanza, .. } | Letter::Asked(stanza) => stanza.from.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn memory_bytes(&self) -> usize {
         match self {

@@ -8,14 +8,17 @@
 //!
 //! A record is read when the first letter needs it, and kept while the account has a session; when all records of the shard take too
 //! much memory, the one that was read first is dropped, to be read again. An account whose record has never held anything is known by
-//! the generation that its login read: nothing is asked for it.
+//! the generation that its login read: nothing is asked for it. Of the record of an absent account, only what it says of the sender is
+//! looked up.
 //!
 //! Every change of a record has the generation before it and the one it made. The home tells its sessions of changes in that order,
 //! whatever the order in which the letters come: one that is too early waits for those before it.
 
+mod absent;
 mod doubt;
 mod homes;
 
+use self::absent::About;
 use self::doubt::doubt;
 pub(crate) use self::doubt::verify;
 pub use self::homes::Homes;
@@ -64,7 +67,7 @@ pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions
             open(account, letter, sessions, cx);
             rest(account, sessions, cx);
         }
-        Received::First => read(account.clone(), cx),
+        Received::First => absent::read(account, sessions, cx),
         Received::Waits => {}
         Received::Refused(letter) => refuse(letter, sessions, cx),
     }
@@ -198,7 +201,13 @@ pub(crate) fn incoming(
 
 /// Asks for the record of an account.
 fn read(account: BareJid, cx: &mut Cx<'_>) {
-    let Some(question) = question(&account, cx.pipeline.record_parts(), cx) else { return };
+    let parts = cx.pipeline.record_parts();
+    ask_for_record(account, parts, About::default(), cx);
+}
+
+fn ask_for_record(account: BareJid, parts: RecordParts, about: About, cx: &mut Cx<'_>) {
+    let Some(mut question) = question(&account, parts, cx) else { return };
+    question.about.clone_from(&about.jids);
     let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
     let mailbox = home.mailbox.get_or_insert_default();
     mailbox.asked += 1;
@@ -206,19 +215,20 @@ fn read(account: BareJid, cx: &mut Cx<'_>) {
     cx.ask(question, move |answer, sessions, cx| {
         let mailbox = cx.homes.accounts.get(account.as_str()).and_then(|home| home.mailbox.as_ref());
         if mailbox.is_some_and(|mailbox| mailbox.asked == number) {
-            was_read(&account, answer, sessions, cx);
+            was_read(&account, &about, answer, sessions, cx);
         }
     });
 }
 
 fn question(account: &BareJid, parts: RecordParts, cx: &Cx<'_>) -> Option<ReadRecord> {
     let domain = cx.shard.domains.named(account.domain())?.id;
-    Some(ReadRecord { domain, local: account.local()?.into(), parts })
+    Some(ReadRecord { domain, local: account.local()?.into(), parts, about: Vec::new() })
 }
 
 /// The record was read: what waited for it is dealt with.
 fn was_read(
     account: &BareJid,
+    about: &About,
     answer: Result<Option<Box<Record>>, Fault>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
@@ -230,6 +240,9 @@ fn was_read(
             let has_changed = cx.shard.changed_records.is_marked(account.as_str());
             if generation == Generation::default() && !has_changed && !sessions.has_any(account.as_str()) {
                 cx.homes.note_empty(account);
+            }
+            if !about.jids.is_empty() && generation != Generation::default() {
+                return absent::was_read(account, about, (generation, record), sessions, cx);
             }
             cx.homes.fill(account, generation, record);
             doubt::settle(account, generation, sessions, cx);
@@ -415,7 +428,7 @@ impl BoundSession {
 
     fn wait_for_record(&mut self, stanza: Stanza, cx: &mut Cx<'_>) {
         let (domain, local) = (self.domain, self.bare.local().unwrap_or_default().into());
-        let question = ReadRecord { domain, local, parts: cx.pipeline.record_parts() };
+        let question = ReadRecord { domain, local, parts: cx.pipeline.record_parts(), about: Vec::new() };
         let wait = Wait::ask(question, |session, stanza, answer, cx| {
             let read = answer.ok().flatten().ok_or_else(unreadable)?;
             let record = unpacked(&read, cx);

@@ -13,6 +13,7 @@ use carillon_load::client::{
 };
 use carillon_wire::Framing;
 use carillon_wire::jid::{BareJid, Jid};
+use std::ops::Range;
 
 const DOMAIN: &str = "example.org";
 
@@ -98,19 +99,25 @@ impl Crowd {
         conn
     }
 
-    /// All other accounts are given the presence of the first, as the store has it: before it logs in, or without its home knowing.
+    /// All other accounts are given the presence of the first.
     pub(crate) fn befriends_all(&mut self) {
+        self.befriends(0, 1..self.count);
+        self.begin_anew();
+    }
+
+    /// These are given the presence of an account, by the store: no home is told.
+    pub(crate) fn befriends(&mut self, account: usize, others: Range<usize>) {
         let domain = self.world.domain_id(DOMAIN);
         let bounds = Settings::default().limits.roster;
-        for n in 1..self.count {
-            let said = [(n, 0, SubscriptionAction::Subscribe), (0, n, SubscriptionAction::Subscribed)];
+        for n in others {
+            let said =
+                [(n, account, SubscriptionAction::Subscribe), (account, n, SubscriptionAction::Subscribed)];
             for (who, whom, action) in said {
                 let request = Default::default();
                 let (local, contact, other) = (local(who), jid(whom), domain);
                 self.world.ask(ChangeSubscription { domain, local, contact, other, action, request, bounds });
             }
         }
-        self.begin_anew();
     }
 
     /// The first account blocks so many that it has nothing to do with.

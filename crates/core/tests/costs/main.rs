@@ -94,6 +94,21 @@ fn contacts_of_who_blocks_many() {
     assert!(one.contains("type='result'") && other.contains("type='result'"), "{one} {other}");
 }
 
+/// What is sent to an absent account, or asked of it, is decided by what its record says of the sender.
+#[test]
+fn contacts_of_who_is_absent() {
+    println!("limit: 1.5");
+    let mut crowd = Crowd::new(2 + CONTACTS);
+    let text = "<message to='u1@example.org' type='chat'><body>hi</body></message>\
+        <iq type='get' id='1' to='u1@example.org'><query xmlns='http://jabber.org/protocol/disco#info'/></iq>";
+    crowd.befriends(1, 2..3);
+    crowd.says(text);
+    let one = less(&mut crowd, text);
+    crowd.befriends(1, 3..CONTACTS);
+    let other = more(&mut crowd, text);
+    assert!(one.contains("<service-unavailable") && one == other, "{one} {other}");
+}
+
 /// What is told of a roster that the client knows is not made (RFC 6121 §2.6).
 #[test]
 fn a_roster_that_is_known() {

@@ -7,7 +7,7 @@ use crate::model::{
     BothSides, DomainId, Record, RecordParts, RosterBounds, RosterChange, SubscriptionAction,
 };
 use bytes::Bytes;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 
 questions! {
     Roster,
@@ -22,12 +22,14 @@ questions! {
     }
 }
 
-/// `parts` of an account's record; none if there is no such account. Its generation is 0 as long as there was never anything in it.
+/// `parts` of an account's record; none if there is no such account. Its generation is 0 as long as there was never anything in it. Unless
+/// `about` is empty, the roster and the block list have only what they say of these addresses, each of which is looked up.
 #[derive(Clone, Debug)]
 pub struct ReadRecord {
     pub domain: DomainId,
     pub local: Box<str>,
     pub parts: RecordParts,
+    pub about: Vec<Jid>,
 }
 
 /// Adds a contact to an account's roster, or gives it another name and other groups, unless there is no room

@@ -131,7 +131,7 @@ impl Program {
     pub(super) fn roster(&mut self, account: &str) -> BTreeMap<String, Contact> {
         let domain = self.world.domain_id(DOMAIN);
         let parts = RecordParts { roster: true, ..RecordParts::NONE };
-        let record = self.world.ask(ReadRecord { domain, local: account.into(), parts });
+        let record = self.world.ask(ReadRecord { domain, local: account.into(), parts, about: Vec::new() });
         let contacts = record.map(|record| record.roster.contacts).unwrap_or_default();
         let named = |contact: Contact| (contact.jid.local().unwrap_or_default().to_owned(), contact);
         contacts.into_iter().map(named).collect()

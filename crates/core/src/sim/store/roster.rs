@@ -4,7 +4,7 @@ use super::tables::Account;
 use super::{Committed, answers};
 use crate::model::{
     AccountId, BothSides, Contact, DomainId, Record, Roster, RosterBounds, RosterChange, RosterUse, Side,
-    SubscriptionAction, change_subscription, removed_by,
+    SubscriptionAction, change_subscription, is_covered, removed_by,
 };
 use crate::ports::store::roster::{
     ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, ReadRecord, RemoveContact,
@@ -22,11 +22,20 @@ answers! {
 fn record(store: &Committed, asked: &ReadRecord) -> Option<Box<Record>> {
     let account = store.account_id(asked.domain, &asked.local)?;
     let held = store.accounts.get(&account)?;
+    let is_all = asked.about.is_empty();
+    let mut about: Vec<BareJid> = asked.about.iter().map(Jid::bare).collect();
+    about.sort();
+    about.dedup();
+    let contacts = match is_all {
+        true => held.roster.values().cloned().collect(),
+        false => about.iter().filter_map(|jid| held.roster.get(jid)).cloned().collect(),
+    };
     let roster = match asked.parts.roster {
-        true => Roster { version: held.roster_version, contacts: held.roster.values().cloned().collect() },
+        true => Roster { version: held.roster_version, contacts },
         false => Roster::default(),
     };
-    let blocked = if asked.parts.blocked { held.blocked.iter().cloned().collect() } else { Vec::new() };
+    let is_about = |entry: &&Jid| is_all || asked.about.iter().any(|jid| is_covered(jid, entry));
+    let blocked = held.blocked.iter().filter(|_| asked.parts.blocked).filter(is_about).cloned().collect();
     let nodes = held.nodes.values().filter(|_| asked.parts.nodes).map(|held| held.node.clone()).collect();
     Some(Box::new(Record { account, generation: held.record, roster, blocked, nodes }))
 }
