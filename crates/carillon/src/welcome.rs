@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_first_start_says_where_everything_is_and_what_to_type() {
         assert_eq!(
-            text(&["listen.address=127.0.0.1,::1"], Some("it's here"), true),
+            text(&["listen.address=127.0.0.1,::1", "http.address="], Some("it's here"), true),
             concat!(
                 "Carillon ",
                 env!("CARGO_PKG_VERSION"),
