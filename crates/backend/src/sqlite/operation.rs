@@ -372,7 +372,7 @@ impl Remembered for ChangeBlockList {
 }
 
 impl Remembered for EditNode {
-    const CODE: u8 = 25;
+    const CODE: u8 = 34;
 
     fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
         answer.as_ref().ok().map(|change| encode(change, 0))
@@ -406,5 +406,25 @@ fn created(asked: &CreateTopic, id: TopicId) -> TopicRecord {
         config: asked.config.clone(),
         affiliations,
         created: asked.now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// An answer that is remembered is known by the code of its question.
+    #[test]
+    fn no_two_questions_have_one_code() {
+        let source = include_str!("operation.rs").split("mod tests").next().expect("what comes before");
+        let after_equals = |line: &str| {
+            let (before, after) = line.trim().split_once(" = ")?;
+            let is_code = before == "const CODE: u8" || before.chars().all(char::is_alphanumeric);
+            let code = after.split([',', ';']).next().filter(|_| is_code)?;
+            code.parse::<u8>().ok()
+        };
+        let codes: Vec<u8> = source.lines().filter_map(after_equals).collect();
+        assert!(codes.len() > 25, "{codes:?}");
+        assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len(), "{codes:?}");
     }
 }
