@@ -342,7 +342,7 @@ mod tests {
                 queries.map(|query| of_ver(&value).is_only_of(&query))
             })
             .collect();
-        assert_eq!(believed, [[true, false], [false, false], [false, false], [true, false], [false, false]]);
+        assert_eq!(believed, [[true, false], [false, false], [false, true], [true, false], [false, false]]);
     }
 
     #[test]
