@@ -139,6 +139,8 @@ fn domains_and_keys(store: &dyn Store, version: u32) {
         // Of domains made before version 11, all are.
         messages_durable: registration || version < 11,
         resumption_ms_max: Policy::RESUMPTION_MS_MAX,
+        // Domains made before there was a bound by default keep none.
+        archive_bytes_max: 0,
         ..Policy::default()
     };
     let domain = |id, name: &str, policy| Domain::new(id, name, policy);
