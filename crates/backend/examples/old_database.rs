@@ -82,7 +82,6 @@ fn domains_and_keys(store: &dyn Store) {
             sessions_max,
             messages_durable,
             resumption_ms_max,
-            account_management: true,
             archive: registration,
             archive_days: sessions_max.into(),
             archive_messages_max: 1000,
