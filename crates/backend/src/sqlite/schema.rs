@@ -207,7 +207,8 @@ mod tests {
         drop(db);
         let store = SqliteStore::open(Options::new(&path)).expect("it is upgraded");
         let parts = RecordParts { roster: true, blocked: false, nodes: false };
-        let record = ask(&store, ReadRecord { domain: DomainId(1), local: "alice".into(), parts });
+        let record =
+            ask(&store, ReadRecord { domain: DomainId(1), local: "alice".into(), parts, about: Vec::new() });
         let record = record.expect("she is there");
         assert_eq!((record.generation, record.roster.version), (Generation(10), Generation(10)));
         let contacts = record.roster.contacts.iter();
