@@ -132,7 +132,7 @@ pub(crate) struct Policy {
     #[schema(minimum = 0, default = 0)]
     archive_messages_max: Option<u32>,
     /// Bytes of messages that the archive of one account keeps, the newest; 0 for any number.
-    #[schema(minimum = 0, default = 0)]
+    #[schema(minimum = 0, default = 1_073_741_824_u64)]
     archive_bytes_max: Option<u64>,
     /// API keys that are bound to the domain.
     #[schema(minimum = 1, maximum = 10_000, default = 100)]

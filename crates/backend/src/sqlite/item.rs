@@ -86,17 +86,18 @@ fn delete(write: &Transaction<'_>, which: &str, params: impl rusqlite::Params) -
 /// Adds an item as the last of its topic: in place of one of the same id, and of the oldest over `keep` and `bytes_max`.
 fn insert(write: &Transaction<'_>, item: &Item, standing: Standing, keep: u32, bytes_max: u64) -> Result<()> {
     let replaced = delete(write, ONE, params![item.topic.0, item.id])?;
-    let mut items = standing.items + 1 - replaced.items;
-    let mut bytes = standing.bytes - replaced.bytes + (item.id.len() + item.payload.len()) as u64;
+    let mut items = (standing.items + 1).saturating_sub(replaced.items);
+    let mut bytes =
+        standing.bytes.saturating_sub(replaced.bytes) + (item.id.len() + item.payload.len()) as u64;
     // Before it is there: it stays, however large it is.
     let by_count = remove_oldest(write, item.topic, items.saturating_sub(keep))?;
-    (items, bytes) = (items - by_count.items, bytes - by_count.bytes);
+    (items, bytes) = (items.saturating_sub(by_count.items), bytes.saturating_sub(by_count.bytes));
     while bytes > bytes_max && items > 1 {
         let oldest = remove_oldest(write, item.topic, 1)?;
         if oldest.items == 0 {
             break;
         }
-        (items, bytes) = (items - 1, bytes - oldest.bytes);
+        (items, bytes) = (items - 1, bytes.saturating_sub(oldest.bytes));
     }
     write.run(
         "INSERT INTO item (topic, revision, id, publisher, published, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

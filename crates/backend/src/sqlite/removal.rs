@@ -28,6 +28,7 @@ pub(super) const OF_TOPIC: &[&str] = &["item", "subscription", "affiliation"];
 
 /// The tables with rows of a domain `?1` that are no account's, topic's or webhook's.
 const OF_DOMAIN: &[(&str, &str)] = &[
+    ("domain_grant", "domain = ?1"),
     ("held_name", "domain = ?1"),
     ("idempotency", "key IN (SELECT id FROM api_key WHERE domain = ?1)"),
     ("api_key", "domain = ?1"),

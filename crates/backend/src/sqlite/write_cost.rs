@@ -13,7 +13,7 @@ use carillon_core::ports::store::WriteAsk;
 use carillon_core::ports::store::accounts::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::blocking::ChangeBlockList;
-use carillon_core::ports::store::domains::{DeleteDomain, PutDomain};
+use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, PutDomain};
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::items::{Publish, Purge, Retract};
@@ -46,7 +46,6 @@ const TIMES: u64 = 3;
 /// Writes that count entries of an index, and how many at most: up to a bound that a setting or a constant is. Counting one takes [`PER_ENTRY`].
 const COUNTED: &[(&str, u64, &str)] = &[
     ("StoreNotification", MANY as u64, "what waits for the account: `limits.pending_notifications`"),
-    ("StoreOffline", MANY as u64, "what waits for the account: `limits.offline_messages`"),
     ("Subscribe", 2 * MANY as u64, "what the account follows: `pubsub.max_subscriptions`"),
     ("Unsubscribe", MANY as u64, "the same"),
     ("SetCredentials", MANY as u64, "the same"),
@@ -55,6 +54,7 @@ const COUNTED: &[(&str, u64, &str)] = &[
     ("ImportAccounts", MANY as u64, "the same"),
     ("CreateTopic", MANY as u64, "what the account owns: `pubsub.max_owned`"),
     ("ChangeConversation", 2 * MANY as u64, "what is unread: 4,000"),
+    ("CreateKey", MANY as u64, "the keys of the domain: `keys_max`"),
     ("CreateWebhook", MANY as u64, "the webhooks of the domain"),
     ("SweepArchives", 20, "messages, as many as are asked for"),
     ("ClaimWebhooks", MANY as u64, "the webhooks of the node, once for all of them"),
@@ -124,6 +124,7 @@ impl Filled {
 const FILL: &str = "
     INSERT INTO domain (id, name, sessions, registration, pubsub_create, sessions_max)
         VALUES (1, 'example.org', 0, 1, 0, 10);
+    INSERT INTO domain_grant SELECT id, sessions, registration, pubsub_create, sessions_max, 1, 0, 0, 0, 0, 0, 100, 1 FROM domain;
     CREATE TEMP TABLE n AS WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < MANY) SELECT n FROM n;
     INSERT INTO account (id, domain, local, created, record, contacts, requests, roster_bytes, archive, private_bytes, blocked, blocked_bytes,
             nodes, node_bytes)
@@ -170,6 +171,9 @@ const FILL: &str = "
     UPDATE inbox SET folder = 2, moved = MANY + 1 WHERE peer = 2;
     UPDATE archive_fold SET folded = MANY;
     ANALYZE;
+    UPDATE topic SET bytes = (SELECT coalesce(sum(length(CAST(i.id AS BLOB)) + length(i.payload)), 0) FROM item i WHERE i.topic = topic.id);
+    UPDATE account SET (offline, offline_bytes) =
+        (SELECT count(*), coalesce(sum(length(stanza)), 0) FROM offline o WHERE o.account = account.id);
 ";
 
 fn jid(text: &str) -> BareJid {
@@ -242,6 +246,13 @@ fn writes() -> Vec<WriteAsk> {
 fn of_domains() -> Vec<Ask> {
     vec![
         PutDomain { name: "example.org".into(), policy: Policy::default() }.into(),
+        ChangePolicy {
+            name: "new.example".into(),
+            was: None,
+            granted: Policy::default(),
+            policy: Policy::default(),
+        }
+        .into(),
         DeleteDomain { domain: HERE, rows_max: 1 }.into(),
     ]
 }

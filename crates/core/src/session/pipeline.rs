@@ -88,6 +88,11 @@ fn iq_handlers(features: &[&'static Feature]) -> Map<(&'static str, &'static str
     iq
 }
 
+fn nonza_handlers(features: &[&'static Feature]) -> Map<(&'static str, &'static str), &'static NonzaHandler> {
+    let handlers = features.iter().flat_map(|feature| feature.hooks.nonza);
+    handlers.map(|handler| ((handler.name, handler.ns), handler)).collect()
+}
+
 impl Pipeline {
     /// The pipeline of these features, in this order.
     pub fn new(features: Vec<&'static Feature>) -> Pipeline {
@@ -153,11 +158,7 @@ impl Pipeline {
             retry: hooks(&features, |h| h.retry),
             tick: hooks(&features, |h| h.tick),
             topic_answer: features.iter().find_map(|f| f.hooks.topic_answer),
-            nonza: features
-                .iter()
-                .flat_map(|f| f.hooks.nonza)
-                .map(|handler| ((handler.name, handler.ns), handler))
-                .collect(),
+            nonza: nonza_handlers(&features),
             iq: iq_handlers(&features),
             features,
         }

@@ -3,7 +3,7 @@
 ALTER TABLE domain ADD COLUMN keys_max INTEGER NOT NULL DEFAULT 100;
 
 CREATE TABLE domain_grant (
-    domain               INTEGER PRIMARY KEY REFERENCES domain (id) ON DELETE CASCADE,
+    domain               INTEGER PRIMARY KEY REFERENCES domain (id),
     sessions             INTEGER NOT NULL,
     registration         INTEGER NOT NULL,
     pubsub_create        INTEGER NOT NULL,

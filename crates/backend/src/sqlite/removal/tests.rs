@@ -23,10 +23,11 @@ const NOBODYS: &[(&str, &str)] = &[
     ("operation", "forgotten after ten minutes"),
     ("parked", "sessions of all accounts, until the next start"),
     ("archive_fold", "its one row"),
+    ("archive_list", "entries of the newest messages of all accounts; it goes when these are folded"),
 ];
 
 /// Made by asking for them.
-const ASKED_FOR: &[&str] = &["domain", "account"];
+const ASKED_FOR: &[&str] = &["domain", "domain_grant", "account"];
 
 /// The number of everything that is made here, but for the account and the domain.
 const NUMBER: i64 = 7;
