@@ -114,9 +114,9 @@ fn put(
     let columns = |policy: Policy| {
         params_from_iter([
             i64::from(id.0),
-            policy.sessions.code().into(),
+            policy.sessions.code(),
             policy.registration.into(),
-            policy.pubsub_create.code().into(),
+            policy.pubsub_create.code(),
             policy.sessions_max.into(),
             policy.messages_durable.into(),
             policy.resumption_ms_max.into(),

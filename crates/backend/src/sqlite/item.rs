@@ -27,7 +27,7 @@ impl Answers<Publish, Error> for Transaction<'_> {
                 )?;
             }
             keep => {
-                insert(self, &item, standing, *keep, *bytes_max)?;
+                insert(self, &item, &standing, *keep, *bytes_max)?;
                 self.topic_changed(item.topic);
                 self.note_published(item.clone());
             }
@@ -84,7 +84,13 @@ fn delete(write: &Transaction<'_>, which: &str, params: impl rusqlite::Params) -
 }
 
 /// Adds an item as the last of its topic: in place of one of the same id, and of the oldest over `keep` and `bytes_max`.
-fn insert(write: &Transaction<'_>, item: &Item, standing: Standing, keep: u32, bytes_max: u64) -> Result<()> {
+fn insert(
+    write: &Transaction<'_>,
+    item: &Item,
+    standing: &Standing,
+    keep: u32,
+    bytes_max: u64,
+) -> Result<()> {
     let replaced = delete(write, ONE, params![item.topic.0, item.id])?;
     let mut items = (standing.items + 1).saturating_sub(replaced.items);
     let mut bytes =

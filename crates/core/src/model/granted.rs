@@ -23,14 +23,14 @@ impl Policy {
         let only_multi = |policy| policy == SessionPolicy::Multi;
         let anybody = |create| create == PubsubCreate::Any;
         let members = [
-            ("sessions", only_multi(sessions) > only_multi(granted.sessions)),
-            ("registration", registration > granted.registration),
-            ("account_management", account_management > granted.account_management),
-            ("pubsub_create", anybody(pubsub_create) > anybody(granted.pubsub_create)),
+            ("sessions", only_multi(sessions) && !only_multi(granted.sessions)),
+            ("registration", registration && !granted.registration),
+            ("account_management", account_management && !granted.account_management),
+            ("pubsub_create", anybody(pubsub_create) && !anybody(granted.pubsub_create)),
             ("sessions_max", sessions_max > granted.sessions_max),
-            ("messages_durable", messages_durable > granted.messages_durable),
+            ("messages_durable", messages_durable && !granted.messages_durable),
             ("resumption_ms_max", resumption_ms_max > granted.resumption_ms_max),
-            ("archive", archive > granted.archive),
+            ("archive", archive && !granted.archive),
             ("archive_days", bound(archive_days) > bound(granted.archive_days)),
             ("archive_messages_max", bound(archive_messages_max) > bound(granted.archive_messages_max)),
             ("archive_bytes_max", bound(archive_bytes_max) > bound(granted.archive_bytes_max)),
