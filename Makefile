@@ -78,8 +78,8 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) unified
 
 lint-python: tools
-	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame bench/timeline
-	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame bench/timeline
+	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame bench/timeline docs/pictures/make
+	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame bench/timeline docs/pictures/make
 
 clean-interop: ## Forgets what the interop tests installed
 	rm -rf $(VENV) $(INTEROP)/node_modules

@@ -20,8 +20,7 @@ ITEMS = ".//{http://jabber.org/protocol/pubsub#event}items"
 ITEM = ".//{http://jabber.org/protocol/pubsub#event}item"
 RESOURCE = "r"
 BIND = (
-    "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'>"
-    f"<resource>{RESOURCE}</resource></bind></iq>"
+    f"<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>{RESOURCE}</resource></bind></iq>"
 )
 # How long one step of a login may take before the device tries again.
 STEP_S = 10
