@@ -190,12 +190,12 @@ async def test_what_is_scheduled_arrives_once_whoever_it_is_for(raw, account, ap
 
 async def test_chats_larger_than_the_queue_wait_and_arrive(raw, account):
     jid, sender = await account(), await raw.logged_in(await account())
-    for n in range(60):
+    for n in range(35):
         sender.send(f"<message type='chat' to='{jid}'><body>{n:03}{'x' * 200_000}</body></message>")
         await sender.writer.drain()
     await sender.ping()
     device = await raw.logged_in(jid, receive_bytes=WINDOW)
-    assert [body[:3] for body in await bodies(device, 60)] == [f"{n:03}" for n in range(60)]
+    assert [body[:3] for body in await bodies(device, 35)] == [f"{n:03}" for n in range(35)]
     await no_more_messages(device)
     device.send("</stream:stream>")
     await device.end_of_stream()

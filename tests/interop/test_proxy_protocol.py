@@ -40,7 +40,8 @@ def proxy(server, tmp_path_factory, request):
 
 def an_address():
     """An address of this host that nobody else comes from."""
-    return unique("127.0.1.")
+    number = int(unique(""))
+    return f"127.0.{1 + number // 250}.{1 + number % 250}"
 
 
 async def address_of(api, jid):

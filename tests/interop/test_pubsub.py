@@ -152,11 +152,15 @@ async def test_the_whole_form_is_sent_back_and_what_is_not_so_here_is_refused(fo
     await owner.pubsub.set_node_config(SERVICE, node, form)
     change = owner.peer.plugin("xep_0004").make_form(ftype="submit")
     change.add_field("FORM_TYPE", "hidden", value="http://jabber.org/protocol/pubsub#node_config")
-    change.add_field("pubsub#deliver_payloads", value="0")
+    change.add_field("pubsub#deliver_notifications", value="0")
+    change.add_field("pubsub#subscribe", value="0")
+    change.add_field("pubsub#title", value="a title")
     with pytest.raises(IqError) as caught:
         await owner.pubsub.set_node_config(SERVICE, node, change)
     assert caught.value.condition == "not-acceptable"
-    assert "pubsub#deliver_payloads" in caught.value.text
+    assert "pubsub#deliver_notifications" in caught.value.text
+    assert "pubsub#subscribe" in caught.value.text
+    assert "pubsub#title" not in caught.value.text
 
 
 async def test_an_owner_subscribes_nobody_else(follower, node):

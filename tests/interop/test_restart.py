@@ -342,8 +342,8 @@ async def test_a_session_goes_on_after_the_restart_with_its_queue_in_order(node)
         await api.figure_is("sessions_restored_total", lambda seen: seen == 2)
         sessions = (await api.ok("GET", "/v1/admin/sessions"))["sessions"]
         assert {(s["jid"], s["address"], s["presence"]) for s in sessions} == {
-            ("bob@localhost/raw", None, "available"),
-            ("alice@localhost/raw", None, "available"),
+            ("bob@localhost/raw", "127.0.0.1", "available"),
+            ("alice@localhost/raw", "127.0.0.1", "available"),
         }
         await api.ok("POST", "/v1/topics/news/items", {"id": "j", "payload": "while away"}, status=202)
         bob, answer = await resumed(node.server, "bob", key, h=2)
@@ -393,7 +393,7 @@ async def test_a_session_whose_time_was_up_while_the_node_was_away_has_ended(nod
     async with node.api() as api:
         for user in ("alice", "bob"):
             await api.account(user)
-        await api.ok("PUT", "/v1/admin/domains/localhost", {"resumption_ms_max": 1})
+        await api.ok("PATCH", "/v1/admin/domains/localhost", {"resumption_ms_max": 1})
         bob, key = await resumable(node.server, "bob")
         alice = await Peer.connect(node.server, "alice@localhost")
         alice.chat("bob@localhost", "under way")

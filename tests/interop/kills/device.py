@@ -157,12 +157,14 @@ class Device:
         if self.parked and await self._resume(times):
             return
         await self._exchange(BIND, CLIENT + "iq")
-        management = None
+        management, early = None, []
         if self.kind in ENABLE:
-            enabled = await self._exchange(ENABLE[self.kind], SM + "enabled")
+            enabled = await self._exchange(ENABLE[self.kind], SM + "enabled", early)
             management = Management(self.ledger, self.jid, enabled.get("id"), times)
         self.session, self.management = Session(self.jid, times.crashes), management
         self.logins += 1
+        for message in early:
+            self._message(message)
         stream.listen(self._stanza)
         self._send("<presence/>")
 
@@ -186,9 +188,13 @@ class Device:
         self.stream.listen(self._stanza)
         return True
 
-    async def _exchange(self, text, expected=None):
+    async def _exchange(self, text, expected=None, early=None):
+        """The answer to what is sent. `early`: where messages go that come before it, to the full address of a session that is bound."""
         self.stream.send(text)
         answer = await self.stream.next()
+        while early is not None and answer.tag == CLIENT + "message":
+            early.append(answer)
+            answer = await self.stream.next()
         if expected not in (None, answer.tag):
             raise ConnectionRefusedError(ET.tostring(answer))
         return answer
@@ -241,6 +247,8 @@ class Device:
         match element.tag.removeprefix(CLIENT).removeprefix(SM):
             case "message":
                 self._message(element)
+            case "presence" if element.get("from") == self.address:
+                self.session.is_available = True
             case "iq" if element.get("type") == "get":
                 self._send(f"<iq type='result' id='{element.get('id')}' to='localhost'/>")
             case "iq" if management:

@@ -70,6 +70,8 @@ class Session:
         self.crashes = crashes
         self.available_at = time.monotonic()
         self.resumed_at = self.available_at
+        # The server has dealt with its presence: from then on what waits for its account comes first.
+        self.is_available = False
         self.places = {}
         self.lowest = RANK[HIGH]
         self.numbers = set()
@@ -166,7 +168,8 @@ class Ledger:
         chat.given += 1
         self.heard_resumed += session.resumed_at > session.available_at
         session.heard.add(number)
-        session.chats[sender] = max(number, session.chats.get(sender, -1))
+        if session.is_available:
+            session.chats[sender] = max(number, session.chats.get(sender, -1))
         return chat
 
     def told_item(self, session, topic, number):

@@ -173,8 +173,10 @@ pub enum KickReason {
     Credentials,
     /// It was disabled: `<not-authorized/>`.
     Disabled,
-    /// Its account or domain is gone: `<not-authorized/>` or `<host-gone/>`.
+    /// Its account is gone: `<not-authorized/>`.
     Gone,
+    /// Its domain is about to go: `<host-gone/>`.
+    DomainGone,
 }
 
 /// What became of a command.

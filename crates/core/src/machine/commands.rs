@@ -171,6 +171,9 @@ impl KickReason {
                 StreamError::new(Condition::NotAuthorized, "account-disabled: this account is disabled")
             }
             KickReason::Gone => StreamError::new(Condition::NotAuthorized, "this account is gone"),
+            KickReason::DomainGone => {
+                StreamError::new(Condition::HostGone, "this domain is no longer served")
+            }
         }
     }
 }

@@ -194,7 +194,7 @@ pub(crate) async fn delete(
     // Those who see them are told by their homes, which know them as long as the domain is there.
     let all = BareJid::from_parts(None, &domain.name)
         .map_err(|_| Problem::unavailable("the domain has no address"))?;
-    kick(&app, all.to_jid(), KickReason::Gone).await?;
+    kick(&app, all.to_jid(), KickReason::DomainGone).await?;
     loop {
         let part = DeleteDomain { domain: domain.id, rows_max: DOMAIN_PART_ROWS };
         // Missing: another node, or a request at the same time, was first.
