@@ -40,7 +40,7 @@ export function sessions(page) {
 export function sessionTable(page, list, changed) {
   const sorted = [...list].sort((a, b) => a.jid.localeCompare(b.jid));
   return table("sessions", COLUMNS, sorted.map((s) => row(COLUMNS, { "data-jid": s.jid },
-    ["mono jid", jid(s.jid)], s.state === "parked" ? badge("parked", "warn") : badge(WORDS[s.presence] ?? s.presence, KINDS[s.presence]), s.transport ?? "–", ["mono muted", s.address ?? ""], ["num", String(s.topics)],
+    ["mono jid", jid(s.jid)], s.state === "parked" ? badge("parked", "warn") : badge(WORDS[s.presence] ?? s.presence, KINDS[s.presence]), s.transport ? `${s.transport}${s.tls ? ", TLS" : ""}` : "–", ["mono muted", s.address ?? ""], ["num", String(s.topics)],
     ["num", s.stream_management || s.unacknowledged ? String(s.unacknowledged) : "–"], ["when", moment(s.since)],
     ["actions", button("End", "quiet danger", () => end(page, s.jid, changed))])));
 }

@@ -172,7 +172,7 @@ async def test_sessions_are_listed_as_they_are(peer, account, api):
     session = await peer(f"{jid}/phone", direct_tls=True, plugins=["xep_0198"])
     [listed] = (await api.ok("GET", f"/v1/admin/sessions?account={jid}"))["sessions"]
     assert listed["jid"] == session.jid
-    assert listed["transport"] == "tcp"
+    assert (listed["transport"], listed["tls"]) == ("tcp", True)
     assert listed["presence"] == "available"
     assert listed["stream_management"] is True
     assert listed["address"] == "127.0.0.1"

@@ -56,7 +56,9 @@ async def test_slixmpp_comes_back_to_its_session(peer, api):
     alice.chat(bob.bare, "between")
     await alice.ping()
     sessions = (await api.ok("GET", f"/v1/admin/sessions?account={bob.bare}"))["sessions"]
-    assert [(s["jid"], s["address"], s["presence"]) for s in sessions] == [(jid, "127.0.0.1", "available")]
+    told = [(s["jid"], s["address"], s["presence"], s["state"]) for s in sessions]
+    assert told == [(jid, "127.0.0.1", "available", "parked")]
+    assert [(s["transport"], s["tls"]) for s in sessions] == [("tcp", True)], "those of its last connection"
     bob.reconnect()
     await resumed.take(what="the resumption")
     assert bob.jid == jid

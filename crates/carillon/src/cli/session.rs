@@ -47,7 +47,8 @@ const COLUMNS: &[Column] = &[
     ("SESSION", "jid"),
     ("STATE", "state"),
     ("ADDRESS", "address"),
-    ("OVER", "transport"),
+    ("TRANSPORT", "transport"),
+    ("TLS", "tls"),
     ("SINCE", "since"),
     ("PRESENCE", "presence"),
     ("TOPICS", "topics"),
@@ -55,7 +56,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// What a session's record begins with.
-const ORDER: &[&str] = &["jid", "state", "address", "transport", "since", "presence"];
+const ORDER: &[&str] = &["jid", "state", "address", "transport", "tls", "since", "presence"];
 
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {

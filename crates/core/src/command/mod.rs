@@ -282,8 +282,10 @@ pub struct SessionInfo {
     pub parked: bool,
     /// The client's address, the last one where it is parked.
     pub address: Option<std::net::IpAddr>,
-    /// `tcp` (always under TLS) or `websocket`, while it is connected.
+    /// `tcp` or `websocket`, the last one where it is parked; none if an older release parked it.
     pub transport: Option<&'static str>,
+    /// Whether this node encrypts it; none if the release that accepted it did not say.
+    pub tls: Option<bool>,
     /// When it was bound.
     pub since: UnixMs,
     /// `unavailable`, `available`, `away`, `xa`, `dnd` or `chat`.

@@ -1,7 +1,7 @@
 //! What every state of a connection has.
 
 use super::Reader;
-use crate::model::ConnId;
+use crate::model::{ConnId, Transport};
 use carillon_wire::Framing;
 use std::net::IpAddr;
 
@@ -14,6 +14,8 @@ pub struct Io {
     pub address: IpAddr,
     /// How stanzas are framed.
     pub framing: Framing,
+    /// Whether this node encrypts it; none if the release that accepted it did not say.
+    pub tls: Option<bool>,
     /// What was read and not yet handled.
     pub reader: Reader,
     /// What the event log was told of the connection.
@@ -22,7 +24,16 @@ pub struct Io {
 
 // The connection has another name in another process, which says it.
 crate::form! {
-    struct Io { conn: omitted(ConnId { slot: u32::MAX, generation: 0 }), address, framing, reader, noted }
+    struct Io {
+        conn: omitted(ConnId { slot: u32::MAX, generation: 0 }), address, framing, reader, noted, tls: since(3),
+    }
+}
+
+impl Io {
+    /// What carries its stanzas.
+    pub fn transport(&self) -> Transport {
+        Transport { framing: self.framing, tls: self.tls }
+    }
 }
 
 /// What the event log was told of a connection.

@@ -3,7 +3,8 @@
 //! An encoded entry is its length (4 bytes), kind (1), time (8) and number (8), and the values of its fields. Numbers are
 //! little-endian. The form is the server's own: what it spills to disk and reads back is the same bytes.
 
-use super::{Entry, Kind, Kinds, acknowledger_word, audience_word, end_word, priority_word, transport_word};
+use super::record::UNKNOWN;
+use super::{Entry, Kind, Kinds, acknowledger_word, audience_word, end_word, priority_word};
 use crate::model::{NotificationId, UnixMs};
 use std::net::IpAddr;
 
@@ -65,12 +66,14 @@ fn values(out: &mut Vec<u8>, entry: &Entry<'_>) {
         Entry::Start | Entry::Stop => {}
         Entry::Connect { address: from, transport } => {
             address(out, from);
-            text(out, transport_word(transport));
+            text(out, transport.word());
+            flag(out, transport.tls);
         }
         Entry::Login { jid, address: from, transport } | Entry::Resume { jid, address: from, transport } => {
             text(out, jid);
             address(out, from);
-            text(out, transport_word(transport));
+            text(out, transport.word());
+            flag(out, transport.tls);
         }
         Entry::LoginFailure { account, address: from, reason } => {
             text(out, account.unwrap_or_default());
@@ -126,6 +129,10 @@ fn text(out: &mut Vec<u8>, text: &str) {
 
 fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&number.to_le_bytes());
+}
+
+fn flag(out: &mut Vec<u8>, flag: Option<bool>) {
+    out.push(flag.map_or(UNKNOWN, u8::from));
 }
 
 fn notification(out: &mut Vec<u8>, id: NotificationId) {

@@ -52,6 +52,8 @@ pub enum Shape {
     Notification,
     /// An IP address.
     Address,
+    /// Yes, no, or unknown.
+    Flag,
 }
 
 impl Kind {
@@ -103,7 +105,7 @@ impl Kind {
 
     /// The fields of its entries, in their order.
     pub fn fields(self) -> &'static [Field] {
-        use Shape::{Address, Notification, Number, Text};
+        use Shape::{Address, Flag, Notification, Number, Text};
         const fn field(name: &'static str, shape: Shape) -> Field {
             Field { name, shape }
         }
@@ -112,6 +114,7 @@ impl Kind {
         const JID: Field = field("jid", Text);
         const ADDRESS: Field = field("address", Address);
         const TRANSPORT: Field = field("transport", Text);
+        const TLS: Field = field("tls", Flag);
         const REASON: Field = field("reason", Text);
         const AFTER: Field = field("after_ms", Number);
         const DOMAIN: Field = field("domain", Text);
@@ -123,8 +126,8 @@ impl Kind {
         const BY: Field = field("by", Text);
         match self {
             Kind::Start | Kind::Stop => &[],
-            Kind::Connect => &[ADDRESS, TRANSPORT],
-            Kind::Login | Kind::Resume => &[JID, ADDRESS, TRANSPORT],
+            Kind::Connect => &[ADDRESS, TRANSPORT, TLS],
+            Kind::Login | Kind::Resume => &[JID, ADDRESS, TRANSPORT, TLS],
             Kind::LoginFailure => &[ACCOUNT, ADDRESS, REASON],
             Kind::Disconnect => &[JID, ADDRESS, REASON, AFTER],
             Kind::Accept => &[ID, TO, AUDIENCE, PRIORITY],

@@ -16,9 +16,8 @@ pub use kind::{Field, Kind, Kinds, Shape};
 pub use record::{Record, Records, Value, records};
 
 use crate::model::{
-    AcknowledgedBy, Audience, DropReason, NotificationId, NotificationState, Priority, Trace,
+    AcknowledgedBy, Audience, DropReason, NotificationId, NotificationState, Priority, Trace, Transport,
 };
-use carillon_wire::Framing;
 use std::net::IpAddr;
 
 /// Something that happened. What it borrows is copied when it is noted.
@@ -32,8 +31,8 @@ pub enum Entry<'a> {
     Connect {
         /// The client's address.
         address: IpAddr,
-        /// How its stanzas are framed.
-        transport: Framing,
+        /// What carries its stanzas.
+        transport: Transport,
     },
     /// A session was bound.
     Login {
@@ -41,8 +40,8 @@ pub enum Entry<'a> {
         jid: &'a str,
         /// The client's address.
         address: IpAddr,
-        /// How its stanzas are framed.
-        transport: Framing,
+        /// What carries its stanzas.
+        transport: Transport,
     },
     /// A login failed.
     LoginFailure {
@@ -70,8 +69,8 @@ pub enum Entry<'a> {
         jid: &'a str,
         /// The client's address.
         address: IpAddr,
-        /// How its stanzas are framed.
-        transport: Framing,
+        /// What carries its stanzas.
+        transport: Transport,
     },
     /// A notification was taken from its sender; for one that is kept, it is committed.
     Accept {
@@ -194,14 +193,6 @@ impl<'a> Entry<'a> {
             Entry::Publish { .. } => Kind::Publish,
             Entry::Item { .. } => Kind::Item,
         }
-    }
-}
-
-/// The framing, as the log and the API name it.
-pub(crate) fn transport_word(transport: Framing) -> &'static str {
-    match transport {
-        Framing::Tcp => "tcp",
-        Framing::WebSocket => "websocket",
     }
 }
 

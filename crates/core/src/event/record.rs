@@ -41,7 +41,12 @@ pub enum Value<'a> {
     Notification(NotificationId),
     /// An IP address.
     Address(IpAddr),
+    /// Yes, no, or unknown.
+    Flag(Option<bool>),
 }
+
+/// How a flag that is not known is encoded; one that is known is 0 or 1.
+pub(super) const UNKNOWN: u8 = 2;
 
 impl<'a> Records<'a> {
     /// The bytes that were not read: none, or an incomplete entry.
@@ -93,6 +98,14 @@ fn value<'a>(shape: Shape, from: &mut &'a [u8]) -> Option<Value<'a>> {
         Shape::Number => Value::Number(u64::from_le_bytes(array(from)?)),
         Shape::Notification => Value::Notification(NotificationId(u128::from_le_bytes(array(from)?))),
         Shape::Address => Value::Address(Ipv6Addr::from(array(from)?).to_canonical()),
+        // An entry that an older release noted ends before its flag.
+        Shape::Flag if from.is_empty() => Value::Flag(None),
+        Shape::Flag => Value::Flag(match u8::from_le_bytes(array(from)?) {
+            0 => Some(false),
+            1 => Some(true),
+            UNKNOWN => None,
+            _ => return None,
+        }),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::UnixMs;
+use carillon_wire::Framing;
 use carillon_wire::stream::Condition;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -10,16 +11,23 @@ const ID: NotificationId = NotificationId(0x0123_4567_89ab_cdef_0123_4567_89ab_c
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
+fn over(framing: Framing, tls: Option<bool>) -> Transport {
+    Transport { framing, tls }
+}
+
 /// One of each kind, and what the log is to say of it.
 fn each() -> Vec<(Entry<'static>, &'static str)> {
     let (to, after_ms) = ("a@b/c", 7);
     vec![
         (Entry::Start, ""),
         (Entry::Stop, ""),
-        (Entry::Connect { address: V4, transport: Framing::Tcp }, "address=192.0.2.1 transport=tcp"),
         (
-            Entry::Login { jid: to, address: V6, transport: Framing::WebSocket },
-            "jid=a@b/c address=2001:db8::1 transport=websocket",
+            Entry::Connect { address: V4, transport: over(Framing::Tcp, Some(false)) },
+            "address=192.0.2.1 transport=tcp tls=Some(false)",
+        ),
+        (
+            Entry::Login { jid: to, address: V6, transport: over(Framing::WebSocket, None) },
+            "jid=a@b/c address=2001:db8::1 transport=websocket tls=None",
         ),
         (
             Entry::LoginFailure { account: Some("a@b"), address: V4, reason: "not-authorized" },
@@ -50,8 +58,8 @@ fn each() -> Vec<(Entry<'static>, &'static str)> {
         (Entry::Publish { domain: "b", topic: "news", item: "1" }, "domain=b topic=news item=1"),
         (Entry::Item { topic: "news", item: "1", to, after_ms }, "topic=news item=1 to=a@b/c after_ms=7"),
         (
-            Entry::Resume { jid: to, address: V4, transport: Framing::Tcp },
-            "jid=a@b/c address=192.0.2.1 transport=tcp",
+            Entry::Resume { jid: to, address: V4, transport: over(Framing::Tcp, Some(true)) },
+            "jid=a@b/c address=192.0.2.1 transport=tcp tls=Some(true)",
         ),
     ]
 }
@@ -62,6 +70,7 @@ fn show(record: &Record<'_>) -> String {
         Value::Number(number) => format!("{}={number}", field.name),
         Value::Notification(id) => format!("{}={id}", field.name),
         Value::Address(address) => format!("{}={address}", field.name),
+        Value::Flag(flag) => format!("{}={flag:?}", field.name),
     });
     fields.collect::<Vec<_>>().join(" ")
 }
@@ -82,6 +91,18 @@ fn each_kind_is_read_as_it_was_noted() {
     }
     assert!(records.next().is_none() && records.rest().is_empty());
     assert_eq!(each.iter().map(|(entry, _)| entry.kind()).collect::<Vec<_>>(), Kind::ALL);
+}
+
+#[test]
+fn an_entry_of_a_release_without_the_flag_is_read() {
+    let mut journal = Journal::default();
+    journal.push(UnixMs(1), &Entry::Connect { address: V4, transport: over(Framing::Tcp, Some(true)) });
+    let mut older = journal.bytes().to_vec();
+    older.pop();
+    let length = u32::try_from(older.len() - 4).unwrap();
+    older[..4].copy_from_slice(&length.to_le_bytes());
+    let record = records(&older).next().unwrap();
+    assert_eq!(show(&record), "address=192.0.2.1 transport=tcp tls=None");
 }
 
 #[test]

@@ -9,8 +9,11 @@ pub(crate) const NOW_MS: u64 = 1_000_000;
 pub(crate) const AT_ONCE: Clock = Clock { now_ms: NOW_MS, elapsed_ms: 0 };
 
 /// What every release wrote as its version: lines `NAME HEX`. A line never changes, and none is taken out while its version is read.
-const WRITTEN: &[(u16, &str)] =
-    &[(1, include_str!("tests/version_1.txt")), (2, include_str!("tests/version_2.txt"))];
+const WRITTEN: &[(u16, &str)] = &[
+    (1, include_str!("tests/version_1.txt")),
+    (2, include_str!("tests/version_2.txt")),
+    (3, include_str!("tests/version_3.txt")),
+];
 
 /// Proves the form of a type by one value of it. Every version of the form is read as this value, and what the present version is written
 /// as does not change: `name` is that of its lines in the files of the versions. And as [`survives`].

@@ -32,7 +32,7 @@ impl Turn<'_> {
             self.cx.out.journal.note(self.cx.now.unix, Kind::Login, || Entry::Login {
                 jid: session.jid.as_str(),
                 address: io.address,
-                transport: io.framing,
+                transport: io.transport(),
             });
         }
         // Something may have been stored since the login was read. From here on the session is told of what is.

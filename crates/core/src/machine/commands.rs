@@ -4,10 +4,10 @@ use super::Turn;
 use crate::command::{
     AccountPresence, Actor, Asker, Command, KickReason, Outcome, ReplyTo, SessionInfo, TopicFigures,
 };
+use crate::connection::Io;
 use crate::effect::Effect;
 use crate::error::StreamError;
-use crate::event::transport_word;
-use crate::model::{DomainId, TopicId};
+use crate::model::{DomainId, TopicId, Transport};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
 use crate::session::pipeline::Pipeline;
@@ -180,11 +180,13 @@ impl KickReason {
 
 fn info(session: &BoundSession, pipeline: &Pipeline) -> SessionInfo {
     let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
+    let transport = session.io.as_ref().map(Io::transport).or(parked.and_then(|parked| parked.transport));
     let mut info = SessionInfo {
         jid: session.jid.clone(),
         parked: session.io.is_none(),
         address: session.io.as_ref().map(|io| io.address).or(parked.map(|parked| parked.address)),
-        transport: session.io.as_ref().map(|io| transport_word(io.framing)),
+        transport: transport.map(Transport::word),
+        tls: transport.and_then(|transport| transport.tls),
         since: session.since,
         presence: session.presence.word(),
         stream_management: false,

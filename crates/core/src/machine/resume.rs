@@ -34,7 +34,7 @@ impl Turn<'_> {
         });
         io.noted = Noted::Ended;
         self.cx.shard.counters.parked += 1;
-        session.park(io.address, &mut self.cx);
+        session.park(&io, &mut self.cx);
         self.sessions.put_bound(session);
         Some(io)
     }
@@ -69,7 +69,7 @@ impl Turn<'_> {
         self.cx.out.journal.note(self.cx.now.unix, Kind::Resume, || Entry::Resume {
             jid: session.jid.as_str(),
             address: io.address,
-            transport: io.framing,
+            transport: io.transport(),
         });
         session.resume(io, success, resume.h, handler, &mut self.cx);
         Some(Session::Bound(session))

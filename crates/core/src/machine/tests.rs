@@ -92,6 +92,7 @@ impl Rig {
             conn: CONN,
             address: Ipv4Addr::LOCALHOST.into(),
             framing: Framing::Tcp,
+            tls: Some(true),
             reader: Reader::new(limits),
             noted: Noted::Begun,
         };

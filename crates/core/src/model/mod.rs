@@ -24,6 +24,7 @@ mod roster;
 mod settlement;
 mod time;
 mod topic;
+mod transport;
 mod webhook;
 
 pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
@@ -66,6 +67,7 @@ pub use topic::{
     Access, Affiliation, Followed, Item, ItemsFrom, PublishModel, SendLast, Shown, TOPIC_HOST, TopicConfig,
     TopicKey, TopicRecord, topic_address,
 };
+pub use transport::Transport;
 pub use webhook::{
     DeadLetter, DeadLetters, Webhook, WebhookFailure, WebhookProgress, WebhookSecret, WebhookStatus,
 };

@@ -34,10 +34,11 @@ impl Opening {
             conn: opened.conn,
             address: opened.address,
             framing: opened.framing,
+            tls: Some(matches!(protection, Protection::Tls(_))),
             reader: Reader::new(&cx.shard.settings.limits),
             noted: Noted::Begun,
         };
-        let (address, transport) = (io.address, io.framing);
+        let (address, transport) = (io.address, io.transport());
         cx.out.journal.note(cx.now.unix, Kind::Connect, || Entry::Connect { address, transport });
         cx.set_deadline(io.conn, cx.shard.settings.timeouts.auth_ms, Deadline::Login);
         Session::Opening(Box::new(Opening { io, protection }))

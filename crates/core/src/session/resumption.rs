@@ -9,7 +9,7 @@ use super::hook::ResumptionHandler;
 use super::{BoundSession, Cx};
 use crate::command::Reach;
 use crate::connection::Io;
-use crate::model::Mono;
+use crate::model::{Mono, Transport};
 use crate::shard::Wake;
 use std::net::IpAddr;
 
@@ -33,9 +33,11 @@ pub struct Parked {
     pub until: Mono,
     /// The client's last address.
     pub address: IpAddr,
+    /// What carried its stanzas; none if an older release parked it.
+    pub transport: Option<Transport>,
 }
 
-crate::form! { struct Parked { until, address } }
+crate::form! { struct Parked { until, address, transport: since(3) } }
 
 /// What a client wants to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +83,14 @@ impl BoundSession {
     }
 
     /// Its connection is gone: it waits for the client to come back.
-    pub(crate) fn park(&mut self, address: IpAddr, cx: &mut Cx<'_>) {
+    pub(crate) fn park(&mut self, io: &Io, cx: &mut Cx<'_>) {
         let Some(resumption) = &mut self.resumption else { return };
         let timeout_ms = resumption.timeout_ms;
-        resumption.parked = Some(Parked { until: cx.now.mono.plus(timeout_ms), address });
+        resumption.parked = Some(Parked {
+            until: cx.now.mono.plus(timeout_ms),
+            address: io.address,
+            transport: Some(io.transport()),
+        });
         (self.awaits_flush, self.until_flushed) = (false, false);
         cx.wake_in(self.id, timeout_ms, Wake::Parked);
         let mut waiting = self.waiting.take();

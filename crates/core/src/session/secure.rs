@@ -54,6 +54,7 @@ impl Securing {
     pub fn secured(self, binding: ChannelBinding) -> Session {
         let mut io = self.io;
         io.reader.restart();
+        io.tls = Some(true);
         Session::Opening(Box::new(Opening { io, protection: Protection::Tls(binding) }))
     }
 }

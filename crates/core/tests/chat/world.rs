@@ -375,6 +375,8 @@ fn line(record: &Record<'_>) -> String {
             Value::Number(number) => number.to_string(),
             Value::Notification(id) => id.to_string(),
             Value::Address(address) => address.to_string(),
+            Value::Flag(None) => continue,
+            Value::Flag(Some(flag)) => flag.to_string(),
         };
         line.push_str(&format!(" {}={value}", field.name));
     }

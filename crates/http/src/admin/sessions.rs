@@ -21,8 +21,12 @@ pub(crate) struct SessionView {
     state: &'static str,
     /// The client's address; of a parked session, the last one.
     address: Option<String>,
-    /// `tcp` (with TLS: without, nothing is bound) or `websocket`; none while it is parked.
+    /// `tcp` or `websocket`; of a parked session, the last one.
     transport: Option<&'static str>,
+    /// Whether this node encrypts the connection: always with `tcp`; not with `websocket` behind a proxy that does. Of a parked
+    /// session, of its last connection. Left out if the node was upgraded from a release that did not tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls: Option<bool>,
     /// When it was bound.
     since: Time,
     /// `unavailable`, `available`, `away`, `xa`, `dnd` or `chat`.
@@ -125,6 +129,7 @@ impl SessionView {
             state: if info.parked { "parked" } else { "connected" },
             address: info.address.map(|address| address.to_string()),
             transport: info.transport,
+            tls: info.tls,
             since: Time(info.since),
             presence: info.presence,
             stream_management: info.stream_management,

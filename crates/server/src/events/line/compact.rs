@@ -32,6 +32,8 @@ pub(super) fn field(out: &mut Vec<u8>, value: Value<'_>) {
         }
         Value::Notification(id) => write!(out, "{id}"),
         Value::Address(address) => write!(out, "{address}"),
+        Value::Flag(None) => Ok(()),
+        Value::Flag(Some(flag)) => write!(out, "{flag}"),
     };
     written.expect("writing to memory does not fail");
 }
@@ -93,13 +95,20 @@ pub(super) fn to_json(line: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(line.len() * 2);
     json::begin(&mut out, &head, Stamp::default().of(head.at));
     for field in head.kind.fields() {
-        let text = std::str::from_utf8(values.next()?).ok()?;
+        let text = match (values.next(), field.shape) {
+            (Some(text), _) => std::str::from_utf8(text).ok()?,
+            // A line that an older release wrote ends before its flag.
+            (None, Shape::Flag) => "",
+            (None, _) => return None,
+        };
         let plain = unescape(text)?;
         let value = match field.shape {
             Shape::Text => Value::Text(&plain),
             Shape::Number => Value::Number(digits(text.as_bytes())?),
             Shape::Notification => Value::Notification(text.parse().ok()?),
             Shape::Address => Value::Address(text.parse().ok()?),
+            Shape::Flag if text.is_empty() => Value::Flag(None),
+            Shape::Flag => Value::Flag(Some(text.parse().ok()?)),
         };
         json::field(&mut out, field.name, value);
     }

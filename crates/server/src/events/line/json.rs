@@ -19,7 +19,7 @@ pub(super) fn begin(out: &mut Vec<u8>, head: &Head, at: &str) {
 
 /// Appends a field.
 pub(super) fn field(out: &mut Vec<u8>, name: &str, value: Value<'_>) {
-    if value == Value::Text("") {
+    if matches!(value, Value::Text("") | Value::Flag(None)) {
         return;
     }
     out.extend_from_slice(b",\"");
@@ -36,6 +36,7 @@ pub(super) fn field(out: &mut Vec<u8>, name: &str, value: Value<'_>) {
         }
         Value::Notification(id) => write!(out, "\"{id}\""),
         Value::Address(address) => write!(out, "\"{address}\""),
+        Value::Flag(flag) => write!(out, "{}", flag.unwrap_or_default()),
     };
     written.expect("writing to memory does not fail");
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 use carillon_core::event::{Entry, Journal, Leave, records};
-use carillon_core::model::{Audience, NotificationId, Priority};
+use carillon_core::model::{Audience, NotificationId, Priority, Transport};
+use carillon_wire::Framing;
 
 const AT: UnixMs = UnixMs(1_795_167_000_125);
 
@@ -58,6 +59,28 @@ fn nothing_is_left_out() {
         json.ends_with("\"disconnect\",\"address\":\"192.0.2.1\",\"reason\":\"unbound\",\"after_ms\":0}")
     );
     assert_eq!(to_json(print(Format::Compact, &entry).as_bytes()).unwrap(), json.as_bytes());
+}
+
+#[test]
+fn a_flag_is_yes_no_or_left_out() {
+    let address = "192.0.2.1".parse().unwrap();
+    for (tls, json, compact) in [
+        (Some(true), ",\"tls\":true}", "\ttrue"),
+        (Some(false), ",\"tls\":false}", "\tfalse"),
+        (None, "\"tcp\"}", "\t"),
+    ] {
+        let transport = Transport { framing: Framing::Tcp, tls };
+        let entry = Entry::Connect { address, transport };
+        let printed = print(Format::Json, &entry);
+        assert!(printed.ends_with(json), "{printed}");
+        let line = print(Format::Compact, &entry);
+        assert!(line.ends_with(&format!("\ttcp{compact}")), "{line}");
+        assert_eq!(to_json(line.as_bytes()).unwrap(), printed.as_bytes());
+    }
+    // A line of a release that did not know the flag.
+    let older = b"connect\t1795167000125\t3\t1\t192.0.2.1\ttcp";
+    assert!(to_json(older).unwrap().ends_with(b"\"transport\":\"tcp\"}"));
+    assert_eq!(to_json(b"connect\t1795167000125\t3\t1\t192.0.2.1"), None);
 }
 
 #[test]
