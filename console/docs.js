@@ -22,12 +22,12 @@ function render(api) {
   at("doc").replaceChildren(
     h("h1", {}, `${api.info.title} API `, badge(api.info.version)),
     h("div", { class: "lede" }, paragraphs(api.info.description)),
-    h("p", { id: "nothing", class: "muted", hidden: true }, "No operation has these words."),
+    h("p", { id: "nothing", class: "muted", hidden: true }, "No operation matches."),
     ...parts.map((part) => h("section", { class: "part", id: `part-${part.name}` },
       h("h2", {}, heading(part.name)), h("p", {}, prose(part.description ?? "")),
       h("div", { class: "card routes" }, part.routes.map((route) => section(route, api))))),
     h("section", { class: "part", id: "problems" }, h("h2", {}, "Problem codes"),
-      h("p", {}, prose("What the member `code` of a problem says. A code keeps its meaning and its status.")),
+      h("p", {}, prose("The values of `code` in a problem. The meaning and the status of a code do not change.")),
       h("div", { class: "card routes" }, folded("codes", [h("span", { class: "name" }, "All codes")], () => problems(api)))));
   const find = at("find");
   find.addEventListener("input", () => narrow(parts, find.value));

@@ -32,7 +32,7 @@ export function keys(page) {
 
   const remove = (key) => page.attempt(async () => {
     const own = key.id === session.own.id;
-    const text = own ? "You are signed in with this key: you will be signed out." : "Whoever uses it is refused at once, and its event streams end.";
+    const text = own ? "You are signed in with this key: you will be signed out." : "Requests with it are refused at once, and its event streams end.";
     if (!(await confirm(`Remove the key ${key.name}?`, text, "Remove"))) return;
     await del(path("v1", "admin", "keys", String(key.id)));
     page.say(`The key ${key.name} is removed.`);
@@ -63,7 +63,7 @@ function creation(page, created) {
   const scopes = SCOPES.map(([scope, text]) => [scope, check(`scope-${scope}`, [h("b", {}, scope), `: ${text}`])]);
   return form(page, {
     id: "key-new", title: "New key", submit: "Create", pointers: { "/name": name, "/domain": domain, "/expires_at": life },
-    fields: [field("Name", name, "Who uses it, or what for."), field("Domain", domain), field("Expires", life), h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Scopes"), scopes.map(([, box]) => box))],
+    fields: [field("Name", name, "Who uses it, and for what."), field("Domain", domain), field("Expires", life), h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Scopes"), scopes.map(([, box]) => box))],
     act: async (element) => {
       const chosen = scopes.filter(([, box]) => box.querySelector("input").checked).map(([scope]) => scope);
       if (chosen.length === 0) throw new Error("Choose at least one scope.");

@@ -18,7 +18,7 @@ export function notifications(page) {
   const all = listing(page, {
     id: "notifications", columns: COLUMNS, line,
     read: (after) => ["/v1/notifications", here({ to: to.value.trim() || undefined, state: state.value, limit: 50, cursor: after })],
-    none: ["No notifications", "None was found. Those that reached their last state are forgotten after a while."],
+    none: ["No notifications", "None found. The trace of a notification that ended is kept for a limited time."],
   });
   const find = (event) => {
     event.preventDefault();

@@ -10,8 +10,8 @@ export const STATES = {
   stored: ["Stored", "On disk: it survives a crash", "accent"],
   sent: ["Sent", "Handed to a connection of the device", "accent"],
   acknowledged: ["Acknowledged", "The device has it", "good"],
-  expired: ["Expired", "Its time to live ended before it was acknowledged", "warn"],
-  replaced: ["Replaced", "A newer one with the same collapse key took its place", "warn"],
+  expired: ["Expired", "Its time to live ended before the device acknowledged it", "warn"],
+  replaced: ["Replaced", "A newer one with the same collapse key replaced it", "warn"],
   cancelled: ["Cancelled", "Cancelled before it was sent", "warn"],
   dropped: ["Dropped", "It will not be delivered", "bad"],
 };

@@ -14,7 +14,7 @@ export function webhook(page) {
   const head = h("div", {}, heading(`Webhook ${id}`));
   const [made, figures, settings] = [h("div", {}), h("div", {}), h("div", {})];
   const letters = listing(page, {
-    id: "dead_letters", title: "Events that its receiver did not take", columns: COLUMNS,
+    id: "dead_letters", title: "Events that its receiver did not accept", columns: COLUMNS,
     read: (after) => [url("dead-letters"), { after, limit: 50 }],
     line: (letter) => row(COLUMNS, { "data-event": letter.event }, ["jid", `Event ${letter.event}`], ["when", moment(letter.at)], ["break", letter.error],
       ["actions", [button("Send again", "quiet", () => resend(letter.event)), button("Delete", "quiet danger", () => drop(letter.event))]]),
@@ -33,7 +33,7 @@ export function webhook(page) {
         ["Domain", w.domain ?? "whole node"],
         ["Told of", told(w.states)],
         ["Events behind", count(w.behind)],
-        ["Requests that failed since one was taken", count(w.failures)],
+        ["Requests that failed since the last success", count(w.failures)],
         w.next_attempt_at && ["Next attempt", moment(w.next_attempt_at)],
         w.last_error && ["Last error", `${w.last_error.error}, ${moment(w.last_error.at)}`],
         ["Dead letters dropped for lack of room", count(w.dead_letters.dropped)],
@@ -68,13 +68,13 @@ export function webhook(page) {
   }
 
   async function rotate() {
-    if (!(await confirm(`Make a new secret for webhook ${id}?`, "Requests are signed with it from the next one on.", "New secret"))) return;
+    if (!(await confirm(`Make a new secret for webhook ${id}?`, "From the next request on, requests are signed with it.", "New secret"))) return;
     const changed = await patch(url(), { rotate_secret: true });
     made.replaceChildren(secret(page, "New secret", `The secret of webhook ${id}. It is not shown again.`, changed.secret));
   }
 
   async function remove() {
-    if (!(await confirm(`Remove webhook ${id}?`, "Its URL is told nothing any more, and its dead letters are deleted.", "Remove"))) return;
+    if (!(await confirm(`Remove webhook ${id}?`, "Its URL gets no further events, and its dead letters are deleted.", "Remove"))) return;
     await del(url());
     location.hash = address("webhooks");
     page.say(`Webhook ${id} is removed.`);

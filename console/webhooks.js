@@ -26,7 +26,7 @@ export function webhooks(page) {
     made.replaceChildren(secret(page, "Webhook created", `Requests of webhook ${w.id} are signed with this secret. Copy it now: it is not shown again.`, w.secret));
     all.reload();
   };
-  return h("div", {}, heading("Webhooks", "URLs that are told how notifications ended, by signed requests that are repeated until they are taken."),
+  return h("div", {}, heading("Webhooks", "URLs that receive an event for each notification that ended, as signed requests that are repeated until they succeed."),
     h("div", { class: "grid side wide-left" }, all.element, h("div", { class: "stack" }, made, creation(page, created))));
 }
 
@@ -44,7 +44,7 @@ export function told(states) {
 /** Boxes for the ends that a webhook is told of; `chosen` says which are ticked. */
 export function ends(states) {
   const boxes = ENDS.map((end) => [end, check(`webhook-${end}`, end, { checked: states.includes(end) })]);
-  const element = h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Told of notifications that were"), boxes.map(([, box]) => box));
+  const element = h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Events to send: notifications that were"), boxes.map(([, box]) => box));
   const chosen = () => boxes.filter(([, box]) => box.querySelector("input").checked).map(([end]) => end);
   return { element, chosen };
 }
@@ -57,7 +57,7 @@ function creation(page, created) {
   const states = ends(ENDS);
   return form(page, {
     id: "webhook-new", title: "New webhook", submit: "Create", pointers: { "/url": url, "/domain": domain, "/states": states.element },
-    fields: [field("URL", url, "https, at a public address."), field("Domain", domain, "Whose notifications it is told of."), states.element],
+    fields: [field("URL", url, "https, at a public address."), field("Domain", domain, "Events are sent for the notifications of this domain."), states.element],
     act: async (element) => {
       created(await post("/v1/webhooks", { url: url.value, states: states.chosen(), ...(domain.value ? { domain: domain.value } : {}) }));
       element.reset();

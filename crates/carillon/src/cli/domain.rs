@@ -69,12 +69,10 @@ struct PolicyArgs {
     /// Who can create topics over XMPP: any account, or none, so that only API keys create them
     #[arg(long, value_parser = ["any", "admin"])]
     pubsub_create: Option<String>,
-    /// Whether a chat message is acknowledged to its sender when it is stored or the recipient's client has acknowledged it, or else
-    /// when it was routed
+    /// Whether a chat message is acknowledged to its sender only when it is stored, or acknowledged by the recipient's client; otherwise as soon as it is routed
     #[arg(long, value_name = "BOOL")]
     messages_durable: Option<bool>,
-    /// How long a session whose connection is lost waits at most for its client to resume it (XEP-0198), in milliseconds; 0 where
-    /// sessions end with their connections
+    /// Longest time that a session whose connection is lost waits for its client to resume it (XEP-0198), in milliseconds; 0: sessions end with their connections
     #[arg(long, value_name = "MS")]
     resumption_ms_max: Option<u32>,
     /// Whether the domain archives chat messages (XEP-0313); an account may opt out

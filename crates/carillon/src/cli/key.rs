@@ -52,7 +52,7 @@ enum Command {
     Delete {
         /// Number of the key, as `carillon key list` shows it
         id: u32,
-        /// Also when it is the last with scope `admin`: until the next start nobody can administer the node then
+        /// Delete it even if it is the last with scope `admin`: nobody can administer the node then until its next start
         #[arg(long)]
         last: bool,
         /// Do not ask

@@ -64,9 +64,9 @@ enum Printing {
     Connect(Box<connect::Args>),
     /// Show the figures of a node
     Status(status::Args),
-    /// End the sessions of a node over a time, and have it take no others
+    /// End the sessions of a node gradually; it takes no new ones
     Drain(drain::Args),
-    /// Have a node go on in a process of another binary, with all its sessions
+    /// Replace the program of a running node, keeping all its sessions and connections
     ///
     /// The node is found by its data folder, not by a URL: what runs a program is for the machine's operator. Exit code 0: the new
     /// process serves the node; 1: it does not, and if it refused, the old one goes on; 3: no node runs there.

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(super) struct Args {
     #[command(flatten)]
     remote: Remote,
-    /// Print the figures again and again, with so many seconds in between
+    /// Print the figures repeatedly, with this many seconds in between
     #[arg(
         long,
         value_name = "SECONDS",

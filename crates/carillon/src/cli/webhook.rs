@@ -40,7 +40,7 @@ enum Command {
         #[arg(long)]
         secret: Option<String>,
     },
-    /// Show a webhook, and how it fares
+    /// Show a webhook and the state of its deliveries
     Show {
         /// Number of the webhook
         id: u32,
@@ -61,7 +61,7 @@ enum Command {
         #[arg(long)]
         yes: bool,
     },
-    /// Send a request without events, and say what came of it
+    /// Send a request without events, and print the response
     Test {
         /// Number of the webhook
         id: u32,
@@ -70,7 +70,7 @@ enum Command {
     DeadLetters {
         /// Number of the webhook
         id: u32,
-        /// The most that are listed
+        /// Largest number of dead letters to list
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },

@@ -63,7 +63,7 @@ settings! {
         /// result.
         "io_uring" = server.io_uring, Kind::Switch, Restart;
         /// Whether a crash may write the memory of the process to a file (a core dump), and whether other processes of its user may
-        /// read it with a debugger. It has keys, passwords and messages.
+        /// read it with a debugger. That memory holds keys, passwords and messages.
         "core_dumps" = node.core_dumps, Kind::Switch, Restart;
     }
 
@@ -76,9 +76,7 @@ settings! {
         "listen.backlog" = server.backlog, count(1, 65_535, "connections"), Restart;
         /// Whether every shard has listeners of its own (`SO_REUSEPORT`); otherwise one shard accepts all connections.
         "listen.reuse_port" = server.reuse_port, Kind::Switch, Restart;
-        /// Proxies and load balancers in front of this server, as addresses or networks such as `10.0.0.0/8`. They are believed
-        /// whose connection it is that they forward: by `X-Forwarded-For` on the WebSocket port, and by PROXY headers on the ports
-        /// of `listen.proxy_protocol`. From any other address the field is ignored.
+        /// Proxies and load balancers in front of this server, as addresses or networks such as `10.0.0.0/8`. The address of a client that connects through one of them is taken from its `X-Forwarded-For` on the WebSocket port, and from its PROXY header on the ports of `listen.proxy_protocol`. From any other address, `X-Forwarded-For` is ignored.
         "listen.trusted_proxies" = server.trusted_proxies, Kind::Networks, Restart;
         /// Ports on which every connection from one of `listen.trusted_proxies` begins with a header of the PROXY protocol, version 1
         /// or 2 (HAProxy's `send-proxy`); one that does not is refused. Connections from other addresses have none.
@@ -176,16 +174,14 @@ settings! {
         "limits.stanza_bytes_before_auth" = core.limits.stanza_bytes_before_auth, bytes(10_000, 16 * MIB), Live;
         /// Levels of elements within each other in a stanza.
         "limits.depth" = core.limits.depth, count(8, 1024, "elements"), Live;
-        /// Stanzas per second that the sessions of one account may send together, and other elements that want an answer;
-        /// what is beyond waits in their sockets; 0 for no limit. Each connection of the light protocol has as much.
+        /// Stanzas per second, and other elements that are answered, that the sessions of one account may send together; what exceeds the rate waits in their sockets; 0 for no limit. Each connection of the light protocol has the same limit of its own.
         "limits.stanzas_per_second" = core.limits.rates.stanzas_per_second,
             count(0, 1_000_000, "stanzas"), Live, benchmark 0;
-        /// Stanzas that they may send at once, before that rate applies. Logging in again gives no further ones.
+        /// Stanzas that they may send at once before that rate applies. Logging in again does not refill it.
         "limits.stanzas_burst" = core.limits.rates.stanzas_burst, count(1, 1_000_000, "stanzas"), Live;
-        /// Bytes per second that the sessions of one account may send together, counted as 256 for each element at least;
-        /// what is beyond waits in their sockets; 0 for no limit. Each connection of the light protocol has as much.
+        /// Bytes per second that the sessions of one account may send together; each element counts as 256 bytes at least; what exceeds the rate waits in their sockets; 0 for no limit. Each connection of the light protocol has the same limit of its own.
         "limits.bytes_per_second" = core.limits.rates.bytes_per_second, bytes(0, GIB), Live, benchmark 0;
-        /// Bytes that they may send at once, before that rate applies. Logging in again gives no further ones.
+        /// Bytes that they may send at once before that rate applies. Logging in again does not refill it.
         "limits.bytes_burst" = core.limits.rates.bytes_burst, bytes(16 * KIB, GIB), Live;
         /// Bytes that may wait for one slow reader before it is disconnected.
         "limits.out_queue_bytes" = server.out_queue_bytes, bytes(16 * KIB, 64 * MIB), Live;
@@ -205,8 +201,7 @@ settings! {
         /// refused; 0 for no limit.
         "limits.registrations_per_address" = core.limits.registrations_per_address,
             count(0, 1_000_000, "registrations"), Live, benchmark 0;
-        /// How long the name of an account that was removed is not given to whoever registers in-band; 0 for no time. Over HTTP, and by
-        /// the command line, the name can be given again at once. Only in domains that allow registration.
+        /// How long nobody can register the name of a removed account in-band; 0 for no time. Over HTTP and the command line it can be created again at once. Applies to domains that allow registration.
         "limits.removed_names_held_ms" = core.removed_names_held_ms, ms(0, 365 * DAY), Live;
         /// Window in which failed logins and in-band registrations are counted.
         "limits.auth_failures_window_ms" = core.limits.auth_window_ms, ms(SECOND, DAY), Live;
@@ -216,7 +211,7 @@ settings! {
         /// Chat messages that are stored for one account while it is offline; further ones are answered with an error.
         "limits.offline_messages" = core.limits.offline_messages,
             count(0, 1_000_000, "messages"), Live, benchmark 1_000_000;
-        /// Bytes of the chat messages that are kept for one absent account; who sends more is told that it is not kept.
+        /// Bytes of the chat messages that are stored for one account while it is offline; further ones are answered with an error.
         "limits.offline_bytes" = core.limits.offline_bytes, bytes(256 * KIB, 1024 * GIB), Live, benchmark GIB;
         /// Notifications that may wait for one account; beyond that, the oldest of the lowest priority is dropped.
         "limits.pending_notifications" = core.limits.pending_notifications,
@@ -224,23 +219,21 @@ settings! {
         /// Stanzas that a client with stream management may leave unacknowledged before it is disconnected.
         "limits.unacknowledged_stanzas" = core.limits.unacknowledged,
             count(100, 1_000_000, "stanzas"), Live, benchmark 1_000_000;
-        /// Bytes of chat messages that are kept for a client with stream management until it acknowledges them; past it
-        /// the client is disconnected, and they are delivered elsewhere or kept for later.
+        /// Bytes of chat messages that are kept for a client with stream management until it acknowledges them; beyond that the client is disconnected, and they are delivered to another session or stored.
         "limits.unacknowledged_bytes" = core.limits.unacknowledged_bytes, bytes(64 * KIB, GIB), Live;
         /// Bytes that the node keeps for all clients with stream management together until they acknowledge them, those that
         /// are away included; each shard has an even part. Past it the sessions with the most are ended with
         /// `resource-constraint`, and what they had is delivered elsewhere or kept for later.
         "limits.all_unacknowledged_bytes" = core.limits.all_unacknowledged_bytes, bytes(16 * MIB, 1024 * GIB), Live;
-        /// The most that one presence carries (status, capabilities and other extensions).
+        /// Largest content of one presence stanza: status, capabilities and other extensions.
         "limits.presence_bytes" = core.limits.presence_bytes, bytes(KIB, 16 * MIB), Live;
         /// Accounts that one session may have sent directed presence to.
         "limits.directed_presence" = core.limits.directed_presence, count(0, 100_000, "accounts"), Live;
         /// Contacts in the roster of one account.
         "limits.roster_contacts" = core.limits.roster.contacts, count(0, 100_000, "contacts"), Live;
-        /// Accounts that have asked one account for a subscription, wait for its answer and are not in its roster, each
-        /// with at most 512 bytes of its request. The oldest goes for a further one; 0 for none.
+        /// Subscription requests that wait for the answer of one account, from accounts that are not in its roster; 512 bytes of each are kept. A further one replaces the oldest; 0 for none.
         "limits.roster_requests" = core.limits.roster.requests, count(0, 100_000, "accounts"), Live;
-        /// Bytes of the roster of one account: addresses, names and groups of its contacts. Requests of others do not count.
+        /// Bytes of the roster of one account: addresses, names and groups of its contacts, without the requests of others.
         "limits.roster_bytes" = core.limits.roster.bytes, bytes(4 * KIB, 16 * MIB), Live;
         /// Addresses that one account blocks.
         "limits.blocked_addresses" = core.limits.block_list.addresses, count(0, 100_000, "addresses"), Live;
@@ -250,16 +243,15 @@ settings! {
         "limits.private_bytes" = core.limits.private_bytes, bytes(0, 16 * MIB), Live;
         /// Nodes on which one account publishes under its own address (XEP-0163).
         "limits.nodes_per_account" = core.limits.nodes.nodes, count(0, 10_000, "nodes"), Live;
-        /// Items that one of these nodes keeps at most: what `max` means there.
+        /// Items that one of these nodes can keep; a node configured with `max` keeps this many.
         "limits.node_items" = core.limits.nodes.items, count(1, 10_000, "items"), Live;
         /// Bytes of all that one account keeps on its nodes: names, ids and payloads.
         "limits.node_bytes" = core.limits.nodes.bytes, bytes(4 * KIB, GIB), Live;
-        /// Bytes of what is known of clients by the hashes in their presence (XEP-0115); beyond that, the one learned first is asked for again.
+        /// Bytes of clients' capabilities, by the hashes in their presence (XEP-0115), that are kept in memory; beyond that, the oldest are dropped, and asked for again when they are needed.
         "limits.capabilities_bytes" = core.limits.capabilities_bytes, bytes(64 * KIB, GIB), Live;
         /// Bytes of the vCard of one account, with its photo (XEP-0054).
         "limits.vcard_bytes" = core.limits.vcard_bytes, bytes(0, 16 * MIB), Live;
-        /// Bytes of accounts' records (rosters, block lists, nodes) that are kept in memory; beyond that, the one read first is read again when
-        /// it is needed.
+        /// Bytes of accounts' records (rosters, block lists, nodes) that are kept in memory; beyond that, those read first are dropped, and read again when they are needed.
         "limits.records_bytes" = core.limits.records_bytes, bytes(64 * KIB, 64 * GIB), Live;
     }
 
@@ -282,8 +274,7 @@ settings! {
         /// less, and a domain's policy `resumption_ms_max` may allow less. 0 where sessions end with their connections. Sessions that
         /// exist keep what their client was told.
         "resumption.timeout_ms" = core.timeouts.resume_ms, ms(0, DAY), Live;
-        /// Sessions that wait for their clients go on after a restart: so many bytes of them are stored when the process ends. Those for
-        /// which there is no room end, and their clients log in anew; 0 for all of them.
+        /// Bytes of parked sessions that are stored when the process ends, so that their clients can resume them after a restart. Sessions for which there is no room end, and their clients log in anew; 0 to store none.
         "resumption.stored_bytes" = server.parked_bytes_max, bytes(0, 64 * GIB), Restart;
     }
 

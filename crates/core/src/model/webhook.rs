@@ -53,7 +53,7 @@ pub enum WebhookStatus {
 pub struct WebhookProgress {
     /// The number of the last event that is dealt with: taken by the receiver, of no interest to it, or a dead letter.
     pub cursor: u64,
-    /// Requests that failed since one was taken.
+    /// Requests that failed since the last success.
     pub failures: u32,
     /// How often the next event was refused when it was sent alone.
     pub refusals: u32,

@@ -215,7 +215,7 @@ pub(crate) async fn delete(
 /// The name as the store keeps it.
 fn prepare(name: &str) -> Result<String, Problem> {
     let jid = BareJid::from_parts(None, name)
-        .map_err(|error| Problem::new(Code::InvalidJid, format!("no domain has this name: {error}")))?;
+        .map_err(|error| Problem::new(Code::InvalidJid, format!("not the name of a domain: {error}")))?;
     Ok(jid.as_str().to_owned())
 }
 

@@ -156,7 +156,9 @@ pub(crate) async fn create(
             let detail = "the domain has as many keys as its policy's `keys_max` allows; delete one first";
             Err(Problem::new(Code::TooManyKeys, detail))
         }
-        CreateKeyAnswer::Exists => Err(Problem::new(Code::Internal, "two keys came out the same")),
+        CreateKeyAnswer::Exists => {
+            Err(Problem::new(Code::Internal, "two keys have the same digest; try again"))
+        }
     }
 }
 

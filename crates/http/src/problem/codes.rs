@@ -87,7 +87,7 @@ codes! {
     MissingScope: FORBIDDEN, "missing-scope", "The key lacks a scope";
     /// The key is bound to another domain, or the route needs a key of the whole node.
     OtherDomain: FORBIDDEN, "other-domain", "Not in the domain of the key";
-    /// The key's time is over; `detail` says since when.
+    /// The key has expired; `detail` says when.
     ExpiredKey: UNAUTHORIZED, "expired-key", "Expired API key";
     /// The operator of the node does not grant the domain this much; `pointer` names the member.
     NotGranted: FORBIDDEN, "not-granted", "More than is granted";
@@ -127,21 +127,21 @@ codes! {
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 
     // ---- it collides with what is there
-    /// What was to be created is there already. Where a `PUT` names members that it has otherwise, `detail` names them and `pointer` the first.
+    /// What was to be created exists already. If a `PUT` gives members other values than it has, `detail` names them and `pointer` the first.
     AlreadyExists: CONFLICT, "already-exists", "It exists already";
-    /// Whoever a message was for does not take it: there is no such account, or one of the two blocks the other. `reason` says which to a
-    /// key that reaches the other's domain: `unknown-account`, `blocked`.
+    /// The message cannot be delivered: the recipient does not exist, or one of the two blocks the other. `reason` says which to a key
+    /// that reaches the recipient's domain: `unknown-account`, `blocked`.
     Refused: CONFLICT, "refused", "The message was refused";
     /// The notification has come too far to be cancelled; `state` says how far.
     TooLate: CONFLICT, "too-late", "Too late to cancel";
-    /// It is the last key with scope `admin` that reaches the whole node. Removed with `last=true`, until the next start
-    /// nobody can administer the node.
+    /// It is the last key with scope `admin` that reaches the whole node. With `last=true` it is deleted all the same, and nobody can
+    /// administer the node until its next start.
     LastAdminKey: CONFLICT, "last-admin-key", "The last key with scope admin";
     /// The domain has as many API keys as its policy's `keys_max` allows.
     TooManyKeys: CONFLICT, "too-many-keys", "Too many API keys";
-    /// The domain keeps no archives, out of which conversations are made: its policy's `archive` is off.
+    /// The domain keeps no archives, and conversations are made from archives: its policy's `archive` is off.
     NoArchive: CONFLICT, "no-archive", "No archives";
-    /// There are as many webhooks as there may be, of the domain or of the node; `detail` says how many.
+    /// The domain, or the node, has as many webhooks as are allowed; `detail` says how many.
     TooManyWebhooks: CONFLICT, "too-many-webhooks", "Too many webhooks";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
@@ -157,7 +157,7 @@ codes! {
     /// The store failed while it did this, and whether it was done is not known. The same request again settles it: notifications and items
     /// with the same `Idempotency-Key`, what is put or deleted as it is. Try again after `Retry-After`.
     OutcomeUnknown: SERVICE_UNAVAILABLE, "outcome-unknown", "It is unknown whether it was done";
-    /// As many event streams are open as this node serves.
+    /// The node serves as many event streams as `http.streams_max` allows.
     TooManyStreams: SERVICE_UNAVAILABLE, "too-many-streams", "Too many event streams";
     /// The node did not answer in time; whether it was done is not known. Retry after `Retry-After` with the same
     /// `Idempotency-Key`.

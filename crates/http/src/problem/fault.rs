@@ -69,7 +69,7 @@ impl Problem {
     pub(crate) fn unexpected(answer: &dyn std::fmt::Debug) -> Problem {
         let request_id = request_id::current();
         tracing::error!(?answer, request_id = request_id.as_deref(), "an answer does not fit its question");
-        Problem::new(Code::Internal, "the node gave an answer that does not fit")
+        Problem::new(Code::Internal, "the node gave an unexpected answer")
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct WorkerArgs {
     /// Its key, if it asks for one
     #[arg(long, env = KEY_VARIABLE, hide_env_values = true)]
     key: Option<String>,
-    /// Carry no more players than this; as many as there are file descriptors if not given
+    /// Largest number of players; as many as there are file descriptors if not given
     #[arg(long, value_name = "N")]
     players_max: Option<u32>,
     /// End when the standard input ends

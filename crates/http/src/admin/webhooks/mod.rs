@@ -89,7 +89,7 @@ pub(crate) struct WebhookView {
     cursor: u64,
     /// Events after that one, of interest or not.
     behind: u64,
-    /// Requests that failed since one was taken.
+    /// Requests that failed since the last success.
     failures: u32,
     /// When the next attempt is made, after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ pub(crate) struct WebhookView {
     /// The last request that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_error: Option<ErrorView>,
-    /// Events that its receiver did not take.
+    /// Events that its receiver did not accept.
     dead_letters: DeadLettersView,
 }
 

@@ -74,7 +74,7 @@ pub(crate) async fn events(
         (Some(name), _) => Some(key.reach(&app, name)?).map(|domain| (domain.id, domain.name.clone())),
     };
     let permit = app.feeds.streams().ok_or_else(|| {
-        Problem::new(Code::TooManyStreams, "as many event streams are open as this node serves")
+        Problem::new(Code::TooManyStreams, "the node serves as many event streams as it is allowed to")
             .retry_after(10)
     })?;
     let feed = app.feeds.subscribe(&app.node, (domain.as_ref().map(|(id, _)| *id), states));
