@@ -1,9 +1,10 @@
 //! The wiring: settings become what each crate is started with. The only place that knows every concrete type.
 
 use crate::config::Settings;
-use carillon_backend::sqlite::{self, SqliteStore};
+use carillon_backend::{OpenError, StoreOptions};
+use carillon_core::ports::Store;
 use carillon_core::settings as core;
-use carillon_http::{StoreHealth, StoreWatch, WebhookRoots};
+use carillon_http::WebhookRoots;
 use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
 use std::path::{Path, PathBuf};
@@ -58,21 +59,8 @@ pub fn event_folder(settings: &Settings) -> PathBuf {
 }
 
 /// Opens the store, and searches it for damage if that is wanted.
-pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Arc<SqliteStore>, sqlite::OpenError> {
-    Ok(Arc::new(SqliteStore::open(sqlite::Options { is_searched, ..store(settings) })?))
-}
-
-/// Tells the HTTP side how a store is. It does not keep the store from being closed.
-pub fn watch(store: &Arc<SqliteStore>) -> StoreWatch {
-    let store = Arc::downgrade(store);
-    StoreWatch::new(move || {
-        let health = store.upgrade().map(|store| store.health()).unwrap_or_default();
-        StoreHealth {
-            fails: health.fails,
-            may_be_damaged: health.may_be_damaged,
-            committing: health.committing,
-        }
-    })
+pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Arc<dyn Store>, OpenError> {
+    carillon_backend::open(StoreOptions { is_searched, ..store(settings) })
 }
 
 /// The database.
@@ -80,8 +68,8 @@ pub fn database(settings: &Settings) -> PathBuf {
     settings.node.data_dir.join("carillon.db")
 }
 
-fn store(settings: &Settings) -> sqlite::Options {
-    sqlite::Options { path: database(settings), ..settings.store.clone() }
+fn store(settings: &Settings) -> StoreOptions {
+    StoreOptions { path: database(settings), ..settings.store.clone() }
 }
 
 /// The authorities of `webhooks.ca_file`.
@@ -94,7 +82,6 @@ pub fn http(
     settings: &Settings,
     core: Arc<core::Settings>,
     ports: carillon_server::Ports,
-    store: StoreWatch,
     webhook_roots: WebhookRoots,
 ) -> carillon_http::Options {
     let (node, websocket) = (&settings.node, &settings.server.websocket);
@@ -106,7 +93,6 @@ pub fn http(
         core,
         default_domain: node.domain.clone(),
         drain_timeout_ms: node.drain_timeout_ms,
-        store,
         webhook_roots,
         endpoints: carillon_http::Endpoints {
             host: (!node.host.is_empty()).then(|| node.host.clone()),
@@ -158,10 +144,10 @@ mod tests {
         options.event_log.folder = "./data/events".into();
         assert_eq!(server(settings), options);
         assert_ne!(options.bounds, Bounds::NONE);
-        assert_eq!(store(settings), sqlite::Options::new("./data/carillon.db"));
+        assert_eq!(store(settings), StoreOptions::new("./data/carillon.db"));
         let core = Arc::new(core);
-        let (watch, roots) = (StoreWatch::default(), webhook_roots(settings).expect("none are set"));
-        let options = http(settings, Arc::clone(&core), Ports::default(), watch, roots);
+        let roots = webhook_roots(settings).expect("none are set");
+        let options = http(settings, Arc::clone(&core), Ports::default(), roots);
         assert_eq!(options.settings, carillon_http::Settings::default());
         assert!(Arc::ptr_eq(&options.core, &core), "what two crates read is one value");
     }

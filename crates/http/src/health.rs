@@ -1,10 +1,10 @@
 //! `/healthz` and `/readyz`: whether the process lives, and whether it should be given work.
 
 use crate::app::App;
-use crate::options::StoreHealth;
 use crate::problem::Problem;
 use crate::schema;
 use axum::extract::State;
+use carillon_core::ports::StoreHealth;
 use std::time::Duration;
 
 /// Whether the process is alive
@@ -34,7 +34,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<String, Problem> {
     if !app.node.is_ready() {
         return Err(Problem::unavailable("takes no new sessions: starting, ending, or a shard has failed"));
     }
-    Ok(said(app.options.store.health()))
+    Ok(said(app.node.store_health()))
 }
 
 /// A commit that takes longer is said to be slow.

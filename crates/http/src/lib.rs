@@ -43,7 +43,7 @@ mod well_known;
 
 pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
-pub use options::{Endpoints, Options, Settings, StoreHealth, StoreWatch, WebhookRoots, WebhookSettings};
+pub use options::{Endpoints, Options, Settings, WebhookRoots, WebhookSettings};
 pub use serve::{router, serve};
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.

@@ -6,7 +6,6 @@ use rustls::pki_types::pem::PemObject;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What the API is started with: its own settings, and what others have decided.
 #[derive(Clone, Debug)]
@@ -21,49 +20,8 @@ pub struct Options {
     pub drain_timeout_ms: u64,
     /// Where devices connect.
     pub endpoints: Endpoints,
-    /// How the store is: asked for `/readyz` and `/metrics`.
-    pub store: StoreWatch,
     /// Whose certificates the receivers of webhooks may have besides those that the system trusts.
     pub webhook_roots: WebhookRoots,
-}
-
-/// How the store is at the moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StoreHealth {
-    /// The last read or the last write failed.
-    pub fails: bool,
-    /// Damage was met since the store was opened, or a disk that could not be read.
-    pub may_be_damaged: bool,
-    /// For how long the commit that is under way has been, if one is.
-    pub committing: Option<Duration>,
-}
-
-/// Whom to ask how the store is. The default knows nothing bad.
-#[derive(Clone)]
-pub struct StoreWatch(Arc<dyn Fn() -> StoreHealth + Send + Sync>);
-
-impl StoreWatch {
-    /// Asks `health`, which must not block.
-    pub fn new(health: impl Fn() -> StoreHealth + Send + Sync + 'static) -> StoreWatch {
-        StoreWatch(Arc::new(health))
-    }
-
-    /// How it is now.
-    pub(crate) fn health(&self) -> StoreHealth {
-        (self.0)()
-    }
-}
-
-impl Default for StoreWatch {
-    fn default() -> StoreWatch {
-        StoreWatch::new(StoreHealth::default)
-    }
-}
-
-impl fmt::Debug for StoreWatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.health().fmt(f)
-    }
 }
 
 /// What an operator decides about the API. Types and defaults are declared here and nowhere else.

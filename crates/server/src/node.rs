@@ -16,7 +16,7 @@ use carillon_core::message::ShardMessage;
 use carillon_core::model::{DomainId, Domains, Mono, OperationId, ShardId, States, UnixMs};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
-use carillon_core::ports::{Fault, Question, Reply, Store};
+use carillon_core::ports::{Fault, Question, Reply, Store, StoreHealth};
 use carillon_core::shard::home;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -150,6 +150,11 @@ impl Node {
     /// The current domains of the node.
     pub fn domains(&self) -> Arc<Domains> {
         Arc::clone(&lock(&self.inner.domains).domains)
+    }
+
+    /// How the store is now.
+    pub fn store_health(&self) -> StoreHealth {
+        self.inner.store.health()
     }
 
     /// Reads the domains from the store and gives them to every shard. `reply` is called when all shards have them.

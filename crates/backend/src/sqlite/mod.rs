@@ -1,14 +1,8 @@
 //! The store in one SQLite file.
 //!
-//! ```text
-//!            ┌─ writes ─► one writer ──► a group a commit ──► answers after COMMIT
-//! ask ─► queue                              (write-ahead log)
-//!            └─ reads ──► a few readers ─► a batch a snapshot ──► answers
-//! ```
-//!
-//! - [`SqliteStore`] is the face: it sorts questions into two bounded queues.
-//! - `writer` takes what waits, gives each write a savepoint, and answers once the group's commit is on disk.
-//! - `reader` takes what waits and answers it from one snapshot; `last` lets logins share the last items of topics.
+//! - [`SqliteStore`] is the face: it sorts questions into two bounded queues of [`engine`](crate::engine), and starts its threads.
+//! - `writer` carries out a group of writes in one transaction of the write-ahead log, with savepoints where one has failed.
+//! - `reader` answers questions from one snapshot; `last` lets logins share the last items of topics.
 //! - `run` keeps the index of ended notifications small where it is written to.
 //! - `snapshot` is what a read works with, `transaction` what a write does; one file per noun implements for them
 //!   [`Answers`](carillon_core::ports::store::Answers) to each of its questions, upon the small ones of `lookup`.
@@ -17,12 +11,9 @@
 
 mod account;
 mod archive;
-mod asked;
 mod blocking;
 mod column;
-mod complaints;
 mod copy;
-mod counters;
 mod domain;
 mod ending;
 mod event;
@@ -44,7 +35,6 @@ mod options;
 mod page;
 mod parked;
 mod private;
-mod queue;
 mod reader;
 mod removal;
 mod roster;
@@ -61,23 +51,25 @@ mod write_cost;
 mod writer;
 
 pub use copy::{Contents, CopyError, Restored, backup, restore};
-pub use counters::Health;
 pub use options::{OpenError, Options};
 pub use schema::SCHEMA;
 
+use crate::engine::asked::{Asked, Carries, Respond, Write};
+use crate::engine::complaints::{Complaints, Doing};
+use crate::engine::counters::Counters;
+use crate::engine::queue::{Abandon, Queue};
+use crate::engine::reading::Reader;
+use crate::engine::writing::Writer;
 use archive::Tail;
-use asked::{Asked, Carries, Respond, Write};
 use carillon_core::ports::store::ReadAsk;
-use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
-use complaints::{Complaints, Doing};
-use counters::Counters;
+use carillon_core::ports::{Answer, Ask, Reply, Store, StoreHealth, StoreStats};
 use last::LastItems;
-use queue::{Abandon, Queue};
-use reader::Reader;
+use reader::Connected;
+use snapshot::LastRevisions;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use writer::Writer;
+use writer::Database;
 
 /// The store in one SQLite file. Dropping it closes it.
 pub struct SqliteStore {
@@ -123,10 +115,11 @@ impl SqliteStore {
 
         let last = Arc::new(LastItems::new(options.items_bytes_max));
         let tail = Arc::new(Tail::default());
-        let writer =
-            Writer::new(db, store.writes.clone(), last.clone(), tail.clone(), store.counters.clone())
-                .map_err(sqlite)?;
-        let newest = writer.newest_message();
+        let counters = &store.counters;
+        let database = Database::new(db, last.clone(), tail.clone(), counters.clone()).map_err(sqlite)?;
+        let newest = database.newest_message();
+        let complaints = Complaints::new(Doing::Writes, counters.clone());
+        let writer = Writer::new(database, store.writes.clone(), counters.clone(), complaints);
         let (db, made) = (file::connect_reader(options).map_err(sqlite)?, tail.clone());
         store.start("store-archive", store.reads.clone(), move || {
             made.make(&db, newest);
@@ -135,22 +128,20 @@ impl SqliteStore {
         let readers = options.readers.clamp(1, 64);
         for _ in 0..readers {
             let reader = Reader {
-                db: file::connect_reader(options).map_err(sqlite)?,
+                store: Connected {
+                    db: file::connect_reader(options).map_err(sqlite)?,
+                    last: last.clone(),
+                    tail: tail.clone(),
+                    revisions: LastRevisions::default(),
+                },
                 queue: store.reads.clone(),
-                last: last.clone(),
-                tail: tail.clone(),
-                counters: store.counters.clone(),
-                complaints: Complaints::new(Doing::Reads, store.counters.clone()),
+                counters: counters.clone(),
+                complaints: Complaints::new(Doing::Reads, counters.clone()),
                 readers,
             };
             store.start("store-reader", store.reads.clone(), || reader.run())?;
         }
         Ok(store)
-    }
-
-    /// How it is now: as its reads and writes found it, without asking the disk.
-    pub fn health(&self) -> Health {
-        self.counters.health()
     }
 
     /// Starts a thread that serves a queue. If it panics, what waits for it is not left unanswered.
@@ -210,6 +201,10 @@ impl Store for SqliteStore {
             commit: self.counters.commit(),
             bytes: file::size_bytes(&self.options.path),
         }
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.counters.health()
     }
 
     fn close(&self) {

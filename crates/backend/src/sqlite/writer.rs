@@ -1,64 +1,40 @@
-//! The thread that writes: what waits shares one commit.
-//!
-//! While one group is on its way to the disk the next one gathers, so groups are as large as the load makes them. A lone write is
-//! committed at once. Where several came together the next group begins two milliseconds after the last one at the earliest: what a
-//! commit costs is paid for by more of them, and nobody waits longer than that.
+//! How SQLite commits a group of writes.
 
 use super::archive::{self, Fold, Newest, Plan, Tail};
-use super::asked::{Asked, Respond, Write};
-use super::complaints::{Complaints, Doing};
-use super::counters::Counters;
 use super::idempotency::ReservationNumber;
 use super::last::LastItems;
-use super::queue::{Queue, Taken};
 use super::run::{self, Run};
 use super::transaction::{Reached, Transaction};
 use super::{ending, keeping, lookup};
+use crate::engine::asked::Write;
+use crate::engine::complaints::{Complaints, Failing};
+use crate::engine::counters::Counters;
+use crate::engine::writing::{Commits, Committed, Failure, Steps};
 use carillon_core::ports::store::notifications::{EndNotifications, NotificationChange, StoreNotification};
 use carillon_core::ports::{Answer, Fault, Question};
 use rusqlite::{Connection, ErrorCode};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// Writes that share a commit at most.
-const GROUP_MAX: usize = 1000;
-
-/// How long after the beginning of a group of so many writes the next one begins at the earliest. A write that comes alone is not held
-/// up; the more there are, the more a commit that they share saves.
-fn pause_after(writes: usize) -> Duration {
-    Duration::from_millis(match writes {
-        0..=1 => 0,
-        2..=5 => 2,
-        6.. => 4,
-    })
-}
-
-/// After so long without a write the memory of the last storm is given back.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What the writer thread works with.
-pub(super) struct Writer {
+/// What the thread that writes works with.
+pub(super) struct Database {
     db: Connection,
-    queue: Arc<Queue<Write>>,
     last: Arc<LastItems>,
     tail: Arc<Tail>,
     plan: Plan,
     counters: Arc<Counters>,
-    complaints: Complaints,
     reached: Reached,
 }
 
-impl Writer {
-    /// A writer that goes on from what is in the store.
+impl Database {
+    /// A database to write to, from what is in it on.
     pub(super) fn new(
         db: Connection,
-        queue: Arc<Queue<Write>>,
         last: Arc<LastItems>,
         tail: Arc<Tail>,
         counters: Arc<Counters>,
-    ) -> rusqlite::Result<Writer> {
+    ) -> rusqlite::Result<Database> {
         let reached = Reached {
             topic_changes: lookup::topic_changes(&db)?,
             run: Run::newest(&db, run::FULL)?,
@@ -66,122 +42,75 @@ impl Writer {
             newest_message: Newest::find(&db)?,
             fold: Fold::find(&db)?,
         };
-        let complaints = Complaints::new(Doing::Writes, counters.clone());
-        Ok(Writer { db, queue, last, tail, plan: Plan::default(), counters, complaints, reached })
+        Ok(Database { db, last, tail, plan: Plan::default(), counters, reached })
     }
 
     /// The newest archived message: everything up to it has to be looked for in the database.
     pub(super) fn newest_message(&self) -> u64 {
         self.reached.newest_message.seq
     }
+}
 
-    /// Writes until the queue is closed and empty.
-    pub(super) fn run(mut self) {
-        let mut patience = Some(PATIENCE);
-        loop {
-            match self.queue.take(1, GROUP_MAX, patience) {
-                Taken::Batch(batch) => {
-                    patience = Some(PATIENCE);
-                    let (began, pause) = (Instant::now(), pause_after(batch.len()));
-                    self.answer(batch);
-                    self.queue.gather(pause.saturating_sub(began.elapsed()));
-                }
-                Taken::Idle => {
-                    patience = None;
-                    if let Err(e) = self.db.execute_batch("PRAGMA shrink_memory") {
-                        tracing::warn!(error = %e, "store writer could not give its memory back");
-                    }
-                }
-                Taken::Closed => return,
-            }
-        }
-    }
-
-    fn answer(&mut self, batch: Vec<Asked<Write>>) {
-        let (asks, responds): (Vec<Write>, Vec<Respond>) =
-            batch.into_iter().map(|q| (q.ask, q.respond)).unzip();
-        let answers = self.group(&asks);
-        self.counters.answered(answers.len());
-        for (respond, answer) in responds.into_iter().zip(answers) {
-            respond.with(answer);
-        }
-    }
-
-    /// Does all of them in one commit. Answers mean what they say: the commit is on disk, or they are failures.
-    fn group(&mut self, asks: &[Write]) -> Vec<Answer> {
-        match self.attempt(asks, plain_steps) {
-            Ok(answers) => answers,
-            Err(Failure::Group(fault)) => failed(asks, fault),
-            // One of them failed, which is rare: again, so that it harms none of the others.
-            Err(Failure::Step) => match self.attempt(asks, guarded_steps) {
-                Ok(answers) => answers,
-                // It ended the transaction of all, as a full disk does: each goes alone.
-                Err(Failure::Step) if asks.len() > 1 => {
-                    asks.chunks(1).flat_map(|ask| self.group(ask)).collect()
-                }
-                Err(Failure::Step) => failed(asks, Fault::Broken),
-                Err(Failure::Group(fault)) => failed(asks, fault),
-            },
-        }
-    }
-
-    /// One transaction, committed or as if it had never been.
-    fn attempt(&mut self, asks: &[Write], steps: Steps) -> Result<Vec<Answer>, Failure> {
-        let failure = match catch_unwind(AssertUnwindSafe(|| self.commit(asks, steps))) {
-            Ok(Ok(Committed { answers, reached, took })) => {
-                self.reached = reached;
-                self.counters.committed(asks.len(), took);
-                // A group of writes all of which failed is no success.
-                if answers.iter().any(|answer| !matches!(answer, Answer::Failed(_))) {
-                    self.complaints.succeeded();
-                }
-                return Ok(answers);
-            }
-            Ok(Err(failure)) => failure,
-            Err(_) => {
-                tracing::error!(writes = asks.len(), "the store writer panicked");
-                // Without an open transaction it may have committed: what is done must not be done again.
-                if self.db.is_autocommit() { Failure::Group(Fault::Unknown) } else { Failure::Step }
-            }
+impl Commits for Database {
+    fn commit(
+        &mut self,
+        asks: &[Write],
+        steps: Steps,
+        complaints: &Complaints,
+    ) -> Result<Committed, Failure> {
+        let group_failed = |e: rusqlite::Error| {
+            complaints.failed("store commit failed", &e);
+            Failure::Group(Fault::Broken)
         };
-        if !self.db.is_autocommit()
-            && let Err(e) = self.db.execute_batch("ROLLBACK")
-        {
-            tracing::error!(error = %e, "store rollback failed");
-        }
-        Err(failure)
-    }
-
-    fn commit(&mut self, asks: &[Write], steps: Steps) -> Result<Committed, Failure> {
         let mut write = Transaction::new(&self.db, &self.last, &self.tail, self.reached);
         write.has_tail = archive::is_behind(self.reached.fold, &self.tail);
-        write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
-        let answers = steps(&mut write, asks, &self.complaints)?;
-        archive::fold(&mut write, &mut self.plan).map_err(|e| self.group_failed(&e))?;
-        archive::list(&mut write).map_err(|e| self.group_failed(&e))?;
-        write.seal().map_err(|e| self.group_failed(&e))?;
+        write.run("BEGIN IMMEDIATE", []).map_err(group_failed)?;
+        let answers = match steps {
+            Steps::Plain => plain_steps(&mut write, asks, complaints)?,
+            Steps::Guarded => guarded_steps(&mut write, asks, complaints)?,
+        };
+        archive::fold(&mut write, &mut self.plan).map_err(group_failed)?;
+        archive::list(&mut write).map_err(group_failed)?;
+        write.seal().map_err(group_failed)?;
         let began = Instant::now();
         self.counters.commit_began(began);
         let committed = write.run("COMMIT", []);
         self.counters.commit_ended();
         committed.map_err(|e| {
-            self.complaints.failed("store commit failed", &e);
+            complaints.failed("store commit failed", &e);
             Failure::Group(fate(&e))
         })?;
         let took = began.elapsed();
         let reached = write.committed();
         self.tail.folded(self.reached.fold, reached.fold);
-        Ok(Committed { answers, reached, took })
+        self.reached = reached;
+        Ok(Committed { answers, took })
     }
 
-    fn group_failed(&self, e: &rusqlite::Error) -> Failure {
-        self.complaints.failed("store commit failed", e);
-        Failure::Group(Fault::Broken)
+    fn is_in_transaction(&self) -> bool {
+        !self.db.is_autocommit()
+    }
+
+    fn roll_back(&mut self) {
+        if self.is_in_transaction()
+            && let Err(e) = self.db.execute_batch("ROLLBACK")
+        {
+            tracing::error!(error = %e, "store rollback failed");
+        }
+    }
+
+    fn rest(&mut self) {
+        if let Err(e) = self.db.execute_batch("PRAGMA shrink_memory") {
+            tracing::warn!(error = %e, "store writer could not give its memory back");
+        }
     }
 }
 
-fn failed(asks: &[Write], fault: Fault) -> Vec<Answer> {
-    vec![Answer::Failed(fault); asks.len()]
+impl Failing for rusqlite::Error {
+    /// A disk that cannot be read is reported as damage, too (SQLITE_IOERR_CORRUPTFS).
+    fn may_be_damage(&self) -> bool {
+        matches!(self.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    }
 }
 
 /// What the failure of a COMMIT says of its transaction. After an input/output error the log may hold all of it, synchronised or
@@ -194,24 +123,6 @@ fn fate(error: &rusqlite::Error) -> Fault {
         _ => Fault::Broken,
     }
 }
-
-/// A group that is on disk.
-struct Committed {
-    answers: Vec<Answer>,
-    reached: Reached,
-    /// How long the COMMIT took: the write-ahead log is written and synchronised in it.
-    took: Duration,
-}
-
-/// What went wrong with a group.
-enum Failure {
-    /// Beginning or committing: nobody's fault.
-    Group(Fault),
-    /// One of the writes.
-    Step,
-}
-
-type Steps = fn(&mut Transaction<'_>, &[Write], &Complaints) -> Result<Vec<Answer>, Failure>;
 
 /// The writes of a group in which all is expected to go well. Notifications to be kept that follow each other are kept
 /// together, and so are ended those to be ended.
@@ -327,6 +238,9 @@ fn guarded_step(
 mod tests {
     use super::super::{Options, file, schema};
     use super::*;
+    use crate::engine::complaints::Doing;
+    use crate::engine::queue::Queue;
+    use crate::engine::writing::Writer;
     use carillon_core::model::Policy;
     use carillon_core::ports::store::Ask;
     use carillon_core::ports::store::domains::PutDomain;
@@ -343,15 +257,24 @@ mod tests {
         }
     }
 
-    /// Commits, and panics before it can say so.
-    fn commits_and_panics(
-        write: &mut Transaction<'_>,
-        asks: &[Write],
-        complaints: &Complaints,
-    ) -> Result<Vec<Answer>, Failure> {
-        plain_steps(write, asks, complaints)?;
-        write.run("COMMIT", []).expect("commits");
-        panic!("this one is meant to");
+    /// A database whose thread panics after the commit, before it can say so.
+    struct Panicking(Database);
+
+    impl Commits for Panicking {
+        fn commit(&mut self, asks: &[Write], steps: Steps, said: &Complaints) -> Result<Committed, Failure> {
+            self.0.commit(asks, steps, said)?;
+            panic!("this one is meant to");
+        }
+
+        fn is_in_transaction(&self) -> bool {
+            self.0.is_in_transaction()
+        }
+
+        fn roll_back(&mut self) {
+            self.0.roll_back();
+        }
+
+        fn rest(&mut self) {}
     }
 
     #[test]
@@ -361,11 +284,15 @@ mod tests {
         let _lock = file::claim(&options.path).expect("it is made");
         let mut db = file::connect_writer(&options).expect("it opens");
         schema::migrate(&mut db, &options.path).expect("it is new");
-        let (queue, last) = (Arc::new(Queue::new(1, 1)), Arc::new(LastItems::new(0)));
-        let mut writer = Writer::new(db, queue, last, Arc::default(), Arc::default()).expect("it starts");
+        let counters = Arc::<Counters>::default();
+        let last = Arc::new(LastItems::new(0));
+        let database = Database::new(db, last, Arc::default(), counters.clone()).expect("it starts");
+        let complaints = Complaints::new(Doing::Writes, counters.clone());
+        let queue = Arc::new(Queue::new(1, 1));
+        let mut writer = Writer::new(Panicking(database), queue, counters, complaints);
         let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
         let Ask::Write(ask) = put.into() else { panic!("it is a write") };
-        let failure = writer.attempt(&[ask.into()], commits_and_panics);
+        let failure = writer.attempt(&[ask.into()], Steps::Plain);
         assert!(matches!(failure, Err(Failure::Group(Fault::Unknown))));
     }
 }

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::output::Output;
 use crate::assemble;
 use crate::config::{Config, Source};
-use carillon_backend::sqlite::{self, Contents, CopyError, OpenError};
+use carillon_backend::{Contents, CopyError, OpenError};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ const COMPANIONS: [(&str, &str); 2] = [
 /// Writes a backup.
 pub(super) fn backup(args: &Backup, out: &mut dyn Write) -> Result<(), Failure> {
     let database = database(&args.source)?;
-    let contents = sqlite::backup(&database, &args.backup).map_err(|e| {
+    let contents = carillon_backend::backup(&database, &args.backup).map_err(|e| {
         let hint = match &e {
             CopyError::Missing { .. } => ": give --data-dir or --config",
             CopyError::Exists { .. } => ": a backup is written to a new file",
@@ -67,7 +67,7 @@ pub(super) fn backup(args: &Backup, out: &mut dyn Write) -> Result<(), Failure> 
 /// Restores one.
 pub(super) fn restore(args: &Restore, out: &mut dyn Write) -> Result<(), Failure> {
     let database = database(&args.source)?;
-    let restored = sqlite::restore(&args.backup, &database, args.replace).map_err(|e| {
+    let restored = carillon_backend::restore(&args.backup, &database, args.replace).map_err(|e| {
         let hint = match &e {
             CopyError::Exists { path } if *path == database => ": --replace puts it aside",
             CopyError::Exists { .. } => ", from an earlier restore: move or remove it",

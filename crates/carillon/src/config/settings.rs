@@ -8,7 +8,7 @@ use super::value::{Field, Profile, Words};
 use crate::options::Node;
 use crate::telemetry::{Log, LogFormat, LogLevel};
 use crate::upgrade;
-use carillon_backend::sqlite;
+use carillon_backend::StoreOptions;
 use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::ClientPort;
@@ -36,7 +36,7 @@ pub struct Settings {
     /// The settings of the HTTP side.
     pub http: carillon_http::Settings,
     /// The store's options.
-    pub store: sqlite::Options,
+    pub store: StoreOptions,
 }
 
 impl Settings {

@@ -185,7 +185,6 @@ impl Running {
         let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
         // What another process had open until now is not searched for damage: clients wait.
         let store = assemble::open_store(settings, take_over.is_none()).map_err(|e| e.to_string())?;
-        let watch = assemble::watch(&store);
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let core = Arc::new(assemble::core(settings, secret));
@@ -195,7 +194,7 @@ impl Running {
         let server = Server::start_after(&assemble::server(settings), &tls, &core, store, take_over)
             .map_err(|e| e.to_string())?;
         tell(&uncovered(settings, &tls, &server));
-        let options = assemble::http(settings, core, server.ports(), watch, webhook_roots);
+        let options = assemble::http(settings, core, server.ports(), webhook_roots);
         let http = HttpSide::start(&runtime, listeners, at, &server, options).map_err(|e| e.to_string())?;
         let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
         let node = NodeFile {

@@ -71,30 +71,32 @@ fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_backend::sqlite::{Options, SqliteStore};
+    use carillon_backend::StoreOptions;
     use carillon_core::ports::store::keys::DeleteKey;
 
     #[test]
     fn an_admin_key_that_was_removed_stays_removed() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = SqliteStore::open(Options::new(folder.path().join("carillon.db"))).expect("a store");
-        let first = ensure_admin_key(&store, folder.path()).expect("made");
-        assert_eq!(ensure_admin_key(&store, folder.path()).expect("known"), first);
+        let store =
+            carillon_backend::open(StoreOptions::new(folder.path().join("carillon.db"))).expect("a store");
+        let first = ensure_admin_key(&*store, folder.path()).expect("made");
+        assert_eq!(ensure_admin_key(&*store, folder.path()).expect("known"), first);
         let hash = hash(&first).expect("a key");
-        let Ok(Some(known)) = ask(&store, Key { hash }) else { panic!("the store knows it") };
-        assert_eq!(ask(&store, DeleteKey { id: known.id }), Ok(Ok(())));
-        let second = ensure_admin_key(&store, folder.path()).expect("another");
+        let Ok(Some(known)) = ask(&*store, Key { hash }) else { panic!("the store knows it") };
+        assert_eq!(ask(&*store, DeleteKey { id: known.id }), Ok(Ok(())));
+        let second = ensure_admin_key(&*store, folder.path()).expect("another");
         assert_ne!(second, first);
         assert_eq!(AdminKey::read(folder.path()).expect("written"), second);
-        assert_eq!(ask(&store, Key { hash }), Ok(None), "the first is gone for good");
-        assert_eq!(ensure_admin_key(&store, folder.path()).expect("known"), second);
+        assert_eq!(ask(&*store, Key { hash }), Ok(None), "the first is gone for good");
+        assert_eq!(ensure_admin_key(&*store, folder.path()).expect("known"), second);
     }
 
     #[test]
     fn a_key_that_the_operator_put_there_is_taken() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = SqliteStore::open(Options::new(folder.path().join("carillon.db"))).expect("a store");
+        let store =
+            carillon_backend::open(StoreOptions::new(folder.path().join("carillon.db"))).expect("a store");
         let own = AdminKey::read_or_create(folder.path()).expect("made");
-        assert_eq!(ensure_admin_key(&store, folder.path()).expect("taken"), own);
+        assert_eq!(ensure_admin_key(&*store, folder.path()).expect("taken"), own);
     }
 }

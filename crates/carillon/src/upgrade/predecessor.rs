@@ -203,7 +203,7 @@ impl Successor {
             protocol: PROTOCOL,
             release: env!("CARGO_PKG_VERSION").to_owned(),
             form: carillon_core::form::VERSION,
-            schema: carillon_backend::sqlite::SCHEMA,
+            schema: carillon_backend::SCHEMA,
             data_dir: data_dir.to_owned(),
             pid: std::process::id(),
             guardian: guardian.pid(),

@@ -8,7 +8,7 @@ use crate::preflight::{self, Purpose};
 use crate::serve::{Args, Heritage, Prepared, Running};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
-use carillon_backend::sqlite::SCHEMA;
+use carillon_backend::SCHEMA;
 use carillon_core::form;
 use carillon_server::handover::{ListenerKind, TakeOver};
 use std::io;

@@ -4,7 +4,7 @@
 pub mod store;
 
 pub use crate::sasl::{Derivation, Derived, Hashes, Password};
-pub use store::{Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreStats};
+pub use store::{Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreStats};
 
 /// Where an answer goes. Called exactly once, from whatever thread has the answer; it must not block.
 pub type Reply<T> = Box<dyn FnOnce(T) + Send>;

@@ -5,7 +5,6 @@ mod process;
 
 use crate::app::App;
 use crate::auth::{Admin, Granted};
-use crate::options::StoreHealth;
 use crate::problem::Problem;
 use crate::requests::{Answered, Endpoint};
 use crate::schema;
@@ -13,6 +12,7 @@ use crate::webhooks::Figures;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
+use carillon_core::ports::StoreHealth;
 use carillon_core::shard::DomainCounters;
 use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
@@ -31,7 +31,7 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
         let (mut parts, _) = request.into_parts();
         Granted::<Admin>::from_request_parts(&mut parts, &app).await?.whole_node()?;
     }
-    let health = app.options.store.health();
+    let health = app.node.store_health();
     let webhooks = app.webhooks.figures();
     let text = text(&app.node.status(), health, app.node.is_ready(), &webhooks, &app.requests.answered());
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))

@@ -32,6 +32,7 @@ pub use question::{Answers, AnswersOnce, Kind, Question};
 
 use super::Reply;
 use crate::model::{Durations, OperationId};
+use std::time::Duration;
 
 /// The durable store.
 ///
@@ -94,6 +95,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Figures for the operator.
     fn stats(&self) -> StoreStats;
+
+    /// How it is now, as its reads and writes found it, without asking a disk or a server.
+    fn health(&self) -> StoreHealth {
+        StoreHealth::default()
+    }
 
     /// Commits the writes that wait, and stops. Questions asked later are answered [`Fault::Closed`].
     fn close(&self);
@@ -334,6 +340,17 @@ pub enum Fault {
     /// process that did it ended. Asking it again settles it.
     #[error("it is unknown whether the store did it")]
     Unknown,
+}
+
+/// How a store is at the moment. The default is a store that nothing is wrong with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreHealth {
+    /// The last read or the last write failed.
+    pub fails: bool,
+    /// Damage was met since the store was opened, or a disk that could not be read.
+    pub may_be_damaged: bool,
+    /// For how long the commit that is under way has been, if one is.
+    pub committing: Option<Duration>,
 }
 
 /// Figures of a store.

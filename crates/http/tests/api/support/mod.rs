@@ -13,7 +13,7 @@ use carillon_core::model::{DomainId, Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::store::domains::PutDomain;
 use carillon_core::ports::store::keys::CreateKey;
 use carillon_core::ports::{Question, Store};
-use carillon_http::{Endpoints, Options, Settings, StoreWatch, WebhookRoots};
+use carillon_http::{Endpoints, Options, Settings, WebhookRoots};
 use carillon_server::{Server, Tcp, WebSocket, tls};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -52,7 +52,6 @@ pub(crate) fn options() -> Options {
         default_domain: "localhost".to_owned(),
         drain_timeout_ms: 10_000,
         endpoints: Endpoints::default(),
-        store: StoreWatch::default(),
         webhook_roots: WebhookRoots::default(),
     }
 }

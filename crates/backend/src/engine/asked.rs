@@ -11,15 +11,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A question and where its answer goes.
-pub(super) struct Asked<A> {
-    pub(super) ask: A,
-    pub(super) respond: Respond,
+pub(crate) struct Asked<A> {
+    pub(crate) ask: A,
+    pub(crate) respond: Respond,
 }
 
 /// A write, with the id of its operation where it has one.
-pub(super) struct Write {
-    pub(super) operation: Option<OperationId>,
-    pub(super) ask: WriteAsk,
+pub(crate) struct Write {
+    pub(crate) operation: Option<OperationId>,
+    pub(crate) ask: WriteAsk,
 }
 
 impl From<WriteAsk> for Write {
@@ -29,7 +29,7 @@ impl From<WriteAsk> for Write {
 }
 
 /// A question that takes memory while it waits.
-pub(super) trait Carries {
+pub(crate) trait Carries {
     /// What it carries, about, beyond what every question does.
     fn bytes(&self) -> usize;
 
@@ -133,23 +133,23 @@ const IMPORTED_ACCOUNT_BYTES: usize = 512;
 
 /// Where an answer goes. One that is dropped unanswered, because a thread of the store panicked, answers with a fault: a thread that
 /// had begun a write may have committed it.
-pub(super) struct Respond {
+pub(crate) struct Respond {
     reply: Option<Reply<Answer>>,
     dropped: Fault,
 }
 
 impl Respond {
     /// Where the answer to a read goes.
-    pub(super) fn to_read(reply: Reply<Answer>) -> Respond {
+    pub(crate) fn to_read(reply: Reply<Answer>) -> Respond {
         Respond { reply: Some(reply), dropped: Fault::Broken }
     }
 
     /// Where the answer to a write goes.
-    pub(super) fn to_write(reply: Reply<Answer>) -> Respond {
+    pub(crate) fn to_write(reply: Reply<Answer>) -> Respond {
         Respond { reply: Some(reply), dropped: Fault::Unknown }
     }
 
-    pub(super) fn with(mut self, answer: Answer) {
+    pub(crate) fn with(mut self, answer: Answer) {
         self.call(answer);
     }
 

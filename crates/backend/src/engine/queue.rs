@@ -21,7 +21,7 @@ const FEW: usize = 32;
 const LANE_PART: usize = 4;
 
 /// The questions that wait for the threads of one kind.
-pub(super) struct Queue<A> {
+pub(crate) struct Queue<A> {
     state: Mutex<State<A>>,
     ready: Condvar,
     max: usize,
@@ -40,7 +40,7 @@ struct State<A> {
 }
 
 /// What a thread gets that asks for work.
-pub(super) enum Taken<A> {
+pub(crate) enum Taken<A> {
     /// At least one question, in the order they were asked.
     Batch(Vec<Asked<A>>),
     /// Nothing for as long as it was willing to wait.
@@ -51,18 +51,18 @@ pub(super) enum Taken<A> {
 
 impl<A: Carries> Queue<A> {
     /// A queue of at most `max` questions, which carry at most `bytes_max` if they are more than one.
-    pub(super) fn new(max: usize, bytes_max: usize) -> Queue<A> {
+    pub(crate) fn new(max: usize, bytes_max: usize) -> Queue<A> {
         let state = State { waiting: Lanes::default(), bytes: 0, idle: 0, called: 0, closed: false };
         Queue { state: Mutex::new(state), ready: Condvar::new(), max, bytes_max }
     }
 
     /// Adds a question; one there is no room for is answered at once.
-    pub(super) fn push(&self, question: Asked<A>) {
+    pub(crate) fn push(&self, question: Asked<A>) {
         self.push_all(std::iter::once(question));
     }
 
     /// Adds questions in their order; those there is no room for are answered at once.
-    pub(super) fn push_all(&self, questions: impl IntoIterator<Item = Asked<A>>) {
+    pub(crate) fn push_all(&self, questions: impl IntoIterator<Item = Asked<A>>) {
         let mut refused = Vec::new();
         let mut state = self.lock();
         for question in questions {
@@ -91,7 +91,7 @@ impl<A: Carries> Queue<A> {
 
     /// Waits for questions, for `patience` at most where given, and takes the `share`-th part of them (rounded up), so
     /// that the other threads find some too; few are not shared; at most `max`.
-    pub(super) fn take(&self, share: usize, max: usize, patience: Option<Duration>) -> Taken<A> {
+    pub(crate) fn take(&self, share: usize, max: usize, patience: Option<Duration>) -> Taken<A> {
         let mut state = self.lock();
         while state.waiting.is_empty() {
             if state.closed {
@@ -128,7 +128,7 @@ impl<A: Carries> Queue<A> {
 
     /// Lets questions gather for so long, unless the queue is closed. For a thread that is the only one of its queue; it is not called
     /// meanwhile, which spares the askers a system call each.
-    pub(super) fn gather(&self, time: Duration) {
+    pub(crate) fn gather(&self, time: Duration) {
         if !time.is_zero() {
             drop(self.ready.wait_timeout_while(self.lock(), time, |state| !state.closed));
         }
@@ -146,13 +146,13 @@ impl<A: Carries> Queue<A> {
     }
 
     /// Takes no more questions. Those that wait are still handed out.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.ready.notify_all();
     }
 
     /// Number of questions that wait.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lock().waiting.len()
     }
 
@@ -163,7 +163,7 @@ impl<A: Carries> Queue<A> {
 }
 
 /// Closes the queue of a thread that panicked, and answers what waits in it: nothing of that was begun.
-pub(super) struct Abandon<'a, A: Carries>(pub(super) &'a Queue<A>);
+pub(crate) struct Abandon<'a, A: Carries>(pub(crate) &'a Queue<A>);
 
 impl<A: Carries> Drop for Abandon<'_, A> {
     fn drop(&mut self) {
@@ -178,9 +178,9 @@ impl<A: Carries> Drop for Abandon<'_, A> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asked::Respond;
-    use super::super::asked::Write;
     use super::*;
+    use crate::engine::asked::Respond;
+    use crate::engine::asked::Write;
     use carillon_core::model::DomainId;
     use carillon_core::ports::store::{ReadAsk, WriteAsk, domains};
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! What waits, in its order, and in lanes of accounts that ask much.
 
-use super::super::asked::{Asked, Carries};
+use crate::engine::asked::{Asked, Carries};
 use std::collections::{HashMap, VecDeque};
 
 /// Units of work that an account has among the others ([`Carries::cost`]). One of any size it always has.
@@ -150,8 +150,8 @@ impl<A: Carries> Lanes<A> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::asked::{Respond, Write};
     use super::*;
+    use crate::engine::asked::{Respond, Write};
     use bytes::Bytes;
     use carillon_core::model::DomainId;
     use carillon_core::ports::Ask;

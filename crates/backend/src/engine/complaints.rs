@@ -1,24 +1,30 @@
 //! What the threads of the store say of failures: of a disk that stays full not every write.
 
 use super::counters::Counters;
-use rusqlite::ErrorCode;
 use std::cell::Cell;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Between two lines about failures.
 const EVERY: Duration = Duration::from_secs(10);
 
+/// Why something failed, in the words of whatever keeps the data.
+pub(crate) trait Failing: Display {
+    /// Whether it can mean that data is damaged.
+    fn may_be_damage(&self) -> bool;
+}
+
 /// What a thread does with the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(crate) enum Doing {
     Reads,
     Writes,
 }
 
 /// Failures of one thread, one after the other.
 #[derive(Debug)]
-pub(super) struct Complaints {
+pub(crate) struct Complaints {
     doing: Doing,
     counters: Arc<Counters>,
     /// When a failure was said last.
@@ -31,16 +37,14 @@ pub(super) struct Complaints {
 
 impl Complaints {
     /// Nothing has failed yet.
-    pub(super) fn new(doing: Doing, counters: Arc<Counters>) -> Complaints {
+    pub(crate) fn new(doing: Doing, counters: Arc<Counters>) -> Complaints {
         let (said, is_open, failures) = Default::default();
         Complaints { doing, counters, said, is_open, failures }
     }
 
     /// Something failed, `what` being the sentence for it.
-    pub(super) fn failed(&self, what: &'static str, error: &rusqlite::Error) {
-        // A disk that cannot be read is reported as damage, too (SQLITE_IOERR_CORRUPTFS).
-        let may_be_damaged =
-            matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
+    pub(crate) fn failed(&self, what: &'static str, error: &dyn Failing) {
+        let may_be_damaged = error.may_be_damage();
         self.counters.failed(self.doing, may_be_damaged);
         self.failures.set(self.failures.get() + 1);
         if self.said.get().is_none_or(|at| at.elapsed() >= EVERY) {
@@ -56,7 +60,7 @@ impl Complaints {
     }
 
     /// Something went well.
-    pub(super) fn succeeded(&self) {
+    pub(crate) fn succeeded(&self) {
         if self.failures.get() == 0 {
             return;
         }
@@ -74,11 +78,21 @@ impl Complaints {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rusqlite::ffi;
-
-    fn error(code: i32) -> rusqlite::Error {
-        rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
+    /// A failure that is damage, or is not.
+    #[derive(Debug, thiserror::Error)]
+    #[error("it failed")]
+    struct Failed {
+        damage: bool,
     }
+
+    impl Failing for Failed {
+        fn may_be_damage(&self) -> bool {
+            self.damage
+        }
+    }
+
+    const FULL: Failed = Failed { damage: false };
+    const CORRUPT: Failed = Failed { damage: true };
 
     #[test]
     fn the_figures_follow_every_failure_and_success_and_damage_stays() {
@@ -86,7 +100,7 @@ mod tests {
         let writes = Complaints::new(Doing::Writes, counters.clone());
         let reads = Complaints::new(Doing::Reads, counters.clone());
         for _ in 0..3 {
-            writes.failed("it failed", &error(ffi::SQLITE_FULL));
+            writes.failed("it failed", &FULL);
             assert!(counters.health().fails);
             reads.succeeded();
             assert!(counters.health().fails, "a read says nothing of writes");
@@ -94,7 +108,7 @@ mod tests {
             assert!(!counters.health().fails, "also when no line was said");
         }
         assert!(!counters.health().may_be_damaged);
-        reads.failed("it failed", &error(ffi::SQLITE_CORRUPT));
+        reads.failed("it failed", &CORRUPT);
         reads.succeeded();
         assert!(!counters.health().fails && counters.health().may_be_damaged);
     }
@@ -104,7 +118,7 @@ mod tests {
         let complaints = Complaints::new(Doing::Writes, Arc::default());
         let mut lines = 0;
         for _ in 0..100 {
-            complaints.failed("it failed", &error(ffi::SQLITE_FULL));
+            complaints.failed("it failed", &FULL);
             lines += u32::from(complaints.is_open.get());
             complaints.succeeded();
             assert!(!complaints.is_open.get());

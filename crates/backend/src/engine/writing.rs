@@ -1,0 +1,170 @@
+//! The thread that writes: what waits shares one commit.
+//!
+//! While one group is on its way to the disk the next one gathers, so groups are as large as the load makes them. A lone write is
+//! committed at once. Where several came together the next group begins two milliseconds after the last one at the earliest: what a
+//! commit costs is paid for by more of them, and nobody waits longer than that.
+
+use super::asked::{Asked, Respond, Write};
+use super::complaints::Complaints;
+use super::counters::Counters;
+use super::queue::{Queue, Taken};
+use carillon_core::ports::{Answer, Fault};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Writes that share a commit at most.
+const GROUP_MAX: usize = 1000;
+
+/// How long after the beginning of a group of so many writes the next one begins at the earliest. A write that comes alone is not held
+/// up; the more there are, the more a commit that they share saves.
+fn pause_after(writes: usize) -> Duration {
+    Duration::from_millis(match writes {
+        0..=1 => 0,
+        2..=5 => 2,
+        6.. => 4,
+    })
+}
+
+/// After so long without a write the memory of the last storm is given back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a store does with a group of writes.
+pub(crate) trait Commits {
+    /// Carries out all of them in one transaction, and commits it.
+    fn commit(&mut self, asks: &[Write], steps: Steps, complaints: &Complaints)
+    -> Result<Committed, Failure>;
+
+    /// Whether a transaction is open. After a panic without one, it may have been committed.
+    fn is_in_transaction(&self) -> bool;
+
+    /// Ends an open transaction as if it had never been.
+    fn roll_back(&mut self);
+
+    /// Nothing was written for a while: memory that the last storm needed can be given back.
+    fn rest(&mut self);
+}
+
+/// How the writes of a group are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Steps {
+    /// All is expected to go well: the failure of one fails the group.
+    Plain,
+    /// One of them has failed: each is done whole or not at all, whatever becomes of the others.
+    Guarded,
+}
+
+/// A group that is on disk.
+pub(crate) struct Committed {
+    /// An answer for each write.
+    pub(crate) answers: Vec<Answer>,
+    /// How long the commit itself took.
+    pub(crate) took: Duration,
+}
+
+/// What went wrong with a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Beginning or committing: no write is the cause.
+    Group(Fault),
+    /// One of the writes.
+    Step,
+}
+
+/// The thread that writes to a store.
+pub(crate) struct Writer<C> {
+    store: C,
+    queue: Arc<Queue<Write>>,
+    counters: Arc<Counters>,
+    complaints: Complaints,
+}
+
+impl<C: Commits> Writer<C> {
+    /// A writer to a store.
+    pub(crate) fn new(
+        store: C,
+        queue: Arc<Queue<Write>>,
+        counters: Arc<Counters>,
+        complaints: Complaints,
+    ) -> Writer<C> {
+        Writer { store, queue, counters, complaints }
+    }
+
+    /// Writes until the queue is closed and empty.
+    pub(crate) fn run(mut self) {
+        let mut patience = Some(PATIENCE);
+        loop {
+            match self.queue.take(1, GROUP_MAX, patience) {
+                Taken::Batch(batch) => {
+                    patience = Some(PATIENCE);
+                    let (began, pause) = (Instant::now(), pause_after(batch.len()));
+                    self.answer(batch);
+                    self.queue.gather(pause.saturating_sub(began.elapsed()));
+                }
+                Taken::Idle => {
+                    patience = None;
+                    self.store.rest();
+                }
+                Taken::Closed => return,
+            }
+        }
+    }
+
+    fn answer(&mut self, batch: Vec<Asked<Write>>) {
+        let (asks, responds): (Vec<Write>, Vec<Respond>) =
+            batch.into_iter().map(|q| (q.ask, q.respond)).unzip();
+        let answers = self.group(&asks);
+        self.counters.answered(answers.len());
+        for (respond, answer) in responds.into_iter().zip(answers) {
+            respond.with(answer);
+        }
+    }
+
+    /// Does all of them in one commit. Answers mean what they say: the commit is on disk, or they are failures.
+    fn group(&mut self, asks: &[Write]) -> Vec<Answer> {
+        match self.attempt(asks, Steps::Plain) {
+            Ok(answers) => answers,
+            Err(Failure::Group(fault)) => failed(asks, fault),
+            // One of them failed, which is rare: again, so that it harms none of the others.
+            Err(Failure::Step) => match self.attempt(asks, Steps::Guarded) {
+                Ok(answers) => answers,
+                // It ended the transaction of all, as a full disk does: each goes alone.
+                Err(Failure::Step) if asks.len() > 1 => {
+                    asks.chunks(1).flat_map(|ask| self.group(ask)).collect()
+                }
+                Err(Failure::Step) => failed(asks, Fault::Broken),
+                Err(Failure::Group(fault)) => failed(asks, fault),
+            },
+        }
+    }
+
+    /// One transaction, committed or as if it had never been.
+    pub(crate) fn attempt(&mut self, asks: &[Write], steps: Steps) -> Result<Vec<Answer>, Failure> {
+        let commit = || self.store.commit(asks, steps, &self.complaints);
+        let failure = match catch_unwind(AssertUnwindSafe(commit)) {
+            Ok(Ok(Committed { answers, took })) => {
+                self.counters.committed(asks.len(), took);
+                // A group of writes all of which failed is no success.
+                if answers.iter().any(|answer| !matches!(answer, Answer::Failed(_))) {
+                    self.complaints.succeeded();
+                }
+                return Ok(answers);
+            }
+            Ok(Err(failure)) => failure,
+            Err(_) => {
+                tracing::error!(writes = asks.len(), "the store writer panicked");
+                // Without an open transaction it may have committed: what is done must not be done again.
+                match self.store.is_in_transaction() {
+                    true => Failure::Step,
+                    false => Failure::Group(Fault::Unknown),
+                }
+            }
+        };
+        self.store.roll_back();
+        Err(failure)
+    }
+}
+
+fn failed(asks: &[Write], fault: Fault) -> Vec<Answer> {
+    vec![Answer::Failed(fault); asks.len()]
+}
