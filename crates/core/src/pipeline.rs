@@ -1,7 +1,7 @@
 //! THE ORDER of features. Every hook runs in the order of [`ORDER`]; there are no priorities anywhere else.
 
 use crate::features::*;
-use crate::session::hook::Feature;
+use crate::session::hook::{Feature, taken_twice};
 use crate::session::pipeline::Pipeline;
 
 /// All features, in the order in which their hooks run.
@@ -48,6 +48,8 @@ pub const ORDER: &[&Feature] = &[
     &disco::FEATURE,
 ];
 
+const _: () = assert!(taken_twice(ORDER).is_none(), "a hook that is for one feature has several");
+
 /// The pipeline of all features but those named.
 pub fn of(disabled: &[String]) -> Pipeline {
     Pipeline::new(ORDER.iter().copied().filter(|f| !disabled.iter().any(|d| d == f.name)).collect())
@@ -56,6 +58,16 @@ pub fn of(disabled: &[String]) -> Pipeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_taker_of_a_hook_for_one_is_found() {
+        assert_eq!(
+            taken_twice(&[&carbons::FEATURE, &carbons::FEATURE]),
+            None,
+            "any number may have its hooks"
+        );
+        assert_eq!(taken_twice(&[&pep::FEATURE, &carbons::FEATURE, &pep::FEATURE]), Some("node_info"));
+    }
 
     #[test]
     fn no_two_timers_have_one_name() {

@@ -252,7 +252,7 @@ fn undelivered(
 /// Whether a feature answers a request on behalf of its account.
 fn is_answered(kind: IqType, request: &Stanza, cx: &mut Cx<'_>) -> bool {
     let payload = request.payload.children().next();
-    let handler = payload.and_then(|payload| cx.pipeline.asked(kind, payload.name(), payload.ns()));
+    let handler = payload.and_then(|payload| cx.pipeline.asked_handler(kind, payload.name(), payload.ns()));
     handler.inspect(|handler| (handler.answer)(request, cx)).is_some()
 }
 

@@ -228,7 +228,7 @@ impl BoundSession {
 
     /// Handles an element that is no stanza. Returns whether it was answered.
     fn nonza(&mut self, element: &Element, cx: &mut Cx<'_>) -> Result<bool, StreamError> {
-        let Some(handle) = cx.pipeline.nonza(element.name(), element.ns()) else {
+        let Some(handle) = cx.pipeline.nonza_handler(element.name(), element.ns()) else {
             // RFC 6120 §4.9.3.24
             let condition = stream::Condition::UnsupportedStanzaType;
             return Err(StreamError::new(condition, "this element is not understood here"));

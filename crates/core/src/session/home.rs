@@ -143,7 +143,7 @@ fn deny(account: &BareJid, letter: Letter, denial: Denial, sessions: &mut Sessio
     let handler = match stanza.kind {
         Kind::Iq(kind) if stanza.to.as_ref().is_some_and(Jid::is_bare) => {
             let payload = stanza.payload.children().next();
-            payload.and_then(|payload| cx.pipeline.asked(kind, payload.name(), payload.ns()))
+            payload.and_then(|payload| cx.pipeline.asked_handler(kind, payload.name(), payload.ns()))
         }
         _ => None,
     };

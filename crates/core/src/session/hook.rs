@@ -9,9 +9,12 @@
 //! A filter (`submit`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`, `unacked`)
 //! cannot. What a feature starts comes back to it alone: a timer by its [`Timer`], an acknowledgement by its [`Tracked`].
 
+mod list;
 mod login;
 
 pub use crate::connection::ProofKind;
+pub(crate) use list::each_hook;
+pub use list::{Hooks, taken_twice};
 pub use login::*;
 
 use crate::ReplyTo;
@@ -95,126 +98,6 @@ pub struct Spec {
     pub coverage: &'static str,
 }
 
-/// A feature's hooks. Start from [`Hooks::NONE`].
-pub struct Hooks {
-    /// Adds stream features before authentication.
-    pub offer_before_auth: Option<OfferBeforeAuthHook>,
-    /// Offers something inline with SASL2.
-    pub offer_inline: Option<OfferInlineHook>,
-    /// Logs clients in by mechanisms of its own.
-    pub proof: Option<&'static ProofHandler>,
-    /// A client of SASL2 has proved who it is, and its success is about to be sent.
-    pub success: Option<SuccessHook>,
-    /// A stanza before authentication.
-    pub stanza_before_auth: Option<StanzaBeforeAuthHook>,
-    /// Adds stream features for an authenticated client (RFC 6120 §4.3.2).
-    pub offer: Option<OfferHook>,
-    /// What is to be read of an account at each login; the feature gets it when a session is about to be bound.
-    pub login: &'static [LoginPart],
-    /// A session was bound; its bind result is sent.
-    pub open: Option<OpenHook>,
-    /// A session ends.
-    pub close: Option<CloseHook>,
-    /// A session has lost its connection, and waits for its client to resume it.
-    pub parked: Option<ParkedHook>,
-    /// A session is about to go on in another process.
-    pub leaves: Option<LeavesHook>,
-    /// A session was resumed, and its client has been sent what it lacked.
-    pub resumed: Option<ResumedHook>,
-    /// See [`RestoredHook`].
-    pub restored: Option<RestoredHook>,
-    /// A session goes on in another process: it ends here, and nobody is told.
-    pub taken: Option<TakenHook>,
-    /// How clients resume sessions: one feature's.
-    pub resumption: Option<&'static ResumptionHandler>,
-    /// What of an account's record the feature needs at the account's home.
-    pub record: &'static [RecordPart],
-    /// A stanza has come to the home of the account that it is for, and passes.
-    pub arrived: Option<ArrivedHook>,
-    /// What an account neither sends nor is sent.
-    pub filter: Option<FilterHook>,
-    /// Some may see an account from now on, or may not any more.
-    pub seen: Option<SeenHook>,
-    /// A letter to an account, at the account's home.
-    pub letter: Option<LetterHook>,
-    /// Sessions were not told of all that changed in their account's record.
-    pub missed: Option<MissedHook>,
-    /// A session says how available it is.
-    pub announced: Option<AnnouncedHook>,
-    /// It is needed what the client can do, and not known: one feature's.
-    pub discover: Option<DiscoverHook>,
-    /// It is known what the client can do.
-    pub capable: Option<CapableHook>,
-    /// A result or an error came from the client, for the server.
-    pub response: Option<ResponseHook>,
-    /// A stanza came from the client: whether it was handled before.
-    pub repeated: Option<RepeatedHook>,
-    /// A stanza came from the client, before any decision on it.
-    pub receive: Option<ReceiveHook>,
-    /// A message that somebody outside sends in the name of an account, before it is routed.
-    pub acted: Option<ActedHook>,
-    /// A message from the client, before it is routed.
-    pub submit_message: Option<SubmitHook>,
-    /// A presence from the client, before it is routed.
-    pub submit_presence: Option<SubmitHook>,
-    /// A stanza from the client is about to be routed.
-    pub unsettled: Option<UnsettledHook>,
-    /// A message from the client is settled.
-    pub settled: Option<SettledHook>,
-    /// IQ requests answered on behalf of the server or of the client's own account.
-    pub iq: &'static [IqHandler],
-    /// Describes a node of the client's own account (XEP-0030 §3.2): one feature's.
-    pub node_info: Option<IqHandle>,
-    /// IQ requests of others to an account, answered at its home.
-    pub asked: &'static [AskedHandler],
-    /// Top-level elements that are no stanzas, by namespace.
-    pub nonza: &'static [NonzaHandler],
-    /// A stanza to an account, about to be given to some of its sessions.
-    pub routed: Option<RoutedHook>,
-    /// Whether a message must wait, so that it does not overtake older ones that a session is still to be given.
-    pub must_wait: Option<MustWaitHook>,
-    /// A message to an account none of whose sessions takes it.
-    pub absent: Option<AbsentHook>,
-    /// Stores a message that was given to parked sessions only: one feature's.
-    pub keep: Option<&'static KeepHandler>,
-    /// A stanza about to be given to a session.
-    pub deliver: Option<DeliverHook>,
-    /// Something about to be written to the client.
-    pub emit: Option<EmitHook>,
-    /// Something was written to the client.
-    pub emitted: Option<EmittedHook>,
-    /// A chat message was written to a client without stream management: one feature's.
-    pub given: Option<GivenHook>,
-    /// Initial presence was sent.
-    pub available: Option<AvailableHook>,
-    /// More of what waits for the session can be written.
-    pub catch_up: Option<CatchUpHook>,
-    /// Whether the session must learn what has arrived before it ends.
-    pub awaits_arrival: Option<AwaitsArrivalHook>,
-    /// Whether the session was given something that the store holds until it is acknowledged.
-    pub in_flight: Option<InFlightHook>,
-    /// How much of what was written has not arrived.
-    pub unacked: Option<UnackedHook>,
-    /// Kinds of stanzas that are tracked until the client acknowledges them.
-    pub tracked: &'static [TrackedHandler],
-    /// Timers of a session.
-    pub timers: &'static [TimerHandler],
-    /// Tells an operator about a session.
-    pub describe: Option<DescribeHook>,
-    /// Something happened on a topic that the session follows.
-    pub publication: Option<PublicationHook>,
-    /// A command from outside.
-    pub command: Option<CommandHook>,
-    /// A message from another home.
-    pub message: Option<MessageHook>,
-    /// Writes that the store refused are to be repeated.
-    pub retry: Option<RetryHook>,
-    /// See [`TickHook`].
-    pub tick: Option<TickHook>,
-    /// A topic's home has answered what an IQ asked for.
-    pub topic_answer: Option<TopicAnswerHook>,
-}
-
 impl Feature {
     /// A feature without a name and without hooks, to start from.
     pub const NONE: Feature = Feature {
@@ -228,70 +111,6 @@ impl Feature {
         inline_features: &[],
         services: &[],
         hooks: Hooks::NONE,
-    };
-}
-
-impl Hooks {
-    /// No hooks.
-    pub const NONE: Hooks = Hooks {
-        offer_before_auth: None,
-        offer_inline: None,
-        proof: None,
-        success: None,
-        stanza_before_auth: None,
-        offer: None,
-        login: &[],
-        open: None,
-        close: None,
-        parked: None,
-        restored: None,
-        leaves: None,
-        taken: None,
-        resumed: None,
-        resumption: None,
-        record: &[],
-        arrived: None,
-        filter: None,
-        seen: None,
-        letter: None,
-        missed: None,
-        announced: None,
-        discover: None,
-        capable: None,
-        response: None,
-        repeated: None,
-        receive: None,
-        acted: None,
-        submit_message: None,
-        submit_presence: None,
-        unsettled: None,
-        settled: None,
-        iq: &[],
-        node_info: None,
-        asked: &[],
-        nonza: &[],
-        routed: None,
-        must_wait: None,
-        absent: None,
-        keep: None,
-        deliver: None,
-        emit: None,
-        emitted: None,
-        given: None,
-        available: None,
-        catch_up: None,
-        awaits_arrival: None,
-        in_flight: None,
-        unacked: None,
-        tracked: &[],
-        timers: &[],
-        describe: None,
-        publication: None,
-        command: None,
-        message: None,
-        retry: None,
-        tick: None,
-        topic_answer: None,
     };
 }
 

@@ -161,7 +161,7 @@ impl BoundSession {
             let Kind::Iq(kind) = stanza.kind else { return };
             let child = stanza.payload.children().next().ok_or(StanzaError::new(Condition::BadRequest));
             child.and_then(|child| {
-                let handler = cx.pipeline.iq(kind, child.name(), child.ns(), at);
+                let handler = cx.pipeline.iq_handler(kind, child.name(), child.ns(), at);
                 // RFC 6120 §8.3.3.19
                 let handle = handler.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;
                 handle(self, &Request { stanza: &stanza, payload: &child.element(), at }, cx)

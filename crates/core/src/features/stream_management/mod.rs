@@ -190,7 +190,7 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
     // Consecutive entries of one feature are told together.
     for run in done.chunk_by(|(a, _), (b, _)| a == b) {
         let ids: SmallVec<[u128; 4]> = run.iter().map(|(_, id)| *id).collect();
-        if let Some(handler) = run.first().and_then(|(kind, _)| cx.pipeline.tracked(*kind)) {
+        if let Some(handler) = run.first().and_then(|(kind, _)| cx.pipeline.tracked_handler(*kind)) {
             (handler.acknowledged)(session, &ids, cx);
         }
     }

@@ -141,7 +141,7 @@ fn forget_what_is_over(session: &mut BoundSession, cx: &mut Cx<'_>) {
     let before = state.queue.memory_bytes();
     state.queue.retain(|entry| {
         let Sent::TrackedStanza(tracked) = entry else { return true };
-        let handler = cx.pipeline.tracked(tracked.0);
+        let handler = cx.pipeline.tracked_handler(tracked.0);
         let is_over = handler.is_some_and(|handler| (handler.is_over)(session, tracked.1, cx));
         if is_over {
             memory::uncount(entry, &mut cx.shard.queued);

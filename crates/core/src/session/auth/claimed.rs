@@ -81,7 +81,7 @@ pub(super) fn identified(
 }
 
 fn check(proving: Proving, account: Option<KnownAccount>, cx: &mut Cx<'_>) -> Session {
-    match cx.pipeline.proof(proving.proof.kind) {
+    match cx.pipeline.proof_handler(proving.proof.kind) {
         Some(handler) => (handler.check)(proving, account, cx),
         // The client came from a node where the feature is enabled.
         None => proving.refuse(Failure::InvalidMechanism, cx),

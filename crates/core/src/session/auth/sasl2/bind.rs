@@ -27,7 +27,7 @@ pub(super) fn resource(
 pub(in crate::session::auth) fn greet(success: Success, session: &mut BoundSession, cx: &mut Cx<'_>) {
     let mut bound = Element::new("bound", ns::BIND2);
     for asked in success.inline.bind().into_iter().flat_map(Element::children) {
-        if let Some(handle) = cx.pipeline.nonza(asked.name(), asked.ns())
+        if let Some(handle) = cx.pipeline.nonza_handler(asked.name(), asked.ns())
             && let Ok(Some(reply)) = handle(session, asked, cx)
         {
             bound.push(reply);
