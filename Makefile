@@ -13,7 +13,7 @@ export CARILLON := $(TARGET)/debug/carillon
 XTASK := cargo build --quiet --workspace --bin xtask && $(TARGET)/debug/xtask
 
 .PHONY: help run install bench test test-rust test-sim test-counts test-kills test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
-	lint-python clean-interop
+	lint-python typos clean-interop
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s $$'\t'
@@ -60,7 +60,7 @@ bench: ## Carillon beside the floor, ejabberd and Prosody, three rounds; wants a
 	bench/own
 	bench/results
 
-lint: fmt-check clippy doc tidy lint-python ## Everything that looks at the code without running it
+lint: fmt-check clippy doc tidy lint-python typos ## Everything that looks at the code without running it
 
 fmt-check:
 	cargo fmt --all --check
@@ -76,10 +76,14 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) coverage --check
 	$(XTASK) licences
 	$(XTASK) unified
+	$(XTASK) purity
 
 lint-python: tools
 	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame bench/timeline docs/pictures/make
 	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame bench/timeline docs/pictures/make
+
+typos: tools ## Spelling, everywhere
+	$(VENV)/bin/typos --format brief
 
 clean-interop: ## Forgets what the interop tests installed
 	rm -rf $(VENV) $(INTEROP)/node_modules

@@ -6,12 +6,14 @@
 //! - `cargo run -p xtask -- layers`: draws the modules of `core` as they are ([`tidy`]).
 //! - `cargo run -p xtask -- instructions`: what a login and a delivery cost, counted by valgrind ([`instructions`]).
 //! - `cargo run -p xtask -- licences`: where dependencies come from and under which licences ([`licences`]).
+//! - `cargo run -p xtask -- purity`: that the compiled `core` and `wire` call nothing that does I/O or asks a clock ([`purity`]).
 //! - `cargo run -p xtask -- sim`: random programs against a simulated node ([`sim`]).
 //! - `cargo run -p xtask -- unified`: that no dependency is compiled once for the binary and again for the tests ([`unified`]).
 
 mod coverage;
 mod instructions;
 mod licences;
+mod purity;
 mod sim;
 mod tidy;
 mod tree;
@@ -42,11 +44,12 @@ fn main() -> ExitCode {
             licences::check(),
             "licences: every dependency is from crates.io, under a licence of deny.toml",
         ),
+        ["purity"] => report(purity::check(), "purity: core and wire do no I/O and ask no clock"),
         ["sim", args @ ..] => report(sim::check(args), "sim: nothing is wrong"),
         ["unified"] => report(unified::check(), "unified: the binary and the tests share their dependencies"),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- tidy | coverage [--check] | layers | instructions | licences | sim | unified"
+                "usage: cargo run -p xtask -- tidy | coverage [--check] | layers | instructions | licences | purity | sim | unified"
             );
             ExitCode::from(2)
         }

@@ -68,6 +68,27 @@ pub(super) fn lints(tree: &Tree) -> Vec<Finding> {
     alone.map(|(_, path, _)| Finding::new(&path, 0, "no `[lints] workspace = true`")).collect()
 }
 
+/// The oldest Rust that the manifest promises is the one that everything is built and tested with.
+pub(super) fn oldest_rust(tree: &Tree) -> Vec<Finding> {
+    let value = |path: &str, keys: &[&str]| {
+        let file = tree.text(path)?.parse::<Table>().ok()?;
+        let (first, rest) = keys.split_first()?;
+        let found = rest.iter().try_fold(file.get(*first)?, |table, key| table.get(key))?;
+        found.as_str().map(str::to_owned)
+    };
+    let promised = value("Cargo.toml", &["workspace", "package", "rust-version"]);
+    let used = value("rust-toolchain.toml", &["toolchain", "channel"]);
+    match (promised, used) {
+        (Some(promised), Some(used)) if used == promised || used.starts_with(&format!("{promised}.")) => {
+            Vec::new()
+        }
+        (promised, used) => {
+            let what = format!("rust-version {promised:?} is not the toolchain that tests it, {used:?}");
+            vec![Finding::new("Cargo.toml", 0, what)]
+        }
+    }
+}
+
 /// The crates: folder name, path of the manifest, and what it says. One that cannot be read is cargo's to report.
 fn manifests(tree: &Tree) -> Vec<(String, String, Table)> {
     let folders = tree.folders("crates/").into_iter();
@@ -115,6 +136,18 @@ mod tests {
         let mut tree = Tree::default();
         tree.add(&format!("crates/{name}/Cargo.toml"), manifest);
         direction(&tree).len()
+    }
+
+    #[test]
+    fn the_oldest_rust_is_the_one_in_use() {
+        let rule = |promised: &str, used: &str| {
+            let mut tree = Tree::default();
+            tree.add("Cargo.toml", &format!("[workspace.package]\nrust-version = \"{promised}\"\n"));
+            tree.add("rust-toolchain.toml", &format!("[toolchain]\nchannel = \"{used}\"\n"));
+            oldest_rust(&tree).len()
+        };
+        assert_eq!((rule("1.95", "1.95.0"), rule("1.95", "1.95")), (0, 0));
+        assert_eq!((rule("1.9", "1.95.0"), rule("1.95", "1.96.0"), rule("1.95", "stable")), (1, 1, 1));
     }
 
     #[test]

@@ -40,6 +40,7 @@ const RULES: &[Rule] = rules![
     layers::downward,
     crates::direction,
     crates::lints,
+    crates::oldest_rust,
     documents::guards,
     documents::absent,
     documents::links,
