@@ -184,6 +184,27 @@ async def test_it_comes_back_after_the_node_was_restarted(tmp_path, connect):
     node.end()
 
 
+async def test_it_lets_a_node_that_drains_go(tmp_path, connect):
+    folder = tmp_path / "node"
+    folder.mkdir()
+    # A client that left its end of the stream open would hold the drain up for a minute.
+    node = Server(folder, timeouts__close_ms=60_000)
+    made = await node.command("account", "create", "alice@localhost", "--password", "secret")
+    assert made.returncode == 0, made.stderr
+    terminal = await connect("alice@localhost", "--password", "secret", "--json", node=node)
+    await terminal.event("connected")
+    drained = await asyncio.wait_for(node.command("drain", "--over", "0ms"), 30)
+    assert (drained.returncode, drained.stdout.splitlines()[-1]) == (0, "drained: none of 1 left"), drained
+    lost = await terminal.event("disconnected")
+    assert "system-shutdown" in lost["reason"]
+    # Who starts now is told why the node takes no login.
+    late = await connect("alice@localhost", "--password", "secret", node=node)
+    assert await late.ended() == 1
+    assert "draining" in "".join(late.errors)
+    assert await terminal.interrupt() == 0
+    node.end()
+
+
 async def test_a_session_that_another_took_over_is_not_taken_back(server, connect):
     name = f"{unique('single')}.example"
     made = await server.command("domain", "create", name, "--sessions", "single")
