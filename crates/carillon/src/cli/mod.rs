@@ -5,6 +5,7 @@
 //! Exit codes: 0 done, 1 the node said no, 2 the command line or the configuration is wrong, 3 no node answers.
 
 mod account;
+mod autoscale;
 mod backup;
 mod client;
 mod config;
@@ -87,6 +88,8 @@ enum Printing {
     Notification(notification::Args),
     /// Live sessions
     Session(session::Args),
+    /// The autoscaler: simulate it
+    Autoscale(autoscale::Args),
     /// Settings: check, explain, print
     Config(config::Args),
     /// The event log: follow it, check it, print it as JSON
@@ -133,6 +136,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Send(args) => send::run(&args, out),
         Printing::Notification(args) => notification::run(args, out),
         Printing::Session(args) => session::run(args, out),
+        Printing::Autoscale(args) => autoscale::run(&args, out),
         Printing::Config(args) => config::run(args, out),
         Printing::Events(args) => events::run(args, out),
         Printing::Backup(args) => backup::backup(&args, out),

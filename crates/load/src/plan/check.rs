@@ -73,6 +73,16 @@ impl Scenario {
     }
 }
 
+impl Shape {
+    /// Checks that its rates and durations can be; `at` names it in the error.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn check(&self, at: &str) -> Result<(), ScenarioError> {
+        rate(at, Some(self))
+    }
+}
+
 impl Phase {
     fn check(&self) -> Result<(), ScenarioError> {
         if self.name().is_empty()

@@ -5,18 +5,21 @@ use std::fmt::Write as _;
 
 use super::svg::{Anchor, Svg, text_width};
 
+/// What makes a plot a picture that stands alone, light and dark.
+pub(super) const ALONE: &str = concat!(include_str!("plot.css"), include_str!("compare.css"));
+
 /// The width of a plot where there is room: on a page of two columns a unit is about a pixel, so that text keeps its size.
-pub(super) const WIDE: f64 = 560.0;
+pub const WIDE: f64 = 560.0;
 /// The width of a plot on a phone, for the same reason.
-pub(super) const NARROW: f64 = 320.0;
+pub const NARROW: f64 = 320.0;
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 54.0;
 const RIGHT: f64 = 14.0;
 const BOTTOM: f64 = 34.0;
 /// A line of text.
 const ROW: f64 = 17.0;
-/// More distant neighbours are not joined, in seconds.
-const GAP_S: f64 = 3.5;
+/// More distant neighbours are not joined, in steps.
+const GAP_STEPS: f64 = 3.5;
 /// The least width of an area that shows its values.
 const HOVER: f64 = 3.0;
 /// The least distance of two ticks of the time.
@@ -26,39 +29,55 @@ const COLOURS: usize = 8;
 
 /// A plot: lines over the seconds of a test.
 #[derive(Debug, Default)]
-pub(super) struct Chart {
+pub struct Chart {
     /// What is plotted, such as `Latency`.
-    pub(super) title: String,
+    pub title: String,
     /// The unit of its values.
-    pub(super) unit: String,
+    pub unit: String,
     /// Each power of ten as high as the others.
-    pub(super) logarithmic: bool,
+    pub logarithmic: bool,
     /// How long the test took, in seconds.
-    pub(super) seconds: f64,
-    pub(super) series: Vec<Series>,
+    pub seconds: f64,
+    /// Seconds from one value to the next; less than a second counts as one.
+    pub step: f64,
+    /// The lines, eight at most.
+    pub series: Vec<Series>,
     /// Phases: when each began and ended, and its name.
-    pub(super) phases: Vec<(f64, f64, String)>,
+    pub phases: Vec<(f64, f64, String)>,
 }
 
 /// A line.
 #[derive(Debug, Default)]
-pub(super) struct Series {
-    pub(super) name: String,
+pub struct Series {
+    /// What the legend says.
+    pub name: String,
     /// Seconds and values.
-    pub(super) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
 }
 
 impl Chart {
     /// Whether there is anything to plot.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())
     }
 
     /// The plot, so many units wide; a narrow one is for screens without a pointer, and shows no values under it.
-    pub(super) fn svg(&self, width: f64) -> String {
+    pub fn svg(&self, width: f64) -> String {
+        self.picture(width, false).finish(None)
+    }
+
+    /// The plot as a file of its own.
+    pub fn svg_alone(&self, width: f64) -> String {
+        self.picture(width, true).finish(Some(ALONE))
+    }
+
+    fn picture(&self, width: f64, is_alone: bool) -> Svg {
         let legend = self.legend_rows(width);
         let top = 30.0 + ROW * legend.len() as f64;
         let mut svg = Svg::new(width, HEIGHT + top, &format!("{} in {}", self.title, self.unit));
+        if is_alone {
+            svg.rect("paper", (0.0, 0.0), width, HEIGHT + top, 0.0);
+        }
         for (row, names) in legend.into_iter().enumerate() {
             for (x, at) in names {
                 let y = 12.0 + ROW * row as f64;
@@ -72,12 +91,17 @@ impl Chart {
         self.draw_phases(&mut svg, &frame);
         self.draw_axes(&mut svg, &frame);
         for (at, series) in self.series.iter().enumerate() {
-            svg.polyline(colour(at), &frame.line(&series.points), frame.width(GAP_S).max(2.0));
+            svg.polyline(colour(at), &frame.line(&series.points), frame.width(self.gap()).max(2.0));
         }
         if width > NARROW {
             self.draw_hovers(&mut svg, &frame);
         }
-        svg.finish(None)
+        svg
+    }
+
+    /// More distant neighbours are not joined, in seconds.
+    fn gap(&self) -> f64 {
+        GAP_STEPS * self.step.max(1.0)
     }
 
     fn axis(&self) -> Axis {
@@ -141,7 +165,7 @@ impl Chart {
         let middles: Vec<f64> = columns.keys().map(|column| *column as f64 * HOVER).collect();
         for (at, values) in columns.values().enumerate() {
             // Half way to the neighbours, and no further than a moment reaches.
-            let reach = frame.width(GAP_S).max(HOVER) / 2.0;
+            let reach = frame.width(self.gap()).max(HOVER) / 2.0;
             let (before, after) = (at.checked_sub(1).map(|at| middles[at]), middles.get(at + 1));
             let left = before.map_or(reach, |before| ((middles[at] - before) / 2.0).min(reach));
             let right = after.map_or(reach, |after| ((after - middles[at]) / 2.0).min(reach));

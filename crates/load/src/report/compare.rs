@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::chart::{colour, compact};
+use super::chart::{ALONE, colour, compact};
 use super::figures::Cost;
-use super::html::{PLOT_STYLE, Table, page};
+use super::html::{Table, page};
 use super::model::{Comparison, Figure, Report};
 use super::svg::{Anchor, Svg, text_width};
 
@@ -14,8 +14,6 @@ const WIDTH: f64 = 720.0;
 const BARS: f64 = 240.0;
 const BAR: f64 = 15.0;
 const KIB: f64 = 1024.0;
-/// The colours of a standalone picture, the same as those of a page.
-const COLOURS: &str = include_str!("compare.css");
 
 impl Comparison {
     /// Compares named reports.
@@ -52,7 +50,7 @@ impl Comparison {
 
     /// Bar charts as a picture that stands alone.
     pub fn svg(&self) -> String {
-        self.picture().finish(Some(&format!("{COLOURS}{PLOT_STYLE}")))
+        self.picture().finish(Some(ALONE))
     }
 
     /// Bar charts and a table as a page that stands alone.

@@ -16,7 +16,7 @@ use super::words;
 /// The style sheet of a page.
 const STYLE: &str = include_str!("style.css");
 /// The style sheet of plots.
-pub(super) const PLOT_STYLE: &str = include_str!("plot.css");
+const PLOT_STYLE: &str = include_str!("plot.css");
 /// The most lines per plot.
 const SERIES_MAX: usize = 8;
 /// Fewer connections than this say nothing of the memory of one: what the server allocates once is more.
@@ -196,6 +196,7 @@ impl Report {
             unit: unit.to_owned(),
             logarithmic,
             seconds: self.timeline.last().map_or(self.seconds, |row| row.at.max(self.seconds)),
+            step: 1.0,
             series,
             phases: self.reached().map(span).collect(),
         }
@@ -313,8 +314,8 @@ fn price(cost: &super::Cost) -> Option<String> {
     login.or(resumption).or(delivery).or(idle)
 }
 
-/// A page around its body.
-pub(super) fn page(title: &str, body: &str) -> String {
+/// A page around its body, which is HTML; the title is text.
+pub fn page(title: &str, body: &str) -> String {
     let title = Escaped(title);
     format!(
         "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport \
@@ -324,7 +325,7 @@ pub(super) fn page(title: &str, body: &str) -> String {
 }
 
 /// A picture for wide screens and one for narrow ones: only one of them is shown.
-fn figure(caption: &str, picture: impl Fn(f64) -> String) -> String {
+pub fn figure(caption: &str, picture: impl Fn(f64) -> String) -> String {
     format!(
         "<figure><figcaption>{}</figcaption><div class=wide>{}</div><div class=narrow>{}</div></figure>",
         Escaped(caption),
@@ -356,24 +357,26 @@ impl Tiles {
 }
 
 /// A table under construction.
-pub(super) struct Table {
+pub struct Table {
     head: String,
     rows: String,
 }
 
 impl Table {
-    pub(super) fn new(head: &[&str]) -> Self {
+    /// A table with these heads.
+    pub fn new(head: &[&str]) -> Self {
         let cells = head.iter().map(|name| format!("<th>{}</th>", Escaped(name)));
         Self { head: cells.collect(), rows: String::new() }
     }
 
-    pub(super) fn row(&mut self, cells: &[String]) {
+    /// One more row.
+    pub fn row(&mut self, cells: &[String]) {
         let cells = cells.iter().map(|cell| format!("<td>{}</td>", Escaped(cell)));
         let _ = write!(self.rows, "<tr>{}</tr>", cells.collect::<String>());
     }
 
     /// Nothing, if there are no rows.
-    pub(super) fn finish(self, title: &str) -> String {
+    pub fn finish(self, title: &str) -> String {
         self.finish_with(title, "")
     }
 

@@ -29,8 +29,10 @@ mod verdict;
 mod words;
 
 pub use assertion::{Assertion, AssertionError};
+pub use chart::{Chart, NARROW, Series, WIDE};
 pub use figures::{Cost, ResourceSample};
 pub use histogram::Bucket;
+pub use html::{Table, figure, page};
 pub use model::{
     Checked, Comparison, PhaseReport, PhaseState, Report, Status, TargetReport, WorkerReport, WorkerState,
 };

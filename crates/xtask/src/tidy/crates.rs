@@ -20,10 +20,12 @@ const ALLOWED: &[Allowed] = &[
     Allowed { name: "http", normal: &["wire", "core", "server"], dev: &["backend", "load"] },
     // Shares nothing with the server but the wire, or it would inherit its bugs.
     Allowed { name: "load", normal: &["wire"], dev: &[] },
+    // Decides how much capacity there is to be; what it measures and commands is the binary's.
+    Allowed { name: "scale", normal: &[], dev: &[] },
     Allowed {
         name: "carillon",
-        normal: &["wire", "core", "backend", "server", "http", "load"],
-        dev: &["wire", "core", "backend", "server", "http", "load"],
+        normal: &["wire", "core", "backend", "server", "http", "load", "scale"],
+        dev: &["wire", "core", "backend", "server", "http", "load", "scale"],
     },
     Allowed { name: "xtask", normal: &["core"], dev: &[] },
 ];

@@ -113,7 +113,7 @@ fn without_turbofish(text: &str) -> &str {
     text
 }
 
-/// `core` and `wire` observe nothing: addresses are data, sockets are not. clippy bans the calls, this the names.
+/// `core`, `wire` and `scale` observe nothing: addresses are data, sockets are not. clippy bans the calls, this the names.
 pub(super) fn pure_core(tree: &Tree) -> Vec<Finding> {
     let forbidden = &[
         "std::net::Tcp",
@@ -130,7 +130,7 @@ pub(super) fn pure_core(tree: &Tree) -> Vec<Finding> {
         "now_utc",
         "tokio::",
     ];
-    let sources = ["crates/core/src/", "crates/wire/src/"];
+    let sources = ["crates/core/src/", "crates/wire/src/", "crates/scale/src/"];
     let files =
         sources.into_iter().flat_map(|folder| tree.under(folder)).filter(|(path, _)| path.ends_with(".rs"));
     forbid(files, |line| !line.in_test, forbidden, "here the world arrives as arguments")
@@ -314,6 +314,8 @@ mod tests {
         let rule = |text: &str| pure_core(&tree("crates/core/src/lib.rs", text)).len();
         assert_eq!(rule("use std::net::IpAddr;\n"), 0);
         assert_eq!(rule("use std::net::TcpStream;\n"), 1);
+        let elsewhere = |path: &str| pure_core(&tree(path, "use std::fs;\n")).len();
+        assert_eq!((elsewhere("crates/scale/src/lib.rs"), elsewhere("crates/load/src/lib.rs")), (1, 0));
         assert_eq!(rule("/// Not `SystemTime`.\nlet now = SystemTime::now();\n"), 1);
         assert_eq!(rule("#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n"), 0);
     }
