@@ -8,9 +8,11 @@ INTEROP := tests/interop
 # One profile for all but a first look, what ships and what is measured.
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
+# What only some operators need is built for tests, and not for a first look.
+FEATURES := --features carillon/aws
 export CARILLON := $(TARGET)/debug/carillon
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
-XTASK := cargo build --quiet --workspace --bin xtask && $(TARGET)/debug/xtask
+XTASK := cargo build --quiet --workspace --bin xtask $(FEATURES) && $(TARGET)/debug/xtask
 
 .PHONY: help run install bench test test-rust test-sim test-counts test-kills test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
 	lint-python typos clean-interop
@@ -27,7 +29,7 @@ install: ## The optimised binary, into ~/.cargo/bin
 test: test-rust test-sim test-counts test-kills test-interop ## Every test; fetches what the tests need
 
 test-rust: ## Unit tests, conversations, simulations
-	cargo test --workspace
+	cargo test --workspace $(FEATURES)
 
 test-sim: ## Random programs against a simulated node, by fixed seeds and by new ones
 	$(XTASK) sim --seconds 170
@@ -50,7 +52,7 @@ fuzz: ## Each fuzz target for ten seconds
 	fuzz/run
 
 build:
-	cargo build --workspace --bin carillon
+	cargo build --workspace --bin carillon $(FEATURES)
 
 tools:
 	bash $(INTEROP)/setup $(VENV)
@@ -66,10 +68,10 @@ fmt-check:
 	cargo fmt --all --check
 
 clippy:
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets $(FEATURES) -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps $(FEATURES)
 
 tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) tidy

@@ -88,7 +88,7 @@ enum Printing {
     Notification(notification::Args),
     /// Live sessions
     Session(session::Args),
-    /// The autoscaler: simulate it
+    /// The autoscaler: simulate it, run it, explain its decisions
     Autoscale(autoscale::Args),
     /// Settings: check, explain, print
     Config(config::Args),

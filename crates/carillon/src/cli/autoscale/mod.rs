@@ -1,5 +1,8 @@
 //! `carillon autoscale`: how much capacity a demand needs, tried out and put into force.
 
+mod event;
+mod explain;
+mod run;
 mod simulate;
 
 use super::failure::Failure;
@@ -21,12 +24,20 @@ enum Command {
     /// Without a demand it replays the two of the experiment that the policies were compared by: a slow rise (bell) and a steep one
     /// (top-heavy).
     Simulate(Box<simulate::Args>),
+    /// Measure, decide and put into force, one interval after another
+    ///
+    /// Without --apply it only says what it would do. Every decision is a line of the decision log.
+    Run(run::Args),
+    /// Say from the decision log why there is as much capacity as there is
+    Explain(explain::Args),
 }
 
 /// Does what is said.
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     match &args.command {
         Command::Simulate(args) => simulate::run(args, out),
+        Command::Run(args) => run::run(args, out),
+        Command::Explain(args) => explain::run(args, out),
     }
 }
 

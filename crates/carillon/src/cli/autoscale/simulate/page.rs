@@ -2,6 +2,7 @@
 
 use super::Row;
 use carillon_load::report::{Chart, Series, Table, WIDE, figure, page};
+use carillon_scale::simulate::Interval;
 
 /// The page.
 pub(super) fn html(rows: &[Row], per_unit: f64) -> String {
@@ -42,20 +43,14 @@ fn plain(name: &str) -> String {
 fn charts(cell: &[Row], per_unit: f64) -> [Chart; 2] {
     let Some(first) = cell.first() else { return Default::default() };
     let named = format!("{} at {} %", first.shape, first.target);
-    let points = |row: &Row, value: &dyn Fn(&carillon_scale::simulate::Interval) -> f64| -> Vec<(f64, f64)> {
-        row.outcome.intervals.iter().map(|interval| (interval.from.as_secs_f64(), value(interval))).collect()
+    let lines = |value: fn(&Interval) -> f64| {
+        cell.iter().map(move |row| Series { name: row.policy.name().to_owned(), points: points(row, value) })
     };
-    let demand = Series { name: "demand".to_owned(), points: points(first, &|interval| interval.demand) };
-    let granted = cell.iter().map(|row| Series {
-        name: row.policy.name().to_owned(),
-        points: points(row, &|interval| f64::from(interval.granted)),
-    });
-    let refused = cell.iter().map(|row| Series {
-        name: row.policy.name().to_owned(),
-        points: points(row, &|interval| (interval.demand - interval.done) * per_unit),
-    });
-    // Each policy has the same colour in both plots.
-    let none = Series { name: "demand".to_owned(), points: Vec::new() };
+    // Last, so that each policy has the same colour in both plots.
+    let asked = Series { name: "asked for".to_owned(), points: points(first, |interval| interval.demand) };
+    let granted = lines(|interval| f64::from(interval.granted)).chain([asked]);
+    let mut refused: Vec<Series> = lines(|interval| interval.demand - interval.done).collect();
+    refused.iter_mut().flat_map(|series| &mut series.points).for_each(|(_, value)| *value *= per_unit);
     let chart = |title: String, unit: &str, series| Chart {
         title,
         unit: unit.to_owned(),
@@ -65,13 +60,13 @@ fn charts(cell: &[Row], per_unit: f64) -> [Chart; 2] {
         ..Chart::default()
     };
     [
-        chart(
-            format!("{named}: demand and what was granted"),
-            "units",
-            std::iter::once(demand).chain(granted).collect(),
-        ),
-        chart(format!("{named}: refused"), "/s", std::iter::once(none).chain(refused).collect()),
+        chart(format!("{named}: what was asked for and granted"), "units", granted.collect()),
+        chart(format!("{named}: refused"), "/s", refused),
     ]
+}
+
+fn points(row: &Row, value: impl Fn(&Interval) -> f64) -> Vec<(f64, f64)> {
+    row.outcome.intervals.iter().map(|interval| (interval.from.as_secs_f64(), value(interval))).collect()
 }
 
 fn step(row: &Row) -> f64 {

@@ -1,0 +1,99 @@
+//! The JSON APIs of AWS, over HTTPS, with requests signed by `aws-sigv4`.
+
+mod credentials;
+
+use super::web::Web;
+use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
+use aws_sigv4::sign::v4;
+use credentials::Chain;
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// Where AWS is.
+#[derive(Debug, Deserialize)]
+pub(super) struct Region {
+    /// By default `AWS_REGION` or `AWS_DEFAULT_REGION`.
+    region: Option<String>,
+    /// Another URL than AWS', such as one of a test.
+    endpoint: Option<String>,
+    ca_file: Option<PathBuf>,
+}
+
+/// A service of AWS.
+#[derive(Debug)]
+pub(super) struct Aws {
+    web: Web,
+    service: &'static str,
+    region: String,
+    endpoint: String,
+    chain: Chain,
+}
+
+impl Aws {
+    /// The service of this name.
+    ///
+    /// # Errors
+    /// There is no region.
+    pub(super) fn new(service: &'static str, region: Region) -> Result<Aws, String> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let named =
+            region.region.or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"));
+        let name = named.ok_or("region: there is none, here or in AWS_REGION")?;
+        let endpoint = region.endpoint.unwrap_or_else(|| format!("https://{service}.{name}.amazonaws.com"));
+        let web = Web::new(region.ca_file.as_deref()).map_err(|why| format!("ca_file: {why}"))?;
+        let endpoint = endpoint.trim_end_matches('/').to_owned() + "/";
+        Ok(Aws { web, service, region: name, endpoint, chain: Chain::new()? })
+    }
+
+    /// Calls an operation, which is named as the header `x-amz-target` has it.
+    ///
+    /// # Errors
+    /// Nobody answers, or what AWS says.
+    pub(super) fn call(&mut self, target: &str, request: &Value, now: Duration) -> Result<Value, String> {
+        let body = request.to_string();
+        let content_type = "application/x-amz-json-1.0";
+        let mut headers = vec![
+            ("content-type".to_owned(), content_type.to_owned()),
+            ("x-amz-target".to_owned(), target.to_owned()),
+        ];
+        headers.extend(self.signature(&headers, &body, now)?);
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let answer = self.web.ask("POST", &self.endpoint, &headers, Some(&body))?;
+        let value: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+        if answer.status == 200 {
+            return Ok(value);
+        }
+        // `com.amazonaws.dynamodb.v20120810#LimitExceededException`
+        let kind = value["__type"].as_str().unwrap_or("no reason given");
+        let kind = kind.rsplit('#').next().unwrap_or(kind);
+        let message = value["message"].as_str().or(value["Message"].as_str()).unwrap_or_default();
+        Err(format!("{} answers {}: {kind}: {message}", self.service, answer.status))
+    }
+
+    fn signature(
+        &mut self,
+        headers: &[(String, String)],
+        body: &str,
+        now: Duration,
+    ) -> Result<Vec<(String, String)>, String> {
+        let identity = self.chain.credentials(&self.web, now)?.into();
+        let parameters = v4::SigningParams::builder()
+            .identity(&identity)
+            .region(&self.region)
+            .name(self.service)
+            .time(SystemTime::UNIX_EPOCH + now)
+            .settings(SigningSettings::default())
+            .build()
+            .map_err(|error| error.to_string())?;
+        let signed = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let request =
+            SignableRequest::new("POST", &self.endpoint, signed, SignableBody::Bytes(body.as_bytes()))
+                .map_err(|error| error.to_string())?;
+        let (instructions, _) =
+            sign(request, &parameters.into()).map_err(|error| error.to_string())?.into_parts();
+        let (headers, _) = instructions.into_parts();
+        Ok(headers.into_iter().map(|header| (header.name().to_owned(), header.value().to_owned())).collect())
+    }
+}

@@ -1,0 +1,85 @@
+//! The provisioned capacity of a table of DynamoDB.
+
+use super::super::aws::{Aws, Region};
+use super::super::source::Capacity;
+use super::Driver;
+use carillon_scale::Granted;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// `[driver]` of kind `dynamodb`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in super::super) struct DynamodbSettings {
+    table: String,
+    #[serde(default)]
+    capacity: Capacity,
+    #[serde(flatten)]
+    region: Region,
+}
+
+/// A table.
+pub(super) struct Dynamodb {
+    aws: Aws,
+    table: String,
+    capacity: Capacity,
+    /// What was read last: units for reading and for writing, and when.
+    read: Option<(u32, u32, Duration)>,
+}
+
+/// So many decreases a day are taken whenever they come; then one when there was none for an hour.
+const DECREASES_AT_ONCE: u64 = 4;
+const DECREASE_PAUSE_S: f64 = 3600.0;
+
+impl Dynamodb {
+    pub(super) fn new(settings: DynamodbSettings) -> Result<Self, String> {
+        let DynamodbSettings { table, capacity, region } = settings;
+        Ok(Self { aws: Aws::new("dynamodb", region)?, table, capacity, read: None })
+    }
+}
+
+impl Driver for Dynamodb {
+    fn granted(&mut self, now: Duration) -> Result<Granted, String> {
+        let answer =
+            self.aws.call("DynamoDB_20120810.DescribeTable", &json!({"TableName": self.table}), now)?;
+        let table = &answer["Table"];
+        let throughput = &table["ProvisionedThroughput"];
+        let units =
+            |key: &str| throughput[key].as_u64().and_then(|units| u32::try_from(units).ok()).unwrap_or(0);
+        let (read, write) = (units("ReadCapacityUnits"), units("WriteCapacityUnits"));
+        if read == 0 || write == 0 {
+            return Err(format!(
+                "the table {} is billed per request: there is no capacity to scale",
+                self.table
+            ));
+        }
+        self.read = Some((read, write, now));
+        let decreases = throughput["NumberOfDecreasesToday"].as_u64().unwrap_or(0);
+        let last = throughput["LastDecreaseDateTime"].as_f64();
+        let has_paused = last.is_none_or(|last| now.as_secs_f64() - last >= DECREASE_PAUSE_S);
+        let left = DECREASES_AT_ONCE.saturating_sub(decreases).max(u64::from(has_paused));
+        let units = match self.capacity {
+            Capacity::Read => read,
+            Capacity::Write => write,
+        };
+        Ok(Granted {
+            is_changing: table["TableStatus"] != "ACTIVE",
+            decreases_left: u32::try_from(left).ok(),
+            ..Granted::steady(units)
+        })
+    }
+
+    fn scale(&mut self, units: u32) -> Result<(), String> {
+        let (read, write, now) = self.read.ok_or("the table was not read")?;
+        let (read, write) = match self.capacity {
+            Capacity::Read => (units, write),
+            Capacity::Write => (read, units),
+        };
+        let change = json!({
+            "TableName": self.table,
+            "ProvisionedThroughput": {"ReadCapacityUnits": read, "WriteCapacityUnits": write},
+        });
+        self.aws.call("DynamoDB_20120810.UpdateTable", &change, now).map(|_: Value| ())
+    }
+}

@@ -1,0 +1,90 @@
+//! What is commanded: something that has units, and can be told to have another number of them.
+
+#[cfg(feature = "aws")]
+mod dynamodb;
+mod edges;
+mod exec;
+mod keda;
+mod kubernetes;
+
+use carillon_scale::Granted;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// Something that has units.
+pub(super) trait Driver {
+    /// What there is.
+    ///
+    /// # Errors
+    /// It cannot be known: why not. Then nothing is decided.
+    fn granted(&mut self, now: Duration) -> Result<Granted, String>;
+
+    /// Has so many units from now on; it does not wait until they are in force.
+    ///
+    /// # Errors
+    /// It was refused: why. The next interval decides anew.
+    fn scale(&mut self, units: u32) -> Result<(), String>;
+
+    /// The edges that there are, if the units are edges.
+    fn edges(&self) -> Vec<Edge> {
+        Vec::new()
+    }
+
+    /// What happened since this was asked last.
+    fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A unit that can be asked for its figures.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Edge {
+    /// Its name, which commands are given.
+    pub(super) id: String,
+    /// URL of its HTTP API.
+    pub(super) url: Option<String>,
+    /// Where it runs.
+    #[serde(default)]
+    pub(super) zone: String,
+    #[serde(default)]
+    pub(super) state: EdgeState,
+}
+
+/// How far an edge is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum EdgeState {
+    Starting,
+    #[default]
+    Running,
+    Draining,
+}
+
+/// `[driver]`.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum DriverSettings {
+    /// Edges that commands list, start, drain and stop.
+    Exec(exec::ExecSettings),
+    /// The replicas of a StatefulSet or a Deployment.
+    Kubernetes(kubernetes::KubernetesSettings),
+    /// A page that KEDA reads.
+    Keda(keda::KedaSettings),
+    /// The provisioned capacity of a table.
+    #[cfg(feature = "aws")]
+    Dynamodb(dynamodb::DynamodbSettings),
+}
+
+/// The driver that the settings name. `last` is what was decided before this scaler started.
+///
+/// # Errors
+/// A setting cannot be.
+pub(super) fn open(settings: DriverSettings, min: u32, last: Option<u32>) -> Result<Box<dyn Driver>, String> {
+    Ok(match settings {
+        DriverSettings::Exec(settings) => Box::new(exec::Exec::new(settings)?),
+        DriverSettings::Kubernetes(settings) => Box::new(kubernetes::Kubernetes::new(settings)?),
+        DriverSettings::Keda(settings) => Box::new(keda::Keda::new(&settings, last.unwrap_or(min))?),
+        #[cfg(feature = "aws")]
+        DriverSettings::Dynamodb(settings) => Box::new(dynamodb::Dynamodb::new(settings)?),
+    })
+}

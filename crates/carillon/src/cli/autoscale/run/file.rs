@@ -1,0 +1,50 @@
+//! The settings file of the autoscaler.
+
+use super::driver::DriverSettings;
+use super::policy::PolicySettings;
+use super::source::SourceSettings;
+use carillon_load::plan::Span;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What the file holds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileSettings {
+    /// How is decided.
+    pub(super) policy: PolicySettings,
+    /// What is measured.
+    pub(super) source: SourceSettings,
+    /// What is commanded.
+    pub(super) driver: DriverSettings,
+    /// The decision log.
+    #[serde(default = "log")]
+    pub(super) log: PathBuf,
+}
+
+fn log() -> PathBuf {
+    PathBuf::from("autoscale.ndjson")
+}
+
+/// A duration as text with a unit.
+pub(super) fn span(span: Option<Span>, default: Duration) -> Duration {
+    span.map_or(default, |span| span.0)
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// It cannot be read, or says something that is no setting.
+pub(super) fn read(path: &Path) -> Result<FileSettings, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    parse(&text).map_err(|why| format!("{}: {why}", path.display()))
+}
+
+pub(super) fn parse(text: &str) -> Result<FileSettings, String> {
+    toml::from_str(text).map_err(|error| {
+        let line =
+            error.span().map(|span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);
+        line.map_or_else(|| error.message().to_owned(), |line| format!("line {line}: {}", error.message()))
+    })
+}

@@ -1,0 +1,133 @@
+//! `carillon autoscale run`: measures, decides and puts into force, one interval after another.
+
+#[cfg(feature = "aws")]
+mod aws;
+mod driver;
+mod exposition;
+mod file;
+mod log;
+mod policy;
+mod source;
+mod web;
+
+use self::driver::Driver;
+use self::log::Log;
+use self::source::Source;
+use super::super::failure::Failure;
+use super::event::{Event, Outcome};
+use carillon_scale::{Action, Scaler};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Arguments of `carillon autoscale run`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What is scaled, by what and how (TOML)
+    #[arg(long = "config", value_name = "FILE")]
+    file: PathBuf,
+    /// Put decisions into force; without it this is a dry run, which only says what it would do
+    #[arg(long)]
+    apply: bool,
+    /// Only say what would be done; this is what it does without --apply, too
+    #[arg(long, conflicts_with = "apply")]
+    dry_run: bool,
+    /// End after so many decisions
+    #[arg(long, value_name = "N")]
+    decisions: Option<u64>,
+}
+
+/// A scaler with what it measures and commands.
+struct Loop {
+    scaler: Scaler,
+    source: Box<dyn Source>,
+    driver: Box<dyn Driver>,
+    log: Log,
+    is_dry: bool,
+}
+
+/// Does what is said.
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
+    let settings = file::read(&args.file).map_err(Failure::Usage)?;
+    let at = |why: String| Failure::Usage(format!("{}: {why}", args.file.display()));
+    let mut scaler = Scaler::new(settings.policy.settings().map_err(at)?)
+        .map_err(|wrong| at(format!("policy.{wrong}")))?;
+    let log = Log::open(&settings.log, &mut scaler).map_err(Failure::Usage)?;
+    let source = source::open(settings.source).map_err(at)?;
+    let driver = driver::open(settings.driver, scaler.settings().min, log.last_units()).map_err(at)?;
+    let mut scaling = Loop { scaler, source, driver, log, is_dry: !args.apply };
+    if scaling.is_dry {
+        writeln!(out, "dry run: nothing is changed; with --apply it is")?;
+    }
+    let interval = scaling.scaler.settings().interval;
+    let mut said = String::new();
+    for number in 1.. {
+        let event = scaling.turn(now());
+        // The same again says nothing new; the log has it all.
+        if event.action != "hold" || event.reason != said || !event.notes.is_empty() {
+            writeln!(out, "{}", event.sentence())?;
+            out.flush()?;
+        }
+        said = event.reason;
+        if args.decisions.is_some_and(|decisions| number >= decisions) {
+            break;
+        }
+        std::thread::sleep(until_next(now(), interval));
+    }
+    Ok(())
+}
+
+impl Loop {
+    /// One interval: measures, decides, puts into force, and writes down all of it.
+    fn turn(&mut self, now: Duration) -> Event {
+        let mut event = Event::new(now, self.scaler.settings());
+        let granted = self.driver.granted(now);
+        event.notes = self.driver.notes();
+        let reading = self.source.read(now, &self.driver.edges());
+        let observation = reading.map(|reading| {
+            event.measures = reading.measures;
+            event.observed(&reading.observation);
+            reading.observation
+        });
+        match granted {
+            Ok(granted) => {
+                event.granted(granted);
+                let decision = self.scaler.observe(now, observation, granted);
+                event.decided(&decision);
+                if decision.action != Action::Hold {
+                    event.outcome = self.put_into_force(decision.units);
+                }
+            }
+            Err(why) => {
+                // What was measured is not lost for the next decision.
+                let _ = observation.and_then(|observation| self.scaler.learn(observation));
+                (event.reason, event.why) =
+                    ("driver-away".to_owned(), format!("the driver does not say what there is: {why}"));
+            }
+        }
+        if let Err(why) = self.log.write(&event) {
+            event.notes.push(why);
+        }
+        event
+    }
+
+    fn put_into_force(&mut self, units: u32) -> Outcome {
+        if self.is_dry {
+            return Outcome::DryRun;
+        }
+        match self.driver.scale(units) {
+            Ok(()) => Outcome::Done,
+            Err(why) => Outcome::Refused(why),
+        }
+    }
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Intervals begin at multiples of their length, so that those of two scalers, or of one before and after a restart, are the same.
+fn until_next(now: Duration, interval: Duration) -> Duration {
+    let past = now.as_nanos() % interval.as_nanos().max(1);
+    interval.saturating_sub(Duration::from_nanos(u64::try_from(past).unwrap_or_default()))
+}
