@@ -8,6 +8,7 @@ import { address, h, hush } from "./dom.js";
 import { events } from "./events.js";
 import { clock } from "./format.js";
 import { keys } from "./keys.js";
+import { links } from "./links.js";
 import { notification } from "./notification.js";
 import { notifications } from "./notifications.js";
 import { overview } from "./overview.js";
@@ -28,6 +29,7 @@ const VIEWS = {
   notifications: { make: notifications, one: notification, scope: "send", title: "Notifications" },
   events: { make: events, scope: "send", title: "Events" },
   topics: { make: topics, one: topic, scope: "topics", title: "Topics" },
+  links: { make: links, scope: "links", title: "Links" },
   devices: { make: devices, one: device, scope: "enrol", title: "Devices" },
   domains: { make: domains, scope: "admin", title: "Domains" },
   keys: { make: keys, scope: "admin", title: "API keys" },

@@ -14,6 +14,7 @@ export const STATES = {
   replaced: ["Replaced", "A newer one with the same collapse key replaced it", "warn"],
   cancelled: ["Cancelled", "Cancelled before it was sent", "warn"],
   dropped: ["Dropped", "It will not be delivered", "bad"],
+  opened: ["Opened", "Its link was followed", "good"],
 };
 const REASONS = {
   "unknown-device": "There is no such device",
@@ -26,9 +27,10 @@ const REASONS = {
 const BY = {
   "stream-management": "Confirmed by the client's stream management",
   receipt: "Confirmed by the client's receipt",
+  link: "Confirmed by who followed its link",
   socket: "Confirmed by the socket alone: the client confirms nothing",
 };
-const ENDS = ["acknowledged", "expired", "replaced", "cancelled", "dropped"];
+const ENDS = ["acknowledged", "expired", "replaced", "cancelled", "dropped", "opened"];
 const WAY = ["accepted", "stored", "sent", "acknowledged"];
 
 export const ended = (n) => ENDS.includes(n.state);
@@ -45,13 +47,14 @@ export function steps(n) {
   const begun = n.accepted_at ? Date.parse(n.accepted_at) : null;
   const times = { accepted: n.accepted_at, stored: n.stored_at, sent: n.sent_at, acknowledged: n.acknowledged_at };
   const reached = (name) => Boolean(times[name]) || n.state === name;
-  const stopped = ended(n) && n.state !== "acknowledged";
+  const stopped = ended(n) && n.state !== "acknowledged" && n.state !== "opened";
   const rows = WAY.filter((name) => !stopped || reached(name)).map((name) =>
     step(name, name === "acknowledged" ? BY[n.acknowledged_by] : null, times[name], begun, reached(name)));
   if (n.send_at) {
     const due = step("scheduled", null, n.send_at, null, true);
     rows.splice(1, 0, due);
   }
+  if (n.opened_at) rows.push(step("opened", n.opened_by && `Its link was followed: ${n.opened_by}`, n.opened_at, begun, true));
   if (stopped) {
     const last = step(n.state, REASONS[n.reason], n.ended_at, begun, true);
     last.classList.add("ended");

@@ -7,7 +7,7 @@ import { form, heading, listing, row, secret } from "./page.js";
 
 const COLUMNS = ["Webhook", "State", "Domain", "Told of", "Events behind", "Dead letters"];
 /** The ends that a webhook may be told of. */
-export const ENDS = ["acknowledged", "expired", "replaced", "cancelled", "dropped"];
+export const ENDS = ["acknowledged", "expired", "replaced", "cancelled", "dropped", "opened"];
 const KINDS = { enabled: "good", disabled: "", gone: "bad" };
 /** The value of the choice that is no domain. */
 const WHOLE = "";

@@ -2,6 +2,7 @@
 
 use crate::auth::Keys;
 use crate::extract::Bodies;
+use crate::links::Links;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use crate::provider::events::{Feeds, Tail};
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     pub(crate) tail: Arc<Tail>,
     /// What sends events to webhooks.
     pub(crate) webhooks: Arc<Webhooks>,
+    /// Short links.
+    pub(crate) links: Links,
     /// Requests counted by route and status.
     pub(crate) requests: Requests,
     /// Room for the bodies of requests.
@@ -66,6 +69,7 @@ impl App {
         let webhooks = Arc::new(Webhooks::new(&options));
         App(Arc::new(Inner {
             bodies: Bodies::new(options.settings.bodies_bytes_max),
+            links: Links::new(&options.settings.links),
             node,
             options,
             keys: Keys::default(),

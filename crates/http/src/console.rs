@@ -45,6 +45,7 @@ const ASSETS: &[Asset] = assets! {
     "events.js": SCRIPT,
     "format.js": SCRIPT,
     "keys.js": SCRIPT,
+    "links.js": SCRIPT,
     "notification.js": SCRIPT,
     "notifications.js": SCRIPT,
     "overview.js": SCRIPT,

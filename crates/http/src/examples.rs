@@ -39,6 +39,12 @@ const BODIES: &[(&str, &str)] = &[
     ("sendMessage", r#"{"to": "bob", "body": "Your table is ready"}"#),
     ("putContact", r#"{"name": "Bob", "groups": ["Friends"], "mutual": true}"#),
     ("updateConversation", r#"{"read": true, "folder": "archive"}"#),
+    ("createLink", r#"{"url": "https://example.com/offers?id=7", "code": "offers"}"#),
+    ("updateLink", r#"{"expires_at": "2030-01-01T00:00:00Z"}"#),
+    (
+        "putLinkFile",
+        r#"{"applinks": {"details": [{"appIDs": ["ABCDE12345.com.example.app"], "components": [{"/": "/*"}]}]}}"#,
+    ),
     ("createKey", r#"{"name": "shop", "scopes": ["send", "topics"]}"#),
 ];
 
@@ -59,6 +65,8 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/webhooks", "id", "1"),
     ("/v1/webhooks", "event", "17"),
     ("/v1/admin/sessions", "jid", "alice"),
+    ("/v1/links", "code", "offers"),
+    ("/v1/link-files", "file", "apple-app-site-association"),
 ];
 
 /// Puts the examples into the document.

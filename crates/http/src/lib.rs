@@ -4,6 +4,7 @@
 //! - `provider/` is for those who send: notifications, their receipts as a stream, topics and items.
 //! - `consumer/` is for those who enrol devices: devices, their secrets, what they follow.
 //! - `admin/` is for operators: domains, accounts, keys, sessions, figures.
+//! - `links/` are short links, on hosts of their own; their routes of the API are in it.
 //! - `webhooks/` tells URLs how notifications ended; their routes are in `admin/`.
 //! - `auth/` makes a `Granted` of a request's key; a handler that asks for one is not run without it.
 //! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
@@ -23,6 +24,7 @@ mod examples;
 mod extract;
 mod health;
 mod jids;
+mod links;
 mod metrics;
 mod openapi;
 mod options;
@@ -43,7 +45,8 @@ mod well_known;
 
 pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
-pub use options::{Endpoints, Options, Settings, WebhookRoots, WebhookSettings};
+pub use links::{check as check_links, check_file as check_link_file};
+pub use options::{Endpoints, LinkSettings, Options, Settings, WebhookRoots, WebhookSettings};
 pub use serve::{router, serve};
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.

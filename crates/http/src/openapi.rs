@@ -3,6 +3,7 @@
 use crate::admin::{accounts, domains, drain, history, import, keys, sessions, status, webhooks};
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
+use crate::links::{api as link, file_api as link_file};
 use crate::options::Options;
 use crate::provider::{
     blocked, chat, conversations, events, items, messages, notifications, presence, roster, topics,
@@ -34,6 +35,7 @@ use utoipa_axum::routes;
         (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
         (name = "messages", description = "What people write to each other: send as an account and see its conversations, with scope `chat`. Messages are read with scope `read_messages`, and erased with `admin`."),
         (name = "contacts", description = "Rosters and block lists of accounts. Scope `chat`."),
+        (name = "links", description = "Short links on hosts of their own. Scope `links`; the files of apps need `admin`."),
         (name = "keys", description = "The API key of the request. Any scope."),
         (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
@@ -58,6 +60,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     let mut router = OpenApiRouter::with_openapi(document)
         .merge(provider())
         .merge(consumer())
+        .merge(links())
         .merge(admin())
         .merge(operation());
     secure(router.get_openapi_mut());
@@ -113,6 +116,13 @@ fn consumer() -> OpenApiRouter<App> {
         .routes(routes!(credentials::enable))
         .routes(routes!(subscriptions::list))
         .routes(routes!(subscriptions::put, subscriptions::delete))
+}
+
+fn links() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(link::make, link::list))
+        .routes(routes!(link::get, link::update, link::delete))
+        .routes(routes!(link_file::get, link_file::put, link_file::delete))
 }
 
 fn admin() -> OpenApiRouter<App> {

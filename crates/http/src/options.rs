@@ -53,6 +53,44 @@ pub struct Settings {
     pub metrics_key_required: bool,
     /// Requests to webhooks.
     pub webhooks: WebhookSettings,
+    /// Short links.
+    pub links: LinkSettings,
+}
+
+/// What an operator decides about short links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkSettings {
+    /// The hosts of short links, and the domain that each belongs to: `HOST=DOMAIN`.
+    pub hosts: Vec<String>,
+    /// Schemes of apps that links may lead to.
+    pub app_schemes: Vec<String>,
+    /// Whether people without a key may make links.
+    pub public: bool,
+    /// The hosts that their links may lead to.
+    pub public_targets: Vec<String>,
+    /// How many of them an address may make per minute.
+    pub public_per_minute: u32,
+    /// What links in memory may take, in bytes.
+    pub cache_bytes: usize,
+    /// Links that a domain may have.
+    pub per_domain_max: u64,
+    /// What their codes and URLs may take, in bytes.
+    pub bytes_per_domain_max: u64,
+}
+
+impl Default for LinkSettings {
+    fn default() -> LinkSettings {
+        LinkSettings {
+            hosts: Vec::new(),
+            app_schemes: Vec::new(),
+            public: false,
+            public_targets: Vec::new(),
+            public_per_minute: 10,
+            cache_bytes: 64 * 1024 * 1024,
+            per_domain_max: 1_000_000,
+            bytes_per_domain_max: 512 * 1024 * 1024,
+        }
+    }
 }
 
 /// What an operator decides about requests to webhooks.
@@ -140,6 +178,7 @@ impl Default for Settings {
             answer_timeout_ms: 30_000,
             metrics_key_required: false,
             webhooks: WebhookSettings::default(),
+            links: LinkSettings::default(),
         }
     }
 }

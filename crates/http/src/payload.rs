@@ -4,9 +4,11 @@ use crate::problem::{Code, Problem};
 use carillon_core::model::{Item, Payload};
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Takes a member that is there, also when it is `null`: a payload may be `null`.
@@ -37,6 +39,38 @@ pub(crate) fn read(json: Option<&RawValue>, xml: Option<&str>, bytes_max: usize)
             Err(Problem::new(Code::MissingField, "give `payload` or `payload_xml`").at("/payload"))
         }
     }
+}
+
+/// The payload of a notification with a link, which becomes a member of it: a JSON object without that member, or nothing.
+pub(crate) fn read_for_link(
+    json: Option<&RawValue>,
+    xml: Option<&str>,
+    bytes_max: usize,
+) -> Result<Payload, Problem> {
+    let wrong = |detail: &str, pointer: &str| Err(Problem::new(Code::InvalidValue, detail).at(pointer));
+    if xml.is_some() {
+        return wrong("with `link` the payload is a JSON object, or is left out", "/payload_xml");
+    }
+    let Some(json) = json else { return Ok(Payload::Json("{}".into())) };
+    match serde_json::from_str::<HashMap<Cow<'_, str>, IgnoredAny>>(json.get()) {
+        Err(_) => wrong("with `link` the payload is a JSON object, or is left out", "/payload"),
+        Ok(members) if members.contains_key("link") => {
+            wrong("the payload has a member `link`, which is where the short link goes", "/payload/link")
+        }
+        // Room for the longest link.
+        Ok(_) => read(Some(json), None, bytes_max.saturating_sub(LINK_BYTES_MAX)),
+    }
+}
+
+/// What a link adds to a payload at most: the longest host, code and token, and the member's name.
+const LINK_BYTES_MAX: usize = 400;
+
+/// A payload of [`read_for_link`] with its link, which has no character that JSON escapes.
+pub(crate) fn with_link(payload: &Payload, link: &str) -> Payload {
+    let Payload::Json(text) = payload else { return payload.clone() };
+    let rest = text.strip_suffix('}').unwrap_or(text);
+    let comma = if rest.len() > 1 { "," } else { "" };
+    Payload::Json(format!("{rest}{comma}\"link\":\"{link}\"}}").into())
 }
 
 /// An item's payload as it stands in JSON: the JSON that its provider sent, or else its XML.
@@ -132,6 +166,30 @@ mod tests {
 
     fn xml(text: &str) -> Result<Payload, Code> {
         read(None, Some(text), 64).map_err(|p| p.code())
+    }
+
+    #[test]
+    fn a_link_becomes_a_member() {
+        let read = |text: &str| {
+            let json = RawValue::from_string(text.to_owned()).expect("JSON");
+            read_for_link(Some(&json), None, 1000).map(|payload| with_link(&payload, "https://a.example/b.c"))
+        };
+        let json = |text: &str| Ok(Payload::Json(text.into()));
+        assert_eq!(read("{}"), json(r#"{"link":"https://a.example/b.c"}"#));
+        assert_eq!(
+            read(r#"{ "a": {"link": 1} }"#),
+            json(r#"{"a":{"link":1},"link":"https://a.example/b.c"}"#)
+        );
+        for (text, pointer) in [
+            ("1", "/payload"),
+            ("[]", "/payload"),
+            (r#"{"link":1}"#, "/payload/link"),
+            (r#"{"l\u0069nk":1}"#, "/payload/link"),
+        ] {
+            assert_eq!(read(text).expect_err("refused").pointer(), Some(pointer), "{text}");
+        }
+        assert!(read_for_link(None, Some("<a xmlns='b'/>"), 1000).is_err());
+        assert_eq!(read_for_link(None, None, 1000), Ok(Payload::Json("{}".into())));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The routes put together, with what surrounds each of them.
 
 use crate::app::App;
+use crate::links::{self, Front};
 use crate::problem::{Code, Problem};
 use crate::{console, openapi, request_id, requests};
 use axum::Router;
@@ -11,19 +12,33 @@ use bytes::Bytes;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
+/// Everything that is served: the API, and links on their hosts.
+pub(crate) fn build(app: App) -> Front {
+    let links = surrounded(links::routes::routes(), &app);
+    let api = api(&app);
+    Front::new(app, api, links)
+}
+
 /// Everything the API serves.
-pub(crate) fn build(app: App) -> Router {
+fn api(app: &App) -> Router {
     let (api, mut document) = openapi::routes().split_for_parts();
     openapi::bound(&mut document, &app.options);
     let document: Bytes = serde_json::to_vec(&document).expect("the document is plain data").into();
     let document = move || async move { ([(header::CONTENT_TYPE, "application/json")], document.clone()) };
-    api.route("/openapi.json", get(document))
+    let routes = api
+        .route("/openapi.json", get(document))
         .route("/", get(console::root))
         .route("/console", get(console::index))
         .route("/console/{file}", get(console::asset))
         .route("/docs", get(console::docs))
         .fallback(unknown_route)
-        .method_not_allowed_fallback(wrong_method)
+        .method_not_allowed_fallback(wrong_method);
+    surrounded(routes, app)
+}
+
+/// Routes with what surrounds each of them.
+fn surrounded(routes: Router<App>, app: &App) -> Router {
+    routes
         .layer(axum::middleware::from_fn_with_state(app.clone(), requests::count))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(default_header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
@@ -31,7 +46,7 @@ pub(crate) fn build(app: App) -> Router {
         // Secrets and keys are in what the API answers.
         .layer(default_header(header::CACHE_CONTROL, "no-store"))
         .layer(axum::middleware::from_fn(request_id::tag))
-        .with_state(app)
+        .with_state(app.clone())
 }
 
 async fn unknown_route() -> Problem {

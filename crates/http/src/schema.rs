@@ -38,13 +38,15 @@ words! {
     /// Which of a device's waiting notifications goes first.
     Priority: "low", "normal", "high";
     /// How far a notification has come.
-    NotificationState: "scheduled", "accepted", "stored", "sent", "acknowledged", "expired", "replaced", "cancelled", "dropped";
-    /// Who says that the device has it: its XEP-0198 count, its XEP-0184 receipt, or the server's socket.
-    AcknowledgedBy: "stream-management", "receipt", "socket";
+    NotificationState: "scheduled", "accepted", "stored", "sent", "acknowledged", "expired", "replaced", "cancelled", "dropped", "opened";
+    /// Who says that the device has it: its XEP-0198 count, its XEP-0184 receipt, the server's socket, or that its link was followed.
+    AcknowledgedBy: "stream-management", "receipt", "socket", "link";
+    /// What kind of program followed a link.
+    AgentClass: "mobile", "tablet", "desktop", "other";
     /// Why a notification was dropped.
     DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted";
     /// One thing an API key may do.
-    Scope: "send", "topics", "enrol", "chat", "admin", "read_messages";
+    Scope: "send", "topics", "enrol", "chat", "links", "admin", "read_messages";
     /// Who may subscribe to a topic and read its items.
     Access: "open", "whitelist";
     /// Who may publish over XMPP.

@@ -1,6 +1,7 @@
 //! The HTTP server: connections accepted, bounded, and drained at shutdown.
 
 use crate::app::App;
+use crate::links::{Front, clicks};
 use crate::options::Options;
 use crate::{routes, webhooks};
 use axum::Router;
@@ -22,8 +23,9 @@ pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, sh
     let head_timeout = Duration::from_millis(options.settings.read_timeout_ms);
     let connections = Arc::new(Semaphore::new(options.settings.connections_max));
     let app = App::new(node, options);
-    let router = routes::build(app.clone());
+    let front = routes::build(app.clone());
     let sender = tokio::spawn(webhooks::run(app.clone()));
+    let clicks = tokio::spawn(clicks::run(app.clone()));
     let graceful = GracefulShutdown::new();
     let (accepted, mut sockets) = mpsc::channel(1);
     let mut accepting = JoinSet::new();
@@ -37,12 +39,13 @@ pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, sh
             _ = &mut shutdown => break,
         };
         let (socket, permit) = next.expect("a sender is held here");
-        tokio::spawn(connection(socket, permit, router.clone(), head_timeout, graceful.watcher()));
+        let peer = socket.peer_addr().ok().map(|address| address.ip());
+        tokio::spawn(connection(socket, permit, front.of_peer(peer), head_timeout, graceful.watcher()));
     }
     accepting.shutdown().await;
     // It fails only when no stream ever listened.
     let _ = app.closing.send(true);
-    let ended = async { tokio::join!(graceful.shutdown(), sender) };
+    let ended = async { tokio::join!(graceful.shutdown(), sender, clicks) };
     if tokio::time::timeout(drain, ended).await.is_err() {
         tracing::warn!("requests were still open when the drain timeout ran out");
     }
@@ -53,7 +56,8 @@ pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, sh
 pub fn router(node: Node, options: Options) -> Router {
     let app = App::new(node, options);
     tokio::spawn(webhooks::run(app.clone()));
-    routes::build(app)
+    tokio::spawn(clicks::run(app.clone()));
+    Router::new().fallback_service(routes::build(app))
 }
 
 /// Gives every connection of a listener to `accepted`.
@@ -82,7 +86,7 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> Accepte
 async fn connection(
     socket: TcpStream,
     permit: OwnedSemaphorePermit,
-    router: Router,
+    front: Front,
     head_timeout: Duration,
     watcher: Watcher,
 ) {
@@ -92,7 +96,7 @@ async fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(head_timeout)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(front));
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "a connection ended early");
     }

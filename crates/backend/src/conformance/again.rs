@@ -3,7 +3,7 @@
 use super::ground::*;
 use super::parked;
 use super::webhooks;
-use super::{archives, blocklists, nodes, private, rosters, vcards};
+use super::{archives, blocklists, links, nodes, private, rosters, vcards};
 use carillon_core::model::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
@@ -100,6 +100,7 @@ fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> Stri
         text += &format!("{:?}", ask(store, Items::newest(topic, 99)));
         text += &format!("{:?}", ask(store, Subscribers { topic, after: None, limit: 99 }));
     }
+    text += &links::state(store, domain);
     let listed = NotificationQuery {
         whose: Whose::Anyones,
         states: States::ALL,
@@ -183,6 +184,7 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         DeleteAccount { domain, local: alice(), now: T, held_until: T }.into(),
         delete_domain(domain).into(),
     ];
+    let asks: Vec<Ask> = links::every_write(domain).into_iter().chain(asks).collect();
     writes_of_records(domain).into_iter().chain(asks).map(write).collect()
 }
 

@@ -5,7 +5,7 @@ use super::events;
 use super::ground::*;
 use super::parked;
 use super::webhooks;
-use super::{archives, blocklists, inbox, nodes, private, rosters, vcards};
+use super::{archives, blocklists, inbox, links, nodes, private, rosters, vcards};
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
@@ -26,6 +26,7 @@ pub(super) const ALL: &[Lasting] = &[
     },
     Lasting { name: "lasting::archives", write: archives::write_lasting, check: archives::check_lasting },
     Lasting { name: "lasting::rosters", write: rosters::write_lasting, check: rosters::check_lasting },
+    Lasting { name: "lasting::links", write: links::write_lasting, check: links::check_lasting },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];
 

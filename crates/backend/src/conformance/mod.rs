@@ -17,6 +17,7 @@ mod inbox;
 mod items;
 mod keys;
 mod lasting;
+mod links;
 mod listing;
 mod logins;
 mod names;
@@ -119,6 +120,9 @@ pub const CASES: &[Case] = cases! {
     vcards: are_kept_and_replaced, go_with_their_account;
     inbox: lists_the_newest_first, counts_until_it_is_answered_or_seen, is_changed_by_its_owner,
         is_in_folders_until_a_message_comes, loses_what_the_archive_loses;
+    links: lead_where_they_were_made_to, of_one_url_are_one, give_way_to_others, are_bounded_in_number_and_bytes,
+        are_taken_down, that_expired_begin_anew_or_are_forgotten, are_listed_newest_first, have_a_secret_of_their_domain,
+        are_counted, open_their_notifications, have_files, go_with_their_domain;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;

@@ -3,8 +3,8 @@
 use carillon_core::model::{BlockListEdit, DeadLetter, OperationId};
 use carillon_core::ports::store::private::PrivateElement;
 use carillon_core::ports::store::{
-    ReadAsk, WriteAsk, accounts, archive, blocking, idempotency, inbox, items, nodes, notifications, offline,
-    parked, private, roster, vcard, webhooks,
+    ReadAsk, WriteAsk, accounts, archive, blocking, idempotency, inbox, items, links, nodes, notifications,
+    offline, parked, private, roster, vcard, webhooks,
 };
 use carillon_core::ports::{Answer, Fault, Reply};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -93,6 +93,12 @@ impl Carries for Write {
                 asked.elements.iter().map(bytes).sum()
             }
             WriteAsk::Vcard(vcard::WriteAsk::StoreVcard(asked)) => asked.xml.len(),
+            WriteAsk::Links(links::WriteAsk::CreateLink(asked)) => asked.url.len(),
+            WriteAsk::Links(links::WriteAsk::CountClicks(asked)) => asked.clicks.len() * ROW_BYTES,
+            WriteAsk::Links(links::WriteAsk::OpenNotifications(asked)) => asked.clicks.len() * ROW_BYTES,
+            WriteAsk::Links(links::WriteAsk::PutLinkFile(asked)) => {
+                asked.body.as_ref().map_or(0, bytes::Bytes::len)
+            }
             WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => asked.stanza.len(),
             WriteAsk::Archive(archive::WriteAsk::SetArchivePreferences(asked)) => {
                 let rules = asked.preferences.always.len() + asked.preferences.never.len();

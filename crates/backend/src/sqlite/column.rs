@@ -36,7 +36,9 @@ codes!(Affiliation { Outcast = 0, None = 1, Member = 2, Publisher = 3, Owner = 4
 codes!(Audience { Active = 0, Connected = 1, Always = 2 });
 // Delivery order is ascending.
 codes!(Priority { High = 0, Normal = 1, Low = 2 });
-codes!(AcknowledgedBy { StreamManagement = 0, Receipt = 1, Socket = 2 });
+codes!(AcknowledgedBy { StreamManagement = 0, Receipt = 1, Socket = 2, Link = 3 });
+codes!(LinkFile { Apple = 0, Android = 1 });
+codes!(AgentClass { Mobile = 0, Tablet = 1, Desktop = 2, Other = 3 });
 codes!(NotificationState {
     Scheduled = 0,
     Accepted = 1,
@@ -47,6 +49,7 @@ codes!(NotificationState {
     Replaced = 6,
     Cancelled = 7,
     Dropped = 8,
+    Opened = 9,
 });
 codes!(EntryKind { Other = 0, Received = 1, Sent = 2 });
 codes!(Folder { Inbox = 0, Archive = 1, Bin = 2, Nowhere = 3 });
@@ -168,10 +171,10 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_unknown_ones_are_refused() {
-        for n in 0..9 {
+        for n in 0..10 {
             assert_eq!(NotificationState::of(n).map(Code::code), Some(n));
         }
-        assert_eq!(NotificationState::of(9), None);
+        assert_eq!(NotificationState::of(10), None);
         assert_eq!(Priority::of(-1), None);
     }
 

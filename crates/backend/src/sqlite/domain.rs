@@ -3,7 +3,7 @@
 use super::column::{Code, code, int, number, text, uint};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{lookup, removal, topic, webhook};
+use super::{links, lookup, removal, topic, webhook};
 use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, TopicId};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::domains::{
@@ -161,6 +161,10 @@ fn delete(write: &mut Transaction<'_>, asked: &DeleteDomain) -> Result<Result<Pa
             return Ok(Ok(part));
         }
         rows += topic::remove(write, topic)?;
+    }
+    let room = rows_max.saturating_sub(rows.try_into().unwrap_or(u32::MAX)).max(1);
+    if links::remove_of_domain(write, domain, room)? == room as usize {
+        return Ok(Ok(part));
     }
     removal::rest_of_domain(write, domain)?;
     webhook::delete_of_domain(write, domain)?;

@@ -5,7 +5,7 @@ use super::column::{
 };
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{account, event};
+use super::{account, event, links};
 use carillon_core::model::*;
 use carillon_core::ports::Part;
 use carillon_core::ports::store::idempotency::RESERVED_MS;
@@ -143,6 +143,17 @@ static DELETE_TOGETHER: LazyLock<String> = LazyLock::new(|| {
     format!("DELETE FROM notification WHERE id IN ({ids})")
 });
 
+/// Ends one as acknowledged.
+pub(super) fn acknowledged(
+    write: &mut Transaction<'_>,
+    id: NotificationId,
+    at: UnixMs,
+    by: AcknowledgedBy,
+) -> Result<()> {
+    let end = End { state: NotificationState::Acknowledged, reason: None, at };
+    finish(write, id, end, None, Some(by)).map(drop)
+}
+
 /// Ends one; false when it is not there or has ended.
 fn finish(
     write: &mut Transaction<'_>,
@@ -196,7 +207,7 @@ fn trace(db: &Connection, id: NotificationId) -> Result<Option<Box<Trace>>> {
         .prepare_cached(
             "SELECT n.id, n.local, d.name, n.audience, n.rank,
                  CASE WHEN n.due IS NOT NULL THEN ?2 WHEN n.sent IS NOT NULL THEN ?3 ELSE ?4 END,
-                 n.accepted, n.send_at, n.stored, n.sent, NULL, NULL, NULL, n.expires, n.collapse_key, n.key
+                 n.accepted, n.send_at, n.stored, n.sent, NULL, NULL, NULL, n.expires, n.collapse_key, n.key, NULL, NULL
              FROM notification n JOIN domain d ON d.id = n.domain WHERE n.id = ?1",
         )?
         .query_row(
@@ -215,7 +226,7 @@ fn trace(db: &Connection, id: NotificationId) -> Result<Option<Box<Trace>>> {
 pub(super) fn ended_trace(db: &Connection, id: NotificationId) -> Result<Option<Trace>> {
     db.prepare_cached(
         "SELECT t.id, t.local, d.name, t.audience, t.rank, t.state, t.accepted, t.send_at, t.stored, t.sent, t.ended,
-             t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key
+             t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key, t.opened, t.agent
          FROM trace t JOIN domain d ON d.id = t.domain WHERE t.id = ?1",
     )?
     .query_row([id_blob(id)], |row| trace_of(row, jid(row, 1, 2)?))
@@ -240,7 +251,14 @@ pub(super) fn trace_of(row: &Row<'_>, to: BareJid) -> Result<Trace> {
         expires: opt_ms(row, 13)?,
         collapse_key: opt_text(row, 14)?.map(Into::into),
         key: row.get::<_, Option<u32>>(15)?.map(KeyId),
+        opened: opened(row)?,
     })
+}
+
+/// When the link of the notification of such a row was followed, and with what.
+pub(super) fn opened(row: &Row<'_>) -> Result<Option<Opened>> {
+    let Some(at) = opt_ms(row, 16)? else { return Ok(None) };
+    Ok(Some(Opened { at, agent: code(row, 17)? }))
 }
 
 /// A newer one takes the place of those with its key. One that was given to a connection is not replaced: the device
@@ -307,6 +325,7 @@ impl Answers<Sweep, Error> for Transaction<'_> {
             params![first_kept(*now), max],
         )?;
         event::forget(self, *forget, *max)?;
+        links::forget(self, *forget, *max)?;
         account::release_names(self, *now, *max)?;
         let more = has_more(self.db, asked)?;
         Ok(Part { entries: traces, more })
@@ -326,7 +345,7 @@ pub(super) fn has_more(db: &Connection, asked: &Sweep) -> Result<bool> {
             params![int(asked.now.0), int(asked.forget.0), reserved_before(asked.now), first_kept(asked.now)],
             |row| row.get(0),
         )?;
-    Ok(more || event::has_old(db, asked.forget)?)
+    Ok(more || event::has_old(db, asked.forget)? || links::has_old(db, asked.forget)?)
 }
 
 /// Idempotency keys reserved no later than this are forgotten.

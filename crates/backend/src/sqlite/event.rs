@@ -17,7 +17,7 @@ impl Answers<Events, Error> for Snapshot<'_> {
         let Events { after, domain, states, max } = asked;
         let mut query = self.db.prepare_cached(
             "SELECT t.id, t.local, d.name, t.audience, t.rank, t.state, t.accepted, t.send_at, t.stored, t.sent, t.ended,
-                 t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key, e.number, t.domain
+                 t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key, t.opened, t.agent, e.number, t.domain, e.opened
              FROM event e LEFT JOIN trace t ON t.id = e.notification LEFT JOIN domain d ON d.id = t.domain
              WHERE e.number > ?1 ORDER BY e.number LIMIT ?2",
         )?;
@@ -26,12 +26,14 @@ impl Answers<Events, Error> for Snapshot<'_> {
         while events.len() < usize::from(*max)
             && let Some(row) = rows.next()?
         {
-            examined = uint(row, 16)?;
+            examined = uint(row, 18)?;
             // Without a name it is of a domain that is gone, or its trace is forgotten.
             let is_there = row.get_ref(2)?.as_str_or_null()?.is_some();
-            let is_theirs = is_there && domain.is_none_or(|wanted| row.get::<_, u32>(17) == Ok(wanted.0));
+            let is_theirs = is_there && domain.is_none_or(|wanted| row.get::<_, u32>(19) == Ok(wanted.0));
             if is_theirs {
-                let trace = ending::trace_of(row, jid(row, 1, 2)?)?;
+                let mut trace = ending::trace_of(row, jid(row, 1, 2)?)?;
+                // The event of its end tells what was known then.
+                trace.opened = trace.opened.filter(|_| row.get(20) == Ok(true));
                 events.extend(wanted(*states, trace).map(|trace| (examined, trace)));
             }
         }
@@ -41,7 +43,7 @@ impl Answers<Events, Error> for Snapshot<'_> {
 }
 
 fn wanted(states: States, trace: Trace) -> Option<Trace> {
-    states.contains(trace.state).then_some(trace)
+    states.contains(trace.shown()).then_some(trace)
 }
 
 /// The number of the newest event, also when it is forgotten.

@@ -66,10 +66,10 @@ impl Found {
 
 const WAITING: &str = "SELECT id, local, domain, audience, rank,
          CASE WHEN due IS NOT NULL THEN ?3 WHEN sent IS NOT NULL THEN ?4 ELSE ?5 END,
-         accepted, send_at, stored, sent, NULL, NULL, NULL, expires, collapse_key, key
+         accepted, send_at, stored, sent, NULL, NULL, NULL, expires, collapse_key, key, NULL, NULL
          FROM notification";
 const ENDED: &str = "SELECT id, local, domain, audience, rank, state, accepted, send_at, stored, sent, ended, acknowledged_by,
-         reason, expires, collapse_key, key FROM trace";
+         reason, expires, collapse_key, key, opened, agent FROM trace";
 const NEWEST_FIRST: &str = "id >= ?1 AND id < ?2 ORDER BY id DESC";
 
 static WAITING_ALL: LazyLock<String> = LazyLock::new(|| format!("{WAITING} WHERE {NEWEST_FIRST}"));
@@ -168,7 +168,9 @@ fn listed(names: &mut Names<'_>, query: &NotificationQuery, row: &Row<'_>) -> Re
         Whose::Anyones => true,
         Whose::Domain(wanted) | Whose::Account(wanted, _) => wanted == domain,
     };
-    if !is_theirs || !query.states.contains(code(row, 5)?) {
+    let is_opened = ending::opened(row)?.is_some();
+    let shown = if is_opened { NotificationState::Opened } else { code(row, 5)? };
+    if !is_theirs || !query.states.contains(shown) {
         return Ok(None);
     }
     if query.key.is_some() && row.get::<_, Option<u32>>(15)?.map(KeyId) != query.key {

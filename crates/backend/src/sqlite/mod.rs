@@ -24,6 +24,7 @@ mod item_row;
 mod keeping;
 mod key;
 mod last;
+mod links;
 mod listing;
 mod login;
 mod lookup;

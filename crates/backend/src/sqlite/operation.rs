@@ -18,6 +18,7 @@ use carillon_core::ports::store::idempotency::{Reservation, Reserve};
 use carillon_core::ports::store::inbox::EmptyBin;
 use carillon_core::ports::store::items::{Publish, Retract};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
+use carillon_core::ports::store::links::CountClicks;
 use carillon_core::ports::store::nodes::EditNode;
 use carillon_core::ports::store::notifications::{
     CancelNotification, CancelNotificationAnswer, ClaimDue, Sweep,
@@ -98,6 +99,7 @@ done! {
     Retract = 5, Ok(()) => Ok::<(), Missing>(());
     DeleteKey = 6, Ok(()) => Ok::<(), Missing>(());
     DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
+    CountClicks = 35, () => ();
 }
 
 /// What changed in the rosters of others. In databases of before this was remembered it is nothing.

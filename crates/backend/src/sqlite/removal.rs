@@ -30,6 +30,8 @@ pub(super) const OF_TOPIC: &[&str] = &["item", "subscription", "affiliation"];
 const OF_DOMAIN: &[(&str, &str)] = &[
     ("domain_grant", "domain = ?1"),
     ("held_name", "domain = ?1"),
+    ("link_file", "domain = ?1"),
+    ("link_domain", "domain = ?1"),
     ("idempotency", "key IN (SELECT id FROM api_key WHERE domain = ?1)"),
     ("api_key", "domain = ?1"),
 ];

@@ -34,6 +34,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0026_requests.sql"),
     include_str!("migrations/0027_archive_lists.sql"),
     include_str!("migrations/0028_grants.sql"),
+    include_str!("migrations/0029_links.sql"),
 ];
 
 /// The version of the schema that this release uses.

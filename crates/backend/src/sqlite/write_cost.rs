@@ -18,6 +18,9 @@ use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, R
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::items::{Publish, Purge, Retract};
 use carillon_core::ports::store::keys::{CreateKey, DeleteKey};
+use carillon_core::ports::store::links::{
+    ChangeLink, CountClicks, CreateLink, LinkBounds, LinkClicks, LinkSecret, OpenNotifications, PutLinkFile,
+};
 use carillon_core::ports::store::nodes::EditNode;
 use carillon_core::ports::store::notifications::*;
 use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline};
@@ -167,6 +170,10 @@ const FILL: &str = "
     INSERT INTO archive_entry (account, seq, peer) SELECT 1, n, 1 FROM n;
     INSERT INTO archive_conversation (account, peer, seq, kind) SELECT 1, 1, n, 1 FROM n;
     INSERT INTO archive (account, messages, bytes) VALUES (1, MANY, 20 * MANY);
+    INSERT INTO link_domain (domain, secret, links, bytes) VALUES (1, zeroblob(32), MANY, 40 * MANY);
+    INSERT INTO link (id, domain, code, url, may_change, created, expires) SELECT n, 1, 'c' || n, 'u' || n, 0, 0, 9000000000000 FROM n;
+    INSERT INTO link_click (link, clicks, last) SELECT n, 1, 0 FROM n;
+    INSERT INTO link_file (domain, file, body) VALUES (1, 0, x'01');
     INSERT INTO inbox (account, peer, last, unread, folder) SELECT 1, n, n, MANY, 0 FROM n;
     UPDATE inbox SET folder = 2, moved = MANY + 1 WHERE peer = 2;
     UPDATE archive_fold SET folded = MANY;
@@ -234,6 +241,7 @@ fn writes() -> Vec<WriteAsk> {
         of_nodes(),
         of_rosters(),
         of_chats(),
+        of_links(),
     ]
     .concat();
     let write = |ask| match ask {
@@ -478,6 +486,42 @@ fn of_chats() -> Vec<Ask> {
         SweepArchives { now: T, after: AccountId(0), max: 10 }.into(),
         ChangeConversation { domain: HERE, local: alice(), with: jid("c1@example.org"), change }.into(),
         EmptyBin { domain: HERE, local: alice() }.into(),
+    ]
+}
+
+fn of_links() -> Vec<Ask> {
+    let bounds = LinkBounds { links: 1 << 20, bytes: 1 << 30 };
+    let create = |codes: &[&str], url: &str| CreateLink {
+        domain: HERE,
+        codes: codes.iter().map(|code| (*code).into()).collect(),
+        url: url.into(),
+        may_change: false,
+        expires: None,
+        key: None,
+        now: T,
+        bounds,
+    };
+    let change = ChangeLink {
+        domain: HERE,
+        code: "c1".into(),
+        url: Some("longer".into()),
+        expires: Some(None),
+        removed: Some(Some(T)),
+        bounds,
+    };
+    let opened = Opened { at: T, agent: AgentClass::Other };
+    let ended = NotificationId(u128::from_be_bytes(*b"t000000000000001"));
+    let click = |id| Click { id, domain: HERE, opened };
+    vec![
+        LinkSecret { domain: HERE, fresh: [1; 32] }.into(),
+        create(&["c1", "c2", "new"], "new").into(),
+        create(&["c1", "c2"], "u2").into(),
+        create(&["c1", "c2"], "new").into(),
+        change.into(),
+        PutLinkFile { domain: HERE, file: LinkFile::Apple, body: Some("{}".into()) }.into(),
+        PutLinkFile { domain: HERE, file: LinkFile::Apple, body: None }.into(),
+        CountClicks { clicks: vec![LinkClicks { link: LinkId(1), clicks: 1, last: T }] }.into(),
+        OpenNotifications { clicks: vec![click(ended), click(waits())] }.into(),
     ]
 }
 

@@ -18,6 +18,7 @@ mod failure;
 mod generate;
 mod import;
 mod key;
+mod link;
 #[cfg(test)]
 mod mentioned;
 mod notification;
@@ -82,6 +83,8 @@ enum Printing {
     Topic(topic::Args),
     /// Webhooks: URLs that are told how notifications ended
     Webhook(webhook::Args),
+    /// Short links, and the files of the apps that open them
+    Link(link::Args),
     /// Send a notification
     Send(send::Args),
     /// Notifications that were sent: list, show, cancel
@@ -133,6 +136,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Key(args) => key::run(args, out),
         Printing::Topic(args) => topic::run(args, out),
         Printing::Webhook(args) => webhook::run(args, out),
+        Printing::Link(args) => link::run(args, out),
         Printing::Send(args) => send::run(&args, out),
         Printing::Notification(args) => notification::run(args, out),
         Printing::Session(args) => session::run(args, out),

@@ -20,6 +20,9 @@ pub(super) struct Args {
     /// Payload of the notification: JSON, or - to read it from standard input
     #[arg(long, value_name = "JSON")]
     payload: String,
+    /// URL that is shortened for the recipient: the member `link` of the payload; who follows it has opened the notification
+    #[arg(long, value_name = "URL")]
+    link: Option<String>,
     /// Devices to deliver to: those in use (active), also those asleep (connected), or also those that return later (always)
     #[arg(long, value_parser = ["active", "connected", "always"])]
     audience: Option<String>,
@@ -49,6 +52,8 @@ struct Notification<'a> {
     to: &'a str,
     payload: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     audience: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl: Option<u64>,
@@ -72,6 +77,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let notification = Notification {
         to: &args.to,
         payload: &payload,
+        link: args.link.as_deref(),
         audience: args.audience.as_deref(),
         ttl: args.ttl,
         priority: args.priority.as_deref(),
@@ -104,7 +110,7 @@ fn wait(client: &Client, output: &mut Output<'_>, id: &str, timeout: Duration) -
             output.record(&trace, &[])?;
         }
         match text(&trace, "state") {
-            "acknowledged" => return Ok(()),
+            "acknowledged" | "opened" => return Ok(()),
             _ if ended => {
                 return Err(Failure::Refused(format!("{id} was not delivered: {}", outcome(&trace))));
             }

@@ -224,6 +224,7 @@ fn everything_is_managed_by_the_same_verbs() {
         ("domain", &["list", "show", "create", "set", "delete"]),
         ("topic", &["list", "show", "create", "set", "delete"]),
         ("webhook", &["list", "show", "create", "set", "delete"]),
+        ("link", &["list", "show", "create", "set", "delete"]),
         ("key", &["list", "show", "create", "delete"]),
         ("session", &["list", "show", "end"]),
         ("notification", &["list", "show", "cancel"]),

@@ -102,7 +102,7 @@ struct Change {
     secret: Option<String>,
 }
 
-const ENDS: [&str; 5] = ["acknowledged", "expired", "replaced", "cancelled", "dropped"];
+const ENDS: [&str; 6] = ["acknowledged", "expired", "replaced", "cancelled", "dropped", "opened"];
 
 const COLUMNS: &[Column] = &[
     ("ID", "id"),

@@ -17,6 +17,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         websocket_path(settings),
         mechanisms(settings),
         features(settings),
+        links(settings),
     ];
     broken
         .into_iter()
@@ -137,4 +138,10 @@ fn features(s: &Settings) -> Option<Broken> {
     let names: Vec<&str> = ORDER.iter().map(|feature| feature.name).collect();
     let unknown = s.core.features_disabled.iter().find(|name| !names.contains(&name.as_str()))?;
     broken(&["features.disabled"], format!("there is no feature {unknown}; there are {}", names.join(", ")))
+}
+
+fn links(s: &Settings) -> Option<Broken> {
+    carillon_http::check_links(&s.http.links)
+        .err()
+        .and_then(|(key, rule)| broken(&[key, "links.public"], rule))
 }

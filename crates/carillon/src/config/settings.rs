@@ -367,6 +367,27 @@ settings! {
         "webhooks.give_up_after_ms" = http.webhooks.give_up_after_ms, ms(SECOND, 30 * DAY), Restart;
     }
 
+    "Short links, on hosts of their own: `docs/book/links.md`." {
+        /// Hosts of short links, each with the domain that it belongs to: `go.example.com=example.com`. Its short URLs begin with
+        /// `https://`; what they begin with otherwise is written in full: `http://localhost:8080=localhost`. A domain can have several, the
+        /// first of which is in the links of notifications. A host of links serves nothing else.
+        "links.hosts" = http.links.hosts, Kind::Names, Restart;
+        /// Schemes of apps that links can lead to, besides `http` and `https`.
+        "links.app_schemes" = http.links.app_schemes, Kind::Names, Restart;
+        /// Whether people without an API key can make links. They can lead to `links.public_targets` only.
+        "links.public" = http.links.public, Kind::Switch, Restart;
+        /// Hosts that links of people without a key can lead to, with their subdomains.
+        "links.public_targets" = http.links.public_targets, Kind::Names, Restart;
+        /// Links that people without a key can make per minute from one address. Behind a proxy all have its address.
+        "links.public_per_minute" = http.links.public_per_minute, count(1, 10_000, "links"), Restart;
+        /// Memory for links that were followed lately. A link that is in it is answered without the store.
+        "links.cache_bytes" = http.links.cache_bytes, bytes(64 * KIB, 16 * GIB), Restart;
+        /// Links that a domain can have, those that are taken down among them.
+        "links.per_domain_max" = http.links.per_domain_max, count(1, 1_000_000_000, "links"), Restart;
+        /// Bytes of the codes and URLs of a domain's links.
+        "links.bytes_per_domain_max" = http.links.bytes_per_domain_max, bytes(64 * KIB, 1024 * GIB), Restart;
+    }
+
     "Features that can be switched off." {
         /// Whether clients can use stream management (XEP-0198).
         "stream_management.enabled" = node.stream_management, Kind::Switch, Restart;

@@ -253,6 +253,14 @@ fn rules_between_settings_name_the_one_to_change() {
         ("tls.key = 'k'", "carillon.toml:1: tls.certificate: it has to be set, because tls.key is"),
         ("tls.certificate = 'c'", "carillon.toml:1: tls.key: it has to be set, because tls.certificate is"),
         ("websocket.path = 'ws'", "carillon.toml:1: websocket.path: it has to begin with /"),
+        (
+            "links.hosts = ['go.example.com']",
+            "carillon.toml:1: links.hosts: `go.example.com` has to be HOST=DOMAIN, such as `go.example.com=example.com`",
+        ),
+        (
+            "links.public = true",
+            "carillon.toml:1: links.public_targets: it needs the hosts that links of people without a key may lead to, because links.public is true",
+        ),
         ("auth.mechanisms = []", "carillon.toml:1: auth.mechanisms: it needs at least one"),
     ] {
         assert_eq!(problems(file, &[]), says);

@@ -217,6 +217,7 @@ fn acknowledger_word(by: AcknowledgedBy) -> &'static str {
         AcknowledgedBy::StreamManagement => "stream-management",
         AcknowledgedBy::Receipt => "receipt",
         AcknowledgedBy::Socket => "socket",
+        AcknowledgedBy::Link => "link",
     }
 }
 
@@ -239,6 +240,7 @@ pub(crate) fn end_word(state: NotificationState, reason: Option<DropReason>) -> 
             NotificationState::Replaced => "replaced",
             NotificationState::Cancelled => "cancelled",
             NotificationState::Dropped => "dropped",
+            NotificationState::Opened => "opened",
         },
     }
 }

@@ -42,6 +42,10 @@ number_id!(
     WebhookId(u32)
 );
 number_id!(
+    /// A short link's number in the store.
+    LinkId(u64)
+);
+number_id!(
     /// A point in the history of one topic: each change has a higher one. Revisions of different topics cannot be compared.
     Revision(u64)
 );

@@ -19,12 +19,21 @@ pub enum Scope {
     ReadMessages,
     /// Act for people: send as an account, edit its roster and its block list, and see its conversations.
     Chat,
+    /// Make short links, and change and remove them.
+    Links,
 }
 
 impl Scope {
     /// Every scope, in the order they are listed to people.
-    pub const ALL: [Scope; 6] =
-        [Scope::Send, Scope::Topics, Scope::Enrol, Scope::Chat, Scope::Admin, Scope::ReadMessages];
+    pub const ALL: [Scope; 7] = [
+        Scope::Send,
+        Scope::Topics,
+        Scope::Enrol,
+        Scope::Chat,
+        Scope::Links,
+        Scope::Admin,
+        Scope::ReadMessages,
+    ];
 
     /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
@@ -35,6 +44,7 @@ impl Scope {
             Scope::Admin => "admin",
             Scope::ReadMessages => "read_messages",
             Scope::Chat => "chat",
+            Scope::Links => "links",
         }
     }
 }
@@ -67,7 +77,7 @@ impl Scopes {
 
     /// From a number of [`Scopes::bits`]; unknown bits are dropped.
     pub fn from_bits(bits: u8) -> Scopes {
-        Scopes(bits & 0b11_1111)
+        Scopes(bits & 0b111_1111)
     }
 }
 

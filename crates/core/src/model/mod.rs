@@ -12,6 +12,7 @@ mod granted;
 mod id;
 mod inbox;
 mod key;
+mod link;
 mod map;
 mod node;
 mod node_event;
@@ -38,7 +39,7 @@ pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
-    AccountId, ArchiveId, ConnId, DomainId, Generation, KeyId, NotificationId, OperationId, Revision,
+    AccountId, ArchiveId, ConnId, DomainId, Generation, KeyId, LinkId, NotificationId, OperationId, Revision,
     SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
 };
 pub use inbox::{
@@ -46,6 +47,7 @@ pub use inbox::{
     UNREAD_MAX, has_id,
 };
 pub use key::{ApiKey, Scope, Scopes};
+pub use link::{AgentClass, Click, Link, LinkFile, Opened};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};
 pub use node::{Kept, Node, NodeBounds, NodeChange, NodeEdit, NodeRefusal, page_of};
 pub use node_event::{NodeEvent, Reader};

@@ -1,6 +1,6 @@
 //! Notifications: what a provider sends to one account, and the trace each leaves.
 
-use super::{DomainId, KeyId, NotificationId, UnixMs};
+use super::{DomainId, KeyId, NotificationId, Opened, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -128,6 +128,8 @@ pub enum NotificationState {
     Cancelled,
     /// Neither delivered nor kept, for a [`DropReason`].
     Dropped,
+    /// It has ended, and its link was followed ([`Trace::shown`]).
+    Opened,
 }
 
 crate::form! {
@@ -141,12 +143,13 @@ crate::form! {
         6 = Replaced,
         7 = Cancelled,
         8 = Dropped,
+        9 = Opened,
     }
 }
 
 impl NotificationState {
     /// Every state, in the order in which they are declared.
-    pub const ALL: [NotificationState; 9] = [
+    pub const ALL: [NotificationState; 10] = [
         NotificationState::Scheduled,
         NotificationState::Accepted,
         NotificationState::Stored,
@@ -156,15 +159,16 @@ impl NotificationState {
         NotificationState::Replaced,
         NotificationState::Cancelled,
         NotificationState::Dropped,
+        NotificationState::Opened,
     ];
 
     /// Whether nothing follows it.
     pub fn is_end(self) -> bool {
         use NotificationState::{
-            Accepted, Acknowledged, Cancelled, Dropped, Expired, Replaced, Scheduled, Sent, Stored,
+            Accepted, Acknowledged, Cancelled, Dropped, Expired, Opened, Replaced, Scheduled, Sent, Stored,
         };
         match self {
-            Acknowledged | Expired | Replaced | Cancelled | Dropped => true,
+            Acknowledged | Expired | Replaced | Cancelled | Dropped | Opened => true,
             Scheduled | Accepted | Stored | Sent => false,
         }
     }
@@ -180,9 +184,11 @@ pub enum AcknowledgedBy {
     Receipt,
     /// The peer's TCP acknowledged its bytes, for a client that does neither.
     Socket,
+    /// Its link was followed before any of these.
+    Link,
 }
 
-crate::form! { enum AcknowledgedBy { 0 = StreamManagement, 1 = Receipt, 2 = Socket } }
+crate::form! { enum AcknowledgedBy { 0 = StreamManagement, 1 = Receipt, 2 = Socket, 3 = Link } }
 
 /// Some of the states that a notification may reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -199,7 +205,8 @@ impl States {
             | 1 << NotificationState::Expired as u16
             | 1 << NotificationState::Replaced as u16
             | 1 << NotificationState::Cancelled as u16
-            | 1 << NotificationState::Dropped as u16,
+            | 1 << NotificationState::Dropped as u16
+            | 1 << NotificationState::Opened as u16,
     );
 
     /// Whether a state is in the set.
@@ -293,6 +300,8 @@ pub struct Trace {
     pub acknowledged_by: Option<AcknowledgedBy>,
     /// Why it was dropped.
     pub reason: Option<DropReason>,
+    /// When its link was followed, and with what. Only the store knows.
+    pub opened: Option<Opened>,
 }
 
 crate::form! {
@@ -312,6 +321,8 @@ crate::form! {
         ended,
         acknowledged_by,
         reason,
+        // What leaves its process has not ended: nobody has followed its link.
+        opened: omitted(None),
     }
 }
 
@@ -339,6 +350,12 @@ impl Trace {
             ended: None,
             acknowledged_by: None,
             reason: None,
+            opened: None,
         }
+    }
+
+    /// The state that it is shown with: once its link was followed, that.
+    pub fn shown(&self) -> NotificationState {
+        if self.opened.is_some() { NotificationState::Opened } else { self.state }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Enrol;
 pub(crate) struct Admin;
 /// Scope `chat`.
 pub(crate) struct Chat;
+/// Scope `links`.
+pub(crate) struct Links;
 /// Scope `read_messages`.
 pub(crate) struct ReadMessages;
 
@@ -60,6 +62,9 @@ impl Needs for Admin {
 }
 impl Needs for Chat {
     const SCOPE: Option<Scope> = Some(Scope::Chat);
+}
+impl Needs for Links {
+    const SCOPE: Option<Scope> = Some(Scope::Links);
 }
 impl Needs for ReadMessages {
     const SCOPE: Option<Scope> = Some(Scope::ReadMessages);

@@ -18,6 +18,7 @@ use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
 use page::{Histogram, Labels, Page, labels};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Read the node's figures for Prometheus
 ///
@@ -33,8 +34,33 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     }
     let health = app.node.store_health();
     let webhooks = app.webhooks.figures();
-    let text = text(&app.node.status(), health, app.node.is_ready(), &webhooks, &app.requests.answered());
+    let mut text = text(&app.node.status(), health, app.node.is_ready(), &webhooks, &app.requests.answered());
+    if app.links.are_on() {
+        text.push_str(&links(app.links.figures(), app.links.cache_bytes()));
+    }
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
+}
+
+/// The figures of short links, where there are any.
+fn links(figures: &crate::links::Figures, cache_bytes: usize) -> String {
+    let mut page = Page::default();
+    let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+    let help = "Requests for short links, by what came of them: `followed`, `gone` (expired or taken down), `unknown`.";
+    let results =
+        [("followed", of(&figures.followed)), ("gone", of(&figures.gone)), ("unknown", of(&figures.unknown))];
+    page.counters("carillon_link_requests_total", help, "result", results);
+    let help = "Short links looked up, in memory (`hit`) or in the store (`miss`).";
+    let lookups = [("hit", of(&figures.hits)), ("miss", of(&figures.misses))];
+    page.counters("carillon_link_lookups_total", help, "result", lookups);
+    page.counter("carillon_links_created_total", "Short links created.", of(&figures.created));
+    let help = "Clicks on short links that the store has counted.";
+    page.counter("carillon_link_clicks_total", help, of(&figures.clicks));
+    let help = "Clicks on links of notifications that the store has noted.";
+    page.counter("carillon_notification_clicks_total", help, of(&figures.opened));
+    let help = "Clicks that were dropped, because the store was too slow and there was no room for more.";
+    page.counter("carillon_link_clicks_dropped_total", help, of(&figures.dropped));
+    page.gauge("carillon_link_cache_bytes", "Memory of short links that were followed lately.", cache_bytes);
+    page.into_text()
 }
 
 fn text(

@@ -47,7 +47,9 @@ fn full() -> String {
         letters: 1,
         behind: 3,
     };
-    text(&status, health, true, &webhooks, &requests.answered())
+    let figures = crate::links::Figures::default();
+    figures.followed.fetch_add(4, Ordering::Relaxed);
+    text(&status, health, true, &webhooks, &requests.answered()) + &links(&figures, 512)
 }
 
 #[test]
@@ -55,6 +57,8 @@ fn figures_are_where_they_belong() {
     let page = full();
     for line in [
         "carillon_uptime_seconds 1.5",
+        "carillon_link_requests_total{result=\"followed\"} 4",
+        "carillon_link_cache_bytes 512",
         "carillon_stream_errors_total{condition=\"conflict\"} 2",
         "carillon_sessions_ended_total{reason=\"lost\"} 1",
         "carillon_login_failures_total{reason=\"not-authorized\"} 1",

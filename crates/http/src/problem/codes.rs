@@ -123,6 +123,10 @@ codes! {
     UnknownWebhook: NOT_FOUND, "unknown-webhook", "No such webhook";
     /// The webhook has no dead letter of this event.
     UnknownDeadLetter: NOT_FOUND, "unknown-dead-letter", "No such dead letter";
+    /// The domain has no short link with this code.
+    UnknownLink: NOT_FOUND, "unknown-link", "No such link";
+    /// The domain has no such file of an app, or there is no file of this name.
+    UnknownLinkFile: NOT_FOUND, "unknown-link-file", "No such file";
     /// The path exists, but not with this method; the header `Allow` names those it has.
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 
@@ -143,6 +147,12 @@ codes! {
     NoArchive: CONFLICT, "no-archive", "No archives";
     /// The domain, or the node, has as many webhooks as are allowed; `detail` says how many.
     TooManyWebhooks: CONFLICT, "too-many-webhooks", "Too many webhooks";
+    /// The domain has no host of short links: the setting `links.hosts` does not name it.
+    NoLinkHost: CONFLICT, "no-link-host", "No host of short links";
+    /// The short link of this URL was taken down.
+    LinkRemoved: CONFLICT, "link-removed", "The link was taken down";
+    /// The domain has as many short links as it may.
+    TooManyLinks: CONFLICT, "too-many-links", "Too many links";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
 
@@ -150,6 +160,9 @@ codes! {
     /// More is published to the topic than its followers can be given, or more operations wait for it than may; nothing
     /// was changed. Publish again after `Retry-After`, and more slowly. The header `RateLimit` says the same.
     TooFast: TOO_MANY_REQUESTS, "too-fast", "Too fast for the topic";
+
+    /// Somebody without a key has made as many links in a minute as they may. Try again after `Retry-After`.
+    TooManyRequests: TOO_MANY_REQUESTS, "too-many-requests", "Too many requests";
 
     // ---- our fault
     /// The node cannot do it now (busy, starting, draining, or its disk is full); nothing was changed. Try again after `Retry-After`.

@@ -91,6 +91,11 @@ impl Problem {
         self.0.pointer.as_deref()
     }
 
+    /// The headers of its response.
+    pub(crate) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        &self.0.headers
+    }
+
     /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         self.0.code.status()

@@ -5,7 +5,7 @@
 //! `delivery` reads, sends and commits; `rules` decide what an outcome means; `batch` is what is sent, `signature` what proves it,
 //! `client` and `address` where it may go.
 
-mod address;
+pub(crate) mod address;
 mod batch;
 mod client;
 mod delivery;

@@ -206,7 +206,7 @@ impl Held {
             let examined = events.last().map_or(read, |(number, _)| *number);
             let (domain, states) = (self.domain.as_deref(), self.webhook.states);
             let is_wanted = |(_, trace): &Event| {
-                domain.is_none_or(|name| trace.to.domain() == name) && states.contains(trace.state)
+                domain.is_none_or(|name| trace.to.domain() == name) && states.contains(trace.shown())
             };
             let wanted: Vec<Event> = events.into_iter().filter(is_wanted).collect();
             if !wanted.is_empty() {

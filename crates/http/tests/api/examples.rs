@@ -1,6 +1,6 @@
 //! The examples of the document, sent to a node.
 
-use crate::support::{World, world};
+use crate::support::World;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use serde_json::Value;
@@ -39,9 +39,10 @@ fn example(world: &World, document: &Value, id: &str) -> Request<Body> {
 /// One after the other, as a reader would try them.
 #[tokio::test]
 async fn examples_work() {
-    let world = world();
+    let world = crate::links::world_of_links();
     let document = world.get("/openapi.json").await.expect(StatusCode::OK);
-    let made = ["putDomain", "createAccount", "enrolDevice", "createKey", "createWebhook", "putTopic"];
+    let made =
+        ["putDomain", "createAccount", "enrolDevice", "createKey", "createWebhook", "putTopic", "createLink"];
     let used = [
         "updateTopic",
         "updateDomain",
@@ -74,6 +75,11 @@ async fn examples_work() {
         "getWebhook",
         "listWebhooks",
         "listDeadLetters",
+        "updateLink",
+        "getLink",
+        "listLinks",
+        "putLinkFile",
+        "getLinkFile",
     ];
     let gone = [
         "unsubscribeDevice",
@@ -82,6 +88,8 @@ async fn examples_work() {
         "deleteDevice",
         "deleteAccount",
         "deleteWebhook",
+        "deleteLink",
+        "deleteLinkFile",
         "deleteDomain",
     ];
     // The last: it ends what there is.

@@ -11,6 +11,8 @@ mod errors;
 mod events;
 mod examples;
 mod import;
+mod links;
+mod links_hostile;
 mod listing;
 mod messages;
 mod notifications;

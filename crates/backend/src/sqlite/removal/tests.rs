@@ -83,7 +83,7 @@ impl Ground {
             ("affiliation", "jid") => Value::from("alice@example.org".to_owned()),
             (_, "jid") => Value::from("carol@elsewhere.example".to_owned()),
             ("affiliation", "affiliation") => Value::from(4),
-            (_, "topic" | "node" | "webhook" | "key") => Value::from(NUMBER),
+            (_, "topic" | "node" | "webhook" | "key" | "link") => Value::from(NUMBER),
             (_, "id") if kind == "INTEGER" => Value::from(NUMBER),
             (_, "id") if kind == "BLOB" => Value::from(vec![1; 16]),
             _ if kind == "INTEGER" => Value::from(1),

@@ -6,7 +6,7 @@ use crate::event::{Entry, Kind, end_word};
 use crate::model::*;
 use crate::session::Cx;
 use NotificationState::{
-    Accepted, Acknowledged, Cancelled, Dropped, Expired, Replaced, Scheduled, Sent, Stored,
+    Accepted, Acknowledged, Cancelled, Dropped, Expired, Opened, Replaced, Scheduled, Sent, Stored,
 };
 use std::sync::Arc;
 
@@ -59,6 +59,7 @@ pub(super) fn count_end(
             counters.notifications_ended.count(end_word(state, reason));
             counters.domains.of(domain).notifications_ended += 1;
         }
-        Scheduled | Accepted | Stored | Sent => {}
+        // That a link was followed is no end, and is counted where links are.
+        Scheduled | Accepted | Stored | Sent | Opened => {}
     }
 }

@@ -1,8 +1,8 @@
 //! How much an answer takes in memory while it waits for who asked.
 
 use super::{
-    Answer, accounts, archive, idempotency, inbox, items, nodes, notifications, offline, parked, private,
-    roster, subscriptions, topics, vcard,
+    Answer, accounts, archive, idempotency, inbox, items, links, nodes, notifications, offline, parked,
+    private, roster, subscriptions, topics, vcard,
 };
 use crate::model::{ArchivedMessage, Contact, Item, Node, TopicRecord};
 use std::sync::Arc;
@@ -51,6 +51,8 @@ impl Answer {
                 sum(found, |jid| jid.as_str().len())
             }
             Answer::Accounts(accounts::Answer::Login(Some(login))) => size_of_val(&login.subscriptions[..]),
+            Answer::Links(links::Answer::Links(found)) => sum(&found.links, |link| link.bytes() as usize),
+            Answer::Links(links::Answer::ReadLinkFile(Some(body))) => body.len(),
             Answer::Idempotency(idempotency::Answer::NoteLines(found)) => size_of_val(&found[..]),
             Answer::Parked(parked::Answer::ParkedGroups(page)) => sum(&page.entries, |one| one.bytes.len()),
             _ => 0,

@@ -14,6 +14,7 @@ pub mod idempotency;
 pub mod inbox;
 pub mod items;
 pub mod keys;
+pub mod links;
 pub mod nodes;
 pub mod notifications;
 pub mod offline;
@@ -303,6 +304,7 @@ nouns! {
     Private in private,
     Nodes in nodes,
     Vcard in vcard,
+    Links in links,
 }
 
 impl Kind for ReadAsk {

@@ -90,7 +90,7 @@ impl NotificationQuery {
             Whose::Domain(wanted) => *wanted == domain,
             Whose::Account(wanted, local) => *wanted == domain && trace.to.local() == Some(local),
         };
-        is_theirs && self.states.contains(trace.state) && self.spans(trace.id, trace.key)
+        is_theirs && self.states.contains(trace.shown()) && self.spans(trace.id, trace.key)
     }
 }
 
@@ -107,7 +107,7 @@ pub struct Pending {
     pub now: UnixMs,
 }
 
-/// Events after number `after`, oldest first: how notifications ended. Those of notifications that ended in one of `states`; those of a
+/// Events after number `after`, oldest first: how notifications ended, and that their links were followed. Those of notifications that ended in one of `states`; those of a
 /// domain or all; at most `max`. A store limits what it examines for one answer, and says how far it came.
 ///
 /// They are kept as long as the traces of their notifications, and no more than [`EVENTS_MAX`] of them.
@@ -229,7 +229,8 @@ pub struct ClaimDue {
     pub page: Page,
 }
 
-/// Ends notifications that expired by `now`, claimed or not, and forgets traces that ended before `forget`: at most `max` of each.
+/// Ends notifications that expired by `now`, claimed or not, and forgets traces that ended, and links that expired, before `forget`: at most
+/// `max` of each.
 /// Returns the traces of those it ended. Nodes may ask side by side: each notification is ended, and returned, once.
 #[derive(Clone, Debug)]
 pub struct Sweep {

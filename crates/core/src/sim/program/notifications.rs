@@ -380,7 +380,7 @@ impl Program {
             NotificationState::Dropped => {
                 !is_for_all || trace.reason == Some(crate::model::DropReason::QueueFull)
             }
-            NotificationState::Accepted => false,
+            NotificationState::Accepted | NotificationState::Opened => false,
         }
     }
 
@@ -499,7 +499,8 @@ fn rank(state: NotificationState) -> u8 {
         | NotificationState::Expired
         | NotificationState::Replaced
         | NotificationState::Cancelled
-        | NotificationState::Dropped => 4,
+        | NotificationState::Dropped
+        | NotificationState::Opened => 4,
     }
 }
 

@@ -83,6 +83,9 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChan
     store.ended.retain(|_, (domain, _)| *domain != gone);
     store.keys.retain(|_, key| key.key.domain != Some(gone));
     store.webhooks.retain(|_, hook| hook.webhook.domain != Some(gone));
+    store.links.retain(|_, link| link.domain != gone);
+    store.link_secrets.remove(&gone);
+    store.link_files.retain(|(domain, _), _| *domain != gone);
     let Committed { keys, reserved, .. } = store;
     reserved.retain(|(key, _), _| keys.contains_key(key));
     Ok(Part { more: false, ..part })

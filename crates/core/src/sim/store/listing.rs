@@ -12,7 +12,7 @@ answers! {
 
 fn events(store: &Committed, asked: &Events) -> EventsAnswer {
     let (mut events, mut examined) = (Vec::new(), asked.after);
-    for (number, id) in store.events.range(asked.after + 1..) {
+    for (number, (id, is_opened)) in store.events.range(asked.after + 1..) {
         if events.len() == usize::from(asked.max) {
             break;
         }
@@ -20,8 +20,9 @@ fn events(store: &Committed, asked: &Events) -> EventsAnswer {
         let Some((domain, trace)) = store.ended.get(id) else { continue };
         let is_theirs =
             store.domains.contains_key(domain) && asked.domain.is_none_or(|wanted| wanted == *domain);
-        if is_theirs && asked.states.contains(trace.state) {
-            events.push((*number, trace.clone()));
+        let trace = Trace { opened: trace.opened.filter(|_| *is_opened), ..trace.clone() };
+        if is_theirs && asked.states.contains(trace.shown()) {
+            events.push((*number, trace));
         }
     }
     let oldest = store.events.first_key_value().map_or(0, |(number, _)| *number);

@@ -1,7 +1,7 @@
 //! Notifications: kept, handed out and ended.
 
 use super::tables::Waiting;
-use super::{Committed, answers, page};
+use super::{Committed, answers, links, page};
 use crate::model::OperationId;
 use crate::model::{
     self, AccountId, Audience, DropReason, Notification, NotificationId, NotificationState, UnixMs,
@@ -142,7 +142,10 @@ fn change(store: &mut Committed, change: &NotificationChange) {
             }
         }
         // Not ends, and not for others to set.
-        NotificationState::Scheduled | NotificationState::Accepted | NotificationState::Stored => {}
+        NotificationState::Scheduled
+        | NotificationState::Accepted
+        | NotificationState::Stored
+        | NotificationState::Opened => {}
     }
 }
 
@@ -187,7 +190,7 @@ fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
         (ended < asked.forget).then_some((ended, *id))
     }));
     old.iter().take(max).for_each(|id| drop(store.ended.remove(id)));
-    store.events.retain(|_, id| store.ended.contains_key(id));
+    store.events.retain(|_, (id, _)| store.ended.contains_key(id));
     store.held_names.retain(|_, until| *until > asked.now);
     let until = UnixMs(asked.now.0.saturating_sub(RESERVED_MS));
     let over = store.reserved.iter().filter(|(_, reserved)| reserved.since <= until);
@@ -196,8 +199,9 @@ fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
     let until = OperationId::first_at(UnixMs(asked.now.0.saturating_sub(OPERATION_KEPT_MS)));
     let forgotten: Vec<_> = store.operations.range(..until).map(|(id, _)| *id).take(max + 1).collect();
     forgotten.iter().take(max).for_each(|id| drop(store.operations.remove(id)));
+    let more_links = links::forget(store, asked.forget, max);
     let left = [expired.len(), old.len(), over.len(), forgotten.len()];
-    Part { entries: traces, more: left.into_iter().any(|n| n > max) }
+    Part { entries: traces, more: more_links || left.into_iter().any(|n| n > max) }
 }
 
 /// In the order of their times.
@@ -231,7 +235,7 @@ impl Committed {
         let trace = model::Trace { state, reason, ended: Some(at), ..waiting.trace() };
         self.ended.insert(id, (waiting.notification.domain, trace.clone()));
         self.last_event += 1;
-        self.events.insert(self.last_event, id);
+        self.events.insert(self.last_event, (id, false));
         Some(trace)
     }
 

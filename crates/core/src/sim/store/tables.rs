@@ -2,9 +2,9 @@
 
 use crate::model::{
     AccountId, AccountState, Affiliation, ApiKey, ArchiveId, ArchivePreferences, ArchivedMessage, Contact,
-    Conversation, Credentials, DeadLetter, Domain, DomainId, EntryKind, Generation, Item, KeyId, Node,
-    Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision, Revocations, TopicConfig,
-    TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
+    Conversation, Credentials, DeadLetter, Domain, DomainId, EntryKind, Generation, Item, KeyId, Link,
+    LinkFile, LinkId, Node, Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision,
+    Revocations, TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
 use crate::ports::Answer;
 use crate::ports::store::parked::ParkedGroup;
@@ -29,8 +29,8 @@ pub struct Committed {
     pub(super) topic_names: BTreeMap<(DomainId, Box<str>), TopicId>,
     pub(super) waiting: BTreeMap<NotificationId, Waiting>,
     pub(super) ended: BTreeMap<NotificationId, (DomainId, Trace)>,
-    /// How notifications ended, by the number of the event.
-    pub(super) events: BTreeMap<u64, NotificationId>,
+    /// How notifications ended, by the number of the event; true where it tells that the link was followed.
+    pub(super) events: BTreeMap<u64, (NotificationId, bool)>,
     /// The number of the newest event.
     pub(super) last_event: u64,
     pub(super) keys: BTreeMap<KeyId, Key>,
@@ -39,6 +39,9 @@ pub struct Committed {
     pub(super) reserved: BTreeMap<(KeyId, Box<str>), Reserved>,
     pub(super) webhooks: BTreeMap<WebhookId, Hook>,
     pub(super) parked: BTreeMap<u32, ParkedGroup>,
+    pub(super) links: BTreeMap<LinkId, Link>,
+    pub(super) link_secrets: BTreeMap<DomainId, [u8; 32]>,
+    pub(super) link_files: BTreeMap<(DomainId, LinkFile), Bytes>,
     /// When the newest message of any archive was received.
     pub(super) archived_at: UnixMs,
 }

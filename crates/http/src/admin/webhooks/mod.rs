@@ -323,7 +323,7 @@ fn ends(states: &[NotificationState]) -> Result<States, Problem> {
     }
     if !states.iter().all(|state| state.is_end()) {
         return Err(problem(
-            "webhooks are told of ends: acknowledged, expired, replaced, cancelled, dropped",
+            "webhooks are told of ends: acknowledged, expired, replaced, cancelled, dropped; and of opened",
         ));
     }
     Ok(states.iter().fold(States::NONE, |all, state| all.with((*state).into())))

@@ -132,7 +132,7 @@ impl Reader {
 
     fn is_wanted(&self, trace: &Trace) -> bool {
         let is_theirs = self.domain.as_ref().is_none_or(|(_, name)| trace.to.domain() == &**name);
-        is_theirs && self.states.contains(trace.state)
+        is_theirs && self.states.contains(trace.shown())
     }
 }
 

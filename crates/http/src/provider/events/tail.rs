@@ -78,6 +78,11 @@ impl Tail {
         self.read.receiver_count() > 0
     }
 
+    /// There are events that the node does not tell of.
+    pub(crate) fn hint(&self) {
+        self.hint.notify_one();
+    }
+
     /// Takes what the store has after this number.
     fn add(&self, after: u64, answer: EventsAnswer) {
         let mut recent = self.recent();

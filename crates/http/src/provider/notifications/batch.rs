@@ -1,12 +1,13 @@
 //! Sending a stream of notifications: a line in, a line out, in order.
 
-use super::body::NotificationBody;
+use super::body::{NotificationBody, ShortLinks};
 use super::submit::{SendResult, address, question, target};
 use super::targets::Targets;
 use super::window::{Order, Place, Said, Window};
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type, parse};
+use crate::links::Shortened;
 use crate::problem::{Code, Problem};
 use crate::provider::idempotency::{self, Ids, Reserved, Turn};
 use crate::schema;
@@ -17,11 +18,12 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use carillon_core::command::{Command, Outcome};
-use carillon_core::model::Notification;
+use carillon_core::model::{DomainId, Notification};
 use carillon_core::ports::Reply;
 use carillon_core::ports::store::idempotency::LineDigest;
 use futures_util::FutureExt;
 use futures_util::stream;
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,9 +54,21 @@ struct Batch {
     window: Window,
     /// Lines that the store is to note before the node is given them.
     fresh: Vec<Fresh>,
+    /// Links that its lines have, by domain and URL, each made once.
+    links: HashMap<(DomainId, String), Result<Shortened, Problem>>,
+    /// A line whose link has to be made first; the others wait behind it.
+    unmade: Option<(Line, DomainId, String)>,
     /// What the node has not been given yet.
     orders: Vec<(Command, Reply<Outcome>)>,
     ended: bool,
+}
+
+/// What a line says.
+enum Read {
+    /// It can be done.
+    Order(Order),
+    /// It has a link that is not made yet.
+    Unmade(DomainId, String),
 }
 
 /// A line of a batch that may be sent again.
@@ -117,7 +131,9 @@ pub(crate) async fn send_batch(
     let lines = LineStream::new(body, app.options.settings.batch_line_bytes_max, timeout);
     let window = Window::new(app.options.settings.pending_max, app.options.settings.body_bytes_max);
     let (fresh, orders) = (Vec::new(), Vec::new());
-    let batch = Batch { app, key, domain, reserved, lines, window, fresh, orders, ended: false };
+    let links = HashMap::new();
+    let batch =
+        Batch { app, key, domain, reserved, lines, window, fresh, links, unmade: None, orders, ended: false };
     let results = stream::unfold(batch, |mut batch| async move {
         let results = batch.next().await?;
         Some((Ok::<Bytes, Infallible>(results), batch))
@@ -129,6 +145,7 @@ impl Batch {
     /// The next results, as many as are there.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            self.make_link().await;
             self.take_in();
             self.note().await;
             if !self.orders.is_empty() {
@@ -137,6 +154,9 @@ impl Batch {
             let results = self.results();
             if !results.is_empty() {
                 return Some(results);
+            }
+            if self.unmade.is_some() {
+                continue;
             }
             if self.ended && self.window.is_empty() {
                 return None;
@@ -153,11 +173,27 @@ impl Batch {
 
     /// Takes in the lines that are here already, so that the node is given what they ask for in one go.
     fn take_in(&mut self) {
-        while !self.ended && self.window.has_room() {
+        while !self.ended && self.unmade.is_none() && self.window.has_room() {
             match self.lines.next().now_or_never() {
                 Some(line) => self.line(line),
                 None => break,
             }
+        }
+    }
+
+    /// Makes the link that a line has, and takes the line in.
+    async fn make_link(&mut self) {
+        let Some((line, domain, url)) = self.unmade.take() else { return };
+        let made = Shortened::new(&self.app, &self.key, domain, &url).await;
+        // Those of the lines that come are made again, which finds them.
+        if self.links.len() >= LINKS_MAX {
+            self.links.clear();
+        }
+        let is_busy = made.as_ref().is_err_and(|problem| problem.status().is_server_error());
+        self.links.insert((domain, url.clone()), made);
+        self.line(Some(line));
+        if is_busy {
+            self.links.remove(&(domain, url));
         }
     }
 
@@ -201,7 +237,10 @@ impl Batch {
         let bytes = text.as_ref().map_or(0, Bytes::len);
         let read = text.and_then(|text| Ok((self.read(&text, number)?, text)));
         match read {
-            Ok((order, text)) => {
+            Ok((Read::Unmade(domain, url), text)) => {
+                self.unmade = Some((Line { number, text: Ok(text) }, domain, url));
+            }
+            Ok((Read::Order(order), text)) => {
                 let place = self.window.add(number, order.clone(), bytes);
                 match order {
                     Order::Send(notification) if self.reserved.is_some() => {
@@ -215,7 +254,7 @@ impl Batch {
         }
     }
 
-    fn read(&self, text: &[u8], number: u64) -> Result<Order, Problem> {
+    fn read(&self, text: &[u8], number: u64) -> Result<Read, Problem> {
         let body: NotificationBody = parse(text)?;
         let Targets::One(to) = &body.to else {
             return Err(Problem::new(Code::WrongType, "a line of a batch has one target").at("/to"));
@@ -227,9 +266,22 @@ impl Batch {
         };
         let draft = body.draft(&self.app, self.key.key.id, at)?;
         if body.dry_run {
-            return Ok(Order::Rehearse(target));
+            if let Some(url) = &body.link {
+                Shortened::rehearse(&self.app, &self.key, target.domain, url)?;
+            }
+            return Ok(Read::Order(Order::Rehearse(target)));
         }
-        Ok(Order::Send(address(&draft, target, ids, number)))
+        let links = match body.link {
+            None => ShortLinks::new(),
+            Some(url) => {
+                let place = (target.domain, url);
+                match self.links.get(&place) {
+                    Some(link) => vec![(place.0, link.clone()?)],
+                    None => return Ok(Read::Unmade(place.0, place.1)),
+                }
+            }
+        };
+        Ok(Read::Order(Order::Send(address(&draft.with_links(links), target, ids, number))))
     }
 
     fn ask(&mut self, place: Place, order: Order) {
@@ -268,5 +320,7 @@ impl Batch {
 
 /// After how long lines are offered again to a shard that has too much to do.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Links that a batch remembers.
+const LINKS_MAX: usize = 1024;
 /// Results that travel together when they are ready together.
 const CHUNK_LINES: usize = 512;

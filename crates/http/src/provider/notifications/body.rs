@@ -2,6 +2,7 @@
 
 use super::targets::Targets;
 use crate::app::App;
+use crate::links::Shortened;
 use crate::payload;
 use crate::problem::{Code, Problem};
 use crate::text::fits;
@@ -44,6 +45,11 @@ pub(crate) struct NotificationBody {
     /// What it carries instead: one XML element in a namespace of its own.
     #[serde(default)]
     payload_xml: Option<String>,
+    /// A URL that is shortened for each target: the member `link` of what it carries, which has to be a JSON object or nothing then. Who
+    /// follows it has opened the notification. Takes scope `links`, and a notification that is kept: `audience` `always`, or `send_at`.
+    #[serde(default)]
+    #[schema(max_length = 2048, example = "https://example.com/orders/17")]
+    pub(crate) link: Option<String>,
     /// When it is to be sent: at the latest `notifications.ttl_max_ms` from now. At once by default. A time in the past is
     /// refused, unless it is less than 60 seconds ago: then it means at once.
     #[serde(default)]
@@ -62,9 +68,14 @@ pub(crate) struct Draft {
     collapse_key: Option<Arc<str>>,
     key: KeyId,
     payload: Payload,
+    /// The link of those to accounts of each domain.
+    links: ShortLinks,
     accepted: UnixMs,
     send_at: Option<UnixMs>,
 }
+
+/// The link of notifications to accounts of each domain that they are for.
+pub(crate) type ShortLinks = Vec<(DomainId, Shortened)>;
 
 /// How far `send_at` may lie in the past, milliseconds.
 const SEND_AT_LATE_MS: u64 = 60_000;
@@ -79,11 +90,14 @@ impl NotificationBody {
         let longest = accepted.plus(app.options.core.notification_ttl_max_ms);
         let send_at = self.due(accepted, longest)?;
         let collapse_key = self.collapse_key.as_deref().map(collapse_key).transpose()?;
-        let payload = payload::read(
-            self.payload.as_deref(),
-            self.payload_xml.as_deref(),
-            app.options.settings.payload_bytes_max,
-        )?;
+        let bytes_max = app.options.settings.payload_bytes_max;
+        let payload = match &self.link {
+            None => payload::read(self.payload.as_deref(), self.payload_xml.as_deref(), bytes_max)?,
+            Some(_) => {
+                self.is_kept_for_link()?;
+                payload::read_for_link(self.payload.as_deref(), self.payload_xml.as_deref(), bytes_max)?
+            }
+        };
         let expires = self.expiry(send_at.unwrap_or(accepted), longest)?;
         Ok(Draft {
             audience: self.audience,
@@ -92,9 +106,19 @@ impl NotificationBody {
             collapse_key,
             key,
             payload,
+            links: ShortLinks::new(),
             accepted,
             send_at,
         })
+    }
+
+    /// What is not kept leaves its trace in memory, where no click finds it.
+    fn is_kept_for_link(&self) -> Result<(), Problem> {
+        if self.audience == Audience::Always || self.send_at.is_some() {
+            return Ok(());
+        }
+        let detail = "a notification with `link` has the `audience` `always`, or a `send_at`: others leave no lasting trace";
+        Err(Problem::new(Code::InvalidValue, detail).at("/link"))
     }
 
     fn due(&self, accepted: UnixMs, longest: UnixMs) -> Result<Option<UnixMs>, Problem> {
@@ -137,6 +161,19 @@ impl Draft {
         self.accepted
     }
 
+    /// The same, with a link for each target.
+    pub(crate) fn with_links(self, links: ShortLinks) -> Draft {
+        Draft { links, ..self }
+    }
+
+    /// What is sent to an account of a domain.
+    fn payload(&self, domain: DomainId, id: NotificationId) -> Payload {
+        match self.links.iter().find(|(of, _)| *of == domain) {
+            Some((_, link)) => payload::with_link(&self.payload, &link.of(id)),
+            None => self.payload.clone(),
+        }
+    }
+
     /// The notification for one target.
     pub(crate) fn to(&self, to: BareJid, domain: DomainId, id: NotificationId) -> Notification {
         Notification {
@@ -148,7 +185,7 @@ impl Draft {
             expires: self.expires,
             collapse_key: self.collapse_key.clone(),
             key: Some(self.key),
-            payload: self.payload.clone(),
+            payload: self.payload(domain, id),
             accepted: self.accepted,
             send_at: self.send_at,
         }

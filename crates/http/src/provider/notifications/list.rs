@@ -159,7 +159,7 @@ fn merge(
     let mut traces: HashMap<NotificationId, Trace> = stored.into_iter().map(|t| (t.id, t)).collect();
     traces.extend(remembered.into_iter().map(|t| (t.id, t)));
     let mut traces: Vec<Trace> = traces.into_values().collect();
-    traces.retain(|t| next.is_none_or(|next| t.id >= next) && query.states.contains(t.state));
+    traces.retain(|t| next.is_none_or(|next| t.id >= next) && query.states.contains(t.shown()));
     traces.sort_unstable_by_key(|t| Reverse(t.id));
     let more = traces.len() > usize::from(query.limit);
     traces.truncate(usize::from(query.limit));

@@ -1,11 +1,12 @@
 //! Sending to one device or to many.
 
-use super::body::{Draft, NotificationBody};
+use super::body::{Draft, NotificationBody, ShortLinks};
 use super::submit::{SendResult, Target, submit, target};
 use super::targets::Targets;
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, JsonBody, Params};
+use crate::links::Shortened;
 use crate::problem::{Code, Problem};
 use crate::provider::idempotency::{self, Reserved, Turn};
 use crate::schema;
@@ -78,6 +79,7 @@ pub(crate) async fn send(
         Err(problem) if idempotency_key.is_some() && problem.pointer() == Some("/send_at") => {}
         checked => drop(checked?),
     }
+    let links = short_links(&app, &key, &body, &targets).await?;
     let hash = idempotency::body_hash(&uri, &bytes);
     let sender = key.key.id;
     idempotency::to_the_end(idempotency_key.is_some(), async move {
@@ -86,11 +88,34 @@ pub(crate) async fn send(
             Turn::Replay(replay) => return Ok(replay.into_response()),
         };
         // Taken again at the first request's time, so that a request sent again decides the same.
-        let draft = body.draft(&app, sender, reserved.since)?;
+        let draft = body.draft(&app, sender, reserved.since)?.with_links(links);
         let results = send_all(&app, &body, &draft, targets, &reserved).await;
         respond(&body, results, reserved).await
     })
     .await
+}
+
+/// The link of the notifications to accounts of each domain among the targets: made once for all of them.
+async fn short_links(
+    app: &App,
+    key: &Granted<Send>,
+    body: &NotificationBody,
+    targets: &[Result<Target, Refused>],
+) -> Result<ShortLinks, Problem> {
+    let mut links = ShortLinks::new();
+    let Some(url) = &body.link else { return Ok(links) };
+    for target in targets.iter().flatten() {
+        if links.iter().all(|(domain, _)| *domain != target.domain) {
+            let link = if body.dry_run {
+                Shortened::rehearse(app, key, target.domain, url)?;
+                continue;
+            } else {
+                Shortened::new(app, key, target.domain, url).await?
+            };
+            links.push((target.domain, link));
+        }
+    }
+    Ok(links)
 }
 
 /// A target that was refused, as the request names it.

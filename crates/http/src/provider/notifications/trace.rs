@@ -10,8 +10,9 @@ use axum::Json;
 use axum::extract::State;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
-    AcknowledgedBy, Audience, DropReason, NotificationId, NotificationState, Priority, Trace,
+    AcknowledgedBy, AgentClass, Audience, DropReason, NotificationId, NotificationState, Priority, Trace,
 };
+use carillon_core::ports::store::notifications;
 
 /// What became of a notification.
 #[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
@@ -64,17 +65,24 @@ pub(crate) struct NotificationView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::DropReason>)]
     reason: Option<DropReason>,
+    /// When its link was followed, for the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opened_at: Option<Time>,
+    /// What its link was followed with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::AgentClass>)]
+    opened_by: Option<AgentClass>,
 }
 
 impl From<&Trace> for NotificationView {
     fn from(trace: &Trace) -> NotificationView {
-        let acknowledged = trace.state == NotificationState::Acknowledged;
+        let acknowledged = trace.acknowledged_by.is_some();
         NotificationView {
             id: trace.id.to_string(),
             to: trace.to.as_str().to_owned(),
             audience: trace.audience,
             priority: trace.priority,
-            state: trace.state,
+            state: trace.shown(),
             accepted_at: Time(trace.accepted),
             expires_at: trace.expires.map(Time),
             collapse_key: trace.collapse_key.as_deref().map(str::to_owned),
@@ -86,6 +94,8 @@ impl From<&Trace> for NotificationView {
             ended_at: trace.ended.map(Time),
             acknowledged_by: trace.acknowledged_by,
             reason: trace.reason,
+            opened_at: trace.opened.map(|opened| Time(opened.at)),
+            opened_by: trace.opened.map(|opened| opened.agent),
         }
     }
 }
@@ -104,7 +114,7 @@ pub(crate) async fn trace(
     Named(id): Named<String>,
 ) -> Result<Json<NotificationView>, Problem> {
     let trace = find(&app, &key, read_id(&id)?).await?;
-    Ok(Json((&trace).into()))
+    Ok(Json((&opened(&app, trace).await?).into()))
 }
 
 /// Cancel a notification
@@ -129,6 +139,15 @@ pub(crate) async fn cancel(
     }
     let word = state_word(trace.state);
     Err(Problem::new(Code::TooLate, format!("the notification is {word} already")).with_state(word))
+}
+
+/// A trace with what only the store knows: that the link was followed, while the device's home waits for it to say that it has it.
+async fn opened(app: &App, trace: Trace) -> Result<Trace, Problem> {
+    if trace.state.is_end() || !trace.is_kept() || !app.links.are_on() {
+        return Ok(trace);
+    }
+    let stored = app.ask(notifications::Trace { id: trace.id }).await?;
+    Ok(stored.map(|stored| *stored).filter(|stored| stored.opened.is_some()).unwrap_or(trace))
 }
 
 async fn find(app: &App, key: &Granted<Send>, id: NotificationId) -> Result<Trace, Problem> {
@@ -171,5 +190,6 @@ pub(crate) fn state_word(state: NotificationState) -> &'static str {
         NotificationState::Replaced => "replaced",
         NotificationState::Cancelled => "cancelled",
         NotificationState::Dropped => "dropped",
+        NotificationState::Opened => "opened",
     }
 }

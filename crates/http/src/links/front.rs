@@ -1,0 +1,85 @@
+//! What looks at a request before any route does: hosts of links get links and nothing else, all others the API.
+
+use super::redirect;
+use super::routes::At;
+use crate::app::App;
+use axum::Router;
+use axum::body::HttpBody;
+use axum::http::Request;
+use axum::response::Response;
+use bytes::Bytes;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tower_service::Service;
+
+/// The API and the links of a node. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Front {
+    app: App,
+    api: Router,
+    links: Router,
+    peer: Option<IpAddr>,
+}
+
+/// An answer that is there already, or that a route is to give.
+pub(crate) enum Answering<F> {
+    /// It is there until it is taken.
+    AtOnce(Option<Response>),
+    /// A route gives it.
+    Later(F),
+}
+
+impl Front {
+    /// Serves `api`, and on hosts of links `links`.
+    pub(crate) fn new(app: App, api: Router, links: Router) -> Front {
+        Front { app, api, links, peer: None }
+    }
+
+    /// The same for a connection from this address.
+    pub(crate) fn of_peer(&self, peer: Option<IpAddr>) -> Front {
+        Front { peer, ..self.clone() }
+    }
+}
+
+impl<B> Service<Request<B>> for Front
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Answering<<Router as Service<Request<B>>>::Future>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // Routers are always ready.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let Some(host) = self.app.links.host(request.uri(), request.headers()) else {
+            return Answering::Later(self.api.call(request));
+        };
+        let (method, path) = (request.method(), request.uri().path());
+        if let Some(response) = redirect::at_once(&self.app, host, method, path, request.headers()) {
+            return Answering::AtOnce(Some(response));
+        }
+        let at = At { host: host.clone(), peer: self.peer };
+        request.extensions_mut().insert(at);
+        Answering::Later(self.links.call(request))
+    }
+}
+
+impl<F: Future<Output = Result<Response, Infallible>> + Unpin> Future for Answering<F> {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Answering::AtOnce(response) => {
+                Poll::Ready(Ok(response.take().expect("a future is not asked again after it has ended")))
+            }
+            Answering::Later(route) => Pin::new(route).poll(cx),
+        }
+    }
+}
