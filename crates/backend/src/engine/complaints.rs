@@ -1,6 +1,6 @@
 //! What the threads of the store say of failures: of a disk that stays full not every write.
 
-use super::counters::Counters;
+use super::counters::{Counters, Doing};
 use std::cell::Cell;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,13 +13,6 @@ const EVERY: Duration = Duration::from_secs(10);
 pub(crate) trait Failing: Display {
     /// Whether it can mean that data is damaged.
     fn may_be_damage(&self) -> bool;
-}
-
-/// What a thread does with the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doing {
-    Reads,
-    Writes,
 }
 
 /// Failures of one thread, one after the other.

@@ -1,11 +1,17 @@
 //! What the store counts for the operator.
 
-use super::complaints::Doing;
 use carillon_core::model::Durations;
 use carillon_core::ports::StoreHealth;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// What a thread does with the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Reads,
+    Writes,
+}
 
 /// Figures that grow from the start, and how the store is now.
 #[derive(Debug, Default)]

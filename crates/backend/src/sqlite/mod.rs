@@ -43,6 +43,7 @@ mod run;
 mod schema;
 mod snapshot;
 mod subscription;
+mod sweep;
 mod topic;
 mod transaction;
 mod vcard;
@@ -56,8 +57,8 @@ pub use options::{OpenError, Options};
 pub use schema::SCHEMA;
 
 use crate::engine::asked::{Asked, Carries, Respond, Write};
-use crate::engine::complaints::{Complaints, Doing};
-use crate::engine::counters::Counters;
+use crate::engine::complaints::Complaints;
+use crate::engine::counters::{Counters, Doing};
 use crate::engine::queue::{Abandon, Queue};
 use crate::engine::reading::Reader;
 use crate::engine::writing::Writer;

@@ -3,7 +3,7 @@
 //! What is remembered of one is what its answer cannot be made again from: a number that was given, whether it was new.
 
 use super::transaction::Transaction;
-use super::{domain, ending, notification, webhook};
+use super::{domain, ending, notification, sweep, webhook};
 use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{
@@ -306,7 +306,7 @@ impl Remembered for Sweep {
         for id in ids {
             entries.extend(ending::ended_trace(write.db, id)?);
         }
-        Ok(Some(Part { entries, more: ending::has_more(write.db, self)? }))
+        Ok(Some(Part { entries, more: sweep::has_more(write.db, self)? }))
     }
 }
 

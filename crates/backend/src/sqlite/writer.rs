@@ -238,7 +238,7 @@ fn guarded_step(
 mod tests {
     use super::super::{Options, file, schema};
     use super::*;
-    use crate::engine::complaints::Doing;
+    use crate::engine::counters::Doing;
     use crate::engine::queue::Queue;
     use crate::engine::writing::Writer;
     use carillon_core::model::Policy;

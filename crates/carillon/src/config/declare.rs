@@ -4,9 +4,7 @@ use super::Settings;
 use super::kind::Kind;
 use super::value::Value;
 
-pub use super::settings::SETTINGS;
-
-/// One setting, as listed in [`SETTINGS`].
+/// One setting, as listed in [`SETTINGS`](super::SETTINGS).
 #[derive(Debug)]
 pub struct Setting {
     /// Its key in the file and in `--set`, such as `c2s.port`.

@@ -1,6 +1,6 @@
 //! Settings in the environment: `c2s.port` is `CARILLON_C2S_PORT`.
 
-use super::declare::SETTINGS;
+use super::settings::SETTINGS;
 
 /// What the names of all of this program's variables begin with.
 const PREFIX: &str = "CARILLON_";

@@ -17,7 +17,7 @@ mod tests;
 mod unit;
 mod value;
 
-pub use declare::{Reload, SETTINGS, Setting};
+pub use declare::{Reload, Setting};
 pub use kind::Kind;
 pub use load::nearest;
 pub use problem::{Place, Problem, Problems};

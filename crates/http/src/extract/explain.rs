@@ -1,6 +1,5 @@
 //! What is wrong with a JSON text, for the one who sent it.
 
-use super::json::is_object;
 use super::words::plain;
 use crate::problem::{Code, Problem};
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -30,6 +29,11 @@ pub(super) fn explain<T: DeserializeOwned>(body: &[u8]) -> Problem {
 fn syntax_error(error: &serde_json::Error) -> Problem {
     let (what, line, column) = (plain(&error.to_string()), error.line(), error.column());
     Problem::new(Code::NotJson, format!("{what} (line {line}, column {column})"))
+}
+
+/// Whether a JSON text is that of an object.
+pub(super) fn is_object(bytes: &[u8]) -> bool {
+    bytes.iter().find(|c| !c.is_ascii_whitespace()) == Some(&b'{')
 }
 
 /// What a JSON text is that is no object.

@@ -1,6 +1,6 @@
 //! JSON bodies.
 
-use super::explain::explain;
+use super::explain::{explain, is_object};
 use crate::app::App;
 use crate::problem::{Code, Problem};
 use axum::body::{Body, Bytes};
@@ -96,11 +96,6 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         Ok(value) if is_object(bytes) => Ok(value),
         _ => Err(explain::<T>(bytes)),
     }
-}
-
-/// Whether a JSON text is that of an object.
-pub(super) fn is_object(bytes: &[u8]) -> bool {
-    bytes.iter().find(|c| !c.is_ascii_whitespace()) == Some(&b'{')
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

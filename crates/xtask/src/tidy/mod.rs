@@ -1,5 +1,6 @@
 //! The rules of the code that neither the compiler nor clippy checks, each a plain function of the tree.
 
+mod circles;
 mod crates;
 mod documents;
 mod features;
@@ -38,6 +39,7 @@ const RULES: &[Rule] = rules![
     features::disabled,
     features::leaves,
     layers::downward,
+    circles::circles,
     crates::direction,
     crates::lints,
     crates::oldest_rust,

@@ -8,7 +8,7 @@ mod tail;
 pub(crate) use feeds::Feeds;
 pub(crate) use tail::{Event, Tail, newest};
 
-use super::notifications::NotificationView;
+use super::notifications::{NotificationView, read_states};
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::Params;
@@ -113,16 +113,4 @@ fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
     let problem = || Problem::new(Code::InvalidHeader, "`Last-Event-ID` is the `id` of an event: a number");
     number.map(Some).ok_or_else(problem)
-}
-
-/// The states that a parameter names.
-pub(crate) fn read_states(text: &str) -> Result<States, Problem> {
-    let states = |word: &str| {
-        let json = format!("\"{word}\"");
-        serde_json::from_str::<NotificationState>(&json).map(States::from).ok()
-    };
-    text.split(',').map(states).try_fold(States::NONE, |all, one| Some(all.with(one?))).ok_or_else(|| {
-        let words = schema::NotificationState::WORDS.join(",");
-        Problem::new(Code::InvalidParameter, format!("`state` is one or more of {words}"))
-    })
 }

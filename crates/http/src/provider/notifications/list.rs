@@ -6,7 +6,6 @@ use crate::auth::{Granted, Send};
 use crate::extract::{Params, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::provider::events::read_states;
 use crate::schema;
 use crate::time::Time;
 use axum::Json;
@@ -165,4 +164,16 @@ fn merge(
     traces.truncate(usize::from(query.limit));
     let last = traces.last().map(|t| t.id);
     (traces, if more { last } else { next })
+}
+
+/// The states that a parameter names.
+pub(crate) fn read_states(text: &str) -> Result<States, Problem> {
+    let states = |word: &str| {
+        let json = format!("\"{word}\"");
+        serde_json::from_str::<NotificationState>(&json).map(States::from).ok()
+    };
+    text.split(',').map(states).try_fold(States::NONE, |all, one| Some(all.with(one?))).ok_or_else(|| {
+        let words = schema::NotificationState::WORDS.join(",");
+        Problem::new(Code::InvalidParameter, format!("`state` is one or more of {words}"))
+    })
 }

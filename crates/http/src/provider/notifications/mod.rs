@@ -10,6 +10,6 @@ mod trace;
 mod window;
 
 pub(crate) use batch::{__path_send_batch, send_batch};
-pub(crate) use list::{__path_list, list};
+pub(crate) use list::{__path_list, list, read_states};
 pub(crate) use send::{__path_send, send};
 pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, trace};
