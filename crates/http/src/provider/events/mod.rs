@@ -19,7 +19,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use carillon_core::model::{NotificationState, States};
+use carillon_core::model::States;
 use futures_util::stream::{self as futures, StreamExt};
 use std::convert::Infallible;
 use stream::Reader;
