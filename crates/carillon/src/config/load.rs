@@ -1,8 +1,9 @@
 //! From the text of a settings file, the environment and the options of the command line to settings.
 
-use super::declare::{SETTINGS, Setting};
+use super::declare::Setting;
 use super::kind::{Misfit, Shape, Written};
 use super::problem::{Place, Problem, Problems};
+use super::settings::SETTINGS;
 use super::{Config, Origin, Profile, Settings, Source, Value, check, environment};
 use std::path::Path;
 use toml::Spanned;

@@ -1,6 +1,7 @@
 //! The settings for people: a sample file, a manual page, a table, and one setting explained.
 
-use super::declare::{Reload, SETTINGS, Setting};
+use super::declare::{Reload, Setting};
+use super::settings::SETTINGS;
 use super::{Config, Kind, Origin, Value, environment, unit};
 use std::fmt::Write;
 
