@@ -32,11 +32,6 @@ pub enum Reload {
 }
 
 impl Setting {
-    /// The setting of this key.
-    pub fn named(key: &str) -> Option<&'static Setting> {
-        SETTINGS.iter().find(|s| s.key == key)
-    }
-
     /// What it does, in a sentence or two.
     pub fn about(&self) -> &'static str {
         self.about.trim()
@@ -58,7 +53,7 @@ impl Setting {
     }
 }
 
-/// Makes [`SETTINGS`], which describes every setting and can get and set it, of groups of lines:
+/// Makes [`SETTINGS`](super::SETTINGS), which describes every setting and can get and set it, of groups of lines:
 ///
 /// ```text
 /// "What the group is about." {

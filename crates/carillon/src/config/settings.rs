@@ -49,6 +49,13 @@ impl Settings {
     }
 }
 
+impl Setting {
+    /// The setting of this key.
+    pub fn named(key: &str) -> Option<&'static Setting> {
+        SETTINGS.iter().find(|setting| setting.key == key)
+    }
+}
+
 settings! {
     "The node itself." {
         /// Domain that the node creates at its start if it does not exist. `carillon domain create` creates more at run
