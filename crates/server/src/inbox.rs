@@ -5,7 +5,6 @@ use crate::conn::Conn;
 use crate::handover::{HandedPart, HandedSink};
 use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
-use crate::parked::ParkedSink;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
 use carillon_core::command::ReplyTo;
@@ -64,7 +63,7 @@ pub(crate) enum Control {
     /// Say how many answers of the store the core awaits.
     Awaited(SyncSender<usize>),
     /// Take all parked sessions out of the core, as bytes.
-    WriteParked(ParkedSink),
+    WriteParked(SyncSender<ParkedGroup>),
     /// Have the core park the sessions of these groups.
     Restore(Vec<ParkedGroup>),
     /// Accept connections, or leave them in the kernel's queues.

@@ -13,8 +13,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`node`], [`metrics`] | the handle to a running node, and its figures |
-//! | [`history`], `rates` | its figures over the last ten minutes, and its rates |
+//! | [`node`], [`metrics`] | the handle to a running node, and its figures: now, over the last ten minutes, their rates; draining it |
 //! | `server`, `options` | starting and ending |
 //! | `event_loop` | the loop of a shard: what a turn is, how the socket is read, what comes by the inbox |
 //! | `shard_io`, `interpret` | everything a shard owns besides its core, and the effects on it |
@@ -38,11 +37,9 @@ mod clock;
 mod conn;
 mod deadlines;
 mod derivers;
-mod drain;
 mod event_loop;
 pub mod events;
 pub mod handover;
-pub mod history;
 pub mod host_meta;
 mod inbox;
 mod interpret;
@@ -57,7 +54,6 @@ mod options;
 mod parked;
 mod plaintext;
 mod proxies;
-mod rates;
 mod sends;
 mod server;
 mod shard_io;
@@ -67,8 +63,7 @@ pub mod tls;
 mod watch;
 mod websocket;
 
-pub use drain::DrainProgress;
 pub use listen::{BindError, Bounds, Ports};
-pub use node::Node;
+pub use node::{DrainProgress, Node, history};
 pub use options::{ClientPort, Light, Options, Tcp, WebSocket};
 pub use server::{FreezeError, HandedOver, Server, StartError};

@@ -154,9 +154,6 @@ fn ask<Q: Question>(store: &dyn Store, question: &Q) -> Result<Q::Answer, Fault>
     answer
 }
 
-/// Where shards put the groups that they write.
-pub(crate) type ParkedSink = SyncSender<ParkedGroup>;
-
 /// How large a group is, about.
 pub(crate) const GROUP_BYTES: usize = 256 * 1024;
 /// Groups that wait for the store at most.

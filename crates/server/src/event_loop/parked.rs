@@ -2,14 +2,15 @@
 
 use super::EventLoop;
 use crate::machine::Machine;
-use crate::parked::{GROUP_BYTES, ParkedSink};
+use crate::parked::GROUP_BYTES;
 use carillon_core::machine::Restored;
 use carillon_core::ports::store::parked::ParkedGroup;
+use std::sync::mpsc::SyncSender;
 
 impl<M: Machine> EventLoop<M> {
     /// Takes the parked sessions out of the core, group by group. While the store is behind, the shard waits for it: there is nothing
     /// left to do but to close connections.
-    pub(super) fn write_parked(&mut self, sink: &ParkedSink) {
+    pub(super) fn write_parked(&mut self, sink: &SyncSender<ParkedGroup>) {
         while let Some(group) = self.machine.write_parked(self.now, GROUP_BYTES, &mut self.effects) {
             self.run_effects();
             let group = ParkedGroup {

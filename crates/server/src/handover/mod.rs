@@ -11,15 +11,13 @@
 //!
 //! A connection under TLS 1.2 stays on the record layer of the old process, which relays what is inside of it ([`Relays`]).
 
-mod estate;
 mod relay;
 mod takeover;
 
-pub use estate::ListenerKind;
+pub use crate::listen::ListenerKind;
 pub use relay::Relays;
 pub use takeover::{TakeOver, Unusable};
 
-pub(crate) use estate::Inherited;
 pub(crate) use takeover::{ForShard, Handed};
 
 use crate::conn::Conn;

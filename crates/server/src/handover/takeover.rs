@@ -1,10 +1,9 @@
 //! The side of the new process: what it is given is read as a whole before it says that it has it.
 
-use super::estate::{Inherited, ListenerKind};
 use super::{Head, system_ms};
 use crate::clock::Clock;
 use crate::conn::{Carried, Conn};
-use crate::listen::Admission;
+use crate::listen::{Admission, Inherited, ListenerKind};
 use carillon_core::form::{self, Form, Reader, Unreadable};
 use carillon_core::machine::{self, HandedSession, HandedTrace};
 use carillon_core::model::seed_maps;

@@ -1,8 +1,8 @@
 //! Binding the ports. All are bound before any thread starts: a server that cannot have its ports does not start.
 
 use super::accept::Listener;
+use super::inherited::Inherited;
 use super::service::{ListenConfig, PortConfig, Service};
-use crate::handover::Inherited;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, SocketAddr};

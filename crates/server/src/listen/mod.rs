@@ -4,6 +4,7 @@ mod accept;
 mod admission;
 mod bind;
 mod descriptors;
+mod inherited;
 mod refused;
 mod service;
 #[cfg(test)]
@@ -11,10 +12,12 @@ mod tests;
 
 pub use admission::Bounds;
 pub use bind::{BindError, Ports};
+pub use inherited::ListenerKind;
 
 pub(crate) use accept::{Accepted, Listener, SpareDescriptor};
 pub(crate) use admission::{Admission, Permit, Refusal};
 pub(crate) use bind::bind;
 pub(crate) use descriptors::DescriptorLimit;
+pub(crate) use inherited::Inherited;
 pub(crate) use refused::RefusedConns;
 pub(crate) use service::{ListenConfig, PortConfig, Service};

@@ -16,8 +16,6 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("core/session", &["acting", "auth", "context", "home", "hook", "open", "pipeline"]),
     ("core/session/auth", &["classic", "proven", "sasl2"]),
     ("http", &["accounts", "admin", "app", "auth", "extract", "links", "provider", "requests", "webhooks"]),
-    ("server", &["conn", "handover", "listen"]),
-    ("server", &["drain", "inbox", "node", "parked"]),
 ];
 
 /// No circles among the modules of a folder, but for those that are known.

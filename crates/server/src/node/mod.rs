@@ -1,14 +1,17 @@
 //! The handle to a running node, for HTTP, the command line and the demo.
 
+mod drain;
+pub mod history;
+mod rates;
+
+pub use drain::DrainProgress;
+
 use crate::clock::{Clock, unix};
-use crate::drain::Drain;
 use crate::events;
-use crate::history::{History, Sample};
 use crate::inbox::{Control, Inbox, InboxItem, turn_away};
 use crate::join::{AllDone, Countdown, Join};
 use crate::listen::Admission;
 use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
-use crate::rates::Rates;
 use crate::watch::Watcher;
 use carillon_core::command::ReplyTo;
 use carillon_core::command::{Command, Outcome, StateChange};
@@ -18,6 +21,9 @@ use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
 use carillon_core::ports::{Fault, Question, Reply, Store, StoreHealth};
 use carillon_core::shard::home;
+use drain::Drain;
+use history::{History, Sample};
+use rates::Rates;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

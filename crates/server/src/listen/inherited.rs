@@ -1,6 +1,6 @@
 //! The listening sockets of a node, which outlive its process.
 
-use crate::listen::Service;
+use super::Service;
 use socket2::Socket;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
