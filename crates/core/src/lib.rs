@@ -49,7 +49,7 @@ pub use command::ReplyTo;
 pub use connection::{Opened, Security};
 pub use effect::{Effect, Effects};
 
-use connection::Claimed;
+use connection::{Claimed, QueueBound};
 use message::ShardMessage;
 use model::{ConnId, DrainSlice, Ticket};
 use ports::{Answer, Derived};
@@ -101,10 +101,12 @@ pub enum Input<'a> {
         /// the socket has not taken are among them. [`u64::MAX`] when some were dropped, or the socket does not know.
         bytes: u64,
     },
-    /// The client reads too slowly: its queue reached its bound, and the bytes sent last were dropped.
+    /// The client reads too slowly: too much waits for it.
     Overflowed {
         /// The connection.
         conn: ConnId,
+        /// What is full.
+        bound: QueueBound,
     },
     /// A connection moved here from another shard, with its session.
     Arrived {

@@ -5,6 +5,7 @@ use crate::conn::Conn;
 use crate::handover::{HandedPart, HandedSink};
 use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
+use crate::options::OutQueues;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
 use carillon_core::command::ReplyTo;
@@ -87,7 +88,7 @@ pub(crate) enum Control {
     /// Change limits and timeouts.
     Settings(Arc<Settings>),
     /// Change the bound of the send queues, in bytes.
-    OutQueue(usize),
+    OutQueues(OutQueues),
     /// Replace the domains; the token is dropped when they are in force.
     Domains(Arc<Domains>, Arc<AllDone>),
     /// Add a watcher of events.

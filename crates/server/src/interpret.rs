@@ -3,7 +3,7 @@
 use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
 use crate::inbox::{Arrival, InboxItem};
 use crate::shard_io::{ShardIo, Upcall};
-use carillon_core::connection::Claimed;
+use carillon_core::connection::{Claimed, QueueBound};
 use carillon_core::model::{ConnId, ShardId};
 use carillon_core::{Effect, Effects};
 use carillon_wire::frame::websocket::encode_text;
@@ -83,7 +83,7 @@ impl ShardIo {
         }
         let data = if framed { &frames[..] } else { &bytes[run] };
         let start = self.sends.bytes().len();
-        match conn.seal(data, self.out_queue_bytes, self.sends.bytes()) {
+        match conn.seal(data, self.out_queues.each_bytes, self.sends.bytes()) {
             Ok(Sent { outcome, watched }) => {
                 match outcome {
                     SendOutcome::Taken => {
@@ -96,12 +96,13 @@ impl ShardIo {
                     SendOutcome::Overflowed { first: false } => {}
                     SendOutcome::Overflowed { first: true } => {
                         self.counters.overflows += 1;
-                        self.upcalls.push(Upcall::Overflowed(id));
+                        self.upcalls.push(Upcall::Overflowed(id, QueueBound::Own));
                     }
                 }
                 if watched {
                     self.upcalls.push(Upcall::Flushed(id));
                 }
+                self.recount(id);
             }
             Err(error) => {
                 self.sends.bytes().truncate(start);
@@ -128,8 +129,9 @@ impl ShardIo {
                 Ok(some) => conn.write(&bytes[some..]),
                 Err(error) => Err(error),
             };
-            if written.is_err() {
-                self.drop_conn(id);
+            match written {
+                Ok(()) => self.recount(id),
+                Err(_) => self.drop_conn(id),
             }
         }
         self.sends.clear();

@@ -65,5 +65,5 @@ mod websocket;
 
 pub use listen::{BindError, Bounds, Ports};
 pub use node::{DrainProgress, Node, history};
-pub use options::{ClientPort, Light, Options, Tcp, WebSocket};
+pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};
 pub use server::{FreezeError, HandedOver, Server, StartError};

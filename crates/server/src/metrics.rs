@@ -94,6 +94,10 @@ pub struct Status {
     pub domains: Vec<DomainFigures>,
     /// Slow readers disconnected because their queue was full.
     pub overflows: u64,
+    /// Slow readers disconnected because all queues together were full.
+    pub common_overflows: u64,
+    /// Memory of what waits in the queues of connections now, in bytes.
+    pub out_queue_bytes: u64,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
     /// Questions that the store failed to answer to shards.
@@ -131,6 +135,9 @@ pub(crate) struct IoCounters {
     pub(crate) sends: u64,
     pub(crate) send_calls: u64,
     pub(crate) overflows: u64,
+    pub(crate) common_overflows: u64,
+    /// Now.
+    pub(crate) out_queue_bytes: u64,
     pub(crate) sessions_restored: u64,
     pub(crate) sessions_expired: u64,
 }
@@ -228,6 +235,8 @@ impl Snapshot {
             light_errors: core.light_errors,
             domains: known.chain([others]).collect(),
             overflows: io.overflows,
+            common_overflows: io.common_overflows,
+            out_queue_bytes: io.out_queue_bytes,
             faults: core.faults,
             given_up: core.given_up,
             ..Status::default()
@@ -247,6 +256,8 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
         sends,
         send_calls,
         overflows,
+        common_overflows,
+        out_queue_bytes,
         sessions_restored,
         sessions_expired,
     } = other;
@@ -258,6 +269,8 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
     sum.sends += sends;
     sum.send_calls += send_calls;
     sum.overflows += overflows;
+    sum.common_overflows += common_overflows;
+    sum.out_queue_bytes += out_queue_bytes;
     sum.sessions_restored += sessions_restored;
     sum.sessions_expired += sessions_expired;
 }

@@ -35,8 +35,8 @@ pub struct Options {
     pub io_uring: bool,
     /// Bounds on connections. Without a bound on their number the limit of open files is the bound.
     pub bounds: Bounds,
-    /// Bytes that may wait for a client that reads too slowly, before it is disconnected.
-    pub out_queue_bytes: usize,
+    /// How much may wait for clients that read too slowly.
+    pub out_queues: OutQueues,
     /// Bytes of parked sessions that the store keeps at most when the process ends; 0 for none.
     pub parked_bytes_max: u64,
     /// How long the trace of an ended notification is kept, in milliseconds.
@@ -105,11 +105,34 @@ impl Default for Options {
             nodelay: true,
             io_uring: true,
             bounds: Bounds::default(),
-            out_queue_bytes: 256 * 1024,
+            out_queues: OutQueues::default(),
             parked_bytes_max: 1 << 30,
             traces_kept_ms: 7 * 86_400_000,
             event_log: events::Options::default(),
         }
+    }
+}
+
+/// How much may wait for clients that read too slowly, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutQueues {
+    /// For one, before it is disconnected.
+    pub each_bytes: usize,
+    /// For all of the node together, in even parts to its shards. From three quarters of it on the clients for which most waits
+    /// are told so and their streams closed; what would exceed it is freed with their connections.
+    pub all_bytes: usize,
+}
+
+impl Default for OutQueues {
+    fn default() -> OutQueues {
+        OutQueues { each_bytes: 256 * 1024, all_bytes: 256 << 20 }
+    }
+}
+
+impl OutQueues {
+    /// The bound of one shard of so many.
+    pub(crate) fn of_shard(self, shards: usize) -> OutQueues {
+        OutQueues { all_bytes: self.all_bytes / shards.max(1), ..self }
     }
 }
 

@@ -55,6 +55,8 @@ const ORDER: &[&str] = &[
     "notifications_acknowledged",
     "notifications_ended",
     "overflows",
+    "common_overflows",
+    "out_queue_bytes",
 ];
 
 /// Prints the figures.

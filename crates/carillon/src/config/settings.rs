@@ -191,7 +191,10 @@ settings! {
         /// Bytes that they may send at once before that rate applies. Logging in again does not refill it.
         "limits.bytes_burst" = core.limits.rates.bytes_burst, bytes(16 * KIB, GIB), Live;
         /// Bytes that may wait for one slow reader before it is disconnected.
-        "limits.out_queue_bytes" = server.out_queue_bytes, bytes(16 * KIB, 64 * MIB), Live;
+        "limits.out_queue_bytes" = server.out_queues.each_bytes, bytes(16 * KIB, 64 * MIB), Live;
+        /// Memory that may wait for all slow readers together; each shard has an even part. From three quarters of it on those for
+        /// whom most waits are ended with `resource-constraint`; past it connections that do not read that either are dropped.
+        "limits.all_out_queue_bytes" = server.out_queues.all_bytes, bytes(16 * MIB, 1024 * GIB), Live;
         /// Failed logins from one address within `limits.auth_failures_window_ms` before further ones are refused; 0
         /// for no limit.
         "limits.auth_failures_per_address" = core.limits.auth_failures_per_address,

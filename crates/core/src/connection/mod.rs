@@ -4,6 +4,7 @@
 //! The server applies these rules to sockets, the simulation to its model of a network.
 
 mod allowance;
+mod by_size;
 mod claim;
 #[cfg(test)]
 mod form_tests;
@@ -15,6 +16,7 @@ mod send_queue;
 mod tests;
 
 pub use allowance::{Allowance, Received};
+pub use by_size::BySize;
 pub use claim::{Claim, Claimed, Client, FeatureProof, FirstMessage, Proof, ProofKind};
 pub use io::{Io, Noted};
 pub use paused_input::{PausedInput, Resumed};
@@ -36,6 +38,15 @@ pub struct Opened {
     pub framing: carillon_wire::Framing,
     /// Whether TLS must, or did, come first.
     pub security: Security,
+}
+
+/// The bound that was reached by what waits for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueBound {
+    /// That of its own queue: the bytes sent last were dropped.
+    Own,
+    /// That of all queues together, and its queue is among the largest. Nothing was dropped.
+    Common,
 }
 
 /// Where a new connection stands with TLS.

@@ -166,6 +166,11 @@ impl SendQueue {
         self.0.is_none()
     }
 
+    /// Bytes of memory that it takes: more than wait, as room is made ahead.
+    pub fn memory_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |backlog| backlog.bytes.capacity())
+    }
+
     /// How many bytes wait.
     pub fn queued(&self) -> usize {
         self.0.as_ref().map_or(0, |backlog| backlog.queued())

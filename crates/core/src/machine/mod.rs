@@ -12,6 +12,19 @@ mod reading;
 mod restart;
 mod resume;
 mod returning;
+/// What a client is told that reads too slowly.
+fn too_slow(bound: QueueBound) -> StreamError {
+    match bound {
+        QueueBound::Own => {
+            StreamError::new(Condition::PolicyViolation, "you read too slowly; your queue is full")
+        }
+        QueueBound::Common => {
+            let text = "too much waits for clients that read too slowly, and you are among those for whom most waits";
+            StreamError::new(Condition::ResourceConstraint, text)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +33,7 @@ pub(crate) use group::Part;
 pub use handover::{Handed, HandedGroup, HandedSession, HandedTrace};
 pub use restart::{Group, Restored};
 
+use crate::connection::QueueBound;
 use crate::error::StreamError;
 use crate::event::Leave;
 use crate::message::Pace;
@@ -168,14 +182,10 @@ impl Turn<'_> {
                 }
             }
             Input::Unacked { conn, bytes } => self.unacked(conn, bytes),
-            Input::Overflowed { conn } if self.sessions.is_light(conn) => {
+            Input::Overflowed { conn, .. } if self.sessions.is_light(conn) => {
                 light::end(conn, light::Ended::SlowReader, self.sessions, &mut self.cx);
             }
-            Input::Overflowed { conn } => {
-                let error =
-                    StreamError::new(Condition::PolicyViolation, "you read too slowly; your queue is full");
-                self.cx.end_connection(conn, error);
-            }
+            Input::Overflowed { conn, bound } => self.cx.end_connection(conn, too_slow(bound)),
             Input::Arrived { conn, moving } => {
                 self.cx.shard.counters.connections += 1;
                 let mut claimed = moving;

@@ -255,6 +255,10 @@ impl Script {
                 let conn = self.conn(name)?;
                 self.world.stop_reading(conn);
             }
+            ["has", "most", "waiting", "of", "all"] => {
+                let conn = self.conn(name)?;
+                self.world.overflow_together(conn);
+            }
             ["reads", how @ ("once" | "again")] => {
                 let conn = self.conn(name)?;
                 if *how == "once" { self.world.read_once(conn) } else { self.world.read_on(conn) }

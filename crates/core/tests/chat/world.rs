@@ -157,6 +157,12 @@ impl World {
         self.node.settle();
     }
 
+    /// All queues together are full, and this connection's is among the largest.
+    pub(crate) fn overflow_together(&mut self, key: usize) {
+        self.node.overflow_together(key);
+        self.node.settle();
+    }
+
     /// The node ends and starts again: how many sessions went on, and how many ended.
     pub(crate) fn restart(&mut self, away_ms: u64) -> (u32, u32) {
         let restored = self.node.restart(away_ms);

@@ -80,6 +80,10 @@ pub(crate) struct StatusView {
     light_errors: BTreeMap<&'static str, u64>,
     /// Connections closed because the client read too slowly and its output queue was full.
     overflows: u64,
+    /// Connections closed because clients read too slowly and all output queues together were full.
+    common_overflows: u64,
+    /// Memory of what waits now for clients that read too slowly, in bytes: all output queues together.
+    out_queue_bytes: u64,
     /// Resident memory of the process in bytes.
     resident_bytes: u64,
     /// The store's figures.
@@ -150,6 +154,8 @@ impl StatusView {
             stream_errors: status.stream_errors.iter().collect(),
             light_errors: status.light_errors.iter().collect(),
             overflows: status.overflows,
+            common_overflows: status.common_overflows,
+            out_queue_bytes: status.out_queue_bytes,
             resident_bytes: status.resident_bytes,
             store: StoreView {
                 waiting: store.waiting,

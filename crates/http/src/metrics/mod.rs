@@ -141,6 +141,10 @@ fn connections(page: &mut Page, status: &Status) {
     page.counters("carillon_light_errors_total", help, "code", status.light_errors.iter());
     let help = "Connections closed because the client read too slowly and its output queue was full.";
     page.counter("carillon_overflows_total", help, status.overflows);
+    let help = "Connections closed because clients read too slowly and all output queues together were full.";
+    page.counter("carillon_common_overflows_total", help, status.common_overflows);
+    let help = "Memory of what waits now for clients that read too slowly: all output queues together.";
+    page.gauge("carillon_out_queue_bytes", help, status.out_queue_bytes);
 }
 
 fn logins(page: &mut Page, status: &Status) {

@@ -14,6 +14,8 @@ fn full() -> String {
     let mut status = Status {
         uptime_ms: 1500,
         restored: 12,
+        common_overflows: 6,
+        out_queue_bytes: 4321,
         not_restored: 2,
         refusals: vec![("node", 1)],
         certificate_expires: Some(UnixMs(1_900_000_000_000)),
@@ -59,6 +61,8 @@ fn figures_are_where_they_belong() {
         "carillon_uptime_seconds 1.5",
         "carillon_link_requests_total{result=\"followed\"} 4",
         "carillon_link_cache_bytes 512",
+        "carillon_common_overflows_total 6",
+        "carillon_out_queue_bytes 4321",
         "carillon_stream_errors_total{condition=\"conflict\"} 2",
         "carillon_sessions_ended_total{reason=\"lost\"} 1",
         "carillon_login_failures_total{reason=\"not-authorized\"} 1",

@@ -62,6 +62,8 @@ impl Conn {
             // Its socket is registered anew, which tells it again.
             readiness: _,
             flow,
+            // Who takes it counts anew.
+            counted: _,
             // Both are over when the shard rests.
             queued: _,
             staged: _,
@@ -171,6 +173,7 @@ impl Carried {
             protocol,
             pending_input: (!is_empty).then(|| Box::new(pending)),
             send_queue,
+            counted: 0,
             permit,
             stage: Stage::Open,
             readiness: Readiness::Dry,

@@ -16,6 +16,8 @@ pub(crate) struct Conn {
     pub(crate) protocol: Protocol,
     pub(crate) pending_input: Option<Box<PendingInput>>,
     pub(crate) send_queue: SendQueue,
+    /// Bytes of memory that the shard's sum has for its queue: at most 4 GiB.
+    pub(crate) counted: u32,
     /// Its place among the connections that the node may have; released when it is dropped.
     pub(super) permit: Permit,
     pub(crate) stage: Stage,
@@ -129,6 +131,7 @@ impl Conn {
             protocol,
             pending_input: None,
             send_queue: SendQueue::default(),
+            counted: 0,
             permit,
             stage: Stage::New(address),
             readiness: Readiness::Dry,

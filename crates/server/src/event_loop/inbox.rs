@@ -83,7 +83,9 @@ impl<M: Machine> EventLoop<M> {
             }
             Control::Stop => self.phase = Phase::Stopping,
             Control::Tls(tls) => self.io.tls = tls,
-            Control::OutQueue(bytes) => self.io.out_queue_bytes = bytes,
+            Control::OutQueues(bounds) => {
+                self.io.out_queues = bounds.of_shard(self.io.outboxes.inboxes.len());
+            }
             Control::Settings(settings) => {
                 self.io.settings = settings.clone();
                 self.machine.reload(settings);
@@ -134,7 +136,7 @@ impl<M: Machine> EventLoop<M> {
         let left = std::mem::take(&mut self.items);
         turn_away(left.into_iter().chain(self.inbox.close()));
         for id in self.io.conns.ids() {
-            self.io.conns.remove(id);
+            self.io.remove(id);
         }
         self.end_events();
         self.publish();

@@ -33,6 +33,7 @@ use crate::machine::Machine;
 use crate::metrics::ShardFigures;
 use crate::sends::SendBatch;
 use crate::shard_io::{ShardIo, Upcall, conn_of, special};
+use carillon_core::connection::QueueBound;
 use carillon_core::model::{Mono, Now};
 use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::{Effects, Input};
@@ -261,7 +262,7 @@ impl<M: Machine> EventLoop<M> {
             }
             std::mem::swap(&mut self.reported, &mut self.io.upcalls);
             for upcall in self.reported.drain(..) {
-                if let Upcall::Overflowed(id) = upcall
+                if let Upcall::Overflowed(id, QueueBound::Own) = upcall
                     && let Some(conn) = self.io.conns.get_mut(id)
                 {
                     conn.send_queue.overflow_reported();

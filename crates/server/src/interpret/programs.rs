@@ -183,7 +183,7 @@ impl Program {
                         assert!(peer.taken.len() - queued >= watched, "told too early");
                     }
                     Upcall::Unacked(..) => unreachable!("nobody asks"),
-                    Upcall::Overflowed(id) => {
+                    Upcall::Overflowed(id, _) => {
                         // It may be gone already; then its end is heard of next.
                         if let Some(conn) = self.sides[side].io.conns.get_mut(id) {
                             conn.send_queue.overflow_reported();
@@ -213,7 +213,7 @@ impl Program {
             io.expire();
         }
         for Rig { io, admission, .. } in &self.sides {
-            assert_eq!((io.conns.ids().len(), admission.open()), (0, 0));
+            assert_eq!((io.conns.ids().len(), admission.open(), io.counters.out_queue_bytes), (0, 0, 0));
         }
     }
 }

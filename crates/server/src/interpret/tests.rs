@@ -137,7 +137,7 @@ fn overflow_is_told_once_and_leaves_no_gap_before_the_last_words() {
     for n in 0..200 {
         rig.carry_out(|effects| send(effects, conn, n));
     }
-    assert_eq!(rig.io.upcalls, [Upcall::Overflowed(conn)]);
+    assert_eq!(rig.io.upcalls, [Upcall::Overflowed(conn, QueueBound::Own)]);
     assert_eq!(rig.io.counters.overflows, 1);
     rig.io.upcalls.clear();
     rig.io.conns.get_mut(conn).unwrap().send_queue.overflow_reported();
@@ -360,7 +360,7 @@ fn last_words_are_written_although_no_edge_comes() {
     for n in 0..200 {
         rig.carry_out(|effects| send(effects, conn, n));
     }
-    assert_eq!(rig.io.upcalls, [Upcall::Overflowed(conn)]);
+    assert_eq!(rig.io.upcalls, [Upcall::Overflowed(conn, QueueBound::Own)]);
     // The peer reads everything before the core hears that it does not.
     let mut bytes = vec![0; 1 << 20];
     while rig.io.conns.get_mut(conn).unwrap().has_queue() {
@@ -375,4 +375,72 @@ fn last_words_are_written_although_no_edge_comes() {
         !rig.io.conns.get_mut(conn).unwrap().has_queue(),
         "the socket has room, and will not say so again"
     );
+}
+
+/// Whoever does not read takes no more than the bound together, whether or not it reads what it is told.
+#[test]
+fn all_queues_together_are_bounded_and_the_largest_end_first() {
+    for mut rig in Rig::both(64 * 1024) {
+        rig.io.out_queues.all_bytes = 1 << 20;
+        let stuck: Vec<_> = (0..40).map(|_| rig.connect(Type::STREAM, Protocol::Stream)).collect();
+        let (small, slow) = rig.connect(Type::STREAM, Protocol::Stream);
+        let (well, peer) = rig.connect(Type::STREAM, Protocol::Stream);
+        (0..20).for_each(|n| rig.carry_out(|effects| send(effects, small, n)));
+        let (mut most, mut told) = (0, 0);
+        for n in 0..100 {
+            rig.carry_out(|effects| {
+                stuck.iter().for_each(|(conn, _)| send(effects, *conn, n));
+                send(effects, well, n);
+            });
+            let mut got = vec![0; element(n).len()];
+            (&peer).read_exact(&mut got).unwrap();
+            assert!(got == element(n), "others are served");
+            most = most.max(rig.io.counters.out_queue_bytes);
+            // As the core does it.
+            for upcall in std::mem::take(&mut rig.io.upcalls) {
+                if let Upcall::Overflowed(conn, bound) = upcall {
+                    assert!(conn != small && conn != well && bound == QueueBound::Common);
+                    told += 1;
+                    rig.carry_out(|effects| {
+                        effects.send(conn, |out| out.extend_from_slice(b"<error/>"));
+                        effects.push(Effect::Close { conn });
+                    });
+                }
+            }
+        }
+        let bound = rig.io.out_queues.all_bytes as u64;
+        assert!((bound / 4 * 3..=bound).contains(&most), "{most} bytes at most");
+        assert_eq!(told, rig.io.counters.common_overflows);
+        assert!((20..=40).contains(&told), "{told} were told");
+        rig.carry_out(|effects| effects.push(Effect::Close { conn: small }));
+        assert!(read_all(&mut rig, slow) == (0..20).flat_map(element).collect::<Vec<_>>());
+        for (conn, _) in stuck {
+            rig.io.drop_conn(conn);
+        }
+        assert_eq!(rig.io.counters.out_queue_bytes, 0);
+    }
+}
+
+#[test]
+fn who_reads_what_it_is_told_has_it_whole() {
+    let mut rig = Rig::new(1 << 20);
+    rig.io.out_queues.all_bytes = 512 * 1024;
+    let conns: Vec<_> = (0..20).map(|_| rig.connect(Type::STREAM, Protocol::Stream)).collect();
+    let (mut sent, mut all) = (vec![0; conns.len()], (0..conns.len()).cycle());
+    while rig.io.upcalls.is_empty() {
+        let at = all.next().unwrap();
+        rig.carry_out(|effects| send(effects, conns[at].0, sent[at]));
+        sent[at] += 1;
+    }
+    let [Upcall::Overflowed(conn, QueueBound::Common)] = rig.io.upcalls[..] else {
+        panic!("{:?}", rig.io.upcalls)
+    };
+    let sent = sent[conns.iter().position(|(id, _)| *id == conn).unwrap()];
+    let (_, peer) = conns.into_iter().find(|(id, _)| *id == conn).unwrap();
+    rig.carry_out(|effects| {
+        effects.send(conn, |out| out.extend_from_slice(b"<error/>"));
+        effects.push(Effect::Close { conn });
+    });
+    let expected: Vec<u8> = (0..sent).flat_map(element).chain(*b"<error/>").collect();
+    assert!(read_all(&mut rig, peer) == expected);
 }

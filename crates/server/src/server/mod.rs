@@ -15,7 +15,7 @@ use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
 use crate::metrics::ShardFigures;
 use crate::node::{Node, NodeParts};
-use crate::options::Options;
+use crate::options::{Options, OutQueues};
 use crate::parked;
 use crate::tls;
 use carillon_core::machine::ShardMachine as Core;
@@ -188,11 +188,10 @@ impl Server {
         self.node.control(|| Control::Tls(Arc::clone(&tls)));
     }
 
-    /// Changes the bounds on connections that come from now on, and the size of the queue of a client that reads too
-    /// slowly.
-    pub fn reload_bounds(&self, bounds: Bounds, out_queue_bytes: usize) {
+    /// Changes the bounds on connections that come from now on, and how much may wait for clients that read too slowly.
+    pub fn reload_bounds(&self, bounds: Bounds, out_queues: OutQueues) {
         self.admission.set(self.descriptor_limit.clamp(bounds));
-        self.node.control(|| Control::OutQueue(out_queue_bytes));
+        self.node.control(|| Control::OutQueues(out_queues));
     }
 
     /// Changes which kinds of events the event log keeps, if there is one.

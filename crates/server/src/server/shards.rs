@@ -14,7 +14,7 @@ use crate::metrics::{IoCounters, ShardFigures};
 use crate::options::Options;
 use crate::proxies::TrustedProxies;
 use crate::sends::SendBatch;
-use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
+use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{Mono, ShardId};
@@ -91,7 +91,8 @@ impl ShardBuilder<'_> {
             websocket: Arc::new(endpoint),
             proxies,
             settings: Arc::clone(self.core),
-            out_queue_bytes: self.options.out_queue_bytes,
+            out_queues: self.options.out_queues.of_shard(self.inboxes.len()),
+            waiting: Waiting::default(),
             registry: poll.registry().try_clone()?,
             counters: IoCounters::default(),
             mono: Mono(0),

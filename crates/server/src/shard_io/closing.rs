@@ -12,7 +12,7 @@ use std::net::Shutdown;
 impl ShardIo {
     /// Drops a connection that cannot go on.
     pub(crate) fn drop_conn(&mut self, id: ConnId) {
-        if let Some(conn) = self.conns.remove(id)
+        if let Some(conn) = self.remove(id)
             && conn.stage == Stage::Open
         {
             self.upcalls.push(Upcall::Closed(id, conn.unacked()));
@@ -39,9 +39,10 @@ impl ShardIo {
         conn.pending_input = None;
         conn.flow = ReadFlow::Open;
         if conn.send_close(code, &mut self.scratch.sealed).is_err() {
-            self.conns.remove(id);
+            self.remove(id);
             return;
         }
+        self.recount(id);
         let patience = self.settings.timeouts.close_ms;
         self.deadlines.set(self.mono.plus(patience), Deadline::Leaving, id);
         self.shut_down_when_flushed(id);
@@ -57,9 +58,10 @@ impl ShardIo {
         conn.send_queue.discard();
         conn.stage = Stage::Lingering;
         if shut.is_err() {
-            self.conns.remove(id);
+            self.remove(id);
             return;
         }
+        self.recount(id);
         // The edge of input that is there already is past.
         self.schedule(id);
     }
@@ -90,7 +92,7 @@ impl ShardIo {
                 if deadline == Deadline::Announced {
                     self.counters.refusals[Refusal::ProxyHeader.index()] += 1;
                 }
-                self.conns.remove(id);
+                self.remove(id);
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::deferred::Deferred;
 use super::outboxes::Outboxes;
 use super::upcall::Upcall;
+use super::waiting::Waiting;
 use crate::conn::{Conn, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
@@ -10,6 +11,7 @@ use crate::inbox::InboxItem;
 use crate::listen::Service;
 use crate::listener_tls::ListenerTls;
 use crate::metrics::IoCounters;
+use crate::options::OutQueues;
 use crate::plaintext::Plaintext;
 use crate::proxies::TrustedProxies;
 use crate::sends::SendBatch;
@@ -45,7 +47,9 @@ pub(crate) struct ShardIo {
     pub(crate) websocket: Arc<WebSocketEndpoint>,
     pub(crate) proxies: TrustedProxies,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) out_queue_bytes: usize,
+    pub(crate) out_queues: OutQueues,
+    /// What waits in the queues of connections.
+    pub(crate) waiting: Waiting,
     pub(crate) registry: Registry,
     pub(crate) counters: IoCounters,
     /// The time, as of the present part of the turn.
@@ -117,12 +121,13 @@ impl ShardIo {
             self.conns.remove(id);
             return Err(error);
         }
+        self.recount(id);
         Ok(id)
     }
 
     /// Removes a connection that moves to another shard.
     pub(crate) fn detach(&mut self, id: ConnId) -> Option<Conn> {
-        let conn = self.conns.remove(id)?;
+        let conn = self.remove(id)?;
         if let Err(error) = self.registry.deregister(&mut SourceFd(&conn.socket.as_raw_fd())) {
             tracing::error!(%error, "a socket was not registered");
         }
@@ -151,6 +156,7 @@ impl ShardIo {
             Err(_) => self.drop_conn(id),
             Ok(watched) => {
                 let core_knows = conn.stage == Stage::Open;
+                self.recount(id);
                 self.shut_down_when_flushed(id);
                 if watched && core_knows {
                     self.upcalls.push(Upcall::Flushed(id));
@@ -186,9 +192,11 @@ impl ShardIo {
     pub(crate) fn reply(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.get_mut(id)
             && !self.scratch.reply.is_empty()
-            && conn.write(&self.scratch.reply).is_err()
         {
-            self.drop_conn(id);
+            match conn.write(&self.scratch.reply) {
+                Ok(()) => self.recount(id),
+                Err(_) => self.drop_conn(id),
+            }
         }
         self.scratch.reply.clear();
     }

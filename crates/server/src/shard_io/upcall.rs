@@ -1,6 +1,7 @@
 //! What the core must hear of its own effects.
 
 use carillon_core::Input;
+use carillon_core::connection::QueueBound;
 use carillon_core::model::ConnId;
 
 /// Something the core must hear of.
@@ -12,8 +13,8 @@ pub(crate) enum Upcall {
     Flushed(ConnId),
     /// How many bytes the peer's TCP has not acknowledged.
     Unacked(ConnId, u64),
-    /// A send queue is full.
-    Overflowed(ConnId),
+    /// Too much waits for a connection.
+    Overflowed(ConnId, QueueBound),
 }
 
 impl Upcall {
@@ -23,7 +24,7 @@ impl Upcall {
             Upcall::Closed(conn, unacked) => Input::Closed { conn, unacked },
             Upcall::Flushed(conn) => Input::Flushed { conn },
             Upcall::Unacked(conn, bytes) => Input::Unacked { conn, bytes },
-            Upcall::Overflowed(conn) => Input::Overflowed { conn },
+            Upcall::Overflowed(conn, bound) => Input::Overflowed { conn, bound },
         }
     }
 }

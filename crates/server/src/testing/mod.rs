@@ -13,11 +13,11 @@ use crate::listen::{Admission, Bounds};
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
 use crate::metrics::IoCounters;
-use crate::options::{Options, Tcp, WebSocket};
+use crate::options::{Options, OutQueues, Tcp, WebSocket};
 use crate::plaintext::Plaintext;
 use crate::proxies::TrustedProxies;
 use crate::sends::SendBatch;
-use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
+use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
 use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
@@ -97,7 +97,7 @@ impl Machine for Echo {
                 effects.send(conn, |out| out.extend_from_slice(words.as_bytes()));
             }
             Input::Bytes { conn, bytes } => self.bytes(now, conn, bytes, effects),
-            Input::Overflowed { conn } => {
+            Input::Overflowed { conn, .. } => {
                 effects.send(conn, |out| out.extend_from_slice(b"overflow;"));
                 effects.push(Effect::Close { conn });
             }
@@ -265,7 +265,8 @@ impl Rig {
             }),
             proxies: TrustedProxies::new(&[]),
             settings: Arc::default(),
-            out_queue_bytes,
+            out_queues: OutQueues { each_bytes: out_queue_bytes, ..OutQueues::default() },
+            waiting: Waiting::default(),
             registry: poll.registry().try_clone().unwrap(),
             counters: IoCounters::default(),
             mono: Mono(0),

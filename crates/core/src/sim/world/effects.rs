@@ -2,6 +2,7 @@
 
 use super::World;
 use super::link::{Heard, Stage};
+use crate::connection::QueueBound;
 use crate::model::{ConnId, Now};
 use crate::sasl::ChannelBinding;
 use crate::{Effect, Effects, Input};
@@ -90,7 +91,7 @@ impl World {
         self.effects = effects;
         for upcall in upcalls {
             // It may have been lost or closed by what was told before.
-            if let Input::Overflowed { conn } = upcall {
+            if let Input::Overflowed { conn, .. } = upcall {
                 self.links[conn.slot as usize].overflow_reported();
             }
             self.trace.note(format_args!("  < {shard} {upcall:?}"));
@@ -112,7 +113,7 @@ impl World {
         assert!(is_known, "shard {shard} sends to {conn:?}, which it does not have: {link:?}");
         let elements = elements.iter().map(|range| &bytes[range.clone()]);
         if link.send(elements, self.plan.queue_bytes_max) == Heard::Overflowed {
-            upcalls.push_back(Input::Overflowed { conn });
+            upcalls.push_back(Input::Overflowed { conn, bound: QueueBound::Own });
         }
         self.arrive(conn.slot as usize);
     }

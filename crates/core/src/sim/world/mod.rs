@@ -21,6 +21,7 @@ use super::dice::Dice;
 use super::store::{Committed, Disk, Engine};
 use super::trace::Trace;
 use crate::command::StateChange;
+use crate::connection::QueueBound;
 use crate::event::Kinds;
 use crate::machine::ShardMachine;
 use crate::model::{ConnId, Domains, Mono, Now, ShardId, States, UnixMs};
@@ -271,6 +272,14 @@ impl World {
         self.heard(key, Heard::Overflowed);
     }
 
+    /// All queues together are full, and that of this connection is among the largest.
+    pub fn overflow_together(&mut self, key: usize) {
+        let Link { shard, conn, stage, .. } = self.links[key];
+        if stage == Stage::Open {
+            self.give(shard, Input::Overflowed { conn, bound: QueueBound::Common });
+        }
+    }
+
     /// What a socket took arrives at once, if links are like that.
     fn arrive(&mut self, key: usize) {
         if self.plan.links_are_instant {
@@ -288,7 +297,7 @@ impl World {
             Heard::Flushed => self.give(shard, Input::Flushed { conn }),
             Heard::Overflowed => {
                 self.links[key].overflow_reported();
-                self.give(shard, Input::Overflowed { conn });
+                self.give(shard, Input::Overflowed { conn, bound: QueueBound::Own });
             }
         }
     }

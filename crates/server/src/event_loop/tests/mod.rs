@@ -8,7 +8,7 @@ mod websocket;
 
 use crate::listen::Bounds;
 use crate::metrics::Status;
-use crate::options::Options;
+use crate::options::{Options, OutQueues};
 use crate::server::Server;
 use crate::testing::{Echo, EmptyStore, certificate, client_config, options};
 use carillon_core::settings::{Settings, Timeouts};
@@ -59,7 +59,7 @@ fn status(server: &Server) -> Status {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until the figures are as expected. All shards answer every look, so that this is not a busy loop.
-fn until(server: &Server, good: impl Fn(&Status) -> bool) -> Status {
+fn until(server: &Server, mut good: impl FnMut(&Status) -> bool) -> Status {
     let deadline = Instant::now() + PATIENCE;
     std::iter::repeat_with(|| status(server))
         .take_while(|_| Instant::now() < deadline)
@@ -184,7 +184,10 @@ fn who_half_closes_still_gets_what_was_sent() {
 
 #[test]
 fn a_slow_reader_is_disconnected_and_told() {
-    let server = start(&Options { out_queue_bytes: 32 * 1024, ..options() });
+    let server = start(&Options {
+        out_queues: OutQueues { each_bytes: 32 * 1024, ..OutQueues::default() },
+        ..options()
+    });
     let mut client = connect(server.ports().c2s);
     expect(&mut client, "hello Tcp;");
     client.set_nonblocking(true).unwrap();
@@ -198,6 +201,26 @@ fn a_slow_reader_is_disconnected_and_told() {
     assert!(all.ends_with(b"overflow;"), "{}", String::from_utf8_lossy(&all[all.len() - 20..]));
     drop(client);
     assert_eq!(until(&server, |status| status.connections == 0).overflows, 1);
+}
+
+#[test]
+fn slow_readers_together_do_not_take_more_than_their_bound() {
+    let out_queues = OutQueues { each_bytes: 1 << 20, all_bytes: 4 << 20 };
+    let server = start(&Options { out_queues, ..options() });
+    let slow: Vec<_> = (0..30).map(|_| connect(server.ports().c2s)).collect();
+    slow.iter().for_each(|client| client.set_nonblocking(true).unwrap());
+    let mut most = 0;
+    let status = until(&server, |status| {
+        slow.iter().for_each(|mut client| drop(client.write(b"burst")));
+        most = most.max(status.out_queue_bytes);
+        status.common_overflows + status.overflows == 30
+    });
+    assert!(status.common_overflows > 20, "{} of them", status.common_overflows);
+    assert!((2 << 20..=4 << 20).contains(&most), "{most} bytes");
+    let mut well = connect(server.ports().c2s);
+    expect(&mut well, "hello Tcp;");
+    drop(slow);
+    assert_eq!(until(&server, |status| status.connections == 1).out_queue_bytes, 0);
 }
 
 #[test]
@@ -223,7 +246,7 @@ fn refusals_say_why_and_are_counted() {
             assert_eq!((status.accepted, status.refused, status.connections), (1, 3, 1));
             assert_eq!(status.refusals.iter().map(|(_, n)| n).sum::<u64>(), 3);
             // Bounds that are lifted let the next one in.
-            server.reload_bounds(none, options.out_queue_bytes);
+            server.reload_bounds(none, options.out_queues);
             expect(&mut connect(server.ports().c2s), "hello Tcp;");
         } else {
             until(&server, |status| status.refused > 0);

@@ -1,0 +1,66 @@
+//! The memory of all queues of a shard's connections together. Each is bounded, but so many of them are not: when they take too
+//! much, the clients for which most waits are told, and their streams closed. As these may not read that either, the memory is
+//! taken back with their connections before the bound is passed.
+
+use super::resources::ShardIo;
+use super::upcall::Upcall;
+use crate::conn::{Conn, Stage};
+use carillon_core::connection::{BySize, QueueBound};
+use carillon_core::model::ConnId;
+
+/// What waits in the queues of a shard's connections.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    bytes: usize,
+    by_size: BySize<ConnId>,
+}
+
+impl ShardIo {
+    /// Counts the queue of a connection anew, after something was added to it or left it. Nothing is done for a connection
+    /// whose socket took everything.
+    pub(crate) fn recount(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let before = conn.counted as usize;
+        conn.counted = u32::try_from(conn.send_queue.memory_bytes()).unwrap_or(u32::MAX);
+        let after = conn.counted as usize;
+        if before != after {
+            self.waiting_changed(id, before, after);
+        }
+    }
+
+    /// Takes a connection out.
+    pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn> {
+        let mut conn = self.conns.remove(id)?;
+        let before = std::mem::take(&mut conn.counted);
+        if before > 0 {
+            self.waiting_changed(id, before as usize, 0);
+        }
+        Some(conn)
+    }
+
+    fn waiting_changed(&mut self, id: ConnId, before: usize, after: usize) {
+        let Waiting { bytes, by_size } = &mut self.waiting;
+        *bytes = *bytes - before + after;
+        by_size.resize(id, before, after);
+        self.counters.out_queue_bytes = *bytes as u64;
+        if after > before {
+            self.make_room();
+        }
+    }
+
+    /// Ends connections while all queues together take too much.
+    fn make_room(&mut self) {
+        let bytes_max = self.out_queues.all_bytes;
+        while let Some(id) = self.waiting.by_size.too_large(self.waiting.bytes, bytes_max / 4 * 3) {
+            if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open) {
+                self.counters.common_overflows += 1;
+                self.upcalls.push(Upcall::Overflowed(id, QueueBound::Common));
+            }
+        }
+        while self.waiting.bytes > bytes_max
+            && let Some(id) = self.waiting.by_size.ending()
+        {
+            self.drop_conn(id);
+        }
+    }
+}
