@@ -456,3 +456,34 @@ def test_nobody_is_named_in_the_environment(tmp_path, monkeypatch):
         done = Scaler(tmp_path, page(demand), by_dynamodb("http://127.0.0.1:1")).run(1)
     assert done.returncode == 2
     assert "region: there is none, here or in AWS_REGION" in done.stderr
+
+
+def test_of_two_scalers_one_is_active(tmp_path, server):
+    """The second goes on measuring, and takes over once the first has given up its lease."""
+    key = server.data / "admin.key"
+    lease = f'[lease]\nurl = "{server.http}"\nkey_file = "{key}"\n'
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    with Demand(7.0) as demand:
+        scalers = [Scaler(folder, page(demand), KEDA, POLICY + lease) for folder in (first, second)]
+        held = 'holder = "somebody"\n[source]'
+        scalers[0].file.write_text(scalers[0].file.read_text().replace("[source]", held))
+        path = "/v1/admin/leases/autoscale"
+        taken = call(server, "POST", path, {"holder": "somebody", "ttl_ms": 60000})
+        assert taken["holder"] == "somebody"
+        assert scalers[1].run(1, "--apply").returncode == 0
+        refused = scalers[1].decisions()[-1]["outcome"]["refused"]
+        assert refused.startswith("another scaler is active: `somebody` holds it until ")
+        # The one who holds it may act, and gives it up at its end.
+        assert scalers[0].run(1, "--apply").returncode == 0
+        assert scalers[0].decisions()[-1]["outcome"] == "done"
+        assert scalers[1].run(1, "--apply").returncode == 0
+        assert scalers[1].decisions()[-1]["outcome"] == "done"
+
+
+def call(server, method, path, body):
+    headers = {"authorization": f"Bearer {server.key}", "content-type": "application/json"}
+    request = urllib.request.Request(server.http + path, json.dumps(body).encode(), headers, method=method)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)

@@ -34,7 +34,7 @@ def test_the_pictures_are_what_the_simulator_draws(tmp_path):
 
 def test_its_commands_run_as_they_stand(tmp_path):
     """With the file that it shows; the run ends by itself, after one decision in which the edges are not there yet."""
-    (settings,) = blocks(PAGE, "toml")
+    settings, _ = blocks(PAGE, "toml")
     (tmp_path / "autoscaler.toml").write_text(settings)
     edges = tmp_path / "edges"
     edges.write_text("#!/bin/sh\necho '[]'\n")

@@ -45,6 +45,7 @@ const BODIES: &[(&str, &str)] = &[
         "putLinkFile",
         r#"{"applinks": {"details": [{"appIDs": ["ABCDE12345.com.example.app"], "components": [{"/": "/*"}]}]}}"#,
     ),
+    ("takeLease", r#"{"holder": "scaler-1", "ttl_ms": 180000}"#),
     ("createKey", r#"{"name": "shop", "scopes": ["send", "topics"]}"#),
 ];
 
@@ -62,6 +63,7 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/accounts", "contact", "bob"),
     ("/v1/accounts", "address", "bob"),
     ("/v1/admin/keys", "id", "3"),
+    ("/v1/admin/leases", "lease", "autoscale"),
     ("/v1/webhooks", "id", "1"),
     ("/v1/webhooks", "event", "17"),
     ("/v1/admin/sessions", "jid", "alice"),

@@ -1,6 +1,6 @@
 //! The API's routes, and the OpenAPI document that comes out of the same list.
 
-use crate::admin::{accounts, domains, drain, history, import, keys, sessions, status, webhooks};
+use crate::admin::{accounts, domains, drain, history, import, keys, leases, sessions, status, webhooks};
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::links::{api as link, file_api as link_file};
@@ -148,6 +148,7 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(sessions::end))
         .routes(routes!(status::status))
         .routes(routes!(drain::start, drain::progress, drain::cancel))
+        .routes(routes!(leases::take, leases::get, leases::release))
         .routes(routes!(history::history))
 }
 

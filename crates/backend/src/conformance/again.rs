@@ -7,6 +7,7 @@ use super::{archives, blocklists, links, nodes, private, rosters, vcards};
 use carillon_core::model::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
+use carillon_core::ports::store::leases::{Lease, ReleaseLease, TakeLease};
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
 use carillon_core::ports::{Answer, Ask, Store};
 
@@ -111,6 +112,7 @@ fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> Stri
     };
     text += &format!("{:?} {:?}", ask(store, listed), ask(store, Keys { domain: None }));
     text += &format!("{:?}", parked::kept(store));
+    text += &format!("{:?}", ask(store, Lease { name: "scale".into(), now: T }));
     for webhook in ask(store, Webhooks { domain: None }) {
         text += &format!("{webhook:?} {:?}", webhooks::letters(store, webhook.id));
     }
@@ -184,8 +186,10 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         DeleteAccount { domain, local: alice(), now: T, held_until: T }.into(),
         delete_domain(domain).into(),
     ];
+    let take = TakeLease { name: "scale".into(), holder: "a".into(), now: T, until: T.plus(10) };
+    let leases = [take.into(), ReleaseLease { name: "scale".into(), holder: "a".into() }.into()];
     let asks: Vec<Ask> = links::every_write(domain).into_iter().chain(asks).collect();
-    writes_of_records(domain).into_iter().chain(asks).map(write).collect()
+    writes_of_records(domain).into_iter().chain(leases).chain(asks).map(write).collect()
 }
 
 fn writes_of_records(domain: DomainId) -> Vec<Ask> {

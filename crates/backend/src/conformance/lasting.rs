@@ -3,6 +3,7 @@
 use super::Lasting;
 use super::events;
 use super::ground::*;
+use super::leases;
 use super::parked;
 use super::webhooks;
 use super::{archives, blocklists, inbox, links, nodes, private, rosters, vcards};
@@ -14,6 +15,7 @@ pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::revisions", write: write_revisions, check: check_revisions },
     Lasting { name: "lasting::events", write: events::write_lasting, check: events::check_lasting },
     Lasting { name: "lasting::webhooks", write: webhooks::write_lasting, check: webhooks::check_lasting },
+    Lasting { name: "lasting::leases", write: leases::write_lasting, check: leases::check_lasting },
     Lasting { name: "lasting::private", write: private::write_lasting, check: private::check_lasting },
     Lasting { name: "lasting::vcards", write: vcards::write_lasting, check: vcards::check_lasting },
     Lasting { name: "lasting::inbox", write: inbox::write_lasting, check: inbox::check_lasting },

@@ -17,6 +17,7 @@ mod inbox;
 mod items;
 mod keys;
 mod lasting;
+mod leases;
 mod links;
 mod listing;
 mod logins;
@@ -105,6 +106,7 @@ pub const CASES: &[Case] = cases! {
         go_with_their_domain, are_one_owners_until_the_claim_ends, that_are_disabled_are_not_claimed, are_committed_by_their_owner,
         pass_what_is_of_no_interest, whose_receiver_is_gone_are_disabled, keep_dead_letters, letters_come_in_pages, letters_are_bounded,
         letters_are_bounded_by_bytes;
+    leases: are_one_holders_until_they_end, are_taken_anew_and_given_up_by_their_holder, are_bounded;
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, are_looked_up, keep_the_newest_requests, go_with_their_account, of_many_at_once;

@@ -24,6 +24,7 @@ mod item_row;
 mod keeping;
 mod key;
 mod last;
+mod lease;
 mod links;
 mod listing;
 mod login;

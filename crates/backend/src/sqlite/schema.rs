@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0027_archive_lists.sql"),
     include_str!("migrations/0028_grants.sql"),
     include_str!("migrations/0029_links.sql"),
+    include_str!("migrations/0030_leases.sql"),
 ];
 
 /// The version of the schema that this release uses.

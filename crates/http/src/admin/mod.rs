@@ -6,6 +6,7 @@ pub(crate) mod drain;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod keys;
+pub(crate) mod leases;
 pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod webhooks;

@@ -121,6 +121,8 @@ codes! {
     UnknownKeyId: NOT_FOUND, "unknown-key-id", "No such API key";
     /// The key reaches no webhook of this number.
     UnknownWebhook: NOT_FOUND, "unknown-webhook", "No such webhook";
+    /// Nobody holds a lease of this name.
+    UnknownLease: NOT_FOUND, "unknown-lease", "No such lease";
     /// The webhook has no dead letter of this event.
     UnknownDeadLetter: NOT_FOUND, "unknown-dead-letter", "No such dead letter";
     /// The domain has no short link with this code.
@@ -153,6 +155,10 @@ codes! {
     LinkRemoved: CONFLICT, "link-removed", "The link was taken down";
     /// The domain has as many short links as it may.
     TooManyLinks: CONFLICT, "too-many-links", "Too many links";
+    /// Somebody else holds the lease; `detail` says who, and until when.
+    LeaseHeld: CONFLICT, "lease-held", "Somebody else holds the lease";
+    /// There are as many leases as there may be; `detail` says how many.
+    TooManyLeases: CONFLICT, "too-many-leases", "Too many leases";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
 

@@ -11,6 +11,7 @@ mod errors;
 mod events;
 mod examples;
 mod import;
+mod leases;
 mod links;
 mod links_hostile;
 mod listing;

@@ -22,6 +22,7 @@ const NOBODYS: &[(&str, &str)] = &[
     ("event", "goes with its trace"),
     ("operation", "forgotten after ten minutes"),
     ("parked", "sessions of all accounts, until the next start"),
+    ("lease", "of programs that share something, until a time"),
     ("archive_fold", "its one row"),
     ("archive_list", "entries of the newest messages of all accounts; it goes when these are folded"),
 ];

@@ -14,6 +14,7 @@ pub mod idempotency;
 pub mod inbox;
 pub mod items;
 pub mod keys;
+pub mod leases;
 pub mod links;
 pub mod nodes;
 pub mod notifications;
@@ -81,6 +82,8 @@ use std::time::Duration;
 /// - **A webhook is one owner's.** What [`ClaimWebhooks`](webhooks::ClaimWebhooks) gives to one is given to nobody else until the claim
 ///   ends, and what was sent is committed by the owner alone, together with what could not be sent
 ///   (`webhooks::are_one_owners_until_the_claim_ends`, `webhooks::are_committed_by_their_owner`, `lasting::webhooks`).
+/// - **A lease is one holder's.** What [`TakeLease`](leases::TakeLease) gives to one is given to nobody else until the time that was asked for
+///   has passed, or its holder gives it up (`leases::are_one_holders_until_they_end`, `lasting::leases`).
 /// - **Parked sessions are forgotten for good.** What was read before [`ForgetParked`](parked::ForgetParked) was answered is not there
 ///   after it, whatever ends the process (`parked::groups_are_forgotten`, `lasting::parked`).
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it
@@ -305,6 +308,7 @@ nouns! {
     Nodes in nodes,
     Vcard in vcard,
     Links in links,
+    Leases in leases,
 }
 
 impl Kind for ReadAsk {

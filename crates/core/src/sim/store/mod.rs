@@ -12,6 +12,7 @@ mod idempotency;
 mod inbox;
 mod items;
 mod keys;
+mod leases;
 mod links;
 mod listing;
 mod nodes;

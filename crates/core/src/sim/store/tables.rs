@@ -7,6 +7,7 @@ use crate::model::{
     Revocations, TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
 use crate::ports::Answer;
+use crate::ports::store::leases::Held;
 use crate::ports::store::parked::ParkedGroup;
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
@@ -38,6 +39,7 @@ pub struct Committed {
     pub(super) operations: BTreeMap<OperationId, (TypeId, Answer)>,
     pub(super) reserved: BTreeMap<(KeyId, Box<str>), Reserved>,
     pub(super) webhooks: BTreeMap<WebhookId, Hook>,
+    pub(super) leases: BTreeMap<Box<str>, Held>,
     pub(super) parked: BTreeMap<u32, ParkedGroup>,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) link_secrets: BTreeMap<DomainId, [u8; 32]>,

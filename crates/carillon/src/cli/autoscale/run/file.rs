@@ -1,6 +1,7 @@
 //! The settings file of the autoscaler.
 
 use super::driver::DriverSettings;
+use super::lease::LeaseSettings;
 use super::policy::PolicySettings;
 use super::source::SourceSettings;
 use carillon_load::plan::Span;
@@ -18,6 +19,8 @@ pub(super) struct FileSettings {
     pub(super) source: SourceSettings,
     /// What is commanded.
     pub(super) driver: DriverSettings,
+    /// The right to act, kept by a node; without it the decision log is what one scaler at a time holds.
+    pub(super) lease: Option<LeaseSettings>,
     /// The decision log.
     #[serde(default = "log")]
     pub(super) log: PathBuf,

@@ -1,6 +1,6 @@
 //! The decision log: a line of JSON per decision, held by one scaler at a time.
 
-use super::super::event::Event;
+use super::super::event::{Event, Outcome};
 use super::super::explain;
 use carillon_scale::Scaler;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -37,14 +37,16 @@ impl Log {
         }
         let mut last_units = None;
         explain::read(path, |event| {
-            last_units = event.units.or(last_units);
+            // What was refused, or only considered, is not what there is.
+            let units = if event.outcome == Outcome::Done { event.units } else { event.granted };
+            last_units = units.or(last_units);
             // Lines come in order; one that cannot be used is passed over, as it was when it was written.
             let _ = event.observation().map(|observation| scaler.learn(observation));
         })?;
         Ok(Log { file, name: path.display().to_string(), last_units })
     }
 
-    /// The units that were decided on last, before this scaler started.
+    /// The units that were put into force last, before this scaler started.
     pub(super) fn last_units(&self) -> Option<u32> {
         self.last_units
     }

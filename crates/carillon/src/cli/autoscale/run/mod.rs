@@ -5,12 +5,14 @@ mod aws;
 mod driver;
 mod exposition;
 mod file;
+mod lease;
 mod log;
 mod policy;
 mod source;
 mod web;
 
 use self::driver::Driver;
+use self::lease::Lease;
 use self::log::Log;
 use self::source::Source;
 use super::super::failure::Failure;
@@ -43,6 +45,8 @@ struct Loop {
     source: Box<dyn Source>,
     driver: Box<dyn Driver>,
     log: Log,
+    /// Without one, the decision log alone sees to it that one scaler is active.
+    lease: Option<Lease>,
     is_dry: bool,
 }
 
@@ -55,11 +59,13 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let log = Log::open(&settings.log, &mut scaler).map_err(Failure::Usage)?;
     let source = source::open(settings.source).map_err(at)?;
     let driver = driver::open(settings.driver, scaler.settings().min, log.last_units()).map_err(at)?;
-    let mut scaling = Loop { scaler, source, driver, log, is_dry: !args.apply };
+    let interval = scaler.settings().interval;
+    let lease =
+        settings.lease.map(|lease| Lease::new(lease, &settings.log, interval)).transpose().map_err(at)?;
+    let mut scaling = Loop { scaler, source, driver, log, lease, is_dry: !args.apply };
     if scaling.is_dry {
         writeln!(out, "dry run: nothing is changed; with --apply it is")?;
     }
-    let interval = scaling.scaler.settings().interval;
     let mut said = String::new();
     for number in 1.. {
         let event = scaling.turn(now());
@@ -74,6 +80,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
         }
         std::thread::sleep(until_next(now(), interval));
     }
+    scaling.lease.iter_mut().for_each(Lease::release);
     Ok(())
 }
 
@@ -94,9 +101,14 @@ impl Loop {
                 event.granted(granted);
                 let decision = self.scaler.observe(now, observation, granted);
                 event.decided(&decision);
-                if decision.action != Action::Hold {
-                    event.outcome = self.put_into_force(decision.units);
-                }
+                // Taken anew each time, whether or not there is something to do: whoever waits is to know that this one lives.
+                let leased =
+                    if self.is_dry { Ok(()) } else { self.lease.as_mut().map_or(Ok(()), Lease::take) };
+                event.outcome = match leased {
+                    Err(why) => Outcome::Refused(why),
+                    Ok(()) if decision.action == Action::Hold => Outcome::Nothing,
+                    Ok(()) => self.put_into_force(decision.units),
+                };
             }
             Err(why) => {
                 // What was measured is not lost for the next decision.
