@@ -57,7 +57,7 @@ impl Turn<'_> {
             ShardMessage::Restricted { topic } => light::restricted(topic, self.sessions, &mut self.cx),
             ShardMessage::LoginFailed { address } => {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);
-                self.cx.shard.throttle.failed_from(address, mono, limits);
+                self.cx.shard.throttle.failed_elsewhere(address, mono, limits);
             }
             ShardMessage::Registered { address } => {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);

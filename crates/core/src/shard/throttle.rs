@@ -2,8 +2,12 @@
 //!
 //! Three counts, each with its bound: per address, per account and address, and per account. An address from which an account
 //! was logged in to lately is exempt from the last, so that nobody can lock out an account's own users. Logins are tried at
-//! their account's home ([`super::home`]), which alone counts what concerns the account. Every shard hears of failures per
-//! address ([`super::ShardMessage::LoginFailed`]), so that each can refuse without asking another.
+//! their account's home ([`super::home`]), which alone counts what concerns the account. Every shard hears of failures and
+//! registrations per address ([`super::ShardMessage::LoginFailed`]), so that each can refuse without asking another.
+//!
+//! What other shards count at the same moment is heard a little later. So that an address that tries everywhere at once has no more
+//! than its bound, a shard lets it fail only its part of what is left in the time that such news takes; and before an account is
+//! created, when its keys have been derived meanwhile, it is asked once more whether there are too many.
 
 use crate::model::{Map, Mono, Set};
 use crate::settings::Limits;
@@ -15,11 +19,21 @@ use std::net::IpAddr;
 /// Failed logins, and registrations, of the present window.
 #[derive(Debug, Default)]
 pub struct Throttle {
-    addresses: Map<IpAddr, u32>,
+    addresses: Map<IpAddr, FromAddress>,
     registrations: Map<IpAddr, u32>,
     accounts: Map<BareJid, Failures>,
     familiar: Familiar,
     window_ends: Mono,
+}
+
+/// Failures of an address.
+#[derive(Clone, Copy, Debug, Default)]
+struct FromAddress {
+    /// On all shards, as far as this one has heard.
+    total: u32,
+    /// Of these, on this shard since `since`: others may not have heard of them, nor this shard of theirs.
+    here: u32,
+    since: Mono,
 }
 
 /// Failures to log in to an account.
@@ -53,12 +67,26 @@ impl Throttle {
     /// forgotten, so that an attacker cannot displace a high count by causing many low ones.
     const ENTRIES_MAX: usize = 100_000;
 
-    /// Counts a failure of an address.
+    /// Counts a failure of an address on this shard.
     pub fn failed_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) {
+        let failures = self.failures_of(address, now, limits);
+        if now.since(failures.since) >= NEWS_MS {
+            (failures.here, failures.since) = (0, now);
+        }
+        failures.here = failures.here.saturating_add(1);
+        failures.total = failures.total.saturating_add(1);
+    }
+
+    /// Counts a failure of an address on another shard.
+    pub fn failed_elsewhere(&mut self, address: IpAddr, now: Mono, limits: &Limits) {
+        let failures = self.failures_of(address, now, limits);
+        failures.total = failures.total.saturating_add(1);
+    }
+
+    fn failures_of(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> &mut FromAddress {
         self.roll(now, limits);
-        make_room(&mut self.addresses, |n| *n);
-        let count = self.addresses.entry(block(address)).or_default();
-        *count = count.saturating_add(1);
+        make_room(&mut self.addresses, |failures| failures.total);
+        self.addresses.entry(block(address)).or_default()
     }
 
     /// Counts a failure to log in to an account that is at home here.
@@ -83,11 +111,18 @@ impl Throttle {
         self.familiar.note(block(address), account);
     }
 
-    /// Whether logins from an address are admitted.
-    pub fn admits_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> Result<(), Throttled> {
+    /// Whether logins from an address are admitted on this shard, one of so many.
+    pub fn admits_from(
+        &mut self,
+        address: IpAddr,
+        now: Mono,
+        limits: &Limits,
+        shards: u16,
+    ) -> Result<(), Throttled> {
         self.roll(now, limits);
         let failures = self.addresses.get(&block(address)).copied().unwrap_or_default();
-        if is_over(failures, limits.auth_failures_per_address) { Err(Throttled::Address) } else { Ok(()) }
+        let is_over = failures.are_over(limits.auth_failures_per_address, now, shards);
+        if is_over { Err(Throttled::Address) } else { Ok(()) }
     }
 
     /// Whether a password of an account that is at home here may be tried from an address.
@@ -97,8 +132,9 @@ impl Throttle {
         account: &BareJid,
         now: Mono,
         limits: &Limits,
+        shards: u16,
     ) -> Result<(), Throttled> {
-        self.admits_from(address, now, limits)?;
+        self.admits_from(address, now, limits, shards)?;
         let Some(failures) = self.accounts.get(account.as_str()) else { return Ok(()) };
         let address = block(address);
         if is_over(failures.of(address), limits.auth_failures_per_account_and_address) {
@@ -123,6 +159,14 @@ impl Throttle {
         !is_over(count, limits.registrations_per_address)
     }
 
+    /// Whether more accounts than may be are being registered from an address, the caller's among them: other shards may have
+    /// begun to register some at the same time.
+    pub fn has_too_many_registrations(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> bool {
+        self.roll(now, limits);
+        let count = self.registrations.get(&block(address)).copied().unwrap_or_default();
+        limits.registrations_per_address > 0 && count > limits.registrations_per_address
+    }
+
     fn roll(&mut self, now: Mono, limits: &Limits) {
         if now >= self.window_ends {
             self.addresses = Map::default();
@@ -130,6 +174,17 @@ impl Throttle {
             self.accounts = Map::default();
             self.window_ends = now.plus(limits.auth_window_ms);
         }
+    }
+}
+
+impl FromAddress {
+    /// Whether they have reached their bound; 0 is no bound.
+    fn are_over(self, bound: u32, now: Mono, shards: u16) -> bool {
+        let recent = if now.since(self.since) < NEWS_MS { self.here } else { 0 };
+        let left = bound.saturating_sub(self.total.saturating_sub(recent));
+        // Each shard may have one, or the last ones could be had by nobody.
+        let part = (left / u32::from(shards.max(1))).max(1).min(left);
+        bound > 0 && recent >= part
     }
 }
 
@@ -183,6 +238,9 @@ impl Familiar {
         [&self.young, &self.old].iter().any(|pairs| pairs.contains(&hash(pairs, address, account)))
     }
 }
+
+/// In this time, milliseconds, a shard has heard what another counted: a turn of both takes a few of them.
+const NEWS_MS: u64 = 100;
 
 /// Whether a count has reached its bound; 0 is no bound.
 fn is_over(count: u32, bound: u32) -> bool {
@@ -251,17 +309,21 @@ mod tests {
         let here = "2001:db8::1".parse().expect("an address");
         let (alice, bob, now) = (jid("alice"), jid("bob"), Mono(0));
         fail(&mut throttle, here, &alice, now);
-        assert_eq!(throttle.admits_to(here, &alice, now, &limits), Ok(()));
+        assert_eq!(throttle.admits_to(here, &alice, now, &limits, 1), Ok(()));
         fail(&mut throttle, here, &alice, now);
-        let refused = throttle.admits_to(here, &alice, now, &limits);
+        let refused = throttle.admits_to(here, &alice, now, &limits, 1);
         assert_eq!(refused, Err(Throttled::AccountAndAddress));
-        assert_eq!(throttle.admits_to(address(1), &alice, now, &limits), Ok(()), "others are not locked out");
-        assert_eq!(throttle.admits_to(here, &bob, now, &limits), Ok(()));
+        assert_eq!(
+            throttle.admits_to(address(1), &alice, now, &limits, 1),
+            Ok(()),
+            "others are not locked out"
+        );
+        assert_eq!(throttle.admits_to(here, &bob, now, &limits, 1), Ok(()));
         (0..2).for_each(|_| fail(&mut throttle, here, &bob, now));
         let neighbour = "2001:db8::ffff".parse().expect("an address");
-        assert_eq!(throttle.admits_from(neighbour, now, &limits), Err(Throttled::Address));
+        assert_eq!(throttle.admits_from(neighbour, now, &limits, 1), Err(Throttled::Address));
         let later = Mono(limits.auth_window_ms);
-        assert_eq!(throttle.admits_to(here, &alice, later, &limits), Ok(()));
+        assert_eq!(throttle.admits_to(here, &alice, later, &limits, 1), Ok(()));
     }
 
     #[test]
@@ -269,10 +331,10 @@ mod tests {
         let (limits, mut throttle, alice, now) = (limits(), Throttle::default(), jid("alice"), Mono(0));
         throttle.succeeded(address(99), &alice);
         (0..5).for_each(|n| fail(&mut throttle, address(n), &alice, now));
-        assert_eq!(throttle.admits_to(address(50), &alice, now, &limits), Err(Throttled::Account));
-        assert_eq!(throttle.admits_to(address(99), &alice, now, &limits), Ok(()));
+        assert_eq!(throttle.admits_to(address(50), &alice, now, &limits, 1), Err(Throttled::Account));
+        assert_eq!(throttle.admits_to(address(99), &alice, now, &limits, 1), Ok(()));
         (0..2).for_each(|_| fail(&mut throttle, address(99), &alice, now));
-        let refused = throttle.admits_to(address(99), &alice, now, &limits);
+        let refused = throttle.admits_to(address(99), &alice, now, &limits, 1);
         assert_eq!(refused, Err(Throttled::AccountAndAddress), "but it guesses no more than others");
     }
 
@@ -288,7 +350,7 @@ mod tests {
         let (mut throttle, alice, now) = (Throttle::default(), jid("alice"), Mono(0));
         (0..200).for_each(|_| fail(&mut throttle, address(1), &alice, now));
         (0..200).for_each(|_| throttle.registered_from(address(1), now, &limits));
-        assert_eq!(throttle.admits_to(address(1), &alice, now, &limits), Ok(()));
+        assert_eq!(throttle.admits_to(address(1), &alice, now, &limits, 1), Ok(()));
         assert!(throttle.admits_registration(address(1), now, &limits));
     }
 
@@ -296,11 +358,11 @@ mod tests {
     fn what_was_counted_at_the_start_is_given_back() {
         let (limits, mut throttle, alice, now) = (limits(), Throttle::default(), jid("alice"), Mono(0));
         (0..2).for_each(|_| throttle.failed_to(address(1), &alice, now, &limits));
-        assert!(throttle.admits_to(address(1), &alice, now, &limits).is_err());
+        assert!(throttle.admits_to(address(1), &alice, now, &limits, 1).is_err());
         (0..2).for_each(|_| throttle.forgive(address(1), &alice));
         assert!(throttle.accounts.is_empty(), "nothing is left of it");
         throttle.forgive(address(1), &alice);
-        assert_eq!(throttle.admits_to(address(1), &alice, now, &limits), Ok(()));
+        assert_eq!(throttle.admits_to(address(1), &alice, now, &limits, 1), Ok(()));
     }
 
     #[test]
@@ -311,7 +373,33 @@ mod tests {
             throttle.failed_from(address(n), now, &limits);
             assert!(throttle.addresses.len() <= Throttle::ENTRIES_MAX);
         }
-        assert_eq!(throttle.admits_from(address(0), now, &limits), Err(Throttled::Address));
+        assert_eq!(throttle.admits_from(address(0), now, &limits, 1), Err(Throttled::Address));
+    }
+
+    #[test]
+    fn an_address_that_tries_on_all_shards_at_once_has_no_more_than_its_bound() {
+        let shards = 4;
+        for bound in [1, 3, 8, 50] {
+            let limits = Limits { auth_failures_per_address: bound, ..limits() };
+            let mut all: Vec<Throttle> = (0..shards).map(|_| Throttle::default()).collect();
+            let (here, mut failed) = (address(1), 0);
+            // What is counted in one turn is heard by the others in the next.
+            for now in (0..100).map(|turn| Mono(NEWS_MS * turn)) {
+                let mut news = Vec::new();
+                for (shard, throttle) in all.iter_mut().enumerate() {
+                    while throttle.admits_from(here, now, &limits, shards).is_ok() {
+                        throttle.failed_from(here, now, &limits);
+                        news.push(shard);
+                    }
+                }
+                failed += news.len() as u32;
+                for by in news {
+                    let others = all.iter_mut().enumerate().filter(|(shard, _)| *shard != by);
+                    others.for_each(|(_, throttle)| throttle.failed_elsewhere(here, now, &limits));
+                }
+            }
+            assert!((bound..bound + u32::from(shards)).contains(&failed), "{failed} of {bound}");
+        }
     }
 
     #[test]
@@ -319,8 +407,11 @@ mod tests {
         let (limits, mut throttle, now) = (limits(), Throttle::default(), Mono(0));
         (0..2).for_each(|_| throttle.registered_from(address(1), now, &limits));
         assert!(!throttle.admits_registration(address(1), now, &limits));
+        assert!(!throttle.has_too_many_registrations(address(1), now, &limits), "two may be");
+        throttle.registered_from(address(1), now, &limits);
+        assert!(throttle.has_too_many_registrations(address(1), now, &limits));
         assert!(throttle.admits_registration(address(2), now, &limits));
-        assert_eq!(throttle.admits_from(address(1), now, &limits), Ok(()));
+        assert_eq!(throttle.admits_from(address(1), now, &limits, 1), Ok(()));
         assert!(throttle.admits_registration(address(1), Mono(limits.auth_window_ms), &limits));
     }
 }

@@ -66,8 +66,7 @@ fn creation(
     let password = Password::new(&password).ok_or_else(unusable)?;
     let (shard, now) = (&mut *cx.shard, cx.now.mono);
     if !shard.throttle.admits_registration(client.address(), now, &shard.settings.limits) {
-        return Err(StanzaError::new(Condition::ResourceConstraint)
-            .with_text("too many registrations from your address"));
+        return Err(too_many());
     }
     let salt = shard.random.bytes()[..16].into();
     let iterations = shard.settings.scram_iterations;
@@ -84,6 +83,11 @@ fn create(
     derived: Derived,
     cx: &mut Cx<'_>,
 ) -> Session {
+    // By now this shard has heard of what others began at the same time.
+    let (shard, now) = (&mut *cx.shard, cx.now.mono);
+    if shard.throttle.has_too_many_registrations(client.address(), now, &shard.settings.limits) {
+        return refuse(client, &iq, &too_many(), cx);
+    }
     let credentials = match derived {
         Derived::Keys(credentials) => credentials,
         Derived::Unusable => return refuse(client, &iq, &unusable(), cx),
@@ -109,6 +113,10 @@ fn created(
         Ok(CreateAccountAnswer::NoDomain) | Err(_) => StanzaError::new(Condition::InternalServerError),
     };
     refuse(client, iq, &error, cx)
+}
+
+fn too_many() -> StanzaError {
+    StanzaError::new(Condition::ResourceConstraint).with_text("too many registrations from your address")
 }
 
 fn refuse(client: Box<Authenticating>, iq: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) -> Session {

@@ -2,6 +2,8 @@
 //! changes its password or removes itself. These are two rights: a domain's policy gives the one to anybody, and the other to its accounts.
 
 mod before_auth;
+#[cfg(test)]
+mod tests;
 
 use crate::command::PendingIq;
 use crate::error::{StanzaError, StreamError};

@@ -68,14 +68,16 @@ pub(super) fn begin(
 /// Whether a login may be tried from this address, after those that failed.
 pub(super) fn admits(address: IpAddr, cx: &mut Cx<'_>) -> Result<(), Failure> {
     let shard = &mut *cx.shard;
-    let admitted = shard.throttle.admits_from(address, cx.now.mono, &shard.settings.limits);
+    let admitted =
+        shard.throttle.admits_from(address, cx.now.mono, &shard.settings.limits, shard.shard_count);
     admitted.map_err(|_| Failure::TemporaryAuthFailure)
 }
 
 /// Whether a password of this account may be tried.
 pub(super) fn admits_to(claimant: &Claimant, cx: &mut Cx<'_>) -> Result<(), Failure> {
     let (now, shard) = (cx.now.mono, &mut *cx.shard);
-    let admitted = shard.throttle.admits_to(claimant.address, &claimant.account, now, &shard.settings.limits);
+    let (limits, shards) = (&shard.settings.limits, shard.shard_count);
+    let admitted = shard.throttle.admits_to(claimant.address, &claimant.account, now, limits, shards);
     admitted.map_err(|_| Failure::TemporaryAuthFailure)
 }
 
