@@ -28,7 +28,7 @@ ANDROID = [
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("links"), domain="example.com", links__hosts=[f"{HOST}=example.com"])
+    server = Server(tmp_path_factory.mktemp("links"), domain="example.com", links__hosts=f"{HOST}=example.com")
     yield server
     server.end()
 

@@ -122,11 +122,15 @@ async fn examples_work() {
             assert_eq!(reply.json()["valid"], true);
         }
     }
-    // Whatever has a body has an example that was sent.
+    are_all(&document, &[MADE, USED, DRAINED].concat());
+}
+
+/// Whatever has a body has an example that was sent.
+fn are_all(document: &Value, sent: &[&str]) {
     for item in document["paths"].as_object().unwrap().values() {
         for operation in item.as_object().unwrap().values().filter(|o| o.get("requestBody").is_some()) {
             let id = operation["operationId"].as_str().unwrap();
-            assert!([MADE, USED, DRAINED].iter().any(|ids| ids.contains(&id)), "{id}");
+            assert!(sent.contains(&id), "{id}");
         }
     }
 }
