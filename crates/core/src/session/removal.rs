@@ -1,13 +1,15 @@
 //! Removing an account, whoever asks for it: itself, or somebody outside.
 //!
 //! One commit removes it and ends the subscriptions between it and its contacts on their side, too. Then their homes are told, and its
-//! sessions end.
+//! sessions end. Where the answer to that commit is lost, nobody knows whether it was done, and afterwards nobody knows whose rosters it
+//! was in: they are read before, and their homes find out.
 
 use super::{Cx, Sessions};
 use crate::error::StreamError;
 use crate::message::{Letter, RosterCause};
-use crate::model::{DomainId, RosterChange};
+use crate::model::{DomainId, RecordParts, RosterChange};
 use crate::ports::store::accounts::DeleteAccount;
+use crate::ports::store::roster::ReadRecord;
 use crate::ports::{Fault, Missing};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stream::Condition;
@@ -26,10 +28,33 @@ pub(crate) fn remove(
         now: cx.now.unix,
         held_until: cx.now.unix.plus(cx.shard.settings.removed_names_held_ms),
     };
+    let parts = RecordParts { roster: true, ..RecordParts::NONE };
+    let record = ReadRecord { domain, local: ask.local.clone(), parts, about: Vec::new() };
+    cx.ask(record, move |answer, _, cx| match answer {
+        Ok(record) => {
+            let contacts = record.map_or_else(Vec::new, |record| record.roster.contacts);
+            let contacts = contacts.into_iter().map(|contact| contact.jid).collect();
+            commit(ask, account, contacts, then, cx);
+        }
+        Err(fault) => then(Err(fault), cx),
+    });
+}
+
+fn commit(
+    ask: DeleteAccount,
+    account: BareJid,
+    contacts: Vec<BareJid>,
+    then: impl FnOnce(Result<Result<(), Missing>, Fault>, &mut Cx<'_>) + Send + 'static,
+    cx: &mut Cx<'_>,
+) {
     cx.ask(ask, move |answer, sessions, cx| {
         cx.shard.altered(account.as_str());
+        if let Err(Fault::Unknown) = answer {
+            contacts.into_iter().for_each(|contact| cx.letter(contact, Letter::Doubt));
+        }
         let answer = answer.map(|removed| removed.map(|changes| tell(changes, cx)));
-        let is_gone = matches!(answer, Ok(Ok(())));
+        // Or was before, when nobody knew.
+        let is_gone = matches!(answer, Ok(Ok(()) | Err(Missing)));
         then(answer, cx);
         if is_gone {
             end_sessions(&account, sessions, cx);

@@ -5,7 +5,7 @@ use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::command::{Command, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::model::*;
-use carillon_core::ports::store::accounts::{Identity, Login};
+use carillon_core::ports::store::accounts::{DeleteAccount, Identity, Login};
 use carillon_core::ports::store::notifications::{EndNotifications, Pending, StoreNotification};
 use carillon_core::ports::store::offline::{DeleteOffline, Offline, StoreOffline};
 use carillon_core::ports::store::roster::ReadRecord;
@@ -266,6 +266,7 @@ fn meant(kind: &str) -> Result<Asks, String> {
         }),
         "records" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Roster(_)))),
         "rosters" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Roster(_) | WriteAsk::Blocking(_)))),
+        "removals" => Ok(|ask| DeleteAccount::of(ask).is_some()),
         "vcards" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Vcard(_)) | Ask::Write(WriteAsk::Vcard(_)))),
         other => Err(format!("no questions are called {other}")),
     }
