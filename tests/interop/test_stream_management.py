@@ -1,5 +1,7 @@
 """Stream management (XEP-0198): counts both ways, and nothing lost that was not acknowledged."""
 
+import time
+
 from harness.inbox import Inbox
 from harness.peer import CLIENT, DELAY
 
@@ -79,3 +81,16 @@ async def test_an_impossible_count_ends_the_stream(raw, account):
     await stream.until(lambda e: e.tag == "{urn:xmpp:sm:3}enabled")
     stream.send("<a xmlns='urn:xmpp:sm:3' h='77'/>")
     await stream.stream_error("undefined-condition")
+
+
+async def test_many_requests_for_acknowledgements_are_answered_without_a_pause(raw, account):
+    """They cost their bytes, not a stanza each: two thousand in one piece are twice a burst of stanzas."""
+    client = await raw.logged_in(await account())
+    client.send("<enable xmlns='urn:xmpp:sm:3'/>")
+    await client.until(lambda e: e.tag == "{urn:xmpp:sm:3}enabled")
+    began = time.monotonic()
+    client.send("<r xmlns='urn:xmpp:sm:3'/>" * 2000)
+    for _ in range(2000):
+        await client.until(lambda e: e.tag == "{urn:xmpp:sm:3}a")
+    await client.ping()
+    assert time.monotonic() - began < 4, "as stanzas they would take five seconds beyond the burst"

@@ -113,7 +113,7 @@ pub const CASES: &[Case] = cases! {
     removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts,
         hold_names_back_where_anybody_registers, are_told_the_same_again;
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_as_their_publisher_wants_them, are_bounded,
-        go_with_their_account, give_their_last_items;
+        go_with_their_account, give_their_last_items, give_their_last_items_without_payloads_where_they_say_so;
     blocklists: are_sorted_and_without_doubles, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
         keep_subscriptions_out;
     archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_read_in_bounded_steps, are_found_by_number,

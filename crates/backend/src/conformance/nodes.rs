@@ -232,3 +232,26 @@ pub(super) fn check_lasting(store: &dyn Store) {
     assert_eq!(ids(store, domain), Some(vec!["a".into()]));
     assert_eq!(rosters::record(store, domain, "alice").nodes.len(), 1);
 }
+
+pub(super) fn give_their_last_items_without_payloads_where_they_say_so(store: &dyn Store) {
+    let domain = ground(store);
+    for (node, deliver_payloads) in [("m", true), ("n", false)] {
+        let send_last_published_item = SendLast::OnSubAndPresence;
+        let default = TopicConfig { deliver_payloads, send_last_published_item, ..config(2) };
+        let (id, payload, options) = ("1".into(), "<x/>".into(), ConfigChange::default());
+        changed(store, edit(domain, node, NodeEdit::Publish { id, payload, options, default }));
+    }
+    let (nodes, of) = (["m", "n"].map(Box::from).into(), vec![(domain, Box::from("alice"))]);
+    let asked = LastNodeItems { reader: jid("alice@example.org"), nodes, of, bytes_max: 1000 };
+    let payloads = |asked: LastNodeItems| {
+        let answer = ask(store, asked);
+        let payload = |(_, item): &(u32, std::sync::Arc<Item>)| item.payload.to_vec();
+        answer.items.iter().map(payload).collect::<Vec<_>>()
+    };
+    assert_eq!(payloads(asked), [b"<x/>".to_vec(), Vec::new()]);
+    // Whoever asks for the item has it whole.
+    let (local, node) = ("alice".into(), "n".into());
+    let from = ItemsFrom::Newest;
+    let asked = NodeItems { domain, local, node, ids: vec!["1".into()], from, max: 1, bytes_max: 1000 };
+    assert_eq!(ask(store, asked).expect("the node is there")[0].payload.to_vec(), b"<x/>");
+}
