@@ -8,7 +8,7 @@ use carillon_core::ports::store::accounts::{CreateAccount, RevokeTokens, SetAcco
 use carillon_core::ports::store::domains::PutDomain;
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Remember, Reserve};
 use carillon_core::ports::store::items::Publish;
-use carillon_core::ports::store::keys::CreateKey;
+use carillon_core::ports::store::keys::{CreateKey, NODE_KEYS_MAX};
 use carillon_core::ports::store::notifications::{EndNotifications, NotificationChange, StoreNotification};
 use carillon_core::ports::store::offline::StoreOffline;
 use carillon_core::ports::store::subscriptions::Subscribe;
@@ -101,6 +101,7 @@ fn domains_and_keys(store: &dyn Store) {
                 domain,
                 scopes: Scopes::of(&[scope]),
                 expires: None,
+                node_keys_max: NODE_KEYS_MAX,
                 now,
             },
         );
@@ -263,7 +264,10 @@ fn notifications(store: &dyn Store) {
 
 fn requests(store: &dyn Store) {
     for idempotency_key in ["order-1", "lines"].map(Box::<str>::from) {
-        ask(store, Reserve { key: KeyId(2), idempotency_key, body_hash: [1; 32], now: T });
+        ask(
+            store,
+            Reserve { key: KeyId(2), idempotency_key, body_hash: [1; 32], kept_bytes_max: u64::MAX, now: T },
+        );
     }
     let response = "202 {\"id\": \"é\"}".into();
     ask(store, Remember { key: KeyId(2), idempotency_key: "order-1".into(), response });

@@ -163,7 +163,13 @@ fn domains_and_keys(store: &dyn Store, version: u32) {
     assert_eq!(ask(store, Key { hash: [7; 32] }), Some(everything));
     assert_eq!(ask(store, Key { hash: [8; 32] }), Some(of_a_domain));
     let idempotency_key = "order-1".into();
-    let again = Reserve { key: KeyId(2), idempotency_key, body_hash: [1; 32], now: T.plus(1) };
+    let again = Reserve {
+        key: KeyId(2),
+        idempotency_key,
+        body_hash: [1; 32],
+        kept_bytes_max: u64::MAX,
+        now: T.plus(1),
+    };
     assert_eq!(ask(store, again), Reservation::Replay { response: "202 {\"id\": \"é\"}".into() });
 }
 

@@ -76,8 +76,11 @@ fn requests_of_a_process_that_is_gone_are_waited_for_by_nobody() {
     let now = UnixMs(1_795_167_000_000);
     let reserve = |store: &SqliteStore, idempotency_key: &str, at| {
         let idempotency_key = idempotency_key.into();
-        ask(store, Reserve { key: KeyId(1), idempotency_key, body_hash: [1; 32], now: at })
-            .expect("an answer")
+        ask(
+            store,
+            Reserve { key: KeyId(1), idempotency_key, body_hash: [1; 32], kept_bytes_max: u64::MAX, now: at },
+        )
+        .expect("an answer")
     };
     let store = open(&path).expect("opens");
     for key in ["first", "second", "answered"] {

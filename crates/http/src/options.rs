@@ -41,6 +41,8 @@ pub struct Settings {
     pub pending_max: usize,
     /// HTTP connections open at once; more wait in the backlog.
     pub connections_max: usize,
+    /// Bytes that are kept for the idempotency keys of one API key.
+    pub idempotency_bytes_max: u64,
     /// Event streams open at once.
     pub streams_max: usize,
     /// Events a slow stream may be behind before it loses the oldest.
@@ -172,6 +174,7 @@ impl Default for Settings {
             targets_max: 1000,
             pending_max: 1000,
             connections_max: 4096,
+            idempotency_bytes_max: 256 << 20,
             streams_max: 64,
             stream_events_max: 4096,
             read_timeout_ms: 30_000,

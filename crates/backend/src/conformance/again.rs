@@ -51,6 +51,7 @@ fn ground(store: &dyn Store) -> Ground {
         domain: None,
         scopes: Scopes::of(&[Scope::Send]),
         expires: None,
+        node_keys_max: NODE_KEYS_MAX,
         now: T,
     };
     let key = answer!(ask(store, create), CreateKeyAnswer::Created(key) => key.id);
@@ -74,7 +75,7 @@ fn offline(domain: DomainId) -> StoreOffline {
 }
 
 fn reserve(key: KeyId, name: &str) -> Reserve {
-    Reserve { key, idempotency_key: name.into(), body_hash: [1; 32], now: T }
+    Reserve { key, idempotency_key: name.into(), body_hash: [1; 32], kept_bytes_max: u64::MAX, now: T }
 }
 
 /// All that can be asked for, in words. What a reservation has come to cannot be asked for without making one.
@@ -157,8 +158,16 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 }.into(),
         offline(domain).into(),
         DeleteOffline { domain, local: alice(), seqs }.into(),
-        CreateKey { hash: [2; 32], name: "new".into(), domain: Some(domain), scopes, expires: None, now: T }
-            .into(),
+        CreateKey {
+            hash: [2; 32],
+            name: "new".into(),
+            domain: Some(domain),
+            scopes,
+            expires: None,
+            node_keys_max: NODE_KEYS_MAX,
+            now: T,
+        }
+        .into(),
         reserve(key, "new").into(),
         NoteLines { key, idempotency_key: named(), lines: vec![LineDigest { number: 1, digest: 1 }], now: T }
             .into(),

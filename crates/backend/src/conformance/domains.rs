@@ -103,6 +103,7 @@ pub(super) fn take_all_along(store: &dyn Store) {
         domain: Some(domain),
         scopes: Scopes::of(&[Scope::Send]),
         expires: None,
+        node_keys_max: NODE_KEYS_MAX,
         now: T,
     };
     done(store, key);

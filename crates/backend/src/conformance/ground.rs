@@ -17,12 +17,14 @@ pub(super) use carillon_core::ports::store::domains::{
     ChangePolicy, DOMAIN_PART_ROWS, DeleteDomain, Overtaken, PutDomain, PutDomainAnswer,
 };
 pub(super) use carillon_core::ports::store::idempotency::{
-    LINES_MAX, LineDigest, NoteLines, Release, Remember, Reservation, Reserve,
+    ENTRY_BYTES, LINES_MAX, LineDigest, NoteLines, Release, Remember, Reservation, Reserve,
 };
 pub(super) use carillon_core::ports::store::items::{
     ItemNames, ItemNamesAnswer, Items, Publish, Purge, Retract,
 };
-pub(super) use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys};
+pub(super) use carillon_core::ports::store::keys::{
+    CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys, NODE_KEYS_MAX,
+};
 pub(super) use carillon_core::ports::store::notifications::{
     CancelNotification, CancelNotificationAnswer, ClaimDue, EndNotifications, Events, NotificationChange,
     NotificationQuery, Pending, StoreNotification, StoreNotificationAnswer, Sweep, Whose,

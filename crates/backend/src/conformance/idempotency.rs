@@ -8,7 +8,8 @@ const KEY: KeyId = KeyId(5);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 fn reserve_as(store: &dyn Store, key: KeyId, name: &str, body: u8, now: UnixMs) -> Reservation {
-    let question = Reserve { key, idempotency_key: name.into(), body_hash: [body; 32], now };
+    let question =
+        Reserve { key, idempotency_key: name.into(), body_hash: [body; 32], kept_bytes_max: u64::MAX, now };
     ask(store, question)
 }
 
@@ -140,4 +141,43 @@ pub(super) fn lines_renew_it_and_go_with_it(store: &dyn Store) {
     ask(store, Sweep { now: tomorrow.plus(DAY_MS), forget: UnixMs(0), max: 9 });
     reserve(store, 1, tomorrow);
     assert_eq!(lines_at(store, &[(1, 12)], tomorrow), NONE);
+}
+
+pub(super) fn are_bounded_in_bytes(store: &dyn Store) {
+    let scopes = Scopes::of(&[Scope::Send]);
+    let (name, node_keys_max) = ("sender".into(), NODE_KEYS_MAX);
+    let create =
+        CreateKey { hash: [1; 32], name, domain: None, scopes, expires: None, node_keys_max, now: T };
+    let key = answer!(ask(store, create), CreateKeyAnswer::Created(key) => key).id;
+    let reserve = |name: &str, kept_bytes_max, now| {
+        ask(store, Reserve { key, idempotency_key: name.into(), body_hash: [1; 32], kept_bytes_max, now })
+    };
+    let go = |since| Reservation::Go { since };
+    // Its name, and what is noted under it.
+    let each = ENTRY_BYTES + 1;
+    assert_eq!(reserve("a", 1, T), go(T));
+    assert_eq!(reserve("b", each, T), Reservation::Full);
+    assert_eq!(reserve("b", each + 1, T), go(T));
+    let idempotency_key: Box<str> = "b".into();
+    done(store, Remember { key, idempotency_key: idempotency_key.clone(), response: "207 {}".into() });
+    done(store, Remember { key, idempotency_key, response: "{}".into() });
+    assert_eq!(reserve("c", 2 * each + 2, T), Reservation::Full);
+    let lines = |numbers: std::ops::Range<u64>| {
+        let lines = numbers.map(|number| LineDigest { number, digest: number }).collect();
+        let altered = ask(store, NoteLines { key, idempotency_key: "a".into(), lines, now: T });
+        assert_eq!(altered, Vec::<u64>::new());
+    };
+    lines(1..11);
+    lines(5..21);
+    let kept = 2 * each + 2 + 20 * 8;
+    assert_eq!(reserve("c", kept, T), Reservation::Full);
+    assert_eq!(reserve("c", kept + 1, T), go(T));
+    // What is there is no new one, whoever has how much.
+    assert_eq!(reserve("b", 1, T), Reservation::Replay { response: "{}".into() });
+    // What is forgotten, or used again a day later, makes room, with its lines.
+    let later = T.plus(DAY_MS);
+    assert_eq!(reserve("a", 2 * each + 3, later), go(later));
+    ask(store, Sweep { now: later, forget: UnixMs(0), max: 100 });
+    assert_eq!(reserve("d", each, later), Reservation::Full);
+    assert_eq!(reserve("d", each + 1, later), go(later));
 }

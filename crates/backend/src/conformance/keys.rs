@@ -6,7 +6,8 @@ use carillon_core::ports::Store;
 
 fn create(seed: u8, domain: Option<DomainId>) -> CreateKey {
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
-    CreateKey { hash: [seed; 32], name: format!("key {seed}").into(), domain, scopes, expires: None, now: T }
+    let (hash, name, node_keys_max) = ([seed; 32], format!("key {seed}").into(), NODE_KEYS_MAX);
+    CreateKey { hash, name, domain, scopes, expires: None, node_keys_max, now: T }
 }
 
 fn key(store: &dyn Store, seed: u8, domain: Option<DomainId>) -> ApiKey {
@@ -76,4 +77,14 @@ pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
     key(store, 5, Some(domain_named(store, "other.example")));
     done(store, DeleteKey { id: first.id });
     key(store, 3, Some(domain));
+}
+
+pub(super) fn of_no_domain_are_bounded(store: &dyn Store) {
+    let of_node = |seed| CreateKey { node_keys_max: 2, ..create(seed, None) };
+    let first = key(store, 1, None);
+    key(store, 2, Some(domain(store)));
+    assert!(matches!(ask(store, of_node(3)), CreateKeyAnswer::Created(_)));
+    assert_eq!(ask(store, of_node(4)), CreateKeyAnswer::Full);
+    done(store, DeleteKey { id: first.id });
+    assert!(matches!(ask(store, of_node(4)), CreateKeyAnswer::Created(_)));
 }

@@ -58,7 +58,15 @@ fn write_everything(store: &dyn Store) {
         },
     );
     let scopes = Scopes::of(&[Scope::Admin]);
-    let key = CreateKey { hash: [1; 32], name: "k".into(), domain: None, scopes, expires: None, now: T };
+    let key = CreateKey {
+        hash: [1; 32],
+        name: "k".into(),
+        domain: None,
+        scopes,
+        expires: None,
+        node_keys_max: NODE_KEYS_MAX,
+        now: T,
+    };
     done(store, key);
     assert_eq!(ask(store, reserve()), Reservation::Go { since: T });
     let idempotency_key = "order-1".into();
@@ -66,7 +74,13 @@ fn write_everything(store: &dyn Store) {
 }
 
 fn reserve() -> Reserve {
-    Reserve { key: KeyId(1), idempotency_key: "order-1".into(), body_hash: [1; 32], now: T }
+    Reserve {
+        key: KeyId(1),
+        idempotency_key: "order-1".into(),
+        body_hash: [1; 32],
+        kept_bytes_max: u64::MAX,
+        now: T,
+    }
 }
 
 fn check_everything(store: &dyn Store) {

@@ -57,7 +57,8 @@ fn every_text(store: &dyn Store, texts: &[String]) {
     assert_eq!(ask(store, of), named);
     for text in texts {
         let idempotency_key: Box<str> = text.as_str().into();
-        let reserve = Reserve { key: KeyId(1), idempotency_key, body_hash: [1; 32], now: T };
+        let reserve =
+            Reserve { key: KeyId(1), idempotency_key, body_hash: [1; 32], kept_bytes_max: u64::MAX, now: T };
         assert_eq!(ask(store, reserve), Reservation::Go { since: T });
     }
 }

@@ -28,7 +28,7 @@ impl ReservationNumber {
 
 impl Answers<Reserve, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Reserve) -> Result<Reservation> {
-        let Reserve { key, idempotency_key, body_hash, now } = asked;
+        let Reserve { key, idempotency_key, body_hash, kept_bytes_max, now } = asked;
         // The last rows may have been deleted since the store was opened: their numbers are not given again.
         let last_found = self.last_found.0;
         let earlier = reserved(self.db, *key, idempotency_key)?;
@@ -52,6 +52,9 @@ impl Answers<Reserve, Error> for Transaction<'_> {
                 "DELETE FROM idempotency WHERE key = ?1 AND idempotency_key = ?2",
                 params![key.0, idempotency_key],
             )?;
+        }
+        if kept_bytes(self.db, *key)? >= *kept_bytes_max {
+            return Ok(Reservation::Full);
         }
         self.run(
             "INSERT INTO idempotency (seq, key, idempotency_key, body_hash, since, reserved)
@@ -168,6 +171,14 @@ impl Reserved {
         }
         Reservation::Go { since: self.since }
     }
+}
+
+/// What is kept for the idempotency keys of an API key: triggers keep the sum.
+fn kept_bytes(db: &Connection, key: KeyId) -> Result<u64> {
+    let kept = db
+        .prepare_cached("SELECT kept_bytes FROM api_key WHERE id = ?1")?
+        .query_row([key.0], |row| uint(row, 0));
+    Ok(kept.optional()?.unwrap_or(0))
 }
 
 fn reserved(db: &Connection, key: KeyId, idempotency_key: &str) -> Result<Option<Reserved>> {

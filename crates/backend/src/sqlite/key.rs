@@ -12,15 +12,17 @@ use rusqlite::{Error, OptionalExtension, Result, Row, params};
 
 impl Answers<CreateKey, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateKey) -> Result<CreateKeyAnswer> {
-        let CreateKey { hash, name, domain, scopes, expires, now } = asked;
+        let CreateKey { hash, name, domain, scopes, expires, node_keys_max, now } = asked;
         if let Some(domain) = domain
             && lookup::domain_name(self.db, *domain)?.is_none()
         {
             return Ok(CreateKeyAnswer::NoDomain);
         }
-        if let Some(domain) = domain
-            && self.is_full_of_keys(*domain)?
-        {
+        let is_full = match domain {
+            Some(domain) => self.is_full_of_keys(*domain)?,
+            None => self.has_node_keys(*node_keys_max)?,
+        };
+        if is_full {
             return Ok(CreateKeyAnswer::Full);
         }
         let made = self.run(
@@ -73,6 +75,15 @@ impl Answers<DeleteKey, Error> for Transaction<'_> {
 }
 
 impl Transaction<'_> {
+    /// Whether there are so many keys of no domain, of which there are no more to be counted.
+    fn has_node_keys(&self, max: u32) -> Result<bool> {
+        self.db
+            .prepare_cached(
+                "SELECT count(*) >= ?1 FROM api_key INDEXED BY api_key_node WHERE domain IS NULL",
+            )?
+            .query_row([max], |row| row.get(0))
+    }
+
     /// Whether a domain has as many keys as it may, of which there are no more to be counted.
     fn is_full_of_keys(&self, domain: DomainId) -> Result<bool> {
         self.db

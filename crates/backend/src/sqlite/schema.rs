@@ -36,6 +36,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0028_grants.sql"),
     include_str!("migrations/0029_links.sql"),
     include_str!("migrations/0030_leases.sql"),
+    include_str!("migrations/0031_idempotency_bytes.sql"),
 ];
 
 /// The version of the schema that this release uses.
@@ -154,7 +155,16 @@ mod tests {
         let store = SqliteStore::open(Options::new(&path)).expect("it is upgraded");
         let reserve = |name: &str| {
             let (key, now) = (KeyId(7), UnixMs(2000));
-            ask(&store, Reserve { key, idempotency_key: name.into(), body_hash: [1; 32], now })
+            ask(
+                &store,
+                Reserve {
+                    key,
+                    idempotency_key: name.into(),
+                    body_hash: [1; 32],
+                    kept_bytes_max: u64::MAX,
+                    now,
+                },
+            )
         };
         let replay = |response: &str| Reservation::Replay { response: response.to_owned().into() };
         assert_eq!(reserve("done"), replay("207 {\"a\": \"é b\"}"));

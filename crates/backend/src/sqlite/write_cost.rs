@@ -17,7 +17,7 @@ use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, PutDomain
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::items::{Publish, Purge, Retract};
-use carillon_core::ports::store::keys::{CreateKey, DeleteKey};
+use carillon_core::ports::store::keys::{CreateKey, DeleteKey, NODE_KEYS_MAX};
 use carillon_core::ports::store::links::{
     ChangeLink, CountClicks, CreateLink, LinkBounds, LinkClicks, LinkSecret, OpenNotifications, PutLinkFile,
 };
@@ -359,10 +359,12 @@ fn of_keys() -> Vec<Ask> {
             scopes: Scopes::of(&[Scope::Send]),
             now: T,
             expires: None,
+            node_keys_max: NODE_KEYS_MAX,
         }
         .into(),
         DeleteKey { id: KeyId(2) }.into(),
-        Reserve { key, idempotency_key: "new".into(), body_hash: [1; 32], now: T }.into(),
+        Reserve { key, idempotency_key: "new".into(), body_hash: [1; 32], kept_bytes_max: u64::MAX, now: T }
+            .into(),
         NoteLines { key, idempotency_key: name(), lines: vec![digest], now: T }.into(),
         Remember { key, idempotency_key: name(), response: "{}".into() }.into(),
         Release { key, idempotency_key: name() }.into(),

@@ -53,7 +53,10 @@ fn create_admin_key(store: &dyn Store, hash: [u8; 32]) -> Result<(), String> {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = UnixMs(elapsed.as_millis() as u64);
     let scopes = Scopes::of(&[Scope::Admin]);
-    let create = CreateKey { hash, name: "admin.key".into(), domain: None, scopes, expires: None, now };
+    // The operator of the machine is not locked out by the keys that were made over HTTP.
+    let node_keys_max = u32::MAX;
+    let create =
+        CreateKey { hash, name: "admin.key".into(), domain: None, scopes, expires: None, node_keys_max, now };
     match ask(store, create)? {
         CreateKeyAnswer::Created(_) => Ok(()),
         answer => Err(format!("the admin key cannot be written: {answer:?}")),

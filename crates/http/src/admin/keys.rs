@@ -12,7 +12,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::model::{ApiKey, KeyId, Scope, Scopes, UnixMs};
 use carillon_core::ports::Missing;
-use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Keys};
+use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Keys, NODE_KEYS_MAX};
 
 /// A key to be made.
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
@@ -143,7 +143,15 @@ pub(crate) async fn create(
     let expires = expiry(&key.key, body.expires_at.map(|Time(at)| at))?;
     let (text, hash) = text::generate();
     let scopes = Scopes::of(&body.scopes);
-    let ask = CreateKey { hash, name: body.name.into(), domain, scopes, expires, now: now() };
+    let ask = CreateKey {
+        hash,
+        name: body.name.into(),
+        domain,
+        scopes,
+        expires,
+        node_keys_max: NODE_KEYS_MAX,
+        now: now(),
+    };
     match app.ask(ask).await? {
         CreateKeyAnswer::Created(made) => {
             let created = KeyCreated { key: text, view: KeyView::of(&app, &made) };
@@ -153,7 +161,12 @@ pub(crate) async fn create(
             Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted").at("/domain"))
         }
         CreateKeyAnswer::Full => {
-            let detail = "the domain has as many keys as its policy's `keys_max` allows; delete one first";
+            let detail = match domain {
+                Some(_) => {
+                    "the domain has as many keys as its policy's `keys_max` allows; delete one first".into()
+                }
+                None => format!("the node has {NODE_KEYS_MAX} keys of no domain; delete one first"),
+            };
             Err(Problem::new(Code::TooManyKeys, detail))
         }
         CreateKeyAnswer::Exists => {

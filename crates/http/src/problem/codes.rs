@@ -143,7 +143,7 @@ codes! {
     /// It is the last key with scope `admin` that reaches the whole node. With `last=true` it is deleted all the same, and nobody can
     /// administer the node until its next start.
     LastAdminKey: CONFLICT, "last-admin-key", "The last key with scope admin";
-    /// The domain has as many API keys as its policy's `keys_max` allows.
+    /// The domain has as many API keys as its policy's `keys_max` allows, or the node as many that are of no domain as it may.
     TooManyKeys: CONFLICT, "too-many-keys", "Too many API keys";
     /// The domain keeps no archives, and conversations are made from archives: its policy's `archive` is off.
     NoArchive: CONFLICT, "no-archive", "No archives";
@@ -166,6 +166,9 @@ codes! {
     /// More is published to the topic than its followers can be given, or more operations wait for it than may; nothing
     /// was changed. Publish again after `Retry-After`, and more slowly. The header `RateLimit` says the same.
     TooFast: TOO_MANY_REQUESTS, "too-fast", "Too fast for the topic";
+    /// As much is kept for the idempotency keys of the API key as may be; nothing was done. Each is forgotten 24 hours after its first use. Without
+    /// an `Idempotency-Key` the request is done, and may be done twice if it is sent again.
+    TooManyIdempotencyKeys: TOO_MANY_REQUESTS, "too-many-idempotency-keys", "Too many idempotency keys";
 
     /// Somebody without a key has made as many links in a minute as they may. Try again after `Retry-After`.
     TooManyRequests: TOO_MANY_REQUESTS, "too-many-requests", "Too many requests";

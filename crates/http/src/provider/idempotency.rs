@@ -98,7 +98,8 @@ pub(crate) async fn reserve(
     let Some(idempotency_key) = idempotency_key else {
         return Ok(Turn::Go(Reserved { since: now, ids: Ids::Random, reservation: None }));
     };
-    let ask = Reserve { key, idempotency_key: idempotency_key.clone(), body_hash, now };
+    let kept_bytes_max = app.options.settings.idempotency_bytes_max;
+    let ask = Reserve { key, idempotency_key: idempotency_key.clone(), body_hash, kept_bytes_max, now };
     match app.ask(ask).await? {
         Reservation::Go { since } => {
             let ids = Ids::Derived { seed: seed(key, &idempotency_key) };
@@ -114,6 +115,11 @@ pub(crate) async fn reserve(
             Code::IdempotencyMismatch,
             "the idempotency key was used with another request; take a new one for a new request",
         )),
+        Reservation::Full => {
+            let detail = "as much is kept for the idempotency keys of this API key as `http.idempotency_bytes_max` allows; each is \
+                          forgotten 24 hours after its first use";
+            Err(Problem::new(Code::TooManyIdempotencyKeys, detail).retry_after(FULL_S))
+        }
         Reservation::InProgress => {
             Err(Problem::new(Code::InProgress, "a request with this idempotency key is being worked on")
                 .retry_after(IN_PROGRESS_S))
@@ -259,6 +265,8 @@ fn seed(key: KeyId, idempotency_key: &str) -> [u8; 32] {
 const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 /// When to ask again about a request that is being worked on, in seconds: most are done by then.
 const IN_PROGRESS_S: u32 = 1;
+/// When to ask again while too much is kept: room is made by the minute.
+const FULL_S: u32 = 60;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! Notifications, from the sender to the device and back.
 
 use crate::support::device::Device;
-use crate::support::{World, with_key, world};
+use crate::support::{World, with_key, world, world_with};
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use carillon_core::model::Scope;
@@ -201,4 +201,30 @@ async fn the_same_request_twice_sends_once() {
     // A request that could never be done does not use up its key.
     world.call(request("k3", &json!({"to": "a b", "payload": 1}))).await.problem(422, "invalid-jid");
     world.call(request("k3", &body)).await.expect(StatusCode::MULTI_STATUS);
+}
+
+/// What is kept under the keys of an API key has a bound; without one the request is done, and those of other keys are, too.
+#[tokio::test]
+async fn idempotency_keys_are_bounded_in_bytes() {
+    let world = world_with(|options| options.settings.idempotency_bytes_max = 2000);
+    let other = world.key("localhost", &[Scope::Send]);
+    let send = |key: &str, name: String| {
+        let body = json!({"to": "alice@localhost", "payload": 1, "audience": "active"});
+        let request = world.request(Method::POST, "/v1/notifications", Body::from(body.to_string()));
+        let mut request = with_key(request, key);
+        request.headers_mut().insert("idempotency-key", name.parse().unwrap());
+        world.call(request)
+    };
+    let mut done = 0;
+    let full = loop {
+        let answer = send(&world.admin, format!("k{done}")).await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            break answer;
+        }
+        done += 1;
+    };
+    assert!((3..16).contains(&done), "{done}");
+    full.problem(429, "too-many-idempotency-keys");
+    assert_ne!(send(&world.admin, "k0".into()).await.status, StatusCode::TOO_MANY_REQUESTS, "it is known");
+    assert_ne!(send(&other, "k".into()).await.status, StatusCode::TOO_MANY_REQUESTS);
 }

@@ -4,7 +4,7 @@ use crate::support::{Reply, World, ask, with_key, world};
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
-use carillon_core::ports::store::keys::CreateKey;
+use carillon_core::ports::store::keys::{CreateKey, NODE_KEYS_MAX};
 use serde_json::{Value, json};
 
 const OWN: &str = "/v1/admin/domains/other.example";
@@ -111,7 +111,10 @@ async fn keys_expire() {
     let (expired, hash) = carillon_http::generate_key();
     let scopes = Scopes::of(&[Scope::Admin]);
     let (name, expires) = ("old".into(), Some(UnixMs(1)));
-    ask(&*world.store, CreateKey { hash, name, domain: None, scopes, expires, now: UnixMs(0) });
+    ask(
+        &*world.store,
+        CreateKey { hash, name, domain: None, scopes, expires, node_keys_max: NODE_KEYS_MAX, now: UnixMs(0) },
+    );
     let reply = tenant(&world, &expired, Method::GET, "/v1/key", json!({})).await;
     reply.problem(401, "expired-key");
     assert_eq!(reply.json()["detail"], "the key expired at 1970-01-01T00:00:00.001Z");

@@ -22,14 +22,19 @@ questions! {
 /// How long an idempotency key is remembered, from its first reservation on.
 pub const RESERVED_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// Reserves an idempotency key of an API key for [`RESERVED_MS`].
+/// Reserves an idempotency key of an API key for [`RESERVED_MS`], unless what is kept for those of this API key has `kept_bytes_max`
+/// already: their names, responses and noted lines, and [`ENTRY_BYTES`] each.
 #[derive(Clone, Debug)]
 pub struct Reserve {
     pub key: KeyId,
     pub idempotency_key: Box<str>,
     pub body_hash: [u8; 32],
+    pub kept_bytes_max: u64,
     pub now: UnixMs,
 }
+
+/// What an idempotency key counts as beside its name and what is kept under it.
+pub const ENTRY_BYTES: u64 = 128;
 
 /// The state of an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +49,8 @@ pub enum Reservation {
     /// Another request with this key is being handled: reserved less than 60 s ago, no response yet. A store that has one owner at a
     /// time need not wait for requests of an owner that is gone.
     InProgress,
+    /// It is new, and as much is kept for others of the API key as may be.
+    Full,
 }
 
 /// Notes lines of a reserved request that is a stream of them, before they are done, and renews the reservation. Answers the numbers of

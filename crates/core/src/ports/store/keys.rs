@@ -31,7 +31,7 @@ pub struct Keys {
     pub domain: Option<DomainId>,
 }
 
-/// Creates a key, which is identified by its hash.
+/// Creates a key, which is identified by its hash. Of no domain there are at most `node_keys_max`.
 #[derive(Clone, Debug)]
 pub struct CreateKey {
     pub hash: [u8; 32],
@@ -40,8 +40,12 @@ pub struct CreateKey {
     pub scopes: Scopes,
     /// Until when it counts; none for ever.
     pub expires: Option<UnixMs>,
+    pub node_keys_max: u32,
     pub now: UnixMs,
 }
+
+/// How many keys of no domain a node has at most.
+pub const NODE_KEYS_MAX: u32 = 1000;
 
 /// What became of [`CreateKey`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +56,7 @@ pub enum CreateKeyAnswer {
     Exists,
     /// There is no such domain.
     NoDomain,
-    /// The domain has as many keys as it may ([`crate::model::Policy::keys_max`]).
+    /// The domain has as many keys as it may ([`crate::model::Policy::keys_max`]), or the node.
     Full,
 }
 

@@ -2,9 +2,9 @@
 
 use super::tables::Reserved;
 use super::{Committed, answers};
-use crate::model::UnixMs;
+use crate::model::{KeyId, UnixMs};
 use crate::ports::store::idempotency::{
-    LINES_MAX, NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
+    ENTRY_BYTES, LINES_MAX, NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
 };
 use std::collections::BTreeMap;
 
@@ -19,11 +19,15 @@ answers! {
 }
 
 fn reserve(store: &mut Committed, asked: &Reserve) -> Reservation {
-    let Reserve { key, idempotency_key, body_hash, now } = asked;
+    let Reserve { key, idempotency_key, body_hash, kept_bytes_max, now } = asked;
     let name = (*key, idempotency_key.clone());
     let Some(earlier) =
         store.reserved.get_mut(&name).filter(|earlier| now.0.saturating_sub(earlier.since.0) < RESERVED_MS)
     else {
+        store.reserved.remove(&name);
+        if kept_bytes(store, *key) >= *kept_bytes_max {
+            return Reservation::Full;
+        }
         let reserved =
             Reserved { body_hash: *body_hash, since: *now, at: *now, response: None, lines: BTreeMap::new() };
         store.reserved.insert(name, reserved);
@@ -40,6 +44,20 @@ fn reserve(store: &mut Committed, asked: &Reserve) -> Reservation {
     }
     earlier.at = *now;
     Reservation::Go { since: earlier.since }
+}
+
+fn kept_bytes(store: &Committed, key: KeyId) -> u64 {
+    let of_key = store.reserved.iter().filter(|((of, _), _)| *of == key);
+    let bytes = of_key.map(|((_, name), kept)| {
+        // As they are noted: up to the highest number of each block.
+        let mut blocks = BTreeMap::new();
+        for number in kept.lines.keys() {
+            blocks.insert((number - 1) / 256, ((number - 1) % 256 + 1) * 8);
+        }
+        let response = kept.response.as_ref().map_or(0, bytes::Bytes::len);
+        ENTRY_BYTES + (name.len() + response) as u64 + blocks.values().sum::<u64>()
+    });
+    bytes.sum()
 }
 
 fn remember(store: &mut Committed, asked: &Remember) {

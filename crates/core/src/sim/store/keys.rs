@@ -26,7 +26,8 @@ fn create(store: &mut Committed, asked: &CreateKey) -> CreateKeyAnswer {
         return CreateKeyAnswer::NoDomain;
     }
     let of_domain = store.keys.values().filter(|key| key.key.domain == asked.domain).count();
-    if asked.domain.is_some_and(|domain| of_domain >= store.domains[&domain].policy.keys_max as usize) {
+    let max = asked.domain.map_or(asked.node_keys_max, |domain| store.domains[&domain].policy.keys_max);
+    if of_domain >= max as usize {
         return CreateKeyAnswer::Full;
     }
     if store.keys.values().any(|key| key.hash == asked.hash) {

@@ -11,7 +11,7 @@ use axum::http::{Method, Request, Response, StatusCode, header};
 use carillon_backend::sqlite::{self, SqliteStore};
 use carillon_core::model::{DomainId, Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::store::domains::PutDomain;
-use carillon_core::ports::store::keys::CreateKey;
+use carillon_core::ports::store::keys::{CreateKey, NODE_KEYS_MAX};
 use carillon_core::ports::{Question, Store};
 use carillon_http::{Endpoints, Options, Settings, WebhookRoots};
 use carillon_server::{Server, Tcp, WebSocket, tls};
@@ -92,7 +92,18 @@ fn start(dir: TempDir, store: Arc<Faulty>, admin: String, change: impl FnOnce(&m
 pub(crate) fn key(store: &dyn Store, domain: Option<DomainId>, scopes: &[Scope]) -> String {
     let (text, hash) = carillon_http::generate_key();
     let scopes = Scopes::of(scopes);
-    ask(store, CreateKey { hash, name: "test".into(), domain, scopes, expires: None, now: UnixMs(0) });
+    ask(
+        store,
+        CreateKey {
+            hash,
+            name: "test".into(),
+            domain,
+            scopes,
+            expires: None,
+            node_keys_max: NODE_KEYS_MAX,
+            now: UnixMs(0),
+        },
+    );
     text
 }
 
