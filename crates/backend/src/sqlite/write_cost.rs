@@ -18,6 +18,7 @@ use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, R
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::items::{Publish, Purge, Retract};
 use carillon_core::ports::store::keys::{CreateKey, DeleteKey, NODE_KEYS_MAX};
+use carillon_core::ports::store::leases::{ReleaseLease, TakeLease};
 use carillon_core::ports::store::links::{
     ChangeLink, CountClicks, CreateLink, LinkBounds, LinkClicks, LinkSecret, OpenNotifications, PutLinkFile,
 };
@@ -61,6 +62,7 @@ const COUNTED: &[(&str, u64, &str)] = &[
     ("CreateWebhook", MANY as u64, "the webhooks of the domain"),
     ("SweepArchives", 20, "messages, as many as are asked for"),
     ("ClaimWebhooks", MANY as u64, "the webhooks of the node, once for all of them"),
+    ("TakeLease", MANY as u64, "the leases of the node: `LEASES_MAX`"),
     ("StoreParked", MANY as u64, "the groups that are there: one process has some hundreds"),
 ];
 const PER_ENTRY: u64 = 12;
@@ -160,6 +162,7 @@ const FILL: &str = "
     INSERT INTO webhook (id, domain, url, states, secret, created, cursor) SELECT n, 1, 'https://a.example/', 1, zeroblob(32), 0, 0 FROM n;
     UPDATE webhook SET owner = 7, claimed = 1795168000000, letters = MANY WHERE id = 1;
     INSERT INTO dead_letter (webhook, event, failed, error, body) SELECT 1, n, 0, '', x'' FROM n;
+    INSERT INTO lease (name, holder, until) SELECT 'l' || n, 'h' || n, 1795168000000 FROM n;
     INSERT INTO parked (number, shard, shards, sessions, written, bytes) SELECT n, 0, 1, 1, 0, x'01' FROM n;
     INSERT INTO operation (id, outcome) SELECT CAST(printf('z%015d', n) AS BLOB), x'01' FROM n;
     INSERT INTO held_name (domain, local, until) SELECT 1, 'h' || n, 9000000000000 FROM n;
@@ -242,6 +245,7 @@ fn writes() -> Vec<WriteAsk> {
         of_rosters(),
         of_chats(),
         of_links(),
+        of_leases(),
     ]
     .concat();
     let write = |ask| match ask {
@@ -525,6 +529,12 @@ fn of_links() -> Vec<Ask> {
         CountClicks { clicks: vec![LinkClicks { link: LinkId(1), clicks: 1, last: T }] }.into(),
         OpenNotifications { clicks: vec![click(ended), click(waits())] }.into(),
     ]
+}
+
+fn of_leases() -> Vec<Ask> {
+    let take = |name: &str| TakeLease { name: name.into(), holder: "h1".into(), now: T, until: T.plus(9) };
+    let release = ReleaseLease { name: "l1".into(), holder: "h1".into() };
+    vec![take("l1").into(), take("l2").into(), take("new").into(), release.into()]
 }
 
 fn nodes_edit(id: &str) -> NodeEdit {

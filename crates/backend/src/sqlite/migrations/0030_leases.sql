@@ -4,3 +4,5 @@ CREATE TABLE lease (
     holder TEXT NOT NULL,
     until  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- Those that have ended are found by it.
+CREATE INDEX lease_until ON lease (until);
