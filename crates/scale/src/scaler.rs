@@ -16,6 +16,8 @@ pub struct Scaler {
     settings: Settings,
     history: History,
     season: Season,
+    /// When more was decided on last.
+    raised: Option<Duration>,
 }
 
 impl Scaler {
@@ -25,7 +27,7 @@ impl Scaler {
     /// A setting cannot be.
     pub fn new(settings: Settings) -> Result<Self, Wrong> {
         settings.check()?;
-        Ok(Self { settings, history: History::default(), season: Season::default() })
+        Ok(Self { settings, history: History::default(), season: Season::default(), raised: None })
     }
 
     /// What it was told.
@@ -59,7 +61,11 @@ impl Scaler {
         granted: Granted,
     ) -> Decision {
         let learned = demand.and_then(|observation| self.learn(observation));
-        self.decide(now, learned, granted)
+        let decision = self.decide(now, learned, granted);
+        if decision.action == Action::Up {
+            self.raised = Some(now);
+        }
+        decision
     }
 
     fn decide(&self, now: Duration, learned: Result<(), String>, granted: Granted) -> Decision {
@@ -128,6 +134,10 @@ impl Scaler {
     fn lower(&self, now: Duration, granted: Granted, floor: (u32, Floor)) -> Result<(u32, Reason), Reason> {
         let down = self.settings.down.ok_or(Reason::NeverDown)?;
         let over_maximum = granted.units > self.settings.max;
+        // What was asked for as a whole unit, for a small part of one, is not taken away at once.
+        if self.raised.is_some_and(|raised| now.saturating_sub(raised) < down.after) {
+            return Err(Reason::NotForLong);
+        }
         let (units, reason) = match self.highest_needed(now, down)? {
             highest if highest < down.below * f64::from(granted.units) => {
                 (limits::sized(&self.settings, highest), Reason::Below { highest, over: down.after })

@@ -60,6 +60,25 @@ fn a_slope_that_will_not_fit_is_met_before_it_is_there() {
 }
 
 #[test]
+fn what_was_just_added_is_not_taken_away() {
+    let mut scaler = scaler(|s| s.down = Some(Down { after: seconds(600), below: 0.8 }));
+    steady(&mut scaler, 20, 1.0, Granted::steady(2));
+    // Two seconds late, the trend comes to a little more than two units, so there are three; in time it comes to a little less.
+    let up = scaler.observe(seconds(21 * MINUTE + 2), Ok(minute(21 * MINUTE, 1.1665)), Granted::steady(2));
+    assert_eq!((up.action, up.units, up.reason.name()), (Action::Up, 3, "trend"));
+    for number in 22..31 {
+        let now = number * MINUTE;
+        let held = scaler.observe(seconds(now), Ok(minute(now, 1.0)), Granted::steady(3));
+        assert_eq!(held.action, Action::Hold, "minute {number}: {}", held.reason);
+    }
+    let late = (31..41).map(|number| {
+        let now = number * MINUTE;
+        scaler.observe(seconds(now), Ok(minute(now, 1.0)), Granted::steady(3)).action
+    });
+    assert!(late.collect::<Vec<_>>().contains(&Action::Down));
+}
+
+#[test]
 fn without_data_nothing_is_taken_away() {
     let mut scaler = scaler(|_| {});
     let none = scaler.observe(seconds(60), nothing(), Granted::steady(20));

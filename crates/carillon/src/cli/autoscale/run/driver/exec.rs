@@ -142,8 +142,10 @@ impl Driver for Exec {
         Ok(())
     }
 
+    /// One that is being stopped does not answer any more, and nobody is on it.
     fn edges(&self) -> Vec<Edge> {
-        self.edges.clone()
+        let is_stopped = |id: &str| self.leaving.get(id).is_some_and(|leaving| leaving.part == Part::Stop);
+        self.edges.iter().filter(|edge| !is_stopped(&edge.id)).cloned().collect()
     }
 
     fn notes(&mut self) -> Vec<String> {
