@@ -1,6 +1,6 @@
 //! The files that telephones fetch from a host of links: answered from memory, never by a redirect, with an `ETag`.
 
-use super::routes::At;
+use super::hosts::At;
 use crate::app::App;
 use crate::problem::{Code, Problem};
 use axum::extract::{Extension, State};

@@ -1,7 +1,7 @@
 //! What looks at a request before any route does: hosts of links get links and nothing else, all others the API.
 
+use super::hosts::At;
 use super::redirect;
-use super::routes::At;
 use crate::app::App;
 use axum::Router;
 use axum::body::HttpBody;

@@ -2,6 +2,7 @@
 
 use super::url::host_name;
 use axum::http::{HeaderMap, Uri, header};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A host of short links.
@@ -70,6 +71,13 @@ pub(super) fn of<'a>(hosts: &'a [Host], uri: &Uri, headers: &HeaderMap) -> Optio
     let name = named.rsplit_once(':').map_or(named, |(name, _)| name);
     let name = name.strip_suffix('.').unwrap_or(name);
     hosts.iter().find(|host| host.name.eq_ignore_ascii_case(name))
+}
+
+/// The host that a request is for, and where it comes from.
+#[derive(Clone)]
+pub(super) struct At {
+    pub(super) host: Host,
+    pub(super) peer: Option<IpAddr>,
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub(crate) mod file_api;
 mod file_rules;
 mod files;
 mod front;
+mod headers;
 mod hosts;
 mod page;
 mod public;

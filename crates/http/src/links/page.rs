@@ -1,6 +1,6 @@
 //! The pages of the hosts of links: one file each way, without script, without anything from elsewhere.
 
-use super::redirect::{NO_INDEX, NO_REFERRER, ROBOTS};
+use super::headers::{NO_INDEX, NO_REFERRER, ROBOTS};
 use crate::problem::{Code, Problem};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

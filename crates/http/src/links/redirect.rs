@@ -2,6 +2,7 @@
 
 use super::cache::{Entry, Key, Lead};
 use super::code::TOKEN_LEN;
+use super::headers::{NO_INDEX, NO_REFERRER, ROBOTS};
 use super::{Host, agent, count, page};
 use crate::app::App;
 use crate::problem::Problem;
@@ -142,8 +143,3 @@ fn kept(status: StatusCode, expires: Option<UnixMs>, now: UnixMs) -> HeaderValue
     let seconds = (expires.0.saturating_sub(now.0) / 1000).min(86_400);
     HeaderValue::from_str(&format!("private, max-age={seconds}")).expect("a number is ASCII")
 }
-
-/// Search engines are to list what a link leads to, and not the link.
-pub(super) const ROBOTS: header::HeaderName = header::HeaderName::from_static("x-robots-tag");
-pub(super) const NO_INDEX: HeaderValue = HeaderValue::from_static("noindex, nofollow");
-pub(super) const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");

@@ -1,8 +1,9 @@
 //! The routes of the hosts of links.
 
 use super::create::{LinkBody, Made, Maker, create};
+use super::hosts::At;
 use super::redirect::{self, Followed};
-use super::{Host, files, page, short_url};
+use super::{files, page, short_url};
 use crate::app::App;
 use crate::auth::{Granted, Links as LinksScope};
 use crate::extract::parse;
@@ -17,13 +18,6 @@ use carillon_core::model::Domain;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// The host that a request is for, and where it comes from.
-#[derive(Clone)]
-pub(super) struct At {
-    pub(super) host: Host,
-    pub(super) peer: Option<IpAddr>,
-}
 
 /// What the hosts of links serve.
 pub(crate) fn routes() -> Router<App> {

@@ -4,10 +4,8 @@ use super::driver::DriverSettings;
 use super::lease::LeaseSettings;
 use super::policy::PolicySettings;
 use super::source::SourceSettings;
-use carillon_load::plan::Span;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What the file holds.
 #[derive(Debug, Deserialize)]
@@ -28,11 +26,6 @@ pub(super) struct FileSettings {
 
 fn log() -> PathBuf {
     PathBuf::from("autoscale.ndjson")
-}
-
-/// A duration as text with a unit.
-pub(super) fn span(span: Option<Span>, default: Duration) -> Duration {
-    span.map_or(default, |span| span.0)
 }
 
 /// Reads the file.

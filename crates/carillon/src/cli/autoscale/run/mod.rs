@@ -9,6 +9,7 @@ mod lease;
 mod log;
 mod policy;
 mod source;
+mod span;
 mod web;
 
 use self::driver::Driver;

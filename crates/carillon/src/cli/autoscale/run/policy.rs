@@ -1,6 +1,6 @@
 //! `[policy]`: how is decided.
 
-use super::file::span;
+use super::span::span;
 use carillon_core::model::UnixMs;
 use carillon_load::plan::Span;
 use carillon_scale::Settings;

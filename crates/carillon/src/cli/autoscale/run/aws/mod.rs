@@ -11,6 +11,15 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+/// What of a table is scaled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Capacity {
+    Read,
+    #[default]
+    Write,
+}
+
 /// Where AWS is.
 #[derive(Debug, Deserialize)]
 pub(super) struct Region {

@@ -1,7 +1,6 @@
 //! The provisioned capacity of a table of DynamoDB.
 
-use super::super::aws::{Aws, Region};
-use super::super::source::Capacity;
+use super::super::aws::{Aws, Capacity, Region};
 use super::Driver;
 use carillon_scale::Granted;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! Edges that commands list, start, drain and stop. An edge is stopped once its drain has ended well, and never otherwise.
 
-use super::super::file::span;
+use super::super::span::span;
 use super::{Driver, Edge, edges};
 use carillon_load::plan::Span;
 use carillon_scale::Granted;

@@ -1,6 +1,6 @@
 //! What a table of DynamoDB consumed, and what was refused: both are asked for.
 
-use super::super::aws::{Aws, Region};
+use super::super::aws::{Aws, Capacity, Region};
 use super::super::driver::Edge;
 use super::{Reading, Source};
 use carillon_core::model::UnixMs;
@@ -18,15 +18,6 @@ pub(in super::super) struct CloudwatchSettings {
     capacity: Capacity,
     #[serde(flatten)]
     region: Region,
-}
-
-/// What of a table is scaled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(in super::super) enum Capacity {
-    Read,
-    #[default]
-    Write,
 }
 
 /// The figures of a table.

@@ -6,9 +6,6 @@ mod cloudwatch;
 mod page;
 mod prometheus;
 
-#[cfg(feature = "aws")]
-pub(super) use cloudwatch::Capacity;
-
 use super::driver::Edge;
 use carillon_scale::Observation;
 use serde::Deserialize;
