@@ -127,7 +127,6 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
     let seqs = ask(store, Offline { domain, local: alice(), after: 0, page: page(9) });
     let seqs = seqs.entries.iter().map(|message| message.seq).collect();
     let named = || Box::<str>::from("begun");
-    let scopes = Scopes::of(&[Scope::Send]);
     let affiliations =
         vec![(jid("b@example.org"), Affiliation::Owner), (jid("a@example.org"), Affiliation::Member)];
     let policy = Policy { registration: true, ..Policy::default() };
@@ -158,16 +157,7 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 }.into(),
         offline(domain).into(),
         DeleteOffline { domain, local: alice(), seqs }.into(),
-        CreateKey {
-            hash: [2; 32],
-            name: "new".into(),
-            domain: Some(domain),
-            scopes,
-            expires: None,
-            node_keys_max: NODE_KEYS_MAX,
-            now: T,
-        }
-        .into(),
+        create_key(domain).into(),
         reserve(key, "new").into(),
         NoteLines { key, idempotency_key: named(), lines: vec![LineDigest { number: 1, digest: 1 }], now: T }
             .into(),
@@ -195,10 +185,25 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         DeleteAccount { domain, local: alice(), now: T, held_until: T }.into(),
         delete_domain(domain).into(),
     ];
+    let before = [writes_of_records(domain), writes_of_leases(), links::every_write(domain)].concat();
+    before.into_iter().chain(asks).map(write).collect()
+}
+
+fn create_key(domain: DomainId) -> CreateKey {
+    CreateKey {
+        hash: [2; 32],
+        name: "new".into(),
+        domain: Some(domain),
+        scopes: Scopes::of(&[Scope::Send]),
+        expires: None,
+        node_keys_max: NODE_KEYS_MAX,
+        now: T,
+    }
+}
+
+fn writes_of_leases() -> Vec<Ask> {
     let take = TakeLease { name: "scale".into(), holder: "a".into(), now: T, until: T.plus(10) };
-    let leases = [take.into(), ReleaseLease { name: "scale".into(), holder: "a".into() }.into()];
-    let asks: Vec<Ask> = links::every_write(domain).into_iter().chain(asks).collect();
-    writes_of_records(domain).into_iter().chain(leases).chain(asks).map(write).collect()
+    vec![take.into(), ReleaseLease { name: "scale".into(), holder: "a".into() }.into()]
 }
 
 fn writes_of_records(domain: DomainId) -> Vec<Ask> {

@@ -11,6 +11,6 @@ mod waiting;
 pub(crate) use closing::GOING_AWAY;
 pub(crate) use deferred::Deferred;
 pub(crate) use outboxes::Outboxes;
+pub(crate) use resources::Waiting;
 pub(crate) use resources::{Ready, Scratch, ShardIo, conn_of, special};
 pub(crate) use upcall::Upcall;
-pub(crate) use waiting::Waiting;

@@ -3,7 +3,6 @@
 use super::deferred::Deferred;
 use super::outboxes::Outboxes;
 use super::upcall::Upcall;
-use super::waiting::Waiting;
 use crate::conn::{Conn, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
@@ -17,6 +16,7 @@ use crate::proxies::TrustedProxies;
 use crate::sends::SendBatch;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
+use carillon_core::connection::BySize;
 use carillon_core::model::{ConnId, Mono, ShardId, Ticket};
 use carillon_core::ports::{Ask, Store};
 use carillon_core::settings::Settings;
@@ -95,6 +95,13 @@ impl Scratch {
     pub(crate) fn new() -> Scratch {
         Scratch { raw: vec![0; SCRATCH_BYTES], reply: Vec::new(), framed: Vec::new(), sealed: Vec::new() }
     }
+}
+
+/// What waits in the queues of a shard's connections.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    pub(super) bytes: usize,
+    pub(super) by_size: BySize<ConnId>,
 }
 
 impl ShardIo {

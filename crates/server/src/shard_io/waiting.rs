@@ -2,18 +2,11 @@
 //! much, the clients for which most waits are told, and their streams closed. As these may not read that either, the memory is
 //! taken back with their connections before the bound is passed.
 
-use super::resources::ShardIo;
+use super::resources::{ShardIo, Waiting};
 use super::upcall::Upcall;
 use crate::conn::{Conn, Stage};
-use carillon_core::connection::{BySize, QueueBound};
+use carillon_core::connection::QueueBound;
 use carillon_core::model::ConnId;
-
-/// What waits in the queues of a shard's connections.
-#[derive(Default)]
-pub(crate) struct Waiting {
-    bytes: usize,
-    by_size: BySize<ConnId>,
-}
 
 impl ShardIo {
     /// Counts the queue of a connection anew, after something was added to it or left it. Nothing is done for a connection
