@@ -387,12 +387,14 @@ pub fn is_awaited(requester: Requester, sessions: &mut Sessions) -> bool {
 pub fn answer(requester: Requester, answer: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match requester {
         Requester::Session(session) => {
-            if let Some(answer) = account_reads::replied(answer, sessions, cx)
-                && let Some(session) = sessions.bound(session)
-            {
+            // Whoever waits for it pays, too.
+            let bytes = answer.payload.bytes().len();
+            let answer = account_reads::replied(answer, sessions, cx);
+            let Some(session) = sessions.bound(session) else { return };
+            if let Some(answer) = answer {
                 session.send(&answer, &Track::Nothing, cx);
-                session.charge(answer.payload.bytes().len(), cx);
             }
+            session.charge(bytes, cx);
         }
         Requester::Command(number) => acting::tell(number, Outcome::Answered(Box::new(answer)), cx),
     }

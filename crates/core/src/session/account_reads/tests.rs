@@ -7,6 +7,7 @@ use crate::ports::store::roster::ReadRecord;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::{Ask, accounts};
 use crate::ports::{Answer, Question};
+use crate::settings::Settings;
 use crate::sim::client::{Kind, PASSWORD, XmppClient};
 use crate::sim::{Plan, World};
 use crate::topic::xml::ITEMS_BYTES_MAX;
@@ -141,4 +142,41 @@ fn a_client_that_does_not_read_what_it_asked_for_is_asked_for_no_more() {
     assert!(!world.connection(conn).is_over(), "it is not ended for what it has not read");
     let queued = world.connection(conn).queued();
     assert!(queued > ITEMS_BYTES_MAX / 8 && queued < ITEMS_BYTES_MAX / 4, "one answer waits: {queued}");
+}
+
+#[test]
+fn what_homes_answer_is_charged_to_the_account_that_asks() {
+    let mut world = world();
+    let burst = Settings::default().limits.rates.bytes_burst as usize;
+    let conns = [session(&mut world), session(&mut world)];
+    for n in 0..50 {
+        let group = "g".repeat(1000);
+        let item = format!("<item jid='c{n}@x.example'><group>{group}</group></item>");
+        let set = format!("<iq type='set' id='s'><query xmlns='jabber:iq:roster'>{item}</query></iq>");
+        world.bytes(conns[0], set.as_bytes());
+        world.settle();
+    }
+    let heard = |world: &mut World| {
+        let mut bytes = 0;
+        for conn in conns {
+            while let Some(element) = world.received(conn) {
+                bytes += element.len();
+            }
+        }
+        bytes
+    };
+    heard(&mut world);
+    // A roster of 50 KB, asked for in two sessions until four times the burst would have been answered.
+    let roster = READS[3].as_bytes();
+    for _ in 0..2 * burst / 50_000 {
+        conns.iter().for_each(|conn| world.bytes(*conn, roster));
+        world.settle();
+    }
+    let bytes = heard(&mut world);
+    assert!((burst / 2..=burst + 200_000).contains(&bytes), "{bytes} bytes of {burst}");
+    // The rest is answered as fast as the account may send.
+    world.pass(200);
+    world.settle();
+    let bytes = heard(&mut world);
+    assert!((50_000..600_000).contains(&bytes), "{bytes} bytes");
 }
