@@ -17,10 +17,12 @@ use std::ops::Range;
 
 const DOMAIN: &str = "example.org";
 
-/// Accounts `u0` and so on, of which the first has a session.
+/// Accounts `u0`, `u1`, `c2` and so on, of which the first has a session.
 pub(crate) struct Crowd {
     world: World,
     conn: Option<usize>,
+    /// The session of another account.
+    other: Option<usize>,
     count: usize,
     /// How many hashes of capabilities the client has named.
     hashes: u32,
@@ -34,21 +36,25 @@ impl Crowd {
         settings.limits.rates.bytes_per_second = 0;
         settings.limits.block_list = BlockListBounds { addresses: 100_000, bytes: 16 << 20 };
         let mut world = World::new(settings);
-        world.domain(DOMAIN, Policy::default());
+        world.domain(DOMAIN, Policy { archive: true, ..Policy::default() });
         let domain = world.domain_id(DOMAIN);
         let credentials = scram::keys("pw", b"0123456789abcdef", 4096).expect("a password");
         for n in 0..count {
             let (local, credentials, now) = (local(n), credentials.clone(), world.now());
             world.ask(CreateAccount { domain, local, credentials, now, is_in_band: false });
         }
-        Crowd { world, conn: None, count, hashes: 0 }
+        Crowd { world, conn: None, other: None, count, hashes: 0 }
     }
 
     /// What the client says, and all that it hears then. It logs in before it says anything.
     pub(crate) fn says(&mut self, text: &str) -> String {
         let conn = match self.conn {
             Some(conn) => conn,
-            None => self.log_in(),
+            None => {
+                let conn = self.log_in(0);
+                self.conn = Some(conn);
+                conn
+            }
         };
         self.world.bytes(conn, text.as_bytes());
         self.hears(conn)
@@ -76,13 +82,24 @@ impl Crowd {
         heard
     }
 
-    fn log_in(&mut self) -> usize {
+    /// Another account has a session, of which nobody reads anything; what the store has of it is read anew.
+    pub(crate) fn is_there(&mut self, account: usize) {
+        if let Some(conn) = self.other.take() {
+            self.world.bytes(conn, b"</stream:stream>");
+            self.world.drop_connection(conn);
+        }
+        let conn = self.log_in(account);
+        self.world.bytes(conn, b"<presence/>");
+        self.other = Some(conn);
+    }
+
+    fn log_in(&mut self, account: usize) -> usize {
         // TLS is none of the core's business: to it the connection is secured, to the client it is plain.
         let login = Login { transport: Transport::Plain, ..Login::default() };
         let profile = Profile::new(login).expect("plain text needs nothing");
         let conn = self.world.open(Framing::Tcp, true);
         let entropy = Entropy::from_system().expect("the system has some");
-        let mut client = Client::new(Options::new(jid(0), "pw", &profile), entropy);
+        let mut client = Client::new(Options::new(jid(account), "pw", &profile), entropy);
         let mut out = Outbox::default();
         client.start(&mut out);
         while !out.events.iter().any(|event| matches!(event, ClientEvent::Ready)) {
@@ -95,7 +112,6 @@ impl Crowd {
         let bytes = std::mem::take(&mut out.bytes);
         self.world.bytes(conn, &bytes);
         self.hears(conn);
-        self.conn = Some(conn);
         conn
     }
 
@@ -139,8 +155,10 @@ impl Crowd {
     }
 }
 
+/// `u0`, `u1`, and others: all of these are before the two in a roster.
 fn local(n: usize) -> Box<str> {
-    format!("u{n}").into()
+    let letter = if n < 2 { 'u' } else { 'c' };
+    format!("{letter}{n}").into()
 }
 
 fn jid(n: usize) -> BareJid {

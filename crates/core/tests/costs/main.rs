@@ -60,7 +60,32 @@ macro_rules! requests {
 requests! {
     groups_of_a_contact blocked_addresses unblocked_addresses unblocked_strangers features_of_a_client identities_of_a_client
     forms_of_a_client fields_of_a_client values_of_a_client options_of_a_publication fields_of_a_configuration
-    affiliations_of_a_topic fields_of_an_archive_query a_vcard
+    affiliations_of_a_topic fields_of_an_archive_query a_vcard private_elements fields_of_an_inbox_query fields_of_a_mongoose_inbox
+    states_of_a_client messages_that_carbons_copy directed_presence
+}
+
+/// What somebody asks, or is sent, is decided by what the record says of the sender: it is looked up, and not looked for.
+#[test]
+fn contacts_of_who_is_asked() {
+    println!("limit: 1.05");
+    let mut crowd = Crowd::new(2 + CONTACTS);
+    let asks: String = (0..50)
+        .map(|n| {
+            format!(
+                "<iq type='get' id='{n}' to='u1@example.org'><query xmlns='http://jabber.org/protocol/disco#info'/></iq>"
+            )
+        })
+        .collect();
+    crowd.befriends(1, 0..1);
+    crowd.is_there(1);
+    crowd.says(&asks);
+    let one = less(&mut crowd, &asks);
+    crowd.befriends(1, 2..CONTACTS);
+    crowd.is_there(1);
+    crowd.says(&asks);
+    let other = more(&mut crowd, &asks);
+    let told = |answers: &str| answers.matches("type='registered'").count();
+    assert_eq!((told(&one), told(&other)), (50, 50));
 }
 
 /// A presence costs what its contacts cost, however many others are blocked.
@@ -76,7 +101,7 @@ fn blocked_addresses_of_who_says_a_presence() {
     assert!(one.contains("<status>b</status>") && other.contains("<status>b</status>"), "{one} {other}");
 }
 
-const CONTACTS: usize = 400;
+const CONTACTS: usize = 2000;
 
 /// Who blocks many at once takes its presence from those that are contacts: they are not looked for one by one.
 #[test]

@@ -168,3 +168,65 @@ pub(crate) fn a_vcard() -> Request {
         answer: "id='1'",
     }
 }
+
+pub(crate) fn private_elements() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><query xmlns='jabber:iq:private'><s xmlns='u'>",
+        part: |n| format!("<c n='{n}'/>"),
+        end: "</s></query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn fields_of_an_inbox_query() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><inbox xmlns='urn:xmpp:inbox:1'><x xmlns='jabber:x:data' type='submit'>",
+        part: |n| format!("<field var='x{n}'><value>1</value></field>"),
+        end: "</x></inbox></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn fields_of_a_mongoose_inbox() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><inbox xmlns='erlang-solutions.com:xmpp:inbox:0'>\
+            <x xmlns='jabber:x:data' type='submit'>",
+        part: |n| format!("<field var='x{n}'><value>1</value></field>"),
+        end: "</x></inbox></iq>",
+        answer: "id='1'",
+    }
+}
+
+/// Says between them that it is active and that it is not; what is held back meanwhile is sent each time.
+pub(crate) fn states_of_a_client() -> Request {
+    Request {
+        start: "",
+        part: |n| {
+            let state = if n % 2 == 0 { "inactive" } else { "active" };
+            format!("<{state} xmlns='urn:xmpp:csi:0'/><presence to='u0@example.org'/>")
+        },
+        end: "<active xmlns='urn:xmpp:csi:0'/><iq type='get' id='1'><ping xmlns='urn:xmpp:ping'/></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn messages_that_carbons_copy() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><enable xmlns='urn:xmpp:carbons:2'/></iq>\
+            <message to='u0@example.org' type='chat'><body>hi</body><x xmlns='u'>",
+        part: |n| format!("<c n='{n}'/>"),
+        end: "</x></message>",
+        answer: "id='1'",
+    }
+}
+
+/// Of which each is told in the end that it is gone, up to the bound on their number. To nobody who could answer: what is counted is what the
+/// session does.
+pub(crate) fn directed_presence() -> Request {
+    Request {
+        start: "",
+        part: |n| format!("<presence to='d{n}@x.example'/>"),
+        end: "<presence type='unavailable'/><iq type='get' id='1'><ping xmlns='urn:xmpp:ping'/></iq>",
+        answer: "id='1'",
+    }
+}

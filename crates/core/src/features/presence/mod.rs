@@ -66,8 +66,10 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
         (PresenceType::Available, Some(to)) => {
             let to = to.clone();
             let directed = session.state.presence.directed.get_or_insert_default();
-            if !directed.contains(&to) {
-                let bytes: usize = directed.iter().map(|jid| jid.as_str().len()).sum();
+            // One pass: whether it is there, and else what all of them take.
+            let bytes =
+                directed.iter().try_fold(0, |bytes, jid| (*jid != to).then(|| bytes + jid.as_str().len()));
+            if let Some(bytes) = bytes {
                 if directed.len() >= cx.shard.settings.limits.directed_presence
                     || bytes + to.as_str().len() > DIRECTED_LIST_BYTES_MAX
                 {

@@ -13,7 +13,7 @@ pub struct State {
 
 crate::form! { struct State { is_interested } }
 
-/// The contacts of an account, packed: an account with a few takes a few hundred bytes, one with none eight.
+/// The contacts of an account, packed, by their addresses: an account with a few takes a few hundred bytes, one with none eight.
 #[derive(Debug, Default)]
 pub struct Contacts(Option<Box<Packed>>);
 
@@ -23,6 +23,8 @@ struct Packed {
     /// One entry after the other: its length (4 bytes), the standing (1), whether it is listed (1), the length of the address (2), the
     /// address, and in the form of `core::form` the name, the groups and the request.
     entries: Vec<u8>,
+    /// Where each of them starts.
+    starts: Vec<u32>,
 }
 
 /// A contact as it is packed.
@@ -45,15 +47,16 @@ impl Contacts {
         if roster.version == Generation::default() && roster.contacts.is_empty() {
             return Contacts::default();
         }
-        let mut entries = Vec::new();
-        roster.contacts.iter().for_each(|contact| append(&mut entries, contact));
-        entries.shrink_to_fit();
-        Contacts(Some(Box::new(Packed { version: roster.version, entries })))
+        let mut contacts: Vec<&Contact> = roster.contacts.iter().collect();
+        contacts.sort_unstable_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
+        let mut packed = Packed { version: roster.version, ..Packed::default() };
+        contacts.into_iter().for_each(|contact| packed.push(contact));
+        packed.shrink()
     }
 
     /// Bytes that it takes beside its own size.
     pub fn bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |packed| size_of::<Packed>() + packed.entries.capacity())
+        self.0.as_ref().map_or(0, |packed| packed.bytes())
     }
 
     /// The version of the roster.
@@ -73,20 +76,54 @@ impl Contacts {
 
     /// The contact with this address.
     pub fn get(&self, jid: &str) -> Option<Entry<'_>> {
-        self.iter().find(|entry| entry.jid == jid)
+        let packed = self.0.as_ref()?;
+        let place = packed.place(jid).ok()?;
+        packed.entry(*packed.starts.get(place)?)
     }
 
     /// Has the roster say this of a contact from this version on.
     pub(super) fn put(&mut self, jid: &BareJid, contact: Option<&Contact>, version: Generation) {
-        let mut entries = Vec::new();
-        for entry in self.iter().filter(|entry| entry.jid != jid.as_str()) {
-            entry.append(&mut entries);
-        }
-        if let Some(contact) = contact {
-            append(&mut entries, contact);
-        }
-        entries.shrink_to_fit();
-        self.0 = Some(Box::new(Packed { version, entries }));
+        let mut packed = Packed { version, ..Packed::default() };
+        let is_before = |entry: &Entry<'_>| entry.jid < jid.as_str();
+        self.iter().take_while(is_before).for_each(|entry| packed.push_entry(entry));
+        contact.into_iter().for_each(|contact| packed.push(contact));
+        let behind = self.iter().skip_while(is_before).filter(|entry| entry.jid != jid.as_str());
+        behind.for_each(|entry| packed.push_entry(entry));
+        *self = packed.shrink();
+    }
+}
+
+impl Packed {
+    fn bytes(&self) -> usize {
+        size_of::<Packed>() + self.entries.capacity() + self.starts.capacity() * size_of::<u32>()
+    }
+
+    /// Where the contact with this address is, or would be.
+    fn place(&self, jid: &str) -> Result<usize, usize> {
+        self.starts.binary_search_by(|start| self.entry(*start).map_or("", |entry| entry.jid).cmp(jid))
+    }
+
+    fn entry(&self, start: u32) -> Option<Entry<'_>> {
+        Some(split(self.entries.get(start as usize..)?)?.0)
+    }
+
+    fn push(&mut self, contact: &Contact) {
+        let Contact { jid, name, groups, standing, is_listed, request } = contact;
+        let rest = encode(&(name.clone(), groups.clone(), request.clone()), 0);
+        self.push_entry(Entry { jid: jid.as_str(), standing: *standing, is_listed: *is_listed, rest: &rest });
+    }
+
+    /// Appends an entry; its address is behind those of all others.
+    fn push_entry(&mut self, entry: Entry<'_>) {
+        // A roster has far fewer bytes: `limits.roster_bytes`.
+        self.starts.push(self.entries.len() as u32);
+        entry.append(&mut self.entries);
+    }
+
+    fn shrink(mut self) -> Contacts {
+        self.entries.shrink_to_fit();
+        self.starts.shrink_to_fit();
+        Contacts(Some(Box::new(self)))
     }
 }
 
@@ -112,12 +149,6 @@ impl Entry<'_> {
         out.extend_from_slice(self.jid.as_bytes());
         out.extend_from_slice(self.rest);
     }
-}
-
-fn append(out: &mut Vec<u8>, contact: &Contact) {
-    let Contact { jid, name, groups, standing, is_listed, request } = contact;
-    let rest = encode(&(name.clone(), groups.clone(), request.clone()), 0);
-    Entry { jid: jid.as_str(), standing: *standing, is_listed: *is_listed, rest: &rest }.append(out);
 }
 
 /// The first entry, and what follows it.
@@ -152,7 +183,8 @@ mod tests {
 
     #[test]
     fn contacts_are_unpacked_as_they_were() {
-        let contacts: Vec<Contact> = (0..40).map(contact).collect();
+        let mut contacts: Vec<Contact> = (0..40).map(contact).collect();
+        contacts.sort_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
         let mut packed = Contacts::of(&Roster { version: Generation(7), contacts: contacts.clone() });
         let unpacked =
             |packed: &Contacts| packed.iter().map(|entry| entry.contact().unwrap()).collect::<Vec<_>>();
@@ -162,8 +194,16 @@ mod tests {
         let other = Contact { name: "another".into(), ..contact(5) };
         packed.put(&other.jid, Some(&other), Generation(8));
         packed.put(&contact(6).jid, None, Generation(9));
-        let expected = contacts.into_iter().filter(|c| c.jid != other.jid && c.jid != contact(6).jid);
-        assert_eq!(unpacked(&packed), expected.chain([other.clone()]).collect::<Vec<_>>());
+        packed.put(&contact(99).jid, Some(&contact(99)), Generation(9));
+        let expected = contacts.into_iter().filter(|c| c.jid != contact(6).jid);
+        let expected = expected.map(|c| if c.jid == other.jid { other.clone() } else { c });
+        let mut expected: Vec<Contact> = expected.chain([contact(99)]).collect();
+        expected.sort_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
+        assert_eq!(unpacked(&packed), expected);
+        for entry in packed.iter() {
+            assert_eq!(packed.get(entry.jid), Some(entry));
+        }
+        assert!(packed.get("c6@example.org").is_none() && packed.get("").is_none());
         assert_eq!(packed.version(), Generation(9));
     }
 
