@@ -1,6 +1,6 @@
 //! The store in one SQLite file.
 //!
-//! - [`SqliteStore`] is the face: it sorts questions into two bounded queues of [`engine`](crate::engine), and starts its threads.
+//! - [`SqliteStore`] is the face: it sorts questions into two bounded queues of `engine`, and starts its threads.
 //! - `writer` carries out a group of writes in one transaction of the write-ahead log, with savepoints where one has failed.
 //! - `reader` answers questions from one snapshot; `last` lets logins share the last items of topics.
 //! - `run` keeps the index of ended notifications small where it is written to.
