@@ -19,6 +19,15 @@ pub(super) struct Chats {
     stored: BTreeMap<u64, usize>,
     /// Those in the archives.
     archived: BTreeSet<usize>,
+    /// How often it was unknown whether a message was stored, by its account: each time the node looks among the account's messages.
+    unsure: BTreeMap<Box<str>, usize>,
+}
+
+impl Chats {
+    /// How many looks among the messages of an account may be under way.
+    pub(super) fn looks(&self, local: &str) -> usize {
+        self.unsure.get(local).copied().unwrap_or_default()
+    }
 }
 
 /// A chat message.
@@ -172,6 +181,9 @@ impl Program {
                 Err(_) => self.chats.all[number].is_refused = true,
             }
         } else if let Some(asked) = StoreOffline::of(ask) {
+            if let Answer::Failed(Fault::Unknown) = answer {
+                *self.chats.unsure.entry(asked.local.clone()).or_default() += 1;
+            }
             let Some(number) = number(&String::from_utf8_lossy(&asked.stanza)) else { return };
             match StoreOffline::answer(answer.clone()) {
                 Ok(StoreOfflineAnswer::Stored(seq)) => drop(self.chats.stored.insert(seq, number)),

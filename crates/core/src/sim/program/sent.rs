@@ -125,9 +125,11 @@ impl Program {
             holds(page.bytes <= TURN_BYTES_MAX, || format!("{local} asks for a page of {page:?}"))?;
             *pages.entry((is_offline, local)).or_default() += 1;
         }
-        for ((_, local), count) in pages {
+        for ((is_offline, local), count) in pages {
             let sessions = self.clients.iter().filter(|client| client.is_of(local)).count();
-            holds(count <= sessions, || format!("{count} pages for {sessions} sessions of {local}"))?;
+            // A message that may be stored is looked for by pages, too, of which no session is given anything.
+            let looks = if is_offline { self.chats.looks(local) } else { 0 };
+            holds(count <= sessions + looks, || format!("{count} pages for {sessions} sessions of {local}"))?;
         }
         Ok(())
     }
