@@ -94,7 +94,7 @@ test("a webhook is created, tried, changed and removed", async () => {
   await at.click("#webhook-new-submit");
   await at.waitForSelector("[data-testid=secret] code");
   const [made] = (await server.api("GET", "/v1/webhooks")).webhooks;
-  assert.deepEqual(made.states, ["acknowledged", "expired", "cancelled", "dropped"]);
+  assert.deepEqual(made.states, ["acknowledged", "expired", "cancelled", "dropped", "opened"]);
   await at.waitForSelector(`[data-webhook="${made.id}"]`);
   await pictures(at, "webhooks");
   await go(at, `#webhooks/${made.id}`);
