@@ -4,7 +4,7 @@ use crate::command::{Outcome, ReplyTo, StateChange};
 use crate::connection::Claimed;
 use crate::event::Journal;
 use crate::message::ShardMessage;
-use crate::model::{ConnId, ShardId, States, Ticket};
+use crate::model::{ConnId, NodeId, Place, States, Ticket};
 use crate::ports::{Ask, Derivation};
 use std::ops::Range;
 
@@ -54,15 +54,22 @@ pub enum Effect {
     Move {
         /// The connection.
         conn: ConnId,
-        /// The shard it goes to.
-        to: ShardId,
+        /// Where it goes: in the same process.
+        to: Place,
         /// Its session.
         moving: Box<Claimed>,
     },
-    /// Give a message to another shard of this node.
+    /// Give a message to another shard.
     Post {
-        /// The shard it goes to.
-        to: ShardId,
+        /// Where it goes.
+        to: Place,
+        /// The message.
+        message: ShardMessage,
+    },
+    /// Give a message to every shard of another node.
+    PostAll {
+        /// The node.
+        to: NodeId,
         /// The message.
         message: ShardMessage,
     },

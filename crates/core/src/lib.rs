@@ -10,7 +10,7 @@
 //! topics; [`light`], the protocol of those who speak no XMPP; [`shard`], the state of a shard; [`machine`], what drives all of it. What
 //! may import what is one list: docs/adr/0010.
 //!
-//! Everything has a home: an account, with all its sessions, lives on the shard that [`shard::home`] computes from its
+//! Everything has a home: an account, with all its sessions, lives on the shard that a [`Directory`](ports::Directory) says for its
 //! bare JID, and a topic on the one computed from its name. A connection is accepted on any shard and moves, socket and
 //! all, to its account's home once it has said whose it is. So every decision about an account or a topic is taken by
 //! one thread that owns all there is to know, without a lock or a shared directory (docs/adr/0002).
@@ -51,9 +51,10 @@ pub use effect::{Effect, Effects};
 
 use connection::{Claimed, QueueBound};
 use message::ShardMessage;
-use model::{ConnId, DrainSlice, Ticket};
+use model::{ConnId, Domains, DrainSlice, Ticket};
 use ports::{Answer, Derived};
 use sasl::ChannelBinding;
+use std::sync::Arc;
 
 /// Something that happened to a shard.
 #[derive(Debug)]
@@ -117,6 +118,8 @@ pub enum Input<'a> {
     },
     /// A message from another shard, or a command from outside.
     Message(ShardMessage),
+    /// The domains of the node changed.
+    Domains(Arc<Domains>),
     /// The store's answer.
     Answer {
         /// The question's number.

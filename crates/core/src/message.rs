@@ -5,7 +5,7 @@ mod letter;
 pub use letter::{Announcement, Letter, Requester, RosterCause};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
-use crate::model::{Domains, PubsubEvent, Settlement, ShardId, TopicId, Trace};
+use crate::model::{Place, PubsubEvent, Settlement, TopicId, Trace};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
@@ -65,7 +65,7 @@ pub enum ShardMessage {
         /// The topic.
         topic: TopicId,
         /// Which shard it is.
-        shard: ShardId,
+        place: Place,
         /// How it keeps up now.
         pace: Pace,
     },
@@ -109,8 +109,26 @@ pub enum ShardMessage {
     },
     /// The store ended a notification because it expired. Sent to any one shard, which counts and reports it.
     Expired(Box<Trace>),
-    /// The domains of the node changed. Sent to every shard.
-    Domains(Arc<Domains>),
+}
+
+crate::form! {
+    enum ShardMessage {
+        0 = Stanza { stanza, settlement },
+        1 = Reply { stanza },
+        2 = Letter { to, letter },
+        3 = Settled(settlement),
+        4 = Command { command, reply },
+        5 = Topic { domain, name, actor, op, asker },
+        6 = Publication(event),
+        7 = Pace { topic, place, pace },
+        8 = Subscribed { account, topic, last },
+        9 = Unsubscribed { account, topic },
+        10 = Listening { name, result },
+        11 = Restricted { topic },
+        12 = LoginFailed { address },
+        13 = Registered { address },
+        14 = Expired(trace),
+    }
 }
 
 impl ShardMessage {
@@ -132,8 +150,7 @@ impl ShardMessage {
             | ShardMessage::Restricted { .. }
             | ShardMessage::LoginFailed { .. }
             | ShardMessage::Registered { .. }
-            | ShardMessage::Expired(_)
-            | ShardMessage::Domains(_) => 0,
+            | ShardMessage::Expired(_) => 0,
         };
         size_of::<ShardMessage>() + carried
     }
@@ -151,3 +168,5 @@ pub enum Pace {
     /// It does not keep up: nothing more may be published for now.
     Behind,
 }
+
+crate::form! { enum Pace { 0 = CaughtUp, 1 = Behind } }

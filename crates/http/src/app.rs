@@ -128,8 +128,8 @@ impl App {
         let command = Command::Topic { domain: domain.id, name: name.into(), actor: Actor::Provider, op };
         match self.command(command).await? {
             Outcome::Topic(Ok(outcome)) => Ok(outcome),
-            Outcome::Topic(Err(error)) => {
-                let problem = Problem::refused(&error, missing);
+            Outcome::Topic(Err(refusal)) => {
+                let problem = Problem::refused(&refusal.into(), missing);
                 let is_topic = problem.code() == Code::UnknownTopic;
                 Err(if is_topic { unknown_topic(domain, name) } else { problem })
             }

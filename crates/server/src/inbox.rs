@@ -6,9 +6,9 @@ use crate::handover::{HandedPart, HandedSink};
 use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
 use crate::options::OutQueues;
+use crate::replies::Replies;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
-use carillon_core::command::ReplyTo;
 use carillon_core::connection::Claimed;
 use carillon_core::event::Kinds;
 use carillon_core::message::ShardMessage;
@@ -268,10 +268,10 @@ impl InboxItem {
 }
 
 /// Answers the commands among items that no shard will handle.
-pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>) {
+pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>, replies: &Replies) {
     for item in items {
-        if let InboxItem::ShardMessage(ShardMessage::Command { reply: ReplyTo(reply), .. }) = item {
-            reply(Outcome::Unavailable);
+        if let InboxItem::ShardMessage(ShardMessage::Command { reply, .. }) = item {
+            replies.give(reply, Outcome::Unavailable);
         }
     }
 }
@@ -286,8 +286,8 @@ pub(crate) const BYTES_MAX: usize = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_core::command::{Actor, Command, TopicOp};
-    use carillon_core::model::{DomainId, NotificationId, Payload};
+    use carillon_core::command::{Actor, Command, ReplyTo, TopicOp};
+    use carillon_core::model::{DomainId, NodeId, NotificationId, Payload};
     use carillon_wire::stanza::{MessageType, Stanza};
     use mio::{Events, Poll, Token, Waker};
     use std::time::Duration;
@@ -300,7 +300,7 @@ mod tests {
 
     fn message() -> ShardMessage {
         let command = Command::Trace { id: NotificationId(1) };
-        ShardMessage::Command { command, reply: ReplyTo(Box::new(|_: Outcome| ())) }
+        ShardMessage::Command { command, reply: ReplyTo { node: NodeId(0), number: 0 } }
     }
 
     fn wakes(poll: &mut Poll) -> usize {
@@ -391,7 +391,7 @@ mod tests {
         let command = || {
             let (domain, name, actor) = (DomainId(1), "t".into(), Actor::Provider);
             let command = Command::Topic { domain, name, actor, op: publish.clone() };
-            ShardMessage::Command { command, reply: ReplyTo(Box::new(|_: Outcome| ())) }
+            ShardMessage::Command { command, reply: ReplyTo { node: NodeId(0), number: 0 } }
         };
         assert_eq!(inbox.offer_all((0..100).map(|_| command()).collect()).len(), 100 - BYTES_MAX / (1 << 20));
         assert!(inbox.offer(command()).is_err());

@@ -4,7 +4,7 @@ use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
 use crate::inbox::{Arrival, InboxItem};
 use crate::shard_io::{ShardIo, Upcall};
 use carillon_core::connection::{Claimed, QueueBound};
-use carillon_core::model::{ConnId, ShardId};
+use carillon_core::model::{ConnId, Place};
 use carillon_core::{Effect, Effects};
 use carillon_wire::frame::websocket::encode_text;
 use std::iter::Peekable;
@@ -42,9 +42,11 @@ impl ShardIo {
                 Effect::Close { conn } => self.close(conn, 1000),
                 Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, moving),
                 Effect::Post { to, message } => self.outboxes.add(to, InboxItem::ShardMessage(message)),
+                // There is no other node.
+                Effect::PostAll { .. } => {}
                 Effect::Ask { ticket, ask } => self.ask(ticket, ask),
                 Effect::Derive { ticket, derivation } => {
-                    let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.id.0)]);
+                    let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.place.shard.0)]);
                     self.derivers.derive(ticket, derivation, inbox);
                 }
                 Effect::Reply { to, outcome } => self.deferred.reply(to, outcome),
@@ -162,7 +164,7 @@ impl ShardIo {
     }
 
     /// Moves a connection to another shard. If it is gone meanwhile, so is its session.
-    fn move_to_shard(&mut self, id: ConnId, to: ShardId, moving: Box<Claimed>) {
+    fn move_to_shard(&mut self, id: ConnId, to: Place, moving: Box<Claimed>) {
         if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open)
             && let Some(mut conn) = self.detach(id)
         {
@@ -185,6 +187,7 @@ fn ends_batch(effect: &Effect) -> bool {
         | Effect::Pause { .. }
         | Effect::Resume { .. }
         | Effect::Post { .. }
+        | Effect::PostAll { .. }
         | Effect::Derive { .. }
         | Effect::Ask { .. }
         | Effect::Reply { .. }

@@ -54,6 +54,7 @@ mod options;
 mod parked;
 mod plaintext;
 mod proxies;
+mod replies;
 mod sends;
 mod server;
 mod shard_io;

@@ -1,7 +1,7 @@
 //! Who asked for an operation on a topic, and what the answer has to say.
 
 use super::{PendingIq, ReplyTo};
-use crate::model::ShardId;
+use crate::model::Place;
 use carillon_wire::jid::BareJid;
 
 /// Who asked for an operation on a topic.
@@ -11,9 +11,11 @@ pub enum Asker {
     Iq(Box<TopicIq>),
     /// A command from outside.
     Command(ReplyTo),
-    /// The light sessions of a shard, for [`super::TopicOp::Listen`].
-    Light(ShardId),
+    /// The light sessions of the shard at this place, for [`super::TopicOp::Listen`].
+    Light(Place),
 }
+
+crate::form! { enum Asker { 0 = Iq(iq), 1 = Command(reply), 2 = Light(place) } }
 
 /// An IQ about a topic that waits for its answer.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub struct TopicIq {
     /// What the client asked for, and so what the result says.
     pub about: About,
 }
+
+crate::form! { struct TopicIq { iq, about } }
 
 /// What a client asked of a topic, and so what the result says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,4 +57,19 @@ pub enum About {
         /// As for [`About::Items`].
         paged: bool,
     },
+}
+
+crate::form! {
+    enum About {
+        0 = Nothing,
+        1 = Instant,
+        2 = Config,
+        3 = Publication,
+        4 = Subscription(account),
+        5 = Items { paged },
+        6 = Subscribers,
+        7 = Affiliations,
+        8 = Info,
+        9 = ItemNames { paged },
+    }
 }

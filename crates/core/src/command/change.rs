@@ -1,16 +1,16 @@
 //! Which configurations topics may have.
 
-use super::Refusal;
+use super::{Refusal, Unacceptable};
 use crate::model::TopicConfig;
 use crate::settings::Limits;
 
 /// Whether the values are allowed.
 pub(crate) fn check_topic_config(config: &TopicConfig, limits: &Limits) -> Result<(), Refusal> {
     if config.title.len() > 256 {
-        return Err(Refusal::Unacceptable("a title is at most 256 bytes"));
+        return Err(Refusal::Unacceptable(Unacceptable::Title));
     }
     if config.max_items == 0 || config.max_items > limits.topic_items {
-        return Err(Refusal::Unacceptable("max_items is 0, or more than this service keeps"));
+        return Err(Refusal::Unacceptable(Unacceptable::MaxItems));
     }
     Ok(())
 }

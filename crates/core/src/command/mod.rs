@@ -12,13 +12,12 @@ pub use crate::model::ConfigChange;
 pub use asker::{About, Asker, TopicIq};
 pub(crate) use change::check_topic_config;
 pub use pending_iq::PendingIq;
-pub use refusal::Refusal;
+pub use refusal::{NoRoom, Refusal, Unacceptable};
 
 use crate::model::*;
-use crate::ports::Reply;
 use crate::ports::store::notifications::NotificationQuery;
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{Stanza, StanzaError};
+use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
 /// Something to be done, addressed to the home shard of what it is about.
@@ -60,6 +59,25 @@ pub enum Command {
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
 }
 
+crate::form! {
+    enum Command {
+        0 = Notify(notification),
+        1 = Cancel { id },
+        2 = Trace { id },
+        3 = TracesInMemory { query, ids },
+        4 = Topic { domain, name, actor, op },
+        5 = Kick { jid, reason },
+        6 = Changed { accounts },
+        7 = Act { account, stanza },
+        8 = RevokeTokens { domain, account },
+        9 = RemoveAccount { domain, account },
+        10 = ContactsRemoved { changes },
+        11 = Presence { accounts },
+        12 = TopicFigures { topics },
+        13 = Sessions { domain, account, limit },
+    }
+}
+
 /// Who wants something done with a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
@@ -70,6 +88,8 @@ pub enum Actor {
     /// An anonymous connection: may listen to open topics, and nothing else.
     Anyone,
 }
+
+crate::form! { enum Actor { 0 = Provider, 1 = Account(jid), 2 = Anyone } }
 
 /// An operation on a topic.
 #[derive(Clone, Debug)]
@@ -114,6 +134,30 @@ pub enum TopicOp {
     Subscribers { after: Option<BareJid>, max: u16 },
     /// Change its affiliations → [`TopicOutcome::Done`].
     SetAffiliations { changes: Vec<(BareJid, Affiliation)> },
+}
+
+crate::form! {
+    enum TopicOp {
+        0 = Create { config },
+        1 = Put { config },
+        2 = Configure { config },
+        3 = Amend { change },
+        4 = Describe,
+        5 = Manage,
+        6 = Delete,
+        7 = Publish { id, payload, operation },
+        8 = PublishIf { id, payload, options },
+        9 = PublishNothing { options },
+        10 = Retract { id, notify },
+        11 = Purge,
+        12 = Items { ids, from, max, bytes_max },
+        13 = ItemNames { from, max },
+        14 = Subscribe { account },
+        15 = Unsubscribe { account },
+        16 = Listen,
+        17 = Subscribers { after, max },
+        18 = SetAffiliations { changes },
+    }
 }
 
 impl Command {
@@ -179,6 +223,8 @@ pub enum KickReason {
     DomainGone,
 }
 
+crate::form! { enum KickReason { 0 = Operator, 1 = Credentials, 2 = Disabled, 3 = Gone, 4 = DomainGone } }
+
 /// What became of a command.
 #[derive(Clone, Debug)]
 pub enum Outcome {
@@ -189,7 +235,7 @@ pub enum Outcome {
     /// To [`Command::TracesInMemory`].
     Traces(Vec<Trace>),
     /// To [`Command::Topic`].
-    Topic(Result<TopicOutcome, StanzaError>),
+    Topic(Result<TopicOutcome, Refusal>),
     /// To [`Command::Kick`].
     Count(u64),
     /// To [`Command::Presence`]: those that have a session, in no order.
@@ -206,6 +252,23 @@ pub enum Outcome {
     Unavailable,
     /// The store failed, and it is unknown whether it was done before ([`Fault::Unknown`](crate::ports::Fault::Unknown)).
     Unknown,
+}
+
+crate::form! {
+    enum Outcome {
+        0 = Notified(trace),
+        1 = Trace(trace),
+        2 = Traces(traces),
+        3 = Topic(result),
+        4 = Count(count),
+        5 = Presence(present),
+        6 = TopicFigures(figures),
+        7 = Sessions(sessions),
+        8 = Answered(stanza),
+        9 = Missing,
+        10 = Unavailable,
+        11 = Unknown,
+    }
 }
 
 /// What became of an operation on a topic.
@@ -230,6 +293,19 @@ pub enum TopicOutcome {
     Listening { topic: TopicId, last: Option<Arc<PubsubEvent>> },
 }
 
+crate::form! {
+    enum TopicOutcome {
+        0 = Done,
+        1 = Record { record, created },
+        2 = Published(item),
+        3 = Items(items),
+        4 = ItemNames { ids, count },
+        5 = Subscribed { new },
+        6 = Jids(jids),
+        7 = Listening { topic, last },
+    }
+}
+
 /// An account that has sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountPresence {
@@ -243,6 +319,8 @@ pub struct AccountPresence {
     pub since: UnixMs,
 }
 
+crate::form! { struct AccountPresence { index, sessions, reach, since } }
+
 /// Which notifications reach an account, or a session of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
@@ -254,6 +332,8 @@ pub enum Reach {
     Active,
 }
 
+crate::form! { enum Reach { 0 = Unavailable, 1 = Asleep, 2 = Active } }
+
 /// The counts of a topic since the start, and its present followers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TopicFigures {
@@ -264,6 +344,8 @@ pub struct TopicFigures {
     /// Items given to its followers' connections.
     pub delivered: u64,
 }
+
+crate::form! { struct TopicFigures { sessions, published, delivered } }
 
 impl std::ops::AddAssign for TopicFigures {
     fn add_assign(&mut self, other: TopicFigures) {
@@ -282,20 +364,24 @@ pub struct SessionInfo {
     pub parked: bool,
     /// The client's address, the last one where it is parked.
     pub address: Option<std::net::IpAddr>,
-    /// `tcp` or `websocket`, the last one where it is parked; none if an older release parked it.
-    pub transport: Option<&'static str>,
-    /// Whether this node encrypts it; none if the release that accepted it did not say.
-    pub tls: Option<bool>,
+    /// What carries its stanzas, or carried them where it is parked; none if an older release parked it.
+    pub transport: Option<Transport>,
     /// When it was bound.
     pub since: UnixMs,
-    /// `unavailable`, `available`, `away`, `xa`, `dnd` or `chat`.
-    pub presence: &'static str,
+    /// How available it is.
+    pub presence: Availability,
     /// Whether stream management is on.
     pub stream_management: bool,
     /// How many topics it follows.
     pub topics: u32,
     /// Notifications given to it and not yet acknowledged.
     pub unacknowledged: u32,
+}
+
+crate::form! {
+    struct SessionInfo {
+        jid, parked, address, transport, since, presence, stream_management, topics, unacknowledged,
+    }
 }
 
 /// A notification reached a state: those who watch are told.
@@ -307,11 +393,13 @@ pub struct StateChange {
     pub trace: Arc<Trace>,
 }
 
-/// Where the outcome of a command goes.
-pub struct ReplyTo(pub Reply<Outcome>);
-
-impl std::fmt::Debug for ReplyTo {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ReplyTo")
-    }
+/// Where the outcome of a command goes: a number that the node which gave the command resolves. It is given one outcome at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyTo {
+    /// The node that gave the command.
+    pub node: NodeId,
+    /// The number by which that node knows who waits.
+    pub number: u64,
 }
+
+crate::form! { struct ReplyTo { node, number } }

@@ -14,6 +14,8 @@ pub struct PendingIq {
     pub id: Box<str>,
 }
 
+crate::form! { struct PendingIq { from, to, id } }
+
 impl PendingIq {
     /// The request of this client.
     pub fn new(request: &Stanza, client: &Jid) -> PendingIq {

@@ -30,16 +30,16 @@ pub enum Refusal {
     ItemForbidden,
     /// The item has to have a payload.
     PayloadRequired,
-    /// The request is not allowed or makes no sense; the words say why.
-    Unacceptable(&'static str),
+    /// The request is not allowed or makes no sense.
+    Unacceptable(Unacceptable),
     /// The topic would have more affiliations than it may.
     TooManyAffiliations,
     /// The account owns as many topics as it may.
     TooManyTopics,
     /// The account follows as many topics as it may.
     TooManySubscriptions,
-    /// There is no room for it; the words say where.
-    NoRoom(&'static str),
+    /// There is no room for it.
+    NoRoom(NoRoom),
     /// Too many operations wait for the topic.
     Crowded,
     /// Items come faster than followers can be given them.
@@ -48,12 +48,81 @@ pub enum Refusal {
     Fault(Fault),
 }
 
+crate::form! {
+    enum Refusal {
+        0 = NotFound,
+        1 = Exists,
+        2 = Forbidden,
+        3 = Closed,
+        4 = NotItself,
+        5 = NotSubscribed,
+        6 = PreconditionNotMet(fields),
+        7 = ItemRequired,
+        8 = ItemForbidden,
+        9 = PayloadRequired,
+        10 = Unacceptable(what),
+        11 = TooManyAffiliations,
+        12 = TooManyTopics,
+        13 = TooManySubscriptions,
+        14 = NoRoom(what),
+        15 = Crowded,
+        16 = TooFast,
+        17 = Fault(fault),
+    }
+}
+
+/// What a topic cannot be or have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unacceptable {
+    /// A title that is too long.
+    Title,
+    /// So many kept items, or none.
+    MaxItems,
+    /// A name that is empty or too long.
+    Name,
+    /// Nobody who owns it.
+    NoOwner,
+}
+
+crate::form! { enum Unacceptable { 0 = Title, 1 = MaxItems, 2 = Name, 3 = NoOwner } }
+
+impl Unacceptable {
+    fn text(self) -> &'static str {
+        match self {
+            Unacceptable::Title => "a title is at most 256 bytes",
+            Unacceptable::MaxItems => "max_items is 0, or more than this service keeps",
+            Unacceptable::Name => "a topic's name is 1 to 1023 bytes",
+            Unacceptable::NoOwner => "a topic must keep an owner",
+        }
+    }
+}
+
+/// What is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRoom {
+    /// An account has as many nodes as it may.
+    Nodes,
+    /// An account's nodes hold as much as they may.
+    NodeBytes,
+}
+
+crate::form! { enum NoRoom { 0 = Nodes, 1 = NodeBytes } }
+
+impl NoRoom {
+    fn text(self) -> &'static str {
+        match self {
+            NoRoom::Nodes => "you have as many nodes as an account may",
+            NoRoom::NodeBytes => "your nodes hold as much as those of an account may",
+        }
+    }
+}
+
 impl Refusal {
     /// For a command.
     pub(crate) fn outcome(self) -> Outcome {
         match self {
             Refusal::Fault(fault) => fault.into(),
-            refusal => Outcome::Topic(Err(refusal.into())),
+            refusal => Outcome::Topic(Err(refusal)),
         }
     }
 }
@@ -119,7 +188,8 @@ impl From<Refusal> for StanzaError {
                 error.with_kind(carillon_wire::stanza::ErrorType::Cancel).with_app(app("not-subscribed"))
             }
             Refusal::Fault(Fault::Unknown) => error.with_text("it is unknown whether this was done"),
-            Refusal::Unacceptable(why) | Refusal::NoRoom(why) => error.with_text(why),
+            Refusal::Unacceptable(what) => error.with_text(what.text()),
+            Refusal::NoRoom(what) => error.with_text(what.text()),
             Refusal::TooManyAffiliations => error.with_text("too many accounts stand to this topic"),
             Refusal::TooManyTopics => error.with_text("you own as many topics as an account may"),
             // XEP-0060 §6.1.3.9

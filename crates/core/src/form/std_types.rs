@@ -5,6 +5,7 @@ use smallvec::{Array, SmallVec};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::ops::Range;
+use std::sync::Arc;
 
 impl Form for u8 {
     fn write(&self, out: &mut Writer) {
@@ -153,6 +154,20 @@ impl<T: Form> Form for Option<T> {
     }
 }
 
+impl<T: Form, E: Form> Form for Result<T, E> {
+    fn write(&self, out: &mut Writer) {
+        self.is_ok().write(out);
+        match self {
+            Ok(value) => value.write(out),
+            Err(error) => error.write(out),
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Result<T, E>, Malformed> {
+        if bool::read(input)? { T::read(input).map(Ok) } else { E::read(input).map(Err) }
+    }
+}
+
 impl<T: Form> Form for Box<T> {
     fn write(&self, out: &mut Writer) {
         T::write(self, out);
@@ -217,6 +232,18 @@ impl<T: Form> Form for Box<[T]> {
 
     fn read(input: &mut Reader<'_>) -> Result<Box<[T]>, Malformed> {
         Vec::read(input).map(Vec::into_boxed_slice)
+    }
+}
+
+/// A list that is cheap to clone. Unlike a single value it is written each time.
+impl<T: Form> Form for Arc<[T]> {
+    fn write(&self, out: &mut Writer) {
+        out.number(self.len() as u64);
+        T::write_all(self, out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Arc<[T]>, Malformed> {
+        Vec::read(input).map(Arc::from)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::command::{
 use crate::connection::Io;
 use crate::effect::Effect;
 use crate::error::StreamError;
-use crate::model::{DomainId, TopicId, Transport};
+use crate::model::{DomainId, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
 use crate::session::pipeline::Pipeline;
@@ -185,10 +185,9 @@ fn info(session: &BoundSession, pipeline: &Pipeline) -> SessionInfo {
         jid: session.jid.clone(),
         parked: session.io.is_none(),
         address: session.io.as_ref().map(|io| io.address).or(parked.map(|parked| parked.address)),
-        transport: transport.map(Transport::word),
-        tls: transport.and_then(|transport| transport.tls),
+        transport,
         since: session.since,
-        presence: session.presence.word(),
+        presence: session.presence.availability(),
         stream_management: false,
         topics: 0,
         unacknowledged: 0,

@@ -12,9 +12,9 @@ use super::restart::{Taken, write_traces};
 use super::{Restored, ShardMachine, Turn, light};
 use crate::Effects;
 use crate::form::{Clock, Form, Unreadable, Writer};
-use crate::model::{ConnId, Mono, Now, SessionId, ShardId, Trace};
+use crate::model::{ConnId, Mono, Now, Place, SessionId, Trace};
+use crate::ports::Directory;
 use crate::session::Moved;
-use crate::shard::home;
 
 /// Sessions as bytes, with the connections of those that have one; or traces of notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +69,10 @@ impl Handed {
 }
 
 impl HandedSession {
-    /// The shard that is its home; none for one of the light protocol, which is at home in any.
-    pub fn home(&self, shards: u16) -> Option<ShardId> {
+    /// Where its home is; nowhere for one of the light protocol, which is at home in any shard.
+    pub fn home(&self, directory: &dyn Directory) -> Option<Place> {
         match &self.0 {
-            Kind::Xmpp(moved) => Some(home(moved.session.bare.as_str(), shards)),
+            Kind::Xmpp(moved) => Some(directory.home(moved.session.bare.as_str())),
             Kind::Light(_) => None,
         }
     }
@@ -87,9 +87,9 @@ impl HandedSession {
 }
 
 impl HandedTrace {
-    /// The shard that is the home of the notification's account.
-    pub fn home(&self, shards: u16) -> ShardId {
-        home(self.0.to.as_str(), shards)
+    /// Where the home of the notification's account is.
+    pub fn home(&self, directory: &dyn Directory) -> Place {
+        directory.home(self.0.to.as_str())
     }
 }
 

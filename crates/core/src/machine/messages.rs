@@ -50,7 +50,7 @@ impl Turn<'_> {
                     self.cx.tell_pace(event.topic(), pace);
                 }
             }
-            ShardMessage::Pace { topic, shard, pace } => self.cx.shard.behind.note(topic, shard, pace),
+            ShardMessage::Pace { topic, place, pace } => self.cx.shard.behind.note(topic, place, pace),
             ShardMessage::Listening { name, result } => {
                 light::heard(&name, result, self.sessions, &mut self.cx);
             }
@@ -63,7 +63,6 @@ impl Turn<'_> {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);
                 self.cx.shard.throttle.registered_from(address, mono, limits);
             }
-            ShardMessage::Domains(domains) => self.domains(domains),
             ShardMessage::Subscribed { .. }
             | ShardMessage::Unsubscribed { .. }
             | ShardMessage::Expired(_) => {

@@ -37,13 +37,13 @@ use crate::connection::QueueBound;
 use crate::error::StreamError;
 use crate::event::Leave;
 use crate::message::Pace;
-use crate::model::{ConnId, Domains, Mono, Now, ShardId};
+use crate::model::{ConnId, Domains, Mono, Now};
 use crate::session::account_reads;
 use crate::session::home::{self, Homes};
 use crate::session::pipeline::Pipeline;
 use crate::session::{Agenda, BoundSession, Cx, Opening, Session, Sessions, Work};
 use crate::settings::Settings;
-use crate::shard::{Counters, ShardState, Slice};
+use crate::shard::{Counters, Member, ShardState, Slice};
 use crate::topic::Topics;
 use crate::{Effects, Input};
 use crate::{pipeline, route};
@@ -73,17 +73,16 @@ struct Turn<'a> {
 const TIDY_MS: u64 = 10_000;
 
 impl ShardMachine {
-    /// A shard without sessions: number `id` of `shards`. `seed` is 32 bytes of entropy.
+    /// A shard without sessions. `seed` is 32 bytes of entropy.
     pub fn new(
-        id: ShardId,
-        shards: u16,
+        member: Member,
         settings: Arc<Settings>,
         domains: Arc<Domains>,
         seed: [u8; 32],
     ) -> ShardMachine {
         ShardMachine {
             pipeline: pipeline::of(&settings.features_disabled),
-            shard: ShardState::new(id, shards, settings, domains, seed, Mono(0)),
+            shard: ShardState::new(member, settings, domains, seed, Mono(0)),
             agenda: Agenda::default(),
             sessions: Sessions::default(),
             topics: Topics::default(),
@@ -195,6 +194,7 @@ impl Turn<'_> {
                 self.cx.read_on(conn);
             }
             Input::Message(message) => self.message(message),
+            Input::Domains(domains) => self.domains(domains),
             Input::Answer { ticket, answer } => self.answer(ticket, answer),
             Input::Derived { ticket, derived } => self.derived(ticket, derived),
             Input::Tick => self.tick(),

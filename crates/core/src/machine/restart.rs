@@ -15,7 +15,7 @@ use crate::event::Leave;
 use crate::form::{Clock, Form, Unreadable, Writer};
 use crate::model::{ConnId, Map, Mono, Now, SessionId, Set, Trace};
 use crate::session::{BoundSession, Closing, Moved, Session};
-use crate::shard::{Names, Wake, home};
+use crate::shard::{Names, Wake};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stream::Condition;
 
@@ -190,7 +190,7 @@ impl Turn<'_> {
 
     /// Keeps what another process knew of a notification, if its account's home is here.
     pub(super) fn take_in_trace(&mut self, trace: Trace) {
-        if home(trace.to.as_str(), self.cx.shard.shard_count) == self.cx.shard.id {
+        if self.cx.shard.directory.home(trace.to.as_str()) == self.cx.shard.place {
             let bytes_max = self.cx.shard.settings.limits.traces_bytes;
             self.cx.shard.traces.put(trace, bytes_max);
         }
@@ -206,7 +206,7 @@ impl Turn<'_> {
                 io.reader.trust(&self.cx.shard.settings.limits);
                 self.cx.shard.counters.connections += 1;
             }
-            if home(moved.session.bare.as_str(), self.cx.shard.shard_count) != self.cx.shard.id {
+            if self.cx.shard.directory.home(moved.session.bare.as_str()) != self.cx.shard.place {
                 result.elsewhere += 1;
                 self.turn_away(&mut moved.session, conn);
             } else if !self.can_restore(&moved.session) {

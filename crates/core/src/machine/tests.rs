@@ -9,9 +9,9 @@ use crate::ports::store::subscriptions::IsSubscribed;
 use crate::ports::{Answer, Fault};
 use crate::session::hook::{At, Feature, Flow, Hooks, IqAnswer, IqHandler};
 use crate::session::pipeline::Pipeline;
-use crate::session::{ANSWER_WAIT_MS, Availability, BoundSession, Session, Wait};
+use crate::session::{ANSWER_WAIT_MS, BoundSession, Session, Wait};
 use crate::settings::Settings;
-use crate::shard::{Deadline, Wheel};
+use crate::shard::{Deadline, Member, Wheel};
 use crate::{Effect, Effects, Input};
 use carillon_wire::Framing;
 use carillon_wire::jid::Jid;
@@ -79,7 +79,12 @@ impl Rig {
     fn new() -> Rig {
         let domain = Domain::new(DomainId(1), "d", Policy::default());
         let settings = Arc::new(Settings::default());
-        let mut shard = ShardMachine::new(ShardId(0), 1, settings, Arc::new(Domains::new([domain])), [0; 32]);
+        let mut shard = ShardMachine::new(
+            Member::of_one_node(ShardId(0), 1),
+            settings,
+            Arc::new(Domains::new([domain])),
+            [0; 32],
+        );
         shard.pipeline = Pipeline::new(vec![&ASKS, &MARKS]);
         let mut rig = Rig {
             shard,

@@ -79,6 +79,26 @@ pub enum Letter {
     Doubt,
 }
 
+crate::form! {
+    enum Letter {
+        0 = Request { requester, stanza },
+        1 = Sent { number, stanza },
+        2 = Announced { presence, step },
+        3 = Presence(stanza),
+        4 = Probe(session),
+        5 = Asks { from, of },
+        6 = RosterChanged { change, cause },
+        7 = BlockListChanged(change),
+        8 = NodesChanged(change),
+        9 = Published { event, access, at },
+        10 = Event(event),
+        11 = Wants(session),
+        12 = Asked(stanza),
+        13 = Stanza { stanza, settlement },
+        14 = Doubt,
+    }
+}
+
 /// Who makes a request of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requester {
@@ -87,6 +107,8 @@ pub enum Requester {
     /// Somebody outside, by a command ([`Acting`](crate::shard::Acting)).
     Command(u32),
 }
+
+crate::form! { enum Requester { 0 = Session(session), 1 = Command(number) } }
 
 /// What changes a roster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +121,8 @@ pub enum RosterCause {
     Removal,
 }
 
+crate::form! { enum RosterCause { 0 = Own, 1 = Contact, 2 = Removal } }
+
 /// How a session's presence follows the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
@@ -109,6 +133,8 @@ pub enum Announcement {
     /// It is not available any more.
     Gone,
 }
+
+crate::form! { enum Announcement { 0 = Initial, 1 = Update, 2 = Gone } }
 
 impl Letter {
     /// Whether it is of no interest to an account that has no session.

@@ -26,6 +26,20 @@ pub struct ConfigChange {
     pub notify_delete: Option<bool>,
 }
 
+crate::form! {
+    struct ConfigChange {
+        title,
+        access_model,
+        publish_model,
+        max_items,
+        persist_items,
+        deliver_payloads,
+        send_last_published_item,
+        notify_retract,
+        notify_delete,
+    }
+}
+
 impl ConfigChange {
     /// The configuration after the change.
     pub fn apply(&self, config: &TopicConfig) -> TopicConfig {
@@ -68,6 +82,8 @@ impl ConfigChange {
 /// Some of the fields of a configuration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fields(u16);
+
+crate::form! { struct Fields(bits) }
 
 impl Fields {
     /// Their names in forms.

@@ -1,6 +1,7 @@
 //! Identifiers. Each is a type of its own, so that none is taken for another.
 
 use super::UnixMs;
+use crate::form::{Form, Malformed, Reader, Writer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -63,9 +64,37 @@ number_id!(
     ShardId(u16)
 );
 number_id!(
+    /// One of the nodes of a cell; a node that runs alone is number 0.
+    NodeId(u32)
+);
+number_id!(
     /// Names a question that awaits its answer. Never used twice by the same asker.
     Ticket(u64)
 );
+
+/// A shard of any node: where a home is, and where what is sent to somebody goes. The one address that a message between shards may name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The node.
+    pub node: NodeId,
+    /// The shard of that node.
+    pub shard: ShardId,
+}
+
+impl Form for Place {
+    fn write(&self, out: &mut Writer) {
+        let Place { node, shard } = self;
+        shard.write(out);
+        node.write(out);
+    }
+
+    // Before version 4 it was the number of a shard of the only node.
+    fn read(input: &mut Reader<'_>) -> Result<Place, Malformed> {
+        let shard = ShardId::read(input)?;
+        let node = if input.version() < 4 { NodeId(0) } else { NodeId::read(input)? };
+        Ok(Place { node, shard })
+    }
+}
 
 /// A connection of one shard. The generation tells a slot's present holder from earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,6 +150,8 @@ impl NotificationId {
 /// begin with the time keeps those of one time together in a store, which forgets the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperationId(pub u128);
+
+crate::form! { struct OperationId(number) }
 
 impl OperationId {
     /// An id for a write that is first asked at `at`.

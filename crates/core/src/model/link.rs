@@ -89,6 +89,8 @@ pub enum AgentClass {
     Other,
 }
 
+crate::form! { enum AgentClass { 0 = Mobile, 1 = Tablet, 2 = Desktop, 3 = Other } }
+
 /// The recipient of a notification has followed its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
@@ -97,6 +99,8 @@ pub struct Opened {
     /// With what.
     pub agent: AgentClass,
 }
+
+crate::form! { struct Opened { at, agent } }
 
 /// A notification whose link was followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

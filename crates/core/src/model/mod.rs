@@ -3,6 +3,7 @@
 
 mod account;
 mod archive;
+mod availability;
 mod blocking;
 mod config_change;
 mod domain;
@@ -33,14 +34,15 @@ pub use archive::{
     ArchiveBounds, ArchiveDefault, ArchiveEnds, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart,
     ArchivedMessage, is_with, kept_at,
 };
+pub use availability::Availability;
 pub use blocking::{BlockList, BlockListBounds, BlockListChange, BlockListEdit, is_covered, is_covered_by};
 pub use config_change::{ConfigChange, Fields};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
-    AccountId, ArchiveId, ConnId, DomainId, Generation, KeyId, LinkId, NotificationId, OperationId, Revision,
-    SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
+    AccountId, ArchiveId, ConnId, DomainId, Generation, KeyId, LinkId, NodeId, NotificationId, OperationId,
+    Place, Revision, SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
 };
 pub use inbox::{
     Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxTotals, MARKED_MAX,

@@ -16,6 +16,8 @@ pub struct NodeEvent {
     payload: Payload,
 }
 
+crate::form! { struct NodeEvent { owner, node, payload } }
+
 /// Who reads a node, seen from its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {

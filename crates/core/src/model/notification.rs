@@ -47,6 +47,8 @@ pub enum Payload {
     Xml(Bytes),
 }
 
+crate::form! { enum Payload { 0 = Json(text), 1 = Xml(element) } }
+
 impl Payload {
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
@@ -92,6 +94,12 @@ pub struct Notification {
     pub accepted: UnixMs,
     /// When it is to be delivered, if the sender wants that later (`send_at`).
     pub send_at: Option<UnixMs>,
+}
+
+crate::form! {
+    struct Notification {
+        id, domain, to, audience, priority, expires, collapse_key, key, payload, accepted, send_at,
+    }
 }
 
 impl Notification {
@@ -193,6 +201,8 @@ crate::form! { enum AcknowledgedBy { 0 = StreamManagement, 1 = Receipt, 2 = Sock
 /// Some of the states that a notification may reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct States(u16);
+
+crate::form! { struct States(bits) }
 
 impl States {
     /// No state.
@@ -321,8 +331,7 @@ crate::form! {
         ended,
         acknowledged_by,
         reason,
-        // What leaves its process has not ended: nobody has followed its link.
-        opened: omitted(None),
+        opened: since(4),
     }
 }
 

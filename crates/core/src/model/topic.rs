@@ -45,6 +45,8 @@ pub struct TopicRecord {
     pub created: UnixMs,
 }
 
+crate::form! { struct TopicRecord { id, domain, name, config, affiliations, created } }
+
 impl TopicRecord {
     /// The affiliation of `jid` with the topic.
     pub fn affiliation(&self, jid: &BareJid) -> Affiliation {
@@ -81,7 +83,6 @@ pub struct TopicConfig {
     pub notify_delete: bool,
 }
 
-// No session has one: it goes nowhere in this form yet, and where it does, all of it has to.
 crate::form! {
     struct TopicConfig {
         title,
@@ -92,7 +93,7 @@ crate::form! {
         send_last_published_item,
         notify_retract,
         notify_delete,
-        deliver_payloads: omitted(true),
+        deliver_payloads: since(4),
     }
 }
 
@@ -124,6 +125,8 @@ pub enum ItemsFrom {
     /// It ends with the oldest item.
     Oldest,
 }
+
+crate::form! { enum ItemsFrom { 0 = Newest, 1 = After(id), 2 = Before(id), 3 = Oldest } }
 
 /// Who may subscribe to a topic and read its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -189,6 +192,8 @@ pub enum Affiliation {
     /// May do everything.
     Owner,
 }
+
+crate::form! { enum Affiliation { 0 = Outcast, 1 = None, 2 = Member, 3 = Publisher, 4 = Owner } }
 
 /// A topic that a session follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::command::{Outcome, ReplyTo};
 use crate::effect::Effect;
 use crate::features::state::PerAccount;
 use crate::message::{Letter, Requester, ShardMessage};
-use crate::shard::{self, Acting};
+use crate::shard::Acting;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
 
@@ -77,8 +77,8 @@ pub(super) fn send(account: &BareJid, number: u32, mut stanza: Stanza, sessions:
     for hook in &cx.pipeline.acted {
         hook(account, &mut stanza, has_session, cx);
     }
-    let settlement = Some(Acting::settlement(cx.shard.id, number));
-    let at = shard::home(to.bare_str(), cx.shard.shard_count);
+    let settlement = Some(Acting::settlement(cx.shard.place, number));
+    let at = cx.shard.directory.home(to.bare_str());
     cx.post(at, ShardMessage::Stanza { stanza, settlement });
 }
 

@@ -7,11 +7,12 @@ use super::{BoundSession, Sessions};
 use crate::error::StreamError;
 use crate::message::{Pace, ShardMessage};
 use crate::model::{
-    ConnId, Domain, DomainId, Followed, Map, Now, SessionId, Settlement, ShardId, Ticket, TopicId, TopicKey,
+    ConnId, Domain, DomainId, Followed, Map, Now, Place, SessionId, Settlement, ShardId, Ticket, TopicId,
+    TopicKey,
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
-use crate::shard::{Deadline, Known, ShardState, Timer, Wake, home};
+use crate::shard::{Deadline, Known, ShardState, Timer, Wake};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
@@ -159,14 +160,14 @@ impl Cx<'_> {
     /// Sends a stanza to the home of its `to`, which must be an account of this node.
     pub fn route(&mut self, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
-        let at = home(to.bare_str(), self.shard.shard_count);
+        let at = self.shard.directory.home(to.bare_str());
         self.post(at, ShardMessage::Stanza { stanza, settlement: None });
     }
 
     /// The same for a stanza from a client, whose session may wait until it is settled.
     pub(super) fn route_from(&mut self, session: &mut BoundSession, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
-        let at = home(to.bare_str(), self.shard.shard_count);
+        let at = self.shard.directory.home(to.bare_str());
         let settlement = self.settlement_of(session, &stanza);
         self.post(at, ShardMessage::Stanza { stanza, settlement });
     }
@@ -177,43 +178,56 @@ impl Cx<'_> {
         let number = self.pipeline.unsettled.iter().find_map(|hook| hook(session, stanza, counted, self))?;
         // It is told of when it is settled, which is not now.
         self.agenda.counted = None;
-        Some(Settlement { shard: self.shard.id, session: session.id, number })
+        Some(Settlement { place: self.shard.place, session: session.id, number })
     }
 
     /// A message is settled: the session that waits for it is told, after what it was sent before.
     pub fn settle(&mut self, settlement: Option<Settlement>) {
         if let Some(settled) = settlement {
-            self.post(settled.shard, ShardMessage::Settled(settled));
+            self.post(settled.place, ShardMessage::Settled(settled));
         }
     }
 
     /// Sends what this server answers to the home of its `to`, if that is an account of this node.
     pub fn reply(&mut self, stanza: Stanza) {
         let Some(to) = stanza.to.as_ref().filter(|to| self.domain_of(to).is_some()) else { return };
-        let at = home(to.bare_str(), self.shard.shard_count);
+        let at = self.shard.directory.home(to.bare_str());
         self.post(at, ShardMessage::Reply { stanza });
     }
 
     /// Gives a message to a shard, which may be this one.
-    pub fn post(&mut self, to: ShardId, message: ShardMessage) {
-        if to == self.shard.id {
+    pub fn post(&mut self, to: Place, message: ShardMessage) {
+        if to == self.shard.place {
             self.agenda.queue.push_back(Work::ShardMessage(message));
         } else {
             self.out.push(Effect::Post { to, message });
         }
     }
 
-    /// Gives a message to every shard, this one included.
+    /// Gives a message to every shard, this one included: one copy of it for each shard of this node, and one for each other node.
     pub fn post_all(&mut self, message: impl Fn() -> ShardMessage) {
-        for shard in 0..self.shard.shard_count {
-            self.post(ShardId(shard), message());
+        for place in self.own_node() {
+            self.post(place, message());
         }
+        self.post_other_nodes(message);
+    }
+
+    fn post_other_nodes(&mut self, message: impl Fn() -> ShardMessage) {
+        for to in self.shard.directory.other_nodes() {
+            self.out.push(Effect::PostAll { to: *to, message: message() });
+        }
+    }
+
+    /// The shards of this node.
+    fn own_node(&self) -> impl Iterator<Item = Place> + use<> {
+        let node = self.shard.place.node;
+        (0..self.shard.shard_count).map(move |shard| Place { node, shard: ShardId(shard) })
     }
 
     /// Tells every shard whether this one keeps up with a topic.
     pub(crate) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
-        let shard = self.shard.id;
-        self.post_all(|| ShardMessage::Pace { topic, shard, pace });
+        let place = self.shard.place;
+        self.post_all(|| ShardMessage::Pace { topic, place, pace });
     }
 
     /// Asks the store; `then` goes on with the answer.
@@ -284,9 +298,10 @@ impl Cx<'_> {
     }
 
     fn post_others(&mut self, message: impl Fn() -> ShardMessage) {
-        let here = self.shard.id;
-        let others = (0..self.shard.shard_count).map(ShardId).filter(|shard| *shard != here);
+        let here = self.shard.place;
+        let others = self.own_node().filter(|place| *place != here);
         others.for_each(|to| self.out.push(Effect::Post { to, message: message() }));
+        self.post_other_nodes(message);
     }
 
     /// Remembers an account for its next login, unless it changed since it was read.

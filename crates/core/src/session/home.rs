@@ -30,12 +30,13 @@ use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, acting};
 use crate::command::Outcome;
 use crate::features::state::PerAccount;
 use crate::message::{Addressees, Letter, Requester, ShardMessage};
-use crate::model::{DomainId, Generation, Record, RecordParts, Settlement, ShardId};
+use crate::model::{DomainId, Generation, Place, Record, RecordParts, Settlement};
 use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
-use crate::shard::{Track, home};
+use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza, StanzaError};
+use std::collections::BTreeMap;
 
 /// An account at its home.
 #[derive(Debug)]
@@ -453,22 +454,18 @@ impl Cx<'_> {
 
     /// Sends a letter to the home of an account, which must be one of this node.
     pub fn letter(&mut self, account: BareJid, letter: Letter) {
-        let at = home(account.as_str(), self.shard.shard_count);
+        let at = self.shard.directory.home(account.as_str());
         self.post(at, ShardMessage::Letter { to: Addressees::from_iter([account]), letter });
     }
 
     /// Sends a letter to the homes of many accounts: one message per shard.
     pub fn letters(&mut self, accounts: impl Iterator<Item = BareJid>, letter: &Letter) {
-        let mut shards: Vec<Addressees> = Vec::new();
-        shards.resize_with(self.shard.shard_count.max(1).into(), Addressees::new);
+        let mut places: BTreeMap<Place, Addressees> = BTreeMap::new();
         for account in accounts {
-            let at = home(account.as_str(), self.shard.shard_count);
-            if let Some(addressees) = shards.get_mut(usize::from(at.0)) {
-                addressees.push(account);
-            }
+            places.entry(self.shard.directory.home(account.as_str())).or_default().push(account);
         }
-        for (shard, to) in shards.into_iter().enumerate().filter(|(_, to)| !to.is_empty()) {
-            self.post(ShardId(shard as u16), ShardMessage::Letter { to, letter: letter.clone() });
+        for (place, to) in places {
+            self.post(place, ShardMessage::Letter { to, letter: letter.clone() });
         }
     }
 }

@@ -22,11 +22,11 @@ use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOut
 use crate::error::{StanzaError, StreamError};
 use crate::features::state::PerAccount;
 use crate::message::{Announcement, Letter, ShardMessage};
-use crate::model::{Node, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, ShardId};
+use crate::model::{Node, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement};
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
-use crate::shard::{self, Chat, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
+use crate::shard::{Chat, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{IqType, Payload, Stanza};
 use carillon_wire::xml::Element;
@@ -70,19 +70,19 @@ pub struct Service {
     /// Handles stanzas for this address. What it passes is answered as by any host: by service discovery if that is enabled,
     /// else by an error.
     pub submit: SubmitHook,
-    /// The name from which the home of one of its places (a topic, a room) is computed ([`shard::home`]), given the place's own
+    /// The name from which the home of one of its places (a topic, a room) is found ([`Directory`](crate::ports::Directory)), given the place's own
     /// name and the domain's; none where it has no places.
     pub place: Option<fn(name: &str, domain: &str) -> String>,
 }
 
 impl Service {
     /// The home of the place with this name; of the service itself in this domain, if it has no places.
-    pub fn home(&self, name: &str, domain: &str, cx: &Cx<'_>) -> ShardId {
+    pub fn home(&self, name: &str, domain: &str, cx: &Cx<'_>) -> Place {
         let address = match self.place {
             Some(place) => place(name, domain),
             None => format!("{}.{domain}", self.host),
         };
-        shard::home(&address, cx.shard.shard_count)
+        cx.shard.directory.home(&address)
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) use context::{Continuation, KeyContinuation, Work};
 pub use loading::{Loaded, Loading};
 pub(crate) use moved::Moved;
 pub use open::Opening;
-pub use presence::{Availability, Presence};
+pub use presence::Presence;
 pub use resumption::{Parked, Resume, Resuming, Resumption};
 pub use secure::{Offered, Securing};
 pub use sessions::Sessions;

@@ -3,6 +3,7 @@
 
 use super::BoundSession;
 use crate::command::Reach;
+use crate::model::Availability;
 use carillon_wire::stanza::{Payload, PresenceType, Stanza};
 
 /// The presence of a session.
@@ -17,26 +18,6 @@ pub struct Presence {
 }
 
 crate::form! { struct Presence { availability, priority, is_inactive, payload } }
-
-/// How available a session is (RFC 6121 §4.7.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Availability {
-    /// Not available: no presence was sent, or it was withdrawn.
-    #[default]
-    Unavailable,
-    /// Available.
-    Available,
-    /// Free for a chat.
-    Chat,
-    /// Away: connected, asleep.
-    Away,
-    /// Away for long: connected, asleep.
-    Xa,
-    /// Not to be disturbed.
-    Dnd,
-}
-
-crate::form! { enum Availability { 0 = Unavailable, 1 = Available, 2 = Chat, 3 = Away, 4 = Xa, 5 = Dnd } }
 
 impl Presence {
     /// A presence was sent.
@@ -79,16 +60,9 @@ impl Presence {
         }
     }
 
-    /// The value for the API: the `<show/>`, or whether it is available.
-    pub fn word(&self) -> &'static str {
-        match self.availability {
-            Availability::Unavailable => "unavailable",
-            Availability::Available => "available",
-            Availability::Chat => "chat",
-            Availability::Away => "away",
-            Availability::Xa => "xa",
-            Availability::Dnd => "dnd",
-        }
+    /// How available the session is.
+    pub fn availability(&self) -> Availability {
+        self.availability
     }
 
     /// The last presence of `session`, whose presence this is; none when it is not available.

@@ -1,7 +1,7 @@
 //! Stanzas that somebody outside has an account send, and who waits to hear what became of them.
 
 use crate::command::ReplyTo;
-use crate::model::{SessionId, Settlement, ShardId};
+use crate::model::{Place, SessionId, Settlement};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Kind, MessageType, Stanza};
 use std::collections::VecDeque;
@@ -46,8 +46,8 @@ impl Acting {
     }
 
     /// How its recipient's home says that a message is settled.
-    pub(crate) fn settlement(shard: ShardId, number: u32) -> Settlement {
-        Settlement { shard, session: NOBODY, number }
+    pub(crate) fn settlement(place: Place, number: u32) -> Settlement {
+        Settlement { place, session: NOBODY, number }
     }
 
     /// Something is settled: who waits for it.

@@ -54,7 +54,7 @@ pub use reads::Reads;
 pub use recent::Recent;
 pub use retries::{End, Forget, Keep, RefusedWrite, Retries};
 pub use sent::Sent;
-pub use state::ShardState;
+pub use state::{Member, ShardState};
 pub use storing::Storing;
 #[cfg(test)]
 pub(crate) use subscribers::IDLE_BYTES_MAX;
@@ -65,10 +65,3 @@ pub use traces::Traces;
 pub use track::{Chat, Fate, Recipients, Track, Tracked};
 pub use walks::{PendingFanout, Slice};
 pub use wheel::{Deadline, Timer, Wake, Wheel};
-
-use crate::model::{ShardId, bucket};
-
-/// The home of a name among `shards` shards. The name is a bare JID, or `topic@pubsub.domain` for a topic.
-pub fn home(name: &str, shards: u16) -> ShardId {
-    ShardId(bucket(name) % shards.max(1))
-}

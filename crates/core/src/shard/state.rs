@@ -6,7 +6,8 @@ use super::{
     Throttle, Told, Traces, Wake, Wheel,
 };
 use crate::light;
-use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, SessionId, Set, ShardId};
+use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, Set, ShardId};
+use crate::ports::{Computed, Directory};
 use crate::random::Random;
 use crate::sasl::fast::Replays;
 use crate::settings::Settings;
@@ -14,8 +15,10 @@ use std::sync::Arc;
 
 /// What the sessions of a shard share.
 pub struct ShardState {
-    /// The number of this shard.
-    pub id: ShardId,
+    /// Where this shard is.
+    pub place: Place,
+    /// Where homes are.
+    pub directory: Arc<dyn Directory>,
     /// The number of shards of the node.
     pub shard_count: u16,
     /// What the operator decided.
@@ -83,21 +86,41 @@ pub struct ShardState {
     drain: Option<Drain>,
 }
 
+/// Which shard of which node, and whom it asks where homes are.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Where the shard is.
+    pub place: Place,
+    /// How many shards its node has.
+    pub shards: u16,
+    /// Where homes are.
+    pub directory: Arc<dyn Directory>,
+}
+
+impl Member {
+    /// A shard of a node that runs alone.
+    pub fn of_one_node(shard: ShardId, shards: u16) -> Member {
+        let place = Place { node: NodeId::default(), shard };
+        Member { place, shards, directory: Arc::new(Computed::alone(shards)) }
+    }
+}
+
 impl ShardState {
     pub(crate) fn new(
-        id: ShardId,
-        shards: u16,
+        member: Member,
         settings: Arc<Settings>,
         domains: Arc<Domains>,
         seed: [u8; 32],
         now: Mono,
     ) -> ShardState {
+        let Member { place, shards, directory } = member;
         let mut counters = Counters::default();
         let mut random = Random::new(seed);
         let acting = Acting::new(random.number() as u32);
         counters.domains.keep(&domains, settings.limits.domains_counted);
         ShardState {
-            id,
+            place,
+            directory,
             shard_count: shards,
             random,
             counters,

@@ -154,7 +154,7 @@ const SETTLED: u64 = u64::MAX - 1;
 mod tests {
     use super::*;
     use crate::form::testing::{proves, together};
-    use crate::model::ShardId;
+    use crate::model::{NodeId, Place, ShardId};
 
     const SESSION: SessionId = SessionId { slot: 3, generation: 1 };
 
@@ -162,7 +162,8 @@ mod tests {
     fn its_form() {
         let recipients = Recipients::of([SESSION, SESSION]);
         recipients.decide(Fate::Stored(7));
-        let settlement = Settlement { shard: ShardId(1), session: SESSION, number: 9 };
+        let settlement =
+            Settlement { place: Place { node: NodeId(0), shard: ShardId(1) }, session: SESSION, number: 9 };
         let chat = Chat { recipients: Some(recipients), settlement: Some(settlement) };
         let all = [Track::Nothing, Track::Chat(chat), Track::Of(Tracked(*b"noti"), 1 << 100)];
         proves("Track", &all.to_vec());

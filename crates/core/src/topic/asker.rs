@@ -18,7 +18,7 @@ impl Asker {
                 let outcome = result.map_or_else(Refusal::outcome, |outcome| Outcome::Topic(Ok(outcome)));
                 cx.out.push(Effect::Reply { to, outcome });
             }
-            Asker::Light(shard) => cx.post(shard, ShardMessage::Listening { name: name.into(), result }),
+            Asker::Light(place) => cx.post(place, ShardMessage::Listening { name: name.into(), result }),
         }
     }
 }

@@ -15,7 +15,6 @@ use crate::ports::store::subscriptions::{
 use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic, Topic};
 use crate::ports::{Answer, Fault, Missing, Question};
 use crate::session::Cx;
-use crate::shard::home;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
@@ -187,7 +186,7 @@ impl Home {
         asker.answer(&key.name, Ok(TopicOutcome::Subscribed { new }), cx);
         // Of one that is not new the home was told, and with the last item.
         if new {
-            let at = home(account.as_str(), cx.shard.shard_count);
+            let at = cx.shard.directory.home(account.as_str());
             cx.post(at, ShardMessage::Subscribed { account, topic: record.id, last });
         }
     }
@@ -204,7 +203,7 @@ impl Home {
         self.written(false);
         let result = match (Unsubscribe::answer(answer), record) {
             (Ok(Ok(())), Some(record)) => {
-                let at = home(account.as_str(), cx.shard.shard_count);
+                let at = cx.shard.directory.home(account.as_str());
                 cx.post(at, ShardMessage::Unsubscribed { account, topic: record.id });
                 Ok(TopicOutcome::Done)
             }

@@ -18,7 +18,7 @@ pub(crate) mod xml;
 
 pub(crate) use rights::check_item;
 
-use crate::command::{Actor, Asker, Refusal, TopicOp};
+use crate::command::{Actor, Asker, Refusal, TopicOp, Unacceptable};
 use crate::model::{DomainId, Map, TOPIC_HOST, Ticket, TopicKey, TopicRecord};
 use crate::ports::{Answer, Fault};
 use crate::session::Cx;
@@ -109,7 +109,7 @@ impl Topics {
             return Ok(key.clone());
         }
         if name.is_empty() || name.len() > 1023 {
-            return Err(Refusal::Unacceptable("a topic's name is 1 to 1023 bytes"));
+            return Err(Refusal::Unacceptable(Unacceptable::Name));
         }
         let domain = cx.shard.domains.numbered(domain).cloned().ok_or(Refusal::NotFound)?;
         if self.homes.len() >= TOPICS_MAX {

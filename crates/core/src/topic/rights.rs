@@ -1,6 +1,6 @@
 //! Who may do what with a topic (XEP-0060 §4.1, §4.5).
 
-use crate::command::{Actor, Refusal, TopicOp, check_topic_config};
+use crate::command::{Actor, Refusal, TopicOp, Unacceptable, check_topic_config};
 use crate::model::{Access, Affiliation, PublishModel, Shown, TopicConfig, TopicRecord};
 use crate::settings::Limits;
 use carillon_wire::jid::BareJid;
@@ -38,7 +38,7 @@ pub(super) fn check(
         }
         // XEP-0060 §8.9.2.1 leaves it to the service; a topic that nobody may manage is of no use to accounts.
         if matches!(actor, Actor::Account(_)) && !has_owner(&after) {
-            return Err(Refusal::Unacceptable("a topic must keep an owner"));
+            return Err(Refusal::Unacceptable(Unacceptable::NoOwner));
         }
     }
     Ok(grant)

@@ -26,20 +26,32 @@ fn every_conversation_goes_as_written_with_a_real_store() {
 /// Nobody can tell either whether a session that is parked was written and read meanwhile.
 #[test]
 fn every_conversation_goes_as_written_while_parked_sessions_move() {
-    play_each(Kept::InMemory, Moves::Parked);
+    play_each(Kept::InMemory, Moves::Parked, 1);
 }
 
 /// Nor whether every session was handed to another process and went on there.
 #[test]
 fn every_conversation_goes_as_written_while_all_sessions_are_handed_over() {
-    play_each(Kept::InMemory, Moves::Everybody);
+    play_each(Kept::InMemory, Moves::Everybody, 1);
+}
+
+/// Nor whether homes are divided between two nodes, which have nothing of each other but what has a form.
+#[test]
+fn every_conversation_goes_as_written_on_two_nodes() {
+    play_each(Kept::InMemory, Moves::Nobody, 2);
+}
+
+/// Nor whether all sessions of both are handed over.
+#[test]
+fn every_conversation_goes_as_written_on_two_nodes_while_all_sessions_are_handed_over() {
+    play_each(Kept::InMemory, Moves::Everybody, 2);
 }
 
 fn play_all(kept: Kept) {
-    play_each(kept, Moves::Nobody);
+    play_each(kept, Moves::Nobody, 1);
 }
 
-fn play_each(kept: Kept, moves: Moves) {
+fn play_each(kept: Kept, moves: Moves, nodes: u16) {
     let mut files = Vec::new();
     find(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut files);
     files.sort();
@@ -49,7 +61,7 @@ fn play_each(kept: Kept, moves: Moves) {
     let mut failures = Vec::new();
     for file in &files {
         let text = std::fs::read_to_string(file).expect("a readable file");
-        if let Err(error) = script::play(&text, kept, moves) {
+        if let Err(error) = script::play(&text, kept, moves, nodes) {
             failures.push(format!("{}: {error}", file.display()));
         }
     }

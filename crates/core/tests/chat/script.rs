@@ -31,8 +31,8 @@ pub(crate) enum Moves {
 }
 
 /// Plays a conversation; what went otherwise than written.
-pub(crate) fn play(text: &str, kept: Kept, moves: Moves) -> Result<(), String> {
-    let mut script = Script::new(text, kept, moves);
+pub(crate) fn play(text: &str, kept: Kept, moves: Moves, nodes: u16) -> Result<(), String> {
+    let mut script = Script::new(text, kept, moves, nodes);
     for (number, line) in lines(text) {
         script.line(&line).map_err(|error| format!("line {number}: {error}\n  {line}"))?;
         match script.moves {
@@ -82,7 +82,7 @@ struct Script {
 }
 
 impl Script {
-    fn new(text: &str, kept: Kept, moves: Moves) -> Script {
+    fn new(text: &str, kept: Kept, moves: Moves, nodes: u16) -> Script {
         let mut moves = moves;
         let mut settings = Settings { secret: [7; 32], ..Settings::default() };
         for line in text.lines().filter_map(|line| line.strip_prefix("setting ")) {
@@ -126,7 +126,9 @@ impl Script {
                     settings.limits.unacknowledged_bytes = value.parse().expect("a number");
                 }
                 "all_unacknowledged_bytes" => {
-                    settings.limits.all_unacknowledged_bytes = value.parse().expect("a number");
+                    // The bound is a node's.
+                    let all: usize = value.parse().expect("a number");
+                    settings.limits.all_unacknowledged_bytes = all / usize::from(nodes);
                 }
                 "offline_bytes" => settings.limits.offline_bytes = value.parse().expect("a number"),
                 "topic_bytes" => settings.limits.topic_bytes = value.parse().expect("a number"),
@@ -137,7 +139,7 @@ impl Script {
                 _ => panic!("no setting {key}"),
             }
         }
-        let mut world = World::with_store(settings, kept);
+        let mut world = World::with_store(settings, kept, nodes);
         world.domain(DOMAIN, Policy::default());
         Script {
             world,

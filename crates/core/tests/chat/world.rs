@@ -65,16 +65,18 @@ pub(crate) enum Kept {
 impl World {
     /// A node with a store in memory.
     pub(crate) fn new(settings: Settings) -> World {
-        World::with_store(settings, Kept::InMemory)
+        World::with_store(settings, Kept::InMemory, 1)
     }
 
-    pub(crate) fn with_store(settings: Settings, kept: Kept) -> World {
+    /// On so many nodes, which have two shards in all.
+    pub(crate) fn with_store(settings: Settings, kept: Kept, nodes: u16) -> World {
         let counts = Rc::<RefCell<Counts>>::default();
         let store: Box<dyn Engine> = match kept {
             Kept::InMemory => Box::new(Counted { store: Committed::default(), counts: counts.clone() }),
             Kept::BySqlite => Box::new(Counted { store: Sqlite::new(), counts: counts.clone() }),
         };
-        let mut node = Node::with_store(Plan { settings, ..Plan::default() }, store);
+        let mut node =
+            Node::with_store(Plan { nodes, shards: 2 / nodes, settings, ..Plan::default() }, store);
         node.meters = Some(Box::new(Counting { counts: counts.clone() }));
         World { node, counts, logged: VecDeque::new() }
     }

@@ -11,6 +11,7 @@ use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
 use carillon_core::command::{Command, KickReason, Outcome, SessionInfo};
+use carillon_core::model::Transport;
 
 /// A live session.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
@@ -128,10 +129,10 @@ impl SessionView {
             jid: info.jid.as_str().to_owned(),
             state: if info.parked { "parked" } else { "connected" },
             address: info.address.map(|address| address.to_string()),
-            transport: info.transport,
-            tls: info.tls,
+            transport: info.transport.map(Transport::word),
+            tls: info.transport.and_then(|transport| transport.tls),
             since: Time(info.since),
-            presence: info.presence,
+            presence: info.presence.word(),
             stream_management: info.stream_management,
             topics: info.topics,
             unacknowledged: info.unacknowledged,

@@ -26,7 +26,7 @@ impl<M: Machine> EventLoop<M> {
             self.run_effects();
             let conns = group.conns.into_iter().map(|id| self.io.detach(id)).map(handed).collect();
             let part = HandedPart {
-                shard: self.io.id.0,
+                shard: self.io.place.shard.0,
                 bytes: group.bytes,
                 sessions: group.sessions,
                 written_ms: system_ms(),
@@ -96,7 +96,7 @@ impl<M: Machine> EventLoop<M> {
         let Restored { restored, expired, refused, elsewhere } = taken;
         if restored as usize != count {
             tracing::info!(
-                shard = self.io.id.0,
+                shard = self.io.place.shard.0,
                 sessions = count,
                 restored,
                 expired,

@@ -5,7 +5,6 @@ use crate::conn::Stage;
 use crate::inbox::{Arrival, Control, InboxItem, turn_away};
 use crate::machine::Machine;
 use carillon_core::Input;
-use carillon_core::message::ShardMessage;
 
 impl<M: Machine> EventLoop<M> {
     /// Handles a bounded number of items. The effects of several messages are carried out together, so that what they
@@ -91,7 +90,7 @@ impl<M: Machine> EventLoop<M> {
                 self.machine.reload(settings);
             }
             Control::Domains(domains, done) => {
-                self.handle(Input::Message(ShardMessage::Domains(domains)));
+                self.handle(Input::Domains(domains));
                 drop(done);
             }
             Control::Watch(watcher) => {
@@ -134,7 +133,7 @@ impl<M: Machine> EventLoop<M> {
         self.io.flush_deferred();
         self.io.outboxes.send();
         let left = std::mem::take(&mut self.items);
-        turn_away(left.into_iter().chain(self.inbox.close()));
+        turn_away(left.into_iter().chain(self.inbox.close()), &self.io.replies);
         for id in self.io.conns.ids() {
             self.io.remove(id);
         }

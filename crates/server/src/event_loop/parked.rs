@@ -16,7 +16,7 @@ impl<M: Machine> EventLoop<M> {
             let group = ParkedGroup {
                 // It is numbered among those of the node when it is stored.
                 number: 0,
-                shard: self.io.id.0,
+                shard: self.io.place.shard.0,
                 shards: self.shards(),
                 sessions: group.sessions,
                 written: self.now.unix,
@@ -33,7 +33,7 @@ impl<M: Machine> EventLoop<M> {
     pub(super) fn restore(&mut self, groups: &[ParkedGroup]) {
         let mut all = Restored::default();
         for group in groups {
-            if group.shards == self.shards() && group.shard != self.io.id.0 {
+            if group.shards == self.shards() && group.shard != self.io.place.shard.0 {
                 continue;
             }
             let elapsed_ms = self.now.unix.0.saturating_sub(group.written.0);
@@ -58,7 +58,7 @@ impl<M: Machine> EventLoop<M> {
             let Restored { restored, expired, refused, .. } = all;
             let took_ms = self.clock.mono().since(self.now.mono);
             tracing::info!(
-                shard = self.io.id.0,
+                shard = self.io.place.shard.0,
                 restored,
                 expired,
                 refused,

@@ -7,6 +7,7 @@ use crate::listen::{Admission, Inherited, ListenerKind};
 use carillon_core::form::{self, Form, Reader, Unreadable};
 use carillon_core::machine::{self, HandedSession, HandedTrace};
 use carillon_core::model::seed_maps;
+use carillon_core::ports::Directory;
 use socket2::Socket;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -139,14 +140,19 @@ impl TakeOver {
     }
 
     /// What is for each shard. Sessions that are at home in any go to one after the other.
-    pub(crate) fn into_shards(self, count: u16, admission: &Arc<Admission>) -> Vec<ForShard> {
+    pub(crate) fn into_shards(
+        self,
+        count: u16,
+        directory: &dyn Directory,
+        admission: &Arc<Admission>,
+    ) -> Vec<ForShard> {
         let mut shards: Vec<ForShard> = (0..count).map(|_| ForShard::default()).collect();
         for trace in self.traces {
-            shards[usize::from(trace.home(count).0)].traces.push(trace);
+            shards[usize::from(trace.home(directory).shard.0)].traces.push(trace);
         }
         let mut in_turn = (0..usize::from(count)).cycle();
         for Taken { session, conn } in self.sessions {
-            let home = session.home(count).map(|shard| usize::from(shard.0));
+            let home = session.home(directory).map(|home| usize::from(home.shard.0));
             let shard = home.or_else(|| in_turn.next()).unwrap_or(0);
             let awaits_flush = conn.as_ref().is_some_and(|(_, carried)| carried.awaits_flush);
             let conn = conn.map(|(socket, carried)| {

@@ -6,7 +6,7 @@
 
 use super::JobMessage;
 use crate::node::{Node, home_of};
-use carillon_core::command::{Command, Outcome, ReplyTo};
+use carillon_core::command::{Command, Outcome};
 use carillon_core::message::ShardMessage;
 use carillon_core::model::Notification;
 use std::collections::VecDeque;
@@ -44,9 +44,10 @@ impl Claim {
             let command = Command::Notify(notification);
             let Some(home) = home_of(&command, node) else { continue };
             let homes = homes.clone();
-            let reply = ReplyTo(Box::new(move |_: Outcome| drop(homes)));
+            let reply = node.replies().add(home, Box::new(move |_: Outcome| drop(homes)), node.mono());
             let refused = node.inbox(home).offer(ShardMessage::Command { command, reply });
             if let Err(ShardMessage::Command { command: Command::Notify(notification), .. }) = refused {
+                drop(node.replies().take(reply));
                 self.left.push_front(notification);
                 return;
             }

@@ -12,15 +12,14 @@ use crate::inbox::{Control, Inbox, InboxItem, turn_away};
 use crate::join::{AllDone, Countdown, Join};
 use crate::listen::Admission;
 use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
+use crate::replies::Replies;
 use crate::watch::Watcher;
-use carillon_core::command::ReplyTo;
 use carillon_core::command::{Command, Outcome, StateChange};
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{DomainId, Domains, Mono, OperationId, ShardId, States, UnixMs};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
-use carillon_core::ports::{Fault, Question, Reply, Store, StoreHealth};
-use carillon_core::shard::home;
+use carillon_core::ports::{Directory, Fault, Question, Reply, Store, StoreHealth};
 use drain::Drain;
 use history::{History, Sample};
 use rates::Rates;
@@ -37,6 +36,8 @@ pub struct Node {
 
 struct Inner {
     inboxes: Arc<[Arc<Inbox>]>,
+    directory: Arc<dyn Directory>,
+    replies: Arc<Replies>,
     figures: Vec<Arc<ShardFigures>>,
     store: Arc<dyn Store>,
     admission: Arc<Admission>,
@@ -64,6 +65,8 @@ struct Known {
 /// The parts of a node.
 pub(crate) struct NodeParts {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
+    pub(crate) directory: Arc<dyn Directory>,
+    pub(crate) replies: Arc<Replies>,
     pub(crate) figures: Vec<Arc<ShardFigures>>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) admission: Arc<Admission>,
@@ -75,9 +78,12 @@ pub(crate) struct NodeParts {
 impl Node {
     /// Creates the handle to a node with these parts.
     pub(crate) fn new(parts: NodeParts) -> Node {
-        let NodeParts { inboxes, figures, store, admission, clock, domains, events } = parts;
+        let NodeParts { inboxes, directory, replies, figures, store, admission, clock, domains, events } =
+            parts;
         let inner = Inner {
             inboxes,
+            directory,
+            replies,
             figures,
             store,
             admission,
@@ -119,18 +125,20 @@ impl Node {
     /// Has many commands carried out, in their order at each shard. Like [`Node::command`] for each of them, but each
     /// shard is woken once.
     pub fn command_all(&self, commands: Vec<(Command, Reply<Outcome>)>) {
+        let now = self.mono();
         let mut messages: Vec<Vec<ShardMessage>> = self.shards().map(|_| Vec::new()).collect();
         for (command, reply) in commands {
             match Target::of(&command, self) {
                 Target::Shard(shard) => {
-                    messages[usize::from(shard.0)]
-                        .push(ShardMessage::Command { command, reply: ReplyTo(reply) });
+                    let reply = self.inner.replies.add(shard, reply, now);
+                    messages[usize::from(shard.0)].push(ShardMessage::Command { command, reply });
                 }
                 Target::AllShards | Target::Nothing => self.command(command, reply),
             }
         }
         for (shard, messages) in self.shards().zip(messages) {
-            turn_away(self.inbox(shard).offer_all(messages).into_iter().map(InboxItem::ShardMessage));
+            let refused = self.inbox(shard).offer_all(messages);
+            turn_away(refused.into_iter().map(InboxItem::ShardMessage), self.replies());
         }
     }
 
@@ -315,17 +323,23 @@ impl Node {
     pub(crate) fn sample(&self) {
         let figures = Snapshot::sum(&self.inner.figures);
         let now = self.mono();
+        self.inner.replies.expire(now);
         lock(&self.inner.rates).sample(now, &figures);
         lock(&self.inner.history).observe(now, unix(), self.inner.admission.open(), &figures);
     }
 
-    fn mono(&self) -> Mono {
+    pub(crate) fn mono(&self) -> Mono {
         self.inner.clock.mono()
     }
 
     /// The shard that is the home of this account.
     pub(crate) fn home(&self, account: &str) -> ShardId {
-        home(account, self.inner.inboxes.len() as u16)
+        self.inner.directory.home(account).shard
+    }
+
+    /// Who waits for the outcomes of commands.
+    pub(crate) fn replies(&self) -> &Replies {
+        &self.inner.replies
     }
 
     fn shards(&self) -> impl Iterator<Item = ShardId> {
@@ -333,9 +347,9 @@ impl Node {
     }
 
     fn offer(&self, shard: ShardId, command: Command, reply: Reply<Outcome>) {
-        let message = ShardMessage::Command { command, reply: ReplyTo(reply) };
-        if let Err(ShardMessage::Command { reply: ReplyTo(reply), .. }) = self.inbox(shard).offer(message) {
-            reply(Outcome::Unavailable);
+        let reply = self.inner.replies.add(shard, reply, self.mono());
+        if self.inbox(shard).offer(ShardMessage::Command { command, reply }).is_err() {
+            self.inner.replies.give(reply, Outcome::Unavailable);
         }
     }
 
@@ -370,25 +384,25 @@ enum Target {
 
 impl Target {
     fn of(command: &Command, node: &Node) -> Target {
-        let shards = node.inner.inboxes.len() as u16;
+        let home = |name: &str| Target::Shard(node.home(name));
         match command {
-            Command::Notify(notification) => Target::Shard(home(notification.to.as_str(), shards)),
-            Command::Cancel { id } | Command::Trace { id } => Target::Shard(ShardId(id.bucket() % shards)),
+            Command::Notify(notification) => home(notification.to.as_str()),
+            Command::Cancel { id } | Command::Trace { id } => {
+                Target::Shard(node.inner.directory.home_of_notification(*id).shard)
+            }
             Command::Topic { domain, name, .. } => match node.domains().numbered(*domain) {
-                Some(domain) => {
-                    Target::Shard(home(&carillon_core::model::topic_address(name, &domain.name), shards))
-                }
+                Some(domain) => home(&carillon_core::model::topic_address(name, &domain.name)),
                 None => Target::Nothing,
             },
-            Command::Kick { jid, .. } if jid.local().is_some() => Target::Shard(home(jid.bare_str(), shards)),
-            Command::Sessions { account: Some(account), .. } => Target::Shard(home(account.as_str(), shards)),
+            Command::Kick { jid, .. } if jid.local().is_some() => home(jid.bare_str()),
+            Command::Sessions { account: Some(account), .. } => home(account.as_str()),
             Command::Act { account, .. }
             | Command::RevokeTokens { account, .. }
-            | Command::RemoveAccount { account, .. } => Target::Shard(home(account.as_str(), shards)),
+            | Command::RemoveAccount { account, .. } => home(account.as_str()),
             Command::ContactsRemoved { .. } => Target::Shard(ShardId(0)),
             Command::TracesInMemory { query, .. } => match &query.whose {
                 Whose::Account(domain, local) => match node.domains().numbered(*domain) {
-                    Some(domain) => Target::Shard(home(&format!("{local}@{}", domain.name), shards)),
+                    Some(domain) => home(&format!("{local}@{}", domain.name)),
                     None => Target::Nothing,
                 },
                 Whose::Anyones | Whose::Domain(_) => Target::AllShards,

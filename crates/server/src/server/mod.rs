@@ -17,12 +17,14 @@ use crate::metrics::ShardFigures;
 use crate::node::{Node, NodeParts};
 use crate::options::{Options, OutQueues};
 use crate::parked;
+use crate::replies::Replies;
 use crate::tls;
 use carillon_core::machine::ShardMachine as Core;
-use carillon_core::model::{Domains, ShardId};
+use carillon_core::model::{Domains, NodeId};
 use carillon_core::ports::store::domains;
-use carillon_core::ports::{Fault, Question, Store};
+use carillon_core::ports::{Computed, Directory, Fault, Question, Store};
 use carillon_core::settings::Settings;
+use carillon_core::shard::Member;
 pub use leaving::{FreezeError, HandedOver};
 use mio::Poll;
 use seeds::Seeds;
@@ -93,8 +95,9 @@ impl Server {
         take_over: Option<TakeOver>,
     ) -> Result<Server, StartError> {
         let seeds = Seeds::new()?;
-        let machine = |id: ShardId, shards, domains: &Arc<Domains>| {
-            Core::new(id, shards, Arc::clone(core), Arc::clone(domains), seeds.of(id))
+        let machine = |member: Member, domains: &Arc<Domains>| {
+            let seed = seeds.of(member.place.shard);
+            Core::new(member, Arc::clone(core), Arc::clone(domains), seed)
         };
         Server::start_with(options, tls, core, store, machine, take_over)
     }
@@ -105,7 +108,7 @@ impl Server {
         tls: &tls::Settings,
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
-        machine: impl Fn(ShardId, u16, &Arc<Domains>) -> M,
+        machine: impl Fn(Member, &Arc<Domains>) -> M,
         take_over: Option<TakeOver>,
     ) -> Result<Server, StartError> {
         let mut take_over = take_over.unwrap_or_else(TakeOver::nothing);
@@ -121,26 +124,34 @@ impl Server {
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
         let derivers = Derivers::start()?;
+        let node = NodeId::default();
+        let directory: Arc<dyn Directory> = Arc::new(Computed::alone(count));
+        let replies = Arc::new(Replies::new(node, count));
         let builder = ShardBuilder {
             options,
             core,
             store: &store,
             derivers: &derivers,
+            node,
             inboxes: &inboxes,
+            replies: &replies,
             admission: &admission,
             tls: &listener_tls,
             clock,
             left_parked: parked::take(&*store).map_err(StartError::Parked)?.into(),
         };
-        let handed = take_over.into_shards(count, &admission);
+        let handed = take_over.into_shards(count, &*directory, &admission);
         let (events, producers) = start_event_log(&options.event_log, count)?;
         let mut producers = producers.into_iter();
         let parts = polls.into_iter().zip(listeners).zip(handed).map(|((poll, listeners), handed)| {
             ShardParts { poll, listeners, producer: producers.next(), handed }
         });
-        let shards = builder.build_all(parts, |id| machine(id, count, &domains), &figures)?;
+        let member = |place| Member { place, shards: count, directory: Arc::clone(&directory) };
+        let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
         let node = Node::new(NodeParts {
             inboxes,
+            directory,
+            replies,
             figures,
             store: Arc::clone(&store),
             admission: Arc::clone(&admission),

@@ -13,11 +13,12 @@ use crate::machine::Machine;
 use crate::metrics::{IoCounters, ShardFigures};
 use crate::options::Options;
 use crate::proxies::TrustedProxies;
+use crate::replies::Replies;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
-use carillon_core::model::{Mono, ShardId};
+use carillon_core::model::{Mono, NodeId, Place, ShardId};
 use carillon_core::ports::Store;
 use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::settings::Settings;
@@ -31,7 +32,9 @@ pub(super) struct ShardBuilder<'a> {
     pub(super) core: &'a Arc<Settings>,
     pub(super) store: &'a Arc<dyn Store>,
     pub(super) derivers: &'a Derivers,
+    pub(super) node: NodeId,
     pub(super) inboxes: &'a Arc<[Arc<Inbox>]>,
+    pub(super) replies: &'a Arc<Replies>,
     pub(super) admission: &'a Arc<Admission>,
     pub(super) tls: &'a Arc<ListenerTls>,
     pub(super) clock: Clock,
@@ -51,17 +54,17 @@ impl ShardBuilder<'_> {
     pub(super) fn build_all<M: Machine>(
         &self,
         parts: impl Iterator<Item = ShardParts>,
-        machine: impl Fn(ShardId) -> M,
+        machine: impl Fn(Place) -> M,
         figures: &[Arc<ShardFigures>],
     ) -> io::Result<Vec<EventLoop<M>>> {
-        let ids = (0..).map(ShardId);
-        let shards = ids.zip(parts).zip(figures);
-        shards.map(|((id, parts), figures)| self.build(id, machine(id), parts, figures)).collect()
+        let places = (0..).map(|shard| Place { node: self.node, shard: ShardId(shard) });
+        let shards = places.zip(parts).zip(figures);
+        shards.map(|((place, parts), figures)| self.build(place, machine(place), parts, figures)).collect()
     }
 
     fn build<M: Machine>(
         &self,
-        id: ShardId,
+        place: Place,
         machine: M,
         parts: ShardParts,
         figures: &Arc<ShardFigures>,
@@ -74,7 +77,7 @@ impl ShardBuilder<'_> {
             proxies: proxies.clone(),
         };
         let io = ShardIo {
-            id,
+            place,
             conns: Default::default(),
             scratch: Scratch::new(),
             sends: SendBatch::default(),
@@ -82,8 +85,9 @@ impl ShardBuilder<'_> {
             upcalls: Vec::new(),
             ready: Ready::default(),
             deadlines: Deadlines::default(),
-            outboxes: Outboxes::new(Arc::clone(self.inboxes), id),
+            outboxes: Outboxes::new(Arc::clone(self.inboxes), place),
             deferred: Deferred::default(),
+            replies: Arc::clone(self.replies),
             store: Arc::clone(self.store),
             derivers: self.derivers.clone(),
             watchers: Watchers::default(),
@@ -99,7 +103,7 @@ impl ShardBuilder<'_> {
         };
         let shared = Shared {
             admission: Arc::clone(self.admission),
-            inbox: Arc::clone(&self.inboxes[usize::from(id.0)]),
+            inbox: Arc::clone(&self.inboxes[usize::from(place.shard.0)]),
             figures: Arc::clone(figures),
             producer,
             io_uring: self.options.io_uring,

@@ -43,8 +43,9 @@ impl Threads {
         for (n, shard) in shards.into_iter().enumerate() {
             let guard = PanicGuard { node: node.clone(), shard: ShardId(n as u16) };
             let run = move || {
-                let _guard = guard;
+                let guard = guard;
                 shard.run();
+                guard.node.replies().end(guard.shard);
             };
             self.shards.push(Builder::new().name(format!("shard-{n}")).spawn(run)?);
         }
@@ -96,7 +97,8 @@ impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.node.died();
-            turn_away(self.node.inbox(self.shard).close());
+            turn_away(self.node.inbox(self.shard).close(), self.node.replies());
+            self.node.replies().end(self.shard);
             tracing::error!(shard = self.shard.0, "a shard has died of a fault; this node needs a restart");
         }
     }

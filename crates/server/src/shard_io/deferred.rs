@@ -2,6 +2,7 @@
 //! handed over together at its end, so that whoever waits for them is woken once and finds all of them: the store commits
 //! them as one group, a stream of results writes them in one piece.
 
+use crate::replies::Replies;
 use crate::watch::Watchers;
 use carillon_core::command::{Outcome, ReplyTo, StateChange};
 use carillon_core::ports::{Answer, Ask, Reply, Store};
@@ -31,11 +32,11 @@ impl Deferred {
     }
 
     /// Hands over everything that was gathered.
-    pub(super) fn flush(&mut self, store: &dyn Store, watchers: &mut Watchers) {
+    pub(super) fn flush(&mut self, store: &dyn Store, replies: &Replies, watchers: &mut Watchers) {
         if !self.asks.is_empty() {
             store.ask_all(&mut self.asks);
         }
-        self.replies.drain(..).for_each(|(ReplyTo(reply), outcome)| reply(outcome));
+        self.replies.drain(..).for_each(|(to, outcome)| replies.give(to, outcome));
         self.changes.drain(..).for_each(|change| watchers.notify(&change));
         self.tidy();
     }

@@ -1,7 +1,7 @@
 //! What a shard has for other shards.
 
 use crate::inbox::{Inbox, InboxItem};
-use carillon_core::model::ShardId;
+use carillon_core::model::Place;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// was accepted before.
 pub(crate) struct Outboxes {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
-    own: ShardId,
+    own: Place,
     batches: Vec<Batch>,
     held_back: bool,
     congested: bool,
@@ -25,14 +25,16 @@ struct Batch {
 
 impl Outboxes {
     /// The outboxes of shard `own`.
-    pub(crate) fn new(inboxes: Arc<[Arc<Inbox>]>, own: ShardId) -> Outboxes {
+    pub(crate) fn new(inboxes: Arc<[Arc<Inbox>]>, own: Place) -> Outboxes {
         let batches = inboxes.iter().map(|_| Batch::default()).collect();
         Outboxes { inboxes, own, batches, held_back: false, congested: false }
     }
 
-    /// Adds an item to the batch of a shard.
-    pub(crate) fn add(&mut self, to: ShardId, item: InboxItem) {
-        let batch = &mut self.batches[usize::from(to.0)];
+    /// Adds an item to the batch of a shard. There is no other node than this: what is for one, such as for a session of an earlier process, is for
+    /// nobody.
+    pub(crate) fn add(&mut self, to: Place, item: InboxItem) {
+        let batch = self.batches.get_mut(usize::from(to.shard.0));
+        let Some(batch) = batch.filter(|_| to.node == self.own.node) else { return };
         batch.bytes += item.memory_bytes();
         batch.items.push_back(item);
     }
@@ -58,7 +60,7 @@ impl Outboxes {
         let congested = held_bytes >= HELD_BYTES_MAX;
         if congested != self.congested {
             self.congested = congested;
-            self.inboxes[usize::from(self.own.0)].set_congested(congested);
+            self.inboxes[usize::from(self.own.shard.0)].set_congested(congested);
         }
     }
 
@@ -76,15 +78,19 @@ const HELD_BYTES_MAX: usize = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_core::command::{Command, Outcome, ReplyTo};
+    use carillon_core::command::{Command, ReplyTo};
     use carillon_core::message::ShardMessage;
-    use carillon_core::model::NotificationId;
+    use carillon_core::model::{NodeId, NotificationId, ShardId};
     use carillon_wire::stanza::{MessageType, Stanza};
     use mio::{Poll, Token, Waker};
 
+    fn at(shard: u16) -> Place {
+        Place { node: NodeId(0), shard: ShardId(shard) }
+    }
+
     fn is_offered(inbox: &Inbox) -> bool {
         let command = Command::Trace { id: NotificationId(1) };
-        inbox.offer(ShardMessage::Command { command, reply: ReplyTo(Box::new(|_: Outcome| ())) }).is_ok()
+        inbox.offer(ShardMessage::Command { command, reply: ReplyTo { node: NodeId(0), number: 0 } }).is_ok()
     }
 
     #[test]
@@ -92,11 +98,11 @@ mod tests {
         let polls = [(); 3].map(|()| Poll::new().unwrap());
         let inbox = |poll: &Poll| Arc::new(Inbox::new(Waker::new(poll.registry(), Token(0)).unwrap()));
         let inboxes: Arc<[Arc<Inbox>]> = polls.iter().map(inbox).collect();
-        let mut outboxes = Outboxes::new(Arc::clone(&inboxes), ShardId(0));
+        let mut outboxes = Outboxes::new(Arc::clone(&inboxes), at(0));
         let mib = Stanza::message(MessageType::Chat).with_id("x".repeat(1 << 20));
         let mut turn = |stanzas: usize| {
             for n in 0..stanzas {
-                let to = ShardId(1 + n as u16 % 2);
+                let to = at(1 + n as u16 % 2);
                 outboxes.add(
                     to,
                     InboxItem::ShardMessage(ShardMessage::Stanza { stanza: mib.clone(), settlement: None }),

@@ -13,11 +13,12 @@ use crate::metrics::IoCounters;
 use crate::options::OutQueues;
 use crate::plaintext::Plaintext;
 use crate::proxies::TrustedProxies;
+use crate::replies::Replies;
 use crate::sends::SendBatch;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::connection::BySize;
-use carillon_core::model::{ConnId, Mono, ShardId, Ticket};
+use carillon_core::model::{ConnId, Mono, Place, Ticket};
 use carillon_core::ports::{Ask, Store};
 use carillon_core::settings::Settings;
 use mio::unix::SourceFd;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 
 /// Everything a shard owns besides its core.
 pub(crate) struct ShardIo {
-    pub(crate) id: ShardId,
+    pub(crate) place: Place,
     pub(crate) conns: Slab,
     pub(crate) scratch: Scratch,
     pub(crate) sends: SendBatch,
@@ -40,6 +41,7 @@ pub(crate) struct ShardIo {
     pub(crate) deadlines: Deadlines,
     pub(crate) outboxes: Outboxes,
     pub(crate) deferred: Deferred,
+    pub(crate) replies: Arc<Replies>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) derivers: Derivers,
     pub(crate) watchers: Watchers,
@@ -107,13 +109,13 @@ pub(crate) struct Waiting {
 impl ShardIo {
     /// Adds a question to the store. Its answer comes by the inbox.
     pub(crate) fn ask(&mut self, ticket: Ticket, ask: Ask) {
-        let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.id.0)]);
+        let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.place.shard.0)]);
         self.deferred.ask(ask, Box::new(move |answer| inbox.push(InboxItem::Answer { ticket, answer })));
     }
 
     /// Hands over everything that was deferred.
     pub(crate) fn flush_deferred(&mut self) {
-        self.deferred.flush(&*self.store, &mut self.watchers);
+        self.deferred.flush(&*self.store, &self.replies, &mut self.watchers);
     }
 
     /// Adds a connection: names it and registers its socket, once for its life here, for the edges of both directions.

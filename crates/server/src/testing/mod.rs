@@ -16,6 +16,7 @@ use crate::metrics::IoCounters;
 use crate::options::{Options, OutQueues, Tcp, WebSocket};
 use crate::plaintext::Plaintext;
 use crate::proxies::TrustedProxies;
+use crate::replies::Replies;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
 use crate::tls;
@@ -23,7 +24,7 @@ use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::form::Unreadable;
 use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, Restored};
-use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
+use carillon_core::model::{ConnId, Domain, DomainId, Mono, NodeId, Now, Place, Policy, ShardId, States};
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::store::parked::ParkedGroups;
@@ -162,6 +163,10 @@ impl Machine for Echo {
     }
 }
 
+fn place(shard: u16) -> Place {
+    Place { node: NodeId(0), shard: ShardId(shard) }
+}
+
 impl Echo {
     fn bytes(&mut self, now: Now, conn: ConnId, bytes: &[u8], effects: &mut Effects) {
         match bytes {
@@ -172,7 +177,7 @@ impl Echo {
             b"post" => {
                 let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
                 let message = carillon_core::message::ShardMessage::LoginFailed { address };
-                effects.push(Effect::Post { to: ShardId(1), message });
+                effects.push(Effect::Post { to: place(1), message });
             }
             b"secure and say" => {
                 effects.send(conn, |out| out.extend_from_slice(b"proceed;"));
@@ -243,7 +248,7 @@ impl Rig {
         let poll = Poll::new().unwrap();
         let inbox = |poll: &Poll| Arc::new(Inbox::new(Waker::new(poll.registry(), special(255)).unwrap()));
         let io = ShardIo {
-            id: ShardId(0),
+            place: place(0),
             conns: Default::default(),
             scratch: Scratch::new(),
             sends,
@@ -252,8 +257,9 @@ impl Rig {
             ready: Ready::default(),
             deadlines: Deadlines::default(),
             // Its own, and that of a shard that does nothing.
-            outboxes: Outboxes::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())]), ShardId(0)),
+            outboxes: Outboxes::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())]), place(0)),
             deferred: Deferred::default(),
+            replies: Arc::new(Replies::new(NodeId(0), 1)),
             store: Arc::new(EmptyStore::default()),
             derivers: Derivers::start().unwrap(),
             watchers: Watchers::default(),

@@ -1,6 +1,6 @@
 //! Random programs against a simulated node: `carillon_core::sim::program`.
 //!
-//! - `xtask sim --seed N --steps M [--mix NAME] [--trace]` runs one program; the same numbers run the same program, here and
+//! - `xtask sim --seed N --steps M [--mix NAME] [--nodes N] [--trace]` runs one program; the same numbers run the same program, here and
 //!   anywhere. `--trace` prints everything that happened.
 //! - `xtask sim [--seconds S] [--mix NAME] [--from N]` runs the programs of fixed seeds, one of each mix, and then others by new seeds
 //!   (from N on) for so long, on all processors.
@@ -27,6 +27,7 @@ struct Wanted {
     from: Option<u64>,
     steps: Option<u64>,
     mix: Option<Mix>,
+    nodes: Option<u16>,
     seconds: Option<u64>,
     trace: bool,
 }
@@ -38,8 +39,8 @@ struct Wanted {
 pub(crate) fn check(args: &[&str]) -> Result<Vec<String>, String> {
     let wanted = read(args)?;
     if let Some(seed) = wanted.seed {
-        let program =
-            Fixed { seed, steps: wanted.steps.unwrap_or(STEPS), mix: wanted.mix.unwrap_or(Mix::of(seed)) };
+        let (steps, mix) = (wanted.steps.unwrap_or(STEPS), wanted.mix.unwrap_or(Mix::of(seed)));
+        let program = Fixed { seed, steps, mix, nodes: wanted.nodes.unwrap_or(1) };
         return Ok(play(program, wanted.trace).err().into_iter().collect());
     }
     Ok(play_all(&wanted))
@@ -76,8 +77,9 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
     let first = wanted.from.unwrap_or_else(|| RandomState::new().hash_one(0) >> 16);
     let steps = wanted.steps.unwrap_or(STEPS);
     let is_wanted = |program: &Fixed| wanted.mix.is_none_or(|mix| mix == program.mix);
-    let each_mix = Mix::ALL.map(|mix| Fixed { seed: 20, steps: STEPS, mix });
-    let fixed: Vec<Fixed> = FIXED.iter().copied().chain(each_mix).filter(is_wanted).collect();
+    let each_mix = |nodes| Mix::ALL.map(|mix| Fixed { seed: 20, steps: STEPS, mix, nodes });
+    let fixed = FIXED.iter().copied().chain(each_mix(1)).chain(each_mix(2)).filter(is_wanted);
+    let fixed: Vec<Fixed> = fixed.collect();
     let (taken, sum) = (AtomicU64::new(0), Mutex::new(Sum::default()));
     let next = || {
         let number = taken.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +87,10 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
             return Some(*program);
         }
         let seed = first.wrapping_add(number - fixed.len() as u64);
-        (began.elapsed() < until).then(|| Fixed { seed, steps, mix: wanted.mix.unwrap_or(Mix::of(seed)) })
+        // Of each mix every other program is of two nodes.
+        let nodes = wanted.nodes.unwrap_or(1 + (seed / Mix::ALL.len() as u64 % 2) as u16);
+        let mix = wanted.mix.unwrap_or(Mix::of(seed));
+        (began.elapsed() < until).then_some(Fixed { seed, steps, mix, nodes })
     };
     let work = || {
         while let Some(program) = next() {
@@ -111,8 +116,8 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
 
 /// Runs a program; one that panics has failed, too.
 fn run_one(program: Fixed) -> Result<Finished, Failure> {
-    let Fixed { seed, steps, mix } = program;
-    let done = std::panic::catch_unwind(|| run(seed, mix, steps, History::Nothing));
+    let Fixed { seed, steps, mix, nodes } = program;
+    let done = std::panic::catch_unwind(|| run(seed, mix, nodes, steps, History::Nothing));
     done.unwrap_or_else(|_| Err(Failure { step: None, what: "it panicked".to_owned() }))
 }
 
@@ -122,21 +127,21 @@ fn play(program: Fixed, trace: bool) -> Result<(), String> {
         // Who reads the trace may have enough of it.
         let _ = std::io::stdout().write_all(text.as_bytes());
     };
-    let Fixed { seed, steps, mix } = program;
+    let Fixed { seed, steps, mix, nodes } = program;
     let history = if trace { History::Text(&mut print) } else { History::Hash };
-    let done = run(seed, mix, steps, history).map_err(|failure| found(program, &failure))?;
+    let done = run(seed, mix, nodes, steps, history).map_err(|failure| found(program, &failure))?;
     let Finished { hash, lines, accepted, delivered } = done;
     println!(
-        "sim: seed {seed}, {mix:?}, {steps} steps: {accepted} accepted, {delivered} of these delivered; {lines} lines, hash {hash:016x}"
+        "sim: seed {seed}, {mix:?}, {nodes} nodes, {steps} steps: {accepted} accepted, {delivered} of these delivered; {lines} lines, hash {hash:016x}"
     );
     Ok(())
 }
 
 fn found(program: Fixed, failure: &Failure) -> String {
-    let Fixed { seed, steps, mix } = program;
+    let Fixed { seed, steps, mix, nodes } = program;
     let at = failure.step.map_or("in the end".to_owned(), |step| format!("after step {step}"));
     format!(
-        "{at}: {}\nreplay: cargo run -p xtask -- sim --seed {seed} --steps {steps} --mix {mix:?} --trace",
+        "{at}: {}\nreplay: cargo run -p xtask -- sim --seed {seed} --steps {steps} --mix {mix:?} --nodes {nodes} --trace",
         failure.what
     )
 }
@@ -153,6 +158,10 @@ fn read(args: &[&str]) -> Result<Wanted, String> {
             "--seed" => wanted.seed = number()?,
             "--from" => wanted.from = number()?,
             "--steps" => wanted.steps = number()?,
+            "--nodes" => {
+                wanted.nodes =
+                    number()?.and_then(|nodes| u16::try_from(nodes).ok().filter(|nodes| *nodes > 0))
+            }
             "--seconds" => wanted.seconds = number()?,
             "--trace" => wanted.trace = true,
             "--mix" => {

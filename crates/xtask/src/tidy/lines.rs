@@ -136,6 +136,22 @@ pub(super) fn pure_core(tree: &Tree) -> Vec<Finding> {
     forbid(files, |line| !line.in_test, forbidden, "here the world arrives as arguments")
 }
 
+/// What crosses shards names places: a shard without its node is one of every node, and a closure stays in its process.
+pub(super) fn places(tree: &Tree) -> Vec<Finding> {
+    let values =
+        ["crates/core/src/message", "crates/core/src/command/", "crates/core/src/model/settlement.rs"];
+    let files = tree
+        .iter()
+        .filter(|(path, _)| path.ends_with(".rs") && values.iter().any(|value| path.starts_with(value)));
+    let forbidden = &["ShardId", "Reply<", "dyn Fn", "Sender<", "ConnId"];
+    forbid(
+        files,
+        |line| !line.in_test,
+        forbidden,
+        "what crosses shards names a `Place`, and can be written down",
+    )
+}
+
 /// `core` writes XML by `Element` and `Writer`, which escape what they are given.
 pub(super) fn no_xml_by_hand(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -314,6 +330,8 @@ mod tests {
         let rule = |text: &str| pure_core(&tree("crates/core/src/lib.rs", text)).len();
         assert_eq!(rule("use std::net::IpAddr;\n"), 0);
         assert_eq!(rule("use std::net::TcpStream;\n"), 1);
+        let sent = |text: &str| places(&tree("crates/core/src/message.rs", text)).len();
+        assert_eq!((sent("use crate::model::ShardId;\n"), sent("use crate::model::Place;\n")), (1, 0));
         let elsewhere = |path: &str| pure_core(&tree(path, "use std::fs;\n")).len();
         assert_eq!((elsewhere("crates/scale/src/lib.rs"), elsewhere("crates/load/src/lib.rs")), (1, 0));
         assert_eq!(rule("/// Not `SystemTime`.\nlet now = SystemTime::now();\n"), 1);

@@ -32,6 +32,7 @@ const RULES: &[Rule] = rules![
     lines::no_sleep_in_tests,
     lines::bounded_channels,
     lines::pure_core,
+    lines::places,
     lines::no_xml_by_hand,
     lines::no_waiting_in_shards,
     features::conversations,

@@ -1,6 +1,6 @@
 //! What clients ask of an account's nodes, at its home.
 
-use crate::command::{About, PendingIq, Refusal, TopicIq, TopicOp, TopicOutcome};
+use crate::command::{About, NoRoom, PendingIq, Refusal, TopicIq, TopicOp, TopicOutcome};
 use crate::error::StanzaError;
 use crate::message::{Letter, Requester};
 use crate::model::{
@@ -302,8 +302,8 @@ fn refused(refusal: NodeRefusal) -> Refusal {
         NodeRefusal::NoAccount | NodeRefusal::NoNode | NodeRefusal::NoItem => Refusal::NotFound,
         NodeRefusal::Exists => Refusal::Exists,
         NodeRefusal::Unmet(fields) => Refusal::PreconditionNotMet(fields),
-        NodeRefusal::TooManyNodes => Refusal::NoRoom("you have as many nodes as an account may"),
-        NodeRefusal::TooManyBytes => Refusal::NoRoom("your nodes hold as much as those of an account may"),
+        NodeRefusal::TooManyNodes => Refusal::NoRoom(NoRoom::Nodes),
+        NodeRefusal::TooManyBytes => Refusal::NoRoom(NoRoom::NodeBytes),
     }
 }
 

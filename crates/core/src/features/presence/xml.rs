@@ -1,7 +1,7 @@
 //! What a presence stanza carries.
 
 use crate::error::StanzaError;
-use crate::session::Availability;
+use crate::model::Availability;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 

@@ -3,8 +3,8 @@
 use super::*;
 use crate::model::{
     AccountId, AcknowledgedBy, Audience, DomainId, DropReason, Followed, Generation, Item, KeyId, Mono,
-    NotificationId, NotificationState, Priority, PubsubEvent, Retained, Revision, SessionId, Settlement,
-    ShardId, TopicId, Trace, UnixMs,
+    NodeId, NotificationId, NotificationState, Place, Priority, PubsubEvent, Retained, Revision, SessionId,
+    Settlement, ShardId, TopicId, Trace, UnixMs,
 };
 use carillon_wire::jid::BareJid;
 
@@ -16,7 +16,10 @@ fn ids_and_instants() {
     proves("NotificationId", &NotificationId::new(UnixMs(1_795_167_000_125), 0xbeef, 42));
     proves("UnixMs", &UnixMs(1_795_167_000_125));
     proves("Mono", &vec![Mono(NOW_MS + 60_000), Mono(NOW_MS - 1)]);
-    proves("Settlement", &Settlement { shard: ShardId(1), session, number: 77 });
+    // Of earlier releases, it is a shard of the only node.
+    let [here, there] = [0, 300].map(|node| Place { node: NodeId(node), shard: ShardId(1) });
+    proves("Settlement", &Settlement { place: here, session, number: 77 });
+    proves("Place", &there);
     proves("Audience", &vec![Audience::Active, Audience::Connected, Audience::Always]);
 }
 

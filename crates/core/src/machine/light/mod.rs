@@ -20,7 +20,7 @@ use crate::light::{Light, Moved, Open, Refused, Rest};
 use crate::message::ShardMessage;
 use crate::model::{ConnId, DomainId, Domains, Followed, PubsubEvent, SessionId, TopicId, topic_address};
 use crate::session::{Cx, Sessions};
-use crate::shard::{Deadline, home};
+use crate::shard::Deadline;
 
 use std::mem;
 use std::sync::Arc;
@@ -315,8 +315,8 @@ fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Answered, Ended
     }
     let domain = cx.shard.domains.named(&cx.shard.settings.light.domain).ok_or(Ended::NoDomain)?.clone();
     if cx.shard.light.wait(name, conn) {
-        let at = home(&topic_address(name, &domain.name), cx.shard.shard_count);
-        let asker = Asker::Light(cx.shard.id);
+        let at = cx.shard.directory.home(&topic_address(name, &domain.name));
+        let asker = Asker::Light(cx.shard.place);
         let (name, actor, op) = (name.into(), Actor::Anyone, TopicOp::Listen);
         cx.post(at, ShardMessage::Topic { domain: domain.id, name, actor, op, asker });
     }

@@ -348,6 +348,8 @@ pub enum Fault {
     Unknown,
 }
 
+crate::form! { enum Fault { 0 = Busy, 1 = Closed, 2 = Broken, 3 = Unknown } }
+
 /// How a store is at the moment. The default is a store that nothing is wrong with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreHealth {

@@ -68,6 +68,9 @@ pub enum Whose {
     Account(DomainId, Box<str>),
 }
 
+crate::form! { struct NotificationQuery { whose, states, key, from, before, limit } }
+crate::form! { enum Whose { 0 = Anyones, 1 = Domain(domain), 2 = Account(domain, local) } }
+
 /// What a [`NotificationQuery`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {

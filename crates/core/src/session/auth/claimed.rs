@@ -10,7 +10,7 @@ use crate::connection::{Claim, Claimed, Client, FeatureProof, Proof};
 use crate::model::{ConnId, DomainId, Identity};
 use crate::sasl::Failure;
 use crate::session::{Cx, Session};
-use crate::shard::{CachedLogin, Deadline, home};
+use crate::shard::{CachedLogin, Deadline};
 use carillon_wire::jid::BareJid;
 
 impl Claimed {
@@ -31,7 +31,7 @@ impl Claimed {
 
     /// Whether this is the account's home.
     pub fn is_home(&self, cx: &Cx<'_>) -> bool {
-        home(self.account().as_str(), cx.shard.shard_count) == cx.shard.id
+        cx.shard.directory.home(self.account().as_str()) == cx.shard.place
     }
 
     /// It has a new number on the shard it came to, where the timeout of its login continues.
@@ -43,7 +43,7 @@ impl Claimed {
     /// Leaves for its account's home.
     pub fn depart(self: Box<Self>, cx: &mut Cx<'_>) {
         let conn = self.client.io.conn;
-        let to = home(self.account().as_str(), cx.shard.shard_count);
+        let to = cx.shard.directory.home(self.account().as_str());
         cx.out.push(Effect::Move { conn, to, moving: self });
     }
 

@@ -80,12 +80,18 @@ pub enum History<'a> {
     Text(&'a mut dyn FnMut(&str)),
 }
 
-/// Runs a program of so many steps to its end.
+/// Runs a program of so many steps to its end, on so many nodes.
 ///
 /// # Errors
 /// What did not hold first.
-pub fn run(seed: u64, mix: Mix, steps: u64, mut history: History<'_>) -> Result<Finished, Failure> {
-    let mut program = Program::new(seed, mix);
+pub fn run(
+    seed: u64,
+    mix: Mix,
+    nodes: u16,
+    steps: u64,
+    mut history: History<'_>,
+) -> Result<Finished, Failure> {
+    let mut program = Program::new(seed, mix, nodes);
     match history {
         History::Nothing => program.world.trace.stop(),
         History::Hash => {}
@@ -220,8 +226,8 @@ impl Connected {
 }
 
 impl Program {
-    /// A program of this seed.
-    pub fn new(seed: u64, mix: Mix) -> Program {
+    /// A program of this seed, on so many nodes.
+    pub fn new(seed: u64, mix: Mix, nodes: u16) -> Program {
         let mut dice = Dice::new(seed);
         let recipe = mix.recipe();
         // A fan-out takes one session at a time.
@@ -234,7 +240,9 @@ impl Program {
         let timeouts = Timeouts { resume_ms: RESUME_MS, ..Timeouts::default() };
         let settings = Settings { timeouts, ..settings };
         let plan = Plan {
-            shards: 3,
+            nodes,
+            // Two shards are enough where what is between nodes is looked at.
+            shards: if nodes == 1 { 3 } else { 2 },
             settings,
             seed: dice.roll(),
             queue_bytes_max: sent::QUEUE_BYTES_MAX,

@@ -81,7 +81,7 @@ impl Program {
 
     /// How many shards the next process has: mostly as many as there are.
     fn shards(&mut self) -> u16 {
-        if self.dice.once_in(3) { 1 + self.dice.below(4) as u16 } else { self.world.shard_count() as u16 }
+        if self.dice.once_in(3) { 1 + self.dice.below(4) as u16 } else { self.world.shards_per_node() }
     }
 
     /// What was swept is told before the jobs of the node end.

@@ -7,8 +7,10 @@ const STEPS: u64 = 250;
 
 fn each(mix: Mix, seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        if let Err(failure) = run(seed, mix, STEPS, History::Nothing) {
-            panic!("xtask sim --seed {seed} --steps {STEPS} --mix {mix:?}: {failure:?}");
+        // Every other one is of two nodes.
+        let nodes = 1 + (seed % 2) as u16;
+        if let Err(failure) = run(seed, mix, nodes, STEPS, History::Nothing) {
+            panic!("xtask sim --seed {seed} --steps {STEPS} --mix {mix:?} --nodes {nodes}: {failure:?}");
         }
     }
 }
@@ -116,14 +118,14 @@ fn the_same_seed_makes_the_same_history() {
     for mix in Mix::ALL {
         let [first, second] = [0; 2].map(|_| {
             let mut text = String::new();
-            let done = run(7, mix, STEPS, History::Text(&mut |part: &str| text.push_str(part)));
+            let done = run(7, mix, 2, STEPS, History::Text(&mut |part: &str| text.push_str(part)));
             (done.expect("nothing is wrong with it"), text)
         });
         assert_eq!(first, second, "{mix:?}");
         assert!(first.0.lines > 500, "{mix:?}: something happened");
         assert_ne!(
             Ok(first.0),
-            run(8, mix, STEPS, History::Hash),
+            run(8, mix, 2, STEPS, History::Hash),
             "{mix:?}: another seed is another history"
         );
     }

@@ -3,7 +3,8 @@
 use super::World;
 use super::link::{Heard, Stage};
 use crate::connection::QueueBound;
-use crate::model::{ConnId, Now};
+use crate::form::{Clock, Form, decode, encode};
+use crate::model::{ConnId, Now, Place, ShardId};
 use crate::sasl::ChannelBinding;
 use crate::{Effect, Effects, Input};
 use std::collections::VecDeque;
@@ -137,11 +138,22 @@ impl World {
             }
             Effect::Close { conn } => self.close(conn, upcalls),
             Effect::Move { conn, to, moving } => {
-                let (to, link) = (usize::from(to.0), &mut self.links[conn.slot as usize]);
+                let (to, link) = (self.at(to), &mut self.links[conn.slot as usize]);
                 (link.shard, link.stage) = (to, Stage::Moving { lost: false });
                 self.post(shard, to, Input::Arrived { conn, moving });
             }
-            Effect::Post { to, message } => self.post(shard, usize::from(to.0), Input::Message(message)),
+            Effect::Post { to, message } => {
+                let is_own = to.node == self.place(shard).node;
+                let message = if is_own { message } else { self.carried(&message) };
+                self.post(shard, self.at(to), Input::Message(message));
+            }
+            Effect::PostAll { to, message } => {
+                for own in 0..self.plan.shards {
+                    let to = Place { node: to, shard: ShardId(own) };
+                    let message = self.carried(&message);
+                    self.post(shard, self.at(to), Input::Message(message));
+                }
+            }
             Effect::Ask { ticket, ask } => {
                 self.asked += 1;
                 self.disk.ask(shard, ticket, ask);
@@ -151,7 +163,11 @@ impl World {
                 let derived = derivation.run();
                 self.derived.push((shard, Input::Derived { ticket, derived }));
             }
-            Effect::Reply { to, outcome } => (to.0)(outcome),
+            Effect::Reply { to, outcome } => {
+                let is_own = to.node == self.place(shard).node;
+                let outcome = if is_own { outcome } else { self.carried(&outcome) };
+                self.replied(to, outcome);
+            }
             Effect::StateChange(change) => self.changes.push(change),
         }
     }
@@ -164,6 +180,13 @@ impl World {
             link.to_server.clear();
             upcalls.push_back(Input::Closed { conn, unacked: link.unacked() });
         }
+    }
+
+    /// What comes out at another node of what a node sends it: it has a form, and is no more than that.
+    fn carried<T: Form>(&self, value: &T) -> T {
+        let now_ms = self.now.mono.0;
+        let bytes = encode(value, now_ms);
+        decode(&bytes, Clock { now_ms, elapsed_ms: 0 }).expect("what a node of this release wrote")
     }
 
     fn post(&mut self, from: usize, to: usize, input: Input<'static>) {

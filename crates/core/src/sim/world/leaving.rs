@@ -51,7 +51,7 @@ impl World {
         ParkedGroup {
             number,
             shard: shard as u16,
-            shards: self.plan.shards,
+            shards: self.planned() as u16,
             sessions: group.sessions,
             written: self.now.unix,
             bytes: group.bytes.clone().into(),
@@ -76,7 +76,7 @@ impl World {
             let group = Group { bytes: bytes.to_vec(), sessions };
             let elapsed_ms = self.now.unix.0.saturating_sub(written.0);
             for own in 0..self.shards.len() {
-                if shards != self.plan.shards || usize::from(shard) == own {
+                if usize::from(shards) != self.planned() || usize::from(shard) == own {
                     self.put_parked(own, &group, elapsed_ms);
                 }
             }
@@ -146,20 +146,19 @@ impl World {
 
     /// The shards that there are take the sessions, written `elapsed_ms` ago. These connections were lost on the way.
     pub fn take_in(&mut self, estate: Estate, elapsed_ms: u64, lost: &[usize]) {
-        let shards = self.plan.shards;
+        let (count, directory) = (self.shards.len(), self.member(0).directory);
         let mut all: Vec<(Vec<_>, Vec<_>)> = self.shards.iter().map(|_| Default::default()).collect();
         for group in estate.groups {
             let mut conns = group.conns.into_iter();
             let handed = Handed::read(&group.bytes, self.now.mono, elapsed_ms).expect("a group");
             for trace in handed.traces {
-                all[usize::from(trace.home(shards).0)].0.push(trace);
+                all[self.at(trace.home(&*directory))].0.push(trace);
             }
             for session in handed.sessions {
                 let conn = session.is_connected().then(|| conns.next().expect("its connection"));
                 // One that is at home in any shard stays, if its shard is still there.
                 let present = conn.map_or(0, |conn| self.links[conn.slot as usize].shard);
-                let shard =
-                    session.home(shards).map_or(present % usize::from(shards), |home| usize::from(home.0));
+                let shard = session.home(&*directory).map_or(present % count, |home| self.at(home));
                 let conn = conn.and_then(|conn| self.attach(conn, shard, lost));
                 all[shard].1.push((session, conn));
             }

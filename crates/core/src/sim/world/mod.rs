@@ -1,4 +1,4 @@
-//! A node: shards, their inboxes, a store, links, time. Everything that is under way waits until it is picked.
+//! One or several nodes: shards, their inboxes, a store, links, time. Nodes are joined by a bus that loses nothing. Everything that is under way waits until it is picked.
 //!
 //! What an input causes at its shard (a flush, an overflow, a connection that is closed) is told to the shard at once, as the
 //! server does it; whatever goes to another shard, to the store, or over a link is a [`Choice`]. [`World::settle`] takes them in one
@@ -20,24 +20,28 @@ pub use link::Link;
 use super::dice::Dice;
 use super::store::{Committed, Disk, Engine};
 use super::trace::Trace;
-use crate::command::StateChange;
+use crate::command::{Outcome, StateChange};
 use crate::connection::QueueBound;
 use crate::event::Kinds;
 use crate::machine::ShardMachine;
-use crate::model::{ConnId, Domains, Mono, Now, ShardId, States, UnixMs};
+use crate::model::{ConnId, Domains, Mono, NodeId, Now, Place, ShardId, States, UnixMs};
+use crate::ports::Computed;
 use crate::sasl::ChannelBinding;
 use crate::settings::Settings;
-use crate::shard::Counters;
+use crate::shard::{Counters, Member};
 use crate::{Effects, Input, Opened, Security};
 use carillon_wire::Framing;
 use link::{Heard, Stage};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 /// What a node is made of.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How many shards it has.
+    /// How many nodes there are, which share the store and divide the homes among them.
+    pub nodes: u16,
+    /// How many shards each has.
     pub shards: u16,
     /// Its settings.
     pub settings: Settings,
@@ -52,6 +56,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
+            nodes: 1,
             shards: 2,
             settings: Settings::default(),
             seed: 1,
@@ -73,6 +78,8 @@ pub struct World {
     pub disk: Disk,
     /// Every connection there ever was.
     links: Vec<Link>,
+    /// Who waits for the outcomes of commands.
+    replies: Vec<Option<SyncSender<Outcome>>>,
     /// From shard to shard, each in its order.
     posts: Vec<VecDeque<Input<'static>>>,
     /// Keys that were derived and not given to their shard, and whether they are to be.
@@ -108,7 +115,7 @@ impl World {
 
     /// A node on a store.
     pub fn with_store(plan: Plan, store: Box<dyn Engine>) -> World {
-        let count = usize::from(plan.shards);
+        let count = usize::from(plan.nodes) * usize::from(plan.shards);
         let mut world = World {
             settings: Arc::new(plan.settings.clone()),
             domains: Arc::default(),
@@ -116,6 +123,7 @@ impl World {
             shards: Vec::new(),
             disk: Disk::new(store, count),
             links: Vec::new(),
+            replies: Vec::new(),
             posts: Vec::new(),
             derived: Vec::new(),
             holds_derived: false,
@@ -138,16 +146,16 @@ impl World {
 
     /// Starts the shards, anew if they were there.
     fn start(&mut self) {
-        let shards = self.plan.shards;
-        let count = usize::from(shards);
+        let count = self.planned();
         self.disk.serve(count);
         self.posts = std::iter::repeat_with(VecDeque::new).take(count * count).collect();
         self.walking = vec![false; count];
-        let machine = |id, seed| {
+        let seeds: Vec<_> = (0..count).map(|_| self.dice.seed()).collect();
+        let machine = |(shard, seed)| {
             let (settings, domains) = (self.settings.clone(), self.domains.clone());
-            ShardMachine::new(ShardId(id), shards, settings, domains, seed)
+            ShardMachine::new(self.member(shard), settings, domains, seed)
         };
-        self.shards = (0..shards).map(|id| machine(id, self.dice.seed())).collect();
+        self.shards = seeds.into_iter().enumerate().map(machine).collect();
     }
 
     /// The node ends without a word, and starts again: what was not committed is forgotten, and every connection is lost.
@@ -156,6 +164,46 @@ impl World {
         self.derived.clear();
         self.links.iter_mut().for_each(Link::lose);
         self.start();
+    }
+
+    /// How many shards there are to be, of all nodes.
+    fn planned(&self) -> usize {
+        usize::from(self.plan.nodes) * usize::from(self.plan.shards)
+    }
+
+    /// Where a shard is. A node that is alone has the number that it has in a process.
+    pub(super) fn place(&self, shard: usize) -> Place {
+        let shards = usize::from(self.plan.shards);
+        Place { node: self.nodes()[shard / shards], shard: ShardId((shard % shards) as u16) }
+    }
+
+    /// The shard at a place.
+    pub(super) fn at(&self, place: Place) -> usize {
+        let node = self.nodes().iter().position(|node| *node == place.node).expect("a node that there is");
+        node * usize::from(self.plan.shards) + usize::from(place.shard.0)
+    }
+
+    /// The shard that is the home of a name.
+    pub fn home(&self, name: &str) -> usize {
+        self.at(self.member(0).directory.home(name))
+    }
+
+    fn nodes(&self) -> Vec<NodeId> {
+        match self.plan.nodes {
+            1 => vec![NodeId(0)],
+            nodes => (1..=u32::from(nodes)).map(|number| NodeId(number * 1000)).collect(),
+        }
+    }
+
+    /// What a shard is told of where it is.
+    pub(super) fn member(&self, shard: usize) -> Member {
+        let (place, shards) = (self.place(shard), self.plan.shards);
+        Member { place, shards, directory: Arc::new(Computed::among(&self.nodes(), place.node, shards)) }
+    }
+
+    /// How many shards each node has.
+    pub fn shards_per_node(&self) -> u16 {
+        self.plan.shards
     }
 
     /// How many shards there are.

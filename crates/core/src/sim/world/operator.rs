@@ -9,7 +9,6 @@ use crate::ports::Question;
 use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer, SetCredentials};
 use crate::ports::store::domains::{self, PutDomain};
 use crate::sasl::scram;
-use crate::shard::home;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -25,7 +24,7 @@ impl World {
         let id = self.ask(PutDomain { name: name.into(), policy }).domain.id;
         let domains = Arc::new(Domains::new(self.ask(domains::Domains)));
         self.domains = domains.clone();
-        self.every_shard(|| Input::Message(ShardMessage::Domains(domains.clone())));
+        self.every_shard(|| Input::Domains(domains.clone()));
         id
     }
 
@@ -56,7 +55,7 @@ impl World {
 
     /// Begins a command at the home of `name`; its outcome, once there is one.
     pub fn begin(&mut self, name: &str, command: Command) -> Receiver<Outcome> {
-        let home = usize::from(home(name, self.plan.shards).0);
+        let home = self.home(name);
         self.begin_at(home, |reply| ShardMessage::Command { command, reply })
     }
 
@@ -67,16 +66,24 @@ impl World {
         message: impl FnOnce(ReplyTo) -> ShardMessage,
     ) -> Receiver<Outcome> {
         let (sender, outcome) = sync_channel(1);
-        // Who asked may have lost interest; a second answer finds no room, and is for nobody.
-        let reply = ReplyTo(Box::new(move |outcome| drop(sender.try_send(outcome))));
+        let (number, node) = (self.replies.len() as u64, self.place(shard).node);
+        self.replies.push(Some(sender));
+        let reply = ReplyTo { node, number };
         self.give(shard, Input::Message(message(reply)));
         outcome
     }
 
     /// Gives the home of `name` a message.
     pub fn message(&mut self, name: &str, message: ShardMessage) {
-        let home = usize::from(home(name, self.plan.shards).0);
+        let home = self.home(name);
         self.give(home, Input::Message(message));
+    }
+
+    /// The outcome of a command comes to the node that gave it. Who gave it may have lost interest; a second outcome is for nobody.
+    pub(super) fn replied(&mut self, to: ReplyTo, outcome: Outcome) {
+        if let Some(sender) = self.replies.get_mut(to.number as usize).and_then(Option::take) {
+            drop(sender.try_send(outcome));
+        }
     }
 
     /// Has a command carried out at the home of `name`, and all that comes of it.

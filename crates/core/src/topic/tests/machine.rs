@@ -8,7 +8,7 @@ use crate::ports::{Ask, Fault};
 use crate::settings::Settings;
 use crate::sim::{Plan, World};
 use carillon_wire::jid::Jid;
-use carillon_wire::stanza::Condition;
+use carillon_wire::stanza::{Condition, StanzaError};
 use std::sync::{Arc, mpsc};
 
 /// The first shard of two, where all topics are at home here, and what it tells the other, which hears nothing of it: it
@@ -113,7 +113,7 @@ impl Machine {
 
 pub(super) fn result(outcome: &mpsc::Receiver<Outcome>) -> Result<TopicOutcome, Condition> {
     match outcome.try_recv().expect("it is done") {
-        Outcome::Topic(result) => result.map_err(|error| error.condition),
+        Outcome::Topic(result) => result.map_err(|refusal| StanzaError::from(refusal).condition),
         other => panic!("{other:?}"),
     }
 }

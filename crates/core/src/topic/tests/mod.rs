@@ -8,7 +8,7 @@ use crate::message::{Pace, ShardMessage};
 use crate::model::*;
 use crate::ports::store::items::Publish;
 use crate::ports::store::topics::{DeleteTopic, Topic};
-use crate::ports::{Ask, Fault, Question};
+use crate::ports::{Ask, Computed, Directory, Fault, Question};
 use crate::settings::Settings;
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Condition;
@@ -80,7 +80,11 @@ fn nothing_is_told_of_a_topic_faster_than_its_followers_can_be() {
     let Ok(TopicOutcome::Record { record, .. }) = machine.does("t", create()) else { panic!() };
     machine.does("t", publish("a")).unwrap();
     let pace = |machine: &mut Machine, shard: u16, pace| {
-        let message = ShardMessage::Pace { topic: record.id, shard: ShardId(shard), pace };
+        let message = ShardMessage::Pace {
+            topic: record.id,
+            place: Place { node: NodeId(0), shard: ShardId(shard) },
+            pace,
+        };
         machine.give(message);
     };
     pace(&mut machine, 0, Pace::Behind);
@@ -160,7 +164,8 @@ fn what_logins_are_given_follows_every_change() {
 fn a_subscription_is_told_behind_what_was_published_before_it() {
     // Accounts whose home is the other shard.
     let account = |i: u32| carillon_wire::jid::BareJid::new(&format!("u{i}@d")).unwrap();
-    let there = (0..).map(account).find(|a| crate::shard::home(a.as_str(), 2) == ShardId(1)).unwrap();
+    let directory = Computed::alone(2);
+    let there = (0..).map(account).find(|a| directory.home(a.as_str()).shard == ShardId(1)).unwrap();
     let mut machine = Machine::with_accounts(&[there.local().unwrap()]);
     machine.does("t", create()).unwrap();
     machine.begin("t", publish("a"));

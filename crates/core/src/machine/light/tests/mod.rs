@@ -6,9 +6,9 @@ use crate::Input;
 use crate::command::TopicOp;
 use crate::light::Ended;
 use crate::machine::{Handed, ShardMachine};
-use crate::message::ShardMessage;
 use crate::model::*;
 use crate::settings::{Limits, Rates, Settings};
+use crate::shard::Member;
 use crate::{Effect, Effects};
 use rig::{OPENING, Rig, domains, publish};
 use std::sync::Arc;
@@ -300,9 +300,9 @@ fn the_end_of_the_server_and_of_the_domain() {
 
     let mut rig = Rig::with_topic();
     let ann = rig.following(0, &["t"]);
-    rig.every_shard(|| Input::Message(ShardMessage::Domains(Arc::new(domains()))));
+    rig.every_shard(|| Input::Domains(Arc::new(domains())));
     assert_eq!(rig.got(ann), "");
-    rig.every_shard(|| Input::Message(ShardMessage::Domains(Arc::default())));
+    rig.every_shard(|| Input::Domains(Arc::default()));
     assert!(rig.got(ann).starts_with(&error("no-domain")) && rig.is_closed(ann));
     let late = rig.connect(0);
     rig.send(late, OPENING);
@@ -404,7 +404,7 @@ fn who_followed_topics_of_another_domain_is_told_to_come_again() {
     let of = |name: &str, domains: Domains| {
         let light = crate::settings::Light { domain: name.into(), ..Default::default() };
         let settings = Arc::new(Settings { light, ..Settings::default() });
-        ShardMachine::new(ShardId(0), 1, settings, Arc::new(domains), [1; 32])
+        ShardMachine::new(Member::of_one_node(ShardId(0), 1), settings, Arc::new(domains), [1; 32])
     };
     let (now, conn) = (Now::default(), ConnId { slot: 0, generation: 1 });
     for (mut next, goes_on) in [

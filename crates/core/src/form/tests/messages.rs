@@ -1,0 +1,244 @@
+//! What nodes send each other.
+
+use super::*;
+use crate::command::*;
+use crate::message::{Addressees, Announcement, Letter, Pace, Requester, RosterCause, ShardMessage};
+use crate::model::*;
+use crate::ports::Fault;
+use crate::ports::store::notifications::{NotificationQuery, Whose};
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stanza::{MessageType, PresenceType, Stanza};
+
+const PLACE: Place = Place { node: NodeId(3), shard: ShardId(1) };
+const SESSION: SessionId = SessionId { slot: 5, generation: 2 };
+const NOW: UnixMs = UnixMs(1_795_167_000_125);
+
+fn ann() -> BareJid {
+    BareJid::new("ann@example.org").unwrap()
+}
+
+fn full() -> Jid {
+    Jid::new("ann@example.org/phone").unwrap()
+}
+
+fn chat() -> Stanza {
+    Stanza::message(MessageType::Chat).with_from(full()).with_to(full()).with_id("c1")
+}
+
+fn settlement() -> Option<Settlement> {
+    Some(Settlement { place: PLACE, session: SESSION, number: 9 })
+}
+
+fn reply() -> ReplyTo {
+    ReplyTo { node: NodeId(3), number: 1 << 40 }
+}
+
+fn notification() -> Arc<Notification> {
+    Arc::new(Notification {
+        id: NotificationId::new(NOW, 7, 8),
+        domain: DomainId(1),
+        to: ann(),
+        audience: Audience::Always,
+        priority: Priority::High,
+        expires: Some(NOW),
+        collapse_key: Some("k".into()),
+        key: Some(KeyId(4)),
+        payload: Payload::Json("{\"a\":1}".into()),
+        accepted: NOW,
+        send_at: None,
+    })
+}
+
+fn trace() -> Trace {
+    let opened = Some(Opened { at: NOW, agent: AgentClass::Tablet });
+    Trace { opened, ..Trace::of(&notification()) }
+}
+
+fn item() -> Arc<Item> {
+    Arc::new(Item {
+        topic: TopicId(4),
+        domain: DomainId(1),
+        name: "news".into(),
+        id: "i1".into(),
+        publisher: Some(ann()),
+        published: NOW,
+        payload: Bytes::from_static(b"<a xmlns='urn:x'/>"),
+        revision: Revision(8),
+    })
+}
+
+fn commands() -> Vec<Command> {
+    let (domain, account, name, id) = (DomainId(1), ann(), Box::from("news"), NotificationId(5));
+    let whose = Whose::Account(domain, "ann".into());
+    let states = States::ALL;
+    let query = NotificationQuery { whose, states, key: None, from: id, before: id, limit: 3 };
+    vec![
+        Command::Notify(notification()),
+        Command::Cancel { id },
+        Command::Trace { id },
+        Command::TracesInMemory { query: Arc::new(query), ids: [id, id].into() },
+        Command::Topic { domain, name, actor: Actor::Account(full()), op: TopicOp::Listen },
+        Command::Kick { jid: full(), reason: KickReason::Credentials },
+        Command::Changed { accounts: [account.clone()].into() },
+        Command::Act { account: account.clone(), stanza: Box::new(chat()) },
+        Command::RevokeTokens { domain, account: account.clone() },
+        Command::RemoveAccount { domain, account: account.clone() },
+        Command::ContactsRemoved { changes: Vec::new() },
+        Command::Presence { accounts: [account.clone()].into() },
+        Command::TopicFigures { topics: [TopicId(1), TopicId(2)].into() },
+        Command::Sessions { domain: Some(domain), account: Some(account), limit: 100 },
+    ]
+}
+
+fn operations() -> Vec<TopicOp> {
+    let (config, id) =
+        (TopicConfig { deliver_payloads: false, ..TopicConfig::default() }, Box::<str>::from("i1"));
+    let change = ConfigChange { max_items: Some(3), ..ConfigChange::default() };
+    let payload = Payload::Xml(Bytes::from_static(b"<a xmlns='urn:x'/>"));
+    let operation = Some(OperationId::new(NOW, 77));
+    let from = ItemsFrom::After(id.clone());
+    vec![
+        TopicOp::Create { config: config.clone() },
+        TopicOp::Put { config: config.clone() },
+        TopicOp::Configure { config },
+        TopicOp::Amend { change: change.clone() },
+        TopicOp::Describe,
+        TopicOp::Manage,
+        TopicOp::Delete,
+        TopicOp::Publish { id: Some(id.clone()), payload: payload.clone(), operation },
+        TopicOp::PublishIf { id: None, payload, options: change.clone() },
+        TopicOp::PublishNothing { options: change },
+        TopicOp::Retract { id: id.clone(), notify: Some(true) },
+        TopicOp::Purge,
+        TopicOp::Items { ids: vec![id], from: from.clone(), max: Some(3), bytes_max: 100 },
+        TopicOp::ItemNames { from, max: 3 },
+        TopicOp::Subscribe { account: ann() },
+        TopicOp::Unsubscribe { account: ann() },
+        TopicOp::Listen,
+        TopicOp::Subscribers { after: Some(ann()), max: 3 },
+        TopicOp::SetAffiliations { changes: vec![(ann(), Affiliation::Owner)] },
+    ]
+}
+
+fn letters() -> Vec<Letter> {
+    let stanza = || Box::new(chat());
+    let presence = || Arc::new(Stanza::presence(PresenceType::Available).with_from(full()));
+    vec![
+        Letter::Request { requester: Requester::Session(SESSION), stanza: stanza() },
+        Letter::Request { requester: Requester::Command(4), stanza: stanza() },
+        Letter::Sent { number: 7, stanza: stanza() },
+        Letter::Announced { presence: presence(), step: Announcement::Update },
+        Letter::Presence(presence()),
+        Letter::Probe(full()),
+        Letter::Asks { from: full(), of: full() },
+        Letter::BlockListChanged(Arc::new(BlockListChange {
+            account: ann(),
+            before: Generation(1),
+            after: Generation(2),
+            blocked: vec![full()],
+            unblocked: Vec::new(),
+        })),
+        Letter::Wants(SESSION),
+        Letter::Asked(stanza()),
+        Letter::Stanza { stanza: stanza(), settlement: settlement() },
+        Letter::Doubt,
+    ]
+}
+
+fn messages() -> Vec<ShardMessage> {
+    let (domain, topic, account) = (DomainId(1), TopicId(4), ann());
+    let event = Arc::new(PubsubEvent::last_item(&item(), "example.org", true));
+    let iq = PendingIq { from: full(), to: None, id: "q".into() };
+    let askers = [
+        Asker::Iq(Box::new(TopicIq { iq, about: About::Items { paged: true } })),
+        Asker::Command(reply()),
+        Asker::Light(PLACE),
+    ];
+    let asked = askers.into_iter().map(|asker| {
+        let (name, actor) = ("news".into(), Actor::Provider);
+        ShardMessage::Topic { domain, name, actor, op: TopicOp::Listen, asker }
+    });
+    let address = "2001:db8::1".parse().unwrap();
+    let to = Addressees::from_iter([ann(), ann()]);
+    let fixed = [
+        ShardMessage::Stanza { stanza: chat(), settlement: settlement() },
+        ShardMessage::Reply { stanza: chat() },
+        ShardMessage::Letter { to, letter: Letter::Doubt },
+        ShardMessage::Settled(settlement().unwrap()),
+        ShardMessage::Command { command: Command::Trace { id: NotificationId(1) }, reply: reply() },
+        ShardMessage::Publication(event.clone()),
+        ShardMessage::Pace { topic, place: PLACE, pace: Pace::Behind },
+        ShardMessage::Subscribed { account: account.clone(), topic, last: Some(event) },
+        ShardMessage::Unsubscribed { account, topic },
+        ShardMessage::Listening { name: "news".into(), result: Err(Refusal::Fault(Fault::Busy)) },
+        ShardMessage::Restricted { topic },
+        ShardMessage::LoginFailed { address },
+        ShardMessage::Registered { address },
+        ShardMessage::Expired(Box::new(trace())),
+    ];
+    fixed.into_iter().chain(asked).collect()
+}
+
+fn outcomes() -> Vec<Outcome> {
+    let record = TopicRecord {
+        id: TopicId(4),
+        domain: DomainId(1),
+        name: "news".into(),
+        config: TopicConfig::default(),
+        affiliations: vec![(ann(), Affiliation::Publisher)],
+        created: NOW,
+    };
+    let session = SessionInfo {
+        jid: full(),
+        parked: false,
+        address: "192.0.2.1".parse().ok(),
+        transport: Some(Transport { framing: carillon_wire::Framing::WebSocket, tls: Some(true) }),
+        since: NOW,
+        presence: Availability::Away,
+        stream_management: true,
+        topics: 3,
+        unacknowledged: 4,
+    };
+    let present = AccountPresence { index: 1, sessions: 2, reach: Reach::Asleep, since: NOW };
+    let done = [
+        TopicOutcome::Done,
+        TopicOutcome::Record { record: Arc::new(record), created: true },
+        TopicOutcome::Published(item()),
+        TopicOutcome::Items(vec![item(), item()]),
+        TopicOutcome::ItemNames { ids: vec!["a".into()], count: 9 },
+        TopicOutcome::Subscribed { new: true },
+        TopicOutcome::Jids(vec![ann()]),
+        TopicOutcome::Listening { topic: TopicId(4), last: None },
+    ];
+    let refused =
+        [Refusal::Unacceptable(Unacceptable::NoOwner), Refusal::NoRoom(NoRoom::NodeBytes), Refusal::Crowded];
+    let topics = done.into_iter().map(Ok).chain(refused.into_iter().map(Err)).map(Outcome::Topic);
+    let fixed = [
+        Outcome::Notified(Box::new(trace())),
+        Outcome::Trace(Box::new(trace())),
+        Outcome::Traces(vec![trace()]),
+        Outcome::Count(7),
+        Outcome::Presence(vec![present]),
+        Outcome::TopicFigures(vec![TopicFigures { sessions: 1, published: 2, delivered: 3 }]),
+        Outcome::Sessions(vec![session]),
+        Outcome::Answered(Box::new(chat())),
+        Outcome::Missing,
+        Outcome::Unavailable,
+        Outcome::Unknown,
+    ];
+    fixed.into_iter().chain(topics).collect()
+}
+
+#[test]
+fn messages_between_nodes() {
+    messages().iter().for_each(survives);
+    letters().iter().for_each(survives);
+    survives(&RosterCause::Removal);
+}
+
+#[test]
+fn commands_and_their_outcomes() {
+    commands().iter().for_each(survives);
+    operations().iter().for_each(survives);
+    outcomes().iter().for_each(survives);
+}
