@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -480,6 +481,21 @@ def test_of_two_scalers_one_is_active(tmp_path, server):
         assert scalers[0].decisions()[-1]["outcome"] == "done"
         assert scalers[1].run(1, "--apply").returncode == 0
         assert scalers[1].decisions()[-1]["outcome"] == "done"
+
+
+async def test_a_scaler_that_is_told_to_end_gives_its_lease_up(tmp_path, server):
+    key = server.data / "admin.key"
+    lease = f'[lease]\nurl = "{server.http}"\nkey_file = "{key}"\nname = "ended"\n'
+    # It decides once, and waits for the next decision when it is told to end.
+    policy = POLICY.replace('interval = "200ms"', 'interval = "10m"').replace('effect = "200ms"', 'effect = "10m"')
+    with Demand(7.0) as demand:
+        scaler = await Scaler(tmp_path, page(demand), KEDA, policy + lease).start("--apply")
+        await scaler.line("units")
+        with pytest.raises(urllib.error.HTTPError, match="409"):
+            call(server, "POST", "/v1/admin/leases/ended", {"holder": "somebody", "ttl_ms": 60000})
+        assert await scaler.interrupt() == 0
+    taken = call(server, "POST", "/v1/admin/leases/ended", {"holder": "somebody", "ttl_ms": 60000})
+    assert taken["holder"] == "somebody"
 
 
 def call(server, method, path, body):

@@ -160,7 +160,7 @@ fn read(args: &[&str]) -> Result<Wanted, String> {
             "--steps" => wanted.steps = number()?,
             "--nodes" => {
                 wanted.nodes =
-                    number()?.and_then(|nodes| u16::try_from(nodes).ok().filter(|nodes| *nodes > 0))
+                    number()?.and_then(|nodes| u16::try_from(nodes).ok().filter(|nodes| *nodes > 0));
             }
             "--seconds" => wanted.seconds = number()?,
             "--trace" => wanted.trace = true,

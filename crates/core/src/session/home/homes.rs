@@ -159,7 +159,12 @@ impl Homes {
         if let Some(home) = self.accounts.get_mut(account.as_str())
             && home.told.is_none_or(|told| told < generation)
         {
-            home.mailbox.get_or_insert_default().ahead.push((session, generation));
+            // One for each session: the account has so many at most.
+            let ahead = &mut home.mailbox.get_or_insert_default().ahead;
+            match ahead.iter_mut().find(|(of, _)| *of == session) {
+                Some((_, has)) => *has = generation.max(*has),
+                None => ahead.push((session, generation)),
+            }
         }
     }
 
@@ -449,6 +454,20 @@ mod tests {
         let known = home.mailbox.as_mut().expect("a mailbox").known_early(Generation(2 + enough as u64 / 2));
         assert_eq!(known.len(), enough / 2);
         assert!(!home.is_flooded());
+    }
+
+    #[test]
+    fn a_session_that_asks_again_and_again_is_remembered_once() {
+        let (account, session) = (jid("alice"), SessionId { slot: 1, generation: 1 });
+        let mut homes = Homes::default();
+        homes.accounts.insert(account.clone(), told(1));
+        for generation in (2..1000).chain(5..10) {
+            homes.shown(&account, session, Generation(generation));
+        }
+        let ahead = |homes: &Homes| homes.accounts[account.as_str()].mailbox.as_ref().map(|m| m.ahead.len());
+        assert_eq!(ahead(&homes), Some(1));
+        assert!(homes.was_shown(&account, session, Generation(999)));
+        assert!(!homes.was_shown(&account, session, Generation(1000)));
     }
 
     #[test]

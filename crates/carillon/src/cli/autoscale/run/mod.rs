@@ -3,6 +3,7 @@
 #[cfg(feature = "aws")]
 mod aws;
 mod driver;
+mod end;
 mod exposition;
 mod file;
 mod lease;
@@ -13,6 +14,7 @@ mod span;
 mod web;
 
 use self::driver::Driver;
+use self::end::End;
 use self::lease::Lease;
 use self::log::Log;
 use self::source::Source;
@@ -63,6 +65,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let interval = scaler.settings().interval;
     let lease =
         settings.lease.map(|lease| Lease::new(lease, &settings.log, interval)).transpose().map_err(at)?;
+    let end = End::listen()?;
     let mut scaling = Loop { scaler, source, driver, log, lease, is_dry: !args.apply };
     if scaling.is_dry {
         writeln!(out, "dry run: nothing is changed; with --apply it is")?;
@@ -79,7 +82,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
         if args.decisions.is_some_and(|decisions| number >= decisions) {
             break;
         }
-        std::thread::sleep(until_next(now(), interval));
+        if end.within(until_next(now(), interval)) {
+            writeln!(out, "told to end")?;
+            break;
+        }
     }
     scaling.lease.iter_mut().for_each(Lease::release);
     Ok(())
