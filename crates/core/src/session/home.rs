@@ -15,6 +15,7 @@
 //! whatever the order in which the letters come: one that is too early waits for those before it.
 
 mod absent;
+mod contacts;
 mod doubt;
 mod homes;
 

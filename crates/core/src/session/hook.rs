@@ -22,7 +22,10 @@ use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOut
 use crate::error::{StanzaError, StreamError};
 use crate::features::state::PerAccount;
 use crate::message::{Announcement, Letter, ShardMessage};
-use crate::model::{Node, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, ShardId};
+use crate::model::{
+    Node, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, ShardId, Standing, Trace,
+    Wants,
+};
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
@@ -154,8 +157,10 @@ pub type MissedHook = fn(was: Option<&PerAccount>, letters: &[Letter], home: &At
 /// A session is available, or is not any more, and its account's other sessions have been told: tells those whom it concerns besides.
 pub type AnnouncedHook =
     fn(session: &mut BoundSession, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>);
-/// Finds out what the client can do ([`Capabilities`](crate::shard::Capabilities)), by what its presence says.
+/// Finds out what the client can do, by what its presence says ([`WantsHook`]).
 pub type DiscoverHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// The nodes of which the client of a session wants the events, if that is known.
+pub type WantsHook = for<'a> fn(session: SessionId, cx: &'a Cx<'_>) -> Option<&'a Wants>;
 /// Gives the session what its client can take.
 pub type CapableHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// Takes a response to a request of the feature, if it is one.
@@ -196,6 +201,14 @@ pub struct KeepHandler {
         fn(message: &Stanza, recipients: Arc<Recipients>, settlement: Option<Settlement>, cx: &mut Cx<'_>),
 }
 
+/// Keeps what is known of notifications.
+pub struct TracesHandler {
+    /// Takes traces out, of about so many bytes: those of notifications that have not ended, or that have; none when none are left.
+    pub take: fn(have_ended: bool, bytes_max: usize, cx: &mut Cx<'_>) -> Vec<Trace>,
+    /// Keeps one that another process had, and whose account's home is here.
+    pub put: fn(trace: Trace, cx: &mut Cx<'_>),
+}
+
 /// Changes a stanza that a session is given.
 pub type DeliverHook = fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>);
 /// Decides whether something is written now.
@@ -229,6 +242,8 @@ pub type MessageHook =
     fn(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage>;
 /// Repeats the writes of this feature, and gives back the others.
 pub type RetryHook = fn(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite>;
+/// A write that the store refused is not repeated any more, because too many wait.
+pub type GivenUpHook = fn(write: &RefusedWrite, cx: &mut Cx<'_>);
 /// Does what the feature has postponed in this shard.
 pub type TickHook = fn(cx: &mut Cx<'_>);
 /// Answers an IQ about the topic with this name.
@@ -450,6 +465,14 @@ impl RecordPart {
             RecordPart::Nodes(take) => take(record, &read.nodes),
         }
     }
+}
+
+/// Says who is whom to an account, by its record.
+pub struct ContactsHandler {
+    /// Where the subscriptions between the account and another stand; without any if the other is no contact.
+    pub standing: fn(record: &PerAccount, other: &str) -> Standing,
+    /// Names all contacts.
+    pub each: fn(record: &PerAccount, each: &mut dyn FnMut(&str, Standing)),
 }
 
 /// Which way a stanza goes, as seen from the account whose record is looked at.

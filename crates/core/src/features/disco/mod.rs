@@ -114,8 +114,8 @@ fn letter(
         return None;
     }
     let query = stanza.payload.find("query", ns::DISCO_INFO);
-    let asker = stanza.from.as_ref().and_then(|from| home.record.roster.get(from.bare_str()));
-    if query.is_none() || !asker.is_some_and(|asker| asker.standing.from) {
+    let is_seen = stanza.from.as_ref().is_some_and(|from| home.standing_of(from, cx).from);
+    if query.is_none() || !is_seen {
         return Some(Letter::Asked(stanza));
     }
     cx.reply(stanza.result_reply().with_payload(describe(true, home.account.domain(), cx)));

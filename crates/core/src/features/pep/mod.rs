@@ -6,8 +6,10 @@
 mod events;
 mod last;
 mod request;
+mod shared;
 mod state;
 
+pub use shared::LastItems;
 pub use state::Nodes;
 
 use crate::message::Letter;
@@ -60,7 +62,7 @@ pub const FEATURE: Feature = Feature {
             other(IqType::Get, "query", ns::DISCO_ITEMS),
         ],
         capable: Some(last::wanted),
-        close: Some(|session, _, cx| cx.shard.last_items.forget(session.id)),
+        close: Some(|session, _, cx| cx.features.pep.forget(session.id)),
         ..Hooks::NONE
     },
     ..Feature::NONE

@@ -43,7 +43,7 @@ pub(super) fn others(stanza: Box<Stanza>, home: &AtHome<'_>, cx: &mut Cx<'_>) ->
     let from = stanza.from.as_ref()?;
     let pending = PendingIq::new(&stanza, from);
     let terms = Terms::of_account(&cx.shard.settings.limits);
-    let standing = home.record.roster.get(from.bare_str()).map(|entry| entry.standing).unwrap_or_default();
+    let standing = home.standing_of(from, cx);
     let is_admitted = |node: &Node| node.config.access_model.admits(Reader::Other(standing));
     let refusal = match xml::parse(&stanza, home.account, &terms) {
         Err(error) => error,

@@ -9,16 +9,18 @@ mod announced;
 mod changed;
 mod missed;
 mod request;
+mod shared;
 mod state;
 mod subscription;
 mod xml;
 
+pub use shared::Paces;
 pub use state::{Contacts, State};
 
 use crate::error::StanzaError;
 use crate::message::Letter;
 use crate::session::home::{self, AtHome};
-use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::hook::{AskedHandler, At, ContactsHandler, Feature, Hooks, IqHandler, RecordPart, Spec};
 use crate::session::{Cx, Sessions};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Stanza};
@@ -50,6 +52,12 @@ pub const FEATURE: Feature = Feature {
             features.push(Element::new("sub", ns::PRE_APPROVAL));
         }),
         record: &[RecordPart::Roster(|record, roster| record.roster = Contacts::of(roster))],
+        contacts: Some(&ContactsHandler {
+            standing: |record, other| {
+                record.roster.get(other).map(|entry| entry.standing).unwrap_or_default()
+            },
+            each: |record, each| record.roster.iter().for_each(|entry| each(entry.jid, entry.standing)),
+        }),
         submit_presence: Some(subscription::submit),
         announced: Some(announced::announced),
         seen: Some(announced::seen),

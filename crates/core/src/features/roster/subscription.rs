@@ -34,7 +34,7 @@ pub(super) fn submit(
     }
     let account = session.bare.clone();
     let question = question(&account, session.domain, &contact, action, stanza, cx)?;
-    if !cx.shard.paces.admits(&account, &contact, cx.now.mono) {
+    if !cx.features.roster.admits(&account, &contact, cx.now.mono) {
         let text = "you change this subscription too often; try again in some seconds";
         return Err(StanzaError::new(Condition::ResourceConstraint).with_text(text));
     }

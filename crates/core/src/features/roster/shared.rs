@@ -20,7 +20,7 @@ const PAIRS_MAX: usize = 16 * 1024;
 
 impl Paces {
     /// Whether an account may change what is between it and another now; this is counted.
-    pub fn admits(&mut self, account: &BareJid, other: &BareJid, now: Mono) -> bool {
+    pub(super) fn admits(&mut self, account: &BareJid, other: &BareJid, now: Mono) -> bool {
         if self.pairs.len() >= PAIRS_MAX {
             self.pairs.retain(|_, until| *until > now);
             // Who wants another pair to be forgotten has to make as many changes as there are pairs.
