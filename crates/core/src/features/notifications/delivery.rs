@@ -10,7 +10,7 @@ use crate::model::*;
 use crate::ports::Page;
 use crate::ports::store::notifications::{NotificationChange, Pending};
 use crate::session::backlog::Paged;
-use crate::session::hook::{Ending, Flow};
+use crate::session::hook::{Ending, Flow, Taken};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{End, Pager, Reads, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
@@ -312,7 +312,7 @@ pub(super) fn submit(
                     backlog::go_on(session, cx);
                 }
             }
-            Ok(Flow::Taken)
+            Ok(Flow::Taken(Taken::Receipt))
         }
         None => Err(StanzaError::new(Condition::ServiceUnavailable)),
     }

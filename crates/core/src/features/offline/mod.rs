@@ -15,7 +15,9 @@ use crate::model::{OfflineMessage, SessionId, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
-use crate::session::hook::{Ending, Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
+use crate::session::hook::{
+    Ending, Feature, Held, Hooks, LoginPart, Spec, Step, Taken, TimerHandler, TrackedHandler,
+};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Fate, Forget, Pager, Reads, RefusedWrite, Track, Tracked};
 use carillon_wire::jid::BareJid;
@@ -311,13 +313,20 @@ fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, cx: &mut Cx<'_>
 
 /// Older messages are on their way to the session, or to the store; or more have not arrived than one that reads leaves; or its client is away, and a crash must not lose what it is given
 /// when it returns.
-fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool {
-    let waits = session.is_parked()
-        || session.state.offline.is_behind()
-        || session.state.offline.is_full(cx.shard.settings.limits.unacknowledged_bytes)
-        || cx.features.offline.storing.is_under_way(session.bare.as_str())
-        || cx.features.offline.is_keeping(session.bare.as_str());
-    waits && xml::is_worth_keeping(stanza)
+fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<Held> {
+    let account = session.bare.as_str();
+    let reason = if session.is_parked() {
+        Held::Parked
+    } else if session.state.offline.is_behind() {
+        Held::Backlog
+    } else if session.state.offline.is_full(cx.shard.settings.limits.unacknowledged_bytes) {
+        Held::Unread
+    } else if cx.features.offline.storing.is_under_way(account) || cx.features.offline.is_keeping(account) {
+        Held::Storing
+    } else {
+        return None;
+    };
+    xml::is_worth_keeping(stanza).then_some(reason)
 }
 
 fn absent(
@@ -325,12 +334,12 @@ fn absent(
     _: &[&BoundSession],
     settlement: &mut Option<Settlement>,
     cx: &mut Cx<'_>,
-) -> Result<bool, StanzaError> {
-    let Some(to) = stanza.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return Ok(false) };
+) -> Result<Option<Taken>, StanzaError> {
+    let Some(to) = stanza.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return Ok(None) };
     if !xml::is_worth_keeping(stanza) {
-        return Ok(false);
+        return Ok(None);
     }
-    let Some(ask) = question(stanza, &to, cx) else { return Ok(false) };
+    let Some(ask) = question(stanza, &to, cx) else { return Ok(None) };
     let (stanza, settlement) = (stanza.clone(), settlement.take());
     cx.features.offline.storing.begin(to.as_str());
     cx.ask(ask, move |answer, sessions, cx| {
@@ -338,7 +347,7 @@ fn absent(
         stored(&stanza, answer, sessions, cx);
         cx.settle(settlement);
     });
-    Ok(true)
+    Ok(Some(Taken::Stored))
 }
 
 fn question(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {

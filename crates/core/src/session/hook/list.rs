@@ -82,8 +82,10 @@ macro_rules! each_hook {
             each settled: SettledHook;
             /// IQ requests answered on behalf of the server or of the client's own account.
             list iq: IqHandler;
-            /// Describes a node of the client's own account (XEP-0030 §3.2).
-            one node_info: IqHandle;
+            /// IQ requests of an account's own sessions, answered at its home.
+            list at_home: HomeHandler;
+            /// Describes a node of the client's own account (XEP-0030 §3.2), at its home.
+            one node_info: &'static HomeHandler;
             /// IQ requests of others to an account, answered at its home.
             list asked: AskedHandler;
             /// Top-level elements that are no stanzas, by namespace.
