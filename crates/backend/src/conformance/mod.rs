@@ -36,7 +36,8 @@ mod topics;
 mod vcards;
 mod webhooks;
 
-use carillon_core::ports::Store;
+use carillon_core::model::DomainId;
+use carillon_core::ports::{Ask, Store};
 
 /// One thing that every store must do.
 #[derive(Clone, Copy)]
@@ -132,6 +133,22 @@ pub const CASES: &[Case] = cases! {
         reads_see_answered_writes, many_threads, each_question_is_answered_once, generations_and_revisions_do_not_go_back,
         closed_answers_closed;
 };
+
+/// What other cases need of a noun: each of its writes, all that can be asked of it, and what of it lasts.
+#[derive(Clone, Copy)]
+pub(crate) struct Noun {
+    /// One of every write about it, of a domain with an account `alice`; each changes something.
+    pub(crate) writes: fn(DomainId) -> Vec<Ask>,
+    /// All that can be asked for, in words.
+    state: fn(&dyn Store, DomainId) -> String,
+    /// Writes to a store with a domain and an account `alice`.
+    write_lasting: fn(&dyn Store, DomainId),
+    /// Finds it again.
+    check_lasting: fn(&dyn Store, DomainId),
+}
+
+/// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
+pub(crate) const NOUNS: &[Noun] = &[];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

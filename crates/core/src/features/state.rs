@@ -1,8 +1,7 @@
-//! What the features know of one session, of one account, and on one shard: data without behaviour, in a layer below the session, while
+//! What the features know of one session, and of one account: data without behaviour, in a layer below the session, while
 //! the features are above it.
 
 use super::*;
-use crate::model::Mono;
 
 /// What each feature knows of one session. Every session has one, so it is small when there is nothing to know.
 #[derive(Debug, Default)]
@@ -46,40 +45,6 @@ impl PerAccount {
     pub fn bytes(&self) -> usize {
         let PerAccount { roster, blocked, nodes } = self;
         roster.bytes() + blocked.bytes() + nodes.bytes()
-    }
-}
-
-/// What each feature knows on one shard, beside sessions and accounts. Each field is opened to its feature alone.
-#[derive(Debug, Default)]
-pub struct PerShard {
-    /// Messages that are being kept in archives, and what waits behind them.
-    pub archive: archive::Archiving,
-    /// What clients can do.
-    pub caps: caps::Capabilities,
-    /// How often tokens were used.
-    pub fast: fast::Replays,
-    /// Notifications on their way.
-    pub notifications: notifications::Ledger,
-    /// Offline messages about which the store is being asked.
-    pub offline: offline::Shared,
-    /// Sessions that are being given the last items of nodes.
-    pub pep: pep::LastItems,
-    /// How often subscriptions change.
-    pub roster: roster::Paces,
-    /// What clients have not acknowledged.
-    pub stream_management: stream_management::Queued,
-}
-
-impl PerShard {
-    /// When a feature has something to do, if ever.
-    pub fn due(&self) -> Option<Mono> {
-        self.notifications.due()
-    }
-
-    /// Gives back what bursts made it grow to.
-    pub fn tidy(&mut self) {
-        self.notifications.tidy();
-        self.offline.tidy();
     }
 }
 

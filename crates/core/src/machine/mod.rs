@@ -36,7 +36,7 @@ pub use restart::{Group, Restored};
 use crate::connection::QueueBound;
 use crate::error::StreamError;
 use crate::event::Leave;
-use crate::features::state::PerShard;
+use crate::features::PerShard;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now, ShardId};
 use crate::session::account_reads;

@@ -1,4 +1,4 @@
-//! What waited for a session follows its initial presence, feature by feature in the order of [`crate::pipeline`]. It is written
+//! What waited for a session follows its initial presence, feature by feature in the order of [`crate::features::ORDER`]. It is written
 //! as fast as the socket takes it and no faster, so that it never fills the session's queue, whose bound would end the stream.
 //!
 //! ```text

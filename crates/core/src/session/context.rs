@@ -5,7 +5,7 @@ use super::home::Homes;
 use super::pipeline::Pipeline;
 use super::{BoundSession, Sessions};
 use crate::error::StreamError;
-use crate::features::state::PerShard;
+use crate::features::PerShard;
 use crate::message::{Pace, ShardMessage};
 use crate::model::{
     ConnId, Domain, DomainId, Followed, Map, Now, SessionId, Settlement, ShardId, Ticket, TopicId, TopicKey,

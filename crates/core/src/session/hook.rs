@@ -1,5 +1,5 @@
 //! Hooks: the typed places where features join in. A hook is a plain function with an exact signature; a feature is a
-//! table of them ([`Feature`]); the order in which they run is that of [`crate::pipeline::ORDER`].
+//! table of them ([`Feature`]); the order in which they run is that of [`crate::features::ORDER`].
 //!
 //! ```text
 //!  client ─► receive ─► submit ─► (service | iq | routed) ─► deliver ─► emit ─► client

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// Makes the pipeline: of each hook those that the enabled features have.
 macro_rules! of_pipeline {
     ($($(#[doc = $about:literal])+ $kind:ident $name:ident: $hook:ty;)*) => {
-        /// The hooks of the enabled features, each list in the order of [`crate::pipeline::ORDER`].
+        /// The hooks of the enabled features, each list in the order of [`crate::features::ORDER`].
         pub struct Pipeline {
             features: Vec<&'static Feature>,
             services: Vec<&'static Service>,

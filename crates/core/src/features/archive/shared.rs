@@ -1,5 +1,6 @@
 //! Messages that are being kept in archives, and what came for their recipients behind them: an account is given all of it in its order.
 
+use crate::features::Shared;
 use crate::model::{Map, Settlement};
 use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
@@ -35,6 +36,8 @@ struct Held {
 /// Bytes that wait for one account, and for all of a shard.
 const HELD_BYTES_MAX: usize = 16 << 20;
 const ALL_HELD_BYTES_MAX: usize = 64 << 20;
+
+impl Shared for Archiving {}
 
 impl Archiving {
     /// Whether anything waits for an account.

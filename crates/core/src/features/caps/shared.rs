@@ -4,6 +4,7 @@
 //! hash of. It is forgotten when all of this takes too many bytes, and asked for again when it is needed. Any other answer counts for the
 //! session that gave it, and for no other. A session that says nothing of this is not in here.
 
+use crate::features::Shared;
 use crate::model::{DomainId, Map, Mono, SessionId, Wants};
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -51,6 +52,8 @@ const ASKED_MS: u64 = 60_000;
 
 /// Bytes of an entry, beside its names.
 const ENTRY: usize = size_of::<(u64, Client)>() + size_of::<u64>();
+
+impl Shared for Capabilities {}
 
 impl Capabilities {
     /// A client of this domain says what it can do: by which algorithm, and the hash.

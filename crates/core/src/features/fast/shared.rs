@@ -1,5 +1,6 @@
 //! How often each token was used, where the client counts (XEP-0484 §3.5), so that a replayed login is refused.
 
+use crate::features::Shared;
 use crate::model::Map;
 
 /// The highest count seen of each token, in two generations.
@@ -12,6 +13,8 @@ pub struct Replays {
 /// The count was seen before, or is lower than one that was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Replayed;
+
+impl Shared for Replays {}
 
 impl Replays {
     /// A client was given this token: its count begins anew, even if it had the same token before.

@@ -7,7 +7,7 @@ mod shared;
 mod state;
 mod xml;
 
-pub use shared::Shared;
+pub use shared::Pending;
 pub use state::State;
 
 use crate::error::StanzaError;

@@ -1,11 +1,12 @@
 //! What a shard knows of the offline messages of its accounts while the store is asked about them.
 
+use crate::features::Shared;
 use crate::model::{Map, Set};
 use crate::shard::Reads;
 
 /// Offline messages about which the store is being asked.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct Pending {
     /// Accounts for which messages are being stored.
     pub(super) storing: Storing,
     /// Questions whose answers may hold what was deleted meanwhile.
@@ -16,7 +17,7 @@ pub struct Shared {
     keeping: Map<Box<str>, u32>,
 }
 
-impl Shared {
+impl Pending {
     /// The store is asked to delete messages.
     pub(super) fn begin_deleting(&mut self, seqs: &[u64]) {
         self.deleting.extend(seqs);
@@ -64,9 +65,10 @@ impl Shared {
     pub(super) fn is_keeping(&self, account: &str) -> bool {
         !self.keeping.is_empty() && self.keeping.contains_key(account)
     }
+}
 
-    /// Gives back what a burst made it grow to.
-    pub(in crate::features) fn tidy(&mut self) {
+impl Shared for Pending {
+    fn tidy(&mut self) {
         if self.keeping.capacity() > 4 * self.keeping.len() + 64 {
             self.keeping.shrink_to_fit();
         }

@@ -1,5 +1,6 @@
 //! Sessions that are being given the last items of nodes: what they are told of these meanwhile is newer than what was read.
 
+use crate::features::Shared;
 use crate::model::{Map, SessionId};
 use carillon_wire::jid::Jid;
 use smallvec::SmallVec;
@@ -23,6 +24,8 @@ const TOLD_MAX: usize = 256;
 
 /// Readings for one session at once; one that begins then ends the first.
 const READINGS_MAX: usize = 64;
+
+impl Shared for LastItems {}
 
 impl LastItems {
     /// Last items are read for a session.

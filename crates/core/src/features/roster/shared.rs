@@ -1,5 +1,6 @@
 //! How often accounts change what is between them and others, per pair: each change is work for both, and told to both.
 
+use crate::features::Shared;
 use crate::model::{Map, Mono};
 use carillon_wire::jid::BareJid;
 use std::hash::BuildHasher;
@@ -17,6 +18,8 @@ const BURST: u64 = 20;
 const EACH_MS: u64 = 3000;
 /// Pairs that are remembered: some hundred KiB per shard.
 const PAIRS_MAX: usize = 16 * 1024;
+
+impl Shared for Paces {}
 
 impl Paces {
     /// Whether an account may change what is between it and another now; this is counted.

@@ -2,6 +2,7 @@
 //! queues.
 
 use crate::connection::BySize;
+use crate::features::Shared;
 use crate::model::{Map, PubsubEvent, SessionId};
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ pub struct Queued {
     /// Events in queues, by their address, and in how many queues each is.
     events: Map<usize, u32>,
 }
+
+impl Shared for Queued {}
 
 impl Queued {
     /// A queue has so many bytes more that are its own.

@@ -30,7 +30,7 @@ pub mod vcard;
 pub mod webhooks;
 
 pub use page::{Page, Part};
-pub use question::{Answers, AnswersOnce, Kind, Question};
+pub use question::{Answers, AnswersOnce, Kind, Load, Loads, Question};
 
 use super::Reply;
 use crate::model::{Durations, OperationId};
@@ -187,6 +187,11 @@ macro_rules! nouns {
             /// The names of all of them.
             pub fn names() -> impl Iterator<Item = &'static str> {
                 [$($module::WriteAsk::NAMES),*].into_iter().flatten().copied()
+            }
+
+            /// What it puts on a store ([`Loads`]).
+            pub fn load(&self) -> Load<'_> {
+                match self { $(WriteAsk::$noun(_) => $module::load(self),)* }
             }
 
             /// Its name among [`WriteAsk::names`].

@@ -1,6 +1,6 @@
 //! The list of hooks: each is declared here and nowhere else.
 //!
-//! - `each NAME: TYPE`: any number of features have it; they run in the order of [`crate::pipeline`].
+//! - `each NAME: TYPE`: any number of features have it; they run in the order of [`crate::features::ORDER`].
 //! - `one NAME: TYPE`: one feature has it; a second one does not compile.
 //! - `list NAME: TYPE`: a feature has any number of these.
 

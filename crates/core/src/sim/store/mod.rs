@@ -36,6 +36,19 @@ use crate::ports::store::{Answers, AnswersOnce, Question};
 use crate::ports::{Answer, Ask, Fault};
 use std::any::TypeId;
 
+/// Tables of nouns that keep their own, beside [`Committed`]'s.
+macro_rules! tables {
+    ($($noun:ident,)*) => {
+        /// Tables of nouns that keep their own. Of an account, they are found by its number, which is given once.
+        #[derive(Clone, Debug, Default)]
+        pub(super) struct Tables {
+            $(pub(super) $noun: $noun::Table,)*
+        }
+    };
+}
+
+tables! {}
+
 impl Committed {
     /// Answers a question, at once. What it changes is committed with it.
     pub fn answer(&mut self, ask: &Ask) -> Answer {

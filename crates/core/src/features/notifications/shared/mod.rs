@@ -7,6 +7,7 @@
 mod sent;
 mod traces;
 
+use crate::features::Shared;
 use crate::model::{Mono, NotificationId, Set, Trace, UnixMs};
 use crate::shard::Reads;
 use sent::Sent;
@@ -155,14 +156,15 @@ impl Ledger {
         due.retain(|(id, _)| self.open_trace(*id).is_some());
         due
     }
+}
 
+impl Shared for Ledger {
     /// When the store is to be told what was given.
-    pub(in crate::features) fn due(&self) -> Option<Mono> {
+    fn due(&self) -> Option<Mono> {
         self.sent.due()
     }
 
-    /// Gives back what a burst made it grow to.
-    pub(in crate::features) fn tidy(&mut self) {
+    fn tidy(&mut self) {
         if self.ending.capacity() > 4 * self.ending.len() + 64 {
             self.ending.shrink_to_fit();
         }
