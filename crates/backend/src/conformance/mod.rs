@@ -5,6 +5,7 @@
 //! over [`CASES`] and [`LASTING`]; `tests/sqlite.rs` shows one.
 
 mod accounts;
+mod activity;
 mod again;
 mod archives;
 mod blocklists;
@@ -126,6 +127,7 @@ pub const CASES: &[Case] = cases! {
     links: lead_where_they_were_made_to, of_one_url_are_one, give_way_to_others, are_bounded_in_number_and_bytes,
         are_taken_down, that_expired_begin_anew_or_are_forgotten, are_listed_newest_first, have_a_secret_of_their_domain,
         are_counted, open_their_notifications, have_files, go_with_their_domain;
+    activity: is_the_latest_that_was_noted, goes_with_its_account;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;
@@ -148,7 +150,7 @@ pub(crate) struct Noun {
 }
 
 /// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
-pub(crate) const NOUNS: &[Noun] = &[];
+pub(crate) const NOUNS: &[Noun] = &[activity::NOUN];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

@@ -10,6 +10,7 @@
 //! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
 
 mod account;
+mod activity;
 mod archive;
 mod blocking;
 mod column;
@@ -107,6 +108,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0029_links.sql"),
     include_str!("migrations/0030_leases.sql"),
     include_str!("migrations/0031_idempotency_bytes.sql"),
+    include_str!("migrations/0032_last_available.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -12,6 +12,7 @@ pub mod disco;
 pub mod fast;
 pub mod inbox;
 pub mod json;
+pub mod last_activity;
 pub mod notifications;
 pub mod offline;
 pub mod pep;
@@ -73,6 +74,8 @@ pub const ORDER: &[&Feature] = &[
     &vcard::FEATURE,
     &version::FEATURE,
     &time::FEATURE,
+    // Notes an end of presence that everything else has been told of.
+    &last_activity::FEATURE,
     &stream_limits::FEATURE,
     // Describes the others.
     &disco::FEATURE,
@@ -121,6 +124,8 @@ per_shard! {
     caps: caps::Capabilities,
     /// How often tokens were used.
     fast: fast::Replays,
+    /// When accounts became unavailable.
+    last_activity: last_activity::Logouts,
     /// Notifications on their way.
     notifications: notifications::Ledger,
     /// Offline messages about which the store is being asked.

@@ -6,6 +6,7 @@
 //! many into one commit.
 
 pub mod accounts;
+pub mod activity;
 mod answer;
 pub mod archive;
 pub mod blocking;
@@ -296,6 +297,7 @@ macro_rules! nouns {
 nouns! {
     Domains in domains,
     Accounts in accounts,
+    Activity in activity,
     Topics in topics,
     Subscriptions in subscriptions,
     Items in items,

@@ -4,6 +4,7 @@
 //! commit and the answer (waiting, failing, crashing) is the business of [`Disk`], which holds the questions that were asked.
 
 mod accounts;
+mod activity;
 mod archive;
 mod blocking;
 mod disk;
@@ -47,7 +48,9 @@ macro_rules! tables {
     };
 }
 
-tables! {}
+tables! {
+    activity,
+}
 
 impl Committed {
     /// Answers a question, at once. What it changes is committed with it.
