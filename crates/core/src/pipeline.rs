@@ -1,54 +1,7 @@
-//! THE ORDER of features. Every hook runs in the order of [`ORDER`]; there are no priorities anywhere else.
+//! The hooks of the features that are enabled, in the order of [`ORDER`].
 
-use crate::features::*;
-use crate::session::hook::{Feature, taken_twice};
+pub use crate::features::ORDER;
 use crate::session::pipeline::Pipeline;
-
-/// All features, in the order in which their hooks run.
-pub const ORDER: &[&Feature] = &[
-    // Counts what came in before anything may refuse it, and what goes out after everything has let it pass.
-    &stream_management::FEATURE,
-    // Stamps ids before anything copies or keeps a message.
-    &stanza_ids::FEATURE,
-    // What waits for a session follows its initial presence in this order: offline messages, notifications, last items.
-    // The services take what is addressed to them before it would be routed.
-    &offline::FEATURE,
-    &notifications::FEATURE,
-    &pubsub::FEATURE,
-    // Before those who give what it lets pass.
-    &blocking::FEATURE,
-    // Knows what clients want before they are given it.
-    &caps::FEATURE,
-    // Before those that describe an account without its nodes.
-    &pep::FEATURE,
-    // What has come and passes.
-    &archive::FEATURE,
-    // Answers about the archive.
-    &inbox::FEATURE,
-    // Takes what is said about subscriptions before presence would refuse it.
-    &roster::FEATURE,
-    &presence::FEATURE,
-    // Copies what was sent, when everything else has let it pass.
-    &carbons::FEATURE,
-    &receipts::FEATURE,
-    // Last on the way out: what it holds back was otherwise decided.
-    &csi::FEATURE,
-    &ping::FEATURE,
-    // Before authentication: the one is offered inline with SASL2, the other beside SASL.
-    &fast::FEATURE,
-    &registration::FEATURE,
-    &session_establishment::FEATURE,
-    &json::FEATURE,
-    &private::FEATURE,
-    &vcard::FEATURE,
-    &version::FEATURE,
-    &time::FEATURE,
-    &stream_limits::FEATURE,
-    // Describes the others.
-    &disco::FEATURE,
-];
-
-const _: () = assert!(taken_twice(ORDER).is_none(), "a hook that is for one feature has several");
 
 /// The pipeline of all features but those named.
 pub fn of(disabled: &[String]) -> Pipeline {
@@ -58,6 +11,8 @@ pub fn of(disabled: &[String]) -> Pipeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::{carbons, pep};
+    use crate::session::hook::taken_twice;
 
     #[test]
     fn a_second_taker_of_a_hook_for_one_is_found() {

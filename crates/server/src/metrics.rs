@@ -52,6 +52,10 @@ pub struct Status {
     pub stanzas_in: u64,
     /// Stanzas sent to clients.
     pub stanzas_out: u64,
+    /// Stanzas that a feature took, by what it did with them.
+    pub stanzas_taken: Reasons,
+    /// Stanzas that were not given to a session when they came, by the reason.
+    pub stanzas_held: Reasons,
     /// Bytes received, after decryption.
     pub bytes_in: u64,
     /// Bytes sent, before encryption.
@@ -217,6 +221,8 @@ impl Snapshot {
             sessions_ended: core.sessions_ended,
             stanzas_in: core.stanzas_in,
             stanzas_out: core.stanzas_out,
+            stanzas_taken: core.stanzas_taken,
+            stanzas_held: core.stanzas_held,
             bytes_in: io.bytes_in,
             bytes_out: io.bytes_out,
             sends: io.sends,
@@ -290,6 +296,8 @@ fn add_core(sum: &mut Counters, other: Counters) {
         sessions_ended,
         stanzas_in,
         stanzas_out,
+        stanzas_taken,
+        stanzas_held,
         deliveries,
         notifications_accepted,
         notifications_acknowledged,
@@ -318,6 +326,8 @@ fn add_core(sum: &mut Counters, other: Counters) {
     sum.sessions_ended.add_all(&sessions_ended);
     sum.stanzas_in += stanzas_in;
     sum.stanzas_out += stanzas_out;
+    sum.stanzas_taken.add_all(&stanzas_taken);
+    sum.stanzas_held.add_all(&stanzas_held);
     sum.deliveries += deliveries;
     sum.notifications_accepted += notifications_accepted;
     sum.notifications_acknowledged += notifications_acknowledged;

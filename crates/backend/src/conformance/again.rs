@@ -103,6 +103,7 @@ fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> Stri
         text += &format!("{:?}", ask(store, Subscribers { topic, after: None, limit: 99 }));
     }
     text += &links::state(store, domain);
+    super::NOUNS.iter().for_each(|noun| text += &(noun.state)(store, domain));
     let listed = NotificationQuery {
         whose: Whose::Anyones,
         states: States::ALL,
@@ -186,7 +187,8 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         delete_domain(domain).into(),
     ];
     let before = [writes_of_records(domain), writes_of_leases(), links::every_write(domain)].concat();
-    before.into_iter().chain(asks).map(write).collect()
+    let of_nouns = super::NOUNS.iter().flat_map(|noun| (noun.writes)(domain));
+    before.into_iter().chain(of_nouns).chain(asks).map(write).collect()
 }
 
 fn create_key(domain: DomainId) -> CreateKey {

@@ -29,8 +29,21 @@ pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::archives", write: archives::write_lasting, check: archives::check_lasting },
     Lasting { name: "lasting::rosters", write: rosters::write_lasting, check: rosters::check_lasting },
     Lasting { name: "lasting::links", write: links::write_lasting, check: links::check_lasting },
+    Lasting { name: "lasting::nouns", write: write_nouns, check: check_nouns },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];
+
+/// Of the nouns that say so in their own files.
+fn write_nouns(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    super::NOUNS.iter().for_each(|noun| (noun.write_lasting)(store, domain));
+}
+
+fn check_nouns(store: &dyn Store) {
+    let domain = domains(store)[0].id;
+    super::NOUNS.iter().for_each(|noun| (noun.check_lasting)(store, domain));
+}
 
 fn write_everything(store: &dyn Store) {
     let domain = domain(store);

@@ -5,6 +5,7 @@
 //! over [`CASES`] and [`LASTING`]; `tests/sqlite.rs` shows one.
 
 mod accounts;
+mod activity;
 mod again;
 mod archives;
 mod blocklists;
@@ -36,7 +37,8 @@ mod topics;
 mod vcards;
 mod webhooks;
 
-use carillon_core::ports::Store;
+use carillon_core::model::DomainId;
+use carillon_core::ports::{Ask, Store};
 
 /// One thing that every store must do.
 #[derive(Clone, Copy)]
@@ -125,6 +127,7 @@ pub const CASES: &[Case] = cases! {
     links: lead_where_they_were_made_to, of_one_url_are_one, give_way_to_others, are_bounded_in_number_and_bytes,
         are_taken_down, that_expired_begin_anew_or_are_forgotten, are_listed_newest_first, have_a_secret_of_their_domain,
         are_counted, open_their_notifications, have_files, go_with_their_domain;
+    activity: is_the_latest_that_was_noted, goes_with_its_account;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;
@@ -132,6 +135,22 @@ pub const CASES: &[Case] = cases! {
         reads_see_answered_writes, many_threads, each_question_is_answered_once, generations_and_revisions_do_not_go_back,
         closed_answers_closed;
 };
+
+/// What other cases need of a noun: each of its writes, all that can be asked of it, and what of it lasts.
+#[derive(Clone, Copy)]
+pub(crate) struct Noun {
+    /// One of every write about it, of a domain with an account `alice`; each changes something.
+    pub(crate) writes: fn(DomainId) -> Vec<Ask>,
+    /// All that can be asked for, in words.
+    state: fn(&dyn Store, DomainId) -> String,
+    /// Writes to a store with a domain and an account `alice`.
+    write_lasting: fn(&dyn Store, DomainId),
+    /// Finds it again.
+    check_lasting: fn(&dyn Store, DomainId),
+}
+
+/// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
+pub(crate) const NOUNS: &[Noun] = &[activity::NOUN];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

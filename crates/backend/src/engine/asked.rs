@@ -104,12 +104,12 @@ impl Carries for Write {
                 let rules = asked.preferences.always.len() + asked.preferences.never.len();
                 asked.preferences.bytes() + rules * ROW_BYTES
             }
-            _ => 0,
+            ask => ask.load().bytes,
         }
     }
 
     fn account(&self) -> Option<u64> {
-        let (domain, local) = match &self.ask {
+        let (domain, local): (_, &str) = match &self.ask {
             WriteAsk::Roster(roster::WriteAsk::PutContact(asked)) => (asked.domain, &asked.local),
             WriteAsk::Roster(roster::WriteAsk::RemoveContact(asked)) => (asked.domain, &asked.local),
             WriteAsk::Roster(roster::WriteAsk::ChangeSubscription(asked)) => (asked.domain, &asked.local),
@@ -126,7 +126,7 @@ impl Carries for Write {
                 let side = asked.sender.as_ref().or(asked.recipient.as_ref())?;
                 (side.domain, &side.local)
             }
-            _ => return None,
+            ask => ask.load().account?,
         };
         let mut hasher = DefaultHasher::new();
         (domain.0, local).hash(&mut hasher);

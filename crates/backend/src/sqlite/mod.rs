@@ -10,6 +10,7 @@
 //! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
 
 mod account;
+mod activity;
 mod archive;
 mod blocking;
 mod column;
@@ -73,6 +74,42 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use writer::Database;
+
+/// Migration `n` leads from version `n` to version `n + 1`.
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_revocations.sql"),
+    include_str!("migrations/0003_listing.sql"),
+    include_str!("migrations/0004_runs.sql"),
+    include_str!("migrations/0005_responses.sql"),
+    include_str!("migrations/0006_revisions.sql"),
+    include_str!("migrations/0007_operations.sql"),
+    include_str!("migrations/0008_events.sql"),
+    include_str!("migrations/0009_lines.sql"),
+    include_str!("migrations/0010_webhooks.sql"),
+    include_str!("migrations/0011_durable.sql"),
+    include_str!("migrations/0012_order.sql"),
+    include_str!("migrations/0013_parked.sql"),
+    include_str!("migrations/0014_resumption.sql"),
+    include_str!("migrations/0015_rosters.sql"),
+    include_str!("migrations/0016_block_lists.sql"),
+    include_str!("migrations/0017_archives.sql"),
+    include_str!("migrations/0018_inbox.sql"),
+    include_str!("migrations/0019_private.sql"),
+    include_str!("migrations/0020_nodes.sql"),
+    include_str!("migrations/0021_vcards.sql"),
+    include_str!("migrations/0022_removal.sql"),
+    include_str!("migrations/0023_counted.sql"),
+    include_str!("migrations/0024_rights.sql"),
+    include_str!("migrations/0025_kept_bytes.sql"),
+    include_str!("migrations/0026_requests.sql"),
+    include_str!("migrations/0027_archive_lists.sql"),
+    include_str!("migrations/0028_grants.sql"),
+    include_str!("migrations/0029_links.sql"),
+    include_str!("migrations/0030_leases.sql"),
+    include_str!("migrations/0031_idempotency_bytes.sql"),
+    include_str!("migrations/0032_last_available.sql"),
+];
 
 /// The store in one SQLite file. Dropping it closes it.
 pub struct SqliteStore {

@@ -246,6 +246,7 @@ fn writes() -> Vec<WriteAsk> {
         of_chats(),
         of_links(),
         of_leases(),
+        crate::conformance::NOUNS.iter().flat_map(|noun| (noun.writes)(HERE)).collect(),
     ]
     .concat();
     let write = |ask| match ask {

@@ -1,5 +1,5 @@
-//! What the features know of one session: data without behaviour, in a layer below the session, while the features are above
-//! it.
+//! What the features know of one session, and of one account: data without behaviour, in a layer below the session, while
+//! the features are above it.
 
 use super::*;
 

@@ -52,7 +52,7 @@ impl Turn<'_> {
     /// Adds a session to its account.
     pub(super) fn join_account(&mut self, session: &BoundSession) {
         if self.sessions.bind(&session.bare, session.id.slot) > 1 {
-            self.cx.shard.in_company.insert(session.account);
+            self.cx.shard.multi_session.insert(session.account);
         }
         self.cx.shard.counters.sessions += 1;
         self.cx.shard.counters.domains.of(session.domain).sessions += 1;
@@ -61,7 +61,7 @@ impl Turn<'_> {
     /// Removes a session from its account.
     pub(super) fn leave_account(&mut self, session: &BoundSession) {
         if self.sessions.unbind(&session.bare, session.id.slot) <= 1 {
-            self.cx.shard.in_company.remove(&session.account);
+            self.cx.shard.multi_session.remove(&session.account);
         }
         self.cx.shard.counters.sessions -= 1;
         self.cx.shard.counters.domains.of(session.domain).sessions -= 1;

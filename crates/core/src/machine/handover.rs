@@ -114,9 +114,9 @@ impl ShardMachine {
     pub fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup> {
         let mut out = Writer::new(now.mono.0);
         let mut turn = self.turn(now, effects);
-        let mut traces = turn.cx.shard.traces.take_open(bytes_max);
+        let mut traces = turn.take_out_traces(false, bytes_max);
         if traces.is_empty() {
-            traces = turn.cx.shard.traces.take_ended(bytes_max);
+            traces = turn.take_out_traces(true, bytes_max);
         }
         if !traces.is_empty() {
             write_traces(traces, &mut out);

@@ -36,6 +36,7 @@ pub use restart::{Group, Restored};
 use crate::connection::QueueBound;
 use crate::error::StreamError;
 use crate::event::Leave;
+use crate::features::PerShard;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now};
 use crate::session::account_reads;
@@ -57,6 +58,7 @@ pub struct ShardMachine {
     agenda: Agenda,
     sessions: Sessions,
     topics: Topics,
+    features: PerShard,
     homes: Homes,
     tidy_at: Mono,
 }
@@ -86,6 +88,7 @@ impl ShardMachine {
             agenda: Agenda::default(),
             sessions: Sessions::default(),
             topics: Topics::default(),
+            features: PerShard::default(),
             homes: Homes::default(),
             tidy_at: Mono(0),
         }
@@ -104,12 +107,12 @@ impl ShardMachine {
 
     /// When [`Input::Tick`] is due, if ever.
     pub fn next_wake(&self) -> Option<Mono> {
-        let ShardState { timers, deadlines, retries, sent, .. } = &self.shard;
+        let ShardState { timers, deadlines, retries, .. } = &self.shard;
         let due = [
             timers.next(),
             deadlines.next(),
             retries.due(),
-            sent.due(),
+            self.features.due(),
             self.homes.due(),
             Some(self.tidy_at),
         ];
@@ -145,8 +148,9 @@ impl ShardMachine {
     }
 
     fn turn<'a>(&'a mut self, now: Now, effects: &'a mut Effects) -> Turn<'a> {
-        let ShardMachine { pipeline, shard, agenda, sessions, topics, homes, tidy_at } = self;
-        Turn { cx: Cx { now, shard, homes, out: effects, pipeline, agenda }, sessions, topics, tidy_at }
+        let ShardMachine { pipeline, shard, features, agenda, sessions, topics, homes, tidy_at } = self;
+        let cx = Cx { now, shard, features, homes, out: effects, pipeline, agenda };
+        Turn { cx, sessions, topics, tidy_at }
     }
 }
 
@@ -282,7 +286,7 @@ impl Turn<'_> {
             self.cx.shard.allowances.tidy(self.cx.now.mono, &self.cx.shard.settings.limits.rates);
             let longest = self.cx.shard.settings.timeouts.auth_ms + self.cx.shard.settings.timeouts.bind_ms;
             self.cx.shard.subscribers.tidy(self.cx.now.mono, longest + TIDY_MS);
-            self.cx.shard.retries.tidy();
+            self.cx.features.tidy();
             self.cx.shard.recent.tidy(self.cx.now.mono, longest + TIDY_MS);
             self.cx.shard.changed_records.tidy(self.cx.now.mono, longest + TIDY_MS);
             self.cx.shard.altered.tidy(self.cx.now.mono, longest + TIDY_MS);

@@ -55,7 +55,7 @@ impl ShardMachine {
         let mut turn = self.turn(now, effects);
         let mut out = Writer::new(now.mono.0);
         // In front of those whose notifications they are about.
-        let traces = turn.cx.shard.traces.take_open(bytes_max);
+        let traces = turn.take_out_traces(false, bytes_max);
         if !traces.is_empty() {
             write_traces(traces, &mut out);
             return Some(Group { bytes: out.finish(), sessions: 0 });
@@ -190,10 +190,17 @@ impl Turn<'_> {
 
     /// Keeps what another process knew of a notification, if its account's home is here.
     pub(super) fn take_in_trace(&mut self, trace: Trace) {
-        if self.cx.shard.directory.home(trace.to.as_str()) == self.cx.shard.place {
-            let bytes_max = self.cx.shard.settings.limits.traces_bytes;
-            self.cx.shard.traces.put(trace, bytes_max);
+        if self.cx.shard.directory.home(trace.to.as_str()) == self.cx.shard.place
+            && let Some(handler) = self.cx.pipeline.traces
+        {
+            (handler.put)(trace, &mut self.cx);
         }
+    }
+
+    /// Takes out traces of notifications that have not ended, or that have, of about so many bytes.
+    pub(super) fn take_out_traces(&mut self, have_ended: bool, bytes_max: usize) -> Vec<Trace> {
+        let handler = self.cx.pipeline.traces;
+        handler.map_or_else(Vec::new, |handler| (handler.take)(have_ended, bytes_max, &mut self.cx))
     }
 
     /// Goes on with sessions that another process wrote, each with the name that its connection has here, if it has one.

@@ -7,7 +7,7 @@ use crate::model::*;
 use crate::ports::Question;
 use crate::ports::store::subscriptions::IsSubscribed;
 use crate::ports::{Answer, Fault};
-use crate::session::hook::{At, Feature, Flow, Hooks, IqAnswer, IqHandler};
+use crate::session::hook::{At, Feature, Flow, Hooks, IqAnswer, IqHandler, Taken};
 use crate::session::pipeline::Pipeline;
 use crate::session::{ANSWER_WAIT_MS, BoundSession, Session, Wait};
 use crate::settings::Settings;
@@ -28,7 +28,7 @@ const ASKS: Feature = Feature {
             _ => Ok(Flow::Wait(Wait::ask(question(), |_, _, said, _| match said {
                 Ok(true) => Ok(Flow::Pass),
                 Ok(false) => Err(StanzaError::new(Condition::NotAllowed)),
-                Err(_) => Ok(Flow::Wait(Wait::ask(question(), |_, _, _, _| Ok(Flow::Taken)))),
+                Err(_) => Ok(Flow::Wait(Wait::ask(question(), |_, _, _, _| Ok(Flow::Taken(Taken::Ignored))))),
             }))),
         }),
         iq: &[IqHandler {

@@ -64,7 +64,7 @@ pub enum Letter {
     },
     /// Something happened on a node of another account.
     Event(Arc<NodeEvent>),
-    /// A session wants to know of nodes ([`Capabilities`](crate::shard::Capabilities)): it is given their last items.
+    /// A session wants to know of nodes ([`WantsHook`](crate::session::hook::WantsHook)): it is given their last items.
     Wants(SessionId),
     /// Another account asks something of this one, by an IQ to its bare JID.
     Asked(Box<Stanza>),

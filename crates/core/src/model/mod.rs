@@ -52,7 +52,7 @@ pub use key::{ApiKey, Scope, Scopes};
 pub use link::{AgentClass, Click, Link, LinkFile, Opened};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};
 pub use node::{Kept, Node, NodeBounds, NodeChange, NodeEdit, NodeRefusal, page_of};
-pub use node_event::{NodeEvent, Reader};
+pub use node_event::{NodeEvent, Reader, Wants};
 pub use notification::{
     AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Priority, States, Trace,
 };

@@ -5,6 +5,7 @@ use super::{Access, Item, NodeChange, NodeEdit, Shown, Standing, UnixMs};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{MessageType, Payload, Stanza};
 use carillon_wire::xml::writer::Writer;
+use std::sync::Arc;
 
 /// What happened on a node of an account.
 #[derive(Clone, Debug)]
@@ -17,6 +18,9 @@ pub struct NodeEvent {
 }
 
 crate::form! { struct NodeEvent { owner, node, payload } }
+
+/// The nodes of which a client wants the events: those with `NODE+notify` among its features. Sorted.
+pub type Wants = Arc<[Box<str>]>;
 
 /// Who reads a node, seen from its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

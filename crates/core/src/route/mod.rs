@@ -1,7 +1,8 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
 use crate::model::Settlement;
-use crate::session::hook::{Delivery, Plan};
+use crate::session::home;
+use crate::session::hook::{Arrival, Delivery, Held, Plan};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::{Chat, Fate, Recipients, Track};
 use carillon_wire::jid::Jid;
@@ -10,12 +11,14 @@ use smallvec::SmallVec;
 
 /// A stanza has come for an account, and passes: it goes its way, unless a feature has something to do first.
 pub fn arrived(stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let left = match cx.pipeline.arrived {
+    let arrival = match cx.pipeline.arrived {
         Some(hook) => hook(stanza, settlement, cx),
-        None => Some((stanza, settlement)),
+        None => Arrival::Passes(stanza, settlement),
     };
-    if let Some((stanza, settlement)) = left {
-        self::stanza(&stanza, settlement, sessions, cx);
+    match arrival {
+        Arrival::Passes(stanza, settlement) => self::stanza(&stanza, settlement, sessions, cx),
+        Arrival::Held(why) => cx.shard.counters.stanzas_held.count(why.name()),
+        Arrival::Refused => {}
     }
 }
 
@@ -143,11 +146,11 @@ fn await_acknowledgement(
 }
 
 /// RFC 6121 §8.5.3: to a full JID. The resource gets it, available or not; one that takes messages gets it behind those that wait for it.
-fn to_resource(stanza: &Stanza, resource: &str, lives: &[&BoundSession], cx: &Cx<'_>) -> Plan {
+fn to_resource(stanza: &Stanza, resource: &str, lives: &[&BoundSession], cx: &mut Cx<'_>) -> Plan {
     let exact = exact(resource, lives);
     match (exact, stanza.kind) {
         (Some(session), Kind::Message(MessageType::Normal | MessageType::Chat))
-            if session.presence.takes_messages() && must_wait(session, stanza, cx) =>
+            if session.presence.takes_messages() && is_held(must_wait(session, stanza, cx), cx) =>
         {
             // While a client is away another one of the account may take it; else it is stored.
             if session.is_parked() { to_account(stanza, lives, cx) } else { Plan::new() }
@@ -166,18 +169,28 @@ fn exact<'a>(resource: &str, lives: &[&'a BoundSession]) -> Option<&'a BoundSess
     lives.iter().find(|session| session.jid.resource() == Some(resource)).copied()
 }
 
-/// Whether a session is to be given a message from the store, behind others.
-fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool {
-    cx.pipeline.must_wait.iter().any(|hook| hook(session, stanza, cx))
+/// Why a session is to be given a message from the store, behind others, if it is.
+fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<Held> {
+    cx.pipeline.must_wait.iter().find_map(|hook| hook(session, stanza, cx))
+}
+
+/// Whether there is a reason why something is not given now; it is counted.
+fn is_held(why: Option<Held>, cx: &mut Cx<'_>) -> bool {
+    why.inspect(|why| cx.shard.counters.stanzas_held.count(why.name())).is_some()
 }
 
 /// RFC 6121 §8.5.2: to a bare JID.
-fn to_account(stanza: &Stanza, lives: &[&BoundSession], cx: &Cx<'_>) -> Plan {
+fn to_account(stanza: &Stanza, lives: &[&BoundSession], cx: &mut Cx<'_>) -> Plan {
     match stanza.kind {
         Kind::Message(MessageType::Normal | MessageType::Chat | MessageType::Headline) => {
             let takers = lives.iter().filter(|session| session.presence.takes_messages());
             // What another session takes need not wait.
-            let waits = takers.clone().all(|session| must_wait(session, stanza, cx));
+            let mut reason = None;
+            let waits = takers.clone().all(|session| {
+                reason = must_wait(session, stanza, cx);
+                reason.is_some()
+            });
+            let waits = waits && is_held(reason, cx);
             takers.filter(|_| !waits).map(|session| plain(session, stanza)).collect()
         }
         Kind::Presence(PresenceType::Available | PresenceType::Unavailable) => {
@@ -236,9 +249,7 @@ fn undelivered(
             }
         }
         // RFC 6121 §8.5.2.1.3: to the account, the server answers if it can.
-        Kind::Iq(kind @ (IqType::Get | IqType::Set)) if !has_resource && is_answered(kind, stanza, cx) => {
-            Ok(true)
-        }
+        Kind::Iq(IqType::Get | IqType::Set) if !has_resource && home::asked(stanza, cx) => Ok(true),
         Kind::Message(MessageType::Groupchat) | Kind::Iq(IqType::Get | IqType::Set) => Err(refusal),
         Kind::Message(_) | Kind::Presence(_) | Kind::Iq(_) => Ok(true),
     };
@@ -249,13 +260,6 @@ fn undelivered(
     }
 }
 
-/// Whether a feature answers a request on behalf of its account.
-fn is_answered(kind: IqType, request: &Stanza, cx: &mut Cx<'_>) -> bool {
-    let payload = request.payload.children().next();
-    let handler = payload.and_then(|payload| cx.pipeline.asked_handler(kind, payload.name(), payload.ns()));
-    handler.inspect(|handler| (handler.answer)(request, cx)).is_some()
-}
-
 /// Whether a feature takes a message that no session takes.
 fn is_taken(
     stanza: &Stanza,
@@ -264,7 +268,8 @@ fn is_taken(
     cx: &mut Cx<'_>,
 ) -> Result<bool, StanzaError> {
     for hook in &cx.pipeline.absent {
-        if hook(stanza, lives, settlement, cx)? {
+        if let Some(how) = hook(stanza, lives, settlement, cx)? {
+            cx.shard.counters.stanzas_taken.count(how.name());
             return Ok(true);
         }
     }

@@ -1,4 +1,4 @@
-//! What waited for a session follows its initial presence, feature by feature in the order of [`crate::pipeline`]. It is written
+//! What waited for a session follows its initial presence, feature by feature in the order of [`crate::features::ORDER`]. It is written
 //! as fast as the socket takes it and no faster, so that it never fills the session's queue, whose bound would end the stream.
 //!
 //! ```text
@@ -15,8 +15,9 @@ use crate::ports::store::Part;
 use crate::ports::{Fault, Page, Question};
 use crate::session::hook::Step;
 use crate::session::{Cx, Sessions};
-use crate::shard::{Next, Pager, TURN_BYTES_MAX, Turn, Wake};
+use crate::shard::{Next, Pager, Reads, TURN_BYTES_MAX, Turn, Wake};
 use carillon_wire::stanza::Stanza;
+use std::hash::Hash;
 
 /// What a feature has the store hold for a session.
 pub trait Paged {
@@ -26,6 +27,12 @@ pub trait Paged {
     type Entry: 'static;
     /// What is known of an entry until it is acknowledged.
     type InFlight: 'static;
+
+    /// What names an entry.
+    type Id: Copy + Eq + Hash;
+
+    /// The questions whose answers may hold what has ended meanwhile.
+    fn reads<'a>(cx: &'a mut Cx<'_>) -> &'a mut Reads<Self::Id>;
 
     /// Whether the session takes such entries now.
     fn takes(session: &BoundSession) -> bool;
@@ -90,10 +97,10 @@ pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
     }
     let page = Page { entries: room(session, cx), bytes: TURN_BYTES_MAX };
     let (question, id) = (W::question(session, page, cx), session.id);
-    let read = cx.shard.reads.begin();
+    let read = W::reads(cx).begin();
     cx.ask(question, move |answer, sessions, cx| {
         page_came::<W>(id, answer, sessions, cx);
-        cx.shard.reads.end(read);
+        W::reads(cx).end(read);
     });
     Step::Waits
 }

@@ -257,7 +257,7 @@ impl BoundSession {
     /// Writes a stanza to the client.
     pub fn send(&mut self, stanza: &Stanza, track: &Track, cx: &mut Cx<'_>) {
         let outgoing = Outgoing::Stanza(stanza, track);
-        if self.emit(&outgoing, cx) == Emit::Held {
+        if self.emit(&outgoing, cx) != Emit::Write {
             return;
         }
         if let Some(io) = &self.io {
@@ -271,7 +271,7 @@ impl BoundSession {
     /// Writes an event of a topic to the client: the client's JID is added to what was serialised before.
     pub fn notify(&mut self, event: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
         let outgoing = Outgoing::PubsubEvent(event);
-        if self.emit(&outgoing, cx) == Emit::Held {
+        if self.emit(&outgoing, cx) != Emit::Write {
             return;
         }
         if let Some(io) = &self.io {
@@ -289,8 +289,9 @@ impl BoundSession {
 
     fn emit(&mut self, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
         for hook in &cx.pipeline.emit {
-            if hook(self, outgoing, cx) == Emit::Held {
-                return Emit::Held;
+            if let Emit::Held(why) = hook(self, outgoing, cx) {
+                cx.shard.counters.stanzas_held.count(why.name());
+                return Emit::Held(why);
             }
         }
         Emit::Write

@@ -5,14 +5,15 @@ use super::home::Homes;
 use super::pipeline::Pipeline;
 use super::{BoundSession, Sessions};
 use crate::error::StreamError;
+use crate::features::PerShard;
 use crate::message::{Pace, ShardMessage};
 use crate::model::{
     ConnId, Domain, DomainId, Followed, Map, Now, Place, SessionId, Settlement, ShardId, Ticket, TopicId,
-    TopicKey,
+    TopicKey, Wants,
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
-use crate::shard::{Deadline, Known, ShardState, Timer, Wake};
+use crate::shard::{Deadline, Known, RefusedWrite, ShardState, Timer, Wake};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
@@ -146,6 +147,8 @@ pub struct Cx<'a> {
     pub now: Now,
     /// The shard's shared parts.
     pub shard: &'a mut ShardState,
+    /// What the features know on this shard: each opens its own.
+    pub features: &'a mut PerShard,
     /// The accounts of which the shard is the home.
     pub homes: &'a mut Homes,
     /// What is to be done outside.
@@ -277,6 +280,20 @@ impl Cx<'_> {
         let ticket = Ticket(self.number());
         self.agenda.derivations.insert(ticket, then);
         self.out.push(Effect::Derive { ticket, derivation });
+    }
+
+    /// The store refused a write, which is repeated until it does it. Features hear of those that are given up for it.
+    pub fn retry(&mut self, write: RefusedWrite) {
+        for given_up in self.shard.retries.add(write, self.now.mono) {
+            for hook in &self.pipeline.given_up {
+                hook(&given_up, self);
+            }
+        }
+    }
+
+    /// The nodes of which the client of a session wants the events, if that is known.
+    pub fn wants(&self, session: SessionId) -> Option<&Wants> {
+        self.pipeline.wants.and_then(|hook| hook(session, self))
     }
 
     /// A number that this shard uses once.

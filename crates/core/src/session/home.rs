@@ -15,8 +15,10 @@
 //! whatever the order in which the letters come: one that is too early waits for those before it.
 
 mod absent;
+mod contacts;
 mod doubt;
 mod homes;
+mod requests;
 
 use self::absent::About;
 use self::doubt::doubt;
@@ -24,8 +26,9 @@ pub(crate) use self::doubt::verify;
 pub use self::homes::Homes;
 pub(crate) use self::homes::Known;
 use self::homes::{AGAIN_MS, Home, Received};
+pub(crate) use self::requests::asked;
 use super::context::Work;
-use super::hook::{Denial, Direction, Flow, IqAnswer, Request};
+use super::hook::{AnswerOther, AskedHandler, Denial, Direction, Flow, IqAnswer, Request};
 use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, acting};
 use crate::command::Outcome;
 use crate::features::state::PerAccount;
@@ -121,13 +124,19 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
     // A feature that asks meanwhile whether there is anything in it is told that there is.
     *generation = after;
     let mut at_home = AtHome { account, domain, record: &mut record, generation: was };
-    let left =
-        cx.pipeline.letter.iter().try_fold(letter, |letter, hook| hook(letter, &mut at_home, sessions, cx));
-    let error = StanzaError::new(Condition::ServiceUnavailable);
-    match left {
-        Some(Letter::Request { requester, stanza }) => reply(requester, &stanza, Err(error), sessions, cx),
-        Some(Letter::Asked(stanza)) => answer_error(&stanza, &error, cx),
-        _ => {}
+    match letter {
+        Letter::Request { requester, stanza } if matches!(stanza.kind, Kind::Iq(_)) => {
+            requests::own(requester, &stanza, &at_home, sessions, cx);
+        }
+        Letter::Asked(stanza) => requests::other(&stanza, &at_home, sessions, cx),
+        letter => {
+            let hooks = &mut cx.pipeline.letter.iter();
+            let left = hooks.try_fold(letter, |letter, hook| hook(letter, &mut at_home, sessions, cx));
+            if let Some(Letter::Request { requester, stanza }) = left {
+                let error = StanzaError::new(Condition::ServiceUnavailable);
+                reply(requester, &stanza, Err(error), sessions, cx);
+            }
+        }
     }
     cx.homes.bytes = cx.homes.bytes + record.bytes() - before;
     if before == 0 && record.bytes() > 0 {
@@ -142,31 +151,26 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
 fn deny(account: &BareJid, letter: Letter, denial: Denial, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Letter::Stanza { stanza, settlement } = letter else { return };
     let handler = match stanza.kind {
-        Kind::Iq(kind) if stanza.to.as_ref().is_some_and(Jid::is_bare) => {
-            let payload = stanza.payload.children().next();
-            payload.and_then(|payload| cx.pipeline.asked_handler(kind, payload.name(), payload.ns()))
-        }
+        Kind::Iq(_) if stanza.to.as_ref().is_some_and(Jid::is_bare) => requests::first(&stanza, cx.pipeline),
         _ => None,
     };
     match (stanza.kind, handler) {
         (Kind::Presence(_), _) => {}
-        (_, Some(handler)) if handler.is_same_for_all => (handler.answer)(&stanza, cx),
-        (_, Some(_)) => answer_for_nobody(account, stanza, sessions, cx),
+        (_, Some(AskedHandler { answer: AnswerOther::Now(answer), is_same_for_all: true, .. })) => {
+            answer(&stanza, cx);
+        }
+        (_, Some(_)) => answer_for_nobody(account, &stanza, sessions, cx),
         (_, None) => answer_error(&stanza, &(denial.0)(), cx),
     }
     cx.settle(settlement);
 }
 
 /// Answers a request to an account that is not there as that to one of which nobody sees anything: from an empty record.
-fn answer_for_nobody(account: &BareJid, stanza: Box<Stanza>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn answer_for_nobody(account: &BareJid, stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
     let (mut record, generation) = (PerAccount::default(), Generation::default());
-    let mut at_home = AtHome { account, domain, record: &mut record, generation };
-    let hooks = &mut cx.pipeline.letter.iter();
-    let left = hooks.try_fold(Letter::Asked(stanza), |letter, hook| hook(letter, &mut at_home, sessions, cx));
-    if let Some(Letter::Asked(stanza)) = left {
-        answer_error(&stanza, &StanzaError::new(Condition::ServiceUnavailable), cx);
-    }
+    let at_home = AtHome { account, domain, record: &mut record, generation };
+    requests::other(stanza, &at_home, sessions, cx);
 }
 
 /// Tells another account that its stanza leads to nothing.
@@ -257,7 +261,7 @@ fn was_read(
             for letter in cx.homes.give_up(account, |_| false) {
                 match letter {
                     Letter::Stanza { stanza, settlement } => cx.route_on(*stanza, settlement),
-                    Letter::Asked(stanza) => answer_for_nobody(account, stanza, sessions, cx),
+                    Letter::Asked(stanza) => answer_for_nobody(account, &stanza, sessions, cx),
                     // As one is answered that may not see an account (RFC 6121 §4.3.2).
                     Letter::Asks { from, of } => {
                         let answer = Stanza::presence(PresenceType::Unsubscribed);
@@ -348,13 +352,6 @@ pub fn ask(
         stanza.id = Some(id);
         cx.letter(account, Letter::Request { requester, stanza });
     })))
-}
-
-/// A request of another account that is decided at the home of the one that it asks.
-pub fn asked(request: &Stanza, cx: &mut Cx<'_>) {
-    if let Some(to) = &request.to {
-        cx.letter(to.bare(), Letter::Asked(Box::new(request.clone())));
-    }
 }
 
 /// The answer to a request of the account's own: a result without a payload, or an error. To a presence there is only an error to be said.

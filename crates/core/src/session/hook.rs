@@ -1,5 +1,5 @@
 //! Hooks: the typed places where features join in. A hook is a plain function with an exact signature; a feature is a
-//! table of them ([`Feature`]); the order in which they run is [`crate::pipeline`]'s alone.
+//! table of them ([`Feature`]); the order in which they run is that of [`crate::features::ORDER`].
 //!
 //! ```text
 //!  client ─► receive ─► submit ─► (service | iq | routed) ─► deliver ─► emit ─► client
@@ -9,10 +9,12 @@
 //! A filter (`submit`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`, `unacked`)
 //! cannot. What a feature starts comes back to it alone: a timer by its [`Timer`], an acknowledgement by its [`Tracked`].
 
+mod decision;
 mod list;
 mod login;
 
 pub use crate::connection::ProofKind;
+pub use decision::*;
 pub(crate) use list::each_hook;
 pub use list::{Hooks, taken_twice};
 pub use login::*;
@@ -21,8 +23,11 @@ use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
 use crate::features::state::PerAccount;
-use crate::message::{Announcement, Letter, ShardMessage};
-use crate::model::{Node, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement};
+use crate::message::{Announcement, Letter, Requester, ShardMessage};
+use crate::model::{
+    Node, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, Standing, Trace,
+    Wants,
+};
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
@@ -134,12 +139,9 @@ pub type RestoredHook = fn(session: &mut BoundSession, names: &mut Names, cx: &m
 pub type TakenHook = fn(session: &BoundSession, cx: &mut Cx<'_>);
 /// Whether a stanza of a resumed session was handled before, and comes once more because the client did not know.
 pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
-/// Gives a stanza back that is to be delivered now. Another one the feature delivers later ([`route::stanza`](crate::route::stanza)).
-pub type ArrivedHook = fn(
-    stanza: Stanza,
-    settlement: Option<Settlement>,
-    cx: &mut Cx<'_>,
-) -> Option<(Stanza, Option<Settlement>)>;
+/// Decides whether a stanza that has come for an account is delivered now. One that it holds it delivers later
+/// ([`route::stanza`](crate::route::stanza)).
+pub type ArrivedHook = fn(stanza: Stanza, settlement: Option<Settlement>, cx: &mut Cx<'_>) -> Arrival;
 /// Whether the record of an account has a stanza to or from this address not pass.
 pub type FilterHook = fn(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial>;
 /// Who is covered by these entries ([`is_covered`](crate::model::is_covered)), which are sorted, sees the account from now on, or does not any more.
@@ -154,8 +156,10 @@ pub type MissedHook = fn(was: Option<&PerAccount>, letters: &[Letter], home: &At
 /// A session is available, or is not any more, and its account's other sessions have been told: tells those whom it concerns besides.
 pub type AnnouncedHook =
     fn(session: &mut BoundSession, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>);
-/// Finds out what the client can do ([`Capabilities`](crate::shard::Capabilities)), by what its presence says.
+/// Finds out what the client can do, by what its presence says ([`WantsHook`]).
 pub type DiscoverHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// The nodes of which the client of a session wants the events, if that is known.
+pub type WantsHook = for<'a> fn(session: SessionId, cx: &'a Cx<'_>) -> Option<&'a Wants>;
 /// Gives the session what its client can take.
 pub type CapableHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// Takes a response to a request of the feature, if it is one.
@@ -176,17 +180,17 @@ pub type UnsettledHook =
 pub type SettledHook = fn(session: &mut BoundSession, number: u32, cx: &mut Cx<'_>);
 /// Changes what is planned for a stanza to an account, at the account's home.
 pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, cx: &mut Cx<'_>);
-/// Whether a message must wait behind older ones that this session is still to be given. It is not given to the session now;
+/// Why a message must wait behind older ones that this session is still to be given, if it must. It is not given to the session now;
 /// if that is so for all sessions, [`AbsentHook`] takes it.
-pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool;
-/// Takes responsibility for a message that none of the account's sessions takes, or refuses it. Returns whether it took it. A hook
+pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<Held>;
+/// Takes responsibility for a message that none of the account's sessions takes, or refuses it. Returns how it took it, if it did. A hook
 /// that has yet to store it takes the settlement, too, and settles when that is done.
 pub type AbsentHook = fn(
     stanza: &Stanza,
     sessions: &[&BoundSession],
     settlement: &mut Option<Settlement>,
     cx: &mut Cx<'_>,
-) -> Result<bool, StanzaError>;
+) -> Result<Option<Taken>, StanzaError>;
 /// Stores messages that were given to parked sessions.
 pub struct KeepHandler {
     /// The kind under whose number ([`Fate::Stored`](crate::shard::Fate::Stored)) an acknowledgement is told.
@@ -194,6 +198,14 @@ pub struct KeepHandler {
     /// Asks the store to keep a message, or settles it if it is not worth that.
     pub keep:
         fn(message: &Stanza, recipients: Arc<Recipients>, settlement: Option<Settlement>, cx: &mut Cx<'_>),
+}
+
+/// Keeps what is known of notifications.
+pub struct TracesHandler {
+    /// Takes traces out, of about so many bytes: those of notifications that have not ended, or that have; none when none are left.
+    pub take: fn(have_ended: bool, bytes_max: usize, cx: &mut Cx<'_>) -> Vec<Trace>,
+    /// Keeps one that another process had, and whose account's home is here.
+    pub put: fn(trace: Trace, cx: &mut Cx<'_>),
 }
 
 /// Changes a stanza that a session is given.
@@ -229,6 +241,8 @@ pub type MessageHook =
     fn(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage>;
 /// Repeats the writes of this feature, and gives back the others.
 pub type RetryHook = fn(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite>;
+/// A write that the store refused is not repeated any more, because too many wait.
+pub type GivenUpHook = fn(write: &RefusedWrite, cx: &mut Cx<'_>);
 /// Does what the feature has postponed in this shard.
 pub type TickHook = fn(cx: &mut Cx<'_>);
 /// Answers an IQ about the topic with this name.
@@ -295,6 +309,24 @@ pub enum At {
     Service,
 }
 
+/// Answers, at the account's home and by its record, one kind of IQ request that a session of the account sends to it.
+pub struct HomeHandler {
+    /// `get` or `set`.
+    pub kind: IqType,
+    /// The payload's name.
+    pub name: &'static str,
+    /// The payload's namespace.
+    pub ns: &'static str,
+    /// The function that answers, now or later ([`home::answer`](crate::session::home::answer)).
+    pub answer: fn(
+        requester: Requester,
+        request: &Stanza,
+        home: &AtHome<'_>,
+        sessions: &mut Sessions,
+        cx: &mut Cx<'_>,
+    ),
+}
+
 /// Answers, on behalf of an account, one kind of IQ request that another sends to its bare JID. It has passed the account's filters, but there
 /// need not be such an account.
 pub struct AskedHandler {
@@ -304,10 +336,19 @@ pub struct AskedHandler {
     pub name: &'static str,
     /// The payload's namespace.
     pub ns: &'static str,
-    /// The function that answers, now or later.
-    pub answer: fn(request: &Stanza, cx: &mut Cx<'_>),
+    /// Where it is answered, and the function that answers.
+    pub answer: AnswerOther,
     /// Whether the answer has nothing to do with the account: then it is given to those whom the account blocks, too.
     pub is_same_for_all: bool,
+}
+
+/// Answers a request of another account.
+#[derive(Clone, Copy)]
+pub enum AnswerOther {
+    /// Without the account's record, now or later. No other feature is asked.
+    Now(fn(request: &Stanza, cx: &mut Cx<'_>)),
+    /// By the account's record: whether this feature answers. If not, the next one that has such a handler is asked.
+    AtHome(fn(request: &Stanza, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> bool),
 }
 
 /// Answers one top-level element that is no stanza, also when it comes inline in Bind 2.
@@ -349,17 +390,6 @@ pub struct ResumptionHandler {
     pub failed: fn() -> Element,
 }
 
-/// Whether a stanza from the client goes on.
-#[derive(Debug)]
-pub enum Flow {
-    /// It goes on to the next hook, then to routing.
-    Pass,
-    /// The feature has handled it.
-    Taken,
-    /// The feature decides when it has an answer; until then the session's input waits behind this stanza.
-    Wait(Wait<Flow>),
-}
-
 /// The answer to an IQ request.
 #[derive(Debug)]
 pub enum IqAnswer {
@@ -373,15 +403,6 @@ pub enum IqAnswer {
     Later,
     /// The feature waits for an answer itself; until then the session's input waits behind this request.
     Wait(Wait<IqAnswer>),
-}
-
-/// Whether something is written now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Emit {
-    /// It is written.
-    Write,
-    /// The feature keeps it and writes it later.
-    Held,
 }
 
 /// Something on its way to the client.
@@ -450,6 +471,17 @@ impl RecordPart {
             RecordPart::Nodes(take) => take(record, &read.nodes),
         }
     }
+}
+
+/// Is told of a contact: its address, and where the subscriptions stand.
+pub type EachContact<'a> = dyn FnMut(&str, Standing) + 'a;
+
+/// Says who is whom to an account, by its record.
+pub struct ContactsHandler {
+    /// Where the subscriptions between the account and another stand; without any if the other is no contact.
+    pub standing: fn(record: &PerAccount, other: &str) -> Standing,
+    /// Names all contacts.
+    pub each: fn(record: &PerAccount, each: &mut EachContact<'_>),
 }
 
 /// Which way a stanza goes, as seen from the account whose record is looked at.

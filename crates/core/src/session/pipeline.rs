@@ -1,5 +1,6 @@
 //! The hooks of the enabled features, list by list.
 
+use super::home;
 use super::hook::*;
 use crate::features::state::PerAccount;
 use crate::model::{LoginParts, Map, RecordParts};
@@ -7,18 +8,21 @@ use crate::shard::{Timer, Tracked};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{IqType, Kind};
 use carillon_wire::xml::Element;
+use smallvec::SmallVec;
 
 /// Makes the pipeline: of each hook those that the enabled features have.
 macro_rules! of_pipeline {
     ($($(#[doc = $about:literal])+ $kind:ident $name:ident: $hook:ty;)*) => {
-        /// The hooks of the enabled features, each list in the order of [`crate::pipeline`].
+        /// The hooks of the enabled features, each list in the order of [`crate::features::ORDER`].
         pub struct Pipeline {
             features: Vec<&'static Feature>,
             services: Vec<&'static Service>,
             login_parts: LoginParts,
             record_parts: RecordParts,
-            /// The handlers of `iq` and of `nonza`, by the payload's or the element's name and namespace.
+            /// The handlers of `iq`, `at_home`, `asked` and `nonza`, by the payload's or the element's name and namespace.
             iq_by_name: Map<(&'static str, &'static str), Vec<&'static IqHandler>>,
+            at_home_by_name: Map<(&'static str, &'static str), Vec<&'static HomeHandler>>,
+            asked_by_name: Map<(&'static str, &'static str), Vec<&'static AskedHandler>>,
             nonza_by_name: Map<(&'static str, &'static str), &'static NonzaHandler>,
             $($(#[doc = $about])+ pub(crate) $name: of_pipeline!(@field $kind $hook),)*
         }
@@ -36,6 +40,8 @@ macro_rules! of_pipeline {
                     login_parts: LoginParts::NONE,
                     record_parts: RecordParts::NONE,
                     iq_by_name: Map::default(),
+                    at_home_by_name: Map::default(),
+                    asked_by_name: Map::default(),
                     nonza_by_name: Map::default(),
                     features,
                     $($name,)*
@@ -59,6 +65,12 @@ impl Pipeline {
     fn indexed(mut self) -> Pipeline {
         for handler in &self.iq {
             self.iq_by_name.entry((handler.name, handler.ns)).or_default().push(handler);
+        }
+        for handler in self.at_home.iter().chain(&self.node_info) {
+            self.at_home_by_name.entry((handler.name, handler.ns)).or_default().push(handler);
+        }
+        for handler in &self.asked {
+            self.asked_by_name.entry((handler.name, handler.ns)).or_default().push(handler);
         }
         self.nonza_by_name =
             self.nonza.iter().map(|handler| ((handler.name, handler.ns), *handler)).collect();
@@ -131,17 +143,33 @@ impl Pipeline {
         }
     }
 
-    /// The handler of an IQ request at one of the server's addresses.
+    /// The handler of an IQ request at one of the server's addresses. What an account's home answers goes there.
     pub(crate) fn iq_handler(&self, kind: IqType, name: &str, ns: &str, at: At) -> Option<IqHandle> {
+        // A node is described only where service discovery asks for it.
+        let is_node_info = |h: &HomeHandler| self.node_info.is_some_and(|info| std::ptr::eq(info, h));
+        if at == At::Account && self.home_handler(kind, name, ns).is_some_and(|h| !is_node_info(h)) {
+            return Some(home::ask);
+        }
         let fits =
             |h: &&&IqHandler| h.kind == kind && (h.at == at || (h.at == At::Both && at != At::Service));
         self.iq_by_name.get(&(name, ns))?.iter().find(fits).map(|h| h.handle)
     }
 
-    /// Who answers an IQ request of another on behalf of an account.
-    pub(crate) fn asked_handler(&self, kind: IqType, name: &str, ns: &str) -> Option<&'static AskedHandler> {
-        let fits = |h: &&AskedHandler| h.kind == kind && h.name == name && h.ns == ns;
-        self.asked.iter().copied().find(fits)
+    /// Who answers, at an account's home, an IQ request of one of its sessions.
+    pub(crate) fn home_handler(&self, kind: IqType, name: &str, ns: &str) -> Option<&'static HomeHandler> {
+        let handlers = self.at_home_by_name.get(&(name, ns))?;
+        handlers.iter().copied().find(|handler| handler.kind == kind)
+    }
+
+    /// Who may answer an IQ request of another on behalf of an account, in their order.
+    pub(crate) fn asked_handlers(
+        &self,
+        kind: IqType,
+        name: &str,
+        ns: &str,
+    ) -> SmallVec<[&'static AskedHandler; 2]> {
+        let handlers = self.asked_by_name.get(&(name, ns)).map(Vec::as_slice).unwrap_or_default();
+        handlers.iter().copied().filter(|handler| handler.kind == kind).collect()
     }
 
     /// The handler for a kind of tracked stanza.

@@ -3,7 +3,7 @@
 use super::wait::{Decision, Wait};
 use super::{BoundSession, Cx};
 use crate::model::DomainId;
-use crate::session::hook::{At, Flow, IqAnswer, Request, Service};
+use crate::session::hook::{At, Flow, IqAnswer, Request, Service, Taken};
 use crate::shard::Track;
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
@@ -23,12 +23,12 @@ pub enum Next {
 impl Decision for Flow {
     type Next = Next;
 
-    const DONE: Flow = Flow::Taken;
+    const DONE: Flow = Flow::Taken(Taken::Request);
 
     fn apply(self, session: &mut BoundSession, stanza: Stanza, next: Next, cx: &mut Cx<'_>) {
         match self {
             Flow::Pass => session.go_on(stanza, next, cx),
-            Flow::Taken => {}
+            Flow::Taken(how) => cx.shard.counters.stanzas_taken.count(how.name()),
             Flow::Wait(wait) => session.wait(stanza, wait, next, cx),
         }
     }
@@ -103,7 +103,7 @@ impl BoundSession {
             next = then;
             match hook(self, &mut stanza, cx) {
                 Ok(Flow::Pass) => {}
-                Ok(Flow::Taken) => return,
+                Ok(Flow::Taken(how)) => return cx.shard.counters.stanzas_taken.count(how.name()),
                 Ok(Flow::Wait(wait)) => return self.wait(stanza, wait, next, cx),
                 Err(error) => return self.refuse(&stanza, &error, cx),
             }

@@ -32,6 +32,10 @@ pub struct Counters {
     pub stanzas_in: u64,
     /// Stanzas sent to clients.
     pub stanzas_out: u64,
+    /// Stanzas that a feature took, by what it did with them.
+    pub stanzas_taken: Reasons,
+    /// Stanzas that were not given to a session when they came, by the reason.
+    pub stanzas_held: Reasons,
     /// Topic items and notifications given to connections.
     pub deliveries: u64,
     /// Notifications accepted.

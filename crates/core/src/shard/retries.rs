@@ -1,11 +1,11 @@
 //! Writes that the store has not done yet: ends of notifications, deletions of messages, and messages to be kept for parked sessions. The store may refuse a write
 //! because it is busy or broken; the write is then repeated, with growing pauses, until the store has done it.
 //!
-//! What a device acknowledged must not be delivered again in the meantime, although the store still holds it: whoever reads
-//! what waits for an account leaves out what is listed here.
+//! What a device acknowledged must not be delivered again in the meantime, although the store still holds it: the feature that asked for
+//! the write remembers that until the store has done it, or until the write is given up here.
 
-use super::{Fate, Recipients};
-use crate::model::{DomainId, Map, Mono, Notification, NotificationId, Set, Settlement};
+use super::Recipients;
+use crate::model::{DomainId, Mono, Notification, NotificationId, Settlement};
 use crate::ports::store::notifications::NotificationChange;
 use crate::ports::store::offline::StoreOffline;
 use carillon_wire::jid::BareJid;
@@ -16,12 +16,6 @@ use std::sync::Arc;
 /// Writes that the store has not done yet.
 #[derive(Debug, Default)]
 pub struct Retries {
-    /// Notifications whose end is not committed.
-    ending: Set<NotificationId>,
-    /// Numbers of messages whose deletion is not committed.
-    forgetting: Set<u64>,
-    /// Accounts for whose parked sessions messages are being kept, and how many.
-    keeping: Map<Box<str>, u32>,
     /// What the store refused, oldest first.
     refused: VecDeque<RefusedWrite>,
     bytes: usize,
@@ -84,78 +78,24 @@ pub struct Keep {
 }
 
 impl Retries {
-    /// The store is asked to end a notification; false if it is already.
-    pub fn begin_end(&mut self, id: NotificationId) -> bool {
-        self.ending.insert(id)
-    }
-
-    /// The end was written, or given up.
-    pub fn ended(&mut self, id: NotificationId) {
-        self.ending.remove(&id);
-    }
-
-    /// Whether the end of this one is being written.
-    pub fn is_ending(&self, id: NotificationId) -> bool {
-        self.ending.contains(&id)
-    }
-
-    /// The notifications of one bucket whose end is not committed.
-    pub fn ending(&self, bucket: u16) -> impl Iterator<Item = NotificationId> {
-        self.ending.iter().copied().filter(move |id| id.bucket() == bucket)
-    }
-
-    /// The store is asked to delete messages.
-    pub fn begin_forgetting(&mut self, seqs: &[u64]) {
-        self.forgetting.extend(seqs);
-    }
-
-    /// The deletion was written, or given up.
-    pub fn forgotten(&mut self, seqs: &[u64]) {
-        for seq in seqs {
-            self.forgetting.remove(seq);
-        }
-    }
-
-    /// Whether this one is being deleted.
-    pub fn is_forgetting(&self, seq: u64) -> bool {
-        self.forgetting.contains(&seq)
-    }
-
-    /// The store is asked to keep a message that parked sessions of an account were given.
-    pub fn begin_keeping(&mut self, account: &str) {
-        *self.keeping.entry(account.into()).or_default() += 1;
-    }
-
-    /// It has done so, or it was given up.
-    pub fn kept(&mut self, account: &str) {
-        if let Some(count) = self.keeping.get_mut(account) {
-            *count -= 1;
-            if *count == 0 {
-                self.keeping.remove(account);
-            }
-        }
-    }
-
-    /// Whether the store may have a message that a session of this account was given otherwise, and it is not known under which number.
-    pub fn is_keeping(&self, account: &str) -> bool {
-        !self.keeping.is_empty() && self.keeping.contains_key(account)
-    }
-
-    /// The store refused a write: it is to be repeated. Past the bound the oldest write is given up: its notification or
-    /// message may then be delivered again, and nothing is lost.
-    pub fn add(&mut self, write: RefusedWrite, now: Mono) {
+    /// The store refused a write: it is to be repeated. Past the bound the oldest writes are given up, and returned: what they are about
+    /// may then be delivered again, and nothing is lost.
+    #[must_use]
+    pub(crate) fn add(&mut self, write: RefusedWrite, now: Mono) -> Vec<RefusedWrite> {
         self.bytes += write.bytes();
         self.refused.push_back(write);
+        let mut given_up = Vec::new();
         while self.bytes > BYTES_MAX {
             let Some(oldest) = self.refused.pop_front() else { break };
             self.bytes -= oldest.bytes();
             self.given_up += oldest.len();
-            self.forget(&oldest);
+            given_up.push(oldest);
         }
         if self.retry_at.is_none() {
             self.pause_ms = (self.pause_ms * 2).clamp(PAUSE_MIN_MS, PAUSE_MAX_MS);
             self.retry_at = Some(now.plus(self.pause_ms));
         }
+        given_up
     }
 
     /// How many notifications and messages were given up since the start: they may be delivered again.
@@ -200,34 +140,6 @@ impl Retries {
         }
         writes
     }
-
-    fn forget(&mut self, write: &RefusedWrite) {
-        match write {
-            RefusedWrite::End(end) => self.ended(end.change.id),
-            RefusedWrite::Forget(forget) => self.forgotten(&forget.seqs),
-            RefusedWrite::Keep(keep) => {
-                // Its sender waits for one of the sessions.
-                if keep.recipients.fate() == Fate::Asked {
-                    keep.recipients.decide(Fate::Theirs);
-                }
-                self.kept(keep.account.as_str());
-            }
-            RefusedWrite::Store(_) => {}
-        }
-    }
-
-    /// Gives back what a burst made it grow to.
-    pub fn tidy(&mut self) {
-        if self.ending.capacity() > 4 * self.ending.len() + 64 {
-            self.ending.shrink_to_fit();
-        }
-        if self.keeping.capacity() > 4 * self.keeping.len() + 64 {
-            self.keeping.shrink_to_fit();
-        }
-        if self.forgetting.capacity() > 4 * self.forgetting.len() + 64 {
-            self.forgetting.shrink_to_fit();
-        }
-    }
 }
 
 impl RefusedWrite {
@@ -239,7 +151,7 @@ impl RefusedWrite {
         }
     }
 
-    /// Bytes that it takes here, including its entry in `ending` or `forgetting`.
+    /// Bytes that it takes, including those that its feature remembers of it.
     fn bytes(&self) -> usize {
         let carried = match self {
             RefusedWrite::End(_) => size_of::<NotificationId>(),
@@ -286,7 +198,7 @@ mod tests {
         let mut retries = Retries::default();
         let (mut now, mut pauses) = (Mono(0), Vec::new());
         for _ in 0..9 {
-            retries.add(end(1), now);
+            assert!(retries.add(end(1), now).is_empty());
             let due = retries.due().expect("it is asked again");
             pauses.push(due.since(now) / 1000);
             assert!(retries.take_due(Mono(due.0 - 1)).is_empty(), "not before");
@@ -295,7 +207,7 @@ mod tests {
         }
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
         retries.succeeded(now);
-        retries.add(end(1), now);
+        assert!(retries.add(end(1), now).is_empty());
         assert_eq!(retries.due(), Some(now.plus(1000)));
     }
 
@@ -303,14 +215,14 @@ mod tests {
     fn is_bounded_in_bytes_and_gives_the_oldest_up() {
         let mut retries = Retries::default();
         let count = 2 * (BYTES_MAX / end(0).bytes()) as u64;
+        let mut given_up = Vec::new();
         for n in 0..count {
-            retries.begin_end(NotificationId(u128::from(n)));
-            retries.add(end(n), Mono(0));
+            given_up.extend(retries.add(end(n), Mono(0)));
             assert!(retries.bytes <= BYTES_MAX);
         }
-        assert!(
-            !retries.is_ending(NotificationId(0)) && retries.is_ending(NotificationId(u128::from(count - 1)))
-        );
+        let first = given_up.first().expect("more came than there is room");
+        assert!(matches!(first, RefusedWrite::End(end) if end.change.id == NotificationId(0)));
+        assert_eq!(given_up.len() as u64, retries.given_up());
         assert_eq!(retries.given_up(), count - retries.len() as u64, "each is counted");
         let mut left = retries.len();
         while left > 0 {
@@ -327,9 +239,9 @@ mod tests {
             RefusedWrite::Forget(Forget { domain: DomainId(1), local: "alice".into(), seqs: seqs.collect() })
         };
         let most = (BYTES_MAX - messages(0..0).bytes()) as u64 / (2 * size_of::<u64>() as u64);
-        retries.add(messages(0..most), Mono(0));
+        assert!(retries.add(messages(0..most), Mono(0)).is_empty());
         assert_eq!((retries.given_up(), retries.len()), (0, 1), "it fits");
-        retries.add(messages(most..most + 3), Mono(0));
+        assert_eq!(retries.add(messages(most..most + 3), Mono(0)).len(), 1);
         assert_eq!((retries.given_up(), retries.len()), (most, 1));
     }
 }

@@ -1,15 +1,13 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Acting, Allowances, Altered, Archiving, Behind, Capabilities, CountedTopics, Counters, Deadline,
-    LastItems, LoginCache, Offers, Paces, Queued, Reads, Recent, Retries, Sent, Storing, Subscribers,
-    Throttle, Told, Traces, Wake, Wheel,
+    Acting, Allowances, Altered, Behind, CountedTopics, Counters, Deadline, LoginCache, Offers, Recent,
+    Retries, Subscribers, Throttle, Told, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, Set, ShardId};
 use crate::ports::{Computed, Directory};
 use crate::random::Random;
-use crate::sasl::fast::Replays;
 use crate::settings::Settings;
 use std::sync::Arc;
 
@@ -40,7 +38,7 @@ pub struct ShardState {
     /// What the light sessions share.
     pub light: light::Shared,
     /// Accounts with more than one session: for all others, what concerns an account's other sessions is skipped.
-    pub in_company: Set<AccountId>,
+    pub multi_session: Set<AccountId>,
     /// The sessions' timers.
     pub timers: Wheel<(SessionId, Wake)>,
     /// Those of connections whose session is not bound, or is a light one.
@@ -55,32 +53,12 @@ pub struct ShardState {
     pub recent: Recent,
     /// Accounts whose records changed lately.
     pub changed_records: Recent,
-    /// How often subscriptions change.
-    pub paces: Paces,
     /// Accounts whose next login needs no store.
     pub login_cache: LoginCache,
-    /// How often tokens were used.
-    pub replays: Replays,
-    /// What clients can do.
-    pub capabilities: Capabilities,
-    /// Sessions that are being given the last items of nodes.
-    pub last_items: LastItems,
     /// Stream features that were sent before.
     pub offers: Offers,
-    /// Notifications of the recent past that are not in the store.
-    pub traces: Traces,
-    /// Accounts for which messages are being stored.
-    pub storing: Storing,
     /// Stanzas that accounts send by somebody outside.
     pub acting: Acting,
-    /// Messages that are being kept in archives, and what waits behind them.
-    pub archiving: Archiving,
-    /// What clients have not acknowledged.
-    pub queued: Queued,
-    /// Questions whose answers may hold what ended meanwhile.
-    pub reads: Reads,
-    /// Kept notifications that were given lately.
-    pub sent: Sent,
     /// Writes that the store has not done yet.
     pub retries: Retries,
     drain: Option<Drain>,
@@ -129,7 +107,7 @@ impl ShardState {
             told: Told::default(),
             topic_figures: CountedTopics::default(),
             light: light::Shared::default(),
-            in_company: Set::default(),
+            multi_session: Set::default(),
             timers: Wheel::new(now),
             deadlines: Wheel::new(now),
             allowances: Allowances::default(),
@@ -137,19 +115,9 @@ impl ShardState {
             altered: Altered::default(),
             recent: Recent::default(),
             changed_records: Recent::default(),
-            paces: Paces::default(),
             login_cache: LoginCache::default(),
-            replays: Replays::default(),
-            capabilities: Capabilities::default(),
-            last_items: LastItems::default(),
             offers: Offers::default(),
-            traces: Traces::default(),
-            queued: Queued::default(),
-            reads: Reads::default(),
-            sent: Sent::default(),
-            storing: Storing::default(),
             acting,
-            archiving: Archiving::default(),
             retries: Retries::default(),
             drain: None,
             settings,
@@ -160,11 +128,6 @@ impl ShardState {
     /// How many accounts this shard may remember: an even part of the node's bound.
     pub fn cached_logins_max(&self) -> usize {
         self.settings.fast.remembered_accounts.div_ceil(usize::from(self.shard_count.max(1)))
-    }
-
-    /// Bytes that the queues of this shard may have: an even part of the node's bound.
-    pub fn queued_bytes_max(&self) -> usize {
-        self.settings.limits.all_unacknowledged_bytes / usize::from(self.shard_count.max(1))
     }
 
     /// Something of an account changed in the store: what was read of it before is out of date.

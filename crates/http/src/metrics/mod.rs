@@ -162,6 +162,10 @@ fn traffic(page: &mut Page, status: &Status) {
     let help = "Stanzas received from clients.";
     page.counter("carillon_stanzas_received_total", help, status.stanzas_in);
     page.counter("carillon_stanzas_sent_total", "Stanzas sent to clients.", status.stanzas_out);
+    let help = "Stanzas that go no further than to a feature, by what it did with them.";
+    page.counters("carillon_stanzas_taken_total", help, "reason", status.stanzas_taken.iter());
+    let help = "Stanzas that were not given to a session when they came, by the reason.";
+    page.counters("carillon_stanzas_held_total", help, "reason", status.stanzas_held.iter());
     let help = "Bytes received from clients, after decryption.";
     page.counter("carillon_received_bytes_total", help, status.bytes_in);
     page.counter("carillon_sent_bytes_total", "Bytes sent to clients, before encryption.", status.bytes_out);

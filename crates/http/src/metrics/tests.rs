@@ -26,6 +26,8 @@ fn full() -> String {
     status.stream_errors.count("conflict");
     status.light_errors.count("slow-reader");
     status.sessions_ended.count("lost");
+    status.stanzas_taken.count("presence");
+    status.stanzas_held.count("backlog");
     status.login_failures.count("not-authorized");
     status.notifications_ended.count("queue-full");
     [3, 70, 4000].into_iter().for_each(|ms| status.delivery.record(ms));
@@ -65,6 +67,8 @@ fn figures_are_where_they_belong() {
         "carillon_out_queue_bytes 4321",
         "carillon_stream_errors_total{condition=\"conflict\"} 2",
         "carillon_sessions_ended_total{reason=\"lost\"} 1",
+        "carillon_stanzas_taken_total{reason=\"presence\"} 1",
+        "carillon_stanzas_held_total{reason=\"backlog\"} 1",
         "carillon_login_failures_total{reason=\"not-authorized\"} 1",
         "carillon_notifications_ended_total{reason=\"queue-full\"} 1",
         "carillon_sessions_restored_total 12",

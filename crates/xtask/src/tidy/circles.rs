@@ -12,7 +12,6 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("carillon", &["assemble", "config", "preflight", "serve", "upgrade", "welcome"]),
     // Features are beside what they hook into; `layers::downward` has the exact places.
     ("core", &["features", "route", "session", "topic"]),
-    ("core/features/notifications", &["delivery", "ends", "home"]),
     ("core/session", &["acting", "auth", "context", "home", "hook", "open", "pipeline"]),
     ("core/session/auth", &["classic", "proven", "sasl2"]),
     ("http", &["accounts", "admin", "app", "auth", "extract", "links", "provider", "requests", "webhooks"]),

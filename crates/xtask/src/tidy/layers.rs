@@ -18,7 +18,7 @@ pub(crate) const LAYERS: &[&[&str]] = &[
     &["effect"],
     &["light"],
     &["shard"],
-    &["features/*/state", "features/state", "features/stream_management/queue"],
+    &["features/*/state", "features/*/shared", "features/state", "features/stream_management/queue"],
     &["session"],
     &["topic", "route"],
     &["features/*"],

@@ -6,34 +6,31 @@ use crate::model::{ArchiveId, ArchiveSide, Settlement};
 use crate::ports::Fault;
 use crate::ports::store::archive::{KeepMessage, KeepMessageAnswer};
 use crate::route;
+use crate::session::hook::{Arrival, Held};
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 use carillon_wire::xml::Element;
 
-/// A stanza has come to the home of its account. It comes back unless it has to be kept first, or what is before it.
-pub(super) fn arrived(
-    stanza: Stanza,
-    settlement: Option<Settlement>,
-    cx: &mut Cx<'_>,
-) -> Option<(Stanza, Option<Settlement>)> {
-    let Some(account) = stanza.to.as_ref().map(Jid::bare) else { return Some((stanza, settlement)) };
+/// A stanza has come to the home of its account. It passes unless it has to be kept first, or what is before it.
+pub(super) fn arrived(stanza: Stanza, settlement: Option<Settlement>, cx: &mut Cx<'_>) -> Arrival {
+    let Some(account) = stanza.to.as_ref().map(Jid::bare) else { return Arrival::Passes(stanza, settlement) };
     let question = question(&stanza, cx);
-    if question.is_none() && !cx.shard.archiving.holds(account.as_str()) {
-        return Some((stanza, settlement));
+    if question.is_none() && !cx.features.archive.holds(account.as_str()) {
+        return Arrival::Passes(stanza, settlement);
     }
-    if !cx.shard.archiving.has_room(account.as_str(), stanza.payload.bytes().len()) {
+    if !cx.features.archive.has_room(account.as_str(), stanza.payload.bytes().len()) {
         let error = StanzaError::new(Condition::ResourceConstraint)
             .with_text("the store is too slow for what is sent to this account; try again later");
         refuse(&stanza, settlement, &error, cx);
-        return None;
+        return Arrival::Refused;
     }
-    let number = cx.shard.archiving.hold(account.as_str(), stanza, settlement, question.is_none());
+    let number = cx.features.archive.hold(account.as_str(), stanza, settlement, question.is_none());
     if let Some(question) = question {
         cx.ask(question, move |answer, sessions, cx| kept(&account, number, answer, sessions, cx));
     }
-    None
+    Arrival::Held(Held::Archiving)
 }
 
 /// The write that keeps a message; none where nobody's archive is to have it.
@@ -67,21 +64,21 @@ fn kept(
 ) {
     match answer {
         Ok(KeepMessageAnswer::Kept { id, recipient, .. }) => {
-            cx.shard.archiving.ready(account.as_str(), number, |stanza| {
+            cx.features.archive.ready(account.as_str(), number, |stanza| {
                 if recipient {
                     stamp(stanza, account, id);
                 }
             });
         }
         // Who is not there is found by routing.
-        Ok(KeepMessageAnswer::NotKept) => cx.shard.archiving.ready(account.as_str(), number, |_| {}),
+        Ok(KeepMessageAnswer::NotKept) => cx.features.archive.ready(account.as_str(), number, |_| {}),
         Err(_) => {
-            if let Some((stanza, settlement)) = cx.shard.archiving.take(account.as_str(), number) {
+            if let Some((stanza, settlement)) = cx.features.archive.take(account.as_str(), number) {
                 refuse(&stanza, settlement, &failed(), cx);
             }
         }
     }
-    while let Some((stanza, settlement)) = cx.shard.archiving.next(account.as_str()) {
+    while let Some((stanza, settlement)) = cx.features.archive.next(account.as_str()) {
         route::stanza(&stanza, settlement, sessions, cx);
     }
 }

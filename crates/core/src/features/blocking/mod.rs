@@ -15,12 +15,12 @@ use crate::model::{BlockListChange, BlockListEdit};
 use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use crate::ports::{Fault, Question};
 use crate::session::home::{self, AtHome};
-use crate::session::hook::{At, Denial, Direction, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::hook::{Denial, Direction, Feature, HomeHandler, Hooks, RecordPart, Spec};
 use crate::session::{Cx, Sessions};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
@@ -41,28 +41,10 @@ pub const FEATURE: Feature = Feature {
         filter: Some(denies),
         letter: Some(letter),
         missed: Some(missed),
-        iq: &[
-            IqHandler {
-                kind: IqType::Get,
-                name: "blocklist",
-                ns: ns::BLOCKING,
-                at: At::Account,
-                handle: home::ask,
-            },
-            IqHandler {
-                kind: IqType::Set,
-                name: "block",
-                ns: ns::BLOCKING,
-                at: At::Account,
-                handle: home::ask,
-            },
-            IqHandler {
-                kind: IqType::Set,
-                name: "unblock",
-                ns: ns::BLOCKING,
-                at: At::Account,
-                handle: home::ask,
-            },
+        at_home: &[
+            HomeHandler { kind: IqType::Get, name: "blocklist", ns: ns::BLOCKING, answer: list },
+            HomeHandler { kind: IqType::Set, name: "block", ns: ns::BLOCKING, answer: edit },
+            HomeHandler { kind: IqType::Set, name: "unblock", ns: ns::BLOCKING, answer: edit },
         ],
         ..Hooks::NONE
     },
@@ -88,43 +70,33 @@ fn denies(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Deni
 /// At the account's home.
 fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
     match letter {
-        Letter::Request { requester, stanza } => return answer(requester, stanza, home, sessions, cx),
         Letter::BlockListChanged(change) => changed(&change, home, sessions, cx),
         other => return Some(other),
     }
     None
 }
 
-/// Answers a request about the block list, or gives it back because it is about something else.
-fn answer(
-    requester: Requester,
-    stanza: Box<Stanza>,
-    home: &mut AtHome<'_>,
-    sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) -> Option<Letter> {
-    let payload = stanza.payload.children().next().filter(|child| child.ns() == ns::BLOCKING);
-    let Some(payload) = payload.map(|payload| payload.element()) else {
-        return Some(Letter::Request { requester, stanza });
-    };
-    if stanza.kind == Kind::Iq(IqType::Get) {
-        if !home::is_awaited(requester, sessions) {
-            return None;
-        }
-        if let Requester::Session(session) = requester
-            && let Some(session) = sessions.bound(session)
-        {
-            session.state.blocking.is_interested = true;
-        }
-        let reply = stanza.result_reply().with_payload(xml::list("blocklist", home.record.blocked.iter()));
-        home::answer(requester, reply, sessions, cx);
-        return None;
+/// Who is blocked; the session is told of changes from then on.
+fn list(requester: Requester, request: &Stanza, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if !home::is_awaited(requester, sessions) {
+        return;
     }
+    if let Requester::Session(session) = requester
+        && let Some(session) = sessions.bound(session)
+    {
+        session.state.blocking.is_interested = true;
+    }
+    let reply = request.result_reply().with_payload(xml::list("blocklist", home.record.blocked.iter()));
+    home::answer(requester, reply, sessions, cx);
+}
+
+/// Blocks, or unblocks.
+fn edit(requester: Requester, request: &Stanza, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(payload) = request.payload.children().next().map(|payload| payload.element()) else { return };
     match xml::edit(&payload) {
-        Ok(edit) => change(requester, *stanza, edit, home, cx),
-        Err(error) => home::reply(requester, &stanza, Err(error), sessions, cx),
+        Ok(edit) => change(requester, request.clone(), edit, home, cx),
+        Err(error) => home::reply(requester, request, Err(error), sessions, cx),
     }
-    None
 }
 
 /// Has the store change the list.

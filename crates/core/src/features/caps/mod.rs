@@ -4,14 +4,18 @@
 //! others when nothing else has that hash, and these are not asked. Otherwise it counts for the client that said it: what one client says
 //! decides nothing for another.
 
+mod shared;
 mod xml;
+
+pub use shared::Capabilities;
 
 use crate::message::Announcement;
 use crate::session::hook::{Feature, Hooks, Spec};
 use crate::session::{BoundSession, Cx};
-use crate::shard::{HashState, Track};
+use crate::shard::Track;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Kind, Payload, Stanza};
+use shared::HashState;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -37,10 +41,11 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         announced: Some(announced),
         discover: Some(discover),
+        wants: Some(|session, cx| cx.features.caps.wanted(session)),
         // In another process it is known of nobody.
         resumed: Some(discover),
         response: Some(response),
-        close: Some(|session, _, cx| cx.shard.capabilities.forget(session.id)),
+        close: Some(|session, _, cx| cx.features.caps.forget(session.id)),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -49,7 +54,7 @@ pub const FEATURE: Feature = Feature {
 fn announced(session: &mut BoundSession, _presence: &Stanza, step: Announcement, cx: &mut Cx<'_>) {
     match step {
         Announcement::Initial | Announcement::Update => discover(session, cx),
-        Announcement::Gone => cx.shard.capabilities.forget(session.id),
+        Announcement::Gone => cx.features.caps.forget(session.id),
     }
 }
 
@@ -59,14 +64,14 @@ fn discover(session: &mut BoundSession, cx: &mut Cx<'_>) {
         return;
     }
     let Some(hash) = session.presence.payload().and_then(xml::Hash::of) else {
-        return cx.shard.capabilities.forget(session.id);
+        return cx.features.caps.forget(session.id);
     };
     match announce(session, &hash, cx) {
         HashState::Same | HashState::Asked => {}
         HashState::Known => capable(session, cx),
         HashState::Unknown => {
             let id = cx.shard.random.token();
-            cx.shard.capabilities.ask(session.id, &id, cx.now.mono);
+            cx.features.caps.ask(session.id, &id, cx.now.mono);
             let server = session.bare.domain();
             let mut request = Stanza::iq(IqType::Get).with_id(id).with_to(session.jid.clone());
             request.from = carillon_wire::jid::Jid::new(server).ok();
@@ -78,7 +83,7 @@ fn discover(session: &mut BoundSession, cx: &mut Cx<'_>) {
 
 fn announce(session: &BoundSession, hash: &xml::Hash, cx: &mut Cx<'_>) -> HashState {
     let name = (&*hash.algorithm(), &*hash.value);
-    cx.shard.capabilities.announce(session.id, session.domain, name, cx.now.mono)
+    cx.features.caps.announce(session.id, session.domain, name, cx.now.mono)
 }
 
 /// The client answers.
@@ -87,7 +92,7 @@ fn response(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
     let query = query.filter(|_| stanza.kind == Kind::Iq(IqType::Result)).map(|query| query.element());
     let hash = session.presence.payload().and_then(xml::Hash::of);
     let (Some(id), Some(hash)) = (&stanza.id, hash) else { return };
-    if !cx.shard.capabilities.answers(session.id, id) {
+    if !cx.features.caps.answers(session.id, id) {
         // The process that this one took the place of may have asked: then the node says what this is about.
         if query.as_ref().and_then(|query| query.attr("node")) != Some(&hash.node()) {
             return;
@@ -103,13 +108,13 @@ fn response(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
     let wants = query.map(|query| xml::wants(&query)).unwrap_or_default();
     let limits = &cx.shard.settings.limits;
     let bytes_max = limits.capabilities_bytes / usize::from(cx.shard.shard_count.max(1));
-    cx.shard.capabilities.learn(session.id, wants.into(), is_proved, bytes_max);
+    cx.features.caps.learn(session.id, wants.into(), is_proved, bytes_max);
     capable(session, cx);
 }
 
 /// It is known now what the client wants.
 fn capable(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    if cx.shard.capabilities.wanted(session.id).is_some_and(|wants| !wants.is_empty()) {
+    if cx.features.caps.wanted(session.id).is_some_and(|wants| !wants.is_empty()) {
         for hook in &cx.pipeline.capable {
             hook(session, cx);
         }

@@ -5,7 +5,7 @@ mod state;
 
 pub use state::State;
 
-use crate::session::hook::{Emit, Feature, Hooks, NonzaHandler, Outgoing, Spec};
+use crate::session::hook::{Emit, Feature, Held, Hooks, NonzaHandler, Outgoing, Spec};
 use crate::session::{BoundSession, Cx};
 use crate::shard::Track;
 use carillon_wire::ns;
@@ -72,7 +72,7 @@ fn emit(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) ->
             if held.0.len() > HELD_MAX || bytes > HELD_BYTES_MAX {
                 flush(session, cx);
             }
-            Emit::Held
+            Emit::Held(Held::Inactive)
         }
         // The radio is awake anyway: what waited goes first, in its order.
         _ => {

@@ -1,12 +1,13 @@
 //! Service discovery (XEP-0030): what the server and an account can do, made of the enabled features' own declarations.
 
 use crate::error::StanzaError;
-use crate::message::Letter;
 use crate::session::home::{self, AtHome};
-use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
+use crate::session::hook::{
+    AnswerOther, AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec,
+};
 use crate::session::{BoundSession, Cx, Sessions};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType};
+use carillon_wire::stanza::{Condition, IqType, Stanza};
 use carillon_wire::xml::Element;
 
 /// The feature.
@@ -46,28 +47,26 @@ pub const FEATURE: Feature = Feature {
                 kind: IqType::Get,
                 name: "query",
                 ns: ns::DISCO_INFO,
-                answer: home::asked,
+                answer: AnswerOther::AtHome(info_of_other),
                 is_same_for_all: false,
             },
             AskedHandler {
                 kind: IqType::Get,
                 name: "query",
                 ns: ns::DISCO_ITEMS,
-                answer: home::asked,
+                answer: AnswerOther::AtHome(items_of_other),
                 is_same_for_all: false,
             },
         ],
-        letter: Some(letter),
         ..Hooks::NONE
     },
     ..Feature::NONE
 };
 
 fn info(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
-    if let (At::Account, Some(_), Some(node_info)) =
-        (request.at, request.payload.attr("node"), cx.pipeline.node_info)
+    if request.at == At::Account && request.payload.attr("node").is_some() && cx.pipeline.node_info.is_some()
     {
-        return node_info(session, request, cx);
+        return home::ask(session, request, cx);
     }
     no_nodes(request)?;
     Ok(IqAnswer::Payload(describe(request.at == At::Account, session.bare.domain(), cx)))
@@ -97,29 +96,23 @@ fn describe(is_account: bool, domain: &str, cx: &Cx<'_>) -> Element {
 }
 
 /// Another account asks what this one can do: who is given its presence is told (XEP-0030 §8).
-fn letter(
-    letter: Letter,
-    home: &mut AtHome<'_>,
-    _sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) -> Option<Letter> {
-    let Letter::Asked(stanza) = letter else { return Some(letter) };
-    if let Some(items) = stanza.payload.find("query", ns::DISCO_ITEMS) {
-        // XEP-0030 §8: the same, whether there is nothing, nobody, or nothing for whoever asks.
-        let mut none = Element::new("query", ns::DISCO_ITEMS);
-        if let Some(node) = items.element().attr("node") {
-            none.set_attr("node", node);
-        }
-        cx.reply(stanza.result_reply().with_payload(none));
-        return None;
+fn info_of_other(request: &Stanza, home: &AtHome<'_>, _: &mut Sessions, cx: &mut Cx<'_>) -> bool {
+    let is_seen = request.from.as_ref().is_some_and(|from| home.standing_of(from, cx).from);
+    if is_seen {
+        cx.reply(request.result_reply().with_payload(describe(true, home.account.domain(), cx)));
     }
-    let query = stanza.payload.find("query", ns::DISCO_INFO);
-    let asker = stanza.from.as_ref().and_then(|from| home.record.roster.get(from.bare_str()));
-    if query.is_none() || !asker.is_some_and(|asker| asker.standing.from) {
-        return Some(Letter::Asked(stanza));
+    is_seen
+}
+
+/// XEP-0030 §8: it has no items, whether there is nothing, nobody, or nothing for whoever asks.
+fn items_of_other(request: &Stanza, _: &AtHome<'_>, _: &mut Sessions, cx: &mut Cx<'_>) -> bool {
+    let mut none = Element::new("query", ns::DISCO_ITEMS);
+    let query = request.payload.find("query", ns::DISCO_ITEMS).map(|query| query.element());
+    if let Some(node) = query.as_ref().and_then(|query| query.attr("node")) {
+        none.set_attr("node", node);
     }
-    cx.reply(stanza.result_reply().with_payload(describe(true, home.account.domain(), cx)));
-    None
+    cx.reply(request.result_reply().with_payload(none));
+    true
 }
 
 fn items(

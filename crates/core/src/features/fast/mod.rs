@@ -3,7 +3,10 @@
 //! `sasl::fast` derives and checks tokens, without a connection; `xml` reads what a client sends about them. Logins of clients that
 //! use tokens are cached, so that the next one need not ask the store (docs/adr/0006).
 
+mod shared;
 mod xml;
+
+pub use shared::Replays;
 
 use crate::model::{Identity, Revocations};
 use crate::ports::Fault;
@@ -143,7 +146,7 @@ fn derive(
         && let Some(count) = using.count
     {
         let max = cx.shard.cached_logins_max().max(REPLAYS_MIN);
-        cx.shard.replays.note(checked.token, count, max).map_err(|_| Failure::NotAuthorized)?;
+        cx.features.fast.note(checked.token, count, max).map_err(|_| Failure::NotAuthorized)?;
     }
     Ok((mechanism, using, checked))
 }
@@ -189,7 +192,7 @@ fn give(proved: &mut Proved, inline: &Inline, protection: &Protection, cx: &mut 
     let revocations = &proved.identity().revocations;
     let (secret, lifetime_ms) = (&settings.secret, settings.fast.token_lifetime_ms);
     let given = Tokens { secret, lifetime_ms, stamp, revocations, agent, mechanism }.give(cx.now.unix);
-    cx.shard.replays.begin(given.name);
+    cx.features.fast.begin(given.name);
     Some(xml::token(&given.token, given.expires))
 }
 

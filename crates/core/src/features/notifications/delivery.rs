@@ -1,5 +1,6 @@
 //! At the session: a notification is given to the connection, and acknowledged by the best means that the client supports.
 
+use super::shared::Recipient;
 use super::state::InFlight;
 use super::{ends, report, xml};
 use crate::command::Reach;
@@ -9,9 +10,9 @@ use crate::model::*;
 use crate::ports::Page;
 use crate::ports::store::notifications::{NotificationChange, Pending};
 use crate::session::backlog::Paged;
-use crate::session::hook::{Ending, Flow};
+use crate::session::hook::{Ending, Flow, Taken};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::{End, Pager, Timer, Track, Tracked};
+use crate::shard::{End, Pager, Reads, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 
@@ -96,6 +97,11 @@ impl Paged for Kept {
     type Question = Pending;
     type Entry = Notification;
     type InFlight = InFlight;
+    type Id = NotificationId;
+
+    fn reads<'a>(cx: &'a mut Cx<'_>) -> &'a mut Reads<NotificationId> {
+        cx.features.notifications.reads()
+    }
 
     fn takes(session: &BoundSession) -> bool {
         session.presence.is_available()
@@ -108,7 +114,7 @@ impl Paged for Kept {
     fn question(session: &BoundSession, page: Page, cx: &Cx<'_>) -> Pending {
         let mut except: Vec<_> = session.state.notifications.in_flight().map(|entry| entry.id).collect();
         // Those that another session acknowledged just now, too.
-        except.extend(cx.shard.retries.ending(bucket(session.bare.as_str())));
+        except.extend(cx.features.notifications.ending(bucket(session.bare.as_str())));
         let local = session.bare.local().unwrap_or_default().into();
         Pending { domain: session.domain, local, except, page, now: cx.now.unix }
     }
@@ -129,7 +135,7 @@ impl Paged for Kept {
             trace.stored = Some(notification.accepted);
             trace.sent = Some(cx.now.unix);
             report::report(&trace, cx);
-            cx.shard.sent.note(trace.id, cx.now.unix, cx.now.mono);
+            cx.features.notifications.note_sent(trace.id, cx.now.unix, cx.now.mono);
             report::keep_trace(trace, cx);
         }
         session.state.notifications.tidy();
@@ -138,9 +144,8 @@ impl Paged for Kept {
 
 /// Whether a notification is still to be given: it has not expired, and no session acknowledged it while the store was asked.
 fn is_fresh(notification: &Notification, cx: &Cx<'_>) -> bool {
-    notification.expires.is_none_or(|expires| expires > cx.now.unix)
-        && !cx.shard.retries.is_ending(notification.id)
-        && !cx.shard.reads.has_ended(notification.id)
+    let (id, to) = (notification.id, Recipient::Session);
+    cx.features.notifications.may_be_given((id, notification.expires), to, cx.now.unix).is_ok()
 }
 
 /// Gives a notification to the connection.
@@ -185,11 +190,11 @@ pub(super) fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> 
         return true;
     }
     let has_expired = entry.expires.is_some_and(|expires| expires <= cx.now.unix);
-    let trace = cx.shard.traces.find(id);
+    let trace = cx.features.notifications.trace(id);
     let is_unknown = trace.is_none();
     // The trace of one that the store has is here until its end is committed, unless there were too many.
     let has_ended =
-        trace.map_or(entry.is_kept, |trace| trace.state.is_end()) || cx.shard.retries.is_ending(id);
+        trace.map_or(entry.is_kept, |trace| trace.state.is_end()) || cx.features.notifications.is_ending(id);
     if !has_expired && !has_ended {
         return false;
     }
@@ -307,7 +312,7 @@ pub(super) fn submit(
                     backlog::go_on(session, cx);
                 }
             }
-            Ok(Flow::Taken)
+            Ok(Flow::Taken(Taken::Receipt))
         }
         None => Err(StanzaError::new(Condition::ServiceUnavailable)),
     }
@@ -335,7 +340,7 @@ fn give_up(session: &BoundSession, lost: &[InFlight], cx: &mut Cx<'_>) {
     for entry in lost {
         if entry.audience == Audience::Always {
             // The store is told that it was sent before its trace is forgotten here.
-            cx.shard.sent.note(entry.id, entry.sent, cx.now.mono);
+            cx.features.notifications.note_sent(entry.id, entry.sent, cx.now.mono);
             waits = true;
         } else if entry.is_kept {
             drop_kept(session.domain, entry, cx);
@@ -356,21 +361,13 @@ fn give_up(session: &BoundSession, lost: &[InFlight], cx: &mut Cx<'_>) {
 /// One that the store does not have ends, unless another session of the account was faster.
 fn end_unkept(session: &BoundSession, id: NotificationId, cx: &mut Cx<'_>, end: impl FnOnce(&mut Trace)) {
     let now = cx.now.unix;
-    let ended = cx.shard.traces.end(id, |trace| {
+    let ended = cx.features.notifications.end_unkept(id, |trace| {
         end(trace);
         trace.ended = Some(now);
     });
     if let Some(trace) = ended {
         report::report_end(&trace, session.domain, cx);
     }
-}
-
-/// Whether a session of the account was given it and has not acknowledged it.
-pub(super) fn is_on_its_way(id: NotificationId, account: &BareJid, sessions: &mut Sessions) -> bool {
-    sessions.of(account.as_str()).into_iter().any(|slot| {
-        let session = sessions.bound_in(slot);
-        session.is_some_and(|session| session.state.notifications.in_flight().any(|entry| entry.id == id))
-    })
 }
 
 /// The least pause between two looks at what has arrived.

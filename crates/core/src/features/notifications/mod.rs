@@ -3,18 +3,24 @@
 
 mod delivery;
 mod ends;
+mod flight;
 mod home;
+mod lookup;
 mod report;
+mod shared;
 mod state;
 mod xml;
 
 #[cfg(test)]
 mod tests;
 
+pub use shared::Ledger;
 pub use state::State;
 
 use crate::session::backlog;
-use crate::session::hook::{Feature, Hooks, LoginPart, Service, Spec, Step, TimerHandler, TrackedHandler};
+use crate::session::hook::{
+    Feature, Hooks, LoginPart, Service, Spec, Step, TimerHandler, TracesHandler, TrackedHandler,
+};
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -53,7 +59,8 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(backlog::catch_up::<delivery::Kept>),
         awaits_arrival: Some(|session| session.state.notifications.unmanaged().is_some()),
         unacked: Some(delivery::unacked),
-        retry: Some(ends::retry),
+        retry: Some(home::retry),
+        given_up: Some(ends::given_up),
         tick: Some(ends::note_sent),
         tracked: &[TrackedHandler {
             kind: delivery::TRACKED,
@@ -65,6 +72,10 @@ pub const FEATURE: Feature = Feature {
             info.unacknowledged = session.state.notifications.in_flight().count() as u32;
         }),
         close: Some(delivery::close),
+        traces: Some(&TracesHandler {
+            take: |have_ended, bytes_max, cx| cx.features.notifications.take_traces(have_ended, bytes_max),
+            put: report::keep_trace,
+        }),
         parked: Some(delivery::parked),
         // One may have been stored while it was in no process.
         restored: Some(|session, _, _| {

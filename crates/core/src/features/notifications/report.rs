@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Keeps a trace in memory while the notification is on its way, and for some time after.
 pub(super) fn keep_trace(trace: Trace, cx: &mut Cx<'_>) {
     let bytes_max = cx.shard.settings.limits.traces_bytes;
-    cx.shard.traces.put(trace, bytes_max);
+    cx.features.notifications.put(trace, bytes_max);
 }
 
 /// Reports a state to those who wait for it.

@@ -23,7 +23,7 @@ fn keep(message: &Stanza, recipients: Arc<Recipients>, settlement: Option<Settle
     let Some(account) = message.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return };
     let Some(question) = question(message, &account, cx) else { return };
     recipients.decide(Fate::Asked);
-    cx.shard.retries.begin_keeping(account.as_str());
+    cx.features.offline.begin_keeping(account.as_str());
     let message = message.clone();
     store(Box::new(Keep { message, account, question, recipients, settlement, is_unsure: false }), cx);
 }
@@ -39,7 +39,7 @@ fn store(mut keep: Box<Keep>, cx: &mut Cx<'_>) {
         Ok(StoreOfflineAnswer::Full | StoreOfflineAnswer::NoAccount) => refused(&keep, sessions, cx),
         Err(fault) => {
             keep.is_unsure = fault == Fault::Unknown;
-            cx.shard.retries.add(RefusedWrite::Keep(keep), cx.now.mono);
+            cx.retry(RefusedWrite::Keep(keep));
         }
     });
 }
@@ -50,7 +50,7 @@ fn look(mut keep: Box<Keep>, after: u64, cx: &mut Cx<'_>) {
     let (domain, local) = (keep.question.domain, keep.question.local.clone());
     cx.ask(Offline { domain, local, after, page }, move |answer, sessions, cx| {
         let Ok(page) = answer else {
-            return cx.shard.retries.add(RefusedWrite::Keep(keep), cx.now.mono);
+            return cx.retry(RefusedWrite::Keep(keep));
         };
         let asked = &keep.question;
         let is_it = |stored: &&crate::model::OfflineMessage| {
@@ -70,7 +70,7 @@ fn look(mut keep: Box<Keep>, after: u64, cx: &mut Cx<'_>) {
 /// The store has it.
 fn stored(keep: &Keep, seq: u64, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.shard.retries.succeeded(cx.now.mono);
-    cx.shard.retries.kept(keep.account.as_str());
+    cx.features.offline.stop_keeping(keep.account.as_str());
     cx.shard.changed(keep.account.as_str());
     if keep.recipients.decide(Fate::Stored(seq)) == Fate::Settled {
         let (domain, local) = (keep.question.domain, keep.question.local.clone());
@@ -98,7 +98,7 @@ fn stored(keep: &Keep, seq: u64, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 
 /// The store does not take it. It stays with its sessions; if they have ended, it goes another way.
 fn refused(keep: &Keep, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    cx.shard.retries.kept(keep.account.as_str());
+    cx.features.offline.stop_keeping(keep.account.as_str());
     if keep.recipients.fate() == Fate::Asked {
         keep.recipients.decide(Fate::Theirs);
         if keep.recipients.all().all(|id| sessions.bound(id).is_none()) {

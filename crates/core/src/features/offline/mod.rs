@@ -3,9 +3,11 @@
 
 mod arrival;
 mod keep;
+mod shared;
 mod state;
 mod xml;
 
+pub use shared::Pending;
 pub use state::State;
 
 use crate::error::StanzaError;
@@ -13,9 +15,11 @@ use crate::model::{OfflineMessage, SessionId, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
-use crate::session::hook::{Ending, Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
+use crate::session::hook::{
+    Ending, Feature, Held, Hooks, LoginPart, Spec, Step, Taken, TimerHandler, TrackedHandler,
+};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::{Forget, Pager, RefusedWrite, Track, Tracked};
+use crate::shard::{Fate, Forget, Pager, Reads, RefusedWrite, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
 use state::Given;
@@ -64,6 +68,7 @@ pub const FEATURE: Feature = Feature {
             }
         }),
         retry: Some(retry),
+        given_up: Some(given_up),
         tracked: &[TrackedHandler { kind: TRACKED, acknowledged, is_over }],
         timers: &[
             TimerHandler { timer: arrival::ARRIVAL, handle: arrival::check },
@@ -84,6 +89,11 @@ impl Paged for OfflineMessages {
     type Question = Offline;
     type Entry = OfflineMessage;
     type InFlight = Given;
+    type Id = u64;
+
+    fn reads<'a>(cx: &'a mut Cx<'_>) -> &'a mut Reads<u64> {
+        &mut cx.features.offline.reads
+    }
 
     fn takes(session: &BoundSession) -> bool {
         session.presence.takes_messages()
@@ -91,7 +101,7 @@ impl Paged for OfflineMessages {
 
     /// The store may have a message that the session was given otherwise, and it is not known here under which number.
     fn is_in_doubt(session: &BoundSession, cx: &Cx<'_>) -> bool {
-        cx.shard.retries.is_keeping(session.bare.as_str())
+        cx.features.offline.is_keeping(session.bare.as_str())
     }
 
     fn pager(session: &mut BoundSession) -> Option<&mut Pager<Given>> {
@@ -112,7 +122,7 @@ impl Paged for OfflineMessages {
             return;
         }
         // Another session has it.
-        if cx.shard.retries.is_forgetting(seq) || cx.shard.reads.is_deleted(seq) {
+        if cx.features.offline.is_gone(seq) {
             return;
         }
         let Some(stanza) = xml::read(message, session.bare.domain()) else {
@@ -155,7 +165,7 @@ fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> bool {
     if !progress.pager.in_flight().any(is_it) {
         return true;
     }
-    let is_going = u64::try_from(id).is_ok_and(|seq| cx.shard.retries.is_forgetting(seq));
+    let is_going = u64::try_from(id).is_ok_and(|seq| cx.features.offline.is_deleting(seq));
     if is_going {
         progress.pager.acknowledged(is_it);
         session.state.offline.tidy();
@@ -178,18 +188,17 @@ fn delete(session: &mut BoundSession, seqs: Vec<u64>, cx: &mut Cx<'_>) {
 
 /// Has the store delete messages. `counts`: the session that counts the deletion, if one does.
 fn forget(forget: Forget, counts: Option<SessionId>, cx: &mut Cx<'_>) {
-    cx.shard.retries.begin_forgetting(&forget.seqs);
+    cx.features.offline.begin_deleting(&forget.seqs);
     let Forget { domain, local, seqs } = forget.clone();
     cx.ask(DeleteOffline { domain, local, seqs }, move |answer, sessions, cx| {
         match answer {
             Ok(()) => {
                 take_back(&forget, sessions, cx);
-                cx.shard.retries.forgotten(&forget.seqs);
-                cx.shard.reads.note_deleted(&forget.seqs);
+                cx.features.offline.deleted(&forget.seqs);
                 cx.shard.retries.succeeded(cx.now.mono);
             }
             // From now on the retries know that these messages are not to be given again.
-            Err(_) => cx.shard.retries.add(RefusedWrite::Forget(forget), cx.now.mono),
+            Err(_) => cx.retry(RefusedWrite::Forget(forget)),
         }
         if let Some(session) = counts.and_then(|id| sessions.bound(id)) {
             session.state.offline.progress().deletions -= 1;
@@ -221,6 +230,21 @@ fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
         }
     }
     others
+}
+
+/// A write is not repeated any more: what it is about may be given again.
+fn given_up(write: &RefusedWrite, cx: &mut Cx<'_>) {
+    match write {
+        RefusedWrite::Forget(forget) => cx.features.offline.stop_deleting(&forget.seqs),
+        RefusedWrite::Keep(keep) => {
+            // Its sender waits for one of the sessions.
+            if keep.recipients.fate() == Fate::Asked {
+                keep.recipients.decide(Fate::Theirs);
+            }
+            cx.features.offline.stop_keeping(keep.account.as_str());
+        }
+        RefusedWrite::End(_) | RefusedWrite::Store(_) => {}
+    }
 }
 
 /// The store's answer to keeping a message.
@@ -289,13 +313,20 @@ fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, cx: &mut Cx<'_>
 
 /// Older messages are on their way to the session, or to the store; or more have not arrived than one that reads leaves; or its client is away, and a crash must not lose what it is given
 /// when it returns.
-fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool {
-    let waits = session.is_parked()
-        || session.state.offline.is_behind()
-        || session.state.offline.is_full(cx.shard.settings.limits.unacknowledged_bytes)
-        || cx.shard.storing.is_under_way(session.bare.as_str())
-        || cx.shard.retries.is_keeping(session.bare.as_str());
-    waits && xml::is_worth_keeping(stanza)
+fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<Held> {
+    let account = session.bare.as_str();
+    let reason = if session.is_parked() {
+        Held::Parked
+    } else if session.state.offline.is_behind() {
+        Held::Backlog
+    } else if session.state.offline.is_full(cx.shard.settings.limits.unacknowledged_bytes) {
+        Held::Unread
+    } else if cx.features.offline.storing.is_under_way(account) || cx.features.offline.is_keeping(account) {
+        Held::Storing
+    } else {
+        return None;
+    };
+    xml::is_worth_keeping(stanza).then_some(reason)
 }
 
 fn absent(
@@ -303,20 +334,20 @@ fn absent(
     _: &[&BoundSession],
     settlement: &mut Option<Settlement>,
     cx: &mut Cx<'_>,
-) -> Result<bool, StanzaError> {
-    let Some(to) = stanza.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return Ok(false) };
+) -> Result<Option<Taken>, StanzaError> {
+    let Some(to) = stanza.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return Ok(None) };
     if !xml::is_worth_keeping(stanza) {
-        return Ok(false);
+        return Ok(None);
     }
-    let Some(ask) = question(stanza, &to, cx) else { return Ok(false) };
+    let Some(ask) = question(stanza, &to, cx) else { return Ok(None) };
     let (stanza, settlement) = (stanza.clone(), settlement.take());
-    cx.shard.storing.begin(to.as_str());
+    cx.features.offline.storing.begin(to.as_str());
     cx.ask(ask, move |answer, sessions, cx| {
-        cx.shard.storing.end(to.as_str());
+        cx.features.offline.storing.end(to.as_str());
         stored(&stanza, answer, sessions, cx);
         cx.settle(settlement);
     });
-    Ok(true)
+    Ok(Some(Taken::Stored))
 }
 
 fn question(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {

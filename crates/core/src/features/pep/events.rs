@@ -18,8 +18,7 @@ pub(super) fn tell(
     cx: &mut Cx<'_>,
 ) {
     deliver(event, home.account, sessions, cx);
-    let readers = home.record.roster.iter().filter(|entry| access.tells(Reader::Other(entry.standing)));
-    let mut readers: Vec<BareJid> = readers.filter_map(|entry| BareJid::new(entry.jid).ok()).collect();
+    let mut readers = home.contacts(|standing| access.tells(Reader::Other(standing)), cx);
     readers.retain(|jid| {
         jid.local().is_some()
             && cx.shard.domains.named(jid.domain()).is_some()
@@ -34,10 +33,10 @@ pub(super) fn deliver(event: &NodeEvent, account: &BareJid, sessions: &mut Sessi
         let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available()) else {
             continue;
         };
-        match cx.shard.capabilities.wanted(session.id) {
+        match cx.wants(session.id) {
             Some(wants) if wants.binary_search(&event.node).is_ok() => {
                 session.deliver(event.to(&session.jid), Track::Nothing, cx);
-                cx.shard.last_items.tell(session.id, &event.owner, &event.node);
+                cx.features.pep.tell(session.id, &event.owner, &event.node);
             }
             Some(_) => {}
             // It is given the last item when that is known.

@@ -2,14 +2,14 @@
 //! presence it sees. The store says which of these it may read, for many contacts at once.
 
 use crate::message::Letter;
-use crate::model::{AccountId, Contact, DomainId, NodeEvent, RosterChange, SessionId};
+use crate::model::{AccountId, Contact, DomainId, NodeEvent, RosterChange, SessionId, Wants};
 use crate::ports::Fault;
 use crate::ports::store::nodes::{LastNodeItems, LastNodeItemsAnswer};
 use crate::session::account_reads;
 use crate::session::home::AtHome;
 use crate::session::hook::Direction;
 use crate::session::{BoundSession, Cx, Sessions};
-use crate::shard::{Track, Wants};
+use crate::shard::Track;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
@@ -40,10 +40,9 @@ pub(super) fn wanted(session: &mut BoundSession, cx: &mut Cx<'_>) {
 /// At the account's home: who its contacts are.
 pub(super) fn give(session: SessionId, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(account) = sessions.bound(session).map(|session| session.account) else { return };
-    let Some(wants) = cx.shard.capabilities.wanted(session).cloned() else { return };
+    let Some(wants) = cx.wants(session).cloned() else { return };
     let own = home.record.nodes.iter().any(|node| wants.binary_search(&node.name).is_ok());
-    let contacts = home.record.roster.iter().filter(|entry| entry.standing.to);
-    let contacts = contacts.filter_map(|entry| BareJid::new(entry.jid).ok());
+    let contacts = home.contacts(|standing| standing.to, cx).into_iter();
     let contacts =
         contacts.filter(|jid| cx.pipeline.denies(home.record, Direction::In, &jid.to_jid()).is_none());
     let accounts = own.then(|| home.account.clone()).into_iter().chain(contacts);
@@ -70,7 +69,7 @@ pub(super) fn gain(change: &RosterChange, home: &AtHome<'_>, sessions: &mut Sess
         let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available()) else {
             continue;
         };
-        match cx.shard.capabilities.wanted(session.id).cloned() {
+        match cx.wants(session.id).cloned() {
             Some(wants) => begin((session.id, session.account), wants, of.clone(), home, cx),
             None => cx.pipeline.discover.into_iter().for_each(|discover| discover(session, cx)),
         }
@@ -85,7 +84,7 @@ fn begin(
     cx: &mut Cx<'_>,
 ) {
     if !of.is_empty() && !wants.is_empty() {
-        let number = cx.shard.last_items.begin(session);
+        let number = cx.features.pep.begin(session);
         ask(Reading { session, account, number, reader: home.account.clone(), wants, of, at: 0 }, cx);
     }
 }
@@ -98,7 +97,7 @@ fn ask(reading: Reading, cx: &mut Cx<'_>) {
     let (account, session, number) = (reading.account, reading.session, reading.number);
     let begin = move |sessions: Option<&mut Sessions>, cx: &mut Cx<'_>| {
         let is_wanted = sessions.is_none_or(|sessions| sessions.bound(session).is_some())
-            && cx.shard.last_items.goes_on(session, number);
+            && cx.features.pep.goes_on(session, number);
         if is_wanted {
             cx.ask(question, move |answer, sessions, cx| {
                 answered(reading, answer, sessions, cx);
@@ -116,23 +115,23 @@ fn answered(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    if !cx.shard.last_items.goes_on(reading.session, reading.number) {
+    if !cx.features.pep.goes_on(reading.session, reading.number) {
         return;
     }
     let session = sessions.bound(reading.session).filter(|session| session.presence.is_available());
     // Without an answer it has what is published from now on.
     let (Some(session), Ok(answer)) = (session, answer) else {
-        return cx.shard.last_items.end(reading.session, reading.number);
+        return cx.features.pep.end(reading.session, reading.number);
     };
     for (place, item) in &answer.items {
         let Some((owner, _)) = reading.of.get(reading.at + *place as usize) else { continue };
-        if !cx.shard.last_items.is_old(session.id, reading.number, owner.as_str(), &item.name) {
+        if !cx.features.pep.is_old(session.id, reading.number, owner.as_str(), &item.name) {
             session.deliver(NodeEvent::last(owner, item).to(&session.jid), Track::Nothing, cx);
         }
     }
     reading.at += (answer.accounts as usize).max(1);
     match reading.at < reading.of.len() {
         true => ask(reading, cx),
-        false => cx.shard.last_items.end(reading.session, reading.number),
+        false => cx.features.pep.end(reading.session, reading.number),
     }
 }

@@ -6,13 +6,15 @@
 mod events;
 mod last;
 mod request;
+mod shared;
 mod state;
 
+pub use shared::LastItems;
 pub use state::Nodes;
 
 use crate::message::Letter;
-use crate::session::home::{self, AtHome};
-use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::home::AtHome;
+use crate::session::hook::{AnswerOther, AskedHandler, Feature, HomeHandler, Hooks, RecordPart, Spec};
 use crate::session::{Cx, Sessions};
 use carillon_wire::ns;
 use carillon_wire::stanza::IqType;
@@ -44,23 +46,24 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         record: &[RecordPart::Nodes(|record, nodes| record.nodes = Nodes::of(nodes))],
         letter: Some(letter),
-        iq: &[
+        at_home: &[
             own(IqType::Get, "pubsub", ns::PUBSUB),
             own(IqType::Set, "pubsub", ns::PUBSUB),
             own(IqType::Get, "pubsub", ns::PUBSUB_OWNER),
             own(IqType::Set, "pubsub", ns::PUBSUB_OWNER),
             own(IqType::Get, "query", ns::DISCO_ITEMS),
         ],
-        node_info: Some(home::ask),
+        node_info: Some(NODE_INFO),
         asked: &[
             other(IqType::Get, "pubsub", ns::PUBSUB),
             other(IqType::Set, "pubsub", ns::PUBSUB),
             other(IqType::Get, "pubsub", ns::PUBSUB_OWNER),
             other(IqType::Set, "pubsub", ns::PUBSUB_OWNER),
             other(IqType::Get, "query", ns::DISCO_ITEMS),
+            other(IqType::Get, "query", ns::DISCO_INFO),
         ],
         capable: Some(last::wanted),
-        close: Some(|session, _, cx| cx.shard.last_items.forget(session.id)),
+        close: Some(|session, _, cx| cx.features.pep.forget(session.id)),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -93,18 +96,20 @@ const FEATURES: &[&str] = &[
     "http://jabber.org/protocol/pubsub#retrieve-items",
 ];
 
-const fn own(kind: IqType, name: &'static str, ns: &'static str) -> IqHandler {
-    IqHandler { kind, name, ns, at: At::Account, handle: home::ask }
+/// Describes a node of the account's own.
+const NODE_INFO: &HomeHandler = &own(IqType::Get, "query", ns::DISCO_INFO);
+
+const fn own(kind: IqType, name: &'static str, ns: &'static str) -> HomeHandler {
+    HomeHandler { kind, name, ns, answer: request::own }
 }
 
 const fn other(kind: IqType, name: &'static str, ns: &'static str) -> AskedHandler {
-    AskedHandler { kind, name, ns, answer: home::asked, is_same_for_all: false }
+    AskedHandler { kind, name, ns, answer: AnswerOther::AtHome(request::others), is_same_for_all: false }
 }
 
 /// At the account's home.
 fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
     match letter {
-        Letter::Request { requester, stanza } => return request::own(requester, stanza, home, cx),
         Letter::NodesChanged(change) => {
             // A record that was read later has it already.
             if home.generation < change.after {
@@ -114,7 +119,6 @@ fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &m
         Letter::Published { event, access, .. } => events::tell(&event, access, home, sessions, cx),
         Letter::Event(event) => events::deliver(&event, home.account, sessions, cx),
         Letter::Wants(session) => last::give(session, home, sessions, cx),
-        Letter::Asked(stanza) => return request::others(stanza, home, cx),
         Letter::RosterChanged { ref change, .. } => {
             last::gain(change, home, sessions, cx);
             return Some(letter);

@@ -10,8 +10,8 @@ use crate::model::{
 use crate::ports::store::items::ItemNamesAnswer;
 use crate::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
 use crate::ports::{Fault, Question};
-use crate::session::Cx;
 use crate::session::home::AtHome;
+use crate::session::{Cx, Sessions};
 use crate::topic::check_item;
 use crate::topic::xml::{self, Request, Terms, unsupported};
 use bytes::Bytes;
@@ -20,37 +20,34 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Payload, Stanza};
 use std::sync::Arc;
 
-/// Answers a request of one of the account's sessions about its nodes, or gives it back because it is about something else.
+/// Answers a request of one of the account's sessions about its nodes.
 pub(super) fn own(
-    requester: Requester,
-    stanza: Box<Stanza>,
+    _requester: Requester,
+    request: &Stanza,
     home: &AtHome<'_>,
+    _sessions: &mut Sessions,
     cx: &mut Cx<'_>,
-) -> Option<Letter> {
-    if !is_about_nodes(&stanza) {
-        return Some(Letter::Request { requester, stanza });
-    }
-    answer(&stanza, home, cx);
-    None
+) {
+    answer(request, home, cx);
 }
 
-/// The same for another account, which may read what the nodes admit it to.
-pub(super) fn others(stanza: Box<Stanza>, home: &AtHome<'_>, cx: &mut Cx<'_>) -> Option<Letter> {
+/// The same for another account, which may read what the nodes admit it to. Whether it is about nodes, and answered.
+pub(super) fn others(stanza: &Stanza, home: &AtHome<'_>, _: &mut Sessions, cx: &mut Cx<'_>) -> bool {
     let info = stanza.payload.find("query", ns::DISCO_INFO).map(|query| query.element());
-    if !is_about_nodes(&stanza) || info.is_some_and(|query| query.attr("node").is_none()) {
-        return Some(Letter::Asked(stanza));
+    if info.is_some_and(|query| query.attr("node").is_none()) {
+        return false;
     }
-    let from = stanza.from.as_ref()?;
-    let pending = PendingIq::new(&stanza, from);
+    let Some(from) = &stanza.from else { return false };
+    let pending = PendingIq::new(stanza, from);
     let terms = Terms::of_account(&cx.shard.settings.limits);
-    let standing = home.record.roster.get(from.bare_str()).map(|entry| entry.standing).unwrap_or_default();
+    let standing = home.standing_of(from, cx);
     let is_admitted = |node: &Node| node.config.access_model.admits(Reader::Other(standing));
-    let refusal = match xml::parse(&stanza, home.account, &terms) {
+    let refusal = match xml::parse(stanza, home.account, &terms) {
         Err(error) => error,
         Ok(Request::Topic { name, op, about }) if is_reading(&op) => match home.record.nodes.get(&name) {
             Some(node) if is_admitted(node) => {
                 operate(name, op, TopicIq { iq: pending, about }, home, &terms, cx);
-                return None;
+                return true;
             }
             node => closed(node),
         },
@@ -60,7 +57,7 @@ pub(super) fn others(stanza: Box<Stanza>, home: &AtHome<'_>, cx: &mut Cx<'_>) ->
             if standing.from || !records.is_empty() {
                 let list = xml::topics(&records, |_| true, home.account.as_str(), paged);
                 cx.reply(pending.reply(Ok(Payload::from_element(&list))));
-                return None;
+                return true;
             }
             StanzaError::new(Condition::ItemNotFound)
         }
@@ -72,10 +69,10 @@ pub(super) fn others(stanza: Box<Stanza>, home: &AtHome<'_>, cx: &mut Cx<'_>) ->
     // To one that is not given the account's presence it is as if there were nobody; and what there is for nobody to see is said in one way.
     let is_items = stanza.payload.find("query", ns::DISCO_ITEMS).is_some();
     if is_items || !standing.from {
-        return Some(Letter::Asked(stanza));
+        return false;
     }
     stanza.error_reply(&refusal).into_iter().for_each(|reply| cx.reply(reply));
-    None
+    true
 }
 
 fn is_reading(op: &TopicOp) -> bool {
@@ -90,11 +87,6 @@ fn closed(node: Option<&Node>) -> StanzaError {
         Some(Access::Whitelist | Access::Open) => xml::refusal(Condition::NotAllowed, "closed-node"),
         None => StanzaError::new(Condition::ItemNotFound),
     }
-}
-
-fn is_about_nodes(stanza: &Stanza) -> bool {
-    let namespaces = [ns::PUBSUB, ns::PUBSUB_OWNER, ns::DISCO_INFO, ns::DISCO_ITEMS];
-    stanza.payload.children().next().is_some_and(|child| namespaces.contains(&child.ns()))
 }
 
 /// Answers a request to the account.

@@ -8,7 +8,7 @@ pub use state::State;
 
 use crate::error::StanzaError;
 use crate::message::Announcement;
-use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqAnswer, IqHandler, Request, Spec};
+use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqAnswer, IqHandler, Request, Spec, Taken};
 use crate::session::{BoundSession, Cx, backlog};
 use crate::shard::Track;
 use carillon_wire::ns;
@@ -58,10 +58,12 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
         return Err(StanzaError::new(Condition::PolicyViolation).with_text(text));
     }
     match (kind, &stanza.to) {
-        (PresenceType::Available, None) => available(session, stanza, cx).map(|()| Flow::Taken),
+        (PresenceType::Available, None) => {
+            available(session, stanza, cx).map(|()| Flow::Taken(Taken::Presence))
+        }
         (PresenceType::Unavailable, None) => {
             unavailable(session, stanza, cx);
-            Ok(Flow::Taken)
+            Ok(Flow::Taken(Taken::Presence))
         }
         (PresenceType::Available, Some(to)) => {
             let to = to.clone();
@@ -94,7 +96,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
             }
             Ok(Flow::Pass)
         }
-        (PresenceType::Probe, None) => Ok(Flow::Taken),
+        (PresenceType::Probe, None) => Ok(Flow::Taken(Taken::Ignored)),
         _ => Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("rosters are disabled here")),
     }
 }

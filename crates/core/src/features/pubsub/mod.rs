@@ -15,7 +15,7 @@ use crate::model::{TOPIC_HOST, TopicConfig, topic_address};
 use crate::ports::Question;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::topics::{AffiliationsOf, Topics};
-use crate::session::hook::{Feature, Flow, Hooks, LoginPart, Service, Spec};
+use crate::session::hook::{Feature, Flow, Hooks, LoginPart, Service, Spec, Taken};
 use crate::session::{BoundSession, Cx, Sessions, Wait};
 use crate::shard::Track;
 use crate::topic;
@@ -103,7 +103,7 @@ fn read<Q: Question>(
         let printed = answer.map(|answer| Payload::from_element(&print(answer, &pending)));
         let reply = pending.reply(printed.map_err(|fault| Refusal::Fault(fault).into()));
         session.deliver(reply, Track::Nothing, cx);
-        Ok(Flow::Taken)
+        Ok(Flow::Taken(Taken::Request))
     }))
 }
 
@@ -111,11 +111,11 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
     let kind = match stanza.kind {
         Kind::Message(_) => return Err(StanzaError::new(Condition::ServiceUnavailable)),
         // Subscriptions do not depend on presence here: XEP-0060 §12.1 leaves that to the service.
-        Kind::Presence(_) => return Ok(Flow::Taken),
+        Kind::Presence(_) => return Ok(Flow::Taken(Taken::Ignored)),
         Kind::Iq(kind) => kind,
     };
     if matches!(kind, IqType::Result | IqType::Error) {
-        return Ok(Flow::Taken);
+        return Ok(Flow::Taken(Taken::Ignored));
     }
     if !stanza.to.as_ref().is_some_and(|to| to.local().is_none() && to.is_bare()) {
         return Err(StanzaError::new(Condition::ServiceUnavailable));
@@ -168,7 +168,7 @@ fn dispatch(session: &mut BoundSession, request: Request, pending: PendingIq, cx
             cx.reply(pending.reply(Ok(payload)));
         }
     }
-    Flow::Taken
+    Flow::Taken(Taken::Request)
 }
 
 fn to_home(
@@ -190,7 +190,7 @@ fn to_home(
         return Flow::Wait(Wait::reply(move |id, cx| send(Some(id), cx)));
     }
     send(None, cx);
-    Flow::Taken
+    Flow::Taken(Taken::Request)
 }
 
 /// Whether an operation is waited for because it reads items: what it changes, if anything, is the same when it is repeated.

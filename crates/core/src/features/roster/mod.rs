@@ -9,16 +9,20 @@ mod announced;
 mod changed;
 mod missed;
 mod request;
+mod shared;
 mod state;
 mod subscription;
 mod xml;
 
+pub use shared::Paces;
 pub use state::{Contacts, State};
 
 use crate::error::StanzaError;
 use crate::message::Letter;
-use crate::session::home::{self, AtHome};
-use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::home::AtHome;
+use crate::session::hook::{
+    AnswerOther, AskedHandler, ContactsHandler, Feature, HomeHandler, Hooks, RecordPart, Spec,
+};
 use crate::session::{Cx, Sessions};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Stanza};
@@ -50,32 +54,26 @@ pub const FEATURE: Feature = Feature {
             features.push(Element::new("sub", ns::PRE_APPROVAL));
         }),
         record: &[RecordPart::Roster(|record, roster| record.roster = Contacts::of(roster))],
+        contacts: Some(&ContactsHandler {
+            standing: |record, other| {
+                record.roster.get(other).map(|entry| entry.standing).unwrap_or_default()
+            },
+            each: |record, each| record.roster.iter().for_each(|entry| each(entry.jid, entry.standing)),
+        }),
         submit_presence: Some(subscription::submit),
         announced: Some(announced::announced),
         seen: Some(announced::seen),
         letter: Some(letter),
         missed: Some(missed::missed),
-        iq: &[
-            IqHandler {
-                kind: IqType::Get,
-                name: "query",
-                ns: ns::ROSTER,
-                at: At::Account,
-                handle: home::ask,
-            },
-            IqHandler {
-                kind: IqType::Set,
-                name: "query",
-                ns: ns::ROSTER,
-                at: At::Account,
-                handle: home::ask,
-            },
+        at_home: &[
+            HomeHandler { kind: IqType::Get, name: "query", ns: ns::ROSTER, answer: request::get },
+            HomeHandler { kind: IqType::Set, name: "query", ns: ns::ROSTER, answer: request::set },
         ],
         asked: &[AskedHandler {
             kind: IqType::Set,
             name: "query",
             ns: ns::ROSTER,
-            answer: forbid,
+            answer: AnswerOther::Now(forbid),
             is_same_for_all: true,
         }],
         ..Hooks::NONE
@@ -94,7 +92,7 @@ fn forbid(request: &Stanza, cx: &mut Cx<'_>) {
 fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
     match letter {
         Letter::Request { requester, stanza } => {
-            return request::answer(requester, stanza, home, sessions, cx);
+            return subscription::asked(requester, stanza, home, sessions, cx);
         }
         Letter::Announced { presence, step } => announced::tell(&presence, step, home, sessions, cx),
         Letter::Presence(presence) => announced::deliver(&presence, home, sessions, cx),

@@ -1,9 +1,9 @@
 //! What clients ask of the roster (RFC 6121 §2.2–§2.5), at the account's home.
 
-use super::subscription::{self, failed, full, tell};
+use super::subscription::{failed, full, tell};
 use super::xml::{self, Set};
 use crate::error::StanzaError;
-use crate::message::{Letter, Requester};
+use crate::message::Requester;
 use crate::model::BothSides;
 use crate::ports::Question;
 use crate::ports::store::roster::{PutContact, PutContactAnswer, RemoveContact, RemoveContactAnswer};
@@ -11,44 +11,19 @@ use crate::session::home::{self, AtHome};
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
-use carillon_wire::xml::Element;
-
-/// Answers a request about the roster, or gives it back because it is about something else.
-pub(super) fn answer(
-    requester: Requester,
-    stanza: Box<Stanza>,
-    home: &mut AtHome<'_>,
-    sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) -> Option<Letter> {
-    if let Kind::Presence(_) = stanza.kind {
-        return subscription::asked(requester, stanza, home, sessions, cx);
-    }
-    let Some(query) = stanza.payload.find("query", ns::ROSTER).map(|query| query.element()) else {
-        return Some(Letter::Request { requester, stanza });
-    };
-    match stanza.kind {
-        Kind::Iq(IqType::Get) if !home::is_awaited(requester, sessions) => {}
-        Kind::Iq(IqType::Get) => get(requester, &stanza, &query, home, sessions, cx),
-        _ => {
-            if let Err(error) = set(requester, &stanza, &query, home, cx) {
-                home::reply(requester, &stanza, Err(error), sessions, cx);
-            }
-        }
-    }
-    None
-}
+use carillon_wire::stanza::{Condition, Stanza};
 
 /// The roster; nothing if it is the one that the client knows (RFC 6121 §2.6.3).
-fn get(
+pub(super) fn get(
     requester: Requester,
-    stanza: &Stanza,
-    query: &Element,
+    request: &Stanza,
     home: &AtHome<'_>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
+    if !home::is_awaited(requester, sessions) {
+        return;
+    }
     if let Requester::Session(session) = requester
         && let Some(session) = sessions.bound(session)
     {
@@ -56,22 +31,37 @@ fn get(
         cx.homes.shown(home.account, session.id, home.generation);
     }
     let roster = &home.record.roster;
-    let is_known = query.attr("ver") == Some(roster.version().to_string().as_str());
-    let mut reply = stanza.result_reply();
+    let query = request.payload.find("query", ns::ROSTER).map(|query| query.element());
+    let version = query.as_ref().and_then(|query| query.attr("ver"));
+    let is_known = version == Some(roster.version().to_string().as_str());
+    let mut reply = request.result_reply();
     if !is_known {
         reply.payload.push_element(&xml::roster(roster));
     }
     home::answer(requester, reply, sessions, cx);
 }
 
-fn set(
+/// Puts or removes a contact.
+pub(super) fn set(
+    requester: Requester,
+    request: &Stanza,
+    home: &AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    if let Err(error) = change(requester, request, home, cx) {
+        home::reply(requester, request, Err(error), sessions, cx);
+    }
+}
+
+fn change(
     requester: Requester,
     stanza: &Stanza,
-    query: &Element,
     home: &AtHome<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<(), StanzaError> {
-    let set = xml::set(query)?;
+    let query = stanza.payload.find("query", ns::ROSTER).ok_or(StanzaError::new(Condition::BadRequest))?;
+    let set = xml::set(&query.element())?;
     let (Set::Put { contact, .. } | Set::Remove(contact)) = &set;
     if contact == home.account {
         return Err(StanzaError::new(Condition::NotAllowed).with_text("an account cannot be its own contact"));

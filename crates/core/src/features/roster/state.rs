@@ -29,11 +29,11 @@ struct Packed {
 
 /// A contact as it is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub(super) struct Entry<'a> {
     /// Its address.
-    pub jid: &'a str,
+    pub(super) jid: &'a str,
     /// Where its subscriptions stand.
-    pub standing: Standing,
+    pub(super) standing: Standing,
     pub(super) is_listed: bool,
     rest: &'a [u8],
 }
@@ -65,7 +65,7 @@ impl Contacts {
     }
 
     /// All contacts, those that are not listed, too.
-    pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
         let mut rest = self.0.as_ref().map_or(&[][..], |packed| &packed.entries);
         std::iter::from_fn(move || {
             let (entry, behind) = split(rest)?;
@@ -75,7 +75,7 @@ impl Contacts {
     }
 
     /// The contact with this address.
-    pub fn get(&self, jid: &str) -> Option<Entry<'_>> {
+    pub(super) fn get(&self, jid: &str) -> Option<Entry<'_>> {
         let packed = self.0.as_ref()?;
         let place = packed.place(jid).ok()?;
         packed.entry(*packed.starts.get(place)?)

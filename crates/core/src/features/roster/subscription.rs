@@ -7,7 +7,7 @@ use crate::model::{BothSides, DomainId, REQUEST_BYTES_MAX, SubscriptionAction};
 use crate::ports::store::roster::{ChangeSubscription, ChangeSubscriptionAnswer};
 use crate::ports::{Fault, Question};
 use crate::session::home::{self, AtHome};
-use crate::session::hook::Flow;
+use crate::session::hook::{Flow, Taken};
 use crate::session::{BoundSession, Cx, Sessions, Wait};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Kind, PresenceType, Stanza};
@@ -24,22 +24,22 @@ pub(super) fn submit(
         && to.bare_str() != session.bare.as_str()
     {
         announced::ask(session, to, cx);
-        return Ok(Flow::Taken);
+        return Ok(Flow::Taken(Taken::Subscription));
     }
     let Some(action) = action(stanza) else { return Ok(Flow::Pass) };
     let contact = contact(stanza)?;
     // An account's own sessions see each other anyway.
     if contact.as_str() == session.bare.as_str() {
-        return Ok(Flow::Taken);
+        return Ok(Flow::Taken(Taken::Ignored));
     }
     let account = session.bare.clone();
     let question = question(&account, session.domain, &contact, action, stanza, cx)?;
-    if !cx.shard.paces.admits(&account, &contact, cx.now.mono) {
+    if !cx.features.roster.admits(&account, &contact, cx.now.mono) {
         let text = "you change this subscription too often; try again in some seconds";
         return Err(StanzaError::new(Condition::ResourceConstraint).with_text(text));
     }
     Ok(Flow::Wait(Wait::write(question, move |answer, cx| {
-        answered(&account, &contact, answer, cx).map(|()| Flow::Taken)
+        answered(&account, &contact, answer, cx).map(|()| Flow::Taken(Taken::Subscription))
     })))
 }
 

@@ -1,11 +1,11 @@
-//! What the queues of all sessions take in memory has a bound of its own: [`Queued`](crate::shard::Queued).
+//! What the queues of all sessions take in memory has a bound of its own: [`Queued`].
 
 use super::queue::Entry;
+use super::shared::Queued;
 use super::state::{Sent, State};
 use crate::error::StreamError;
 use crate::model::SessionId;
 use crate::session::{BoundSession, Cx};
-use crate::shard::Queued;
 use carillon_wire::stream::Condition;
 
 /// An entry enters a queue.
@@ -33,9 +33,11 @@ pub(super) fn uncount(entry: &Sent, queued: &mut Queued) {
 /// The queue of a session is longer than it was. When all queues of the shard have more bytes than they may, the largest end: each client is
 /// told, and may resume nothing; a session that is parked just ends.
 pub(super) fn grew(session: SessionId, before: usize, after: usize, cx: &mut Cx<'_>) {
-    cx.shard.queued.resize(session, before, after);
-    let bytes_max = cx.shard.queued_bytes_max();
-    while let Some(session) = cx.shard.queued.too_large(bytes_max) {
+    cx.features.stream_management.resize(session, before, after);
+    // An even part of the node's bound.
+    let bytes_max =
+        cx.shard.settings.limits.all_unacknowledged_bytes / usize::from(cx.shard.shard_count.max(1));
+    while let Some(session) = cx.features.stream_management.too_large(bytes_max) {
         let text =
             "all clients together leave too much unacknowledged, and you are among those that leave the most";
         cx.end(session, StreamError::new(Condition::ResourceConstraint, text));
@@ -45,12 +47,12 @@ pub(super) fn grew(session: SessionId, before: usize, after: usize, cx: &mut Cx<
 /// A session came from another process.
 pub(super) fn came(session: &BoundSession, cx: &mut Cx<'_>) {
     let Some(state) = &session.state.stream_management else { return };
-    state.queue.entries().for_each(|entry| count(entry, &mut cx.shard.queued));
+    state.queue.entries().for_each(|entry| count(entry, &mut cx.features.stream_management));
     grew(session.id, 0, state.queue.memory_bytes(), cx);
 }
 
 /// A session ends here, or goes on in another process.
 pub(super) fn left(session: SessionId, state: &State, cx: &mut Cx<'_>) {
-    state.queue.entries().for_each(|entry| uncount(entry, &mut cx.shard.queued));
-    cx.shard.queued.resize(session, state.queue.memory_bytes(), 0);
+    state.queue.entries().for_each(|entry| uncount(entry, &mut cx.features.stream_management));
+    cx.features.stream_management.resize(session, state.queue.memory_bytes(), 0);
 }

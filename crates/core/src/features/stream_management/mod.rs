@@ -5,8 +5,10 @@ mod inbound;
 mod memory;
 mod queue;
 mod resumption;
+mod shared;
 mod state;
 
+pub use shared::Queued;
 pub use state::State;
 
 use crate::error::StreamError;
@@ -172,7 +174,7 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
     let done = state.queue.acknowledge(h).map_err(|too_many| too_high(h, &too_many))?;
     let kept = cx.pipeline.keep.map(|handler| handler.kind);
     let mut done_with = |entry: Sent| {
-        memory::uncount(&entry, &mut cx.shard.queued);
+        memory::uncount(&entry, &mut cx.features.stream_management);
         match entry {
             Sent::Tracked(kind, id) => Some((kind, id)),
             Sent::TrackedStanza(tracked) => Some((tracked.0, tracked.1)),
@@ -185,7 +187,7 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
         }
     };
     let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(&mut done_with).collect();
-    cx.shard.queued.resize(session.id, before, state.queue.memory_bytes());
+    cx.features.stream_management.resize(session.id, before, state.queue.memory_bytes());
     session.unacknowledged = Some(state.queue.len() as u32);
     // Consecutive entries of one feature are told together.
     for run in done.chunk_by(|(a, _), (b, _)| a == b) {
@@ -256,7 +258,7 @@ fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>)
     let limits = &cx.shard.settings.limits;
     let bounds = Bounds { stanzas: limits.unacknowledged as usize, bytes: limits.unacknowledged_bytes };
     let is_awaited = entry.is_settled_by_acknowledgement();
-    memory::count(&entry, &mut cx.shard.queued);
+    memory::count(&entry, &mut cx.features.stream_management);
     let before = state.queue.memory_bytes();
     let next = state.queue.push(entry, bounds);
     memory::grew(session.id, before, state.queue.memory_bytes(), cx);

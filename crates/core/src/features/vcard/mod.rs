@@ -3,7 +3,9 @@
 use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::ports::store::vcard::{ReadVcard, StoreVcard};
-use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
+use crate::session::hook::{
+    AnswerOther, AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec,
+};
 use crate::session::{BoundSession, Cx, Wait};
 use bytes::Bytes;
 use carillon_wire::ns;
@@ -33,14 +35,14 @@ pub const FEATURE: Feature = Feature {
                 kind: IqType::Get,
                 name: "vCard",
                 ns: ns::VCARD,
-                answer: show,
+                answer: AnswerOther::Now(show),
                 is_same_for_all: false,
             },
             AskedHandler {
                 kind: IqType::Set,
                 name: "vCard",
                 ns: ns::VCARD,
-                answer: forbid,
+                answer: AnswerOther::Now(forbid),
                 is_same_for_all: true,
             },
         ],

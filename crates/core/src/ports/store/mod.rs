@@ -6,6 +6,7 @@
 //! many into one commit.
 
 pub mod accounts;
+pub mod activity;
 mod answer;
 pub mod archive;
 pub mod blocking;
@@ -30,7 +31,7 @@ pub mod vcard;
 pub mod webhooks;
 
 pub use page::{Page, Part};
-pub use question::{Answers, AnswersOnce, Kind, Question};
+pub use question::{Answers, AnswersOnce, Kind, Load, Loads, Question};
 
 use super::Reply;
 use crate::model::{Durations, OperationId};
@@ -189,6 +190,11 @@ macro_rules! nouns {
                 [$($module::WriteAsk::NAMES),*].into_iter().flatten().copied()
             }
 
+            /// What it puts on a store ([`Loads`]).
+            pub fn load(&self) -> Load<'_> {
+                match self { $(WriteAsk::$noun(_) => $module::load(self),)* }
+            }
+
             /// Its name among [`WriteAsk::names`].
             pub fn name(&self) -> &'static str {
                 match self { $(WriteAsk::$noun(ask) => ask.name(),)* }
@@ -291,6 +297,7 @@ macro_rules! nouns {
 nouns! {
     Domains in domains,
     Accounts in accounts,
+    Activity in activity,
     Topics in topics,
     Subscriptions in subscriptions,
     Items in items,

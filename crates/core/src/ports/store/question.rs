@@ -5,7 +5,7 @@
 
 use super::super::Reply;
 use super::{Answer, Ask, Fault};
-use crate::model::OperationId;
+use crate::model::{DomainId, OperationId};
 
 /// A question to the store.
 pub trait Question: Into<Ask> + Clone + Send + 'static {
@@ -63,6 +63,21 @@ pub trait AnswersOnce<Q: Question, E> {
     fn answer_once(&mut self, operation: OperationId, question: &Q) -> Result<Q::Answer, E>;
 }
 
+/// What a write puts on a store while it waits. One that is as small as its type, and nobody's, is in no list `loads`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Load<'a> {
+    /// Bytes that it takes beside its own size.
+    pub bytes: usize,
+    /// The account among whose share of the writes it counts, if any.
+    pub account: Option<(DomainId, &'a str)>,
+}
+
+/// A write that says what it puts on a store.
+pub trait Loads: Question {
+    /// What it puts on a store.
+    fn load(&self) -> Load<'_>;
+}
+
 /// Generates the types of a noun from its list of questions, `Question => Answer`: those that only read, those that write and may be
 /// asked again as they are, and those that write and need the id of an operation for that.
 macro_rules! questions {
@@ -71,6 +86,7 @@ macro_rules! questions {
         reads { $($read:ident => $read_answer:ty,)* }
         writes { $($write:ident => $write_answer:ty,)* }
         once { $($once:ident => $once_answer:ty,)* }
+        $(loads { $($loads:ident,)* })?
     ) => {
         /// A question about this noun that changes nothing.
         #[derive(Clone, Debug)]
@@ -105,6 +121,17 @@ macro_rules! questions {
             $($crate::ports::store::Answers<$once, E> + $crate::ports::store::AnswersOnce<$once, E> +)* {}
         impl<E, B: $($crate::ports::store::Answers<$write, E> +)*
             $($crate::ports::store::Answers<$once, E> + $crate::ports::store::AnswersOnce<$once, E> +)*> Writes<E> for B {}
+
+        /// What a write about this noun puts on a store.
+        pub(super) fn load(ask: &$crate::ports::store::WriteAsk) -> $crate::ports::store::Load<'_> {
+            $($(
+                if let Some(question) = <$loads as $crate::ports::store::Question>::among(ask) {
+                    return $crate::ports::store::Loads::load(question);
+                }
+            )*)?
+            let _ = ask;
+            $crate::ports::store::Load::default()
+        }
 
         impl WriteAsk {
             /// Has it answered by a backend, done once however often it is asked with this id.

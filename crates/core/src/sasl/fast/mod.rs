@@ -1,14 +1,12 @@
 //! The tokens of FAST (XEP-0484), without a connection: `features/fast` gives and takes them.
 //!
 //! Tokens are not stored: they are derived again from what is known of the account (docs/adr/0006). `token` derives and
-//! checks them, `replay` counts uses.
+//! checks them.
 
-mod replay;
 #[cfg(test)]
 mod tests;
 mod token;
 
-pub use replay::Replays;
 pub use token::{Checked, Given, Proof, Refused, Tokens};
 
 use super::Protection;

@@ -1,4 +1,3 @@
-use super::replay::Replayed;
 use super::token::Refused;
 use super::*;
 use crate::model::{AgentId, Credentials, Revocations, ScramKeys, UnixMs};
@@ -113,21 +112,4 @@ fn only_what_the_connection_has_is_usable() {
     assert_eq!(names(&Protection::Tls(exporter)), ["HT-SHA-256-EXPR", "HT-SHA-256-ENDP", "HT-SHA-256-NONE"]);
     assert_eq!(names(&Protection::Tls(ChannelBinding::default())), ["HT-SHA-256-NONE"]);
     assert_eq!(names(&Protection::Trusted), [""; 0]);
-}
-
-#[test]
-fn a_count_is_taken_once() {
-    let mut replays = Replays::default();
-    assert_eq!(replays.note(1, 5, 4), Ok(()));
-    assert_eq!(replays.note(1, 5, 4), Err(Replayed));
-    assert_eq!(replays.note(1, 4, 4), Err(Replayed));
-    assert_eq!(replays.note(1, 6, 4), Ok(()));
-    assert_eq!(replays.note(2, 1, 4), Ok(()));
-    // The older half is kept until the younger is full again.
-    assert_eq!(replays.note(3, 1, 4), Ok(()));
-    assert_eq!(replays.note(1, 6, 4), Err(Replayed));
-    assert_eq!((replays.note(4, 1, 4), replays.note(5, 1, 4)), (Ok(()), Ok(())));
-    assert_eq!(replays.note(1, 6, 4), Ok(()), "forgotten");
-    replays.begin(1);
-    assert_eq!(replays.note(1, 1, 4), Ok(()), "given anew");
 }

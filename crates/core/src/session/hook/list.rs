@@ -1,6 +1,6 @@
 //! The list of hooks: each is declared here and nowhere else.
 //!
-//! - `each NAME: TYPE`: any number of features have it; they run in the order of [`crate::pipeline`].
+//! - `each NAME: TYPE`: any number of features have it; they run in the order of [`crate::features::ORDER`].
 //! - `one NAME: TYPE`: one feature has it; a second one does not compile.
 //! - `list NAME: TYPE`: a feature has any number of these.
 
@@ -38,10 +38,14 @@ macro_rules! each_hook {
             each restored: RestoredHook;
             /// A session goes on in another process: it ends here, and nobody is told.
             each taken: TakenHook;
+            /// Keeps traces of notifications, which go on in another process with the sessions.
+            one traces: &'static TracesHandler;
             /// How clients resume sessions.
             one resumption: &'static ResumptionHandler;
             /// What of an account's record the feature needs at the account's home.
             list record: RecordPart;
+            /// What an account's record says of its contacts.
+            one contacts: &'static ContactsHandler;
             /// A stanza has come to the home of the account that it is for, and passes.
             one arrived: ArrivedHook;
             /// What an account neither sends nor is sent.
@@ -56,6 +60,8 @@ macro_rules! each_hook {
             each announced: AnnouncedHook;
             /// It is needed what the client can do, and not known.
             one discover: DiscoverHook;
+            /// What a client wants to be told.
+            one wants: WantsHook;
             /// It is known what the client can do.
             each capable: CapableHook;
             /// A result or an error came from the client, for the server.
@@ -76,8 +82,10 @@ macro_rules! each_hook {
             each settled: SettledHook;
             /// IQ requests answered on behalf of the server or of the client's own account.
             list iq: IqHandler;
-            /// Describes a node of the client's own account (XEP-0030 §3.2).
-            one node_info: IqHandle;
+            /// IQ requests of an account's own sessions, answered at its home.
+            list at_home: HomeHandler;
+            /// Describes a node of the client's own account (XEP-0030 §3.2), at its home.
+            one node_info: &'static HomeHandler;
             /// IQ requests of others to an account, answered at its home.
             list asked: AskedHandler;
             /// Top-level elements that are no stanzas, by namespace.
@@ -122,6 +130,8 @@ macro_rules! each_hook {
             each message: MessageHook;
             /// Writes that the store refused are to be repeated.
             each retry: RetryHook;
+            /// A write is not repeated any more.
+            each given_up: GivenUpHook;
             /// See [`TickHook`].
             each tick: TickHook;
             /// A topic's home has answered what an IQ asked for.

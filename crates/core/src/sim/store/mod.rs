@@ -4,6 +4,7 @@
 //! commit and the answer (waiting, failing, crashing) is the business of [`Disk`], which holds the questions that were asked.
 
 mod accounts;
+mod activity;
 mod archive;
 mod blocking;
 mod disk;
@@ -35,6 +36,21 @@ use crate::model::OperationId;
 use crate::ports::store::{Answers, AnswersOnce, Question};
 use crate::ports::{Answer, Ask, Fault};
 use std::any::TypeId;
+
+/// Tables of nouns that keep their own, beside [`Committed`]'s.
+macro_rules! tables {
+    ($($noun:ident,)*) => {
+        /// Tables of nouns that keep their own. Of an account, they are found by its number, which is given once.
+        #[derive(Clone, Debug, Default)]
+        pub(super) struct Tables {
+            $(pub(super) $noun: $noun::Table,)*
+        }
+    };
+}
+
+tables! {
+    activity,
+}
 
 impl Committed {
     /// Answers a question, at once. What it changes is committed with it.

@@ -46,6 +46,8 @@ pub struct Committed {
     pub(super) link_files: BTreeMap<(DomainId, LinkFile), Bytes>,
     /// When the newest message of any archive was received.
     pub(super) archived_at: UnixMs,
+    /// Those of nouns that keep their own.
+    pub(super) own: super::Tables,
 }
 
 /// An account and what belongs to it alone.

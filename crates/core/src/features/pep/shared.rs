@@ -1,5 +1,6 @@
 //! Sessions that are being given the last items of nodes: what they are told of these meanwhile is newer than what was read.
 
+use crate::features::Shared;
 use crate::model::{Map, SessionId};
 use carillon_wire::jid::Jid;
 use smallvec::SmallVec;
@@ -24,9 +25,11 @@ const TOLD_MAX: usize = 256;
 /// Readings for one session at once; one that begins then ends the first.
 const READINGS_MAX: usize = 64;
 
+impl Shared for LastItems {}
+
 impl LastItems {
     /// Last items are read for a session.
-    pub fn begin(&mut self, session: SessionId) -> u64 {
+    pub(super) fn begin(&mut self, session: SessionId) -> u64 {
         self.begun += 1;
         let number = self.begun;
         let readings = self.sessions.entry(session).or_default();
@@ -38,7 +41,7 @@ impl LastItems {
     }
 
     /// A session was told of something on a node.
-    pub fn tell(&mut self, session: SessionId, owner: &Jid, node: &str) {
+    pub(super) fn tell(&mut self, session: SessionId, owner: &Jid, node: &str) {
         for reading in self.sessions.get_mut(&session).into_iter().flatten() {
             if let Some(told) = &mut reading.told {
                 told.push((owner.clone(), node.into()));
@@ -50,12 +53,12 @@ impl LastItems {
     }
 
     /// Whether what was read still is for the session.
-    pub fn goes_on(&self, session: SessionId, number: u64) -> bool {
+    pub(super) fn goes_on(&self, session: SessionId, number: u64) -> bool {
         self.reading(session, number).is_some()
     }
 
     /// Whether the last item of a node is old: something was told of it since the reading began.
-    pub fn is_old(&self, session: SessionId, number: u64, owner: &str, node: &str) -> bool {
+    pub(super) fn is_old(&self, session: SessionId, number: u64, owner: &str, node: &str) -> bool {
         let told = self.reading(session, number).and_then(|reading| reading.told.as_ref());
         told.is_none_or(|told| told.iter().any(|(of, name)| of.as_str() == owner && **name == *node))
     }
@@ -65,7 +68,7 @@ impl LastItems {
     }
 
     /// The session was given what was read.
-    pub fn end(&mut self, session: SessionId, number: u64) {
+    pub(super) fn end(&mut self, session: SessionId, number: u64) {
         if let Some(readings) = self.sessions.get_mut(&session) {
             readings.retain(|reading| reading.number != number);
             if readings.is_empty() {
@@ -75,7 +78,7 @@ impl LastItems {
     }
 
     /// The session has ended.
-    pub fn forget(&mut self, session: SessionId) {
+    pub(super) fn forget(&mut self, session: SessionId) {
         self.sessions.remove(&session);
     }
 }

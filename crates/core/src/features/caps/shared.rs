@@ -4,13 +4,10 @@
 //! hash of. It is forgotten when all of this takes too many bytes, and asked for again when it is needed. Any other answer counts for the
 //! session that gave it, and for no other. A session that says nothing of this is not in here.
 
-use crate::model::{DomainId, Map, Mono, SessionId};
+use crate::features::Shared;
+use crate::model::{DomainId, Map, Mono, SessionId, Wants};
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
-use std::sync::Arc;
-
-/// The nodes of which a client wants the events: those with `NODE+notify` among its features. Sorted.
-pub type Wants = Arc<[Box<str>]>;
 
 /// What clients can do.
 #[derive(Debug, Default)]
@@ -39,14 +36,14 @@ struct Client {
 
 /// What is known of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HashState {
+pub(super) enum HashState {
     /// The same as when it said so before.
     Same,
-    /// What it is of.
+    /// The features behind this hash are cached.
     Known,
-    /// Nothing; its client should be asked.
+    /// Nothing is known; its client should be asked.
     Unknown,
-    /// Nothing yet; its client was asked.
+    /// A query is in flight.
     Asked,
 }
 
@@ -56,9 +53,11 @@ const ASKED_MS: u64 = 60_000;
 /// Bytes of an entry, beside its names.
 const ENTRY: usize = size_of::<(u64, Client)>() + size_of::<u64>();
 
+impl Shared for Capabilities {}
+
 impl Capabilities {
     /// A client of this domain says what it can do: by which algorithm, and the hash.
-    pub fn announce(
+    pub(super) fn announce(
         &mut self,
         session: SessionId,
         domain: DomainId,
@@ -84,7 +83,7 @@ impl Capabilities {
     }
 
     /// It was asked by a request with this id.
-    pub fn ask(&mut self, session: SessionId, id: &str, now: Mono) {
+    pub(super) fn ask(&mut self, session: SessionId, id: &str, now: Mono) {
         let id = self.known.hasher().hash_one(id);
         if let Some(client) = self.clients.get_mut(&session) {
             client.asked = Some((id, now));
@@ -92,7 +91,7 @@ impl Capabilities {
     }
 
     /// Whether a response with this id answers what the client was asked. It does so once.
-    pub fn answers(&mut self, session: SessionId, id: &str) -> bool {
+    pub(super) fn answers(&mut self, session: SessionId, id: &str) -> bool {
         let id = self.known.hasher().hash_one(id);
         let client = self.clients.get_mut(&session);
         client.is_some_and(|client| client.asked.take_if(|(asked, _)| *asked == id).is_some())
@@ -100,7 +99,7 @@ impl Capabilities {
 
     /// A client told what it wants. `is_proved`: whether nothing else has its hash. What is known of hashes has half of `bytes_max`, and so
     /// have single clients: neither takes the room of the other.
-    pub fn learn(&mut self, session: SessionId, wants: Wants, is_proved: bool, bytes_max: usize) {
+    pub(super) fn learn(&mut self, session: SessionId, wants: Wants, is_proved: bool, bytes_max: usize) {
         let (bytes, bytes_max) = (bytes(&wants), bytes_max / 2);
         let Some(client) = self.clients.get_mut(&session) else { return };
         if is_proved && bytes <= bytes_max {
@@ -126,13 +125,13 @@ impl Capabilities {
     }
 
     /// What a client wants, if that is known.
-    pub fn wanted(&self, session: SessionId) -> Option<&Wants> {
+    pub(super) fn wanted(&self, session: SessionId) -> Option<&Wants> {
         let client = self.clients.get(&session)?;
         client.own.as_ref().or_else(|| self.known.get(&client.hash))
     }
 
     /// A client says nothing of this any more.
-    pub fn forget(&mut self, session: SessionId) {
+    pub(super) fn forget(&mut self, session: SessionId) {
         if let Some(own) = self.clients.remove(&session).and_then(|client| client.own) {
             self.own_bytes -= bytes(&own);
         }

@@ -1,5 +1,6 @@
 //! How often accounts change what is between them and others, per pair: each change is work for both, and told to both.
 
+use crate::features::Shared;
 use crate::model::{Map, Mono};
 use carillon_wire::jid::BareJid;
 use std::hash::BuildHasher;
@@ -18,9 +19,11 @@ const EACH_MS: u64 = 3000;
 /// Pairs that are remembered: some hundred KiB per shard.
 const PAIRS_MAX: usize = 16 * 1024;
 
+impl Shared for Paces {}
+
 impl Paces {
     /// Whether an account may change what is between it and another now; this is counted.
-    pub fn admits(&mut self, account: &BareJid, other: &BareJid, now: Mono) -> bool {
+    pub(super) fn admits(&mut self, account: &BareJid, other: &BareJid, now: Mono) -> bool {
         if self.pairs.len() >= PAIRS_MAX {
             self.pairs.retain(|_, until| *until > now);
             // Who wants another pair to be forgotten has to make as many changes as there are pairs.

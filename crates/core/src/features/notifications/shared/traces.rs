@@ -12,7 +12,7 @@ const ENDED_TAKEN_MAX: usize = 10_000;
 
 /// Traces in memory.
 #[derive(Debug, Default)]
-pub struct Traces {
+pub(super) struct Traces {
     by_id: Map<NotificationId, Kept>,
     /// Places of traces that have not ended, in the order they came. May hold outdated places, but fewer than valid ones.
     open: VecDeque<Place>,
@@ -41,7 +41,7 @@ struct Place {
 
 impl Traces {
     /// Keeps a trace, or its newer state, and forgets others while all together take more than `bytes_max`.
-    pub fn put(&mut self, trace: Trace, bytes_max: usize) {
+    pub(super) fn put(&mut self, trace: Trace, bytes_max: usize) {
         let (id, has_ended) = (trace.id, trace.ended.is_some());
         self.bytes += bytes(&trace);
         let before = self.remove(id);
@@ -63,12 +63,12 @@ impl Traces {
     }
 
     /// The trace of a notification, if it is here.
-    pub fn find(&self, id: NotificationId) -> Option<&Trace> {
+    pub(super) fn find(&self, id: NotificationId) -> Option<&Trace> {
         self.by_id.get(&id).map(|kept| &kept.trace)
     }
 
     /// Lets `end` put a trace into its last state, unless it has ended before. Returns the ended trace.
-    pub fn end(&mut self, id: NotificationId, end: impl FnOnce(&mut Trace)) -> Option<Trace> {
+    pub(super) fn end(&mut self, id: NotificationId, end: impl FnOnce(&mut Trace)) -> Option<Trace> {
         let kept = self.by_id.get_mut(&id).filter(|kept| kept.trace.ended.is_none())?;
         end(&mut kept.trace);
         debug_assert!(kept.trace.ended.is_some(), "an end has a time");
@@ -80,17 +80,17 @@ impl Traces {
     }
 
     /// The traces of the newest notifications that are not kept, newest first.
-    pub fn unkept(&self) -> impl Iterator<Item = &Trace> {
+    pub(super) fn unkept(&self) -> impl Iterator<Item = &Trace> {
         self.unkept.iter().rev().filter_map(|id| self.find(*id))
     }
 
     /// Forgets a trace, because the store has it from now on.
-    pub fn forget(&mut self, id: NotificationId) -> Option<Trace> {
+    pub(super) fn forget(&mut self, id: NotificationId) -> Option<Trace> {
         self.remove(id).map(|kept| kept.trace)
     }
 
     /// Takes out traces that have not ended, of about so many bytes, the oldest first; none when none are left.
-    pub fn take_open(&mut self, bytes_max: usize) -> Vec<Trace> {
+    pub(super) fn take_open(&mut self, bytes_max: usize) -> Vec<Trace> {
         let (mut taken, enough) = (Vec::new(), self.bytes.saturating_sub(bytes_max));
         while self.bytes > enough
             && let Some(place) = self.open.pop_front()
@@ -101,7 +101,7 @@ impl Traces {
     }
 
     /// The same for those that have ended. What ended before the newest of them is forgotten.
-    pub fn take_ended(&mut self, bytes_max: usize) -> Vec<Trace> {
+    pub(super) fn take_ended(&mut self, bytes_max: usize) -> Vec<Trace> {
         for place in self.ended.drain(..self.ended.len().saturating_sub(ENDED_TAKEN_MAX)).collect::<Vec<_>>()
         {
             self.take(&place);

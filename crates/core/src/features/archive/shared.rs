@@ -1,5 +1,6 @@
 //! Messages that are being kept in archives, and what came for their recipients behind them: an account is given all of it in its order.
 
+use crate::features::Shared;
 use crate::model::{Map, Settlement};
 use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
@@ -36,20 +37,22 @@ struct Held {
 const HELD_BYTES_MAX: usize = 16 << 20;
 const ALL_HELD_BYTES_MAX: usize = 64 << 20;
 
+impl Shared for Archiving {}
+
 impl Archiving {
     /// Whether anything waits for an account.
-    pub fn holds(&self, account: &str) -> bool {
+    pub(super) fn holds(&self, account: &str) -> bool {
         !self.accounts.is_empty() && self.accounts.contains_key(account)
     }
 
     /// Whether a stanza of so many bytes may wait for an account.
-    pub fn has_room(&self, account: &str, bytes: usize) -> bool {
+    pub(super) fn has_room(&self, account: &str, bytes: usize) -> bool {
         let held = self.accounts.get(account).map_or(0, |queue| queue.bytes);
         held + bytes <= HELD_BYTES_MAX && self.bytes + bytes <= ALL_HELD_BYTES_MAX
     }
 
     /// A stanza waits, for the store's answer about it unless `is_ready`; its number.
-    pub fn hold(
+    pub(super) fn hold(
         &mut self,
         account: &str,
         stanza: Stanza,
@@ -70,7 +73,7 @@ impl Archiving {
     }
 
     /// The store has answered about a stanza: it is ready, as `change` leaves it.
-    pub fn ready(&mut self, account: &str, number: u64, change: impl FnOnce(&mut Stanza)) {
+    pub(super) fn ready(&mut self, account: &str, number: u64, change: impl FnOnce(&mut Stanza)) {
         let queue = self.accounts.get_mut(account);
         let held = queue.and_then(|queue| queue.stanzas.iter_mut().find(|held| held.number == number));
         if let Some(held) = held {
@@ -80,7 +83,7 @@ impl Archiving {
     }
 
     /// The store has not kept a stanza: it is not delivered.
-    pub fn take(&mut self, account: &str, number: u64) -> Option<(Stanza, Option<Settlement>)> {
+    pub(super) fn take(&mut self, account: &str, number: u64) -> Option<(Stanza, Option<Settlement>)> {
         let queue = self.accounts.get_mut(account)?;
         let place = queue.stanzas.iter().position(|held| held.number == number)?;
         let held = queue.stanzas.remove(place)?;
@@ -90,7 +93,7 @@ impl Archiving {
     }
 
     /// The next stanza for an account, if it is ready.
-    pub fn next(&mut self, account: &str) -> Option<(Stanza, Option<Settlement>)> {
+    pub(super) fn next(&mut self, account: &str) -> Option<(Stanza, Option<Settlement>)> {
         let queue = self.accounts.get_mut(account)?;
         let next = queue.stanzas.pop_front_if(|held| held.is_ready);
         if let Some(held) = &next {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Notifications that were given lately, oldest first.
 #[derive(Debug, Default)]
-pub struct Sent(VecDeque<Given>);
+pub(super) struct Sent(VecDeque<Given>);
 
 #[derive(Clone, Copy, Debug)]
 struct Given {
@@ -16,7 +16,7 @@ struct Given {
 
 impl Sent {
     /// One was given now. Past the bound the oldest is forgotten: the store learns of it when it ends.
-    pub fn note(&mut self, id: NotificationId, at: UnixMs, now: Mono) {
+    pub(super) fn note(&mut self, id: NotificationId, at: UnixMs, now: Mono) {
         if self.0.len() == NOTED_MAX {
             self.0.pop_front();
         }
@@ -24,12 +24,12 @@ impl Sent {
     }
 
     /// When the store is to be told of the oldest.
-    pub fn due(&self) -> Option<Mono> {
+    pub(super) fn due(&self) -> Option<Mono> {
         self.0.front().map(|given| given.due)
     }
 
     /// Takes those that are due, and when they were given.
-    pub(crate) fn take_due(&mut self, now: Mono) -> Vec<(NotificationId, UnixMs)> {
+    pub(super) fn take_due(&mut self, now: Mono) -> Vec<(NotificationId, UnixMs)> {
         if self.due().is_none_or(|due| due > now) {
             return Vec::new();
         }

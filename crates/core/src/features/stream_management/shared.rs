@@ -2,6 +2,7 @@
 //! queues.
 
 use crate::connection::BySize;
+use crate::features::Shared;
 use crate::model::{Map, PubsubEvent, SessionId};
 use std::sync::Arc;
 
@@ -15,24 +16,21 @@ pub struct Queued {
     events: Map<usize, u32>,
 }
 
-impl Queued {
-    /// Bytes of all queues.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
+impl Shared for Queued {}
 
+impl Queued {
     /// A queue has so many bytes more that are its own.
-    pub fn add(&mut self, bytes: usize) {
+    pub(super) fn add(&mut self, bytes: usize) {
         self.bytes += bytes;
     }
 
     /// They are gone.
-    pub fn remove(&mut self, bytes: usize) {
+    pub(super) fn remove(&mut self, bytes: usize) {
         self.bytes -= bytes;
     }
 
     /// A queue has an event, which it shares with others.
-    pub fn add_event(&mut self, event: &Arc<PubsubEvent>) {
+    pub(super) fn add_event(&mut self, event: &Arc<PubsubEvent>) {
         let queues = self.events.entry(Arc::as_ptr(event) as usize).or_default();
         *queues += 1;
         if *queues == 1 {
@@ -41,7 +39,7 @@ impl Queued {
     }
 
     /// A queue has it no longer.
-    pub fn remove_event(&mut self, event: &Arc<PubsubEvent>) {
+    pub(super) fn remove_event(&mut self, event: &Arc<PubsubEvent>) {
         let address = Arc::as_ptr(event) as usize;
         let Some(queues) = self.events.get_mut(&address) else { return };
         *queues -= 1;
@@ -55,12 +53,12 @@ impl Queued {
     }
 
     /// The queue of a session went from one size to another, in bytes.
-    pub fn resize(&mut self, session: SessionId, before: usize, after: usize) {
+    pub(super) fn resize(&mut self, session: SessionId, before: usize, after: usize) {
         self.sessions.resize(session, before, after);
     }
 
     /// A session that has to end so that all queues have at most so many bytes, the larger ones first. It is not named twice.
-    pub fn too_large(&mut self, bytes_max: usize) -> Option<SessionId> {
+    pub(super) fn too_large(&mut self, bytes_max: usize) -> Option<SessionId> {
         self.sessions.too_large(self.bytes, bytes_max)
     }
 }
