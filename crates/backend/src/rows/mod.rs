@@ -1,0 +1,13 @@
+//! What stores that keep rows share, whatever database keeps them.
+//!
+//! - [`code`]: enumerations as numbers.
+//! - [`last`]: the last items of topics in memory, so that logins share them.
+//! - [`page`]: the bounds of a page.
+//! - [`remembered`]: operations, writes that are done once.
+//! - [`webhook`]: webhooks as they are created, and sets of states.
+
+pub(crate) mod code;
+pub(crate) mod last;
+pub(crate) mod page;
+pub(crate) mod remembered;
+pub(crate) mod webhook;

@@ -1,0 +1,6 @@
+//! The store on PostgreSQL against the suite that every store must pass, and against what only it can do wrong.
+
+#![cfg(feature = "postgres")]
+
+mod conforms;
+mod server;
