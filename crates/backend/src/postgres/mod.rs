@@ -13,21 +13,32 @@ mod account;
 mod column;
 mod connection;
 mod domain;
+mod ending;
 mod error;
+mod event;
+mod idempotency;
 mod item_row;
+mod keeping;
 mod key;
 mod keys;
 mod lane;
+mod lease;
+mod links;
 mod login;
 mod lookup;
 mod node;
+mod notification;
+mod offline;
 mod operation;
 mod options;
+mod parked;
 mod reader;
 mod schema;
 mod snapshot;
+mod sweep;
 mod transaction;
 mod untaught;
+mod webhook;
 mod writes;
 
 pub use options::{OpenError, Options};
@@ -99,7 +110,7 @@ impl PostgresStore {
         for number in 0..readers {
             let db = connection(format!("carillon {} {} reader {number}", node.name, node.epoch))?;
             let reader = Reader {
-                store: Connected::new(db, last.clone(), store.size.clone()),
+                store: Connected::new(db, node.clone(), last.clone(), store.size.clone()),
                 queue: store.reads.clone(),
                 counters: counters.clone(),
                 complaints: Complaints::new(Doing::Reads, counters.clone()),

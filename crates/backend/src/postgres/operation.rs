@@ -1,9 +1,9 @@
 //! Operations: writes that are done once, however often they are asked with the same id.
 
 use super::column::Id;
-use super::domain;
 use super::error::{Error, Result};
 use super::transaction::Transaction;
+use super::{domain, ending, notification, sweep};
 use crate::rows::remembered::{self, Recalls, Remembered};
 use carillon_core::model::*;
 use carillon_core::ports::store::notifications::Sweep;
@@ -40,19 +40,19 @@ impl Recalls for Transaction<'_> {
         domain::named(self.db, name)
     }
 
-    fn is_due(&mut self, _: UnixMs) -> Result<bool> {
-        Err(Error::Untaught("ClaimDue"))
+    fn is_due(&mut self, now: UnixMs) -> Result<bool> {
+        notification::is_due(self.db, now)
     }
 
-    fn claimed(&mut self, _: &[NotificationId]) -> Result<Vec<Notification>> {
-        Err(Error::Untaught("ClaimDue"))
+    fn claimed(&mut self, ids: &[NotificationId]) -> Result<Vec<Notification>> {
+        notification::claimed(self.db, ids)
     }
 
-    fn ended(&mut self, _: &[NotificationId]) -> Result<Vec<Trace>> {
-        Err(Error::Untaught("Sweep"))
+    fn ended(&mut self, ids: &[NotificationId]) -> Result<Vec<Trace>> {
+        ending::ended_traces(self.db, ids)
     }
 
-    fn has_more(&mut self, _: &Sweep) -> Result<bool> {
-        Err(Error::Untaught("Sweep"))
+    fn has_more(&mut self, sweep: &Sweep) -> Result<bool> {
+        sweep::has_more(self.db, sweep)
     }
 }

@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::login;
+use super::node::Node;
 use super::snapshot::Snapshot;
 use crate::engine::reading::{Responds, Snapshots};
 use crate::rows::last::LastItems;
@@ -20,6 +21,7 @@ const SIZE_EVERY: Duration = Duration::from_secs(60);
 /// What a thread that reads works with.
 pub(super) struct Connected {
     db: Connection,
+    node: Node,
     last: Arc<LastItems>,
     /// The size of the database, for the figures.
     size: Arc<AtomicU64>,
@@ -28,8 +30,8 @@ pub(super) struct Connected {
 }
 
 impl Connected {
-    pub(super) fn new(db: Connection, last: Arc<LastItems>, size: Arc<AtomicU64>) -> Connected {
-        Connected { db, last, size, sized: None, away: None }
+    pub(super) fn new(db: Connection, node: Node, last: Arc<LastItems>, size: Arc<AtomicU64>) -> Connected {
+        Connected { db, node, last, size, sized: None, away: None }
     }
 
     fn connect(&mut self) -> Result<()> {
@@ -50,7 +52,7 @@ impl Connected {
             let size: i64 = self.db.one("SELECT pg_database_size(current_database())", &[])?.try_get(0)?;
             self.size.store(size.unsigned_abs(), Ordering::Relaxed);
         }
-        let mut snapshot = Snapshot { db: &self.db, last: &self.last };
+        let mut snapshot = Snapshot { db: &self.db, node: &self.node, last: &self.last };
         together(&mut snapshot, asks, responds, login::identities)?;
         together(&mut snapshot, asks, responds, login::logins)?;
         for (place, ask) in asks.iter().enumerate() {

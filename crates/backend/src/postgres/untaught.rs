@@ -29,22 +29,7 @@ untaught! {
     topics { reads Topic Topics AffiliationsOf; writes ConfigureTopic SetAffiliations CreateTopic DeleteTopic; }
     subscriptions { reads SubscriptionsOf IsSubscribed Subscribers SubscriberCount; writes Subscribe Unsubscribe; }
     items { reads Items ItemNames; writes Purge Publish Retract; }
-    notifications {
-        reads Trace NotificationQuery Pending Events;
-        writes StoreNotification EndNotifications CancelNotification ClaimDue Sweep;
-    }
-    offline { reads Offline; writes DeleteOffline StoreOffline; }
-    idempotency { reads; writes Remember Release NoteLines Reserve; }
-    webhooks {
-        reads Webhook Webhooks DeadLetters;
-        writes UpdateWebhook ClaimWebhooks CommitWebhook DeleteDeadLetters CreateWebhook DeleteWebhook;
-    }
-    parked { reads ParkedGroups; writes StoreParked ForgetParked; }
-    links {
-        reads Link Links ReadLinkFile;
-        writes LinkSecret CreateLink ChangeLink PutLinkFile OpenNotifications CountClicks;
-    }
-    leases { reads Lease; writes TakeLease ReleaseLease; }
+    notifications { reads NotificationQuery; writes; }
     roster { reads ReadRecord; writes PutContact RemoveContact ChangeSubscription; }
     blocking { reads ; writes ChangeBlockList; }
     archive { reads ArchivePage ArchivedMessages ReadArchiveEnds ReadArchivePreferences; writes SetArchivePreferences EraseArchive SweepArchives KeepMessage; }
