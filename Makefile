@@ -28,7 +28,7 @@ install: ## The optimised binary, into ~/.cargo/bin
 
 test: test-rust test-sim test-counts test-kills test-interop ## Every test; fetches what the tests need
 
-test-rust: ## Unit tests, conversations, simulations
+test-rust: tools ## Unit tests, conversations, simulations
 	cargo test --workspace $(FEATURES)
 
 test-sim: ## Random programs against a simulated node, by fixed seeds and by new ones

@@ -13,8 +13,6 @@ use tokio_postgres::{Client, NoTls, Row, Statement};
 /// What is bound to a statement.
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// Longer than any answer takes: without one until then the connection counts as lost.
-const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// How long opening a connection may take.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// Between two attempts to connect, at first and at most.
@@ -53,8 +51,12 @@ impl Connection {
         &self.name
     }
 
-    /// Makes it, if it is not there, trying for at most `patience`, and once in any case.
-    pub(super) fn connect(&mut self, patience: Duration) -> Result<()> {
+    /// Makes it, if it is not there, trying for as long as there is patience, but once only where the database is known to be away for longer.
+    pub(super) fn connect(&mut self, away: Option<Instant>) -> Result<()> {
+        let patience = match away {
+            Some(since) if since.elapsed() >= self.options.patience => Duration::ZERO,
+            _ => self.options.patience,
+        };
         let until = Instant::now() + patience;
         let mut pause = PAUSE_MIN;
         while !self.is_open() {
@@ -68,6 +70,11 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// How long to wait for a database that is away.
+    pub(super) fn patience(&self) -> Duration {
+        self.options.patience
     }
 
     /// Gives it up: what it was asked last may still be under way.
@@ -94,7 +101,9 @@ impl Connection {
     /// Runs a statement; its rows.
     pub(super) fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         let session = self.session()?;
-        self.within(ANSWER_MAX, async { session.client.query(&session.prepared(sql).await?, params).await })
+        self.within(self.options.answer_max, async {
+            session.client.query(&session.prepared(sql).await?, params).await
+        })
     }
 
     /// Runs a statement that gives one row or none.
@@ -110,19 +119,21 @@ impl Connection {
     /// Runs a statement; how many rows it changed.
     pub(super) fn run(&self, sql: &str, params: Params<'_>) -> Result<u64> {
         let session = self.session()?;
-        self.within(ANSWER_MAX, async { session.client.execute(&session.prepared(sql).await?, params).await })
+        self.within(self.options.answer_max, async {
+            session.client.execute(&session.prepared(sql).await?, params).await
+        })
     }
 
     /// Runs statements without parameters.
     pub(super) fn batch(&self, sql: &str) -> Result<()> {
         let session = self.session()?;
-        self.within(ANSWER_MAX, session.client.batch_execute(sql))
+        self.within(self.options.answer_max, session.client.batch_execute(sql))
     }
 
     /// Runs text, then statements, in one round trip: all are sent before the first answer is waited for. The first error, if there is one.
     pub(super) fn pipeline(&self, first: &str, then: &[(&str, Params<'_>)]) -> Result<()> {
         let session = self.session()?;
-        self.within(ANSWER_MAX, async {
+        self.within(self.options.answer_max, async {
             let mut prepared = Vec::with_capacity(then.len());
             for (sql, params) in then {
                 prepared.push((session.prepared(sql).await?, *params));
@@ -139,7 +150,7 @@ impl Connection {
     /// The same with the text last.
     pub(super) fn pipeline_then(&self, first: &[(&str, Params<'_>)], last: &str) -> Result<()> {
         let session = self.session()?;
-        self.within(ANSWER_MAX, async {
+        self.within(self.options.answer_max, async {
             let mut prepared = Vec::with_capacity(first.len());
             for (sql, params) in first {
                 prepared.push((session.prepared(sql).await?, *params));

@@ -13,12 +13,10 @@ use crate::engine::writing::{Commits, Committed, Failure, Steps};
 use crate::rows::last::LastItems;
 use carillon_core::ports::Fault;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// How long a group waits for a database that is away, and a commit for what became of it.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a group is done again whose connection was lost, or that met another group.
-const ATTEMPTS_MAX: u32 = 8;
+/// How often a group is done again that met another group.
+const CONFLICTS_MAX: u32 = 8;
 
 /// What a thread that writes works with.
 pub(super) struct Lane {
@@ -67,18 +65,14 @@ impl Lane {
             return Ok(());
         }
         self.is_open = false;
-        // Nobody waits long for a database that is known to be away.
-        let patience = match self.away {
-            Some(since) if since.elapsed() >= PATIENCE => Duration::ZERO,
-            _ => PATIENCE,
-        };
+        let before = self.away;
         let since = *self.away.get_or_insert_with(Instant::now);
-        let done = self.db.connect(patience).and_then(|()| self.settled());
+        let done = self.db.connect(before).and_then(|()| self.settled());
         match done {
             Ok(done) => {
                 self.done = done;
                 self.away = None;
-                if since.elapsed() >= PATIENCE {
+                if since.elapsed() >= self.db.patience() {
                     tracing::info!(lane = self.number, "the database is back");
                 }
                 Ok(())
@@ -95,7 +89,7 @@ impl Lane {
     fn settled(&self) -> Result<i64> {
         self.db.query(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-             WHERE application_name = $1 AND usename = current_user AND pid <> pg_backend_pid()",
+             WHERE application_name = $1 AND datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()",
             &[&self.db.name()],
         )?;
         let row = self.db.opt(
@@ -201,10 +195,10 @@ impl Commits for Lane {
             complaints.failed("store commit failed", &e);
             Failure::Group(fault)
         };
-        let (mut again, began) = (0, Instant::now());
+        let (mut conflicts, began) = (0, Instant::now());
         loop {
             self.connect().map_err(|e| group_failed(e, Fault::Broken))?;
-            let (e, fault) = match self.attempt(asks) {
+            let e = match self.attempt(asks) {
                 Ok(committed) => return Ok(committed),
                 Err(Undone::Step(e)) => {
                     complaints.failed("store write failed", &e);
@@ -214,14 +208,16 @@ impl Commits for Lane {
                 Err(Undone::Unsettled(e)) => return Err(group_failed(e, Fault::Unknown)),
                 Err(Undone::Lost(e)) => {
                     self.db.abandon();
-                    (e, Fault::Broken)
+                    e
                 }
-                Err(Undone::Conflict(e)) => (e, Fault::Broken),
+                Err(Undone::Conflict(e)) => {
+                    conflicts += 1;
+                    e
+                }
             };
             self.leave();
-            again += 1;
-            if again > ATTEMPTS_MAX || began.elapsed() > 2 * PATIENCE {
-                return Err(group_failed(e, fault));
+            if conflicts > CONFLICTS_MAX || began.elapsed() > 2 * self.db.patience() {
+                return Err(group_failed(e, Fault::Broken));
             }
             tracing::debug!(error = %e, lane = self.number, "a group is done again");
         }

@@ -61,10 +61,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// How long opening the store waits for the server.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The store on a PostgreSQL server. Dropping it closes it.
 pub struct PostgresStore {
@@ -86,7 +82,7 @@ impl PostgresStore {
         let lanes = options.lanes.clamp(1, 64);
         let connection = |name| Connection::new(options.clone(), name).map_err(OpenError::Thread);
         let mut db = connection(format!("carillon {} opens", options.node))?;
-        db.connect(PATIENCE)?;
+        db.connect(None)?;
         schema::migrate(&db)?;
         let node = Node::register(&db, &options.node, lanes)?;
         drop(db);

@@ -1,6 +1,7 @@
 //! How a store on PostgreSQL is opened, and why it may not open.
 
 use std::io;
+use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
@@ -23,13 +24,18 @@ pub struct Options {
     ///
     /// [`Busy`]: carillon_core::ports::Fault::Busy
     pub queue_bytes_max: usize,
+    /// How long what was asked waits for a database that is away, and a commit for what became of it. While it is away for longer, what is
+    /// asked fails at once.
+    pub patience: Duration,
+    /// How long an answer of the server may take. Without one until then the connection counts as lost.
+    pub answer_max: Duration,
     /// Payload bytes of last items kept in memory to be shared between logins.
     pub items_bytes_max: usize,
 }
 
 impl Options {
     /// The defaults for a database at `postgresql://…`: node `carillon`, 2 connections that write and 2 that read, 65,536 questions with 128
-    /// MiB, 16 MiB of items.
+    /// MiB, 10 seconds of patience, 16 MiB of items.
     ///
     /// # Errors
     /// When the address cannot be read, or asks for what there is not.
@@ -49,6 +55,8 @@ impl Options {
             readers: 2,
             queue_max: 65_536,
             queue_bytes_max: 128 << 20,
+            patience: Duration::from_secs(10),
+            answer_max: Duration::from_secs(15),
             items_bytes_max: 16 << 20,
         })
     }

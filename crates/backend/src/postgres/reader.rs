@@ -13,8 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a batch waits for a database that is away.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is asked how large the database is.
 const SIZE_EVERY: Duration = Duration::from_secs(60);
 
@@ -35,12 +33,9 @@ impl Connected {
     }
 
     fn connect(&mut self) -> Result<()> {
-        let patience = match self.away {
-            Some(since) if since.elapsed() >= PATIENCE => Duration::ZERO,
-            _ => PATIENCE,
-        };
+        let before = self.away;
         self.away.get_or_insert_with(Instant::now);
-        self.db.connect(patience)?;
+        self.db.connect(before)?;
         self.away = None;
         Ok(())
     }

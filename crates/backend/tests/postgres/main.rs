@@ -2,5 +2,7 @@
 
 #![cfg(feature = "postgres")]
 
+mod commits;
 mod conforms;
+mod proxy;
 mod server;

@@ -137,10 +137,30 @@ impl Database {
         PostgresStore::open(server().options(&self.name)).expect("opens")
     }
 
+    /// Takes an advisory lock, until what is returned is dropped.
+    pub(crate) fn hold(&self, key: i64) -> Held {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let client = runtime.block_on(async {
+            let config = server().options(&self.name).config;
+            let (client, connection) = config.connect(NoTls).await.expect("the server is there");
+            tokio::spawn(connection);
+            client.query("SELECT pg_advisory_lock($1)", &[&key]).await.expect("it is free");
+            client
+        });
+        Held { _client: client, _runtime: runtime }
+    }
+
     /// Runs a statement in it.
     pub(crate) fn run(&self, sql: &str) -> Vec<Row> {
         server().run(&self.name, sql)
     }
+}
+
+/// A lock that is held.
+pub(crate) struct Held {
+    _client: tokio_postgres::Client,
+    _runtime: tokio::runtime::Runtime,
 }
 
 /// Empties all tables, which is quicker than to make them again.
