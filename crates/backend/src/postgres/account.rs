@@ -159,14 +159,12 @@ impl Answers<RevokeTokens, Error> for Transaction<'_> {
 }
 
 /// What an account follows is about to change, otherwise than by one more topic.
-#[expect(dead_code, reason = "for nouns that are not taught yet")]
 pub(super) fn changed(write: &Transaction<'_>, account: AccountId) -> Result<()> {
     let sql = concat!("UPDATE account SET generation = ", next_generation!(), " WHERE id = $1");
     write.run(sql, &[&int(account.0)]).map(drop)
 }
 
 /// The same of all who follow a topic.
-#[expect(dead_code, reason = "for nouns that are not taught yet")]
 pub(super) fn subscribers_changed(write: &Transaction<'_>, topic: TopicId) -> Result<()> {
     let sql = concat!(
         "UPDATE account SET generation = ",

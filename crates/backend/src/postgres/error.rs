@@ -28,9 +28,6 @@ pub(super) enum Error {
     /// What was asked cannot be stored.
     #[error("it cannot be stored: {0}")]
     Unfit(&'static str),
-    /// The question is not taught to this store yet.
-    #[error("the store on PostgreSQL cannot do {0} yet")]
-    Untaught(&'static str),
 }
 
 impl Error {

@@ -8,7 +8,8 @@ use super::column::Id;
 use crate::engine::asked::Write;
 use carillon_core::model::DomainId;
 use carillon_core::ports::store::{
-    WriteAsk, accounts, idempotency, leases, links, notifications, offline, parked,
+    WriteAsk, accounts, archive, blocking, idempotency, inbox, items, leases, links, nodes, notifications,
+    offline, parked, private, roster, subscriptions, topics, vcard,
 };
 use tokio_postgres::types::ToSql;
 
@@ -21,6 +22,7 @@ const LINKS: i64 = 3;
 const PARKED: i64 = 4;
 /// Keys of a kind begin with it; the number of the thing follows.
 const API_KEY: i64 = 1 << 32;
+const TOPIC: i64 = 2 << 32;
 
 /// The locks of a group.
 #[derive(Debug, Default)]
@@ -92,6 +94,47 @@ impl Keys {
                 self.name(PARKED);
             }
             WriteAsk::Links(links::WriteAsk::CountClicks(_)) => self.name(LINKS),
+            WriteAsk::Items(asked) => {
+                let topic = match asked {
+                    items::WriteAsk::Publish(asked) => asked.item.topic,
+                    items::WriteAsk::Retract(asked) => asked.topic,
+                    items::WriteAsk::Purge(asked) => asked.topic,
+                };
+                self.name(TOPIC + i64::from(topic.0));
+            }
+            WriteAsk::Subscriptions(asked) => {
+                let (topic, domain, local) = match asked {
+                    subscriptions::WriteAsk::Subscribe(asked) => (asked.topic, asked.domain, &asked.local),
+                    subscriptions::WriteAsk::Unsubscribe(asked) => (asked.topic, asked.domain, &asked.local),
+                };
+                // Of the topic it only matters that it stays, and what its last item is.
+                self.share(TOPIC + i64::from(topic.0));
+                self.account(domain, local);
+            }
+            WriteAsk::Vcard(vcard::WriteAsk::StoreVcard(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Private(private::WriteAsk::StorePrivate(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Blocking(blocking::WriteAsk::ChangeBlockList(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Roster(asked) => self.add_rosters(asked),
+            WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => {
+                for side in [&asked.sender, &asked.recipient].into_iter().flatten() {
+                    self.account(side.domain, &side.local);
+                }
+            }
+            WriteAsk::Inbox(inbox::WriteAsk::ChangeConversation(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Topics(topics::WriteAsk::SetAffiliations(asked)) => {
+                self.name(TOPIC + i64::from(asked.topic.0));
+            }
+            WriteAsk::Topics(topics::WriteAsk::ConfigureTopic(asked)) => {
+                self.name(TOPIC + i64::from(asked.topic.0));
+            }
             _ => return None,
         }
         Some(())
@@ -113,9 +156,31 @@ impl Keys {
         Some(())
     }
 
+    /// A change of a subscription is one of both sides.
+    fn add_rosters(&mut self, ask: &roster::WriteAsk) {
+        let (domain, local, other, contact) = match ask {
+            roster::WriteAsk::PutContact(asked) => (asked.domain, &asked.local, None, &asked.contact),
+            roster::WriteAsk::RemoveContact(asked) => {
+                (asked.domain, &asked.local, asked.other, &asked.contact)
+            }
+            roster::WriteAsk::ChangeSubscription(asked) => {
+                (asked.domain, &asked.local, Some(asked.other), &asked.contact)
+            }
+        };
+        self.account(domain, local);
+        if let (Some(other), Some(local)) = (other, contact.local()) {
+            self.account(other, local);
+        }
+    }
+
     fn account(&mut self, domain: DomainId, local: &str) {
         self.domains.push(domain.0.into());
         self.locals.push(local.to_owned());
+    }
+
+    fn share(&mut self, key: i64) {
+        self.named.push(key);
+        self.alone.push(false);
     }
 
     fn name(&mut self, key: i64) {

@@ -29,3 +29,9 @@ pub(super) fn topics_of(db: &Connection, account: AccountId) -> Result<Vec<(Topi
     .map(|row| Ok((TopicId(super::column::number(row, 0)?), text(row, 1)?)))
     .collect()
 }
+
+/// The domain of this name, where there is one.
+pub(super) fn domain_named(db: &Connection, name: &str) -> Result<Option<DomainId>> {
+    let found = db.opt("SELECT id FROM domain WHERE name = $1", &[&name])?;
+    found.map(|row| super::column::number(&row, 0).map(DomainId)).transpose()
+}

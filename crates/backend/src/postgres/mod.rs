@@ -5,11 +5,13 @@
 //! - `keys` says what a group locks, `writes` carries it out, `transaction` is what a write works with.
 //! - `reader` answers questions from one snapshot, which is what a read works with.
 //! - `node`: of two processes of one node the newer one writes.
-//! - One file per noun implements [`Answers`](carillon_core::ports::store::Answers) to each of its questions; `untaught` lists those that are
-//!   not taught yet, while there are any.
+//! - One file per noun implements [`Answers`](carillon_core::ports::store::Answers) to each of its questions; `removal` is about what removing
+//!   accounts and domains takes along.
 //! - `connection` is one connection, `column` what values mean, `schema` and `migrations/` are the tables.
 
 mod account;
+mod archive;
+mod blocking;
 mod column;
 mod connection;
 mod domain;
@@ -17,6 +19,7 @@ mod ending;
 mod error;
 mod event;
 mod idempotency;
+mod item;
 mod item_row;
 mod keeping;
 mod key;
@@ -24,25 +27,31 @@ mod keys;
 mod lane;
 mod lease;
 mod links;
+mod listing;
 mod login;
 mod lookup;
 mod node;
+mod node_items;
 mod notification;
 mod offline;
 mod operation;
 mod options;
 mod parked;
+mod private;
 mod reader;
+mod removal;
+mod roster;
 mod schema;
 mod snapshot;
+mod subscription;
 mod sweep;
+mod topic;
 mod transaction;
-mod untaught;
+mod vcard;
 mod webhook;
 mod writes;
 
 pub use options::{OpenError, Options};
-pub use untaught::UNTAUGHT;
 
 use crate::engine::asked::{Asked, Carries, Respond, Write};
 use crate::engine::complaints::Complaints;
@@ -61,6 +70,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+
+/// Opens the store of a node.
+///
+/// # Errors
+/// When the server cannot be reached, or the database cannot be used.
+pub fn open(options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    Ok(Arc::new(PostgresStore::open(options)?))
+}
 
 /// The store on a PostgreSQL server. Dropping it closes it.
 pub struct PostgresStore {

@@ -72,9 +72,6 @@ pub enum OpenError {
     /// The server is not on this machine.
     #[error("connections to PostgreSQL have no TLS yet: only localhost and Unix sockets are supported")]
     NoTls,
-    /// Some questions are not taught to it.
-    #[error("this version has no complete store on PostgreSQL: it cannot do {0} yet")]
-    Incomplete(String),
     /// The server cannot be reached, or refuses.
     #[error("{0}")]
     Server(String),

@@ -2,9 +2,9 @@
 
 use super::connection::Connection;
 use super::error::{Error, Result};
-use super::login;
 use super::node::Node;
 use super::snapshot::Snapshot;
+use super::{login, roster};
 use crate::engine::reading::{Responds, Snapshots};
 use crate::rows::last::LastItems;
 use carillon_core::ports::store::ReadAsk;
@@ -50,6 +50,7 @@ impl Connected {
         let mut snapshot = Snapshot { db: &self.db, node: &self.node, last: &self.last };
         together(&mut snapshot, asks, responds, login::identities)?;
         together(&mut snapshot, asks, responds, login::logins)?;
+        together(&mut snapshot, asks, responds, roster::records)?;
         for (place, ask) in asks.iter().enumerate() {
             if responds.is_open(place) {
                 let answer = ask.answer_by(&mut snapshot);

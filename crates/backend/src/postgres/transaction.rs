@@ -55,13 +55,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// Notes that a topic has changed. Every change of a topic calls it.
-    #[expect(dead_code, reason = "for nouns that are not taught yet")]
     pub(super) fn topic_changed(&mut self, topic: TopicId) {
         self.changed.insert(topic);
     }
 
     /// Notes an item to be kept in memory once it is committed.
-    #[expect(dead_code, reason = "for nouns that are not taught yet")]
     pub(super) fn note_published(&mut self, item: Arc<Item>) {
         self.published.push(item);
     }

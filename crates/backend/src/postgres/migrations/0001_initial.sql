@@ -497,7 +497,7 @@ CREATE TABLE inbox (
     last    bigint   NOT NULL DEFAULT 0,
     read    bigint   NOT NULL DEFAULT 0,
     unread  bigint   NOT NULL DEFAULT 0,
-    marked  boolean  NOT NULL DEFAULT false,
+    marked  bigint   NOT NULL DEFAULT 0,
     folder  smallint NOT NULL DEFAULT 0,
     moved   bigint   NOT NULL DEFAULT 0,
     muted   bigint   NOT NULL DEFAULT 0,
