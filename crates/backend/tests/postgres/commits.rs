@@ -193,7 +193,7 @@ fn two_nodes_write_to_the_same_accounts_side_by_side() {
                 let waiting: Vec<_> = (0..200)
                     .map(|n| asked(store, message(domain, accounts(n), &format!("{writer}.{n}"))))
                     .collect();
-                let mut seqs = vec![0; 10];
+                let mut seqs = [0; 10];
                 for (n, one) in waiting.iter().enumerate() {
                     let Ok(StoreOfflineAnswer::Stored(seq)) = waited(one) else {
                         panic!("{n} is not stored")

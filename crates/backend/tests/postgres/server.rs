@@ -6,15 +6,15 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use tokio_postgres::{NoTls, Row};
 
-/// The server, with the end of the pipe that keeps it going.
+/// The server, with the shell that keeps it going until its standard input is closed.
 pub(crate) struct Server {
     folder: PathBuf,
-    _alive: ChildStdin,
+    shell: Mutex<Child>,
 }
 
 /// A database of its own for a test.
@@ -65,20 +65,21 @@ impl Server {
             .output()
             .expect("initdb runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let mut child = as_user(Path::new("/bin/sh"))
+        let shell = as_user(Path::new("/bin/sh"))
             .args(["-c", RUN, "sh"])
             .arg(&programs)
             .arg(&folder)
             .stdin(Stdio::piped())
             .spawn()
             .expect("the server is started");
-        let server = Server { folder, _alive: child.stdin.take().expect("it was piped") };
+        let server = Server { folder, shell: Mutex::new(shell) };
         let is_up = || {
             let ready = Command::new(programs.join("pg_isready")).arg("-h").arg(&server.folder).output();
             ready.is_ok_and(|ready| ready.status.success())
         };
         while !is_up() {
-            assert!(child.try_wait().expect("it can be asked").is_none(), "{}", server.log());
+            let ended = server.shell.lock().expect("nobody panics with it").try_wait();
+            assert!(ended.expect("it can be asked").is_none(), "{}", server.log());
             std::thread::yield_now();
         }
         server
