@@ -21,6 +21,7 @@ const OF_ACCOUNT: &[&str] = &[
     "DELETE FROM private WHERE account = $1",
     "DELETE FROM account_node_item WHERE node IN (SELECT id FROM account_node WHERE account = $1)",
     "DELETE FROM account_node WHERE account = $1",
+    "DELETE FROM last_available WHERE account = $1",
     "DELETE FROM vcard WHERE account = $1",
     "DELETE FROM archive_rule WHERE account = $1",
     "DELETE FROM subscription WHERE account = $1",

@@ -414,7 +414,7 @@ CREATE TABLE private (
 
 -- When accounts were available for the last time.
 CREATE TABLE last_available (
-    account bigint PRIMARY KEY REFERENCES account (id) ON DELETE CASCADE,
+    account bigint PRIMARY KEY REFERENCES account (id),
     at      bigint NOT NULL
 );
 
