@@ -46,6 +46,11 @@ impl Connection {
         self.session.as_ref().is_some_and(|session| !session.client.is_closed())
     }
 
+    /// Whether it was there since it was given up last.
+    pub(super) fn is_made(&self) -> bool {
+        self.session.is_some()
+    }
+
     /// What the server's list of sessions calls it.
     pub(super) fn name(&self) -> &str {
         &self.name

@@ -67,19 +67,24 @@ impl Lane {
         self.is_open = false;
         let before = self.away;
         let since = *self.away.get_or_insert_with(Instant::now);
-        let done = self.db.connect(before).and_then(|()| self.settled());
-        match done {
-            Ok(done) => {
-                self.done = done;
-                self.away = None;
-                if since.elapsed() >= self.db.patience() {
-                    tracing::info!(lane = self.number, "the database is back");
+        loop {
+            match self.db.connect(before).and_then(|()| self.settled()) {
+                Ok(done) => {
+                    self.done = done;
+                    self.away = None;
+                    if since.elapsed() >= self.db.patience() {
+                        tracing::info!(lane = self.number, "the database is back");
+                    }
+                    return Ok(());
                 }
-                Ok(())
-            }
-            Err(e) => {
-                self.db.abandon();
-                Err(e)
+                // It was there, and is lost again.
+                Err(e) if e.is_lost() && self.db.is_made() && since.elapsed() < self.db.patience() => {
+                    self.db.abandon();
+                }
+                Err(e) => {
+                    self.db.abandon();
+                    return Err(e);
+                }
             }
         }
     }

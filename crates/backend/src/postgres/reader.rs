@@ -126,16 +126,15 @@ fn together<Q: Question<Kind = ReadAsk>>(
 impl Snapshots for Connected {
     type Error = Error;
 
-    /// A connection that is lost under a batch is made again once, for what is not answered yet.
+    /// A connection that is lost under a batch is made again, for what is not answered yet, while there is patience.
     fn answer(&mut self, asks: &[ReadAsk], responds: &mut Responds<'_>) -> Result<()> {
-        self.connect()?;
-        match self.batch(asks, responds) {
-            Err(e) if e.is_lost() => {
-                self.db.abandon();
-                self.connect()?;
-                self.batch(asks, responds)
+        let began = Instant::now();
+        loop {
+            self.connect()?;
+            match self.batch(asks, responds) {
+                Err(e) if e.is_lost() && began.elapsed() < self.db.patience() => self.db.abandon(),
+                done => return done,
             }
-            done => done,
         }
     }
 
