@@ -9,7 +9,7 @@ INTEROP := tests/interop
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
 # What only some operators need is built for tests, and not for a first look.
-FEATURES := --features carillon/aws
+FEATURES := --features carillon/aws,carillon/postgres
 export CARILLON := $(TARGET)/debug/carillon
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask $(FEATURES) && $(TARGET)/debug/xtask
@@ -28,7 +28,7 @@ install: ## The optimised binary, into ~/.cargo/bin
 
 test: test-rust test-sim test-counts test-kills test-interop ## Every test; fetches what the tests need
 
-test-rust: ## Unit tests, conversations, simulations
+test-rust: tools ## Unit tests, conversations, simulations
 	cargo test --workspace $(FEATURES)
 
 test-sim: ## Random programs against a simulated node, by fixed seeds and by new ones

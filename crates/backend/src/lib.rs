@@ -2,11 +2,16 @@
 //!
 //! - [`sqlite`] is the embedded [`Store`]: one file, one writer that groups commits, a few
 //!   readers that coalesce questions.
+//! - `postgres` is the one on a PostgreSQL server (cargo feature `postgres`).
+//! - `rows` is what stores that keep rows share.
 //! - `engine` is what a store with threads of its own is made of, whatever it keeps its data in.
 //! - [`conformance`] is what every store must pass, as plain functions, so that each implementation's tests are a loop.
 
 pub mod conformance;
 mod engine;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+mod rows;
 pub mod sqlite;
 
 use carillon_core::ports::Store;

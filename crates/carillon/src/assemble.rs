@@ -1,7 +1,7 @@
 //! The wiring: settings become what each crate is started with. The only place that knows every concrete type.
 
 use crate::config::Settings;
-use carillon_backend::{OpenError, StoreOptions};
+use carillon_backend::StoreOptions;
 use carillon_core::ports::Store;
 use carillon_core::settings as core;
 use carillon_http::WebhookRoots;
@@ -58,9 +58,28 @@ pub fn event_folder(settings: &Settings) -> PathBuf {
     if folder.as_os_str().is_empty() { settings.node.data_dir.join("events") } else { folder.clone() }
 }
 
-/// Opens the store, and searches it for damage if that is wanted.
-pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Arc<dyn Store>, OpenError> {
-    carillon_backend::open(StoreOptions { is_searched, ..store(settings) })
+/// Opens the store: the embedded one, searched for damage if that is wanted, or the one on the PostgreSQL that the settings name.
+pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Arc<dyn Store>, String> {
+    if !settings.node.store_url.is_empty() {
+        return open_postgres(settings).map_err(|e| format!("store.url: {e}"));
+    }
+    carillon_backend::open(StoreOptions { is_searched, ..store(settings) }).map_err(|e| e.to_string())
+}
+
+#[cfg(feature = "postgres")]
+fn open_postgres(settings: &Settings) -> Result<Arc<dyn Store>, String> {
+    use carillon_backend::postgres::{self, Options};
+    let mut options = Options::new(&settings.node.store_url).map_err(|e| e.to_string())?;
+    options.readers = settings.store.readers;
+    if !settings.node.host.is_empty() {
+        options.node = settings.node.host.as_str().into();
+    }
+    postgres::open(options).map_err(|e| e.to_string())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_postgres(_: &Settings) -> Result<Arc<dyn Store>, String> {
+    Err("this binary was built without PostgreSQL: build it with `--features postgres`".to_owned())
 }
 
 /// The database.

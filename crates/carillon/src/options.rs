@@ -23,6 +23,8 @@ pub struct Node {
     pub http_port: u16,
     /// The host name that devices are told; empty for that of their domain.
     pub host: String,
+    /// The PostgreSQL database that the store is on; empty for the embedded one.
+    pub store_url: String,
     /// The WebSocket's URL that devices are told; empty to make it of host, port and path.
     pub websocket_url: String,
     /// Whether clients can use stream management: a feature that has a switch of its own.
@@ -46,6 +48,7 @@ impl Default for Node {
             http_addresses: vec![Ipv4Addr::LOCALHOST.into()],
             http_port: 8080,
             host: String::new(),
+            store_url: String::new(),
             websocket_url: String::new(),
             stream_management: true,
             drain_delay_ms: 0,

@@ -31,6 +31,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a store does with a group of writes.
 pub(crate) trait Commits {
+    /// Whether it can keep the failure of one write from the others of its group ([`Steps::Guarded`]). Otherwise a group that fails is halved
+    /// until the one that fails is alone.
+    const GUARDS: bool = true;
+
     /// Carries out all of them in one transaction, and commits it.
     fn commit(&mut self, asks: &[Write], steps: Steps, complaints: &Complaints)
     -> Result<Committed, Failure>;
@@ -125,6 +129,15 @@ impl<C: Commits> Writer<C> {
         match self.attempt(asks, Steps::Plain) {
             Ok(answers) => answers,
             Err(Failure::Group(fault)) => failed(asks, fault),
+            Err(Failure::Step) if !C::GUARDS => match asks.len() {
+                0 | 1 => failed(asks, Fault::Broken),
+                len => {
+                    let (first, rest) = asks.split_at(len / 2);
+                    let mut answers = self.group(first);
+                    answers.extend(self.group(rest));
+                    answers
+                }
+            },
             // One of them failed, which is rare: again, so that it harms none of the others.
             Err(Failure::Step) => match self.attempt(asks, Steps::Guarded) {
                 Ok(answers) => answers,

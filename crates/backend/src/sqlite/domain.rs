@@ -1,9 +1,10 @@
 //! Domains.
 
-use super::column::{Code, code, int, number, text, uint};
+use super::column::{code, int, number, text, uint};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use super::{links, lookup, removal, topic, webhook};
+use crate::rows::code::Code;
 use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, TopicId};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::domains::{

@@ -1,10 +1,9 @@
 //! How notifications end: the row moves to `trace`, the payload goes.
 
-use super::column::{
-    Code, code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms, opt_text,
-};
+use super::column::{code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms, opt_text};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::code::Code;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{

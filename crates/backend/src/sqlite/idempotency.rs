@@ -2,17 +2,15 @@
 
 use super::column::{blob, int, uint};
 use super::transaction::Transaction;
+use crate::rows::idempotency::{IN_PROGRESS_MS, block_of, note};
 use bytes::Bytes;
 use carillon_core::model::{KeyId, UnixMs};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::idempotency::{
-    LINES_MAX, LineDigest, NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
+    NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, OptionalExtension, Result, params};
-
-/// How long a request may take before another with the same key may try: it must have died.
-const IN_PROGRESS_MS: u64 = 60 * 1000;
 
 /// The number of a reservation: those that are made later have a higher one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,9 +84,6 @@ impl Answers<Release, Error> for Transaction<'_> {
     }
 }
 
-/// Lines whose digests are one row.
-const BLOCK_LINES: u64 = 256;
-
 impl Answers<NoteLines, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &NoteLines) -> Result<Vec<u64>> {
         let NoteLines { key, idempotency_key, lines, now } = asked;
@@ -120,31 +115,6 @@ impl Answers<NoteLines, Error> for Transaction<'_> {
         }
         Ok(altered)
     }
-}
-
-/// The block that a line's digest is in; none where it is not noted.
-fn block_of(line: &LineDigest) -> Option<u64> {
-    (1..=LINES_MAX).contains(&line.number).then(|| (line.number - 1) / BLOCK_LINES)
-}
-
-/// Notes lines of one block among its `digests`, and collects those that were others before. Whether `digests` changed.
-fn note(digests: &mut Vec<u8>, lines: &[LineDigest], altered: &mut Vec<u64>) -> bool {
-    let mut is_changed = false;
-    for line in lines {
-        let at = ((line.number - 1) % BLOCK_LINES) as usize * size_of::<u64>();
-        if digests.len() < at + size_of::<u64>() {
-            digests.resize(at + size_of::<u64>(), 0);
-        }
-        let place = &mut digests[at..at + size_of::<u64>()];
-        let digest = line.digest.to_be_bytes();
-        if place.iter().all(|byte| *byte == 0) {
-            place.copy_from_slice(&digest);
-            is_changed = true;
-        } else if *place != digest {
-            altered.push(line.number);
-        }
-    }
-    is_changed
 }
 
 /// A reservation that is there already.

@@ -2,9 +2,9 @@
 
 use super::column::{blob, int, text, uint};
 use super::item_row::{self, ITEM, PAYLOAD, item};
-use super::last::LastItems;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::last::LastItems;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;

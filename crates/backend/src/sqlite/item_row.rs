@@ -1,7 +1,7 @@
 //! The rows of items, which logins, subscriptions and lists of items read alike.
 
 use super::column::{blob, int, ms, text, uint, whole_jid};
-use super::last::LastItems;
+use crate::rows::last::LastItems;
 use bytes::Bytes;
 use carillon_core::model::{DomainId, Item, Revision, TopicId};
 use rusqlite::types::ValueRef;

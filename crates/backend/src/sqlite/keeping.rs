@@ -1,9 +1,10 @@
 //! Notifications kept, many at a time: a statement costs more than a row, so those that follow each other in a group share
 //! two.
 
-use super::column::{Code, id_blob, int, opt_int, uint};
+use super::column::{id_blob, int, opt_int, uint};
 use super::ending;
 use super::transaction::Transaction;
+use crate::rows::code::Code;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{StoreNotification, StoreNotificationAnswer};

@@ -4,9 +4,10 @@
 //! run by run (`run.rs`) in `trace`, and by its queue, which is bounded, in `notification`. What else is asked for (states, an
 //! API key, a domain) is looked for row by row, up to [`ROWS_MAX`]: an index for each would cost every delivery a write.
 
-use super::column::{Code, code, id_blob, int, notification_id, text};
+use super::column::{code, id_blob, int, notification_id, text};
 use super::snapshot::Snapshot;
 use super::{ending, lookup};
+use crate::rows::code::Code;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{Listing, NotificationQuery, Whose};

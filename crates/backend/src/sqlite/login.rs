@@ -169,10 +169,10 @@ fn position(row: &Row<'_>) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::archive::Tail;
-    use super::super::last::LastItems;
     use super::super::snapshot::LastRevisions;
     use super::super::{Options, file, schema};
     use super::*;
+    use crate::rows::last::LastItems;
     use rusqlite::StatementStatus;
 
     fn login_of(parts: LoginParts) -> impl Fn(u64) -> accounts::Login {

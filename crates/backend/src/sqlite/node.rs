@@ -1,10 +1,11 @@
 //! The nodes of accounts, and their items.
 
-use super::column::{Code, blob, corrupt, int, ms, text, uint};
+use super::column::{blob, corrupt, int, ms, text, uint};
 use super::snapshot::Snapshot;
 use super::topic::{CONFIG, config};
 use super::transaction::Transaction;
 use super::{blocking, lookup};
+use crate::rows::code::Code;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;

@@ -1,10 +1,11 @@
 //! Notifications that wait, handed out: to sessions, and when they are due.
 
-use super::column::{Code, blob, code, id_blob, int, jid, ms, notification_id, opt_ms, opt_text};
+use super::column::{blob, code, id_blob, int, jid, ms, notification_id, opt_ms, opt_text};
 use super::lookup;
-use super::page::Room;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::code::Code;
+use crate::rows::page::Room;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;

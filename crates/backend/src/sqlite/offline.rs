@@ -2,9 +2,9 @@
 
 use super::column::{blob, int, ms, uint};
 use super::lookup;
-use super::page::Room;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::page::Room;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;

@@ -1,53 +1,14 @@
 //! Operations: writes that are done once, however often they are asked with the same id.
-//!
-//! What is remembered of one is what its answer cannot be made again from: a number that was given, whether it was new.
 
 use super::transaction::Transaction;
-use super::{domain, ending, notification, sweep, webhook};
-use carillon_core::form::{Clock, decode, encode};
+use super::{domain, ending, notification, sweep};
+use crate::rows::remembered::{self, Recalls, Remembered};
 use carillon_core::model::*;
-use carillon_core::ports::store::accounts::{
-    CreateAccount, CreateAccountAnswer, DeleteAccount, RevokeTokens,
-};
-use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
-use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
-use carillon_core::ports::store::domains::{
-    ChangePolicy, DeleteDomain, Overtaken, PutDomain, PutDomainAnswer,
-};
-use carillon_core::ports::store::idempotency::{Reservation, Reserve};
-use carillon_core::ports::store::inbox::EmptyBin;
-use carillon_core::ports::store::items::{Publish, Retract};
-use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
-use carillon_core::ports::store::links::CountClicks;
-use carillon_core::ports::store::nodes::EditNode;
-use carillon_core::ports::store::notifications::{
-    CancelNotification, CancelNotificationAnswer, ClaimDue, Sweep,
-};
-use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
-use carillon_core::ports::store::roster::{
-    ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, RemoveContact,
-    RemoveContactAnswer,
-};
-use carillon_core::ports::store::subscriptions::{Subscribe, SubscribeAnswer, Unsubscribe};
-use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic};
-use carillon_core::ports::store::webhooks::{CreateWebhook, CreateWebhookAnswer, DeleteWebhook};
-use carillon_core::ports::store::{Answers, AnswersOnce, Question};
-use carillon_core::ports::{Missing, Part};
+use carillon_core::ports::store::notifications::Sweep;
+use carillon_core::ports::store::{Answers, AnswersOnce};
 use rusqlite::types::Type;
 use rusqlite::{Error, OptionalExtension, Result, params};
 use std::sync::Arc;
-
-/// A write that is remembered.
-trait Remembered: Question {
-    /// Its number in the database, which never changes its meaning.
-    const CODE: u8;
-
-    /// What is remembered of it; none when it changed nothing, and may be done when it is asked again.
-    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>>;
-
-    /// The answer of then; none when the outcome is not one of these.
-    fn again(&self, outcome: &[u8], write: &mut Transaction<'_>) -> Result<Option<Self::Answer>>;
-}
 
 impl<Q: Remembered> AnswersOnce<Q, Error> for Transaction<'_>
 where
@@ -61,372 +22,42 @@ where
             .query_row([id], |row| row.get(0))
             .optional()?;
         if let Some(known) = known {
-            let of_another =
-                || Error::FromSqlConversionFailure(0, Type::Blob, "the id is another operation's".into());
-            let (code, outcome) = known.split_first().ok_or_else(of_another)?;
-            let answer = if *code == Q::CODE { question.again(outcome, self)? } else { None };
-            return answer.ok_or_else(of_another);
+            return remembered::again(question, &known, self)?.ok_or_else(|| {
+                Error::FromSqlConversionFailure(0, Type::Blob, "the id is another operation's".into())
+            });
         }
         let answer = Answers::answer(self, question)?;
-        if let Some(mut outcome) = Q::outcome(&answer) {
-            outcome.insert(0, Q::CODE);
-            self.run("INSERT INTO operation (id, outcome) VALUES (?1, ?2)", params![id, outcome])?;
+        if let Some(kept) = remembered::kept::<Q>(&answer) {
+            self.run("INSERT INTO operation (id, outcome) VALUES (?1, ?2)", params![id, kept])?;
         }
         Ok(answer)
     }
 }
 
-/// Writes whose only answer that is remembered says that they were done.
-macro_rules! done {
-    ($($question:ty = $code:literal, $done:pat => $answer:expr;)*) => {
-        $(impl Remembered for $question {
-            const CODE: u8 = $code;
+impl Recalls for Transaction<'_> {
+    type Error = Error;
 
-            fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
-                matches!(answer, $done).then(Vec::new)
-            }
-
-            fn again(&self, _: &[u8], _: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
-                Ok(Some($answer))
-            }
-        })*
-    };
-}
-
-done! {
-    DeleteTopic = 3, Ok(()) => Ok::<(), Missing>(());
-    Unsubscribe = 4, Ok(()) => Ok::<(), Missing>(());
-    Retract = 5, Ok(()) => Ok::<(), Missing>(());
-    DeleteKey = 6, Ok(()) => Ok::<(), Missing>(());
-    DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
-    CountClicks = 35, () => ();
-}
-
-/// What changed in the rosters of others. In databases of before this was remembered it is nothing.
-impl Remembered for DeleteAccount {
-    const CODE: u8 = 2;
-
-    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
-        let changes = answer.as_ref().ok()?;
-        Some(if changes.is_empty() { Vec::new() } else { encode(changes, 0) })
+    fn last_item(&mut self, topic: TopicId) -> Result<Option<Arc<Item>>> {
+        self.newest(topic)
     }
 
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
-        Ok(changes_of(outcome).map(Ok))
-    }
-}
-
-/// The same, behind whether more follows.
-impl Remembered for DeleteDomain {
-    const CODE: u8 = 1;
-
-    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
-        let part = answer.as_ref().ok()?;
-        let mut outcome = vec![u8::from(part.more)];
-        if !part.entries.is_empty() {
-            outcome.extend(encode(&part.entries, 0));
-        }
-        Some(outcome)
+    fn domain(&mut self, name: &str) -> Result<Option<Domain>> {
+        domain::named(self.db, name)
     }
 
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
-        let (more, changes) =
-            outcome.split_first().map_or((false, outcome), |(more, rest)| (*more == 1, rest));
-        Ok(changes_of(changes).map(|entries| Ok(Part { entries, more })))
-    }
-}
-
-fn changes_of(outcome: &[u8]) -> Option<Vec<RosterChange>> {
-    if outcome.is_empty() { Some(Vec::new()) } else { decode(outcome, Clock::default()).ok() }
-}
-
-/// Writes of whose answer a number is remembered.
-macro_rules! numbered {
-    ($($question:ty = $code:literal, $done:pat => $number:expr, |$asked:ident, $known:ident, $write:ident| $answer:expr;)*) => {
-        $(impl Remembered for $question {
-            const CODE: u8 = $code;
-
-            fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
-                let number: u64 = match answer { $done => $number, _ => return None };
-                Some(number.to_be_bytes().to_vec())
-            }
-
-            fn again(&self, outcome: &[u8], $write: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
-                let Ok(number) = outcome.try_into() else { return Ok(None) };
-                let ($asked, $known) = (self, u64::from_be_bytes(number));
-                $answer
-            }
-        })*
-    };
-}
-
-numbered! {
-    CreateAccount = 9, CreateAccountAnswer::Created(id) => id.0, |_asked, known, _write| {
-        Ok(Some(CreateAccountAnswer::Created(AccountId(known))))
-    };
-    CreateTopic = 10, CreateTopicAnswer::Created(record) => u64::from(record.id.0), |asked, known, _write| {
-        Ok(Some(CreateTopicAnswer::Created(Box::new(created(asked, TopicId(known as u32))))))
-    };
-    CreateKey = 11, CreateKeyAnswer::Created(key) => u64::from(key.id.0), |asked, known, _write| {
-        Ok(Some(CreateKeyAnswer::Created(ApiKey {
-            id: KeyId(known as u32),
-            name: asked.name.clone(),
-            domain: asked.domain,
-            scopes: asked.scopes,
-            expires: asked.expires,
-            created: asked.now,
-        })))
-    };
-    Subscribe = 13, SubscribeAnswer::Subscribed { new: true, .. } => 1, |asked, _known, write| {
-        // Of a topic that is gone since there is no last item.
-        let last = write.newest(asked.topic)?;
-        Ok(Some(SubscribeAnswer::Subscribed { new: true, last }))
-    };
-    StoreOffline = 7, StoreOfflineAnswer::Stored(seq) => *seq, |_asked, known, _write| {
-        Ok(Some(StoreOfflineAnswer::Stored(known)))
-    };
-    KeepMessage = 25, KeepMessageAnswer::Kept { id, sender, recipient } => id.0 << 2 | u64::from(*sender) << 1 | u64::from(*recipient), |_asked, known, _write| {
-        let (sender, recipient) = (known & 2 != 0, known & 1 != 0);
-        Ok(Some(KeepMessageAnswer::Kept { id: ArchiveId(known >> 2), sender, recipient }))
-    };
-    EmptyBin = 26, Ok(count) => u64::from(*count), |_asked, known, _write| {
-        Ok(Some(Ok(known as u32)))
-    };
-    Reserve = 14, Reservation::Go { since } => since.0, |_asked, known, _write| {
-        Ok(Some(Reservation::Go { since: UnixMs(known) }))
-    };
-}
-
-impl Remembered for PutDomain {
-    const CODE: u8 = 8;
-
-    fn outcome(answer: &PutDomainAnswer) -> Option<Vec<u8>> {
-        let mut outcome = answer.domain.id.0.to_be_bytes().to_vec();
-        outcome.push(answer.created.into());
-        Some(outcome)
+    fn is_due(&mut self, now: UnixMs) -> Result<bool> {
+        notification::is_due(self.db, now)
     }
 
-    fn again(&self, outcome: &[u8], write: &mut Transaction<'_>) -> Result<Option<PutDomainAnswer>> {
-        let &[a, b, c, d, created] = outcome else { return Ok(None) };
-        let id = DomainId(u32::from_be_bytes([a, b, c, d]));
-        let known = domain::named(write.db, &self.name)?.filter(|known| known.id == id);
-        let domain = known.unwrap_or_else(|| Domain::new(id, &*self.name, self.policy));
-        Ok(Some(PutDomainAnswer { domain, created: created == 1 }))
-    }
-}
-
-impl Remembered for ChangePolicy {
-    const CODE: u8 = 33;
-
-    fn outcome(answer: &Result<Domain, Overtaken>) -> Option<Vec<u8>> {
-        answer.as_ref().ok().map(|domain| domain.id.0.to_be_bytes().to_vec())
+    fn claimed(&mut self, ids: &[NotificationId]) -> Result<Vec<Notification>> {
+        notification::claimed(self.db, ids)
     }
 
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Result<Domain, Overtaken>>> {
-        let Ok(id) = outcome.try_into() else { return Ok(None) };
-        let id = DomainId(u32::from_be_bytes(id));
-        Ok(Some(Ok(Domain { granted: self.granted, ..Domain::new(id, &*self.name, self.policy) })))
-    }
-}
-
-/// The webhook as it was created: its number and its first cursor are remembered.
-impl Remembered for CreateWebhook {
-    const CODE: u8 = 19;
-
-    fn outcome(answer: &CreateWebhookAnswer) -> Option<Vec<u8>> {
-        let CreateWebhookAnswer::Created(webhook) = answer else { return None };
-        Some([u64::from(webhook.id.0), webhook.progress.cursor].map(u64::to_be_bytes).concat())
+    fn ended(&mut self, ids: &[NotificationId]) -> Result<Vec<Trace>> {
+        ids.iter().filter_map(|id| ending::ended_trace(self.db, *id).transpose()).collect()
     }
 
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<CreateWebhookAnswer>> {
-        let ([id, cursor], []) = outcome.as_chunks() else { return Ok(None) };
-        let (id, cursor) = (WebhookId(u64::from_be_bytes(*id) as u32), u64::from_be_bytes(*cursor));
-        Ok(Some(CreateWebhookAnswer::Created(Box::new(webhook::created(self, id, cursor)))))
-    }
-}
-
-impl Remembered for RevokeTokens {
-    const CODE: u8 = 15;
-
-    fn outcome(answer: &Option<Revocations>) -> Option<Vec<u8>> {
-        answer.as_ref().map(Revocations::to_bytes)
-    }
-
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Option<Revocations>>> {
-        Ok(Revocations::from_bytes(outcome).map(Some))
-    }
-}
-
-/// The item with the revision and the time of then.
-impl Remembered for Publish {
-    const CODE: u8 = 12;
-
-    fn outcome(answer: &Option<Arc<Item>>) -> Option<Vec<u8>> {
-        let item = answer.as_ref()?;
-        Some([item.revision.0.to_be_bytes(), item.published.0.to_be_bytes()].concat())
-    }
-
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Option<Arc<Item>>>> {
-        let (revision, published) = match outcome.as_chunks() {
-            ([revision, published], []) => (revision, UnixMs(u64::from_be_bytes(*published))),
-            // Before version 9 of the schema the time was not remembered.
-            ([revision], []) => (revision, self.item.published),
-            _ => return Ok(None),
-        };
-        let revision = Revision(u64::from_be_bytes(*revision));
-        Ok(Some(Some(Arc::new(Item { revision, published, ..self.item.clone() }))))
-    }
-}
-
-/// What was handed out and is not handed over yet. Whether there is more is as it is then.
-impl Remembered for ClaimDue {
-    const CODE: u8 = 16;
-
-    fn outcome(answer: &Part<Notification>) -> Option<Vec<u8>> {
-        outcome_of(answer.entries.iter().map(|notification| notification.id))
-    }
-
-    fn again(&self, outcome: &[u8], write: &mut Transaction<'_>) -> Result<Option<Part<Notification>>> {
-        let Some(ids) = ids_of(outcome) else { return Ok(None) };
-        let more = notification::is_due(write.db, self.now)?;
-        Ok(Some(Part { entries: notification::claimed(write.db, &ids)?, more }))
-    }
-}
-
-impl Remembered for Sweep {
-    const CODE: u8 = 17;
-
-    fn outcome(answer: &Part<Trace>) -> Option<Vec<u8>> {
-        outcome_of(answer.entries.iter().map(|trace| trace.id))
-    }
-
-    fn again(&self, outcome: &[u8], write: &mut Transaction<'_>) -> Result<Option<Part<Trace>>> {
-        let Some(ids) = ids_of(outcome) else { return Ok(None) };
-        let mut entries = Vec::with_capacity(ids.len());
-        for id in ids {
-            entries.extend(ending::ended_trace(write.db, id)?);
-        }
-        Ok(Some(Part { entries, more: sweep::has_more(write.db, self)? }))
-    }
-}
-
-/// That it was this operation that ended the notification.
-impl Remembered for CancelNotification {
-    const CODE: u8 = 20;
-
-    fn outcome(answer: &CancelNotificationAnswer) -> Option<Vec<u8>> {
-        matches!(answer, CancelNotificationAnswer::Cancelled(_)).then(Vec::new)
-    }
-
-    fn again(&self, _: &[u8], write: &mut Transaction<'_>) -> Result<Option<CancelNotificationAnswer>> {
-        let trace = ending::ended_trace(write.db, self.id)?.map(Box::new);
-        Ok(Some(trace.map_or(CancelNotificationAnswer::Missing, CancelNotificationAnswer::Cancelled)))
-    }
-}
-
-/// What changed.
-impl Remembered for PutContact {
-    const CODE: u8 = 21;
-
-    fn outcome(answer: &PutContactAnswer) -> Option<Vec<u8>> {
-        if let PutContactAnswer::Put(change) = answer { Some(encode(change, 0)) } else { None }
-    }
-
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<PutContactAnswer>> {
-        Ok(decode(outcome, Clock::default()).ok().map(PutContactAnswer::Put))
-    }
-}
-
-impl Remembered for RemoveContact {
-    const CODE: u8 = 22;
-
-    fn outcome(answer: &RemoveContactAnswer) -> Option<Vec<u8>> {
-        if let RemoveContactAnswer::Removed(both) = answer { Some(encode(both, 0)) } else { None }
-    }
-
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<RemoveContactAnswer>> {
-        Ok(decode(outcome, Clock::default()).ok().map(RemoveContactAnswer::Removed))
-    }
-}
-
-impl Remembered for ChangeSubscription {
-    const CODE: u8 = 23;
-
-    fn outcome(answer: &ChangeSubscriptionAnswer) -> Option<Vec<u8>> {
-        if let ChangeSubscriptionAnswer::Changed(both) = answer { Some(encode(both, 0)) } else { None }
-    }
-
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<ChangeSubscriptionAnswer>> {
-        Ok(decode(outcome, Clock::default()).ok().map(ChangeSubscriptionAnswer::Changed))
-    }
-}
-
-impl Remembered for ChangeBlockList {
-    const CODE: u8 = 24;
-
-    fn outcome(answer: &ChangeBlockListAnswer) -> Option<Vec<u8>> {
-        if let ChangeBlockListAnswer::Changed(change) = answer { Some(encode(change, 0)) } else { None }
-    }
-
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<ChangeBlockListAnswer>> {
-        Ok(decode(outcome, Clock::default()).ok().map(ChangeBlockListAnswer::Changed))
-    }
-}
-
-impl Remembered for EditNode {
-    const CODE: u8 = 34;
-
-    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
-        answer.as_ref().ok().map(|change| encode(change, 0))
-    }
-
-    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
-        Ok(decode(outcome, Clock::default()).ok().map(Ok))
-    }
-}
-
-/// Notifications by their ids; none for none.
-fn outcome_of(ids: impl Iterator<Item = NotificationId>) -> Option<Vec<u8>> {
-    let outcome: Vec<u8> = ids.flat_map(|id| id.0.to_be_bytes()).collect();
-    (!outcome.is_empty()).then_some(outcome)
-}
-
-fn ids_of(outcome: &[u8]) -> Option<Vec<NotificationId>> {
-    let (ids, rest) = outcome.as_chunks();
-    rest.is_empty().then(|| ids.iter().map(|id| NotificationId(u128::from_be_bytes(*id))).collect())
-}
-
-/// The topic as it was created.
-fn created(asked: &CreateTopic, id: TopicId) -> TopicRecord {
-    let mut affiliations = asked.affiliations.clone();
-    affiliations.retain(|(_, affiliation)| *affiliation != Affiliation::None);
-    affiliations.sort_by(|(a, _), (b, _)| a.as_str().cmp(b.as_str()));
-    TopicRecord {
-        id,
-        domain: asked.domain,
-        name: asked.name.clone(),
-        config: asked.config.clone(),
-        affiliations,
-        created: asked.now,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    /// An answer that is remembered is known by the code of its question.
-    #[test]
-    fn no_two_questions_have_one_code() {
-        let source = include_str!("operation.rs").split("mod tests").next().expect("what comes before");
-        let after_equals = |line: &str| {
-            let (before, after) = line.trim().split_once(" = ")?;
-            let is_code = before == "const CODE: u8" || before.chars().all(char::is_alphanumeric);
-            let code = after.split([',', ';']).next().filter(|_| is_code)?;
-            code.parse::<u8>().ok()
-        };
-        let codes: Vec<u8> = source.lines().filter_map(after_equals).collect();
-        assert!(codes.len() > 25, "{codes:?}");
-        assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len(), "{codes:?}");
+    fn has_more(&mut self, sweep: &Sweep) -> Result<bool> {
+        sweep::has_more(self.db, sweep)
     }
 }

@@ -1,9 +1,9 @@
 //! Parked sessions between two processes.
 
 use super::column::{blob, int, ms, uint};
-use super::page::Room;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::page::Room;
 use bytes::Bytes;
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;

@@ -1,10 +1,10 @@
 //! How SQLite answers the questions that change nothing.
 
 use super::archive::Tail;
-use super::last::LastItems;
 use super::snapshot::{LastRevisions, Snapshot};
 use super::{login, lookup, roster};
 use crate::engine::reading::{Responds, Snapshots};
+use crate::rows::last::LastItems;
 use carillon_core::ports::store::ReadAsk;
 use carillon_core::ports::{Answer, Fault, Question};
 use rusqlite::{Connection, Result};

@@ -2,8 +2,9 @@
 //!
 //! The test below fills every table of the database: one that is added and not listed here fails it.
 
-use super::column::{Code, int};
+use super::column::int;
 use super::transaction::Transaction;
+use crate::rows::code::Code;
 use carillon_core::model::{AccountId, Affiliation, DomainId, RosterChange};
 use carillon_wire::jid::BareJid;
 use rusqlite::{Result, params};

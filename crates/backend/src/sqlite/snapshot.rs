@@ -1,8 +1,9 @@
 //! What a read works with: one state of the store, and what is remembered of it.
 
 use super::archive::Tail;
-use super::column::{Code, uint};
-use super::last::LastItems;
+use super::column::uint;
+use crate::rows::code::Code;
+use crate::rows::last::LastItems;
 use carillon_core::model::{Revision, SendLast, TopicId};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use std::collections::HashMap;

@@ -1,9 +1,10 @@
 //! Topics and who stands how to them.
 
-use super::column::{Code, code, int, ms, number, text, whole_jid};
+use super::column::{code, int, ms, number, text, whole_jid};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use super::{account, item, lookup, removal};
+use crate::rows::code::Code;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;

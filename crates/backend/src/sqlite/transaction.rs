@@ -3,8 +3,8 @@
 use super::archive::{Entry, Fold, Newest, Tail};
 use super::idempotency::ReservationNumber;
 use super::item_row;
-use super::last::LastItems;
 use super::run::Run;
+use crate::rows::last::LastItems;
 use carillon_core::model::{Item, Revision, TopicId};
 use carillon_core::ports::Missing;
 use rusqlite::{Connection, OptionalExtension, Params};

@@ -1,15 +1,16 @@
 //! Webhooks, and the events that their receivers did not take.
 
-use super::column::{Code, blob, code, int, ms, number, opt_ms, opt_text, text, uint};
+use super::column::{blob, code, int, ms, number, opt_ms, opt_text, text, uint};
 use super::event;
 use super::lookup;
-use super::page::Room;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::code::Code;
+use crate::rows::page::Room;
+use crate::rows::webhook::{bits, created, states};
 use bytes::Bytes;
 use carillon_core::model::{
-    self, DeadLetter, DomainId, NotificationState, States, WebhookFailure, WebhookId, WebhookProgress,
-    WebhookSecret, WebhookStatus,
+    self, DeadLetter, DomainId, WebhookFailure, WebhookId, WebhookProgress, WebhookSecret, WebhookStatus,
 };
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::webhooks::{
@@ -87,21 +88,6 @@ impl Answers<CreateWebhook, Error> for Transaction<'_> {
         )?;
         let id = WebhookId(number(self.db.last_insert_rowid())?);
         Ok(CreateWebhookAnswer::Created(Box::new(created(asked, id, cursor))))
-    }
-}
-
-/// A webhook as it was created.
-pub(super) fn created(asked: &CreateWebhook, id: WebhookId, cursor: u64) -> model::Webhook {
-    model::Webhook {
-        id,
-        domain: asked.domain,
-        url: asked.url.clone(),
-        states: asked.states,
-        secret: asked.secret.clone(),
-        status: WebhookStatus::Enabled,
-        created: asked.now,
-        progress: WebhookProgress { cursor, ..WebhookProgress::default() },
-        dead_letters: model::DeadLetters::default(),
     }
 }
 
@@ -294,14 +280,4 @@ fn webhook(row: &Row<'_>) -> Result<model::Webhook> {
             dropped: uint(row, 16)?,
         },
     })
-}
-
-/// A set of states as a number: a bit for each, by its number in the database.
-fn bits(states: States) -> i64 {
-    states.iter().fold(0, |bits, state| bits | 1 << state.code())
-}
-
-fn states(bits: i64) -> States {
-    let all = NotificationState::ALL.into_iter().filter(|state| bits & 1 << state.code() != 0);
-    all.fold(States::NONE, |states, state| states.with(state.into()))
 }

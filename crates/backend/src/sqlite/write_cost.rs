@@ -3,10 +3,10 @@
 
 use super::archive::{Fold, Newest, Tail};
 use super::idempotency::ReservationNumber;
-use super::last::LastItems;
 use super::run::Run;
 use super::transaction::{Reached, Transaction};
 use super::{Options, file, schema};
+use crate::rows::last::LastItems;
 use carillon_core::model::*;
 use carillon_core::ports::Ask;
 use carillon_core::ports::store::WriteAsk;

@@ -2,7 +2,6 @@
 
 use super::archive::{self, Fold, Newest, Plan, Tail};
 use super::idempotency::ReservationNumber;
-use super::last::LastItems;
 use super::run::{self, Run};
 use super::transaction::{Reached, Transaction};
 use super::{ending, keeping, lookup};
@@ -10,6 +9,7 @@ use crate::engine::asked::Write;
 use crate::engine::complaints::{Complaints, Failing};
 use crate::engine::counters::Counters;
 use crate::engine::writing::{Commits, Committed, Failure, Steps};
+use crate::rows::last::LastItems;
 use carillon_core::ports::store::notifications::{EndNotifications, NotificationChange, StoreNotification};
 use carillon_core::ports::{Answer, Fault, Question};
 use rusqlite::{Connection, ErrorCode};

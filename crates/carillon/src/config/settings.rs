@@ -419,7 +419,9 @@ settings! {
         "fanout.max_waiting_bytes" = core.fanout.waiting_bytes, bytes(MIB, 16 * GIB), Live;
     }
 
-    "The embedded database." {
+    "The database." {
+        /// A PostgreSQL database, `postgresql://USER@HOST/DATABASE`, in place of the embedded one: `docs/book/postgresql.md`. The binary has to be built with it.
+        "store.url" = node.store_url, text(0, 4096), Restart;
         /// Threads that read from the database; one more thread writes.
         "store.readers" = store.readers, count(1, 64, "threads"), Restart;
     }

@@ -184,7 +184,7 @@ impl Running {
         let data_dir = &settings.node.data_dir;
         let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
         // What another process had open until now is not searched for damage: clients wait.
-        let store = assemble::open_store(settings, take_over.is_none()).map_err(|e| e.to_string())?;
+        let store = assemble::open_store(settings, take_over.is_none())?;
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let core = Arc::new(assemble::core(settings, secret));

@@ -1,9 +1,10 @@
 //! Moving the newest messages into the tables by which they are found.
 
-use super::super::column::{Code, int, uint};
+use super::super::column::{int, uint};
 use super::super::transaction::Transaction;
 use super::inbox;
 use super::tail::{Entry, Tail};
+use crate::rows::code::Code;
 use rusqlite::{Connection, Result, params};
 
 /// How far messages are in the tables (`archive_fold`).

@@ -3,13 +3,14 @@
 //! The table says it as of the fold, with what clients have changed; the messages behind the fold are added when it is read. While these are still being
 //! read after a start, a marker finds nothing.
 
-use super::super::column::{Code, code, corrupt, int, ms, uint};
+use super::super::column::{code, corrupt, int, ms, uint};
 use super::super::lookup;
-use super::super::page::Room;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::read::Archive;
 use super::tail::Entry;
+use crate::rows::code::Code;
+use crate::rows::page::Room;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;

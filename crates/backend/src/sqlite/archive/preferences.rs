@@ -1,9 +1,10 @@
 //! What accounts want in their archives.
 
-use super::super::column::{Code, corrupt, int};
+use super::super::column::{corrupt, int};
 use super::super::lookup;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
+use crate::rows::code::Code;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;

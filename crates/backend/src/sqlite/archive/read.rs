@@ -1,11 +1,11 @@
 //! Pages of an archive.
 
 use super::super::column::{blob, corrupt, int, ms, uint};
-use super::super::page::Room;
 use super::super::snapshot::Snapshot;
 use super::Newest;
 use super::fold::Fold;
 use super::tail::{Entry, Tail};
+use crate::rows::page::Room;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;

@@ -1,8 +1,9 @@
 //! The newest messages of all archives, in memory: those behind the fold, and for a while those before it.
 
-use super::super::column::{Code, int, uint};
+use super::super::column::{int, uint};
 use super::fold::Fold;
 use super::list;
+use crate::rows::code::Code;
 use carillon_core::model::EntryKind;
 use rusqlite::{Connection, Result};
 use std::collections::{HashMap, VecDeque};

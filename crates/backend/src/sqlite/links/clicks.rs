@@ -1,8 +1,9 @@
 //! Clicks: counted of links, and noted of the notifications whose links were followed.
 
-use super::super::column::{Code, id_blob, int};
+use super::super::column::{id_blob, int};
 use super::super::ending;
 use super::super::transaction::Transaction;
+use crate::rows::code::Code;
 use carillon_core::model::{AcknowledgedBy, Click, NotificationId};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::links::{CountClicks, OpenNotifications};

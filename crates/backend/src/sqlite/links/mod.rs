@@ -3,10 +3,11 @@
 mod clicks;
 mod list;
 
-use super::column::{Code, blob, int, ms, opt_int, opt_ms, text, uint};
+use super::column::{blob, int, ms, opt_int, opt_ms, text, uint};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::code::Code;
 use bytes::Bytes;
 use carillon_core::model::{self, DomainId, KeyId, LinkId, UnixMs};
 use carillon_core::ports::Missing;

@@ -3,10 +3,10 @@
 use super::super::archive::{Fold, Newest, Tail};
 use super::super::column::uint;
 use super::super::idempotency::ReservationNumber;
-use super::super::last::LastItems;
 use super::super::transaction::{Reached, Transaction};
 use super::super::{Options, ending, file, listing, schema};
 use super::*;
+use crate::rows::last::LastItems;
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
 use carillon_core::ports::store::domains::PutDomain;

@@ -11,7 +11,7 @@ const ITEM_OVERHEAD_BYTES: usize = 256;
 ///
 /// It is never wrong and needs no invalidation: an item is asked for by the revision that the asker's own snapshot says
 /// is the topic's last, and what a revision made never changes.
-pub(super) struct LastItems {
+pub(crate) struct LastItems {
     state: Mutex<State>,
     bytes_max: usize,
 }
@@ -24,18 +24,18 @@ struct State {
 
 impl LastItems {
     /// Keeps at most `bytes_max` of payload.
-    pub(super) fn new(bytes_max: usize) -> LastItems {
+    pub(crate) fn new(bytes_max: usize) -> LastItems {
         LastItems { state: Mutex::default(), bytes_max }
     }
 
     /// The item of `topic` that `revision` made, if it is here.
-    pub(super) fn find(&self, topic: TopicId, revision: Revision) -> Option<Arc<Item>> {
+    pub(crate) fn find(&self, topic: TopicId, revision: Revision) -> Option<Arc<Item>> {
         self.lock().items.get(&topic).filter(|item| item.revision == revision).cloned()
     }
 
     /// Keeps a committed item in place of an older one of its topic. Gives the one to use: of two threads that read
     /// the same item at once both get the one that was first.
-    pub(super) fn keep(&self, item: Arc<Item>) -> Arc<Item> {
+    pub(crate) fn keep(&self, item: Arc<Item>) -> Arc<Item> {
         let cost = cost_bytes(&item);
         if cost > self.bytes_max / 4 {
             return item;

@@ -1,0 +1,228 @@
+//! How conversations stand: a row of each says it, and changes with every message.
+
+use super::super::column::{blob, code, int, ms, number, short, uint, whole_jid};
+use super::super::connection::Connection;
+use super::super::error::{Error, Result};
+use super::super::lookup;
+use super::super::snapshot::Snapshot;
+use super::super::transaction::Transaction;
+use super::erased;
+use super::read::Archive;
+use crate::rows::page::Room;
+use carillon_core::model::*;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin, InboxPage, ReadInbox};
+use tokio_postgres::Row;
+
+/// Rows of a conversation that are looked at to count what is unread.
+const ROWS_MAX: i64 = 4 * UNREAD_MAX as i64;
+
+/// Rows that are looked at to find the message that was seen: each such message costs that much.
+const SEARCHED_MAX: i64 = 512;
+
+impl Answers<ReadInbox, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ReadInbox) -> Result<Option<InboxPage>> {
+        let Some(archive) = Archive::find(self.db, asked.domain, &asked.local)? else { return Ok(None) };
+        let mut found = found(&archive, &asked.filter)?;
+        let mut page = InboxPage::default();
+        found.iter().for_each(|(_, conversation)| page.totals.add(conversation));
+        found.sort_unstable_by_key(|(_, conversation)| conversation.last);
+        if !asked.is_oldest_first {
+            found.reverse();
+        }
+        let is_after = |last: ArchiveId, id| if asked.is_oldest_first { last > id } else { last < id };
+        match asked.start {
+            ArchiveStart::First | ArchiveStart::Last => {}
+            ArchiveStart::After(id) => found.retain(|(_, at)| is_after(at.last, id)),
+            ArchiveStart::Before(id) => found.retain(|(_, at)| at.last != id && !is_after(at.last, id)),
+        }
+        if asked.start.is_backward() {
+            found.reverse();
+        }
+        let mut room = Room::new(asked.page);
+        for (peer, conversation) in found {
+            let Some(message) = archive.message(conversation.last.0)? else { continue };
+            if !room.takes(message.stanza.len()) {
+                page.more = true;
+                break;
+            }
+            let row = self.db.one("SELECT jid FROM archive_peer WHERE id = $1", &[&peer])?;
+            page.entries.push(InboxEntry { peer: whole_jid(&row, 0)?, conversation, message });
+        }
+        if asked.start.is_backward() {
+            page.entries.reverse();
+        }
+        Ok(Some(page))
+    }
+}
+
+/// The conversations that a filter lets through.
+fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<(i64, Conversation)>> {
+    let with = match &filter.with {
+        None => None,
+        Some(with) => match super::conversation(archive.db, archive.account, with.as_str())? {
+            None => return Ok(Vec::new()),
+            peer => peer,
+        },
+    };
+    let rows = archive.db.query(
+        "SELECT i.last, i.read, i.unread, i.marked, i.folder, i.moved, i.muted, i.peer
+         FROM inbox i LEFT JOIN archive_message m ON m.seq = i.last
+         WHERE i.account = $1 AND ($2::bigint IS NULL OR i.peer = $2)
+             AND ($3::bigint IS NULL OR m.received >= $3) AND ($4::bigint IS NULL OR m.received <= $4)",
+        &[
+            &archive.account,
+            &with,
+            &super::super::column::opt_int(filter.start),
+            &super::super::column::opt_int(filter.end),
+        ],
+    )?;
+    let mut all = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let at = conversation(row)?;
+        if filter.takes(&at) && at.last.0 > archive.erased {
+            all.push((row.try_get(7)?, at));
+        }
+    }
+    Ok(all)
+}
+
+impl Answers<ChangeConversation, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ChangeConversation) -> Result<std::result::Result<Conversation, Missing>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Err(Missing));
+        };
+        let account = int(account.0);
+        let Some(peer) = super::conversation(self.db, account, asked.with.as_str())? else {
+            return Ok(Err(Missing));
+        };
+        let mut noted = row(self.db, account, peer)?;
+        if !noted.is_there() {
+            return Ok(Err(Missing));
+        }
+        noted.change(&asked.change, ArchiveId(super::newest(self.db)?));
+        noted.unread = count(self.db, account, peer, noted.read)?;
+        put(self, account, peer, &noted)?;
+        Ok(Ok(noted))
+    }
+}
+
+impl Answers<EmptyBin, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &EmptyBin) -> Result<std::result::Result<u32, Missing>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Err(Missing));
+        };
+        let account = int(account.0);
+        let newest = ArchiveId(super::newest(self.db)?);
+        let mut emptied = 0;
+        let binned = self.db.query(
+            "SELECT last, read, unread, marked, folder, moved, muted, peer FROM inbox WHERE account = $1 AND folder = 2",
+            &[&account],
+        )?;
+        for row in &binned {
+            let (peer, mut noted) = (row.try_get(7)?, conversation(row)?);
+            if noted.folder() == Folder::Bin {
+                (noted.folder, noted.moved) = (Folder::Nowhere, newest);
+                emptied += 1;
+            } else {
+                // A message has taken it out of the bin: it need not be looked at again.
+                noted.folder = Folder::Inbox;
+            }
+            put(self, account, peer, &noted)?;
+        }
+        Ok(Ok(emptied))
+    }
+}
+
+/// An account has seen the message with this id. Which one that is is looked for among the newest that are unread.
+pub(super) fn displayed(write: &Transaction<'_>, account: i64, peer: i64, id: &str) -> Result<()> {
+    let mut noted = row(write.db, account, peer)?;
+    let read = noted.read.0.max(erased(write.db, account)?);
+    let rows = write.db.query(
+        "SELECT r.seq, m.stanza FROM (
+             SELECT seq, kind FROM archive_entry WHERE account = $1 AND peer = $2 AND seq > $3 ORDER BY seq DESC LIMIT $4) AS r
+         JOIN archive_message m ON m.seq = r.seq WHERE r.kind = $5 ORDER BY r.seq DESC LIMIT $6",
+        &[
+            &account,
+            &peer,
+            &int(read),
+            &SEARCHED_MAX,
+            &short(EntryKind::Received),
+            &(MARKED_MAX as i64),
+        ],
+    )?;
+    for (place, row) in rows.iter().enumerate() {
+        if has_id(blob(row, 1)?, id) {
+            noted.read_to(ArchiveId(uint(row, 0)?));
+            noted.unread = place as u32;
+            return put(write, account, peer, &noted);
+        }
+    }
+    Ok(())
+}
+
+/// Messages of a conversation were removed, the oldest first.
+pub(super) fn swept(write: &Transaction<'_>, account: i64, peer: i64) -> Result<()> {
+    let mut noted = row(write.db, account, peer)?;
+    let sql = "SELECT 1 FROM archive_entry WHERE account = $1 AND seq = $2";
+    if write.db.opt(sql, &[&account, &int(noted.last.0)])?.is_none() {
+        noted.last = ArchiveId(0);
+    }
+    noted.unread = count(write.db, account, peer, noted.read)?;
+    put(write, account, peer, &noted)
+}
+
+/// How many messages from the other side are behind this one.
+fn count(db: &Connection, account: i64, peer: i64, read: ArchiveId) -> Result<u32> {
+    let after = read.0.max(erased(db, account)?);
+    let row = db.one(
+        "SELECT count(*) FROM (SELECT kind FROM archive_entry WHERE account = $1 AND peer = $2 AND seq > $3
+             ORDER BY seq DESC LIMIT $4) AS newest WHERE kind = $5",
+        &[&account, &peer, &int(after), &ROWS_MAX, &short(EntryKind::Received)],
+    )?;
+    Ok(number(&row, 0)?.min(UNREAD_MAX))
+}
+
+/// How a conversation stands.
+pub(super) fn row(db: &Connection, account: i64, peer: i64) -> Result<Conversation> {
+    let found = db.opt(
+        "SELECT last, read, unread, marked, folder, moved, muted FROM inbox WHERE account = $1 AND peer = $2",
+        &[&account, &peer],
+    )?;
+    Ok(found.as_ref().map(conversation).transpose()?.unwrap_or_default())
+}
+
+fn conversation(row: &Row) -> Result<Conversation> {
+    let id = |column| uint(row, column).map(ArchiveId);
+    Ok(Conversation {
+        last: id(0)?,
+        read: id(1)?,
+        unread: number(row, 2)?,
+        marked: id(3)?,
+        folder: code(row, 4)?,
+        moved: id(5)?,
+        muted: ms(row, 6)?,
+    })
+}
+
+pub(super) fn put(write: &Transaction<'_>, account: i64, peer: i64, noted: &Conversation) -> Result<()> {
+    write.run(
+        "INSERT INTO inbox (account, peer, last, read, unread, marked, folder, moved, muted)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         ON CONFLICT (account, peer) DO UPDATE SET last = $3, read = $4, unread = $5, marked = $6, folder = $7, moved = $8,
+             muted = $9",
+        &[
+            &account,
+            &peer,
+            &int(noted.last.0),
+            &int(noted.read.0),
+            &i64::from(noted.unread),
+            &int(noted.marked.0),
+            &short(noted.folder),
+            &int(noted.moved.0),
+            &int(noted.muted.0),
+        ],
+    )?;
+    Ok(())
+}

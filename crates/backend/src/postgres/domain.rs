@@ -1,0 +1,147 @@
+//! Domains.
+
+use super::column::{code, int, number, short, text, uint};
+use super::connection::Connection;
+use super::error::{Error, Result};
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use carillon_core::model::{Domain, DomainId, Policy};
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::domains::{ChangePolicy, Domains, Overtaken, PutDomain, PutDomainAnswer};
+use tokio_postgres::Row;
+
+/// Domains with their policies and what they are granted, as [`read`] wants them.
+macro_rules! domains {
+    ($rest:literal) => {
+        concat!(
+            "SELECT d.id, d.name,
+             d.sessions, d.registration, d.pubsub_create, d.sessions_max, d.messages_durable, d.resumption_ms_max,
+             d.archive, d.archive_days, d.archive_messages_max, d.archive_bytes_max, d.keys_max, d.account_management,
+             g.sessions, g.registration, g.pubsub_create, g.sessions_max, g.messages_durable, g.resumption_ms_max,
+             g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management
+             FROM domain d JOIN domain_grant g ON g.domain = d.id ",
+            $rest
+        )
+    };
+}
+
+impl Answers<Domains, Error> for Snapshot<'_> {
+    fn answer(&mut self, Domains: &Domains) -> Result<Vec<Domain>> {
+        self.db.query(domains!("ORDER BY d.name"), &[])?.iter().map(read).collect()
+    }
+}
+
+impl Answers<PutDomain, Error> for Transaction<'_> {
+    fn answer(&mut self, question: &PutDomain) -> Result<PutDomainAnswer> {
+        let PutDomain { name, policy: granted } = question;
+        let known = named(self.db, name)?;
+        let policy =
+            known.as_ref().map_or(*granted, |known| known.policy.after_grant(&known.granted, granted));
+        let domain = put(self, name, *granted, policy)?;
+        Ok(PutDomainAnswer { domain, created: known.is_none() })
+    }
+}
+
+impl Answers<ChangePolicy, Error> for Transaction<'_> {
+    fn answer(&mut self, question: &ChangePolicy) -> Result<std::result::Result<Domain, Overtaken>> {
+        let ChangePolicy { name, was, granted, policy } = question;
+        let known = named(self.db, name)?;
+        if known.as_ref().map(|known| (known.granted, known.policy)) != *was {
+            return Ok(Err(Overtaken));
+        }
+        Ok(Ok(put(self, name, *granted, *policy)?))
+    }
+}
+
+/// Columns of a policy.
+const POLICY_COLUMNS: usize = 12;
+
+/// The domain of this name.
+pub(super) fn named(db: &Connection, name: &str) -> Result<Option<Domain>> {
+    db.opt(domains!("WHERE d.name = $1"), &[&name])?.as_ref().map(read).transpose()
+}
+
+fn read(row: &Row) -> Result<Domain> {
+    Ok(Domain {
+        id: DomainId(number(row, 0)?),
+        name: text(row, 1)?.into(),
+        policy: policy(row, 2)?,
+        granted: policy(row, 2 + POLICY_COLUMNS)?,
+    })
+}
+
+fn policy(row: &Row, first: usize) -> Result<Policy> {
+    Ok(Policy {
+        sessions: code(row, first)?,
+        registration: row.try_get(first + 1)?,
+        pubsub_create: code(row, first + 2)?,
+        sessions_max: number(row, first + 3)?
+            .try_into()
+            .map_err(|_| Error::Corrupt("a number out of its range"))?,
+        messages_durable: row.try_get(first + 4)?,
+        resumption_ms_max: number(row, first + 5)?,
+        archive: row.try_get(first + 6)?,
+        archive_days: number(row, first + 7)?,
+        archive_messages_max: number(row, first + 8)?,
+        archive_bytes_max: uint(row, first + 9)?,
+        keys_max: number(row, first + 10)?,
+        account_management: row.try_get(first + 11)?,
+    })
+}
+
+/// Writes a domain with its policy and its grant, whether it is there or not.
+fn put(write: &Transaction<'_>, name: &str, granted: Policy, policy: Policy) -> Result<Domain> {
+    let domain = put_policy(
+        write,
+        "INSERT INTO domain (name, sessions, registration, pubsub_create, sessions_max, messages_durable,
+             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, keys_max, account_management)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         ON CONFLICT (name) DO UPDATE SET sessions = $2, registration = $3, pubsub_create = $4, sessions_max = $5,
+             messages_durable = $6, resumption_ms_max = $7, archive = $8, archive_days = $9,
+             archive_messages_max = $10, archive_bytes_max = $11, keys_max = $12, account_management = $13
+         RETURNING id",
+        &name,
+        &policy,
+    )?;
+    put_policy(
+        write,
+        "INSERT INTO domain_grant (domain, sessions, registration, pubsub_create, sessions_max, messages_durable,
+             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, keys_max, account_management)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         ON CONFLICT (domain) DO UPDATE SET sessions = $2, registration = $3, pubsub_create = $4, sessions_max = $5,
+             messages_durable = $6, resumption_ms_max = $7, archive = $8, archive_days = $9,
+             archive_messages_max = $10, archive_bytes_max = $11, keys_max = $12, account_management = $13
+         RETURNING domain",
+        &i64::from(domain),
+        &granted,
+    )?;
+    Ok(Domain { id: DomainId(domain), name: name.into(), policy, granted })
+}
+
+/// Runs a statement about a policy, whose first parameter says whose; the number that it returns.
+fn put_policy(
+    write: &Transaction<'_>,
+    sql: &str,
+    whose: &(dyn tokio_postgres::types::ToSql + Sync),
+    policy: &Policy,
+) -> Result<u32> {
+    let row = write.db.one(
+        sql,
+        &[
+            whose,
+            &short(policy.sessions),
+            &policy.registration,
+            &short(policy.pubsub_create),
+            &i64::from(policy.sessions_max),
+            &policy.messages_durable,
+            &i64::from(policy.resumption_ms_max),
+            &policy.archive,
+            &i64::from(policy.archive_days),
+            &i64::from(policy.archive_messages_max),
+            &int(policy.archive_bytes_max),
+            &i64::from(policy.keys_max),
+            &policy.account_management,
+        ],
+    )?;
+    number(&row, 0)
+}

@@ -1,0 +1,195 @@
+//! What a group of writes locks before it begins: the accounts and other things that its writes are about.
+//!
+//! Locks are advisory ones of the transaction, taken in one order by all. So writes of the same account are one after the other, what is read of
+//! it is true until the commit, numbers that are given ascend in the order of the commits, and no two groups wait for each other. A write that
+//! is not listed here locks everything: that is right, and slow.
+
+use super::column::Id;
+use crate::engine::asked::Write;
+use carillon_core::model::DomainId;
+use carillon_core::ports::store::{
+    WriteAsk, accounts, activity, archive, blocking, idempotency, inbox, items, leases, links, nodes,
+    notifications, offline, parked, private, roster, subscriptions, topics, vcard,
+};
+use tokio_postgres::types::ToSql;
+
+/// Shared by all groups, and one group's alone that has a write which locks everything.
+const EVERYTHING: i64 = 0;
+/// Things that are locked as a whole, and are no account's.
+const DUE: i64 = 1;
+const LEASES: i64 = 2;
+const LINKS: i64 = 3;
+const PARKED: i64 = 4;
+/// Keys of a kind begin with it; the number of the thing follows.
+const API_KEY: i64 = 1 << 32;
+const TOPIC: i64 = 2 << 32;
+
+/// The locks of a group.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    named: Vec<i64>,
+    alone: Vec<bool>,
+    domains: Vec<i64>,
+    locals: Vec<String>,
+    notifications: Vec<Id>,
+}
+
+impl Keys {
+    /// Those of these writes.
+    pub(super) fn of(asks: &[Write]) -> Keys {
+        let mut keys = Keys::default();
+        let mut everything = false;
+        for asked in asks {
+            everything |= keys.add(&asked.ask).is_none();
+        }
+        if everything {
+            // Nothing else is needed.
+            keys = Keys::default();
+        }
+        keys.named.push(EVERYTHING);
+        keys.alone.push(everything);
+        keys
+    }
+
+    /// What `lock_keys` wants.
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 5] {
+        [&self.named, &self.alone, &self.domains, &self.locals, &self.notifications]
+    }
+
+    /// Adds those of a write; none where it locks everything.
+    fn add(&mut self, ask: &WriteAsk) -> Option<()> {
+        match ask {
+            WriteAsk::Accounts(accounts::WriteAsk::CreateAccount(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Accounts(accounts::WriteAsk::SetCredentials(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Accounts(accounts::WriteAsk::SetAccountState(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Accounts(accounts::WriteAsk::RevokeTokens(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Notifications(asked) => self.add_notifications(asked)?,
+            WriteAsk::Offline(offline::WriteAsk::StoreOffline(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Offline(offline::WriteAsk::DeleteOffline(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Idempotency(asked) => {
+                let key = match asked {
+                    idempotency::WriteAsk::Reserve(asked) => asked.key,
+                    idempotency::WriteAsk::Remember(asked) => asked.key,
+                    idempotency::WriteAsk::Release(asked) => asked.key,
+                    idempotency::WriteAsk::NoteLines(asked) => asked.key,
+                };
+                self.name(API_KEY + i64::from(key.0));
+            }
+            WriteAsk::Leases(leases::WriteAsk::TakeLease(_) | leases::WriteAsk::ReleaseLease(_)) => {
+                self.name(LEASES);
+            }
+            WriteAsk::Parked(parked::WriteAsk::StoreParked(_) | parked::WriteAsk::ForgetParked(_)) => {
+                self.name(PARKED);
+            }
+            WriteAsk::Links(links::WriteAsk::CountClicks(_)) => self.name(LINKS),
+            WriteAsk::Items(asked) => {
+                let topic = match asked {
+                    items::WriteAsk::Publish(asked) => asked.item.topic,
+                    items::WriteAsk::Retract(asked) => asked.topic,
+                    items::WriteAsk::Purge(asked) => asked.topic,
+                };
+                self.name(TOPIC + i64::from(topic.0));
+            }
+            WriteAsk::Subscriptions(asked) => {
+                let (topic, domain, local) = match asked {
+                    subscriptions::WriteAsk::Subscribe(asked) => (asked.topic, asked.domain, &asked.local),
+                    subscriptions::WriteAsk::Unsubscribe(asked) => (asked.topic, asked.domain, &asked.local),
+                };
+                // Of the topic it only matters that it stays, and what its last item is.
+                self.share(TOPIC + i64::from(topic.0));
+                self.account(domain, local);
+            }
+            WriteAsk::Activity(activity::WriteAsk::NoteAvailable(asked)) => {
+                for one in &asked.of {
+                    self.account(one.domain, &one.local);
+                }
+            }
+            WriteAsk::Vcard(vcard::WriteAsk::StoreVcard(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Private(private::WriteAsk::StorePrivate(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Blocking(blocking::WriteAsk::ChangeBlockList(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Roster(asked) => self.add_rosters(asked),
+            WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => {
+                for side in [&asked.sender, &asked.recipient].into_iter().flatten() {
+                    self.account(side.domain, &side.local);
+                }
+            }
+            WriteAsk::Inbox(inbox::WriteAsk::ChangeConversation(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Topics(topics::WriteAsk::SetAffiliations(asked)) => {
+                self.name(TOPIC + i64::from(asked.topic.0));
+            }
+            WriteAsk::Topics(topics::WriteAsk::ConfigureTopic(asked)) => {
+                self.name(TOPIC + i64::from(asked.topic.0));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn add_notifications(&mut self, ask: &notifications::WriteAsk) -> Option<()> {
+        match ask {
+            notifications::WriteAsk::StoreNotification(asked) => {
+                self.account(asked.notification.domain, asked.notification.to.local().unwrap_or_default());
+            }
+            notifications::WriteAsk::EndNotifications(asked) => {
+                self.notifications.extend(asked.changes.iter().map(|change| Id::from(change.id)));
+            }
+            notifications::WriteAsk::CancelNotification(asked) => self.notifications.push(asked.id.into()),
+            // The rows that it changes it holds, and passes over those that others hold.
+            notifications::WriteAsk::ClaimDue(_) => self.name(DUE),
+            notifications::WriteAsk::Sweep(_) => return None,
+        }
+        Some(())
+    }
+
+    /// A change of a subscription is one of both sides.
+    fn add_rosters(&mut self, ask: &roster::WriteAsk) {
+        let (domain, local, other, contact) = match ask {
+            roster::WriteAsk::PutContact(asked) => (asked.domain, &asked.local, None, &asked.contact),
+            roster::WriteAsk::RemoveContact(asked) => {
+                (asked.domain, &asked.local, asked.other, &asked.contact)
+            }
+            roster::WriteAsk::ChangeSubscription(asked) => {
+                (asked.domain, &asked.local, Some(asked.other), &asked.contact)
+            }
+        };
+        self.account(domain, local);
+        if let (Some(other), Some(local)) = (other, contact.local()) {
+            self.account(other, local);
+        }
+    }
+
+    fn account(&mut self, domain: DomainId, local: &str) {
+        self.domains.push(domain.0.into());
+        self.locals.push(local.to_owned());
+    }
+
+    fn share(&mut self, key: i64) {
+        self.named.push(key);
+        self.alone.push(false);
+    }
+
+    fn name(&mut self, key: i64) {
+        self.named.push(key);
+        self.alone.push(true);
+    }
+}

@@ -1,0 +1,219 @@
+//! The store on a PostgreSQL server.
+//!
+//! - [`PostgresStore`] is the face: it sorts questions into the queues of `engine`, and starts its threads, each with a connection of its own.
+//! - `lane` commits groups of writes, each with the next number of the lane, and finds out what became of a commit without an answer.
+//! - `keys` says what a group locks, `writes` carries it out, `transaction` is what a write works with.
+//! - `reader` answers questions from one snapshot, which is what a read works with.
+//! - `node`: of two processes of one node the newer one writes.
+//! - One file per noun implements [`Answers`](carillon_core::ports::store::Answers) to each of its questions; `removal` is about what removing
+//!   accounts and domains takes along.
+//! - `connection` is one connection, `column` what values mean, `schema` and `migrations/` are the tables.
+
+mod account;
+mod activity;
+mod archive;
+mod blocking;
+mod column;
+mod connection;
+mod domain;
+mod ending;
+mod error;
+mod event;
+mod idempotency;
+mod item;
+mod item_row;
+mod keeping;
+mod key;
+mod keys;
+mod lane;
+mod lease;
+mod links;
+mod listing;
+mod login;
+mod lookup;
+mod node;
+mod node_items;
+mod notification;
+mod offline;
+mod operation;
+mod options;
+mod parked;
+mod private;
+mod reader;
+mod removal;
+mod roster;
+mod schema;
+mod snapshot;
+mod subscription;
+mod sweep;
+mod topic;
+mod transaction;
+mod vcard;
+mod webhook;
+mod writes;
+
+pub use options::{OpenError, Options};
+
+use crate::engine::asked::{Asked, Carries, Respond, Write};
+use crate::engine::complaints::Complaints;
+use crate::engine::counters::{Counters, Doing};
+use crate::engine::queue::{Abandon, Queue};
+use crate::engine::reading::Reader;
+use crate::engine::writing::Writer;
+use crate::rows::last::LastItems;
+use carillon_core::ports::store::ReadAsk;
+use carillon_core::ports::{Answer, Ask, Reply, Store, StoreHealth, StoreStats};
+use connection::Connection;
+use lane::Lane;
+use node::Node;
+use reader::Connected;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Opens the store of a node.
+///
+/// # Errors
+/// When the server cannot be reached, or the database cannot be used.
+pub fn open(options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    Ok(Arc::new(PostgresStore::open(options)?))
+}
+
+/// The store on a PostgreSQL server. Dropping it closes it.
+pub struct PostgresStore {
+    reads: Arc<Queue<ReadAsk>>,
+    /// A queue for each lane. What one thread asks goes to one of them, and so keeps its order.
+    writes: Vec<Arc<Queue<Write>>>,
+    counters: Arc<Counters>,
+    size: Arc<AtomicU64>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl PostgresStore {
+    /// Connects, makes or upgrades the tables where needed, registers this process, and starts the threads.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or the database cannot be used.
+    pub fn open(options: Options) -> Result<PostgresStore, OpenError> {
+        let options = Arc::new(options);
+        let lanes = options.lanes.clamp(1, 64);
+        let connection = |name| Connection::new(options.clone(), name).map_err(OpenError::Thread);
+        let mut db = connection(format!("carillon {} opens", options.node))?;
+        db.connect(None)?;
+        schema::migrate(&db)?;
+        let node = Node::register(&db, &options.node, lanes)?;
+        drop(db);
+        let queue = || Arc::new(Queue::new(options.queue_max, options.queue_bytes_max));
+        let store = PostgresStore {
+            reads: Arc::new(Queue::new(options.queue_max, options.queue_bytes_max)),
+            writes: (0..lanes).map(|_| queue()).collect(),
+            counters: Arc::default(),
+            size: Arc::default(),
+            threads: Mutex::default(),
+        };
+        let (counters, last) = (&store.counters, Arc::new(LastItems::new(options.items_bytes_max)));
+        for (queue, number) in store.writes.iter().zip(0..) {
+            let name = format!("carillon {} {} lane {number}", node.name, node.epoch);
+            let lane = Lane::new(connection(name)?, node.clone(), number, last.clone(), counters.clone());
+            let complaints = Complaints::new(Doing::Writes, counters.clone());
+            let writer = Writer::new(lane, queue.clone(), counters.clone(), complaints);
+            store.start("store-lane", queue.clone(), || writer.run())?;
+        }
+        let readers = options.readers.clamp(1, 64);
+        for number in 0..readers {
+            let db = connection(format!("carillon {} {} reader {number}", node.name, node.epoch))?;
+            let reader = Reader {
+                store: Connected::new(db, node.clone(), last.clone(), store.size.clone()),
+                queue: store.reads.clone(),
+                counters: counters.clone(),
+                complaints: Complaints::new(Doing::Reads, counters.clone()),
+                readers,
+            };
+            store.start("store-reader", store.reads.clone(), || reader.run())?;
+        }
+        Ok(store)
+    }
+
+    /// Starts a thread that serves a queue. If it panics, what waits for it is not left unanswered.
+    fn start<A: Carries + Send + 'static>(
+        &self,
+        name: &str,
+        queue: Arc<Queue<A>>,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<(), OpenError> {
+        let run = move || {
+            let _abandoned = Abandon(&queue);
+            run();
+        };
+        let thread =
+            std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(OpenError::Thread)?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    /// The queue for what this thread writes.
+    fn lane(&self) -> &Queue<Write> {
+        let mut hasher = DefaultHasher::new();
+        std::thread::current().id().hash(&mut hasher);
+        &self.writes[(hasher.finish() % self.writes.len() as u64) as usize]
+    }
+}
+
+impl Store for PostgresStore {
+    fn ask(&self, ask: Ask, reply: Reply<Answer>) {
+        self.ask_all(&mut vec![(ask, reply)]);
+    }
+
+    fn ask_all(&self, asks: &mut Vec<(Ask, Reply<Answer>)>) {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (ask, reply) in asks.drain(..) {
+            match ask {
+                Ask::Read(ask) => reads.push(Asked { ask, respond: Respond::to_read(reply) }),
+                Ask::Write(ask) => writes.push(Asked { ask: ask.into(), respond: Respond::to_write(reply) }),
+                Ask::Once(operation, ask) => {
+                    let ask = Write { operation: Some(operation), ask };
+                    writes.push(Asked { ask, respond: Respond::to_write(reply) });
+                }
+            }
+        }
+        self.reads.push_all(reads);
+        self.lane().push_all(writes);
+    }
+
+    fn stats(&self) -> StoreStats {
+        let (answered, commits, writes) = self.counters.read();
+        let waiting = self.writes.iter().map(|queue| queue.len()).sum::<usize>() + self.reads.len();
+        StoreStats {
+            waiting: waiting as u64,
+            answered,
+            commits,
+            writes,
+            commit: self.counters.commit(),
+            bytes: self.size.load(Ordering::Relaxed),
+        }
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.counters.health()
+    }
+
+    fn close(&self) {
+        self.reads.close();
+        self.writes.iter().for_each(|queue| queue.close());
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let here = std::thread::current().id();
+        for thread in threads {
+            // Closed from within an answer: that thread ends by itself once the answer is given.
+            if thread.thread().id() != here && thread.join().is_err() {
+                tracing::error!("a thread of the store had panicked");
+            }
+        }
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,105 @@
+//! How a store on PostgreSQL is opened, and why it may not open.
+
+use std::io;
+use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+/// How a store is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Where the server is, which database, and who asks.
+    pub config: Config,
+    /// The name of this node among those that share the database. Another process of the same name takes over.
+    pub node: Box<str>,
+    /// Connections that write, 1 to 64. What one thread asks goes over one of them.
+    pub lanes: usize,
+    /// Connections that read, 1 to 64.
+    pub readers: usize,
+    /// Questions that may wait: this many reads, and as many writes for each connection. More are answered [`Busy`].
+    ///
+    /// [`Busy`]: carillon_core::ports::Fault::Busy
+    pub queue_max: usize,
+    /// Bytes of what those questions carry. Past it they are answered [`Busy`], too.
+    ///
+    /// [`Busy`]: carillon_core::ports::Fault::Busy
+    pub queue_bytes_max: usize,
+    /// How long what was asked waits for a database that is away, and a commit for what became of it. While it is away for longer, what is
+    /// asked fails at once.
+    pub patience: Duration,
+    /// How long an answer of the server may take. Without one until then the connection counts as lost.
+    pub answer_max: Duration,
+    /// Payload bytes of last items kept in memory to be shared between logins.
+    pub items_bytes_max: usize,
+}
+
+impl Options {
+    /// The defaults for a database at `postgresql://…`: node `carillon`, 2 connections that write and 2 that read, 65,536 questions with 128
+    /// MiB, 10 seconds of patience, 16 MiB of items.
+    ///
+    /// # Errors
+    /// When the address cannot be read, or asks for what there is not.
+    pub fn new(url: &str) -> Result<Options, OpenError> {
+        let config: Config = url.parse().map_err(|_| OpenError::Address)?;
+        let is_remote = config.get_hosts().iter().any(|host| match host {
+            Host::Tcp(name) => !matches!(&**name, "localhost" | "127.0.0.1" | "::1"),
+            Host::Unix(_) => false,
+        });
+        if is_remote || config.get_ssl_mode() == SslMode::Require {
+            return Err(OpenError::NoTls);
+        }
+        Ok(Options {
+            config,
+            node: "carillon".into(),
+            lanes: 2,
+            readers: 2,
+            queue_max: 65_536,
+            queue_bytes_max: 128 << 20,
+            patience: Duration::from_secs(10),
+            answer_max: Duration::from_secs(15),
+            items_bytes_max: 16 << 20,
+        })
+    }
+}
+
+/// Why a store did not open.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The address is none of PostgreSQL.
+    #[error("the address of the database is not of the form postgresql://USER@HOST:PORT/DATABASE")]
+    Address,
+    /// The server is not on this machine.
+    #[error("connections to PostgreSQL have no TLS yet: only localhost and Unix sockets are supported")]
+    NoTls,
+    /// The server cannot be reached, or refuses.
+    #[error("{0}")]
+    Server(String),
+    /// Text is not stored as UTF-8.
+    #[error("the database stores text as {0}: create one with ENCODING 'UTF8'")]
+    Encoding(String),
+    /// It is a database of some other program.
+    #[error("the database has tables, but none of this server: give it a database of its own")]
+    Foreign,
+    /// A later version of the server has changed its schema.
+    #[error(
+        "the schema has version {found}, for servers that know {needed} or a later one; this one knows {known}"
+    )]
+    Newer {
+        /// The version of the schema.
+        found: u32,
+        /// The version that a server has to know.
+        needed: u32,
+        /// The latest version known here.
+        known: u32,
+    },
+    /// A thread could not be started.
+    #[error("no thread for the store: {0}")]
+    Thread(io::Error),
+}
+
+impl From<super::error::Error> for OpenError {
+    fn from(e: super::error::Error) -> OpenError {
+        OpenError::Server(e.to_string())
+    }
+}

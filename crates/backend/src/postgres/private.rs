@@ -1,0 +1,76 @@
+//! What clients keep for themselves.
+
+use super::column::{blob, int, uint};
+use super::connection::Connection;
+use super::error::{Error, Result};
+use super::lookup;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use bytes::Bytes;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, StorePrivateAnswer};
+use std::collections::HashSet;
+
+impl Answers<ReadPrivate, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ReadPrivate) -> Result<std::result::Result<Option<Bytes>, Missing>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Err(Missing));
+        };
+        let row = self.db.opt(
+            "SELECT xml FROM private WHERE account = $1 AND ns = $2 AND name = $3",
+            &[&int(account.0), &asked.ns, &asked.name],
+        )?;
+        row.map(|row| Ok(Bytes::copy_from_slice(blob(&row, 0)?))).transpose().map(Ok)
+    }
+}
+
+impl Answers<StorePrivate, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &StorePrivate) -> Result<StorePrivateAnswer> {
+        let found = self.db.opt(
+            "SELECT id, private_bytes FROM account WHERE domain = $1 AND local = $2",
+            &[&i64::from(asked.domain.0), &asked.local],
+        )?;
+        let Some(row) = found else { return Ok(StorePrivateAnswer::NoAccount) };
+        let (id, used): (i64, u64) = (row.try_get(0)?, uint(&row, 1)?);
+        // Of two of the same name the later one counts.
+        let mut named = HashSet::new();
+        let latest = asked.elements.iter().rev().filter(|element| named.insert((&element.ns, &element.name)));
+        let elements: Vec<&PrivateElement> = latest.collect();
+        let (mut gone, mut new) = (0, 0);
+        for element in &elements {
+            gone += bytes_of(self.db, id, element)?;
+            if !element.xml.is_empty() {
+                new += (element.ns.len() + element.name.len() + element.xml.len()) as u64;
+            }
+        }
+        let bytes = used.saturating_sub(gone) + new;
+        if bytes > asked.bytes_max as u64 {
+            return Ok(StorePrivateAnswer::Full);
+        }
+        for PrivateElement { name, ns, xml } in elements {
+            if xml.is_empty() {
+                let sql = "DELETE FROM private WHERE account = $1 AND ns = $2 AND name = $3";
+                self.run(sql, &[&id, ns, name])?;
+            } else {
+                self.run(
+                    "INSERT INTO private (account, ns, name, xml) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (account, ns, name) DO UPDATE SET xml = $4",
+                    &[&id, ns, name, &&xml[..]],
+                )?;
+            }
+        }
+        self.run("UPDATE account SET private_bytes = $2 WHERE id = $1", &[&id, &int(bytes)])?;
+        Ok(StorePrivateAnswer::Stored)
+    }
+}
+
+/// Bytes of what an account keeps under the name of an element.
+fn bytes_of(db: &Connection, account: i64, element: &PrivateElement) -> Result<u64> {
+    let row = db.opt(
+        "SELECT length(xml)::bigint FROM private WHERE account = $1 AND ns = $2 AND name = $3",
+        &[&account, &element.ns, &element.name],
+    )?;
+    let xml = row.map(|row| uint(&row, 0)).transpose()?;
+    Ok(xml.map_or(0, |xml| (element.ns.len() + element.name.len()) as u64 + xml))
+}

@@ -1,0 +1,352 @@
+//! Rosters, and the records of accounts that they are part of.
+
+use super::column::{int, number, text, uint, whole_jid};
+use super::error::{Error, Result};
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use super::{blocking, lookup, node_items};
+use bytes::Bytes;
+use carillon_core::form::{Clock, decode, encode};
+use carillon_core::model::*;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::roster::{
+    ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, ReadRecord, RemoveContact,
+    RemoveContactAnswer,
+};
+use carillon_wire::jid::{BareJid, Jid};
+use tokio_postgres::Row;
+
+impl Answers<ReadRecord, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ReadRecord) -> Result<Option<Box<Record>>> {
+        Ok(records(self, &[asked])?.pop().flatten())
+    }
+}
+
+/// Reads many records by few statements, in their order.
+pub(super) fn records(snapshot: &mut Snapshot<'_>, asks: &[&ReadRecord]) -> Result<Vec<Option<Box<Record>>>> {
+    let domains: Vec<i64> = asks.iter().map(|ask| ask.domain.0.into()).collect();
+    let locals: Vec<&str> = asks.iter().map(|ask| &*ask.local).collect();
+    let mut found: Vec<Option<Box<Record>>> = asks.iter().map(|_| None).collect();
+    for row in snapshot.db.query(RECORDS, &[&domains, &locals])? {
+        let place = place(&row)?;
+        found[place] = Some(record(&row, asks[place].parts)?);
+    }
+    // The accounts in the places of those questions that want all of a part, nothing in the others.
+    let wanting =
+        |wants: fn(&ReadRecord) -> bool, found: &[Option<Box<Record>>]| -> Option<Vec<Option<i64>>> {
+            let account = |(ask, found): (&&ReadRecord, &Option<Box<Record>>)| {
+                found.as_ref().filter(|_| wants(ask)).map(|record| int(record.account.0))
+            };
+            asks.iter().any(|ask| wants(ask)).then(|| asks.iter().zip(found).map(account).collect())
+        };
+    if let Some(accounts) = wanting(|ask| ask.parts.roster && ask.about.is_empty(), &found) {
+        each(snapshot, CONTACTS, &accounts, &mut found, |record, row| {
+            record.roster.contacts.push(contact(row, 1)?);
+            Ok(())
+        })?;
+    }
+    if let Some(accounts) = wanting(|ask| ask.parts.blocked && ask.about.is_empty(), &found) {
+        each(snapshot, BLOCKED, &accounts, &mut found, |record, row| {
+            record.blocked.push(blocking::address(row, 1)?);
+            Ok(())
+        })?;
+    }
+    if let Some(accounts) = wanting(|ask| ask.parts.nodes, &found) {
+        each(snapshot, NODES, &accounts, &mut found, |record, row| {
+            record.nodes.push(node_items::node(row, 1)?);
+            Ok(())
+        })?;
+    }
+    for (ask, found) in asks.iter().zip(&mut found).filter(|(ask, _)| !ask.about.is_empty()) {
+        if let Some(record) = found {
+            about(snapshot, ask, record)?;
+        }
+    }
+    Ok(found)
+}
+
+/// Gives each row of accounts to the record in its place.
+fn each(
+    snapshot: &Snapshot<'_>,
+    sql: &str,
+    accounts: &[Option<i64>],
+    found: &mut [Option<Box<Record>>],
+    take: fn(&mut Record, &Row) -> Result<()>,
+) -> Result<()> {
+    for row in snapshot.db.query(sql, &[&accounts])? {
+        if let Some(Some(record)) = found.get_mut(place(&row)?) {
+            take(record, &row)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a roster and a block list say of some: each is looked up.
+fn about(snapshot: &Snapshot<'_>, ask: &ReadRecord, record: &mut Record) -> Result<()> {
+    let account = int(record.account.0);
+    if ask.parts.roster {
+        let jids: Vec<BareJid> = ask.about.iter().map(Jid::bare).collect();
+        let jids: Vec<&str> = jids.iter().map(BareJid::as_str).collect();
+        let sql = "SELECT jid, name, groups, standing, listed, request FROM contact
+            WHERE account = $1 AND jid = ANY ($2::text[]) ORDER BY jid";
+        for row in snapshot.db.query(sql, &[&account, &jids])? {
+            record.roster.contacts.push(contact(&row, 0)?);
+        }
+    }
+    if ask.parts.blocked {
+        let mut jids: Vec<String> = Vec::new();
+        for jid in &ask.about {
+            jids.extend([jid.domain(), jid.bare_str(), jid.as_str()].map(str::to_owned));
+            jids.extend(jid.resource().map(|resource| [jid.domain(), "/", resource].concat()));
+        }
+        let sql = "SELECT jid FROM blocked WHERE account = $1 AND jid = ANY ($2::text[])";
+        for row in snapshot.db.query(sql, &[&account, &jids])? {
+            record.blocked.push(blocking::address(&row, 0)?);
+        }
+        record.blocked.sort();
+        record.blocked.dedup();
+    }
+    Ok(())
+}
+
+const RECORDS: &str = "SELECT r.place, id, record, roster
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS r (domain, local, place)
+    JOIN account a ON a.domain = r.domain AND a.local = r.local";
+const CONTACT: &str =
+    "SELECT jid, name, groups, standing, listed, request FROM contact WHERE account = $1 AND jid = $2";
+const CONTACTS: &str = "SELECT r.place, jid, name, groups, standing, listed, request
+    FROM unnest($1::bigint[]) WITH ORDINALITY AS r (account, place) JOIN contact c ON c.account = r.account ORDER BY r.place, jid";
+const BLOCKED: &str = "SELECT r.place, jid
+    FROM unnest($1::bigint[]) WITH ORDINALITY AS r (account, place) JOIN blocked b ON b.account = r.account ORDER BY r.place, jid";
+const NODES: &str = "SELECT r.place, name, created, title, access_model, publish_model, max_items, persist_items, send_last,
+        notify_retract, notify_delete, deliver_payloads
+    FROM unnest($1::bigint[]) WITH ORDINALITY AS r (account, place) JOIN account_node n ON n.account = r.account ORDER BY r.place, name";
+
+/// Where in the arrays a row comes from: PostgreSQL counts from 1.
+fn place(row: &Row) -> Result<usize> {
+    usize::try_from(row.try_get::<_, i64>(0)? - 1).map_err(|_| Error::Corrupt("no place"))
+}
+
+fn record(row: &Row, parts: RecordParts) -> Result<Box<Record>> {
+    let version = if parts.roster { Generation(uint(row, 3)?) } else { Generation::default() };
+    let roster = Roster { version, contacts: Vec::new() };
+    let (account, generation) = (AccountId(uint(row, 1)?), Generation(uint(row, 2)?));
+    Ok(Box::new(Record { account, generation, roster, blocked: Vec::new(), nodes: Vec::new() }))
+}
+
+/// The contact in the six columns from `first`.
+fn contact(row: &Row, first: usize) -> Result<Contact> {
+    let groups = match row.try_get::<_, Option<&[u8]>>(first + 2)? {
+        Some(groups) => decode(groups, Clock::default()).map_err(|_| Error::Corrupt("not groups"))?,
+        None => Vec::new(),
+    };
+    let standing = number(row, first + 3)?;
+    Ok(Contact {
+        jid: whole_jid(row, first)?,
+        name: text(row, first + 1)?,
+        groups,
+        standing: Standing::of_bits(standing.try_into().map_err(|_| Error::Corrupt("no standing"))?),
+        is_listed: row.try_get(first + 4)?,
+        request: row.try_get::<_, Option<&[u8]>>(first + 5)?.map(Bytes::copy_from_slice),
+    })
+}
+
+/// Whose rosters say something of subscriptions between them and the account `$1`, whose address is `$2`: those that are in its own, as both
+/// sides say the same of a subscription; and those that have asked in vain, or grant something in advance.
+const WITH_SUBSCRIPTION: &str = "SELECT jid COLLATE \"C\" FROM contact WHERE account = $1
+    UNION SELECT (a.local || '@' || d.name) COLLATE \"C\" FROM contact c JOIN account a ON a.id = c.account
+    JOIN domain d ON d.id = a.domain WHERE c.jid = $2 AND c.standing & 20 <> 0 ORDER BY 1";
+
+/// An account whose roster is changed.
+struct Owner {
+    account: AccountId,
+    jid: BareJid,
+    record: Generation,
+    used: RosterUse,
+}
+
+impl Transaction<'_> {
+    fn owner(&self, domain: DomainId, local: &str) -> Result<Option<Owner>> {
+        let found = self.db.opt(
+            "SELECT a.id, a.record, a.contacts, a.requests, a.roster_bytes, d.name
+             FROM account a JOIN domain d ON d.id = a.domain WHERE a.domain = $1 AND a.local = $2",
+            &[&i64::from(domain.0), &local],
+        )?;
+        let Some(row) = found else { return Ok(None) };
+        let used =
+            RosterUse { contacts: number(&row, 2)?, requests: number(&row, 3)?, bytes: uint(&row, 4)? };
+        let jid = BareJid::from_parts(Some(local), row.try_get(5)?);
+        let jid = jid.map_err(|_| Error::Corrupt("not an address"))?;
+        let (account, record) = (AccountId(uint(&row, 0)?), Generation(uint(&row, 1)?));
+        Ok(Some(Owner { account, jid, record, used }))
+    }
+
+    /// What a roster says of a contact, and how much it holds.
+    fn side(&self, owner: &Owner, jid: &BareJid) -> Result<Side> {
+        let said = self.said(owner, jid)?.unwrap_or_else(|| Contact::new(jid.clone()));
+        Ok(Side { contact: said, used: owner.used })
+    }
+
+    fn said(&self, owner: &Owner, jid: &BareJid) -> Result<Option<Contact>> {
+        let row = self.db.opt(CONTACT, &[&int(owner.account.0), &jid.as_str()])?;
+        row.map(|row| contact(&row, 0)).transpose()
+    }
+
+    /// Has a roster say this of a contact, if it says something else.
+    fn change_contact(
+        &self,
+        owner: &Owner,
+        jid: &BareJid,
+        is: Option<Contact>,
+    ) -> Result<Option<RosterChange>> {
+        let was = self.said(owner, jid)?;
+        if was == is { Ok(None) } else { self.put_contact(owner, jid, was, is).map(Some) }
+    }
+
+    fn put_contact(
+        &self,
+        owner: &Owner,
+        contact: &BareJid,
+        was: Option<Contact>,
+        is: Option<Contact>,
+    ) -> Result<RosterChange> {
+        let (id, after) = (int(owner.account.0), Generation(owner.record.0 + 1));
+        let others = was.as_ref().map_or(owner.used, |was| owner.used.without(was));
+        let used = is.as_ref().map_or(others, |is| others.and(is));
+        self.run(
+            "UPDATE account SET record = $2, roster = $2, contacts = $3, requests = $4, roster_bytes = $5 WHERE id = $1",
+            &[&id, &int(after.0), &i64::from(used.contacts), &i64::from(used.requests), &int(used.bytes)],
+        )?;
+        match &is {
+            None => {
+                self.run("DELETE FROM contact WHERE account = $1 AND jid = $2", &[&id, &contact.as_str()])?;
+            }
+            Some(is) => {
+                let groups = (!is.groups.is_empty()).then(|| encode(&is.groups, 0));
+                self.run(
+                    "INSERT INTO contact (account, jid, name, groups, standing, listed, request, asked)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                     ON CONFLICT (account, jid) DO UPDATE SET name = $3, groups = $4, standing = $5, listed = $6,
+                         request = $7, asked = $8",
+                    &[
+                        &id,
+                        &contact.as_str(),
+                        &is.name,
+                        &groups,
+                        &i64::from(is.standing.bits()),
+                        &is.is_listed,
+                        &is.request.as_deref(),
+                        &(!is.is_listed).then_some(int(after.0)),
+                    ],
+                )?;
+            }
+        }
+        let (account, before, contact) = (owner.jid.clone(), owner.record, contact.clone());
+        Ok(RosterChange { account, before, after, contact, was, is })
+    }
+
+    /// Ends what the rosters of others say of the subscriptions between them and an account that is being removed.
+    pub(super) fn end_subscriptions(&self, account: AccountId, jid: &BareJid) -> Result<Vec<RosterChange>> {
+        let mut changes = Vec::new();
+        for row in self.db.query(WITH_SUBSCRIPTION, &[&int(account.0), &jid.as_str()])? {
+            let contact = whole_jid(&row, 0)?;
+            let Some(local) = contact.local() else { continue };
+            let Some(domain) = lookup::domain_named(self.db, contact.domain())? else { continue };
+            let Some(owner) = self.owner(domain, local)? else { continue };
+            if let Some(said) = self.said(&owner, jid)? {
+                changes.extend(self.change_contact(&owner, jid, ended_with(said))?);
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Removes the oldest request for a subscription to an account, if there are more of these than there may be.
+    fn evict(&self, domain: DomainId, local: &str, bounds: RosterBounds) -> Result<Option<RosterChange>> {
+        let Some(owner) = self.owner(domain, local)?.filter(|owner| owner.used.requests > bounds.requests)
+        else {
+            return Ok(None);
+        };
+        let row = self.db.opt(
+            "SELECT jid, name, groups, standing, listed, request FROM contact
+             WHERE account = $1 AND NOT listed ORDER BY asked LIMIT 1",
+            &[&int(owner.account.0)],
+        )?;
+        let oldest = row.map(|row| contact(&row, 0)).transpose()?;
+        oldest.map(|oldest| self.put_contact(&owner, &oldest.jid.clone(), Some(oldest), None)).transpose()
+    }
+
+    /// The account that a contact is, if it is one of this store.
+    fn other(&self, domain: Option<DomainId>, contact: &BareJid) -> Result<Option<Owner>> {
+        match (domain, contact.local()) {
+            (Some(domain), Some(local)) => self.owner(domain, local),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Answers<PutContact, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &PutContact) -> Result<PutContactAnswer> {
+        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
+            return Ok(PutContactAnswer::NoAccount);
+        };
+        let was = self.said(&owner, &asked.contact)?;
+        let before = was.clone().unwrap_or_else(|| Contact::new(asked.contact.clone()));
+        let (name, groups) = (asked.name.clone(), asked.groups.clone());
+        let is = Contact { name, groups, is_listed: true, ..before.clone() };
+        if !owner.used.has_room(&before, &is, asked.bounds) {
+            return Ok(PutContactAnswer::Full);
+        }
+        let change = self.put_contact(&owner, &asked.contact, was, Some(is))?;
+        Ok(PutContactAnswer::Put(Box::new(change)))
+    }
+}
+
+impl Answers<RemoveContact, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &RemoveContact) -> Result<RemoveContactAnswer> {
+        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
+            return Ok(RemoveContactAnswer::NoAccount);
+        };
+        let Some(was) = self.said(&owner, &asked.contact)?.filter(|contact| contact.is_listed) else {
+            return Ok(RemoveContactAnswer::Missing);
+        };
+        let own = self.put_contact(&owner, &asked.contact, Some(was), None)?;
+        let other = match self.other(asked.other, &asked.contact)? {
+            Some(other) => match self.said(&other, &owner.jid)? {
+                Some(said) => self.change_contact(&other, &owner.jid, removed_by(said))?,
+                None => None,
+            },
+            None => None,
+        };
+        Ok(RemoveContactAnswer::Removed(Box::new(BothSides { own: Some(own), other, evicted: None })))
+    }
+}
+
+impl Answers<ChangeSubscription, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ChangeSubscription) -> Result<ChangeSubscriptionAnswer> {
+        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
+            return Ok(ChangeSubscriptionAnswer::NoAccount);
+        };
+        let mut other = self.other(Some(asked.other), &asked.contact)?;
+        // Whoever is blocked cannot ask.
+        if let Some(heard) = &other
+            && asked.action == SubscriptionAction::Subscribe
+            && blocking::blocks(self.db, heard.account, &owner.jid)?
+        {
+            other = None;
+        }
+        let own = self.side(&owner, &asked.contact)?;
+        let there = other.as_ref().map(|other| self.side(other, &owner.jid)).transpose()?;
+        let changed = change_subscription(asked.action, &own, there.as_ref(), &asked.request, asked.bounds);
+        let Some((own, there)) = changed else { return Ok(ChangeSubscriptionAnswer::Full) };
+        let own = self.change_contact(&owner, &asked.contact, own)?;
+        let other = match other {
+            Some(other) => self.change_contact(&other, &owner.jid, there)?,
+            None => None,
+        };
+        let evicted = match (&other, asked.contact.local()) {
+            (Some(_), Some(local)) => self.evict(asked.other, local, asked.bounds)?,
+            _ => None,
+        };
+        Ok(ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other, evicted })))
+    }
+}

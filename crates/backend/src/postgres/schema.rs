@@ -1,0 +1,58 @@
+//! The tables, and how they come to be.
+//!
+//! A migration runs in one transaction, behind a lock that only migrations take. Those that a node of the version before can live with
+//! only raise `version`; `min_reader` and `min_writer` say which servers may go on.
+
+use super::connection::Connection;
+use super::options::OpenError;
+
+/// The migrations, by the number of the version that each makes.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+
+/// The version of the schema that this server knows.
+pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// What migrations of one database wait for each other with.
+const LOCK: i64 = 0x6361_7269_6c6c_6f6e;
+
+/// Makes the tables, or brings them up to date.
+pub(super) fn migrate(db: &Connection) -> Result<(), OpenError> {
+    let encoding: String =
+        db.one("SHOW server_encoding", &[])?.try_get(0).map_err(super::error::Error::from)?;
+    if encoding != "UTF8" {
+        return Err(OpenError::Encoding(encoding));
+    }
+    db.batch("BEGIN")?;
+    db.query("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
+    let version = version(db)?;
+    for (sql, number) in MIGRATIONS.iter().zip(1..).skip(version as usize) {
+        db.batch(sql)?;
+        let number: i32 = number;
+        db.run("UPDATE schema SET version = $1", &[&number])?;
+        tracing::info!(version = number, "the schema of the store was changed");
+    }
+    db.batch("COMMIT")?;
+    Ok(())
+}
+
+/// The version that the schema has; 0 where there is none.
+fn version(db: &Connection) -> Result<u32, OpenError> {
+    let error = super::error::Error::from;
+    let found = db.one(
+        "SELECT to_regclass('schema') IS NOT NULL AND to_regclass('lane') IS NOT NULL,
+             EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema())",
+        &[],
+    )?;
+    let (is_ours, has_tables): (bool, bool) =
+        (found.try_get(0).map_err(error)?, found.try_get(1).map_err(error)?);
+    if !is_ours {
+        return if has_tables { Err(OpenError::Foreign) } else { Ok(0) };
+    }
+    let row = db.one("SELECT version, greatest(min_reader, min_writer) FROM schema", &[])?;
+    let (version, needed): (i32, i32) = (row.try_get(0).map_err(error)?, row.try_get(1).map_err(error)?);
+    let (found, needed) = (version.unsigned_abs(), needed.unsigned_abs());
+    if needed > VERSION {
+        return Err(OpenError::Newer { found, needed, known: VERSION });
+    }
+    Ok(found)
+}

@@ -1,0 +1,60 @@
+//! The writes of a group, in their order: those of a kind that follow each other share statements where they are many.
+
+use super::error::Result;
+use super::transaction::Transaction;
+use super::{ending, keeping};
+use crate::engine::asked::Write;
+use carillon_core::ports::store::notifications::{EndNotifications, StoreNotification};
+use carillon_core::ports::{Answer, Question};
+
+/// Carries out all of them; an answer for each.
+pub(super) fn answer_all(write: &mut Transaction<'_>, asks: &[Write]) -> Result<Vec<Answer>> {
+    let mut answers = Vec::with_capacity(asks.len());
+    for run in asks.chunk_by(|one, next| Kind::of(one) == Kind::of(next) && Kind::of(one) != Kind::Other) {
+        answers.extend(together(write, run)?);
+    }
+    Ok(answers)
+}
+
+/// The writes that are many when there is much to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Keep,
+    End,
+    Other,
+}
+
+impl Kind {
+    fn of(write: &Write) -> Kind {
+        if StoreNotification::among(&write.ask).is_some() {
+            Kind::Keep
+        } else if EndNotifications::among(&write.ask).is_some() {
+            Kind::End
+        } else {
+            Kind::Other
+        }
+    }
+}
+
+/// Writes of one kind; an answer for each.
+fn together(write: &mut Transaction<'_>, run: &[Write]) -> Result<Vec<Answer>> {
+    match Kind::of(&run[0]) {
+        Kind::Keep => {
+            let keeps: Vec<_> = run.iter().filter_map(|one| StoreNotification::among(&one.ask)).collect();
+            Ok(keeping::keep_all(write, &keeps)?.into_iter().map(StoreNotification::wrap).collect())
+        }
+        Kind::End => {
+            let ends: Vec<_> = run.iter().filter_map(|one| EndNotifications::among(&one.ask)).collect();
+            Ok(ending::end_all(write, &ends)?.into_iter().map(EndNotifications::wrap).collect())
+        }
+        Kind::Other => run.iter().map(|asked| one(write, asked)).collect(),
+    }
+}
+
+/// A write of any kind.
+fn one(write: &mut Transaction<'_>, asked: &Write) -> Result<Answer> {
+    match asked.operation {
+        None => asked.ask.answer_by(write),
+        Some(operation) => asked.ask.answer_once_by(operation, write),
+    }
+}

@@ -1,0 +1,15 @@
+//! What stores that keep rows share, whatever database keeps them.
+//!
+//! - [`code`]: enumerations as numbers.
+//! - [`idempotency`]: digests of the lines of requests.
+//! - [`last`]: the last items of topics in memory, so that logins share them.
+//! - [`page`]: the bounds of a page.
+//! - [`remembered`]: operations, writes that are done once.
+//! - [`webhook`]: webhooks as they are created, and sets of states.
+
+pub(crate) mod code;
+pub(crate) mod idempotency;
+pub(crate) mod last;
+pub(crate) mod page;
+pub(crate) mod remembered;
+pub(crate) mod webhook;

@@ -1,0 +1,8 @@
+//! The store on PostgreSQL against the suite that every store must pass, and against what only it can do wrong.
+
+#![cfg(feature = "postgres")]
+
+mod commits;
+mod conforms;
+mod proxy;
+mod server;
