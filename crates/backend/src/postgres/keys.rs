@@ -94,23 +94,6 @@ impl Keys {
                 self.name(PARKED);
             }
             WriteAsk::Links(links::WriteAsk::CountClicks(_)) => self.name(LINKS),
-            WriteAsk::Items(asked) => {
-                let topic = match asked {
-                    items::WriteAsk::Publish(asked) => asked.item.topic,
-                    items::WriteAsk::Retract(asked) => asked.topic,
-                    items::WriteAsk::Purge(asked) => asked.topic,
-                };
-                self.name(TOPIC + i64::from(topic.0));
-            }
-            WriteAsk::Subscriptions(asked) => {
-                let (topic, domain, local) = match asked {
-                    subscriptions::WriteAsk::Subscribe(asked) => (asked.topic, asked.domain, &asked.local),
-                    subscriptions::WriteAsk::Unsubscribe(asked) => (asked.topic, asked.domain, &asked.local),
-                };
-                // Of the topic it only matters that it stays, and what its last item is.
-                self.share(TOPIC + i64::from(topic.0));
-                self.account(domain, local);
-            }
             WriteAsk::Activity(activity::WriteAsk::NoteAvailable(asked)) => {
                 for one in &asked.of {
                     self.account(one.domain, &one.local);
@@ -134,6 +117,31 @@ impl Keys {
                 self.account(asked.domain, &asked.local);
             }
             WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => self.account(asked.domain, &asked.local),
+            other => self.add_topics(other)?,
+        }
+        Some(())
+    }
+
+    /// The same of a write about a topic.
+    fn add_topics(&mut self, ask: &WriteAsk) -> Option<()> {
+        match ask {
+            WriteAsk::Items(asked) => {
+                let topic = match asked {
+                    items::WriteAsk::Publish(asked) => asked.item.topic,
+                    items::WriteAsk::Retract(asked) => asked.topic,
+                    items::WriteAsk::Purge(asked) => asked.topic,
+                };
+                self.name(TOPIC + i64::from(topic.0));
+            }
+            WriteAsk::Subscriptions(asked) => {
+                let (topic, domain, local) = match asked {
+                    subscriptions::WriteAsk::Subscribe(asked) => (asked.topic, asked.domain, &asked.local),
+                    subscriptions::WriteAsk::Unsubscribe(asked) => (asked.topic, asked.domain, &asked.local),
+                };
+                // Of the topic it only matters that it stays, and what its last item is.
+                self.share(TOPIC + i64::from(topic.0));
+                self.account(domain, local);
+            }
             WriteAsk::Topics(topics::WriteAsk::SetAffiliations(asked)) => {
                 self.name(TOPIC + i64::from(asked.topic.0));
             }

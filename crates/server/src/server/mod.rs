@@ -123,16 +123,14 @@ impl Server {
         let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
-        let derivers = Derivers::start()?;
-        let node = NodeId::default();
         let directory: Arc<dyn Directory> = Arc::new(Computed::alone(count));
-        let replies = Arc::new(Replies::new(node, count));
+        let replies = Arc::new(Replies::new(NodeId::default(), count));
         let builder = ShardBuilder {
             options,
             core,
             store: &store,
-            derivers: &derivers,
-            node,
+            derivers: &Derivers::start()?,
+            node: NodeId::default(),
             inboxes: &inboxes,
             replies: &replies,
             admission: &admission,
@@ -161,12 +159,7 @@ impl Server {
         });
         let (jobs, stop_jobs) = Jobs::new(node.clone(), options.traces_kept_ms);
         let threads = Threads::start(shards, jobs, stop_jobs, &node)?;
-        // A shard answers when it has what was handed over, or was parked.
-        node.sum(Control::Unbound, TAKING_OVER);
-        node.set_certificate_expiry(tls.not_after());
-        node.set_ready(true);
-        let Ports { c2s: starttls, c2s_tls: direct_tls, websocket, light } = ports;
-        tracing::info!(starttls, direct_tls, websocket, light, shards = count, "listening");
+        serve(&node, tls, ports, count);
         Ok(Server {
             node,
             ports,
@@ -242,6 +235,16 @@ impl Drop for Server {
         self.node.set_ready(false);
         self.threads.stop(&self.node);
     }
+}
+
+/// The node is ready once its shards have what was handed over, or was parked.
+fn serve(node: &Node, tls: &tls::Settings, ports: Ports, shards: u16) {
+    // A shard answers when it has it.
+    node.sum(Control::Unbound, TAKING_OVER);
+    node.set_certificate_expiry(tls.not_after());
+    node.set_ready(true);
+    let Ports { c2s: starttls, c2s_tls: direct_tls, websocket, light } = ports;
+    tracing::info!(starttls, direct_tls, websocket, light, shards, "listening");
 }
 
 /// The listening sockets once more.
