@@ -113,6 +113,12 @@ impl Keys {
                     self.account(side.domain, &side.local);
                 }
             }
+            WriteAsk::Archive(archive::WriteAsk::EraseArchive(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Archive(archive::WriteAsk::SetArchivePreferences(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
             WriteAsk::Inbox(inbox::WriteAsk::ChangeConversation(asked)) => {
                 self.account(asked.domain, &asked.local);
             }

@@ -40,12 +40,30 @@ struct Found {
     stopped: Option<NotificationId>,
 }
 
-const WAITING: &str = "SELECT n.id, n.local, d.name, n.audience, n.rank,
-        CASE WHEN n.due IS NOT NULL THEN $4::smallint WHEN n.sent IS NOT NULL THEN $5::smallint ELSE $6::smallint END,
-        n.accepted, n.send_at, n.stored, n.sent, NULL::bigint, NULL::smallint, NULL::smallint, n.expires, n.collapse_key, n.key,
-        NULL::bigint, NULL::smallint, n.domain
-    FROM notification n LEFT JOIN domain d ON d.id = n.domain
-    WHERE n.id >= $1 AND n.id < $2 AND ($7::bigint IS NULL OR n.account = $7) ORDER BY n.id DESC LIMIT $3";
+/// Those that wait, of a table with the columns of `notification`.
+macro_rules! waiting {
+    ($with:literal, $from:literal) => {
+        concat!(
+            $with,
+            "SELECT n.id, n.local, d.name, n.audience, n.rank,
+                 CASE WHEN n.due IS NOT NULL THEN $4::smallint WHEN n.sent IS NOT NULL THEN $5::smallint ELSE $6::smallint END,
+                 n.accepted, n.send_at, n.stored, n.sent, NULL::bigint, NULL::smallint, NULL::smallint, n.expires,
+                 n.collapse_key, n.key, NULL::bigint, NULL::smallint, n.domain
+             FROM ",
+            $from,
+            " n LEFT JOIN domain d ON d.id = n.domain WHERE n.id >= $1 AND n.id < $2 ORDER BY n.id DESC LIMIT $3"
+        )
+    };
+}
+
+const WAITING: &str = waiting!("", "notification");
+/// By the index of the account: in the order of the ids, those of all others would be looked at.
+const WAITING_OF: &str = waiting!(
+    "WITH own AS MATERIALIZED (
+         SELECT id, local, domain, audience, rank, due, accepted, send_at, stored, sent, expires, collapse_key, key
+         FROM notification WHERE account = $7) ",
+    "own"
+);
 const ENDED: &str = "SELECT t.id, t.local, d.name, t.audience, t.rank, t.state, t.accepted, t.send_at, t.stored, t.sent, t.ended,
         t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key, t.opened, t.agent, t.domain
     FROM trace t LEFT JOIN domain d ON d.id = t.domain WHERE t.id >= $1 AND t.id < $2 ORDER BY t.id DESC LIMIT $3";
@@ -61,18 +79,22 @@ impl Snapshot<'_> {
         if ![Scheduled, Sent, Stored].into_iter().any(|state| query.states.contains(state)) {
             return Ok(Found::default());
         }
-        let account = match &query.whose {
-            Whose::Account(domain, local) => match lookup::account(self.db, *domain, local)? {
-                None => return Ok(Found::default()),
-                account => account.map(|account| int(account.0)),
-            },
-            Whose::Anyones | Whose::Domain(_) => None,
-        };
+        let from = Id::from(query.from);
         let [scheduled, sent, stored] = [Scheduled, Sent, Stored].map(short);
-        look(query, |before, step| {
-            let from = Id::from(query.from);
-            self.db.query(WAITING, &[&from, &before, &step, &scheduled, &sent, &stored, &account])
-        })
+        match &query.whose {
+            Whose::Account(domain, local) => {
+                let Some(account) = lookup::account(self.db, *domain, local)? else {
+                    return Ok(Found::default());
+                };
+                let account = int(account.0);
+                look(query, |before, step| {
+                    self.db.query(WAITING_OF, &[&from, &before, &step, &scheduled, &sent, &stored, &account])
+                })
+            }
+            Whose::Anyones | Whose::Domain(_) => look(query, |before, step| {
+                self.db.query(WAITING, &[&from, &before, &step, &scheduled, &sent, &stored])
+            }),
+        }
     }
 
     /// Those that have ended.

@@ -1,35 +1,17 @@
-//! The nodes of accounts, and their items.
+//! The nodes of accounts, and their items, as they are read: `node_edit` changes them.
 
-use super::column::{blob, int, ms, number, short, text, uint};
-use super::connection::{Connection, Params};
+use super::column::{blob, int, ms, opt_number, short, text, uint};
+use super::connection::Connection;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
 use super::topic::config;
-use super::transaction::Transaction;
-use super::{blocking, lookup};
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::items::ItemNamesAnswer;
-use carillon_core::ports::store::nodes::{
-    EditNode, LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems,
-};
-use carillon_wire::jid::BareJid;
+use carillon_core::ports::store::nodes::{LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems};
 use std::sync::Arc;
 use tokio_postgres::Row;
-
-/// The columns of a node's configuration.
-macro_rules! nodes {
-    ($first:literal, $rest:literal) => {
-        concat!(
-            "SELECT ",
-            $first,
-            "name, created, title, access_model, publish_model, max_items, persist_items, send_last, notify_retract, notify_delete,
-                 deliver_payloads FROM account_node ",
-            $rest
-        )
-    };
-}
 
 /// The node in the columns from `first`.
 pub(super) fn node(row: &Row, first: usize) -> Result<Node> {
@@ -44,8 +26,11 @@ impl Answers<NodeItems, Error> for Snapshot<'_> {
             return Ok(None);
         };
         let name: Arc<str> = (*asked.node).into();
-        let items = page.into_iter().map(|kept| read(self.db, asked.domain, &name, id, kept));
-        items.collect::<Result<_>>().map(Some)
+        let wanted: Vec<Wanted<'_>> = page
+            .into_iter()
+            .map(|kept| Wanted { domain: asked.domain, node: id, name: &name, kept })
+            .collect();
+        read(self.db, &wanted).map(Some)
     }
 }
 
@@ -63,65 +48,94 @@ impl Answers<NodeItemNames, Error> for Snapshot<'_> {
 
 impl Answers<LastNodeItems, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &LastNodeItems) -> Result<LastNodeItemsAnswer> {
-        let mut answer = LastNodeItemsAnswer::default();
-        let mut bytes = 0;
-        for (place, (domain, local)) in asked.of.iter().enumerate() {
-            if place > 0 && bytes > asked.bytes_max {
-                break;
+        let mut told = told(self.db, asked)?;
+        let mut left = told.iter().peekable();
+        let (mut accounts, mut given, mut bytes) = (0, 0, 0);
+        while accounts < asked.of.len() && (accounts == 0 || bytes <= asked.bytes_max) {
+            while let Some(last) = left.next_if(|last| last.place == accounts) {
+                bytes += last.kept.bytes;
+                given += 1;
             }
-            answer.accounts += 1;
-            for (id, node) in told(self.db, *domain, local, asked)? {
-                let Some(kept) = newest(self.db, id)? else { continue };
-                bytes += kept.bytes;
-                let item = read(self.db, *domain, &(*node.name).into(), id, &kept)?;
-                answer.items.push((place as u32, item.shown(&node.config)));
-            }
+            accounts += 1;
         }
-        Ok(answer)
+        told.truncate(given);
+        let wanted = told.iter().map(|last| Wanted {
+            domain: asked.of[last.place].0,
+            node: last.id,
+            name: &last.name,
+            kept: &last.kept,
+        });
+        let items = read(self.db, &wanted.collect::<Vec<_>>())?;
+        let items = told.iter().zip(items).map(|(last, item)| (last.place as u32, item.shown(&last.config)));
+        Ok(LastNodeItemsAnswer { items: items.collect(), accounts: accounts as u32 })
     }
 }
 
-/// The nodes of an account whose last items are given to this reader.
-fn told(db: &Connection, domain: DomainId, local: &str, asked: &LastNodeItems) -> Result<Vec<(i64, Node)>> {
-    let Some(account) = lookup::account(db, domain, local)? else { return Ok(Vec::new()) };
-    let rows = db.query(nodes!("id, ", "WHERE account = $1 ORDER BY name"), &[&int(account.0)])?;
-    let nodes = rows.iter().map(|row| Ok((row.try_get(0)?, node(row, 1)?)));
-    let is_given = |node: &Node| {
-        node.config.send_last_published_item == SendLast::OnSubAndPresence && asked.nodes.contains(&node.name)
-    };
-    let nodes =
-        nodes.filter(|node: &Result<(i64, Node)>| node.as_ref().map_or(true, |(_, node)| is_given(node)));
-    let nodes: Vec<(i64, Node)> = nodes.collect::<Result<_>>()?;
-    if nodes.is_empty() {
-        return Ok(Vec::new());
-    }
-    let is_own = asked.reader.local() == Some(local)
-        && lookup::domain_name(db, domain)?.is_some_and(|name| *name == *asked.reader.domain());
-    let reader = if is_own { Some(Reader::Owner) } else { other(db, account, &asked.reader)? };
-    let told = nodes
-        .into_iter()
-        .filter(|(_, node)| reader.is_some_and(|reader| node.config.access_model.tells(reader)));
-    Ok(told.collect())
+/// The last item of a node, without its payload.
+struct Last {
+    /// The place of the account among those that were asked for.
+    place: usize,
+    id: i64,
+    name: Arc<str>,
+    config: TopicConfig,
+    kept: Kept,
 }
 
-/// Who another account is to this one; none whom it blocks.
-fn other(db: &Connection, account: AccountId, reader: &BareJid) -> Result<Option<Reader>> {
-    if blocking::blocks(db, account, reader)? {
+/// The last items that this reader is told of all accounts that were asked for, in the order of these.
+fn told(db: &Connection, asked: &LastNodeItems) -> Result<Vec<Last>> {
+    let domains: Vec<i64> = asked.of.iter().map(|(domain, _)| domain.0.into()).collect();
+    let locals: Vec<&str> = asked.of.iter().map(|(_, local)| &**local).collect();
+    let rows = db.query(
+        TOLD,
+        &[
+            &domains,
+            &locals,
+            &&asked.nodes[..],
+            &short(SendLast::OnSubAndPresence),
+            &asked.reader.as_str(),
+            &asked.reader.domain(),
+        ],
+    )?;
+    let mut told = Vec::new();
+    for row in &rows {
+        let Some(reader) = reader(row)? else { continue };
+        let config = config(row, 9)?;
+        if config.access_model.tells(reader) {
+            let place: i64 = row.try_get(0)?;
+            let place = usize::try_from(place - 1).map_err(|_| Error::Corrupt("no place"))?;
+            let (id, name) = (row.try_get(1)?, text(row, 2)?.into());
+            told.push(Last { place, id, name, config, kept: kept_in(row, 6)? });
+        }
+    }
+    Ok(told)
+}
+
+/// Who reads a row of [`TOLD`]; nobody whom its account blocks.
+fn reader(row: &Row) -> Result<Option<Reader>> {
+    if row.try_get(3)? {
+        return Ok(Some(Reader::Owner));
+    }
+    if row.try_get(4)? {
         return Ok(None);
     }
-    let sql = "SELECT standing FROM contact WHERE account = $1 AND jid = $2";
-    let found = db.opt(sql, &[&int(account.0), &reader.as_str()])?;
-    let bits = found.map(|row| number(&row, 0)).transpose()?;
-    let bits = bits.map(|bits| bits.try_into().map_err(|_| Error::Corrupt("no standing"))).transpose()?;
-    Ok(Some(Reader::Other(bits.map(Standing::of_bits).unwrap_or_default())))
+    let bits = opt_number(row, 5)?.unwrap_or_default();
+    let bits = bits.try_into().map_err(|_| Error::Corrupt("no standing"))?;
+    Ok(Some(Reader::Other(Standing::of_bits(bits))))
 }
 
-/// The newest item of a node, without its payload.
-fn newest(db: &Connection, node: i64) -> Result<Option<Kept>> {
-    let sql = "SELECT revision, id, length(payload)::bigint FROM account_node_item WHERE node = $1
-        ORDER BY revision DESC LIMIT 1";
-    db.opt(sql, &[&node])?.as_ref().map(kept_in).transpose()
-}
+const TOLD: &str = "SELECT r.place, n.id, n.name, a.local || '@' || d.name = $5,
+        EXISTS (SELECT 1 FROM blocked b WHERE b.account = a.id AND b.jid IN ($5, $6)), c.standing,
+        i.revision, i.id, i.bytes, n.title, n.access_model, n.publish_model, n.max_items, n.persist_items, n.send_last,
+        n.notify_retract, n.notify_delete, n.deliver_payloads
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS r (domain, local, place)
+    JOIN account a ON a.domain = r.domain AND a.local = r.local
+    JOIN domain d ON d.id = a.domain
+    JOIN account_node n ON n.account = a.id AND n.name = ANY ($3::text[]) AND n.send_last = $4
+    CROSS JOIN LATERAL (
+        SELECT revision, id, length(payload)::bigint AS bytes FROM account_node_item WHERE node = n.id
+        ORDER BY revision DESC LIMIT 1) i
+    LEFT JOIN contact c ON c.account = a.id AND c.jid = $5
+    ORDER BY r.place, n.name";
 
 fn find(db: &Connection, domain: DomainId, local: &str, name: &str) -> Result<Option<i64>> {
     let sql = "SELECT n.id FROM account a JOIN account_node n ON n.account = a.id AND n.name = $3
@@ -133,258 +147,49 @@ fn find(db: &Connection, domain: DomainId, local: &str, name: &str) -> Result<Op
 /// The items of a node, newest first, without their payloads.
 fn kept(db: &Connection, node: i64) -> Result<Vec<Kept>> {
     let sql = "SELECT revision, id, length(payload)::bigint FROM account_node_item WHERE node = $1 ORDER BY revision DESC";
-    db.query(sql, &[&node])?.iter().map(kept_in).collect()
+    db.query(sql, &[&node])?.iter().map(|row| kept_in(row, 0)).collect()
 }
 
-fn kept_in(row: &Row) -> Result<Kept> {
-    Ok(Kept { revision: Revision(uint(row, 0)?), id: text(row, 1)?, bytes: uint(row, 2)? as usize })
+/// The item in the three columns from `first`.
+fn kept_in(row: &Row, first: usize) -> Result<Kept> {
+    let (revision, bytes) = (Revision(uint(row, first)?), uint(row, first + 2)? as usize);
+    Ok(Kept { revision, id: text(row, first + 1)?, bytes })
 }
 
-fn read(db: &Connection, domain: DomainId, name: &Arc<str>, node: i64, kept: &Kept) -> Result<Arc<Item>> {
-    let sql = "SELECT published, payload FROM account_node_item WHERE node = $1 AND revision = $2";
-    let row = db.one(sql, &[&node, &int(kept.revision.0)])?;
-    Ok(Arc::new(Item {
-        topic: TopicId::default(),
-        domain,
-        name: name.clone(),
-        id: kept.id.clone(),
-        publisher: None,
-        published: ms(&row, 0)?,
-        payload: Bytes::copy_from_slice(blob(&row, 1)?),
-        revision: kept.revision,
-    }))
+/// An item to be read, of a node of an account.
+struct Wanted<'a> {
+    domain: DomainId,
+    node: i64,
+    name: &'a Arc<str>,
+    kept: &'a Kept,
 }
 
-/// A node as it was found.
-struct Found {
-    id: i64,
-    node: Node,
-    revision: u64,
-    bytes: u64,
-    items: u64,
-}
-
-/// An account whose node is edited.
-struct Owner {
-    id: i64,
-    record: Generation,
-    nodes: u32,
-    bytes: u64,
-}
-
-/// What an edit does to the items of a node.
-#[derive(Default)]
-struct Effect {
-    removed: Vec<Taken>,
-    item: Option<Arc<Item>>,
-    is_kept: bool,
-    is_purged: bool,
-}
-
-/// An item that is removed.
-struct Taken {
-    revision: i64,
-    /// Of its id and its payload.
-    bytes: u64,
-}
-
-impl Answers<EditNode, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &EditNode) -> Result<std::result::Result<Box<NodeChange>, NodeRefusal>> {
-        let (Some(owner), Some(domain)) =
-            (owner(self.db, asked)?, lookup::domain_name(self.db, asked.domain)?)
-        else {
-            return Ok(Err(NodeRefusal::NoAccount));
-        };
-        let found = found_of(self.db, owner.id, &asked.node)?;
-        let was = found.as_ref().map(|found| found.node.clone());
-        let config =
-            match asked.edit.configures(was.as_ref().map(|node| &node.config), owner.nodes, asked.bounds) {
-                Ok(config) => config,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-        let created = was.as_ref().map_or(asked.now, |node| node.created);
-        let is = config.map(|config| Node { name: asked.node.clone(), config, created });
-        let others = owner.bytes.saturating_sub(found.as_ref().map_or(0, |found| found.bytes));
-        let (mut item, mut bytes, mut nodes) = (None, others, owner.nodes);
-        match (&is, &found) {
-            (None, Some(found)) => {
-                self.run("DELETE FROM account_node_item WHERE node = $1", &[&found.id])?;
-                self.run("DELETE FROM account_node WHERE id = $1", &[&found.id])?;
-                nodes = nodes.saturating_sub(1);
-            }
-            (Some(node), found) => {
-                let effect = match effect(self.db, asked, node, found.as_ref())? {
-                    Ok(effect) => effect,
-                    Err(refusal) => return Ok(Err(refusal)),
-                };
-                bytes += effect.bytes(node, found.as_ref());
-                if bytes > owner.bytes && bytes > asked.bounds.bytes {
-                    return Ok(Err(NodeRefusal::TooManyBytes));
-                }
-                apply(self, owner.id, found.as_ref(), node, &effect)?;
-                nodes += u32::from(found.is_none());
-                item = effect.item;
-            }
-            (None, None) => {}
-        }
-        let before = owner.record;
-        let after = Generation(before.0 + u64::from(was != is));
-        if (after, nodes, bytes) != (before, owner.nodes, owner.bytes) {
-            self.run(
-                "UPDATE account SET record = $2, nodes = $3, node_bytes = $4 WHERE id = $1",
-                &[&owner.id, &int(after.0), &i64::from(nodes), &int(bytes)],
-            )?;
-        }
-        let account =
-            BareJid::from_parts(Some(&asked.local), &domain).map_err(|_| Error::Corrupt("not an address"))?;
-        Ok(Ok(Box::new(NodeChange { account, before, after, was, is, item })))
-    }
-}
-
-fn owner(db: &Connection, asked: &EditNode) -> Result<Option<Owner>> {
-    let sql = "SELECT id, record, nodes, node_bytes FROM account WHERE domain = $1 AND local = $2";
-    let owner = |row: &Row| {
-        let (id, record) = (row.try_get(0)?, Generation(uint(row, 1)?));
-        Ok(Owner { id, record, nodes: number(row, 2)?, bytes: uint(row, 3)? })
-    };
-    db.opt(sql, &[&i64::from(asked.domain.0), &asked.local])?.as_ref().map(owner).transpose()
-}
-
-fn found_of(db: &Connection, account: i64, name: &str) -> Result<Option<Found>> {
-    let sql = nodes!("id, revision, bytes, items, ", "WHERE account = $1 AND name = $2");
-    let found = |row: &Row| {
-        let (bytes, items) = (uint(row, 2)?, uint(row, 3)?);
-        Ok(Found { id: row.try_get(0)?, revision: uint(row, 1)?, bytes, items, node: node(row, 4)? })
-    };
-    db.opt(sql, &[&account, &name])?.as_ref().map(found).transpose()
-}
-
-/// What an edit does to the items of a node, which is like this afterwards.
-fn effect(
-    db: &Connection,
-    asked: &EditNode,
-    node: &Node,
-    found: Option<&Found>,
-) -> Result<std::result::Result<Effect, NodeRefusal>> {
-    let mut effect = Effect::default();
-    match &asked.edit {
-        NodeEdit::Publish { id, payload, .. } => {
-            let revision = Revision(found.map_or(0, |found| found.revision) + 1);
-            effect.item = Some(Arc::new(Item {
-                topic: TopicId::default(),
-                domain: asked.domain,
-                name: (*asked.node).into(),
-                id: id.clone(),
-                publisher: None,
-                published: asked.now,
-                payload: payload.clone(),
-                revision,
-            }));
-            effect.is_kept = node.config.persist_items;
-            if let Some(found) = found.filter(|_| effect.is_kept) {
-                effect.removed.extend(named(db, found.id, id)?);
-            }
-        }
-        NodeEdit::Retract(id) => match found.map(|found| named(db, found.id, id)).transpose()?.flatten() {
-            Some(taken) => effect.removed.push(taken),
-            None => return Ok(Err(NodeRefusal::NoItem)),
-        },
-        NodeEdit::Purge => effect.is_purged = true,
-        NodeEdit::Create(_) | NodeEdit::Configure(_) | NodeEdit::Delete => {}
-    }
-    if let Some(found) = found.filter(|_| !effect.is_purged) {
-        let room = u64::from(node.config.max_items).saturating_sub(u64::from(effect.is_kept));
-        let left = found.items.saturating_sub(effect.removed.len() as u64);
-        let replaced = effect.removed.first().map_or(-1, |taken| taken.revision);
-        effect.removed.extend(oldest(db, found.id, replaced, left.saturating_sub(room))?);
-    }
-    Ok(Ok(effect))
-}
-
-impl Effect {
-    /// Bytes of the node afterwards.
-    fn bytes(&self, node: &Node, found: Option<&Found>) -> u64 {
-        let name = node.name.len() as u64;
-        let kept = if self.is_purged { name } else { found.map_or(name, |found| found.bytes) };
-        let removed: u64 = self.removed.iter().map(|taken| taken.bytes).sum();
-        let own = self.item.as_ref().filter(|_| self.is_kept);
-        kept.saturating_sub(removed) + own.map_or(0, |item| (item.payload.len() + item.id.len()) as u64)
-    }
-
-    /// Items of the node afterwards.
-    fn items(&self, found: Option<&Found>) -> u64 {
-        let kept = found.filter(|_| !self.is_purged).map_or(0, |found| found.items);
-        kept.saturating_sub(self.removed.len() as u64) + u64::from(self.is_kept)
-    }
-}
-
-/// The item of this id, to be removed.
-fn named(db: &Connection, node: i64, id: &str) -> Result<Option<Taken>> {
-    let sql = "SELECT revision, octet_length(id) + length(payload)::bigint FROM account_node_item WHERE node = $1 AND id = $2";
-    db.opt(sql, &[&node, &id])?.as_ref().map(taken).transpose()
-}
-
-/// The oldest items, so many of them, but for one that is removed already.
-fn oldest(db: &Connection, node: i64, removed: i64, count: u64) -> Result<Vec<Taken>> {
-    if count == 0 {
+/// Reads items by one statement, in their order.
+fn read(db: &Connection, wanted: &[Wanted<'_>]) -> Result<Vec<Arc<Item>>> {
+    if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let sql = "SELECT revision, octet_length(id) + length(payload)::bigint FROM account_node_item
-        WHERE node = $1 AND revision <> $2 ORDER BY revision LIMIT $3";
-    db.query(sql, &[&node, &removed, &int(count)])?.iter().map(taken).collect()
-}
-
-fn taken(row: &Row) -> Result<Taken> {
-    Ok(Taken { revision: row.try_get(0)?, bytes: uint(row, 1)? })
-}
-
-fn apply(
-    write: &Transaction<'_>,
-    account: i64,
-    found: Option<&Found>,
-    node: &Node,
-    effect: &Effect,
-) -> Result<()> {
-    let revision =
-        effect.item.as_ref().map_or(found.map_or(0, |found| found.revision), |item| item.revision.0);
-    let config = &node.config;
-    let sql = "INSERT INTO account_node (account, name, created, revision, bytes, title, access_model, publish_model, max_items,
-             persist_items, send_last, notify_retract, notify_delete, deliver_payloads, items)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-         ON CONFLICT (account, name) DO UPDATE SET revision = $4, bytes = $5, title = $6, access_model = $7, publish_model = $8,
-             max_items = $9, persist_items = $10, send_last = $11, notify_retract = $12, notify_delete = $13, deliver_payloads = $14,
-             items = $15
-         RETURNING id";
-    let params: Params<'_> = &[
-        &account,
-        &node.name,
-        &int(node.created.0),
-        &int(revision),
-        &int(effect.bytes(node, found)),
-        &&*config.title,
-        &short(config.access_model),
-        &short(config.publish_model),
-        &i64::from(config.max_items),
-        &config.persist_items,
-        &short(config.send_last_published_item),
-        &config.notify_retract,
-        &config.notify_delete,
-        &config.deliver_payloads,
-        &int(effect.items(found)),
-    ];
-    let id: i64 = write.db.one(sql, params)?.try_get(0)?;
-    if effect.is_purged {
-        write.run("DELETE FROM account_node_item WHERE node = $1", &[&id])?;
+    let nodes: Vec<i64> = wanted.iter().map(|wanted| wanted.node).collect();
+    let revisions: Vec<i64> = wanted.iter().map(|wanted| int(wanted.kept.revision.0)).collect();
+    let rows = db.query(
+        "SELECT i.published, i.payload FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS r (node, revision, place)
+         JOIN account_node_item i ON i.node = r.node AND i.revision = r.revision ORDER BY r.place",
+        &[&nodes, &revisions],
+    )?;
+    if rows.len() != wanted.len() {
+        return Err(Error::Corrupt("an item of a node is missing"));
     }
-    for taken in &effect.removed {
-        let sql = "DELETE FROM account_node_item WHERE node = $1 AND revision = $2";
-        write.run(sql, &[&id, &taken.revision])?;
-    }
-    if let Some(item) = effect.item.as_ref().filter(|_| effect.is_kept) {
-        write.run(
-            "INSERT INTO account_node_item (node, revision, id, published, payload) VALUES ($1, $2, $3, $4, $5)",
-            &[&id, &int(item.revision.0), &item.id, &int(item.published.0), &&item.payload[..]],
-        )?;
-    }
-    Ok(())
+    let item = |(wanted, row): (&Wanted<'_>, &Row)| {
+        Ok(Arc::new(Item {
+            topic: TopicId::default(),
+            domain: wanted.domain,
+            name: wanted.name.clone(),
+            id: wanted.kept.id.clone(),
+            publisher: None,
+            published: ms(row, 0)?,
+            payload: Bytes::copy_from_slice(blob(row, 1)?),
+            revision: wanted.kept.revision,
+        }))
+    };
+    wanted.iter().zip(&rows).map(item).collect()
 }

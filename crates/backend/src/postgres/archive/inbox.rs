@@ -7,7 +7,7 @@ use super::super::lookup;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::erased;
-use super::read::Archive;
+use super::read::{Archive, message};
 use crate::rows::page::Room;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
@@ -41,14 +41,19 @@ impl Answers<ReadInbox, Error> for Snapshot<'_> {
             found.reverse();
         }
         let mut room = Room::new(asked.page);
-        for (peer, conversation) in found {
-            let Some(message) = archive.message(conversation.last.0)? else { continue };
-            if !room.takes(message.stanza.len()) {
-                page.more = true;
-                break;
+        // One more than there is room for says whether more follow.
+        'page: for part in found.chunks(usize::from(asked.page.entries) + 1) {
+            let (peers, lasts): (Vec<i64>, Vec<i64>) =
+                part.iter().map(|(peer, conversation)| (*peer, int(conversation.last.0))).unzip();
+            for row in self.db.query(ENTRIES, &[&peers, &lasts])? {
+                let (message, peer, place) = (message(&row)?, whole_jid(&row, 3)?, uint(&row, 4)? as usize);
+                let Some((_, conversation)) = part.get(place - 1) else { continue };
+                if !room.takes(message.stanza.len()) {
+                    page.more = true;
+                    break 'page;
+                }
+                page.entries.push(InboxEntry { peer, conversation: *conversation, message });
             }
-            let row = self.db.one("SELECT jid FROM archive_peer WHERE id = $1", &[&peer])?;
-            page.entries.push(InboxEntry { peer: whole_jid(&row, 0)?, conversation, message });
         }
         if asked.start.is_backward() {
             page.entries.reverse();
@@ -56,6 +61,11 @@ impl Answers<ReadInbox, Error> for Snapshot<'_> {
         Ok(Some(page))
     }
 }
+
+/// With whom conversations are, and their last messages, of those that have one.
+const ENTRIES: &str = "SELECT m.seq, m.received, m.stanza, p.jid, r.place
+    FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS r (peer, last, place)
+    JOIN archive_message m ON m.seq = r.last JOIN archive_peer p ON p.id = r.peer ORDER BY r.place";
 
 /// The conversations that a filter lets through.
 fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<(i64, Conversation)>> {
@@ -80,7 +90,7 @@ fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<(i64, Conver
     )?;
     let mut all = Vec::with_capacity(rows.len());
     for row in &rows {
-        let at = conversation(row)?;
+        let at = conversation(row, 0)?;
         if filter.takes(&at) && at.last.0 > archive.erased {
             all.push((row.try_get(7)?, at));
         }
@@ -121,7 +131,7 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
             &[&account],
         )?;
         for row in &binned {
-            let (peer, mut noted) = (row.try_get(7)?, conversation(row)?);
+            let (peer, mut noted) = (row.try_get(7)?, conversation(row, 0)?);
             if noted.folder() == Folder::Bin {
                 (noted.folder, noted.moved) = (Folder::Nowhere, newest);
                 emptied += 1;
@@ -185,28 +195,53 @@ fn count(db: &Connection, account: i64, peer: i64, read: ArchiveId) -> Result<u3
 }
 
 /// How a conversation stands.
-pub(super) fn row(db: &Connection, account: i64, peer: i64) -> Result<Conversation> {
+fn row(db: &Connection, account: i64, peer: i64) -> Result<Conversation> {
     let found = db.opt(
         "SELECT last, read, unread, marked, folder, moved, muted FROM inbox WHERE account = $1 AND peer = $2",
         &[&account, &peer],
     )?;
-    Ok(found.as_ref().map(conversation).transpose()?.unwrap_or_default())
+    Ok(found.map(|row| conversation(&row, 0)).transpose()?.unwrap_or_default())
 }
 
-fn conversation(row: &Row) -> Result<Conversation> {
-    let id = |column| uint(row, column).map(ArchiveId);
+/// How a conversation stands, in the seven columns from `first`.
+pub(super) fn conversation(row: &Row, first: usize) -> Result<Conversation> {
+    let id = |column| uint(row, first + column).map(ArchiveId);
     Ok(Conversation {
         last: id(0)?,
         read: id(1)?,
-        unread: number(row, 2)?,
+        unread: number(row, first + 2)?,
         marked: id(3)?,
-        folder: code(row, 4)?,
+        folder: code(row, first + 4)?,
         moved: id(5)?,
-        muted: ms(row, 6)?,
+        muted: ms(row, first + 6)?,
     })
 }
 
-pub(super) fn put(write: &Transaction<'_>, account: i64, peer: i64, noted: &Conversation) -> Result<()> {
+/// Conversations as columns.
+#[derive(Default)]
+pub(super) struct Rows {
+    pub(super) last: Vec<i64>,
+    pub(super) read: Vec<i64>,
+    pub(super) unread: Vec<i64>,
+    pub(super) marked: Vec<i64>,
+    pub(super) folder: Vec<i16>,
+    pub(super) moved: Vec<i64>,
+    pub(super) muted: Vec<i64>,
+}
+
+impl Rows {
+    pub(super) fn push(&mut self, noted: &Conversation) {
+        self.last.push(int(noted.last.0));
+        self.read.push(int(noted.read.0));
+        self.unread.push(noted.unread.into());
+        self.marked.push(int(noted.marked.0));
+        self.folder.push(short(noted.folder));
+        self.moved.push(int(noted.moved.0));
+        self.muted.push(int(noted.muted.0));
+    }
+}
+
+fn put(write: &Transaction<'_>, account: i64, peer: i64, noted: &Conversation) -> Result<()> {
     write.run(
         "INSERT INTO inbox (account, peer, last, read, unread, marked, folder, moved, muted)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

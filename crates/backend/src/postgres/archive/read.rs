@@ -1,6 +1,6 @@
 //! Pages of an archive.
 
-use super::super::column::{blob, int, ms, opt_int, uint};
+use super::super::column::{blob, int, ms, uint};
 use super::super::connection::Connection;
 use super::super::error::{Error, Result};
 use super::super::lookup;
@@ -34,10 +34,10 @@ impl Answers<ArchivePage, Error> for Snapshot<'_> {
                 return Ok(ArchivePageAnswer::NotFound);
             }
         }
-        let range = Range {
-            after: [filter.after, after].into_iter().flatten().map(|id| id.0).fold(archive.erased, u64::max),
-            before: [filter.before, before].into_iter().flatten().map(|id| id.0).fold(u64::MAX, u64::min),
-        };
+        let mut range = archive.range_in_time(filter)?;
+        range.after = [filter.after, after].into_iter().flatten().map(|id| id.0).fold(range.after, u64::max);
+        range.before =
+            [filter.before, before].into_iter().flatten().map(|id| id.0).fold(range.before, u64::min);
         let peer = match &filter.with {
             None => None,
             Some(with) => match super::conversation(self.db, archive.account, with.bare_str())? {
@@ -91,7 +91,8 @@ fn whole_page(messages: Vec<ArchivedMessage>) -> ArchivePageAnswer {
     ArchivePageAnswer::Page { messages, more: false, reached: None }
 }
 
-fn message(row: &Row) -> Result<ArchivedMessage> {
+/// The message whose number, time and stanza are the first columns.
+pub(super) fn message(row: &Row) -> Result<ArchivedMessage> {
     let stanza = Bytes::copy_from_slice(blob(row, 2)?);
     Ok(ArchivedMessage { id: ArchiveId(uint(row, 0)?), received: ms(row, 1)?, stanza })
 }
@@ -111,30 +112,32 @@ pub(super) struct Archive<'a> {
     pub(super) erased: u64,
 }
 
-/// Entries of an archive in a range of numbers, of one conversation or all, and of a range of time.
+/// Entries of an archive in a range of numbers, of one conversation or all.
 macro_rules! page {
-    ($order:literal) => {
+    ($of:literal, $order:literal) => {
         concat!(
             "SELECT e.seq, m.received, m.stanza FROM archive_entry e JOIN archive_message m ON m.seq = e.seq
-             WHERE e.account = $1 AND e.seq > $2 AND e.seq < $3
-                 AND ($5::bigint IS NULL OR m.received >= $5) AND ($6::bigint IS NULL OR m.received <= $6)
-             ORDER BY e.seq ",
-            $order,
-            " LIMIT $4"
-        )
-    };
-    ($order:literal of peer) => {
-        concat!(
-            "SELECT e.seq, m.received, m.stanza FROM archive_entry e JOIN archive_message m ON m.seq = e.seq
-             WHERE e.account = $1 AND e.seq > $2 AND e.seq < $3
-                 AND ($5::bigint IS NULL OR m.received >= $5) AND ($6::bigint IS NULL OR m.received <= $6)
-                 AND e.peer = $7
-             ORDER BY e.seq ",
+             WHERE e.account = $1 AND e.seq > $2 AND e.seq < $3 ",
+            $of,
+            " ORDER BY e.seq ",
             $order,
             " LIMIT $4"
         )
     };
 }
+
+/// The first number from which on an archive's messages were received at `$2` or later, behind those that were erased (`$3`); the one behind its
+/// newest if none was. Times ascend with numbers, nearly always, so that each step halves what is left.
+const FIRST_SINCE: &str = "WITH RECURSIVE search (low, high) AS (
+        SELECT $3::bigint + 1, greatest($3::bigint, (SELECT max(seq) FROM archive_entry WHERE account = $1)) + 1
+        UNION ALL
+        SELECT CASE WHEN f.received < $2 THEN f.seq + 1 ELSE s.low END,
+            CASE WHEN f.received < $2 THEN s.high ELSE s.low + (s.high - s.low) / 2 END
+        FROM search s LEFT JOIN LATERAL (
+            SELECT e.seq, m.received FROM archive_entry e JOIN archive_message m ON m.seq = e.seq
+            WHERE e.account = $1 AND e.seq >= s.low + (s.high - s.low) / 2 ORDER BY e.seq LIMIT 1) f ON true
+        WHERE s.low < s.high)
+    SELECT low FROM search WHERE low >= high";
 
 impl<'a> Archive<'a> {
     pub(super) fn find(db: &'a Connection, domain: DomainId, local: &str) -> Result<Option<Archive<'a>>> {
@@ -149,34 +152,33 @@ impl<'a> Archive<'a> {
         Ok(seq > self.erased && self.db.opt(sql, &[&self.account, &int(seq)])?.is_some())
     }
 
-    pub(super) fn message(&self, seq: u64) -> Result<Option<ArchivedMessage>> {
-        let sql = "SELECT seq, received, stanza FROM archive_message WHERE seq = $1";
-        self.db.opt(sql, &[&int(seq)])?.as_ref().map(message).transpose()
+    /// The range of messages that can be of the time that is asked for.
+    fn range_in_time(&self, filter: &ArchiveFilter) -> Result<Range> {
+        let mut range = Range { after: self.erased, before: u64::MAX };
+        if let Some(start) = filter.start {
+            range.after = range.after.max(self.first_since(start)?.saturating_sub(1));
+        }
+        if let Some(end) = filter.end {
+            range.before = self.first_since(end.plus(1))?;
+        }
+        Ok(range)
     }
 
-    fn entries(
-        &self,
-        range: Range,
-        peer: Option<i64>,
-        filter: &ArchiveFilter,
-        is_backward: bool,
-        max: usize,
-    ) -> Result<Vec<Row>> {
-        let (after, before, max) = (int(range.after), int(range.before), max as i64);
-        let (start, end) = (opt_int(filter.start), opt_int(filter.end));
+    fn first_since(&self, time: UnixMs) -> Result<u64> {
+        uint(&self.db.one(FIRST_SINCE, &[&self.account, &int(time.0), &int(self.erased)])?, 0)
+    }
+
+    fn entries(&self, range: Range, peer: Option<i64>, is_backward: bool, max: usize) -> Result<Vec<Row>> {
+        let (account, after, before, max) = (self.account, int(range.after), int(range.before), max as i64);
         match (peer, is_backward) {
-            (None, false) => {
-                self.db.query(page!("ASC"), &[&self.account, &after, &before, &max, &start, &end])
+            (None, false) => self.db.query(page!("", "ASC"), &[&account, &after, &before, &max]),
+            (None, true) => self.db.query(page!("", "DESC"), &[&account, &after, &before, &max]),
+            (Some(peer), false) => {
+                self.db.query(page!("AND e.peer = $5", "ASC"), &[&account, &after, &before, &max, &peer])
             }
-            (None, true) => {
-                self.db.query(page!("DESC"), &[&self.account, &after, &before, &max, &start, &end])
+            (Some(peer), true) => {
+                self.db.query(page!("AND e.peer = $5", "DESC"), &[&account, &after, &before, &max, &peer])
             }
-            (Some(peer), false) => self
-                .db
-                .query(page!("ASC" of peer), &[&self.account, &after, &before, &max, &start, &end, &peer]),
-            (Some(peer), true) => self
-                .db
-                .query(page!("DESC" of peer), &[&self.account, &after, &before, &max, &start, &end, &peer]),
         }
     }
 
@@ -193,12 +195,15 @@ impl<'a> Archive<'a> {
         let (more, reached) = 'page: loop {
             // One more than there is room for says whether more follow.
             let step = if full.is_some() { STEP } else { STEP.min(usize::from(asked.page.entries) + 1) };
-            let rows = self.entries(range, peer, &asked.filter, is_backward, step)?;
+            let rows = self.entries(range, peer, is_backward, step)?;
             let Some(last) = rows.last().map(|row| uint(row, 0)).transpose()? else { break (false, None) };
             examined += rows.len();
             for row in &rows {
-                let stanza = blob(row, 2)?;
-                if full.is_some_and(|full| !is_with(stanza, full)) {
+                let (received, stanza) = (ms(row, 1)?, blob(row, 2)?);
+                let is_wanted = asked.filter.start.is_none_or(|start| received >= start)
+                    && asked.filter.end.is_none_or(|end| received <= end)
+                    && full.is_none_or(|full| is_with(stanza, full));
+                if !is_wanted {
                     continue;
                 }
                 if !room.takes(stanza.len()) {

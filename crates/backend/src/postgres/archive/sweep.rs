@@ -88,7 +88,7 @@ fn archives(write: &Transaction<'_>, after: AccountId) -> Result<Vec<Archive>> {
 /// Removes the oldest messages of an archive that are not kept, at most `max`; how many.
 fn sweep(write: &Transaction<'_>, archive: &Archive, now: UnixMs, max: u32) -> Result<u32> {
     let (mut removed, mut messages, mut bytes) = (0, archive.messages, archive.bytes);
-    let mut peers = BTreeSet::new();
+    let mut gone = Vec::new();
     let cutoff = archive.bounds.map_or(UnixMs(0), |bounds| bounds.cutoff(now));
     for oldest in oldest(write, archive.account, max)? {
         let is_kept = match (archive.bounds, oldest.message) {
@@ -102,13 +102,13 @@ fn sweep(write: &Transaction<'_>, archive: &Archive, now: UnixMs, max: u32) -> R
         if is_kept {
             break;
         }
-        remove(write, archive.account, &oldest)?;
-        peers.insert(oldest.peer);
         removed += 1;
         messages = messages.saturating_sub(1);
         bytes = bytes.saturating_sub(oldest.message.map_or(0, |(_, bytes)| bytes));
+        gone.push(oldest);
     }
-    for peer in peers {
+    remove(write, archive.account, &gone)?;
+    for peer in gone.iter().map(|message| message.peer).collect::<BTreeSet<_>>() {
         inbox::swept(write, archive.account, peer)?;
     }
     if removed > 0 {
@@ -140,16 +140,20 @@ fn oldest(write: &Transaction<'_>, account: i64, max: u32) -> Result<Vec<Oldest>
     rows.iter().map(oldest).collect()
 }
 
-fn remove(write: &Transaction<'_>, account: i64, message: &Oldest) -> Result<()> {
-    let seq = message.seq;
-    write.run("DELETE FROM archive_entry WHERE account = $1 AND seq = $2", &[&account, &seq])?;
-    if message.is_last {
-        write.run("DELETE FROM archive_message WHERE seq = $1", &[&seq])?;
-    } else {
-        write.run(
-            "UPDATE archive_message SET sender = nullif(sender, $2), recipient = nullif(recipient, $2) WHERE seq = $1",
-            &[&seq, &account],
-        )?;
+/// Removes messages from an archive, and altogether those that are in nobody else's.
+fn remove(write: &Transaction<'_>, account: i64, gone: &[Oldest]) -> Result<()> {
+    if gone.is_empty() {
+        return Ok(());
     }
+    let seqs =
+        |is_last| gone.iter().filter(move |message| message.is_last == is_last).map(|message| message.seq);
+    let (unshared, shared): (Vec<i64>, Vec<i64>) = (seqs(true).collect(), seqs(false).collect());
+    write.run(
+        "WITH gone AS (DELETE FROM archive_entry WHERE account = $1 AND seq = ANY ($2::bigint[] || $3::bigint[])),
+             unshared AS (DELETE FROM archive_message WHERE seq = ANY ($2::bigint[]))
+         UPDATE archive_message SET sender = nullif(sender, $1), recipient = nullif(recipient, $1)
+         WHERE seq = ANY ($3::bigint[])",
+        &[&account, &unshared, &shared],
+    )?;
     Ok(())
 }
