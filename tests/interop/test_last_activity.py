@@ -2,7 +2,6 @@
 
 import pytest
 from slixmpp.exceptions import IqError
-
 from test_roster import befriend
 
 PLUGINS = ("xep_0012",)
