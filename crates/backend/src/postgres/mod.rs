@@ -73,6 +73,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+/// Opens the store of a node.
+///
+/// # Errors
+/// When the server cannot be reached, or the database cannot be used.
+pub fn open(options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    Ok(Arc::new(PostgresStore::open(options)?))
+}
+
 /// The store on a PostgreSQL server. Dropping it closes it.
 pub struct PostgresStore {
     reads: Arc<Queue<ReadAsk>>,
