@@ -487,7 +487,7 @@ async def test_a_scaler_that_is_told_to_end_gives_its_lease_up(tmp_path, server)
     key = server.data / "admin.key"
     lease = f'[lease]\nurl = "{server.http}"\nkey_file = "{key}"\nname = "ended"\n'
     # It decides once, and waits for the next decision when it is told to end.
-    policy = POLICY.replace('interval = "200ms"', 'interval = "10m"').replace('effect = "200ms"', 'effect = "10m"')
+    policy = POLICY.replace('"200ms"', '"10m"').replace('"1s"', '"10m"')
     with Demand(7.0) as demand:
         scaler = await Scaler(tmp_path, page(demand), KEDA, policy + lease).start("--apply")
         await scaler.line("units")

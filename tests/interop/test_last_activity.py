@@ -2,7 +2,7 @@
 
 import pytest
 from slixmpp.exceptions import IqError
-from test_roster import befriend
+from test_roster import befriend, listed
 
 PLUGINS = ("xep_0012",)
 # The whole test is shorter than this.
@@ -17,6 +17,8 @@ async def seconds(peer, of):
 
 async def test_contacts_are_told_and_others_are_not(peer):
     alice, bob, carol = [await peer(plugins=PLUGINS) for _ in range(3)]
+    await listed(alice)
+    await listed(bob)
     await befriend(alice, bob)
     assert await seconds(alice, bob.bare) == 0
     gone = bob.jid
