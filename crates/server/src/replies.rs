@@ -7,7 +7,7 @@ use carillon_core::ports::Reply;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Who waits for the outcomes of the commands that this node gave, a part for each shard that carries them out: a shard and those who give it commands
-/// share a lock with nobody else, and hold it for some instructions.
+/// share a lock with nobody else. It is held for some instructions, and once per second for a look at all who wait.
 pub(crate) struct Replies {
     own: NodeId,
     parts: Box<[Mutex<Part>]>,
@@ -28,7 +28,7 @@ struct Entry {
     since: Mono,
 }
 
-/// Who has waited for so long is told that the outcome is unknown: the command, or its outcome, was lost with another node.
+/// Who has waited for so long is told that the outcome is unknown: a number that is lost on the way tells nobody.
 const LOST_AFTER_MS: u64 = 120_000;
 
 impl Replies {

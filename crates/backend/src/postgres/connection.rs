@@ -69,6 +69,7 @@ impl Connection {
                 Ok(session) => self.session = Some(session),
                 Err(e) if Instant::now() + pause >= until => return Err(e),
                 Err(_) => {
+                    // The thread has no other work: what it is asked waits in its bounded queue.
                     std::thread::sleep(pause);
                     pause = (2 * pause).min(PAUSE_MAX);
                 }

@@ -1,4 +1,4 @@
-//! Which shards are behind with which topics. Publications to such a topic are refused until all have caught up.
+//! Which shards, of any node, are behind with which topics. Publications to such a topic are refused until all have caught up.
 
 use crate::message::Pace;
 use crate::model::{Map, Place, TopicId};

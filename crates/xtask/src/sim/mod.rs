@@ -159,8 +159,8 @@ fn read(args: &[&str]) -> Result<Wanted, String> {
             "--from" => wanted.from = number()?,
             "--steps" => wanted.steps = number()?,
             "--nodes" => {
-                wanted.nodes =
-                    number()?.and_then(|nodes| u16::try_from(nodes).ok().filter(|nodes| *nodes > 0));
+                let nodes = number()?.and_then(|nodes| u16::try_from(nodes).ok()).filter(|nodes| *nodes > 0);
+                wanted.nodes = Some(nodes.ok_or("--nodes NUMBER, at least 1")?);
             }
             "--seconds" => wanted.seconds = number()?,
             "--trace" => wanted.trace = true,
@@ -190,6 +190,11 @@ mod tests {
             ..Wanted::default()
         };
         assert_eq!(wanted, Ok(expected));
-        assert!(read(&["--seed"]).is_err() && read(&["--seed", "x"]).is_err() && read(&["-v"]).is_err());
+        assert!(
+            read(&["--seed"]).is_err()
+                && read(&["--seed", "x"]).is_err()
+                && read(&["--nodes", "0"]).is_err()
+                && read(&["-v"]).is_err()
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: the scaler ends between two decisions, so that it gives its lease up. A second one ends it at once.
+//! SIGTERM, SIGINT and SIGHUP: the scaler ends between two decisions, so that it gives its lease up. A second SIGTERM or SIGINT ends it at once.
 
 use crate::signal::{Signals, Wish};
 use std::io;
@@ -34,10 +34,10 @@ impl End {
 async fn wait(mut signals: Signals, told: SyncSender<()>) {
     loop {
         match signals.next().await {
-            // Who waits has not been told yet, or does not wait any more.
-            Wish::Drain => drop(told.try_send(())),
+            // The channel is full if the end was asked for before, and closed if the scaler is ending.
+            Wish::Drain | Wish::Reload => drop(told.try_send(())),
             Wish::Quit => std::process::exit(TERMINATED),
-            Wish::Reload | Wish::Upgrade => {}
+            Wish::Upgrade => {}
         }
     }
 }
