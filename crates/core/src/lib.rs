@@ -24,6 +24,7 @@ pub mod error;
 pub mod event;
 pub mod features;
 pub mod form;
+pub(crate) mod home;
 pub mod light;
 pub mod machine;
 pub mod message;

@@ -23,7 +23,7 @@ impl Turn<'_> {
         self.join_account(&session);
         if self.cx.pipeline.keeps_records() {
             // What the login read may be older than a change of which the home has heard.
-            match self.cx.shard.changed_records.is_marked(session.bare.as_str()) {
+            match self.cx.shard.accounts.changed_records.is_marked(session.bare.as_str()) {
                 false => self.cx.homes.enter(&session.bare, login.record),
                 true => self.cx.homes.enter_unread(&session.bare),
             }
@@ -36,7 +36,7 @@ impl Turn<'_> {
             });
         }
         // Something may have been stored since the login was read. From here on the session is told of what is.
-        if self.cx.shard.recent.is_marked(session.bare.as_str()) {
+        if self.cx.shard.accounts.stored_for.is_marked(session.bare.as_str()) {
             login.waiting = Waiting { notifications: true, messages: true };
         }
         for part in &self.cx.pipeline.login {
@@ -52,7 +52,7 @@ impl Turn<'_> {
     /// Adds a session to its account.
     pub(super) fn join_account(&mut self, session: &BoundSession) {
         if self.sessions.bind(&session.bare, session.id.slot) > 1 {
-            self.cx.shard.multi_session.insert(session.account);
+            self.cx.shard.accounts.multi_session.insert(session.account);
         }
         self.cx.shard.counters.sessions += 1;
         self.cx.shard.counters.domains.of(session.domain).sessions += 1;
@@ -61,7 +61,7 @@ impl Turn<'_> {
     /// Removes a session from its account.
     pub(super) fn leave_account(&mut self, session: &BoundSession) {
         if self.sessions.unbind(&session.bare, session.id.slot) <= 1 {
-            self.cx.shard.multi_session.remove(&session.account);
+            self.cx.shard.accounts.multi_session.remove(&session.account);
         }
         self.cx.shard.counters.sessions -= 1;
         self.cx.shard.counters.domains.of(session.domain).sessions -= 1;
@@ -75,10 +75,10 @@ impl Turn<'_> {
             return;
         }
         if self.cx.homes.is_empty(session.bare.as_str()) {
-            return home::rest(&session.bare, self.sessions, &mut self.cx);
+            return home::settle(&session.bare, self.sessions, &mut self.cx);
         }
         let account = session.bare.clone();
-        self.cx.later(move |sessions, cx| home::rest(&account, sessions, cx));
+        self.cx.later(move |sessions, cx| home::settle(&account, sessions, cx));
     }
 
     /// Ends the sessions that a new one replaces (RFC 6120 §7.7.2.2), and the oldest of too many.

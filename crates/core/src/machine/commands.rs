@@ -27,7 +27,7 @@ impl Turn<'_> {
                 self.cx.out.push(Effect::Reply { to: reply, outcome });
             }
             Command::Changed { accounts } => {
-                accounts.iter().for_each(|account| self.cx.shard.altered(account.as_str()));
+                accounts.iter().for_each(|account| self.cx.shard.accounts.altered(account.as_str()));
                 self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
             }
             Command::Act { account, stanza } => {
@@ -91,7 +91,7 @@ impl Turn<'_> {
 
     fn kick(&mut self, jid: &Jid, reason: KickReason) -> u64 {
         if reason != KickReason::Operator {
-            self.cx.shard.altered(jid.bare_str());
+            self.cx.shard.accounts.altered(jid.bare_str());
         }
         let ended: Vec<_> = match jid.local() {
             Some(_) => self
@@ -151,7 +151,7 @@ fn revoked(
     answer: &Result<<RevokeTokens as Question>::Answer, Fault>,
     cx: &mut Cx<'_>,
 ) {
-    cx.shard.changed(account.as_str());
+    cx.shard.accounts.changed(account.as_str());
     let outcome = match answer {
         Ok(Some(_)) => Outcome::Count(0),
         Ok(None) => Outcome::Missing,

@@ -3,6 +3,7 @@
 use super::{Turn, light};
 use crate::command::Outcome;
 use crate::effect::Effect;
+use crate::home::HomeKey;
 use crate::message::ShardMessage;
 use crate::model::Ticket;
 use crate::ports::{Answer, Derived};
@@ -99,7 +100,12 @@ impl Turn<'_> {
                 };
                 self.settle(conn, session);
             }
-            Continuation::Topic(topic) => self.topics.answered(&topic, ticket, answer, &mut self.cx),
+            Continuation::Home(HomeKey::Account(account)) => {
+                home::answered(&account, ticket, answer, self.sessions, &mut self.cx);
+            }
+            Continuation::Home(HomeKey::Topic(topic)) => {
+                self.topics.answered(&topic, ticket, answer, &mut self.cx);
+            }
             Continuation::Call(then) => then(answer, self.sessions, &mut self.cx),
         }
         self.cx.shard.counters.given_up = self.cx.shard.retries.given_up();

@@ -283,13 +283,11 @@ impl Turn<'_> {
             self.topics.tidy();
             self.sessions.tidy();
             account_reads::tidy(self.sessions, &mut self.cx);
-            self.cx.shard.allowances.tidy(self.cx.now.mono, &self.cx.shard.settings.limits.rates);
             let longest = self.cx.shard.settings.timeouts.auth_ms + self.cx.shard.settings.timeouts.bind_ms;
             self.cx.shard.subscribers.tidy(self.cx.now.mono, longest + TIDY_MS);
             self.cx.features.tidy();
-            self.cx.shard.recent.tidy(self.cx.now.mono, longest + TIDY_MS);
-            self.cx.shard.changed_records.tidy(self.cx.now.mono, longest + TIDY_MS);
-            self.cx.shard.altered.tidy(self.cx.now.mono, longest + TIDY_MS);
+            let rates = &self.cx.shard.settings.limits.rates;
+            self.cx.shard.accounts.tidy(self.cx.now.mono, rates, longest + TIDY_MS);
         }
     }
 
@@ -329,7 +327,7 @@ impl Turn<'_> {
     fn domains(&mut self, domains: Arc<Domains>) {
         let before = std::mem::replace(&mut self.cx.shard.domains, domains);
         light::domains_changed(&before, self.sessions, &mut self.cx);
-        self.cx.shard.login_cache.keep_domains(&self.cx.shard.domains);
+        self.cx.shard.accounts.login_cache.keep_domains(&self.cx.shard.domains);
         self.cx
             .shard
             .counters

@@ -20,7 +20,7 @@ impl Turn<'_> {
     /// The cached login of an account, if the login needs nothing else.
     fn recall(&mut self, claimed: &Claimed) -> Option<CachedLogin> {
         let (name, max) = (claimed.account(), self.cx.shard.cached_logins_max());
-        let account = self.cx.shard.login_cache.recall(name, claimed.domain(), max)?;
+        let account = self.cx.shard.accounts.login_cache.recall(name, claimed.domain(), max)?;
         // The store has what another session has yet to acknowledge, and gives it to this one, too.
         let sessions = self.sessions.bound_of(name.as_str());
         let hooks = &self.cx.pipeline.in_flight;

@@ -335,7 +335,7 @@ impl BoundSession {
 
     /// Goes on where it stood in another process: with what waits for its client, and with what came from it.
     pub fn carry_on(&mut self, cx: &mut Cx<'_>) {
-        cx.shard.allowances.take_in(self.account, cx.now.mono, &self.allowance);
+        cx.shard.accounts.allowances.take_in(self.account, cx.now.mono, &self.allowance);
         if self.leaving {
             return self.count_unacked(cx);
         }
@@ -345,7 +345,7 @@ impl BoundSession {
 
     /// It goes on in another process, which is told what its account owes.
     pub(crate) fn take_allowance(&mut self, cx: &Cx<'_>) {
-        match cx.shard.allowances.of(self.account) {
+        match cx.shard.accounts.allowances.of(self.account) {
             Some(of_account) => self.allowance.set_owed(of_account),
             None => self.allowance.set_owed(&Allowance::new(cx.now.mono)),
         }
@@ -392,7 +392,7 @@ impl BoundSession {
     /// A client that is too fast is read more slowly; nothing of what it sends is lost.
     fn pace(&mut self, received: Received, cx: &mut Cx<'_>) {
         let rates = &cx.shard.settings.limits.rates;
-        let wait = cx.shard.allowances.debit(self.account, cx.now.mono, received, rates);
+        let wait = cx.shard.accounts.allowances.debit(self.account, cx.now.mono, received, rates);
         if let Some(wait) = self.allowance.throttle(wait) {
             cx.wake_in(self.id, wait, Wake::Unthrottle);
             self.pause(cx);

@@ -6,10 +6,11 @@ use super::pipeline::Pipeline;
 use super::{BoundSession, Sessions};
 use crate::error::StreamError;
 use crate::features::PerShard;
+use crate::home::HomeKey;
 use crate::message::{Pace, ShardMessage};
 use crate::model::{
     ConnId, Domain, DomainId, Followed, Map, Now, Place, SessionId, Settlement, ShardId, Ticket, TopicId,
-    TopicKey, Wants,
+    Wants,
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
@@ -25,8 +26,8 @@ use std::sync::Arc;
 pub(crate) enum Continuation {
     /// The state of a connection whose session is not bound.
     Unbound(ConnId),
-    /// The home of a topic.
-    Topic(TopicKey),
+    /// The home of an account, a topic, ….
+    Home(HomeKey),
     /// A closure.
     Call(Box<Continue<Answer>>),
 }
@@ -46,7 +47,7 @@ impl std::fmt::Debug for Continuation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Continuation::Unbound(conn) => write!(f, "Unbound({conn:?})"),
-            Continuation::Topic(topic) => write!(f, "Topic({topic:?})"),
+            Continuation::Home(key) => write!(f, "Home({key:?})"),
             Continuation::Call(_) => f.write_str("Call"),
         }
     }
@@ -250,9 +251,9 @@ impl Cx<'_> {
         self.begin(question, Continuation::Unbound(conn));
     }
 
-    /// Asks the store for the home of a topic, which goes on with the answer by the number of the question.
-    pub(crate) fn ask_for_topic(&mut self, topic: TopicKey, question: impl Into<Ask>) -> Ticket {
-        self.begin(question, Continuation::Topic(topic))
+    /// Asks the store for a home, which goes on with the answer by the number of the question.
+    pub(crate) fn ask_for_home(&mut self, key: HomeKey, question: impl Into<Ask>) -> Ticket {
+        self.begin(question, Continuation::Home(key))
     }
 
     fn begin(&mut self, question: impl Into<Ask>, then: Continuation) -> Ticket {
@@ -324,8 +325,8 @@ impl Cx<'_> {
     /// Remembers an account for its next login, unless it changed since it was read.
     pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp) {
         let shard = &mut *self.shard;
-        if !shard.recent.is_marked(account.as_str()) && !shard.subscribers.is_marked(account) {
-            shard.login_cache.remember(account, domain, known, stamp, shard.cached_logins_max());
+        if !shard.accounts.stored_for.is_marked(account.as_str()) && !shard.subscribers.is_marked(account) {
+            shard.accounts.login_cache.remember(account, domain, known, stamp, shard.cached_logins_max());
         }
     }
 

@@ -15,27 +15,28 @@
 //! whatever the order in which the letters come: one that is too early waits for those before it.
 
 mod absent;
+mod changes;
 mod contacts;
 mod doubt;
 mod homes;
 mod requests;
 
-use self::absent::About;
 use self::doubt::doubt;
 pub(crate) use self::doubt::verify;
 pub use self::homes::Homes;
 pub(crate) use self::homes::Known;
-use self::homes::{AGAIN_MS, Home, Received};
+use self::homes::{About, AccountRecord, Home};
 pub(crate) use self::requests::asked;
 use super::context::Work;
 use super::hook::{AnswerOther, AskedHandler, Denial, Direction, Flow, IqAnswer, Request};
 use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, acting};
 use crate::command::Outcome;
 use crate::features::state::PerAccount;
+use crate::home::{HomeKey, Pushed};
 use crate::message::{Addressees, Letter, Requester, ShardMessage};
-use crate::model::{DomainId, Generation, Place, Record, RecordParts, Settlement};
-use crate::ports::Fault;
+use crate::model::{DomainId, Generation, Place, Record, RecordParts, Settlement, Ticket};
 use crate::ports::store::roster::ReadRecord;
+use crate::ports::{Answer, Fault, Question};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza, StanzaError};
@@ -57,23 +58,22 @@ pub struct AtHome<'a> {
 /// A letter came for an account whose home this shard is.
 pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     if letter.is_of_record() {
-        cx.shard.changed(account.as_str());
-        cx.shard.changed_records.mark(account.as_str());
-        cx.homes.empty.remove(account.as_str());
+        cx.shard.accounts.record_changed(account.as_str());
+        cx.homes.forget_empty(account);
     }
     // A record that is being read for somebody else may be read as it was before.
-    let is_of_use = letter.is_of_record() && cx.homes.accounts.contains_key(account.as_str());
+    let is_of_use = letter.is_of_record() && cx.homes.places.get(account).is_some();
     if letter.is_for_sessions() && !sessions.has_any(account.as_str()) && !is_of_use {
         return;
     }
     match cx.homes.receive(account, letter, sessions.has_any(account.as_str())) {
-        Received::Now(letter) => {
+        Pushed::Now(letter) => {
             open(account, letter, sessions, cx);
-            rest(account, sessions, cx);
+            settle(account, sessions, cx);
         }
-        Received::First => absent::read(account, sessions, cx),
-        Received::Waits => {}
-        Received::Refused(letter) => refuse(letter, sessions, cx),
+        Pushed::Load => absent::read(account, sessions, cx),
+        Pushed::Waits => {}
+        Pushed::Refused(letter) => refuse(letter, sessions, cx),
     }
 }
 
@@ -84,18 +84,17 @@ fn open(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
         if let Letter::Doubt = letter {
             return doubt(account, cx);
         }
-        let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-        if home.is_next(&letter) {
+        let Some(home) = cx.homes.places.get_mut(account) else { return };
+        if home.state.is_next(&letter) {
             give(account, letter, sessions, cx);
-        } else if home.is_late(&letter) {
+        } else if home.state.is_late(&letter) {
             doubt::tell_missed(account, None, vec![letter], sessions, cx);
         }
-        if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
-            home.forget_ahead();
-        }
-        next = cx.homes.accounts.get_mut(account.as_str()).and_then(Home::early);
+        let Some(home) = cx.homes.places.get_mut(account) else { return };
+        home.state.forget_ahead();
+        next = home.state.next_early();
     }
-    if cx.homes.accounts.get(account.as_str()).is_some_and(Home::is_flooded) {
+    if cx.homes.places.get(account).is_some_and(|home| home.state.is_flooded()) {
         doubt(account, cx);
     }
 }
@@ -103,8 +102,8 @@ fn open(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
 /// Gives a letter to the features.
 fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
-    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-    let Some((generation, record)) = &mut home.record else { return };
+    let Some(home) = cx.homes.places.get_mut(account) else { return };
+    let Some((AccountRecord { generation, parts: record }, _)) = home.record_and_state() else { return };
     if let Some(denial) = acting::denial(account, &letter, record, cx.pipeline) {
         return acting::deny(letter, denial, cx);
     }
@@ -119,7 +118,6 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
         letter => letter,
     };
     let (was, mut record) = (*generation, std::mem::take(record));
-    let before = record.bytes();
     let after = letter.generations().map_or(was, |(_, after)| after.max(was));
     // A feature that asks meanwhile whether there is anything in it is told that there is.
     *generation = after;
@@ -138,12 +136,8 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
             }
         }
     }
-    cx.homes.bytes = cx.homes.bytes + record.bytes() - before;
-    if before == 0 && record.bytes() > 0 {
-        cx.homes.read.push_back(account.clone());
-    }
-    if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
-        home.record = Some((after, record));
+    if let Some((known, _)) = cx.homes.places.get_mut(account).and_then(Home::record_and_state) {
+        known.parts = record;
     }
 }
 
@@ -194,7 +188,7 @@ pub(crate) fn incoming(
     let is_own = stanza.from.as_ref().is_none_or(|from| from.bare_str() == to.bare_str());
     let is_empty = |account| match sessions.has_any(account) {
         true => cx.homes.is_empty(account),
-        false => cx.homes.empty.contains(account),
+        false => cx.homes.is_empty_absent(account),
     };
     if is_own || is_empty(to.bare_str()) {
         return Some((stanza, settlement));
@@ -205,24 +199,38 @@ pub(crate) fn incoming(
 }
 
 /// Asks for the record of an account.
-fn read(account: BareJid, cx: &mut Cx<'_>) {
+fn read(account: &BareJid, cx: &mut Cx<'_>) {
     let parts = cx.pipeline.record_parts();
     ask_for_record(account, parts, About::default(), cx);
 }
 
-fn ask_for_record(account: BareJid, parts: RecordParts, about: About, cx: &mut Cx<'_>) {
-    let Some(mut question) = question(&account, parts, cx) else { return };
+fn ask_for_record(account: &BareJid, parts: RecordParts, about: About, cx: &mut Cx<'_>) {
+    let Some(mut question) = question(account, parts, cx) else { return };
     question.about.clone_from(&about.jids);
-    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-    let mailbox = home.mailbox.get_or_insert_default();
-    mailbox.asked += 1;
-    let number = mailbox.asked;
-    cx.ask(question, move |answer, sessions, cx| {
-        let mailbox = cx.homes.accounts.get(account.as_str()).and_then(|home| home.mailbox.as_ref());
-        if mailbox.is_some_and(|mailbox| mailbox.asked == number) {
-            was_read(&account, &about, answer, sessions, cx);
-        }
-    });
+    if cx.homes.places.get(account).is_none() {
+        return;
+    }
+    let ticket = cx.ask_for_home(HomeKey::Account(account.clone()), question);
+    if let Some(home) = cx.homes.places.get_mut(account) {
+        home.begin_load();
+        // One that was asked before may be answered with what was there before what was dealt with since.
+        home.forget_asked();
+        home.asked(ticket, about);
+    }
+}
+
+/// The store answered what a home asked it.
+pub(crate) fn answered(
+    account: &BareJid,
+    ticket: Ticket,
+    answer: Answer,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let about = cx.homes.places.get_mut(account).and_then(|home| home.take_step(ticket));
+    if let Some(about) = about {
+        was_read(account, &about, ReadRecord::answer(answer), sessions, cx);
+    }
 }
 
 fn question(account: &BareJid, parts: RecordParts, cx: &Cx<'_>) -> Option<ReadRecord> {
@@ -242,23 +250,24 @@ fn was_read(
         Ok(Some(read)) => {
             let Record { generation, .. } = *read;
             let record = unpacked(&read, cx);
-            let has_changed = cx.shard.changed_records.is_marked(account.as_str());
+            let has_changed = cx.shard.accounts.changed_records.is_marked(account.as_str());
             if generation == Generation::default() && !has_changed && !sessions.has_any(account.as_str()) {
                 cx.homes.note_empty(account);
             }
             if !about.jids.is_empty() && generation != Generation::default() {
-                return absent::was_read(account, about, (generation, record), sessions, cx);
+                let record = AccountRecord { generation, parts: record };
+                return absent::was_read(account, about, record, sessions, cx);
             }
-            cx.homes.fill(account, generation, record);
+            cx.homes.fill(account, AccountRecord { generation, parts: record });
             doubt::settle(account, generation, sessions, cx);
-            while let Some(letter) = cx.homes.next(account) {
+            while let Some(letter) = cx.homes.places.get_mut(account).and_then(Home::next) {
                 open(account, letter, sessions, cx);
             }
         }
         // It was removed, and its sessions are ending; or there never was one. Who sends it something is told so by routing.
         Ok(None) => {
             cx.homes.note_empty(account);
-            for letter in cx.homes.give_up(account, |_| false) {
+            for letter in give_up(account, |_| false, cx) {
                 match letter {
                     Letter::Stanza { stanza, settlement } => cx.route_on(*stanza, settlement),
                     Letter::Asked(stanza) => answer_for_nobody(account, &stanza, sessions, cx),
@@ -273,24 +282,27 @@ fn was_read(
         }
         Err(_) => {
             // What is only told can wait; who asks is answered.
-            for letter in cx.homes.give_up(account, Letter::can_wait) {
+            for letter in give_up(account, Letter::can_wait, cx) {
                 refuse(letter, sessions, cx);
             }
-            if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
-                home.mailbox.get_or_insert_default().is_unread = true;
-            }
-            cx.homes.unread.push(account.clone());
-            cx.homes.again.get_or_insert(cx.now.mono.plus(AGAIN_MS));
+            cx.homes.places.failed(account, cx.now.mono);
         }
     }
-    rest(account, sessions, cx);
+    settle(account, sessions, cx);
     let bytes_max = cx.shard.settings.limits.records_bytes / usize::from(cx.shard.shard_count.max(1));
     cx.homes.shrink(bytes_max);
 }
 
+/// Takes all letters that wait, but for those that are kept.
+fn give_up(account: &BareJid, is_kept: fn(&Letter) -> bool, cx: &mut Cx<'_>) -> Vec<Letter> {
+    let Some(home) = cx.homes.places.get_mut(account) else { return Vec::new() };
+    home.drop_record();
+    home.give_up(is_kept)
+}
+
 /// An account in which nobody is interested any more is forgotten.
-pub(crate) fn rest(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
-    cx.homes.leave(account.as_str(), sessions.has_any(account.as_str()));
+pub(crate) fn settle(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
+    cx.homes.settle(account, sessions.has_any(account.as_str()));
 }
 
 fn unreadable() -> StanzaError {
@@ -317,22 +329,15 @@ fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 
 /// Records that could not be read are asked for again.
 pub(crate) fn tick(cx: &mut Cx<'_>) {
-    if cx.homes.again.is_some_and(|at| at <= cx.now.mono) {
+    if cx.homes.due().is_some_and(|at| at <= cx.now.mono) {
         read_again(cx);
     }
 }
 
 /// The same, at once: what waits for them would be lost with the process.
 pub(crate) fn read_again(cx: &mut Cx<'_>) {
-    cx.homes.again = None;
-    for account in std::mem::take(&mut cx.homes.unread) {
-        let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { continue };
-        let Some(mailbox) = &mut home.mailbox else { continue };
-        mailbox.is_unread = false;
-        match mailbox.letters.is_empty() {
-            true => home.tidy(),
-            false => read(account, cx),
-        }
+    for account in cx.homes.places.take_failed() {
+        read(&account, cx);
     }
 }
 
@@ -433,7 +438,7 @@ impl BoundSession {
             let read = answer.ok().flatten().ok_or_else(unreadable)?;
             let record = unpacked(&read, cx);
             let denial = stanza.to.as_ref().and_then(|to| cx.pipeline.denies(&record, Direction::Out, to));
-            cx.homes.note(&session.bare, read.generation, record);
+            cx.homes.note(&session.bare, AccountRecord { generation: read.generation, parts: record });
             match denial {
                 None => Ok(Flow::Pass),
                 Some(denial) => Err((denial.0)()),

@@ -48,7 +48,7 @@ fn commit(
     cx: &mut Cx<'_>,
 ) {
     cx.ask(ask, move |answer, sessions, cx| {
-        cx.shard.altered(account.as_str());
+        cx.shard.accounts.altered(account.as_str());
         if let Err(Fault::Unknown) = answer {
             contacts.into_iter().for_each(|contact| cx.letter(contact, Letter::Doubt));
         }

@@ -1,11 +1,11 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Acting, Allowances, Altered, Behind, CountedTopics, Counters, Deadline, LoginCache, Offers, Recent,
-    Retries, Subscribers, Throttle, Told, Wake, Wheel,
+    Accounts, Acting, Behind, CountedTopics, Counters, Deadline, Offers, Retries, Subscribers, Throttle,
+    Told, Wake, Wheel,
 };
 use crate::light;
-use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, Set, ShardId};
+use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, ShardId};
 use crate::ports::{Computed, Directory};
 use crate::random::Random;
 use crate::settings::Settings;
@@ -37,24 +37,14 @@ pub struct ShardState {
     pub topic_figures: CountedTopics,
     /// What the light sessions share.
     pub light: light::Shared,
-    /// Accounts with more than one session: for all others, what concerns an account's other sessions is skipped.
-    pub multi_session: Set<AccountId>,
+    /// What is remembered of accounts.
+    pub accounts: Accounts,
     /// The sessions' timers.
     pub timers: Wheel<(SessionId, Wake)>,
     /// Those of connections whose session is not bound, or is a light one.
     pub deadlines: Wheel<(ConnId, Deadline)>,
-    /// How much accounts may send.
-    pub allowances: Allowances,
     /// Failed logins.
     pub throttle: Throttle,
-    /// Accounts whose right to log in was altered lately.
-    pub altered: Altered,
-    /// Accounts for which something was stored lately.
-    pub recent: Recent,
-    /// Accounts whose records changed lately.
-    pub changed_records: Recent,
-    /// Accounts whose next login needs no store.
-    pub login_cache: LoginCache,
     /// Stream features that were sent before.
     pub offers: Offers,
     /// Stanzas that accounts send by somebody outside.
@@ -107,15 +97,10 @@ impl ShardState {
             told: Told::default(),
             topic_figures: CountedTopics::default(),
             light: light::Shared::default(),
-            multi_session: Set::default(),
+            accounts: Accounts::default(),
             timers: Wheel::new(now),
             deadlines: Wheel::new(now),
-            allowances: Allowances::default(),
             throttle: Throttle::default(),
-            altered: Altered::default(),
-            recent: Recent::default(),
-            changed_records: Recent::default(),
-            login_cache: LoginCache::default(),
             offers: Offers::default(),
             acting,
             retries: Retries::default(),
@@ -128,18 +113,6 @@ impl ShardState {
     /// How many accounts this shard may remember: an even part of the node's bound.
     pub fn cached_logins_max(&self) -> usize {
         self.settings.fast.remembered_accounts.div_ceil(usize::from(self.shard_count.max(1)))
-    }
-
-    /// Something of an account changed in the store: what was read of it before is out of date.
-    pub fn changed(&mut self, account: &str) {
-        self.recent.mark(account);
-        self.login_cache.forget(account);
-    }
-
-    /// An account got another password or state, or was removed: logins under way that read it before fail.
-    pub fn altered(&mut self, account: &str) {
-        self.altered.note(account);
-        self.changed(account);
     }
 
     /// Whether the node drains and takes no new sessions.

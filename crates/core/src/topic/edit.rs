@@ -3,7 +3,7 @@
 
 use super::home::Home;
 use super::rights;
-use super::step::{Edit, Editing, Stage, Step, done, found};
+use super::step::{Edit, Editing, Step, done, found};
 use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::message::ShardMessage;
 use crate::model::{
@@ -34,7 +34,7 @@ impl Home {
             Edit::Configure(config) => changes_logins(&record.config, config),
             Edit::Affiliate(_) => false,
         };
-        self.stage = Stage::Held;
+        self.hold();
         let editing = Editing { record: record.clone(), edit, newest: Vec::new(), asker };
         if matters {
             self.ask(key, Items::newest(record.id, 2), Step::Look(editing), cx);
@@ -63,8 +63,8 @@ impl Home {
         if let Err(refusal) = edit.is_done(answer) {
             // What is missing is the item, or else the topic.
             match (&edit, refusal) {
-                (_, Refusal::Fault(Fault::Unknown)) => self.load_again(key, cx),
-                (Edit::Configure(_) | Edit::Affiliate(_), Refusal::NotFound) => self.stage = Stage::Absent,
+                (_, Refusal::Fault(Fault::Unknown)) => self.read_record(key, cx),
+                (Edit::Configure(_) | Edit::Affiliate(_), Refusal::NotFound) => self.vanish(),
                 _ => self.open(record),
             }
             return asker.answer(&key.name, Err(refusal), cx);
@@ -165,7 +165,7 @@ impl Home {
 
     fn retained(&self, last: Option<&Arc<Item>>, config: &TopicConfig) -> Retained {
         last.map_or(Retained::Nothing, |item| {
-            Retained::Last(Arc::new(PubsubEvent::last_item(&item.shown(config), &self.domain, true)))
+            Retained::Last(Arc::new(PubsubEvent::last_item(&item.shown(config), &self.state.domain, true)))
         })
     }
 }

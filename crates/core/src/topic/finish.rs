@@ -1,7 +1,7 @@
 //! Ending an operation: from the store's answer to the outcome for the asker and the event for every shard.
 
 use super::home::Home;
-use super::step::{Draft, Stage, Step, done, found};
+use super::step::{Draft, Step, done, found};
 use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
@@ -62,12 +62,12 @@ impl Home {
     }
 
     fn loaded(&mut self, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
-        self.stage = Stage::Absent;
+        self.vanish();
         match Topic::answer(answer) {
             Ok(Some(record)) => self.open(Arc::from(record)),
             Ok(None) => {}
             Err(fault) => {
-                for waiting in self.drain() {
+                for waiting in self.give_up(|_| false) {
                     waiting.asker.answer(&key.name, Err(fault.into()), cx);
                 }
             }
@@ -82,20 +82,20 @@ impl Home {
         key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
-        self.stage = Stage::Absent;
+        self.vanish();
         let refusal = match CreateTopic::answer(answer) {
             Ok(CreateTopicAnswer::Created(record)) => {
                 return self.begin(Arc::from(record), first, asker, key, cx);
             }
             Ok(CreateTopicAnswer::Exists) => {
                 // Created elsewhere meanwhile.
-                self.load_again(key, cx);
+                self.read_record(key, cx);
                 Refusal::Exists
             }
             Ok(CreateTopicAnswer::Full) => Refusal::TooManyTopics,
             Ok(CreateTopicAnswer::NoDomain) => Refusal::NotFound,
             Err(Fault::Unknown) => {
-                self.load_again(key, cx);
+                self.read_record(key, cx);
                 Fault::Unknown.into()
             }
             Err(fault) => fault.into(),
@@ -127,7 +127,7 @@ impl Home {
         key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
-        let record = self.record();
+        let record = self.known();
         let answer = found(Publish::answer(answer));
         self.written(matches!(answer, Err(Refusal::NotFound)));
         let (item, record) = match (answer, record) {
@@ -142,18 +142,18 @@ impl Home {
         cx.shard.counters.published += 1;
         cx.shard.topic_figures.published(item.topic);
         cx.out.journal.note(cx.now.unix, Kind::Publish, || Entry::Publish {
-            domain: &self.domain,
+            domain: &self.state.domain,
             topic: &item.name,
             item: &item.id,
         });
         let shown = item.shown(&record.config);
         let retained = match record.config.is_given_at_login() {
-            true => Retained::Last(Arc::new(PubsubEvent::last_item(&shown, &self.domain, true))),
+            true => Retained::Last(Arc::new(PubsubEvent::last_item(&shown, &self.state.domain, true))),
             false => Retained::Unchanged,
         };
         let event = match record.config.shows() {
-            Shown::Nothing => PubsubEvent::notified(&shown, &self.domain),
-            Shown::Payload | Shown::Id => PubsubEvent::published(&shown, &self.domain, retained),
+            Shown::Nothing => PubsubEvent::notified(&shown, &self.state.domain),
+            Shown::Payload | Shown::Id => PubsubEvent::published(&shown, &self.state.domain, retained),
         };
         asker.answer(&key.name, Ok(TopicOutcome::Published(item)), cx);
         tell(event, cx);
@@ -167,7 +167,7 @@ impl Home {
         key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
-        let record = self.record();
+        let record = self.known();
         self.written(false);
         let (new, last) = match Subscribe::answer(answer) {
             Ok(SubscribeAnswer::Subscribed { new, last }) => (new, last),
@@ -181,7 +181,7 @@ impl Home {
         let last = last.filter(|_| new && record.config.send_last_published_item != SendLast::Never);
         let at_login = record.config.is_given_at_login();
         let last = last.map(|item| {
-            Arc::new(PubsubEvent::last_item(&item.shown(&record.config), &self.domain, at_login))
+            Arc::new(PubsubEvent::last_item(&item.shown(&record.config), &self.state.domain, at_login))
         });
         asker.answer(&key.name, Ok(TopicOutcome::Subscribed { new }), cx);
         // Of one that is not new the home was told, and with the last item.
@@ -199,7 +199,7 @@ impl Home {
         key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
-        let record = self.record();
+        let record = self.known();
         self.written(false);
         let result = match (Unsubscribe::answer(answer), record) {
             (Ok(Ok(())), Some(record)) => {
@@ -233,7 +233,7 @@ impl Home {
         };
         let last = newest
             .first()
-            .map(|item| Arc::new(PubsubEvent::last_item(&item.shown(&config), &self.domain, at_login)));
+            .map(|item| Arc::new(PubsubEvent::last_item(&item.shown(&config), &self.state.domain, at_login)));
         asker.answer(&key.name, Ok(TopicOutcome::Listening { topic, last }), cx);
     }
 
@@ -245,7 +245,7 @@ impl Home {
         key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
-        self.stage = Stage::Absent;
+        self.vanish();
         match done(DeleteTopic::answer(answer)) {
             Ok(()) => {
                 asker.answer(&key.name, Ok(TopicOutcome::Done), cx);
@@ -253,7 +253,7 @@ impl Home {
             }
             Err(refusal) => {
                 match refusal {
-                    Refusal::Fault(Fault::Unknown) => self.load_again(key, cx),
+                    Refusal::Fault(Fault::Unknown) => self.read_record(key, cx),
                     Refusal::Fault(_) => self.open(record),
                     _ => {}
                 }
@@ -275,14 +275,10 @@ impl Home {
             return;
         }
         let id = cx.shard.random.token();
-        tell(PubsubEvent::changed(record, &self.domain, event, known, retained, (&id, cx.now.unix)), cx);
-    }
-
-    fn record(&self) -> Option<Arc<TopicRecord>> {
-        match &self.stage {
-            Stage::Open { record, .. } => Some(record.clone()),
-            Stage::Loading | Stage::Held | Stage::Absent => None,
-        }
+        tell(
+            PubsubEvent::changed(record, &self.state.domain, event, known, retained, (&id, cx.now.unix)),
+            cx,
+        );
     }
 }
 

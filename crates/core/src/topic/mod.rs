@@ -19,16 +19,18 @@ pub(crate) mod xml;
 pub(crate) use rights::check_item;
 
 use crate::command::{Actor, Asker, Refusal, TopicOp, Unacceptable};
-use crate::model::{DomainId, Map, TOPIC_HOST, Ticket, TopicKey, TopicRecord};
+use crate::home::{Places, Pushed};
+use crate::model::{DomainId, TOPIC_HOST, Ticket, TopicKey, TopicRecord};
 use crate::ports::{Answer, Fault};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
-use home::{Home, QueuedOp};
+use home::{Home, QueuedOp, Topic, TopicState};
 
 /// Topics kept in memory by a shard at most.
 const TOPICS_MAX: usize = 10_000;
-/// Affiliations that a shard keeps in memory before it forgets unused topics.
-const AFFILIATIONS_MAX: usize = 1_000_000;
+/// Bytes of records that a shard keeps in memory: beyond that it forgets those that are not in use, the ones that were read first before
+/// others.
+const RECORDS_BYTES_MAX: usize = 64 << 20;
 /// How often the shard tidies before it forgets an unused topic.
 const IDLE_TURNS: u8 = 6;
 
@@ -40,7 +42,7 @@ pub fn is_readable(account: &BareJid, record: &TopicRecord) -> bool {
 /// The topics at home on a shard.
 #[derive(Debug, Default)]
 pub struct Topics {
-    homes: Map<TopicKey, Home>,
+    homes: Places<Topic>,
 }
 
 /// A [`TopicKey`], borrowed.
@@ -71,11 +73,24 @@ impl Topics {
             Ok(key) => key,
             Err(refusal) => return asker.answer(name, Err(refusal), cx),
         };
-        let home = self.homes.get_mut(&key).expect("it was found or made above");
-        if home.load() >= cx.shard.settings.limits.topic_queue {
+        let load = self.homes.get(&key).map_or(0, Home::load);
+        if load >= cx.shard.settings.limits.topic_queue {
             return asker.answer(name, Err(Refusal::Crowded), cx);
         }
-        home.push(QueuedOp { actor, op, asker });
+        match self.homes.push(&key, QueuedOp { actor, op, asker }) {
+            Pushed::Now(op) => {
+                if let Some(home) = self.homes.get_mut(&key) {
+                    home.start(op, &key, cx);
+                }
+            }
+            Pushed::Load => {
+                if let Some(home) = self.homes.get_mut(&key) {
+                    home.read_record(&key, cx);
+                }
+            }
+            Pushed::Waits => {}
+            Pushed::Refused(queued) => queued.asker.answer(name, Err(Refusal::Crowded), cx),
+        }
         self.advance(&key, cx);
     }
 
@@ -91,12 +106,8 @@ impl Topics {
 
     /// Forgets topics that were not used lately.
     pub fn tidy(&mut self) {
-        let affiliations: usize = self.homes.values().map(Home::affiliations).sum();
-        let turns = if affiliations > AFFILIATIONS_MAX { 1 } else { IDLE_TURNS };
-        self.homes.retain(|_, home| home.idle_turn() < turns);
-        if self.homes.capacity() > 4 * self.homes.len() + 64 {
-            self.homes.shrink_to_fit();
-        }
+        self.homes.forget_idle(IDLE_TURNS);
+        self.homes.shrink(RECORDS_BYTES_MAX, |home| !home.is_quiet());
     }
 
     /// The topic with this name; its record is read if it is not here.
@@ -105,7 +116,7 @@ impl Topics {
         if cx.pipeline.service(TOPIC_HOST).is_none() {
             return Err(Refusal::Fault(Fault::Closed));
         }
-        if let Some((key, _)) = self.homes.get_key_value(&KeyRef { domain, name }) {
+        if let Some(key) = self.homes.key(&KeyRef { domain, name }) {
             return Ok(key.clone());
         }
         if name.is_empty() || name.len() > 1023 {
@@ -113,13 +124,14 @@ impl Topics {
         }
         let domain = cx.shard.domains.numbered(domain).cloned().ok_or(Refusal::NotFound)?;
         if self.homes.len() >= TOPICS_MAX {
-            self.homes.retain(|_, home| !home.is_at_rest());
+            self.homes.forget_idle(1);
         }
         if self.homes.len() >= TOPICS_MAX {
             return Err(Refusal::Crowded);
         }
         let key = TopicKey { domain: domain.id, name: name.into() };
-        self.homes.insert(key.clone(), Home::load_from_store(domain.name.clone(), &key, cx));
+        let domain = domain.name.clone();
+        self.homes.make(&key, || Home::unknown(TopicState { domain }));
         Ok(key)
     }
 
@@ -129,8 +141,6 @@ impl Topics {
         while let Some(next) = home.next() {
             home.start(next, key, cx);
         }
-        if home.is_nothing() {
-            self.homes.remove(key);
-        }
+        self.homes.settle(key, |home| !home.is_nothing());
     }
 }

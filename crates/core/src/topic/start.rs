@@ -2,7 +2,7 @@
 
 use super::home::{Home, QueuedOp};
 use super::rights::{self, Grant};
-use super::step::{Draft, Edit, Stage, Step};
+use super::step::{Draft, Edit, Step};
 use crate::command::{Actor, Asker, Refusal, TopicOp, TopicOutcome, check_topic_config};
 use crate::model::{
     Affiliation, Item, OperationId, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicKey,
@@ -18,15 +18,10 @@ use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
 impl Home {
-    /// Begins an operation that [`Home::next`] gave.
+    /// Begins an operation that is its turn.
     pub(super) fn start(&mut self, waiting: QueuedOp, key: &TopicKey, cx: &mut Cx<'_>) {
         let QueuedOp { actor, op, asker } = waiting;
-        let record = match &self.stage {
-            Stage::Open { record, .. } => record.clone(),
-            Stage::Loading | Stage::Held | Stage::Absent => {
-                return self.start_absent(&actor, op, asker, key, cx);
-            }
-        };
+        let Some(record) = self.known() else { return self.start_absent(&actor, op, asker, key, cx) };
         let grant = rights::check(&actor, &op, &record, &cx.shard.settings.limits);
         if grant.is_ok() && op.is_told() && cx.shard.behind.is_behind(record.id) {
             cx.shard.counters.too_fast += 1;
@@ -55,7 +50,7 @@ impl Home {
                     owned_max: cx.shard.settings.limits.topics_owned,
                     now: cx.now.unix,
                 };
-                self.stage = Stage::Held;
+                self.hold();
                 self.ask(key, question, Step::Create { first, asker }, cx);
             }
             Err(refusal) => asker.answer(&key.name, Err(refusal), cx),
@@ -85,7 +80,7 @@ impl Home {
             }
             _ => return Err(Refusal::NotFound),
         };
-        let domain = cx.shard.domains.named(&self.domain).ok_or(Refusal::NotFound)?;
+        let domain = cx.shard.domains.named(&self.state.domain).ok_or(Refusal::NotFound)?;
         if *actor != Actor::Provider && domain.policy.pubsub_create == PubsubCreate::Admin {
             return Err(if item.is_some() { Refusal::NotFound } else { Refusal::Forbidden });
         }
@@ -117,7 +112,7 @@ impl Home {
                 self.edit(record, Edit::Configure(config), asker, key, cx);
             }
             TopicOp::Delete => {
-                self.stage = Stage::Held;
+                self.hold();
                 let step = Step::Delete { record: record.clone(), asker };
                 self.ask(key, DeleteTopic { topic }, step, cx);
             }
@@ -162,7 +157,7 @@ impl Home {
             let outcome = TopicOutcome::Listening { topic: record.id, last: None };
             return asker.answer(&key.name, Ok(outcome), cx);
         }
-        self.stage = Stage::Held;
+        self.hold();
         let step = Step::Listen { record: record.clone(), asker };
         self.ask(key, Items::newest(record.id, 1), step, cx);
     }
@@ -188,7 +183,7 @@ impl Home {
         };
         let draft = draft(actor, id, &payload, operation, cx);
         let local = jid.local().unwrap_or_default().into();
-        self.stage = Stage::Held;
+        self.hold();
         let question = IsSubscribed { topic: record.id, domain: key.domain, local };
         self.ask(key, question, Step::Standing { record, draft, asker }, cx);
     }
@@ -265,7 +260,7 @@ impl Home {
 
     /// The local part of an account of the topic's domain.
     fn local(&self, account: &BareJid) -> Option<Box<str>> {
-        account.local().filter(|_| account.domain() == &*self.domain).map(Into::into)
+        account.local().filter(|_| account.domain() == &*self.state.domain).map(Into::into)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a topic's home is in the middle of: how much it knows, and what it asked the store for.
+//! What a topic's home asked the store for, and what it does with the answer.
 
 use crate::command::{Asker, Refusal};
 use crate::model::{Affiliation, Item, OperationId, TopicConfig, TopicRecord};
@@ -6,19 +6,6 @@ use crate::ports::{Fault, Missing};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
-
-/// What is known of a topic.
-#[derive(Debug)]
-pub(super) enum Stage {
-    /// The store was asked for it.
-    Loading,
-    /// It exists, and this many writes to it await their answers.
-    Open { record: Arc<TopicRecord>, writes: usize },
-    /// One operation holds it exclusively.
-    Held,
-    /// There is no such topic.
-    Absent,
-}
 
 /// What the store was asked for.
 #[derive(Debug)]

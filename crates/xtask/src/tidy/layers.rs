@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub(crate) const LAYERS: &[&[&str]] = &[
     &["form"],
     &["model", "error", "random"],
-    &["sasl", "event"],
+    &["sasl", "event", "home"],
     &["settings", "ports"],
     &["command", "connection"],
     &["message"],

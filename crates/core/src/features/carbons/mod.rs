@@ -79,7 +79,7 @@ fn disable(
 /// A message from one session is copied to the account, whose other sessions get it if they want copies. All sessions of an
 /// account are at its home, and so is this one.
 fn sent(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
-    if cx.shard.multi_session.contains(&session.account) && xml::is_copied(stanza) {
+    if cx.shard.accounts.multi_session.contains(&session.account) && xml::is_copied(stanza) {
         let mut inner = stanza.clone();
         inner.to.get_or_insert_with(|| session.bare.to_jid());
         cx.route(xml::wrap("sent", &inner, &session.bare, None, Some(&session.jid)));

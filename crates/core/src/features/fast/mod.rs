@@ -155,7 +155,7 @@ fn derive(
 fn invalidate(proving: Proving, proven: Proven, cx: &mut Cx<'_>) -> Session {
     let agent = proving.proof.inline.agent().map(xml::agent_id);
     let (domain, local) = (proving.domain().id, proving.account().local().unwrap_or_default().into());
-    cx.shard.changed(proving.account().as_str());
+    cx.shard.accounts.changed(proving.account().as_str());
     let ask = RevokeTokens { domain, local, agent };
     proving.ask_then(ask, move |proving, answer, cx| revoked(proving, proven, answer, cx), cx)
 }
@@ -171,7 +171,7 @@ fn revoked(
         return proving.refuse(Failure::TemporaryAuthFailure, cx);
     };
     // A login that read the account before this commit must not be cached.
-    cx.shard.changed(proving.account().as_str());
+    cx.shard.accounts.changed(proving.account().as_str());
     let identity = Identity { revocations, ..proven.identity };
     proving.proved(Proven { identity, ..proven }, cx)
 }

@@ -352,7 +352,7 @@ fn give_up(session: &BoundSession, lost: &[InFlight], cx: &mut Cx<'_>) {
         }
     }
     if waits {
-        cx.shard.changed(session.bare.as_str());
+        cx.shard.accounts.changed(session.bare.as_str());
         let account = session.bare.clone();
         cx.later(move |sessions, cx| look_again(&account, sessions, cx));
     }

@@ -177,7 +177,7 @@ fn unread(
 ) {
     answer(reply, outcome, cx);
     if notification.audience == Audience::Always {
-        cx.shard.changed(notification.to.as_str());
+        cx.shard.accounts.changed(notification.to.as_str());
         delivery::look_again(&notification.to, sessions, cx);
     } else {
         cx.retry(RefusedWrite::Store(notification));
@@ -231,7 +231,9 @@ fn deliver_stored(notification: &Notification, mut trace: Trace, sessions: &mut 
             cx.features.notifications.note_sent(trace.id, cx.now.unix, cx.now.mono);
             keep_trace(trace, cx);
         }
-        Err(_) if notification.audience == Audience::Always => cx.shard.changed(notification.to.as_str()),
+        Err(_) if notification.audience == Audience::Always => {
+            cx.shard.accounts.changed(notification.to.as_str());
+        }
         Err(reason) => {
             let change = NotificationChange {
                 id: notification.id,

@@ -71,7 +71,7 @@ fn look(mut keep: Box<Keep>, after: u64, cx: &mut Cx<'_>) {
 fn stored(keep: &Keep, seq: u64, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.shard.retries.succeeded(cx.now.mono);
     cx.features.offline.stop_keeping(keep.account.as_str());
-    cx.shard.changed(keep.account.as_str());
+    cx.shard.accounts.changed(keep.account.as_str());
     if keep.recipients.decide(Fate::Stored(seq)) == Fate::Settled {
         let (domain, local) = (keep.question.domain, keep.question.local.clone());
         forget(Forget { domain, local, seqs: vec![seq] }, None, cx);

@@ -273,7 +273,7 @@ fn stored(
 /// A message was stored: sessions that became available meanwhile are given it now, others when they become available.
 fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = &stanza.to else { return };
-    cx.shard.changed(to.bare_str());
+    cx.shard.accounts.changed(to.bare_str());
     look_again(&to.bare(), true, sessions, cx);
 }
 

@@ -107,7 +107,7 @@ pub(super) fn subscribed(
     cx: &mut Cx<'_>,
 ) {
     cx.shard.subscribers.mark(account);
-    cx.shard.login_cache.forget(account.as_str());
+    cx.shard.accounts.login_cache.forget(account.as_str());
     let (is_news, for_it_alone) = match last {
         // Also for logins on their way.
         Some(last) if last.is_for_logins() => (cx.shard.subscribers.learn(last), None),
@@ -137,7 +137,7 @@ pub(super) fn subscribed(
 /// An account no longer follows a topic.
 pub(super) fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.shard.subscribers.mark(account);
-    cx.shard.login_cache.forget(account.as_str());
+    cx.shard.accounts.login_cache.forget(account.as_str());
     for slot in sessions.of(account.as_str()) {
         if let Some(session) = sessions.bound_in(slot) {
             session.state.pubsub.outdate();

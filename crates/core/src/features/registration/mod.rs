@@ -141,7 +141,7 @@ impl Requester {
     /// The store's answer to a new password.
     fn done(self, is_done: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         let (own, account) = (self.session, self.account.clone());
-        cx.shard.altered(account.as_str());
+        cx.shard.accounts.altered(account.as_str());
         self.answer(is_done, cx);
         for slot in sessions.of(account.as_str()).into_iter().filter(|_| is_done) {
             let Some(session) = sessions.bound_in(slot) else { continue };

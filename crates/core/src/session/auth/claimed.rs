@@ -52,7 +52,8 @@ impl Claimed {
     pub fn at_home(self, remembered: Option<CachedLogin>, cx: &mut Cx<'_>) -> Session {
         let Claimed { client, claim } = self;
         let Claim { account, proof } = claim;
-        let claimant = Claimant { account, address: client.io.address, since: cx.shard.altered.now() };
+        let claimant =
+            Claimant { account, address: client.io.address, since: cx.shard.accounts.altered.now() };
         match (proof, remembered) {
             (Proof::Feature(proof), Some(remembered)) => {
                 check(Proving::new(client, claimant, proof), Some(KnownAccount::Remembered(remembered)), cx)

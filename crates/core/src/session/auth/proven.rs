@@ -109,7 +109,7 @@ impl Authenticated {
 
     /// Whether the account's password or state was altered since the client proved itself by what they were.
     pub fn is_outdated(&self, cx: &Cx<'_>) -> bool {
-        cx.shard.altered.is_after(self.jid.as_str(), self.since)
+        cx.shard.accounts.altered.is_after(self.jid.as_str(), self.since)
     }
 
     /// What belongs to the account, from the cache.

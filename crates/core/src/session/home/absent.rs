@@ -1,22 +1,12 @@
 //! Accounts without a session: what is sent to them, or asked of them, is decided by what their record says of whoever it is from. That
 //! is looked up; the whole record, which may be thousands of entries, is not read for it.
 
-use super::homes::Homes;
-use super::{ask_for_record, give, rest};
-use crate::features::state::PerAccount;
+use super::homes::{About, AccountRecord, Homes};
+use super::{ask_for_record, give, settle};
 use crate::message::Letter;
-use crate::model::{Generation, RecordParts};
+use crate::model::RecordParts;
 use crate::session::{Cx, Sessions};
-use carillon_wire::jid::{BareJid, Jid};
-
-/// What of a record is looked up.
-#[derive(Debug, Default)]
-pub(super) struct About {
-    /// Whom it is about, sorted; nobody for the whole record.
-    pub(super) jids: Vec<Jid>,
-    /// Whether requests are answered by it, or only that decided which pass.
-    answers: bool,
-}
+use carillon_wire::jid::BareJid;
 
 /// Addresses that are looked up together.
 const ABOUT_MAX: usize = 64;
@@ -32,37 +22,39 @@ pub(super) fn read(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
         true => wanted,
         false => RecordParts { blocked: wanted.blocked, ..RecordParts::NONE },
     };
-    ask_for_record(account.clone(), parts, about, cx);
+    ask_for_record(account, parts, about, cx);
 }
 
 /// What the record says of these addresses was read: their letters are dealt with.
 pub(super) fn was_read(
     account: &BareJid,
     about: &About,
-    (generation, record): (Generation, PerAccount),
+    record: AccountRecord,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let mut record = Some((generation, record));
+    let mut record = Some(record);
     while let Some(letter) = cx.homes.next_of(account, about) {
         // It is there for this letter only: it says nothing of others.
-        let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-        home.record = record.take();
+        let Some(home) = cx.homes.places.get_mut(account) else { return };
+        record.take().into_iter().for_each(|record| home.open(record));
         give(account, letter, sessions, cx);
-        let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-        record = home.record.take();
+        let Some(home) = cx.homes.places.get_mut(account) else { return };
+        record = home.drop_record();
     }
-    match cx.homes.is_waited_for(account) {
+    let Some(home) = cx.homes.places.get_mut(account) else { return };
+    home.drop_record();
+    match home.waiting().len() > 0 {
         true => read(account, sessions, cx),
-        false => rest(account, sessions, cx),
+        false => settle(account, sessions, cx),
     }
 }
 
 impl Homes {
     /// Whom the first letters that wait for a record are from, sorted; nobody if the first is about more.
     fn askers(&self, account: &BareJid) -> About {
-        let mailbox = self.accounts.get(account.as_str()).and_then(|home| home.mailbox.as_ref());
-        let letters = mailbox.iter().flat_map(|mailbox| &mailbox.letters).take(ABOUT_MAX);
+        let home = self.places.get(account);
+        let letters = home.iter().flat_map(|home| home.waiting()).take(ABOUT_MAX);
         let mut about = About::default();
         for letter in letters {
             let Some(asker) = letter.asker() else { break };
@@ -76,21 +68,9 @@ impl Homes {
 
     /// The first letter that waits, if what was read decides it.
     fn next_of(&mut self, account: &BareJid, about: &About) -> Option<Letter> {
-        let home = self.accounts.get_mut(account.as_str())?;
-        let mailbox = home.mailbox.as_mut()?;
-        let letter = mailbox.letters.pop_front_if(|letter| {
+        self.places.get_mut(account)?.next_if(|letter| {
             let is_decided = about.answers || !matches!(letter, Letter::Asked(_));
             is_decided && letter.asker().is_some_and(|asker| about.jids.binary_search(asker).is_ok())
-        });
-        if mailbox.letters.is_empty() {
-            self.waiting -= std::mem::take(&mut mailbox.bytes);
-            home.tidy();
-        }
-        letter
-    }
-
-    fn is_waited_for(&self, account: &BareJid) -> bool {
-        let mailbox = self.accounts.get(account.as_str()).and_then(|home| home.mailbox.as_ref());
-        mailbox.is_some_and(|mailbox| !mailbox.letters.is_empty())
+        })
     }
 }

@@ -4,7 +4,7 @@
 //! The record is read anew, and what its sessions were not told of is found by comparing it to what was known before. Only where
 //! nothing was known any more do they have to begin anew.
 
-use super::homes::Home;
+use super::homes::{self, AccountRecord, Home};
 use super::{AtHome, give, question, read};
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
@@ -16,15 +16,12 @@ use carillon_wire::stream;
 
 /// The record is read anew, to find out whether it has changed: what was asked before may have been answered before.
 pub(super) fn doubt(account: &BareJid, cx: &mut Cx<'_>) {
-    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-    let record = home.record.take();
-    let bytes = record.as_ref().map_or(0, |(_, record)| record.bytes());
-    let mailbox = home.mailbox.get_or_insert_default();
+    let Some(home) = cx.homes.places.get_mut(account) else { return };
+    let record = home.begin_load();
     // It is settled by this read.
-    mailbox.letters.push_front(Letter::Doubt);
-    mailbox.doubted = mailbox.doubted.take().or(record);
-    cx.homes.bytes -= bytes;
-    read(account.clone(), cx);
+    home.push_front(Letter::Doubt);
+    home.state.doubt(record.map(|AccountRecord { generation, parts }| (generation, parts)));
+    read(account, cx);
 }
 
 /// Sessions of an account came from another process: what was stored since they were told of the record is told by nobody.
@@ -33,12 +30,12 @@ pub(crate) fn verify(account: &BareJid, cx: &mut Cx<'_>) {
     let account = account.clone();
     cx.ask(question, move |answer, sessions, cx| {
         let stored = answer.map(|record| record.map(|record| record.generation));
-        let home = cx.homes.accounts.get(account.as_str());
-        let told = home.map_or(Some(Generation::default()), |home| home.told);
+        let home = cx.homes.places.get(&account);
+        let told = home.map_or(Some(Generation::default()), |home| home.state.told);
         // If nobody knows the record, all will know the one that is read.
         let is_known = told.is_none_or(|told| matches!(stored, Ok(Some(generation)) if generation <= told));
         if !is_known && sessions.has_any(account.as_str()) {
-            cx.homes.accounts.entry(account.clone()).or_insert_with(Home::empty);
+            cx.homes.places.make(&account, homes::empty);
             doubt(&account, cx);
         }
     });
@@ -47,20 +44,20 @@ pub(crate) fn verify(account: &BareJid, cx: &mut Cx<'_>) {
 /// The record was read because it was unknown whether it had changed. If it has, the account's sessions are told what they were not; if it
 /// is not known what they were told, they have to ask anew.
 pub(super) fn settle(account: &BareJid, generation: Generation, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-    let Some(mailbox) = &mut home.mailbox else { return };
-    if mailbox.letters.pop_front_if(|letter| matches!(letter, Letter::Doubt)).is_none() {
+    let Some(home) = cx.homes.places.get_mut(account) else { return };
+    if home.next_if(|letter| matches!(letter, Letter::Doubt)).is_none() {
         return;
     }
-    let (doubted, mut known) = (mailbox.doubted.take(), mailbox.known_early(generation));
-    let told = home.told.replace(generation).unwrap_or(generation);
+    let changes = &mut home.state;
+    let (doubted, mut known) = (changes.take_doubted(), changes.take_known(generation));
+    let told = changes.told.replace(generation).unwrap_or(generation);
     match doubted {
         _ if told == generation => {}
         Some((of, was)) => {
             // What the record had when it became doubtful, and its sessions were not told, is said by letters: those that are here, and
             // those to come. What came after that is said by comparison.
             if told < of {
-                mailbox.late = Some(mailbox.late.map_or((told, of), |(from, _)| (from, of)));
+                changes.expect_late(told, of);
             }
             let is_said = |letter: &Letter| {
                 letter.generations().is_some_and(|(before, after)| before == after || after <= of)
@@ -78,8 +75,8 @@ pub(super) fn settle(account: &BareJid, generation: Generation, sessions: &mut S
             }
         }
     }
-    if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
-        home.forget_ahead();
+    if let Some(home) = cx.homes.places.get_mut(account) {
+        home.state.forget_ahead();
     }
 }
 
@@ -93,12 +90,11 @@ pub(super) fn tell_missed(
     cx: &mut Cx<'_>,
 ) {
     let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
-    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
-    let Some((generation, mut record)) = home.record.take() else { return };
-    let at_home = AtHome { account, domain, record: &mut record, generation };
+    let Some((known, _)) = cx.homes.places.get_mut(account).and_then(Home::record_and_state) else { return };
+    let AccountRecord { generation, parts } = known;
+    let at_home = AtHome { account, domain, record: parts, generation: *generation };
     let missed = cx.pipeline.missed.iter().flat_map(|hook| hook(was, &letters, &at_home));
     let missed: Vec<Letter> = missed.collect();
-    home.record = Some((generation, record));
     let events = letters.into_iter().filter(|letter| matches!(letter, Letter::Published { .. }));
     for letter in missed.into_iter().chain(events) {
         give(account, letter, sessions, cx);

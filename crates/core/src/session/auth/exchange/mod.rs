@@ -86,7 +86,9 @@ pub(super) fn may_log_in(identity: &Identity, claimant: &Claimant, cx: &Cx<'_>) 
     match identity.state {
         AccountState::Disabled(_) => Err(Failure::AccountDisabled),
         // What the proof was checked against may be outdated: the client may try again.
-        AccountState::Enabled if cx.shard.altered.is_after(claimant.account.as_str(), claimant.since) => {
+        AccountState::Enabled
+            if cx.shard.accounts.altered.is_after(claimant.account.as_str(), claimant.since) =>
+        {
             Err(Failure::TemporaryAuthFailure)
         }
         AccountState::Enabled => Ok(()),

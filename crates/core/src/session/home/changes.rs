@@ -1,0 +1,237 @@
+//! The order of the changes of an account's record. Every change has the generation before it and the one it made; the account's sessions
+//! are told of changes in that order, whatever the order in which the messages come that tell of them.
+
+use crate::features::state::PerAccount;
+use crate::message::Letter;
+use crate::model::{Generation, SessionId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What is known of an account at its home beside its record.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// The generation up to which its sessions know the record; none while nobody knows it.
+    pub(super) told: Option<Generation>,
+    /// No memory while changes come in their order.
+    unsettled: Option<Box<Unsettled>>,
+}
+
+/// What deviates from the order.
+#[derive(Debug, Default)]
+struct Unsettled {
+    /// Changes that come after one that is not known yet, by the generations before them, and their bytes.
+    early: BTreeMap<Generation, VecDeque<Letter>>,
+    early_bytes: usize,
+    /// The record as it was when it became doubtful, and its generation.
+    doubted: Option<(Generation, PerAccount)>,
+    /// Changes between these generations may still come, of which the sessions were not told, although they know the record of later.
+    late: Option<(Generation, Generation)>,
+    /// Sessions that were shown a record of this generation, of which changes are still to come here.
+    ahead: Vec<(SessionId, Generation)>,
+}
+
+/// Bytes of changes that wait for one before them. Past that the record is read anew: the one that is missing may be lost.
+const EARLY_BYTES_MAX: usize = 1 << 20;
+
+impl Changes {
+    /// Those of an account whose sessions know the record of this generation, or none.
+    pub(super) fn since(told: Option<Generation>) -> Changes {
+        Changes { told, unsettled: None }
+    }
+
+    /// Whether all that is known came in its order.
+    pub(super) fn are_in_order(&self) -> bool {
+        self.unsettled.is_none()
+    }
+
+    /// Gives back memory when everything is in its order again.
+    pub(super) fn tidy(&mut self) {
+        let is_settled = |unsettled: &Unsettled| {
+            let Unsettled { early, early_bytes: _, doubted, late, ahead } = unsettled;
+            early.is_empty() && ahead.is_empty() && doubted.is_none() && late.is_none()
+        };
+        if self.unsettled.as_deref().is_some_and(is_settled) {
+            self.unsettled = None;
+        }
+    }
+
+    /// Whether a change is the next one that the sessions are to be told of. One that they know is passed over; one that is too early
+    /// waits.
+    pub(super) fn is_next(&mut self, letter: &Letter) -> bool {
+        let Some((before, after)) = letter.generations() else { return true };
+        let told = *self.told.get_or_insert(before);
+        // What happened between two changes is told between them, or later.
+        if before == after && before <= told {
+            return true;
+        }
+        if before == told {
+            self.told = Some(after);
+        } else if before > told {
+            let unsettled = self.unsettled.get_or_insert_default();
+            unsettled.early_bytes += early_bytes(letter);
+            unsettled.early.entry(before).or_default().push_back(letter.clone());
+        }
+        before == told
+    }
+
+    /// A change that waited for the one before it, or that is known by now.
+    pub(super) fn next_early(&mut self) -> Option<Letter> {
+        let told = self.told?;
+        let unsettled = self.unsettled.as_mut()?;
+        let mut first = unsettled.early.first_entry().filter(|first| *first.key() <= told)?;
+        // Those of one generation in their order.
+        let letter = first.get_mut().pop_front();
+        if first.get().is_empty() {
+            first.remove();
+        }
+        unsettled.early_bytes -= letter.as_ref().map_or(0, early_bytes);
+        letter
+    }
+
+    /// Takes those that waited, although a record of this generation has them.
+    pub(super) fn take_known(&mut self, generation: Generation) -> Vec<Letter> {
+        let Some(unsettled) = &mut self.unsettled else { return Vec::new() };
+        let later = unsettled.early.split_off(&generation);
+        let known: Vec<Letter> =
+            std::mem::replace(&mut unsettled.early, later).into_values().flatten().collect();
+        unsettled.early_bytes -= known.iter().map(early_bytes).sum::<usize>();
+        known
+    }
+
+    /// Whether so much waits for a change that is missing that it may be lost.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.unsettled.as_ref().is_some_and(|unsettled| unsettled.early_bytes > EARLY_BYTES_MAX)
+    }
+
+    /// Whether the sessions know a record that has this change, and were not told of it.
+    pub(super) fn is_late(&self, letter: &Letter) -> bool {
+        let late = self.unsettled.as_ref().and_then(|unsettled| unsettled.late);
+        let (Some((from, to)), Some((before, after))) = (late, letter.generations()) else { return false };
+        before >= from && after <= to
+    }
+
+    /// Changes between these generations may still come, of which the sessions are not told when they do not.
+    pub(super) fn expect_late(&mut self, from: Generation, to: Generation) {
+        let late = &mut self.unsettled.get_or_insert_default().late;
+        *late = Some(late.map_or((from, to), |(first, _)| (first, to)));
+    }
+
+    /// The record became doubtful. The one that was known first is kept.
+    pub(super) fn doubt(&mut self, record: Option<(Generation, PerAccount)>) {
+        let doubted = &mut self.unsettled.get_or_insert_default().doubted;
+        *doubted = doubted.take().or(record);
+    }
+
+    /// Takes the record as it was when it became doubtful.
+    pub(super) fn take_doubted(&mut self) -> Option<(Generation, PerAccount)> {
+        self.unsettled.as_mut()?.doubted.take()
+    }
+
+    /// A session is shown a record of this generation: what it says is not to be told to it again.
+    pub(super) fn shown(&mut self, session: SessionId, generation: Generation) {
+        if self.told.is_none_or(|told| told < generation) {
+            // One for each session: the account has so many at most.
+            let ahead = &mut self.unsettled.get_or_insert_default().ahead;
+            match ahead.iter_mut().find(|(of, _)| *of == session) {
+                Some((_, has)) => *has = generation.max(*has),
+                None => ahead.push((session, generation)),
+            }
+        }
+    }
+
+    /// The generation of the record that a session was shown, if others do not know it yet.
+    pub(super) fn shown_to(&self, session: SessionId) -> Option<Generation> {
+        let ahead = self.unsettled.iter().flat_map(|unsettled| &unsettled.ahead);
+        ahead.filter(|(of, _)| *of == session).map(|(_, generation)| *generation).max()
+    }
+
+    /// Drops the entries of sessions that know no more than all others by now.
+    pub(super) fn forget_ahead(&mut self) {
+        let told = self.told;
+        if let Some(unsettled) = &mut self.unsettled
+            && !unsettled.ahead.is_empty()
+        {
+            unsettled.ahead.retain(|(_, generation)| told.is_none_or(|told| told < *generation));
+            self.tidy();
+        }
+    }
+}
+
+fn early_bytes(letter: &Letter) -> usize {
+    size_of::<Letter>() + letter.memory_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::RosterCause;
+    use crate::model::{Contact, RosterChange};
+    use carillon_wire::jid::BareJid;
+    use std::sync::Arc;
+
+    fn jid(local: &str) -> BareJid {
+        BareJid::new(&format!("{local}@example.org")).expect("an address")
+    }
+
+    /// The change that leads from generation `before` to the next.
+    fn change(before: u64) -> Letter {
+        let is = Some(Contact { request: Some(vec![b'x'; 400].into()), ..Contact::new(jid("bob")) });
+        let (before, after) = (Generation(before), Generation(before + 1));
+        let change =
+            RosterChange { account: jid("alice"), before, after, contact: jid("bob"), was: None, is };
+        Letter::RosterChanged { change: Arc::new(change), cause: RosterCause::Contact }
+    }
+
+    fn told(generation: u64) -> Changes {
+        Changes::since(Some(Generation(generation)))
+    }
+
+    /// As when shards take turns for a long time, and the first of them is the last to tell.
+    #[test]
+    fn changes_that_come_too_early_wait_for_their_turn_however_many_there_are() {
+        let mut changes = told(1);
+        (2..1000).rev().for_each(|before| assert!(!changes.is_next(&change(before))));
+        assert!(!changes.is_flooded() && changes.next_early().is_none());
+        assert!(changes.is_next(&change(1)));
+        for before in 2..1000 {
+            let letter = changes.next_early().expect("the next one");
+            assert_eq!(letter.generations().map(|(before, _)| before), Some(Generation(before)));
+            assert!(changes.is_next(&letter));
+        }
+        assert_eq!(changes.unsettled.as_ref().map(|unsettled| unsettled.early_bytes), Some(0));
+        changes.tidy();
+        assert!(changes.are_in_order() && changes.told == Some(Generation(1000)));
+    }
+
+    #[test]
+    fn what_waits_for_a_change_that_does_not_come_is_bounded_in_bytes() {
+        let mut changes = told(1);
+        let enough = EARLY_BYTES_MAX / early_bytes(&change(2)) + 1;
+        for n in 0..enough as u64 {
+            changes.is_next(&change(2 + n));
+        }
+        assert!(changes.is_flooded());
+        // The record was read anew, and has half of them.
+        let known = changes.take_known(Generation(2 + enough as u64 / 2));
+        assert_eq!(known.len(), enough / 2);
+        assert!(!changes.is_flooded());
+    }
+
+    #[test]
+    fn a_session_that_asks_again_and_again_is_remembered_once() {
+        let (session, mut changes) = (SessionId { slot: 1, generation: 1 }, told(1));
+        for generation in (2..1000).chain(5..10) {
+            changes.shown(session, Generation(generation));
+        }
+        assert_eq!(changes.unsettled.as_ref().map(|unsettled| unsettled.ahead.len()), Some(1));
+        assert_eq!(changes.shown_to(session), Some(Generation(999)));
+    }
+
+    #[test]
+    fn a_change_of_which_nobody_was_told_is_late() {
+        let mut changes = told(9);
+        assert!(!changes.is_next(&change(3)) && !changes.is_late(&change(3)));
+        changes.expect_late(Generation(3), Generation(5));
+        let late: Vec<u64> = (1..9).filter(|before| changes.is_late(&change(*before))).collect();
+        assert_eq!(late, [3, 4]);
+    }
+}
