@@ -35,6 +35,10 @@ number_id!(
     TopicId(u32)
 );
 number_id!(
+    /// A room's number in the store.
+    RoomId(u32)
+);
+number_id!(
     /// An API key's number in the store.
     KeyId(u32)
 );

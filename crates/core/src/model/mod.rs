@@ -22,6 +22,7 @@ mod offline;
 mod pubsub_event;
 mod pubsub_xml;
 mod revocation;
+mod room;
 mod roster;
 mod settlement;
 mod time;
@@ -42,7 +43,7 @@ pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
     AccountId, ArchiveId, ConnId, DomainId, Generation, KeyId, LinkId, NodeId, NotificationId, OperationId,
-    Place, Revision, SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
+    Place, Revision, RoomId, SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
 };
 pub use inbox::{
     Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxTotals, MARKED_MAX,
@@ -61,6 +62,10 @@ pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use revocation::{AgentId, Revocations};
+pub use room::{
+    AllowPm, ROOM_HOST, RoomAffiliation, RoomConfig, RoomKey, RoomListed, RoomMember, RoomRecord,
+    RoomSubject, room_address,
+};
 pub use roster::{
     BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,
     RosterUse, Side, Standing, SubscriptionAction, change_subscription, ended_with, removed_by,

@@ -24,6 +24,7 @@ mod page;
 pub mod parked;
 pub mod private;
 mod question;
+pub mod rooms;
 pub mod roster;
 pub mod subscriptions;
 pub mod topics;
@@ -298,6 +299,7 @@ nouns! {
     Domains in domains,
     Accounts in accounts,
     Activity in activity,
+    Rooms in rooms,
     Topics in topics,
     Subscriptions in subscriptions,
     Items in items,

@@ -1,0 +1,211 @@
+//! Rooms, their members, and their archives.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::archive::ArchivePageAnswer;
+use super::question::questions;
+use super::{Load, Loads, Missing, Page};
+use crate::model::{
+    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, RoomAffiliation, RoomConfig, RoomId,
+    RoomListed, RoomMember, RoomRecord, RoomSubject, UnixMs,
+};
+use bytes::Bytes;
+use carillon_wire::jid::BareJid;
+
+questions! {
+    Rooms,
+    reads {
+        Room => Option<Box<RoomRecord>>,
+        Rooms => Vec<RoomListed>,
+        RoomsOf => Vec<(Box<str>, RoomAffiliation)>,
+        RoomArchivePage => ArchivePageAnswer,
+        RoomArchivedMessages => ArchivePageAnswer,
+        ReadRoomArchiveEnds => Option<ArchiveEnds>,
+    }
+    writes {
+        ConfigureRoom => Result<(), Missing>,
+        SetRoomMembers => Result<(), Missing>,
+        SetRoomSubject => Result<(), Missing>,
+        ReplaceRoomMessage => Result<(), Missing>,
+        EraseRoomArchive => Result<(), Missing>,
+        SweepRoomArchives => SweepRoomArchivesAnswer,
+    }
+    once {
+        CreateRoom => CreateRoomAnswer,
+        DestroyRoom => Result<(), Missing>,
+        KeepRoomMessage => Result<ArchiveId, Missing>,
+    }
+    loads { SetRoomMembers, SetRoomSubject, ReplaceRoomMessage, CreateRoom, KeepRoomMessage, }
+}
+
+/// A room.
+#[derive(Clone, Debug)]
+pub struct Room {
+    pub domain: DomainId,
+    pub name: Box<str>,
+}
+
+/// Rooms in the order of their names, those after `after`, at most `limit`; only those that can be found by everybody, or all.
+#[derive(Clone, Debug)]
+pub struct Rooms {
+    pub domain: DomainId,
+    pub after: Option<Box<str>>,
+    pub limit: u16,
+    pub all: bool,
+}
+
+/// The rooms of a domain that list an account with an affiliation, in the order of their names, those after `after`, at most `limit`.
+#[derive(Clone, Debug)]
+pub struct RoomsOf {
+    pub domain: DomainId,
+    pub jid: BareJid,
+    pub after: Option<Box<str>>,
+    pub limit: u16,
+}
+
+/// Creates a room, unless one of its owners owns `owned_max` rooms already. `members` as in [`RoomRecord`].
+#[derive(Clone, Debug)]
+pub struct CreateRoom {
+    pub domain: DomainId,
+    pub name: Box<str>,
+    pub config: RoomConfig,
+    pub members: Vec<RoomMember>,
+    pub owned_max: u32,
+    pub now: UnixMs,
+}
+
+/// What became of [`CreateRoom`].
+#[derive(Clone, Debug)]
+pub enum CreateRoomAnswer {
+    /// The room was created.
+    Created(Box<RoomRecord>),
+    /// There is one with this name already.
+    Exists,
+    /// An owner owns as many rooms as it may.
+    Full,
+    /// There is no such domain.
+    NoDomain,
+}
+
+/// Changes a room's configuration.
+#[derive(Clone, Debug)]
+pub struct ConfigureRoom {
+    pub room: RoomId,
+    pub config: RoomConfig,
+}
+
+/// Sets what a room has of accounts ([`RoomRecord::members_after`]). The accounts are of the room's domain or of others; that there is such an
+/// account is not checked.
+#[derive(Clone, Debug)]
+pub struct SetRoomMembers {
+    pub room: RoomId,
+    pub changes: Vec<RoomMember>,
+}
+
+/// Sets a room's subject.
+#[derive(Clone, Debug)]
+pub struct SetRoomSubject {
+    pub room: RoomId,
+    pub subject: Option<Box<RoomSubject>>,
+}
+
+/// Removes a room with its members and its archive.
+#[derive(Clone, Debug)]
+pub struct DestroyRoom {
+    pub room: RoomId,
+}
+
+/// Keeps a message in a room's archive. Its number is higher than that of every message that was kept in the room before. `sender` is the
+/// account that sent it. The times ascend as those of the archives of accounts do ([`kept_at`](crate::model::kept_at)).
+#[derive(Clone, Debug)]
+pub struct KeepRoomMessage {
+    pub room: RoomId,
+    pub received: UnixMs,
+    pub sender: BareJid,
+    pub stanza: Bytes,
+}
+
+/// A page of a room's archive: the messages that the filter lets through, in the order of their numbers. `with` names the account that sent
+/// them, bare, or nobody.
+#[derive(Clone, Debug)]
+pub struct RoomArchivePage {
+    pub room: RoomId,
+    pub filter: ArchiveFilter,
+    pub start: ArchiveStart,
+    pub page: Page,
+}
+
+/// Messages of a room's archive by their numbers, in their order. Not bounded in bytes: whoever asks for many asks more than once.
+#[derive(Clone, Debug)]
+pub struct RoomArchivedMessages {
+    pub room: RoomId,
+    pub ids: Vec<ArchiveId>,
+}
+
+/// The oldest and the newest message of a room's archive.
+#[derive(Clone, Debug)]
+pub struct ReadRoomArchiveEnds {
+    pub room: RoomId,
+}
+
+/// Replaces a message in a room's archive by what is left of it (XEP-0425 §5).
+#[derive(Clone, Debug)]
+pub struct ReplaceRoomMessage {
+    pub room: RoomId,
+    pub id: ArchiveId,
+    pub stanza: Bytes,
+}
+
+/// Empties a room's archive.
+#[derive(Clone, Debug)]
+pub struct EraseRoomArchive {
+    pub room: RoomId,
+}
+
+/// Removes from the archives of rooms what their domains do not keep any longer ([`ArchiveBounds`](crate::model::ArchiveBounds)): of the rooms
+/// after `after`, and at most `max` messages.
+#[derive(Clone, Debug)]
+pub struct SweepRoomArchives {
+    pub now: UnixMs,
+    pub after: RoomId,
+    pub max: u32,
+}
+
+/// What [`SweepRoomArchives`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweepRoomArchivesAnswer {
+    /// How many messages it removed.
+    pub removed: u32,
+    /// Where to go on, which may be where it began; none when all archives were looked at.
+    pub next: Option<RoomId>,
+}
+
+impl Loads for SetRoomMembers {
+    fn load(&self) -> Load<'_> {
+        Load { bytes: self.changes.iter().map(RoomMember::bytes).sum(), account: None }
+    }
+}
+
+impl Loads for SetRoomSubject {
+    fn load(&self) -> Load<'_> {
+        Load { bytes: self.subject.as_ref().map_or(0, |subject| subject.stanza.len()), account: None }
+    }
+}
+
+impl Loads for ReplaceRoomMessage {
+    fn load(&self) -> Load<'_> {
+        Load { bytes: self.stanza.len(), account: None }
+    }
+}
+
+impl Loads for CreateRoom {
+    fn load(&self) -> Load<'_> {
+        Load { bytes: self.members.iter().map(RoomMember::bytes).sum(), account: None }
+    }
+}
+
+impl Loads for KeepRoomMessage {
+    fn load(&self) -> Load<'_> {
+        Load { bytes: self.stanza.len(), account: None }
+    }
+}
