@@ -32,6 +32,7 @@ pub mod model;
 pub mod pipeline;
 pub mod ports;
 pub mod random;
+pub mod room;
 pub mod route;
 pub mod sasl;
 pub mod session;

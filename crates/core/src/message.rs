@@ -1,8 +1,10 @@
 //! What one home sends another, through the shards' inboxes.
 
 mod letter;
+mod room;
 
 pub use letter::{Announcement, Letter, Requester, RosterCause};
+pub use room::{RoomAbout, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
 use crate::model::{Place, PubsubEvent, Settlement, TopicId, Trace};
@@ -57,6 +59,17 @@ pub enum ShardMessage {
         /// Where the outcome goes.
         asker: Asker,
     },
+    /// Something for the home of a room.
+    Room {
+        /// The room's domain.
+        domain: crate::model::DomainId,
+        /// The room's name.
+        name: Box<str>,
+        /// What it is told.
+        op: RoomOp,
+    },
+    /// What a room gives to clients that are on the same shard.
+    RoomEvent(Box<RoomEvent>),
     /// Something happened on a topic. Sent to every shard, each of which gives it to its own followers.
     Publication(Arc<PubsubEvent>),
     /// A shard fell behind with a topic's publications, or caught up. Sent to every shard, because one of them is the topic's
@@ -128,6 +141,8 @@ crate::form! {
         12 = LoginFailed { address },
         13 = Registered { address },
         14 = Expired(trace),
+        15 = Room { domain, name, op },
+        16 = RoomEvent(event),
     }
 }
 
@@ -138,6 +153,8 @@ impl ShardMessage {
             ShardMessage::Stanza { stanza, .. } | ShardMessage::Reply { stanza } => stanza.memory_bytes(),
             ShardMessage::Command { command, .. } => command.payload_bytes(),
             ShardMessage::Topic { op, .. } => op.payload_bytes(),
+            ShardMessage::Room { op, .. } => op.memory_bytes(),
+            ShardMessage::RoomEvent(event) => event.memory_bytes(),
             ShardMessage::Publication(event) | ShardMessage::Subscribed { last: Some(event), .. } => {
                 event.bytes()
             }

@@ -83,6 +83,18 @@ pub struct Limits {
     pub topics_owned: u32,
     /// Topics that one account may follow by subscribing to them.
     pub topics_followed: u32,
+    /// Tasks waiting for one room.
+    pub room_queue: usize,
+    /// Occupants of one room.
+    pub room_occupants: u32,
+    /// Occupants of a room of which all are shown the presence. In a larger one only moderators are shown to all.
+    pub room_presence: u32,
+    /// Accounts that one room lists: members, admins, owners, and those who are banned.
+    pub room_members: u32,
+    /// Rooms that one account may own by creating them.
+    pub rooms_owned: u32,
+    /// Rooms that one session may be in.
+    pub rooms_joined: u32,
     /// Bytes that one presence may carry.
     pub presence_bytes: usize,
     /// Accounts a session may have sent directed presence to.
@@ -203,6 +215,12 @@ impl Default for Limits {
             topic_items: 10_000,
             topic_bytes: 16 << 20,
             topics_owned: 100,
+            room_queue: 1000,
+            room_occupants: 20_000,
+            room_presence: 1000,
+            room_members: 20_000,
+            rooms_owned: 100,
+            rooms_joined: 500,
             topics_followed: 1000,
             presence_bytes: 16 * 1024,
             records_bytes: 256 * 1024 * 1024,

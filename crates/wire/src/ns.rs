@@ -99,6 +99,30 @@ namespaces! {
     CHAT_MARKERS = "urn:xmpp:chat-markers:0";
     /// Last message correction (XEP-0308).
     CORRECTION = "urn:xmpp:message-correct:0";
+    /// Rooms (XEP-0045).
+    MUC = "http://jabber.org/protocol/muc";
+    /// What occupants of a room are told (XEP-0045).
+    MUC_USER = "http://jabber.org/protocol/muc#user";
+    /// What moderators and admins of a room do (XEP-0045).
+    MUC_ADMIN = "http://jabber.org/protocol/muc#admin";
+    /// What owners of a room do (XEP-0045).
+    MUC_OWNER = "http://jabber.org/protocol/muc#owner";
+    /// Form type of a room's configuration (XEP-0045 §10.2).
+    MUC_ROOM_CONFIG = "http://jabber.org/protocol/muc#roomconfig";
+    /// Form type of what a room says of itself (XEP-0045 §6.4).
+    MUC_ROOM_INFO = "http://jabber.org/protocol/muc#roominfo";
+    /// Form type of a request for voice (XEP-0045 §7.13).
+    MUC_REQUEST = "http://jabber.org/protocol/muc#request";
+    /// Form type of the registration with a room (XEP-0045 §7.10).
+    MUC_REGISTER = "http://jabber.org/protocol/muc#register";
+    /// That messages of a room keep the id that their sender gave them (XEP-0045 §15.6).
+    MUC_STABLE_ID = "http://jabber.org/protocol/muc#stable_id";
+    /// That a room answers pings of occupants to themselves (XEP-0410).
+    MUC_SELF_PING = "http://jabber.org/protocol/muc#self-ping-optimization";
+    /// Ids of occupants of rooms (XEP-0421).
+    OCCUPANT_ID = "urn:xmpp:occupant-id:0";
+    /// Moderation of messages in rooms (XEP-0425).
+    MODERATE = "urn:xmpp:message-moderate:1";
     /// Private XML storage (XEP-0049).
     PRIVATE = "jabber:iq:private";
     /// vcard-temp (XEP-0054).

@@ -24,6 +24,7 @@ use carillon_core::ports::store::notifications::{
     CancelNotification, CancelNotificationAnswer, ClaimDue, Sweep,
 };
 use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::store::rooms::{CreateRoom, CreateRoomAnswer, DestroyRoom, KeepRoomMessage};
 use carillon_core::ports::store::roster::{
     ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, RemoveContact,
     RemoveContactAnswer,
@@ -108,6 +109,7 @@ done! {
     DeleteKey = 6, Ok(()) => Ok::<(), Missing>(());
     DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
     CountClicks = 35, () => ();
+    DestroyRoom = 36, Ok(()) => Ok::<(), Missing>(());
 }
 
 /// What changed in the rosters of others. In databases of before this was remembered it is nothing.
@@ -197,6 +199,10 @@ numbered! {
         let (sender, recipient) = (known & 2 != 0, known & 1 != 0);
         Ok(Some(KeepMessageAnswer::Kept { id: ArchiveId(known >> 2), sender, recipient }))
     };
+    CreateRoom = 37, CreateRoomAnswer::Created(record) => u64::from(record.id.0), |asked, known, _write| {
+        Ok(Some(CreateRoomAnswer::Created(Box::new(created_room(asked, RoomId(known as u32))))))
+    };
+    KeepRoomMessage = 38, Ok(id) => id.0, |_asked, known, _write| Ok(Some(Ok(ArchiveId(known))));
     EmptyBin = 26, Ok(count) => u64::from(*count), |_asked, known, _write| {
         Ok(Some(Ok(known as u32)))
     };
@@ -454,4 +460,12 @@ mod tests {
         assert!(codes.len() > 25, "{codes:?}");
         assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len(), "{codes:?}");
     }
+}
+
+/// A room as it was created.
+pub(crate) fn created_room(asked: &CreateRoom, id: RoomId) -> RoomRecord {
+    let CreateRoom { domain, name, config, members, owned_max: _, now } = asked;
+    let (config, mut members) = (config.clone(), members.clone());
+    members.sort_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
+    RoomRecord { id, domain: *domain, name: name.clone(), config, members, subject: None, created: *now }
 }

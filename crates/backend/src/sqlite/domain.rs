@@ -3,7 +3,7 @@
 use super::column::{code, int, number, text, uint};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{links, lookup, removal, topic, webhook};
+use super::{links, lookup, removal, room, topic, webhook};
 use crate::rows::code::Code;
 use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, TopicId};
 use carillon_core::ports::store::Answers;
@@ -162,6 +162,12 @@ fn delete(write: &mut Transaction<'_>, asked: &DeleteDomain) -> Result<Result<Pa
             return Ok(Ok(part));
         }
         rows += topic::remove(write, topic)?;
+    }
+    while let Some(room) = room::first_of(write.db, domain)? {
+        if rows >= rows_max as usize {
+            return Ok(Ok(part));
+        }
+        rows += room::remove(write, room)?;
     }
     let room = rows_max.saturating_sub(rows.try_into().unwrap_or(u32::MAX)).max(1);
     if links::remove_of_domain(write, domain, room)? == room as usize {

@@ -38,6 +38,7 @@ mod parked;
 mod private;
 mod reader;
 mod removal;
+mod room;
 mod roster;
 mod run;
 mod schema;
@@ -107,6 +108,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0030_leases.sql"),
     include_str!("migrations/0031_idempotency_bytes.sql"),
     include_str!("migrations/0032_last_available.sql"),
+    include_str!("migrations/0033_rooms.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -5,7 +5,7 @@
 use super::column::int;
 use super::transaction::Transaction;
 use crate::rows::code::Code;
-use carillon_core::model::{AccountId, Affiliation, DomainId, RosterChange};
+use carillon_core::model::{AccountId, Affiliation, DomainId, RoomAffiliation, RosterChange};
 use carillon_wire::jid::BareJid;
 use rusqlite::{Result, params};
 
@@ -66,6 +66,10 @@ pub(super) fn account(
     rows += write.run(
         "DELETE FROM affiliation WHERE jid = ?1 || '@' || ?2 AND affiliation > ?3",
         params![local, domain_name, Affiliation::Outcast.code()],
+    )?;
+    rows += write.run(
+        "DELETE FROM room_member WHERE jid = ?1 || '@' || ?2 AND affiliation > ?3",
+        params![local, domain_name, RoomAffiliation::Outcast.code()],
     )?;
     rows += write.run("DELETE FROM account WHERE id = ?1", [id])?;
     Ok(Removed { changes, rows })

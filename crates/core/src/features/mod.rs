@@ -13,6 +13,7 @@ pub mod fast;
 pub mod inbox;
 pub mod json;
 pub mod last_activity;
+pub mod muc;
 pub mod notifications;
 pub mod offline;
 pub mod pep;
@@ -46,6 +47,7 @@ pub const ORDER: &[&Feature] = &[
     &offline::FEATURE,
     &notifications::FEATURE,
     &pubsub::FEATURE,
+    &muc::FEATURE,
     // Before those who give what it lets pass.
     &blocking::FEATURE,
     // Knows what clients want before they are given it.

@@ -26,6 +26,8 @@ pub struct PerSession {
     pub roster: roster::State,
     /// Whether the session is told of changes of the block list.
     pub blocking: blocking::State,
+    /// The rooms that the session is in.
+    pub muc: muc::State,
 }
 
 /// What each feature knows of an account, at its home: read from the store when it is needed, and dropped when it is not. Small when there is
@@ -60,5 +62,6 @@ crate::form! {
         pubsub,
         roster: since(2),
         blocking: since(2),
+        muc: since(5),
     }
 }

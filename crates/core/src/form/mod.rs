@@ -63,7 +63,7 @@ pub trait Form: Sized {
 }
 
 /// The version of the form that is written.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 /// The oldest version that is read.
 pub const OLDEST: u16 = 1;
 /// What each encoded value begins with.

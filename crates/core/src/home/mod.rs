@@ -20,7 +20,7 @@ mod tests;
 pub(crate) use place::{Place, Stage};
 pub(crate) use places::{Places, Pushed};
 
-use crate::model::TopicKey;
+use crate::model::{RoomKey, TopicKey};
 use carillon_wire::jid::BareJid;
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -32,6 +32,8 @@ pub(crate) enum HomeKey {
     Account(BareJid),
     /// The home of a topic.
     Topic(TopicKey),
+    /// The home of a room.
+    Room(RoomKey),
 }
 
 /// A kind of home.
@@ -58,7 +60,7 @@ pub(crate) trait Kind: Debug + Sized {
     /// Bytes that a record takes in memory beside its own size.
     fn record_bytes(record: &Self::Record) -> usize;
 
-    /// Whether the record of a place in this state may be dropped, to be read again when it is needed.
+    /// Whether the record of a place in this state may be dropped, to be read again when it is needed, and the place forgotten when it is not.
     fn may_drop(_: &Self::State) -> bool {
         true
     }

@@ -159,7 +159,7 @@ impl<K: Kind> Places<K> {
     pub(crate) fn forget_idle(&mut self, turns: u8) {
         let bytes = &mut self.bytes;
         self.places.retain(|_, place| {
-            let is_kept = place.idle_turn() < turns;
+            let is_kept = place.idle_turn() < turns || !K::may_drop(&place.state);
             if !is_kept {
                 bytes.record -= place.counted.record;
             }

@@ -41,6 +41,9 @@ impl Turn<'_> {
             ShardMessage::Topic { domain, name, actor, op, asker } => {
                 self.topics.operate(domain, &name, actor, op, asker, &mut self.cx);
             }
+            ShardMessage::Room { domain, name, op } => {
+                self.rooms.operate(domain, &name, op, &mut self.cx);
+            }
             ShardMessage::Publication(event) => {
                 if event.is_end() {
                     self.cx.shard.topic_figures.forget(event.topic());
@@ -66,6 +69,7 @@ impl Turn<'_> {
             }
             ShardMessage::Subscribed { .. }
             | ShardMessage::Unsubscribed { .. }
+            | ShardMessage::RoomEvent(_)
             | ShardMessage::Expired(_) => {
                 let hooks = &self.cx.pipeline.message;
                 // One whose feature is off is for nobody.
@@ -102,6 +106,9 @@ impl Turn<'_> {
             }
             Continuation::Home(HomeKey::Account(account)) => {
                 home::answered(&account, ticket, answer, self.sessions, &mut self.cx);
+            }
+            Continuation::Home(HomeKey::Room(room)) => {
+                self.rooms.answered(&room, ticket, answer, &mut self.cx);
             }
             Continuation::Home(HomeKey::Topic(topic)) => {
                 self.topics.answered(&topic, ticket, answer, &mut self.cx);

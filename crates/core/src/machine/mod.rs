@@ -39,6 +39,7 @@ use crate::event::Leave;
 use crate::features::PerShard;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now};
+use crate::room::Rooms;
 use crate::session::account_reads;
 use crate::session::home::{self, Homes};
 use crate::session::pipeline::Pipeline;
@@ -58,6 +59,7 @@ pub struct ShardMachine {
     agenda: Agenda,
     sessions: Sessions,
     topics: Topics,
+    rooms: Rooms,
     features: PerShard,
     homes: Homes,
     tidy_at: Mono,
@@ -68,6 +70,7 @@ struct Turn<'a> {
     cx: Cx<'a>,
     sessions: &'a mut Sessions,
     topics: &'a mut Topics,
+    rooms: &'a mut Rooms,
     tidy_at: &'a mut Mono,
 }
 
@@ -88,6 +91,7 @@ impl ShardMachine {
             agenda: Agenda::default(),
             sessions: Sessions::default(),
             topics: Topics::default(),
+            rooms: Rooms::default(),
             features: PerShard::default(),
             homes: Homes::default(),
             tidy_at: Mono(0),
@@ -148,9 +152,10 @@ impl ShardMachine {
     }
 
     fn turn<'a>(&'a mut self, now: Now, effects: &'a mut Effects) -> Turn<'a> {
-        let ShardMachine { pipeline, shard, features, agenda, sessions, topics, homes, tidy_at } = self;
+        let ShardMachine { pipeline, shard, features, agenda, sessions, topics, rooms, homes, tidy_at } =
+            self;
         let cx = Cx { now, shard, features, homes, out: effects, pipeline, agenda };
-        Turn { cx, sessions, topics, tidy_at }
+        Turn { cx, sessions, topics, rooms, tidy_at }
     }
 }
 
@@ -281,6 +286,7 @@ impl Turn<'_> {
         if self.cx.now.mono >= *self.tidy_at {
             *self.tidy_at = self.cx.now.mono.plus(TIDY_MS);
             self.topics.tidy();
+            self.rooms.tidy();
             self.sessions.tidy();
             account_reads::tidy(self.sessions, &mut self.cx);
             let longest = self.cx.shard.settings.timeouts.auth_ms + self.cx.shard.settings.timeouts.bind_ms;

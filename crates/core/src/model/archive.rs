@@ -21,6 +21,11 @@ pub struct ArchivedMessage {
 }
 
 impl ArchivedMessage {
+    /// It as a stanza.
+    pub fn read(&self) -> Option<Stanza> {
+        read(&self.stanza)
+    }
+
     /// Writes it as it is forwarded (XEP-0297), with the time at which the server took it.
     pub fn write_forwarded(&self, writer: &mut Writer<'_>) {
         writer.start_in("forwarded", ns::FORWARD).close_start();

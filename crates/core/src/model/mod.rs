@@ -63,7 +63,7 @@ pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use revocation::{AgentId, Revocations};
 pub use room::{
-    AllowPm, ROOM_HOST, RoomAffiliation, RoomConfig, RoomKey, RoomListed, RoomMember, RoomRecord,
+    AllowPm, ROOM_HOST, RoomAffiliation, RoomConfig, RoomKey, RoomListed, RoomMember, RoomRecord, RoomRole,
     RoomSubject, room_address,
 };
 pub use roster::{

@@ -122,6 +122,22 @@ pub enum RoomAffiliation {
 
 crate::form! { enum RoomAffiliation { 0 = Outcast, 1 = None, 2 = Member, 3 = Admin, 4 = Owner } }
 
+/// What an occupant may do while it is in the room (XEP-0045 §5.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RoomRole {
+    /// Nothing: it is not in the room.
+    #[default]
+    None,
+    /// Listen.
+    Visitor,
+    /// Speak.
+    Participant,
+    /// Decide who speaks, and remove occupants.
+    Moderator,
+}
+
+crate::form! { enum RoomRole { 0 = None, 1 = Visitor, 2 = Participant, 3 = Moderator } }
+
 /// How a room behaves. The names are those of XEP-0045's `muc#roomconfig_` form fields, without that prefix.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -181,6 +197,26 @@ impl Default for RoomConfig {
     }
 }
 
+crate::form! {
+    struct RoomConfig {
+        title,
+        description,
+        public,
+        persistent,
+        members_only,
+        moderated,
+        non_anonymous,
+        password,
+        max_users,
+        allow_invites,
+        change_subject,
+        allow_pm,
+        archive,
+        history,
+        locked,
+    }
+}
+
 /// Who may send private messages to occupants of a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -196,6 +232,8 @@ pub enum AllowPm {
     None,
 }
 
+crate::form! { enum AllowPm { 0 = Anyone, 1 = Participants, 2 = Moderators, 3 = None } }
+
 /// The subject of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomSubject {
@@ -208,6 +246,8 @@ pub struct RoomSubject {
     /// The message's children, as XML in namespace `jabber:client`.
     pub stanza: Bytes,
 }
+
+crate::form! { struct RoomSubject { nick, by, set, stanza } }
 
 /// A room in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ pub mod home;
 pub mod hook;
 mod io;
 mod loading;
+pub(crate) mod mam;
 mod moved;
 mod open;
 pub mod pipeline;

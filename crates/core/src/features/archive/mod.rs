@@ -13,7 +13,7 @@ pub use shared::Archiving;
 
 use crate::error::StanzaError;
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
-use crate::session::{BoundSession, Cx};
+use crate::session::{BoundSession, Cx, mam};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType};
 
@@ -76,7 +76,7 @@ pub const FEATURE: Feature = Feature {
 /// The fields that a query may have (XEP-0313 §4.1.5).
 fn form(session: &mut BoundSession, _: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    Ok(IqAnswer::Payload(xml::form()))
+    Ok(IqAnswer::Payload(mam::form()))
 }
 
 /// Whether the session's account has an archive.

@@ -1,21 +1,15 @@
 //! Reading an archive.
 
-use super::{failed, has_archive, xml};
+use super::{failed, has_archive};
 use crate::error::StanzaError;
-use crate::model::{ArchiveStart, ArchivedMessage};
+use crate::model::ArchivedMessage;
+use crate::ports::Fault;
 use crate::ports::store::archive::{ArchivePage, ArchivePageAnswer, ArchivedMessages, ReadArchiveEnds};
-use crate::ports::{Fault, Page};
 use crate::session::hook::{IqAnswer, Request};
+use crate::session::mam::{self, Fin, Query};
 use crate::session::{BoundSession, Cx, Wait};
 use crate::shard::Track;
 use carillon_wire::stanza::Condition;
-
-/// Messages of a page, and how many it has where the client does not say.
-const PAGE_MAX: u16 = 250;
-const PAGE: u16 = 50;
-
-/// Bytes of a page: what a client that reads slowly has waiting.
-const PAGE_BYTES: usize = 128 * 1024;
 
 /// A client asks for a page. Its next request waits until it has that one.
 pub(super) fn ask(
@@ -24,27 +18,23 @@ pub(super) fn ask(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    let query = xml::Query::of(request.payload)?;
+    let query = Query::of(request.payload)?;
     let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
     if !query.ids.is_empty() {
-        if query.ids.len() > usize::from(PAGE_MAX) {
-            let text = "too many messages at once";
-            return Err(StanzaError::new(Condition::PolicyViolation).with_text(text));
-        }
         let question = ArchivedMessages { domain, local, ids: query.ids.clone() };
         return Ok(IqAnswer::Wait(Wait::ask(question, move |session, _, answer, cx| {
             given(session, &query, answer, cx)
         })));
     }
-    let page = Page { entries: query.page.max(PAGE, PAGE_MAX), bytes: PAGE_BYTES };
-    let question = ArchivePage { domain, local, filter: query.filter.clone(), start: query.start, page };
+    let (filter, start, page) = (query.filter.clone(), query.start, query.bounds());
+    let question = ArchivePage { domain, local, filter, start, page };
     Ok(IqAnswer::Wait(Wait::ask(question, move |session, _, answer, cx| given(session, &query, answer, cx))))
 }
 
 /// The page is there: its messages, and then how it ends.
 fn given(
     session: &mut BoundSession,
-    query: &xml::Query,
+    query: &Query,
     answer: Result<ArchivePageAnswer, Fault>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
@@ -57,21 +47,14 @@ fn given(
         ArchivePageAnswer::NoAccount => return Err(StanzaError::new(Condition::ItemNotFound)),
     };
     let send = |session: &mut BoundSession, message: &ArchivedMessage, cx: &mut Cx<'_>| {
-        session.send(&xml::result(&session.bare, &session.jid, query, message), &Track::Nothing, cx);
+        session.send(&mam::result(&session.bare, &session.jid, query, message), &Track::Nothing, cx);
     };
     if query.is_flipped {
         messages.iter().rev().for_each(|message| send(session, message, cx));
     } else {
         messages.iter().for_each(|message| send(session, message, cx));
     }
-    let is_counted = !more && matches!(query.start, ArchiveStart::First | ArchiveStart::Last);
-    let (first, last) = (messages.first().map(|m| m.id), messages.last().map(|m| m.id));
-    // Who asks for the next page names the end of this one.
-    let ends = match query.start.is_backward() {
-        true => (reached.or(first), last.or(reached)),
-        false => (first.or(reached), reached.or(last)),
-    };
-    let fin = xml::Fin { ends, count: is_counted.then_some(messages.len()), more };
+    let fin = Fin::of(query, &messages, more, reached);
     Ok(IqAnswer::Payload(fin.element()))
 }
 
@@ -85,7 +68,7 @@ pub(super) fn metadata(
     let question =
         ReadArchiveEnds { domain: session.domain, local: session.bare.local().unwrap_or_default().into() };
     let wait = Wait::ask(question, |_, _, answer, _| {
-        Ok(IqAnswer::Payload(xml::metadata(answer.map_err(|_| failed())?)))
+        Ok(IqAnswer::Payload(mam::metadata(answer.map_err(|_| failed())?)))
     });
     Ok(IqAnswer::Wait(wait))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Answer, accounts, archive, idempotency, inbox, items, links, nodes, notifications, offline, parked,
-    private, roster, subscriptions, topics, vcard,
+    private, rooms, roster, subscriptions, topics, vcard,
 };
 use crate::model::{ArchivedMessage, Contact, Item, Node, TopicRecord};
 use std::sync::Arc;
@@ -22,12 +22,18 @@ impl Answer {
                 sum(&found.items, |(_, item)| of_item(item))
             }
             Answer::Nodes(nodes::Answer::EditNode(Ok(change))) => change.bytes(),
-            Answer::Archive(archive::Answer::ArchivePage(page) | archive::Answer::ArchivedMessages(page)) => {
-                match page {
-                    archive::ArchivePageAnswer::Page { messages, .. } => sum(messages, of_message),
-                    _ => 0,
-                }
+            Answer::Archive(archive::Answer::ArchivePage(page) | archive::Answer::ArchivedMessages(page))
+            | Answer::Rooms(
+                rooms::Answer::RoomArchivePage(page) | rooms::Answer::RoomArchivedMessages(page),
+            ) => match page {
+                archive::ArchivePageAnswer::Page { messages, .. } => sum(messages, of_message),
+                _ => 0,
+            },
+            Answer::Rooms(rooms::Answer::Room(Some(record))) => record.bytes(),
+            Answer::Rooms(rooms::Answer::Rooms(found)) => {
+                sum(found, |room| room.name.len() + room.title.len())
             }
+            Answer::Rooms(rooms::Answer::RoomsOf(found)) => sum(found, |(name, _)| name.len()),
             Answer::Inbox(inbox::Answer::ReadInbox(Some(page))) => {
                 sum(&page.entries, |entry| of_message(&entry.message))
             }

@@ -2,11 +2,11 @@
 
 use super::{Committed, answers};
 use crate::model::{
-    AccountId, ArchiveEnds, ArchiveId, ArchivePreferences, ArchiveSide, ArchiveStart, ArchivedMessage,
-    EntryKind, is_with, kept_at,
+    AccountId, ArchiveEnds, ArchiveFilter, ArchiveId, ArchivePreferences, ArchiveSide, ArchiveStart,
+    ArchivedMessage, EntryKind, is_with, kept_at,
 };
-use crate::ports::Missing;
 use crate::ports::store::archive::*;
+use crate::ports::{Missing, Page};
 use carillon_wire::jid::Jid;
 
 answers! {
@@ -66,7 +66,17 @@ fn page(store: &Committed, asked: &ArchivePage) -> ArchivePageAnswer {
     let Some(account) = store.account(asked.domain, &asked.local) else {
         return ArchivePageAnswer::NoAccount;
     };
-    let (filter, start) = (&asked.filter, asked.start);
+    let all: Vec<_> = account.archive.values().map(|(peer, _, message)| (peer, message)).collect();
+    page_of(&all, &asked.filter, asked.start, asked.page)
+}
+
+/// A page of the messages of an archive, each with its other side.
+pub(super) fn page_of(
+    all: &[(&Jid, &ArchivedMessage)],
+    filter: &ArchiveFilter,
+    start: ArchiveStart,
+    page: Page,
+) -> ArchivePageAnswer {
     let (mut after, mut before) = (filter.after, filter.before);
     let mut named = vec![filter.after, filter.before];
     match start {
@@ -80,24 +90,25 @@ fn page(store: &Committed, asked: &ArchivePage) -> ArchivePageAnswer {
         }
         ArchiveStart::First | ArchiveStart::Last => {}
     }
-    if named.into_iter().flatten().any(|id| !account.archive.contains_key(&id)) {
+    let is_there = |id| all.iter().any(|(_, message)| message.id == id);
+    if named.into_iter().flatten().any(|id| !is_there(id)) {
         return ArchivePageAnswer::NotFound;
     }
     let is_with = |peer: &Jid, message: &ArchivedMessage, with: &Jid| {
         peer.bare_str() == with.bare_str() && (with.is_bare() || is_with(&message.stanza, with))
     };
-    let passes = |(peer, _, message): &&(Jid, EntryKind, ArchivedMessage)| {
+    let passes = |(peer, message): &&(&Jid, &ArchivedMessage)| {
         filter.start.is_none_or(|start| message.received >= start)
             && filter.end.is_none_or(|end| message.received <= end)
             && after.is_none_or(|after| message.id > after)
             && before.is_none_or(|before| message.id < before)
             && filter.with.as_ref().is_none_or(|with| is_with(peer, message, with))
     };
-    let found: Vec<_> = account.archive.values().filter(passes).map(|(_, _, message)| message).collect();
+    let found: Vec<_> = all.iter().filter(passes).map(|(_, message)| *message).collect();
     let sized = |message: &&ArchivedMessage| (message.stanza.len(), (*message).clone());
     let mut part = match start.is_backward() {
-        true => super::page::first(found.iter().rev().map(sized), asked.page),
-        false => super::page::first(found.iter().map(sized), asked.page),
+        true => super::page::first(found.iter().rev().map(sized), page),
+        false => super::page::first(found.iter().map(sized), page),
     };
     if start.is_backward() {
         part.entries.reverse();
@@ -109,11 +120,18 @@ fn messages(store: &Committed, asked: &ArchivedMessages) -> ArchivePageAnswer {
     let Some(account) = store.account(asked.domain, &asked.local) else {
         return ArchivePageAnswer::NoAccount;
     };
-    let mut ids = asked.ids.clone();
+    named(&asked.ids, |id| account.archive.get(&id).map(|(_, _, message)| message))
+}
+
+/// Messages by their numbers.
+pub(super) fn named<'a>(
+    ids: &[ArchiveId],
+    message: impl Fn(ArchiveId) -> Option<&'a ArchivedMessage>,
+) -> ArchivePageAnswer {
+    let mut ids = ids.to_vec();
     ids.sort();
     ids.dedup();
-    let found: Option<Vec<_>> =
-        ids.iter().map(|id| account.archive.get(id).map(|(_, _, m)| m.clone())).collect();
+    let found: Option<Vec<_>> = ids.into_iter().map(|id| message(id).cloned()).collect();
     match found {
         Some(messages) => ArchivePageAnswer::Page { messages, more: false, reached: None },
         None => ArchivePageAnswer::NotFound,

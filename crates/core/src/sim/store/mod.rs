@@ -22,6 +22,7 @@ mod offline;
 mod page;
 mod parked;
 mod private;
+mod rooms;
 mod roster;
 mod subscriptions;
 mod tables;
@@ -50,6 +51,7 @@ macro_rules! tables {
 
 tables! {
     activity,
+    rooms,
 }
 
 impl Committed {

@@ -1,0 +1,202 @@
+//! Rooms, and what accounts are to them.
+
+mod archive;
+mod sweep;
+
+use super::column::{blob, code, corrupt, int, ms, number, text, whole_jid};
+use super::lookup;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use crate::rows::code::Code;
+use crate::rows::remembered::created_room;
+use carillon_core::form::{Clock, Form, decode, encode};
+use carillon_core::model::*;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::rooms::{
+    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, Room, Rooms, RoomsOf, SetRoomMembers,
+    SetRoomSubject,
+};
+use carillon_wire::jid::BareJid;
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
+
+impl Answers<Room, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Room) -> Result<Option<Box<RoomRecord>>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT id, domain, name, created, config, subject FROM room WHERE domain = ?1 AND name = ?2",
+        )?;
+        let found = query.query_row(params![asked.domain.0, asked.name], record).optional()?;
+        let Some(mut record) = found else { return Ok(None) };
+        record.members = self
+            .db
+            .prepare_cached(
+                "SELECT jid, affiliation, nick, reason FROM room_member WHERE room = ?1 ORDER BY jid",
+            )?
+            .query_map([record.id.0], member)?
+            .collect::<Result<_>>()?;
+        Ok(Some(Box::new(record)))
+    }
+}
+
+impl Answers<Rooms, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Rooms) -> Result<Vec<RoomListed>> {
+        // No name is empty.
+        let after = asked.after.as_deref().unwrap_or_default();
+        let sql = match asked.all {
+            true => {
+                "SELECT name, title, is_found FROM room WHERE domain = ?1 AND name > ?2 ORDER BY name LIMIT ?3"
+            }
+            false => {
+                "SELECT name, title, is_found FROM room WHERE domain = ?1 AND name > ?2 AND is_found
+                 ORDER BY name LIMIT ?3"
+            }
+        };
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map(params![asked.domain.0, after, asked.limit], |row| {
+            Ok(RoomListed { name: text(row, 0)?, title: text(row, 1)?, public: row.get(2)? })
+        })?;
+        rows.collect()
+    }
+}
+
+impl Answers<RoomsOf, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &RoomsOf) -> Result<Vec<(Box<str>, RoomAffiliation)>> {
+        let after = asked.after.as_deref().unwrap_or_default();
+        let mut query = self.db.prepare_cached(
+            "SELECT r.name, m.affiliation FROM room_member m JOIN room r ON r.id = m.room
+             WHERE m.jid = ?2 AND m.affiliation <> ?5 AND r.domain = ?1 AND r.name > ?3 ORDER BY r.name LIMIT ?4",
+        )?;
+        let none = RoomAffiliation::None.code();
+        let asked = params![asked.domain.0, asked.jid.as_str(), after, asked.limit, none];
+        let rows = query.query_map(asked, |row| Ok((text(row, 0)?, code(row, 1)?)))?;
+        rows.collect()
+    }
+}
+
+impl Answers<CreateRoom, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
+        let CreateRoom { domain, name, config, members, owned_max, now } = asked;
+        for owner in members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner) {
+            if owned(self.db, &owner.jid)? >= *owned_max {
+                return Ok(CreateRoomAnswer::Full);
+            }
+        }
+        if lookup::domain_name(self.db, *domain)?.is_none() {
+            return Ok(CreateRoomAnswer::NoDomain);
+        }
+        let made = self.run(
+            "INSERT INTO room (domain, name, created, title, is_found, config) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT DO NOTHING",
+            params![domain.0, name, int(now.0), config.title, is_found(config), encode(config, 0)],
+        )?;
+        if made == 0 {
+            return Ok(CreateRoomAnswer::Exists);
+        }
+        let id = RoomId(number(self.db.last_insert_rowid())?);
+        set_members(self, id, members)?;
+        Ok(CreateRoomAnswer::Created(Box::new(created_room(asked, id))))
+    }
+}
+
+impl Answers<ConfigureRoom, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ConfigureRoom) -> Result<Result<(), Missing>> {
+        let ConfigureRoom { room, config } = asked;
+        self.change(
+            "UPDATE room SET title = ?2, is_found = ?3, config = ?4 WHERE id = ?1",
+            params![room.0, config.title, is_found(config), encode(config, 0)],
+        )
+    }
+}
+
+impl Answers<SetRoomMembers, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetRoomMembers) -> Result<Result<(), Missing>> {
+        let is_there = self.db.prepare_cached("SELECT 1 FROM room WHERE id = ?1")?.exists([asked.room.0])?;
+        if !is_there {
+            return Ok(Err(Missing));
+        }
+        set_members(self, asked.room, &asked.changes)?;
+        Ok(Ok(()))
+    }
+}
+
+impl Answers<SetRoomSubject, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetRoomSubject) -> Result<Result<(), Missing>> {
+        let subject = asked.subject.as_deref().map(|subject| encode(subject, 0));
+        self.change("UPDATE room SET subject = ?2 WHERE id = ?1", params![asked.room.0, subject])
+    }
+}
+
+impl Answers<DestroyRoom, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &DestroyRoom) -> Result<Result<(), Missing>> {
+        self.run("DELETE FROM room_member WHERE room = ?1", [asked.room.0])?;
+        self.change("DELETE FROM room WHERE id = ?1", [asked.room.0])
+    }
+}
+
+/// A room of a domain.
+pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomId>> {
+    db.prepare_cached("SELECT id FROM room WHERE domain = ?1 ORDER BY name LIMIT 1")?
+        .query_row([domain.0], |row| row.get(0).map(RoomId))
+        .optional()
+}
+
+/// Removes a room with its members; how many rows that were. Its messages are swept.
+pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
+    let members = write.run("DELETE FROM room_member WHERE room = ?1", [room.0])?;
+    Ok(members + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
+}
+
+/// How many rooms an account owns.
+fn owned(db: &Connection, jid: &BareJid) -> Result<u32> {
+    db.prepare_cached("SELECT count(*) FROM room_member WHERE jid = ?1 AND affiliation = ?2")?
+        .query_row(params![jid.as_str(), RoomAffiliation::Owner.code()], |row| row.get(0))
+}
+
+fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) -> Result<()> {
+    for change in changes {
+        let jid = change.jid.as_str();
+        match change.is_nothing() {
+            true => {
+                write.run("DELETE FROM room_member WHERE room = ?1 AND jid = ?2", params![room.0, jid])?
+            }
+            false => write.run(
+                "INSERT INTO room_member (room, jid, affiliation, nick, reason) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (room, jid) DO UPDATE SET affiliation = excluded.affiliation, nick = excluded.nick,
+                 reason = excluded.reason",
+                params![room.0, jid, change.affiliation.code(), change.nick, change.reason],
+            )?,
+        };
+    }
+    Ok(())
+}
+
+/// Whether everybody can find a room.
+fn is_found(config: &RoomConfig) -> bool {
+    config.public && !config.locked
+}
+
+fn member(row: &Row<'_>) -> Result<RoomMember> {
+    Ok(RoomMember {
+        jid: whole_jid(row, 0)?,
+        affiliation: code(row, 1)?,
+        nick: text(row, 2)?,
+        reason: text(row, 3)?,
+    })
+}
+
+fn record(row: &Row<'_>) -> Result<RoomRecord> {
+    let subject = row.get_ref(5)?.as_blob_or_null().map_err(|_| corrupt(5, "a subject is no bytes"))?;
+    Ok(RoomRecord {
+        id: RoomId(row.get(0)?),
+        domain: DomainId(row.get(1)?),
+        name: text(row, 2)?,
+        created: ms(row, 3)?,
+        config: form(blob(row, 4)?, 4)?,
+        members: Vec::new(),
+        subject: subject.map(|bytes| form(bytes, 5)).transpose()?.map(Box::new),
+    })
+}
+
+fn form<T: Form>(bytes: &[u8], column: usize) -> Result<T> {
+    decode(bytes, Clock::default()).map_err(|_| corrupt(column, "a value has a form that is not known"))
+}

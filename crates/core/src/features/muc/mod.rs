@@ -1,0 +1,241 @@
+//! Rooms at `rooms.DOMAIN` (XEP-0045). What clients say goes to the room's home ([`crate::room`]); what rooms say is given to clients here.
+
+mod state;
+
+pub use state::State;
+
+use crate::error::StanzaError;
+use crate::message::{Announcement, RoomAbout, RoomEvent, RoomOp, RoomSeat, ShardMessage};
+use crate::model::{ROOM_HOST, room_address};
+use crate::ports::store::rooms::Rooms;
+use crate::room::xml;
+use crate::session::hook::{Ending, Feature, Flow, Hooks, Service, Spec, Taken};
+use crate::session::{BoundSession, Cx, Sessions, Wait, rsm};
+use crate::shard::{Names, Track};
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
+use carillon_wire::xml::Element;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "muc",
+    about: "Rooms: conversations of many.",
+    specs: &[
+        Spec {
+            id: "XEP-0045",
+            title: "Multi-User Chat",
+            version: "1.35.5",
+            coverage: "Rooms at `rooms.DOMAIN` for accounts of the domain: entering, history, subject, private messages, mediated invitations, \
+                       voice, kicks, bans, roles, affiliations, configuration, registration of nicks, destruction. Not there: \
+                       `muc#roomconfig_presencebroadcast` and `getmemberlist` other than what is done anyway.",
+        },
+        Spec {
+            id: "XEP-0313",
+            title: "Message Archive Management",
+            version: "1.1.3",
+            coverage: "The archives of rooms (§3.1).",
+        },
+        Spec {
+            id: "XEP-0410",
+            title: "MUC Self-Ping (Schrödinger's Chat)",
+            version: "1.1.0",
+            coverage: "The room answers.",
+        },
+        Spec { id: "XEP-0421", title: "Occupant identifiers", version: "1.0.1", coverage: "All of it." },
+        Spec {
+            id: "XEP-0425",
+            title: "Moderated Message Retraction",
+            version: "0.3.0",
+            coverage: "Moderators retract messages; a tombstone stays in the archive.",
+        },
+    ],
+    services: &[SERVICE],
+    hooks: Hooks {
+        announced: Some(announced),
+        close: Some(close),
+        restored: Some(restored),
+        message: Some(message),
+        ..Hooks::NONE
+    },
+    ..Feature::NONE
+};
+
+const SERVICE: Service = Service {
+    host: ROOM_HOST,
+    name: "Rooms",
+    identity: ("conference", "text"),
+    submit,
+    place: Some(room_address),
+};
+
+/// Rooms of a page of the list.
+const PAGE: u16 = 100;
+
+/// A stanza for a room, or for the service.
+fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+    let Some(to) = stanza.to.clone() else { return Ok(Flow::Pass) };
+    let Some(name) = to.local().map(Box::<str>::from) else { return of_service(session, stanza, cx) };
+    let stanza_for_room = stanza.clone();
+    let is_read = match stanza.kind {
+        Kind::Presence(kind) => {
+            track(session, kind, &to, &stanza_for_room, cx)?;
+            false
+        }
+        Kind::Iq(IqType::Get) => to.is_bare(),
+        Kind::Iq(IqType::Set) => to.is_bare() && stanza.payload.find("query", ns::MAM).is_some(),
+        Kind::Iq(_) | Kind::Message(_) => false,
+    };
+    let seat = RoomSeat { place: cx.shard.place, session: session.id };
+    let (at, domain) = (SERVICE.home(&name, session.bare.domain(), cx), session.domain);
+    if is_read {
+        return Ok(Flow::Wait(Wait::reply(move |id, cx| {
+            let mut stanza = Box::new(stanza_for_room);
+            stanza.id = Some(id);
+            let op = RoomOp::Stanza { seat, stanza, settlement: None };
+            cx.post(at, ShardMessage::Room { domain, name, op });
+        })));
+    }
+    let settlement = match stanza.kind {
+        Kind::Message(_) => cx.settlement_of(session, stanza),
+        _ => None,
+    };
+    let op = RoomOp::Stanza { seat, stanza: Box::new(stanza_for_room), settlement };
+    cx.post(at, ShardMessage::Room { domain, name, op });
+    Ok(Flow::Taken(Taken::Request))
+}
+
+/// Remembers where the session enters and what it says there.
+fn track(
+    session: &mut BoundSession,
+    kind: PresenceType,
+    to: &Jid,
+    stanza: &Stanza,
+    cx: &Cx<'_>,
+) -> Result<(), StanzaError> {
+    let limits = &cx.shard.settings.limits;
+    if stanza.payload.bytes().len() > limits.presence_bytes {
+        let text = format!("a presence carries at most {} bytes", limits.presence_bytes);
+        return Err(StanzaError::new(Condition::PolicyViolation).with_text(text));
+    }
+    if kind != PresenceType::Available || to.is_bare() {
+        return Ok(());
+    }
+    let rooms = &mut session.state.muc;
+    let count = rooms.len();
+    match rooms.of(to.bare_str()) {
+        Some(joined) => *joined.presence = stanza.clone(),
+        None if count >= limits.rooms_joined as usize => {
+            return Err(
+                StanzaError::new(Condition::ResourceConstraint).with_text("you are in too many rooms")
+            );
+        }
+        None => rooms.enter(to.clone(), stanza.clone()),
+    }
+    Ok(())
+}
+
+/// A stanza for the service itself: it lists its rooms.
+fn of_service(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+    if stanza.kind != Kind::Iq(IqType::Get) {
+        return Ok(Flow::Pass);
+    }
+    if let Some(query) = stanza.payload.find("query", ns::DISCO_INFO).map(|query| query.element())
+        && query.attr("node").is_none()
+    {
+        session.send(&stanza.result_reply().with_payload(info()), &Track::Nothing, cx);
+        return Ok(Flow::Taken(Taken::Request));
+    }
+    let Some(query) = stanza.payload.find("query", ns::DISCO_ITEMS).map(|query| query.element()) else {
+        return Ok(Flow::Pass);
+    };
+    if query.attr("node").is_some() {
+        return Ok(Flow::Pass);
+    }
+    let page = rsm::Page::of(&query)?;
+    let question =
+        Rooms { domain: session.domain, after: page.after()?, limit: page.max(PAGE, PAGE), all: false };
+    Ok(Flow::Wait(Wait::ask(question, move |session, stanza, answer, cx| {
+        let rooms = answer.map_err(|_| StanzaError::new(Condition::InternalServerError))?;
+        // A client that does not page is told that there are more.
+        let is_paged = page.is_asked() || rooms.len() == usize::from(PAGE);
+        let query = xml::rooms(&rooms, session.bare.domain(), is_paged);
+        session.send(&stanza.result_reply().with_payload(query), &Track::Nothing, cx);
+        Ok(Flow::Taken(Taken::Request))
+    })))
+}
+
+/// The disco#info of the service.
+fn info() -> Element {
+    let identity = Element::new("identity", ns::DISCO_INFO)
+        .with_attr("category", "conference")
+        .with_attr("type", "text")
+        .with_attr("name", SERVICE.name);
+    let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity);
+    for var in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::MUC, ns::RSM, ns::OCCUPANT_ID] {
+        query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", var));
+    }
+    query
+}
+
+/// A room gives something to clients of this shard.
+fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage> {
+    let ShardMessage::RoomEvent(event) = message else { return Some(message) };
+    let RoomEvent { to, except, stanzas, about } = *event;
+    for recipient in to.iter().filter(|recipient| !except.contains(&recipient.session)) {
+        let Some(session) = sessions.bound(recipient.session) else { continue };
+        match &about {
+            RoomAbout::Others => {}
+            RoomAbout::Entered(occupant, role) => {
+                if let Some(joined) = session.state.muc.of(occupant.bare_str()) {
+                    (joined.occupant, joined.role) = (occupant.clone(), Some(*role));
+                }
+            }
+            RoomAbout::Left(occupant) => session.state.muc.leave(occupant.bare_str()),
+        }
+        for of in &stanzas {
+            let stanza = of.full.as_ref().filter(|_| recipient.sees_addresses).unwrap_or(&of.stanza);
+            let mut stanza = Stanza::clone(stanza);
+            stanza.to = Some(session.jid.clone());
+            session.deliver(stanza, Track::Nothing, cx);
+        }
+    }
+    None
+}
+
+/// A session that is not available any more is in no room (XEP-0045 §7.14).
+fn announced(session: &mut BoundSession, _: &Stanza, step: Announcement, cx: &mut Cx<'_>) {
+    if step == Announcement::Gone {
+        leave_all(session, false, cx);
+    }
+}
+
+fn close(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>) {
+    leave_all(session, ending == Ending::Lost, cx);
+}
+
+fn leave_all(session: &mut BoundSession, is_lost: bool, cx: &mut Cx<'_>) {
+    let rooms = session.state.muc.rooms.take();
+    for joined in rooms.into_iter().flat_map(|rooms| *rooms) {
+        let op = RoomOp::Gone { client: session.jid.clone(), is_lost };
+        tell(session, &joined.occupant, op, cx);
+    }
+}
+
+/// A session came from another process: it is in its rooms here, too.
+fn restored(session: &mut BoundSession, _: &mut Names, cx: &mut Cx<'_>) {
+    let seat = RoomSeat { place: cx.shard.place, session: session.id };
+    let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
+    for joined in rooms {
+        let Some(role) = joined.role else { continue };
+        let mut presence = joined.presence.clone();
+        presence.to = Some(joined.occupant.clone());
+        tell(session, &joined.occupant, RoomOp::Back { seat, presence, role }, cx);
+    }
+}
+
+fn tell(session: &BoundSession, occupant: &Jid, op: RoomOp, cx: &mut Cx<'_>) {
+    let Some(name) = occupant.local() else { return };
+    let at = SERVICE.home(name, session.bare.domain(), cx);
+    cx.post(at, ShardMessage::Room { domain: session.domain, name: name.into(), op });
+}

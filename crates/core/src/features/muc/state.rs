@@ -1,0 +1,56 @@
+//! The rooms that a session is in.
+
+use crate::model::RoomRole;
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::Stanza;
+
+/// The rooms that a session is in, or enters.
+#[derive(Debug, Default)]
+pub struct State {
+    /// No memory for a session that is in none.
+    #[expect(clippy::box_collection, reason = "8 bytes of every session instead of 24")]
+    pub(super) rooms: Option<Box<Vec<Joined>>>,
+}
+
+crate::form! { struct State { rooms } }
+
+/// A room that a session is in, or enters.
+#[derive(Debug)]
+pub(super) struct Joined {
+    /// Its address in the room.
+    pub(super) occupant: Jid,
+    /// The presence that it sent there last, for the home of the room when the session goes on in another process.
+    pub(super) presence: Box<Stanza>,
+    /// Its role in the room, once it has said that it is in it.
+    pub(super) role: Option<RoomRole>,
+}
+
+crate::form! { struct Joined { occupant, presence, role } }
+
+impl State {
+    /// The room with this bare address.
+    pub(super) fn of(&mut self, room: &str) -> Option<&mut Joined> {
+        self.rooms.as_mut()?.iter_mut().find(|joined| joined.occupant.bare_str() == room)
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.rooms.as_ref().map_or(0, |rooms| rooms.len())
+    }
+
+    /// It enters a room.
+    pub(super) fn enter(&mut self, occupant: Jid, presence: Stanza) {
+        let joined = Joined { occupant, presence: Box::new(presence), role: None };
+        self.rooms.get_or_insert_default().push(joined);
+    }
+
+    /// It is in a room no more.
+    pub(super) fn leave(&mut self, room: &str) {
+        if let Some(rooms) = &mut self.rooms {
+            rooms.retain(|joined| joined.occupant.bare_str() != room);
+            if rooms.is_empty() {
+                self.rooms = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a session and the home of a room tell each other.
+
+use crate::model::{Place, RoomRole, SessionId, Settlement};
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::Stanza;
+use std::sync::Arc;
+
+/// Where a client of a room is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoomSeat {
+    /// The shard of its session.
+    pub place: Place,
+    /// Its session.
+    pub session: SessionId,
+}
+
+crate::form! { struct RoomSeat { place, session } }
+
+/// What the home of a room is told.
+#[derive(Debug)]
+pub enum RoomOp {
+    /// A stanza of a client, for the room or for an occupant. Its `from` is the client.
+    Stanza {
+        /// The client.
+        seat: RoomSeat,
+        /// The stanza.
+        stanza: Box<Stanza>,
+        /// Who waits until it is settled.
+        settlement: Option<Settlement>,
+    },
+    /// A client is gone, or not available any more.
+    Gone {
+        /// The client's address.
+        client: Jid,
+        /// Whether its connection was lost.
+        is_lost: bool,
+    },
+    /// A session that came from another process is in the room: nobody is told.
+    Back {
+        /// The client.
+        seat: RoomSeat,
+        /// The presence that it sent to the room, under its nick.
+        presence: Box<Stanza>,
+        /// Its role.
+        role: RoomRole,
+    },
+}
+
+crate::form! {
+    enum RoomOp {
+        0 = Stanza { seat, stanza, settlement },
+        1 = Gone { client, is_lost },
+        2 = Back { seat, presence, role },
+    }
+}
+
+impl RoomOp {
+    /// Bytes that it takes in memory, as far as somebody chose them.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            RoomOp::Stanza { stanza, .. } => stanza.memory_bytes(),
+            RoomOp::Back { presence, .. } => presence.memory_bytes(),
+            RoomOp::Gone { client, .. } => client.as_str().len(),
+        }
+    }
+}
+
+/// What clients of a room are given, all of them on one shard: the same bytes but for the address that each has in `to`.
+#[derive(Clone, Debug)]
+pub struct RoomEvent {
+    /// The clients.
+    pub to: Arc<Vec<RoomRecipient>>,
+    /// Those of them that are not given it.
+    pub except: Vec<SessionId>,
+    /// The stanzas, in their order.
+    pub stanzas: Vec<RoomStanza>,
+    /// What it is to the clients.
+    pub about: RoomAbout,
+}
+
+crate::form! { struct RoomEvent { to, except, stanzas, about } }
+
+impl RoomEvent {
+    /// Bytes that it takes in memory, as far as somebody chose them.
+    pub fn memory_bytes(&self) -> usize {
+        let stanzas = self.stanzas.iter().map(|stanza| {
+            let full = stanza.full.as_ref().map_or(0, |stanza| stanza.memory_bytes());
+            stanza.stanza.memory_bytes() + full
+        });
+        self.to.len() * size_of::<RoomRecipient>() + stanzas.sum::<usize>()
+    }
+}
+
+/// A client that is given something by a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoomRecipient {
+    /// Its session.
+    pub session: SessionId,
+    /// Whether it is shown the addresses of occupants.
+    pub sees_addresses: bool,
+}
+
+crate::form! { struct RoomRecipient { session, sees_addresses } }
+
+/// A stanza of a room.
+#[derive(Clone, Debug)]
+pub struct RoomStanza {
+    /// For those who are not shown the addresses of occupants, or for all.
+    pub stanza: Arc<Stanza>,
+    /// For those who are, if that is another.
+    pub full: Option<Arc<Stanza>>,
+}
+
+crate::form! { struct RoomStanza { stanza, full } }
+
+impl RoomStanza {
+    /// The same for all.
+    pub fn for_all(stanza: Stanza) -> RoomStanza {
+        RoomStanza { stanza: Arc::new(stanza), full: None }
+    }
+}
+
+/// What is told to clients of a room is to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoomAbout {
+    /// Something that happened.
+    Others,
+    /// They are in the room, under this address, with this role.
+    Entered(Jid, RoomRole),
+    /// They are not in the room any more.
+    Left(Jid),
+}
+
+crate::form! { enum RoomAbout { 0 = Others, 1 = Entered(occupant, role), 2 = Left(occupant) } }

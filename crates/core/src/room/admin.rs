@@ -1,0 +1,308 @@
+//! What moderators, admins and owners do (XEP-0045 §8, §9, §10; XEP-0425).
+
+use super::enter::role_of;
+use super::home::{Home, RoomState, refuse};
+use super::speak::of_room;
+use super::step::{Change, Step};
+use super::xml::request::{AdminItem, admin_items};
+use super::xml::user::{self, Said, affiliation, affiliation_word, role};
+use crate::error::StanzaError;
+use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
+use crate::session::Cx;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::xml::Element;
+use std::sync::Arc;
+
+const BANNED: u16 = 301;
+const KICKED: u16 = 307;
+const NO_MEMBER: u16 = 321;
+const MEMBERS_ONLY: u16 = 322;
+const CONFIG_CHANGED: u16 = 104;
+
+impl Home {
+    /// A request of muc#admin.
+    pub(super) fn admin(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        query: &Element,
+        stanza: &Stanza,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let result = admin_items(query).and_then(|items| match stanza.kind {
+            Kind::Iq(IqType::Get) => {
+                let reply = stanza.result_reply().with_payload(self.list(record, stanza, &items)?);
+                cx.reply(reply);
+                Ok(())
+            }
+            _ if items.iter().all(|item| item.role.is_some()) => self.set_roles(record, stanza, &items, cx),
+            _ => self.set_affiliations(record, stanza, &items, key, cx),
+        });
+        if let Err(error) = result {
+            refuse(stanza, &error, cx);
+        }
+    }
+
+    /// What a client is to the room: its affiliation, and its role while it is in it.
+    fn standing(&self, record: &RoomRecord, stanza: &Stanza) -> (RoomAffiliation, Role) {
+        let Some(client) = &stanza.from else { return Default::default() };
+        let role = self.state.occupants.of(client).map_or(Role::None, |occupant| occupant.role);
+        (record.affiliation(client.bare_str()), role)
+    }
+
+    /// The occupants of a role, or the accounts of an affiliation.
+    fn list(
+        &self,
+        record: &RoomRecord,
+        stanza: &Stanza,
+        items: &[AdminItem],
+    ) -> Result<Element, StanzaError> {
+        let (own, own_role) = self.standing(record, stanza);
+        let forbidden = || StanzaError::new(Condition::Forbidden);
+        let mut query = Element::new("query", ns::MUC_ADMIN);
+        let [item] = items else { return Err(StanzaError::new(Condition::BadRequest)) };
+        if let Some(wanted) = &item.role {
+            let wanted = role(wanted).ok_or(StanzaError::new(Condition::BadRequest))?;
+            if own_role < Role::Moderator && own < RoomAffiliation::Admin {
+                return Err(forbidden());
+            }
+            for occupant in self.state.occupants.iter().filter(|occupant| occupant.role == wanted) {
+                let mut item = Element::new("item", ns::MUC_ADMIN)
+                    .with_attr("affiliation", affiliation_word(occupant.affiliation))
+                    .with_attr("nick", occupant.nick())
+                    .with_attr("role", user::role_word(occupant.role));
+                if let Some(client) = occupant.clients.first() {
+                    item.set_attr("jid", client.jid.as_str());
+                }
+                query.push(item);
+            }
+            return Ok(query);
+        }
+        let wanted = item.affiliation.as_deref().and_then(affiliation);
+        let wanted = wanted.ok_or(StanzaError::new(Condition::BadRequest))?;
+        // Who sees everybody's address, sees who is a member, too.
+        let is_open = record.config.non_anonymous
+            && own >= RoomAffiliation::Member
+            && wanted >= RoomAffiliation::Member;
+        let is_moderator = own_role == Role::Moderator && wanted == RoomAffiliation::Member;
+        if own < RoomAffiliation::Admin && !is_open && !is_moderator {
+            return Err(forbidden());
+        }
+        for member in record.members.iter().filter(|member| member.affiliation == wanted) {
+            let mut item = Element::new("item", ns::MUC_ADMIN)
+                .with_attr("affiliation", affiliation_word(wanted))
+                .with_attr("jid", member.jid.as_str());
+            let occupant = self.state.occupants.of_account(member.jid.as_str()).next();
+            let nick = occupant.map(super::occupants::Occupant::nick).or(Some(&*member.nick));
+            if let Some(nick) = nick.filter(|nick| !nick.is_empty()) {
+                item.set_attr("nick", nick);
+            }
+            if !member.reason.is_empty() {
+                item.push(Element::new("reason", ns::MUC_ADMIN).with_text(&*member.reason));
+            }
+            query.push(item);
+        }
+        Ok(query)
+    }
+
+    /// Changes what occupants may do (XEP-0045 §8.2 to §8.4, §9.6, §9.7).
+    fn set_roles(
+        &mut self,
+        record: &RoomRecord,
+        stanza: &Stanza,
+        items: &[AdminItem],
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let sender = self.sender(stanza).map_err(|_| StanzaError::new(Condition::Forbidden))?;
+        let (own, own_role, actor) = (sender.affiliation, sender.role, sender.nick().to_owned());
+        let mut changes = Vec::new();
+        for item in items {
+            let wanted =
+                item.role.as_deref().and_then(role).ok_or(StanzaError::new(Condition::BadRequest))?;
+            let nick = item.nick.clone().ok_or(StanzaError::new(Condition::BadRequest))?;
+            let occupant =
+                self.state.occupants.named(&nick).ok_or(StanzaError::new(Condition::ItemNotFound))?;
+            let is_demotion = wanted < Role::Moderator && wanted != Role::None;
+            // §8.2, §8.4, §9.7: nobody takes away what somebody has by an affiliation that is as high.
+            if (wanted == Role::None && occupant.affiliation > own)
+                || (is_demotion && occupant.affiliation >= RoomAffiliation::Admin)
+            {
+                return Err(StanzaError::new(Condition::NotAllowed));
+            }
+            let is_of_moderators =
+                wanted == Role::Moderator || (is_demotion && occupant.role == Role::Moderator);
+            if own_role < Role::Moderator || (is_of_moderators && own < RoomAffiliation::Admin) {
+                return Err(StanzaError::new(Condition::Forbidden));
+            }
+            changes.push((nick, wanted, item.reason.clone()));
+        }
+        cx.reply(stanza.result_reply());
+        for (nick, wanted, reason) in changes {
+            let codes = [KICKED];
+            let codes = if wanted == Role::None { &codes[..] } else { &[] };
+            let said = Said { codes, actor: Some(&actor), reason: reason.as_deref(), ..Said::default() };
+            if wanted == Role::None {
+                self.state.expel(record, &nick, &said, cx);
+            } else if let Some(occupant) = self.state.occupants.named(&nick) {
+                let affiliation = occupant.affiliation;
+                self.state.occupants.set(&nick, affiliation, wanted);
+                let said = Said { actor: None, ..said };
+                self.state.tell_changed(record, &nick, &said, cx);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes what accounts are to the room (XEP-0045 §9.1 to §9.5, §10.3 to §10.8).
+    fn set_affiliations(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        stanza: &Stanza,
+        items: &[AdminItem],
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let (own, _) = self.standing(record, stanza);
+        if own < RoomAffiliation::Admin {
+            return Err(StanzaError::new(Condition::Forbidden));
+        }
+        let mut changes = Vec::new();
+        for item in items {
+            let wanted = item.affiliation.as_deref().and_then(affiliation);
+            let wanted = wanted.ok_or(StanzaError::new(Condition::BadRequest))?;
+            let jid = self.account_of(item)?;
+            let is_itself = stanza.from.as_ref().is_some_and(|from| from.bare_str() == jid.as_str());
+            if is_itself && wanted == RoomAffiliation::Outcast {
+                // §9.1
+                return Err(StanzaError::new(Condition::Conflict));
+            }
+            let has = record.affiliation(jid.as_str());
+            if own < RoomAffiliation::Owner
+                && (has >= RoomAffiliation::Admin || wanted >= RoomAffiliation::Admin)
+            {
+                return Err(StanzaError::new(Condition::NotAllowed));
+            }
+            let nick = record.member(jid.as_str()).map(|member| member.nick.clone()).unwrap_or_default();
+            let nick = if wanted == RoomAffiliation::Outcast { "".into() } else { nick };
+            let reason: Box<str> = item.reason.clone().unwrap_or_default().into();
+            changes.push(RoomMember { jid, affiliation: wanted, nick, reason });
+        }
+        let after = record.members_after(&changes);
+        if !after.iter().any(|member| member.affiliation == RoomAffiliation::Owner) {
+            let text = "a room has an owner";
+            return Err(StanzaError::new(Condition::Conflict).with_text(text));
+        }
+        if after.len() > cx.shard.settings.limits.room_members as usize {
+            return Err(StanzaError::new(Condition::ResourceConstraint).with_text("the room lists too many"));
+        }
+        let client = stanza.from.as_ref();
+        let by = client.and_then(|client| self.state.occupants.of(client)).map(|of| of.nick().into());
+        let request = Box::new(stanza.clone());
+        self.change(record, Change::Members { changes, by }, request, None, key, cx);
+        Ok(())
+    }
+
+    /// The account that an entry is about.
+    fn account_of(&self, item: &AdminItem) -> Result<BareJid, StanzaError> {
+        match (&item.jid, &item.nick) {
+            (Some(jid), _) => {
+                let jid = Jid::new(jid).map_err(|_| StanzaError::new(Condition::JidMalformed))?;
+                Ok(jid.bare())
+            }
+            (None, Some(nick)) => {
+                let occupant = self.state.occupants.named(nick);
+                let occupant = occupant.ok_or(StanzaError::new(Condition::ItemNotFound))?;
+                Ok(occupant.account.clone())
+            }
+            (None, None) => Err(StanzaError::new(Condition::BadRequest)),
+        }
+    }
+
+    /// Begins a change, which has the room for itself.
+    pub(super) fn change(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        change: Change,
+        request: Box<Stanza>,
+        settlement: Option<crate::model::Settlement>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let question = change.question(record.id);
+        self.hold();
+        self.ask(key, question, Step::Change { record: record.clone(), change, request, settlement }, cx);
+    }
+}
+
+impl RoomState {
+    /// Tells all that an occupant is something else now.
+    pub(super) fn tell_changed(&self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
+        let client = self.occupants.named(nick).and_then(|occupant| occupant.clients.first());
+        if let Some(client) = client {
+            self.tell_presence(record, &client.jid, said, cx);
+        }
+    }
+
+    /// What accounts are to the room has changed: occupants become something else, or leave.
+    pub(super) fn members_changed(
+        &mut self,
+        record: &RoomRecord,
+        changes: &[RoomMember],
+        actor: Option<&str>,
+        cx: &mut Cx<'_>,
+    ) {
+        for change in changes {
+            let nicks: Vec<String> = self
+                .occupants
+                .of_account(change.jid.as_str())
+                .filter(|occupant| occupant.affiliation != change.affiliation)
+                .map(|occupant| occupant.nick().to_owned())
+                .collect();
+            for nick in nicks {
+                let said = Said { actor, reason: Some(&change.reason), ..Said::default() };
+                let is_shut_out = record.config.members_only && change.affiliation < RoomAffiliation::Member;
+                if change.affiliation == RoomAffiliation::Outcast {
+                    self.expel(record, &nick, &Said { codes: &[BANNED], ..said }, cx);
+                } else if is_shut_out {
+                    self.expel(record, &nick, &Said { codes: &[NO_MEMBER], ..said }, cx);
+                } else {
+                    let role = role_of(record, change.affiliation);
+                    self.occupants.set(&nick, change.affiliation, role);
+                    self.tell_changed(record, &nick, &Said { actor: None, ..said }, cx);
+                }
+            }
+        }
+    }
+
+    /// The room is configured otherwise (XEP-0045 §10.2.1).
+    pub(super) fn configured(&mut self, before: &RoomRecord, after: &RoomRecord, cx: &mut Cx<'_>) {
+        let (was, is) = (&before.config, &after.config);
+        if is.members_only && !was.members_only {
+            let shut_out = self.occupants.iter().filter(|of| of.affiliation < RoomAffiliation::Member);
+            let nicks: Vec<String> = shut_out.map(|occupant| occupant.nick().to_owned()).collect();
+            for nick in nicks {
+                self.expel(after, &nick, &Said { codes: &[MEMBERS_ONLY], ..Said::default() }, cx);
+            }
+        }
+        let mut codes = Vec::new();
+        match (was.archive, is.archive) {
+            (false, true) => codes.push(170),
+            (true, false) => codes.push(171),
+            _ => {}
+        }
+        match (was.non_anonymous, is.non_anonymous) {
+            (false, true) => codes.push(172),
+            (true, false) => codes.push(173),
+            _ => {}
+        }
+        codes.push(CONFIG_CHANGED);
+        if was.locked {
+            // Nobody else is there who knew it.
+            return;
+        }
+        let message = of_room(&self.address, &user::statuses(&codes));
+        self.give_all(&[crate::message::RoomStanza::for_all(message)], &[], cx);
+    }
+}

@@ -1,0 +1,391 @@
+//! Entering a room, being in it, and leaving it (XEP-0045 §7.2, §7.6, §7.7, §7.14).
+
+use super::history::delay;
+use super::home::{Home, RoomState, give, refuse};
+use super::occupants::{Client, Occupant};
+use super::xml::request::{self, Entry};
+use super::xml::user::{self, Said};
+use crate::error::StanzaError;
+use crate::message::{RoomAbout, RoomSeat, RoomStanza};
+use crate::model::{RoomAffiliation, RoomRecord, RoomRole as Role};
+use crate::session::Cx;
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, Kind, MessageType, Payload, PresenceType, Stanza};
+use carillon_wire::xml::Element;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use smallvec::smallvec;
+use std::sync::Arc;
+
+/// Self-presence: it is about its recipient (XEP-0045 §15.6.2).
+pub(super) const SELF: u16 = 110;
+/// Everybody sees everybody's address.
+pub(super) const NON_ANONYMOUS: u16 = 100;
+/// What is said is kept.
+pub(super) const LOGGED: u16 = 170;
+/// The room was created.
+pub(super) const CREATED: u16 = 201;
+const NEW_NICK: u16 = 303;
+const LOST: u16 = 333;
+
+impl Home {
+    /// A client says how it is present in the room.
+    pub(super) fn presence(&mut self, record: &RoomRecord, seat: RoomSeat, stanza: &Stanza, cx: &mut Cx<'_>) {
+        let (Some(client), Kind::Presence(kind)) = (stanza.from.clone(), stanza.kind) else { return };
+        match kind {
+            PresenceType::Available => match self.available(record, seat, &client, stanza, cx) {
+                Ok(()) => {}
+                Err(error) => refuse(stanza, &error, cx),
+            },
+            PresenceType::Unavailable => self.state.leave(record, &client, Some(stanza), &[], cx),
+            // Whatever it was sent, its client cannot take.
+            PresenceType::Error => self.state.leave(record, &client, None, &[LOST], cx),
+            _ => refuse(stanza, &StanzaError::new(Condition::BadRequest), cx),
+        }
+    }
+
+    fn available(
+        &mut self,
+        record: &RoomRecord,
+        seat: RoomSeat,
+        client: &Jid,
+        stanza: &Stanza,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let address = stanza.to.clone().filter(|to| !to.is_bare());
+        let address =
+            address.ok_or(StanzaError::new(Condition::JidMalformed).with_text("a nick is needed"))?;
+        let entry = request::entry(stanza);
+        match (self.state.occupants.of(client), entry) {
+            (None, Some(entry)) => self.enter(record, seat, (client, address), stanza, &entry, &[], cx)?,
+            (None, None) => {
+                let text = "who is not in the room enters it first";
+                return Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
+            }
+            (Some(occupant), entry) if occupant.address == address => {
+                self.state.occupants.set_presence(client, presence_of(stanza));
+                match entry {
+                    // Its client does not know any more that it is in the room.
+                    Some(entry) => self.state.welcome(record, client, &entry, &[], cx),
+                    None => self.state.tell_presence(record, client, &Said::default(), cx),
+                }
+            }
+            (Some(_), _) => {
+                self.may_have(record, &address, client)?;
+                self.state.rename(record, client, address, stanza, cx);
+            }
+        }
+        Ok(())
+    }
+
+    /// A client enters the room. `codes`: what it is told besides.
+    #[expect(clippy::too_many_arguments, reason = "all of it is decided by")]
+    pub(super) fn enter(
+        &mut self,
+        record: &RoomRecord,
+        seat: RoomSeat,
+        (client, address): (&Jid, Jid),
+        stanza: &Stanza,
+        entry: &Entry,
+        codes: &[u16],
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let affiliation = record.affiliation(client.bare_str());
+        self.may_enter(record, affiliation, entry, cx)?;
+        self.may_have(record, &address, client)?;
+        self.state.seat(record, seat, client, address, stanza, cx);
+        self.state.tell_others(record, client, &Said::default(), cx);
+        self.state.welcome(record, client, entry, codes, cx);
+        Ok(())
+    }
+
+    /// XEP-0045 §7.2.5 to §7.2.11.
+    fn may_enter(
+        &self,
+        record: &RoomRecord,
+        affiliation: RoomAffiliation,
+        entry: &Entry,
+        cx: &Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let (config, limits) = (&record.config, &cx.shard.settings.limits);
+        let condition = if affiliation == RoomAffiliation::Outcast {
+            Condition::Forbidden
+        } else if config.locked && affiliation != RoomAffiliation::Owner {
+            Condition::ItemNotFound
+        } else if config.members_only && affiliation < RoomAffiliation::Member {
+            Condition::RegistrationRequired
+        } else if !config.password.is_empty() && config.password != entry.password {
+            Condition::NotAuthorized
+        } else {
+            let max = match config.max_users {
+                0 => limits.room_occupants,
+                max => max.min(limits.room_occupants),
+            };
+            let is_full = self.state.occupants.len() >= max as usize;
+            if is_full && affiliation < RoomAffiliation::Admin {
+                Condition::ServiceUnavailable
+            } else {
+                return Ok(());
+            }
+        };
+        Err(StanzaError::new(condition))
+    }
+
+    /// Whether a client may have this address in the room: nobody else has it, and it is not reserved (XEP-0045 §7.2.8).
+    fn may_have(&self, record: &RoomRecord, address: &Jid, client: &Jid) -> Result<(), StanzaError> {
+        let nick = address.resource().unwrap_or_default();
+        let account = client.bare_str();
+        let is_taken = |occupant: &Occupant| occupant.account.as_str() != account;
+        let is_reserved = record.members.iter().any(|of| *of.nick == *nick && of.jid.as_str() != account);
+        if is_reserved || self.state.occupants.named(nick).is_some_and(is_taken) {
+            return Err(StanzaError::new(Condition::Conflict).with_text("somebody else has this nick"));
+        }
+        Ok(())
+    }
+}
+
+/// The presence of a client, as others are shown it.
+fn presence_of(stanza: &Stanza) -> Arc<Stanza> {
+    let mut presence = stanza.clone();
+    (presence.to, presence.from) = (None, None);
+    // What only the room says.
+    for (name, ns) in [("x", ns::MUC), ("x", ns::MUC_USER), ("occupant-id", ns::OCCUPANT_ID)] {
+        presence.payload.remove(name, ns);
+    }
+    Arc::new(presence)
+}
+
+/// What an occupant is by what it is for good (XEP-0045 §5.1.2).
+pub(super) fn role_of(record: &RoomRecord, affiliation: RoomAffiliation) -> Role {
+    match affiliation {
+        RoomAffiliation::Outcast => Role::None,
+        RoomAffiliation::None if record.config.moderated => Role::Visitor,
+        RoomAffiliation::None | RoomAffiliation::Member => Role::Participant,
+        RoomAffiliation::Admin | RoomAffiliation::Owner => Role::Moderator,
+    }
+}
+
+/// A stanza with the address of an occupant or without, for those who are shown it and for the others.
+pub(super) fn variants(record: &RoomRecord, with: impl Fn(bool) -> Stanza) -> RoomStanza {
+    match record.config.non_anonymous {
+        true => RoomStanza::for_all(with(true)),
+        false => RoomStanza { stanza: Arc::new(with(false)), full: Some(Arc::new(with(true))) },
+    }
+}
+
+impl RoomState {
+    /// A client is in the room from now on.
+    pub(super) fn seat(
+        &mut self,
+        record: &RoomRecord,
+        seat: RoomSeat,
+        client: &Jid,
+        address: Jid,
+        stanza: &Stanza,
+        cx: &Cx<'_>,
+    ) {
+        let of = Client { jid: client.clone(), seat, presence: presence_of(stanza) };
+        let nick = address.resource().unwrap_or_default();
+        if self.occupants.named(nick).is_some() {
+            return self.occupants.add_client(nick, of);
+        }
+        let affiliation = record.affiliation(client.bare_str());
+        self.occupants.add(Occupant {
+            id: self.occupant_id(client, cx),
+            address,
+            account: client.bare(),
+            affiliation,
+            role: role_of(record, affiliation),
+            clients: smallvec![of],
+        });
+    }
+
+    /// A client of another process is in the room.
+    pub(super) fn back(
+        &mut self,
+        record: &RoomRecord,
+        seat: RoomSeat,
+        presence: &Stanza,
+        role: Role,
+        cx: &Cx<'_>,
+    ) {
+        let (Some(client), Some(address)) = (&presence.from, presence.to.clone()) else { return };
+        // It may have come back to where it was, because it could not go on elsewhere.
+        if self.occupants.move_client(client, seat) {
+            return;
+        }
+        let nick = address.resource().unwrap_or_default().to_owned();
+        self.seat(record, seat, client, address, presence, cx);
+        self.occupants.set(&nick, record.affiliation(client.bare_str()), role);
+    }
+
+    /// The id of an account in this room (XEP-0421): the same each time, and another in another room.
+    fn occupant_id(&self, client: &Jid, cx: &Cx<'_>) -> Box<str> {
+        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&cx.shard.settings.secret)
+            .expect("a key may have any length");
+        for part in ["occupant-id", self.address.as_str(), client.bare_str()] {
+            mac.update(part.as_bytes());
+            mac.update(&[0]);
+        }
+        let id = mac.finalize().into_bytes();
+        id.iter().take(20).map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    }
+
+    /// Whether everybody is shown the presence of an occupant: in a large room only moderators are.
+    fn is_shown(&self, occupant: &Occupant, cx: &Cx<'_>) -> bool {
+        let max = cx.shard.settings.limits.room_presence as usize;
+        self.occupants.len() <= max || occupant.is_moderator()
+    }
+
+    /// Tells all others of a client's presence.
+    pub(super) fn tell_others(&self, record: &RoomRecord, client: &Jid, said: &Said<'_>, cx: &mut Cx<'_>) {
+        let Some(occupant) = self.occupants.of(client).filter(|occupant| self.is_shown(occupant, cx)) else {
+            return;
+        };
+        let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
+        let shown = variants(record, |shows| user::presence(occupant, of, shows, said));
+        self.give_all(&[shown], &occupant.seats(), cx);
+    }
+
+    /// Tells all, its own clients too, of a client's presence.
+    pub(super) fn tell_presence(&self, record: &RoomRecord, client: &Jid, said: &Said<'_>, cx: &mut Cx<'_>) {
+        self.tell_others(record, client, said, cx);
+        let Some(occupant) = self.occupants.of(client) else { return };
+        let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
+        let codes: Vec<u16> = said.codes.iter().copied().chain([SELF]).collect();
+        let said = Said { codes: &codes, ..*said };
+        let own = variants(record, |shows| user::presence(occupant, of, shows, &said));
+        self.give_occupant(
+            occupant,
+            &[own],
+            &RoomAbout::Entered(occupant.address.clone(), occupant.role),
+            cx,
+        );
+    }
+
+    /// Gives a client what one is given who enters: who is there, its own presence, what was said, and the subject (XEP-0045 §7.2.2).
+    pub(super) fn welcome(
+        &self,
+        record: &RoomRecord,
+        client: &Jid,
+        entry: &Entry,
+        codes: &[u16],
+        cx: &mut Cx<'_>,
+    ) {
+        let Some(occupant) = self.occupants.of(client) else { return };
+        let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
+        let mut stanzas = Vec::new();
+        for other in self.occupants.iter().filter(|other| other.address != occupant.address) {
+            if let Some(shown) = other.clients.first().filter(|_| self.is_shown(other, cx)) {
+                let said = Said::default();
+                stanzas.push(variants(record, |shows| user::presence(other, shown, shows, &said)));
+            }
+        }
+        let mut own = vec![SELF];
+        own.extend(record.config.non_anonymous.then_some(NON_ANONYMOUS));
+        own.extend(record.config.archive.then_some(LOGGED));
+        own.extend(codes);
+        let said = Said { codes: &own, ..Said::default() };
+        stanzas.push(variants(record, |shows| user::presence(occupant, of, shows, &said)));
+        let usual = record.config.history as usize;
+        stanzas.extend(self.history.given(&entry.history, usual, cx.now.unix, &self.address));
+        stanzas.push(RoomStanza::for_all(self.subject(record)));
+        let about = RoomAbout::Entered(occupant.address.clone(), occupant.role);
+        give(of.seat, occupant.is_moderator(), stanzas, about, cx);
+    }
+
+    /// The subject, for one who enters (XEP-0045 §7.2.15).
+    fn subject(&self, record: &RoomRecord) -> Stanza {
+        let mut message = Stanza::message(MessageType::Groupchat);
+        match &record.subject {
+            Some(subject) => {
+                message.from = self.address.with_resource(&subject.nick).ok();
+                message.payload = Payload::from_raw(subject.stanza.clone());
+                message.payload.push_element(&delay(&self.address, subject.set));
+            }
+            None => {
+                message.from = Some(self.address.to_jid());
+                message.payload = Payload::from_element(&Element::new("subject", ns::CLIENT));
+            }
+        }
+        message
+    }
+
+    /// An occupant takes another nick (XEP-0045 §7.6).
+    fn rename(&mut self, record: &RoomRecord, client: &Jid, address: Jid, stanza: &Stanza, cx: &mut Cx<'_>) {
+        let Some(occupant) = self.occupants.of(client) else { return };
+        let (before, nick) = (occupant.nick().to_owned(), address.resource().unwrap_or_default().to_owned());
+        if let Some(of) = occupant.clients.first() {
+            let codes = [NEW_NICK];
+            let said = Said { codes: &codes, nick: Some(&nick), ..Said::default() };
+            let gone = variants(record, |shows| user::unavailable(occupant, of, shows, &said));
+            if self.is_shown(occupant, cx) {
+                self.give_all(&[gone], &occupant.seats(), cx);
+            }
+            let own = Said { codes: &[NEW_NICK, SELF], ..said };
+            let own = variants(record, |shows| user::unavailable(occupant, of, shows, &own));
+            self.give_occupant(occupant, &[own], &RoomAbout::Others, cx);
+        }
+        self.occupants.rename(&before, address);
+        self.occupants.set_presence(client, presence_of(stanza));
+        self.tell_presence(record, client, &Said::default(), cx);
+    }
+
+    /// A client leaves.
+    pub(super) fn leave(
+        &mut self,
+        record: &RoomRecord,
+        client: &Jid,
+        presence: Option<&Stanza>,
+        codes: &[u16],
+        cx: &mut Cx<'_>,
+    ) {
+        let nick = self.occupants.of(client).map(|occupant| occupant.nick().to_owned());
+        let Some((mut of, gone)) = self.occupants.remove_client(client) else { return };
+        if let Some(presence) = presence {
+            of.presence = presence_of(presence);
+        }
+        let own: Vec<u16> = codes.iter().copied().chain([SELF]).collect();
+        let said = Said { codes: &own, ..Said::default() };
+        if let Some(mut occupant) = gone {
+            let is_shown = self.is_shown(&occupant, cx);
+            let sees = occupant.is_moderator();
+            occupant.role = Role::None;
+            if is_shown {
+                let said = Said { codes, ..said };
+                let shown = variants(record, |shows| user::unavailable(&occupant, &of, shows, &said));
+                self.give_all(&[shown], &[], cx);
+            }
+            let shown = variants(record, |shows| user::unavailable(&occupant, &of, shows, &said));
+            give(of.seat, sees, vec![shown], RoomAbout::Left(occupant.address), cx);
+        } else if let Some(occupant) = nick.and_then(|nick| self.occupants.named(&nick)) {
+            // Others of its account stay under that nick.
+            let shown = variants(record, |shows| user::unavailable(occupant, &of, shows, &said));
+            give(of.seat, false, vec![shown], RoomAbout::Left(occupant.address.clone()), cx);
+        }
+    }
+
+    /// An occupant leaves with all its clients, because somebody has it leave.
+    pub(super) fn expel(&mut self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
+        let Some(mut occupant) = self.occupants.remove(nick) else { return };
+        occupant.affiliation = record.affiliation(occupant.account.as_str());
+        let (is_shown, sees) = (self.is_shown(&occupant, cx), occupant.is_moderator());
+        occupant.role = Role::None;
+        if let Some(of) = occupant.clients.first().filter(|_| is_shown) {
+            let shown = variants(record, |shows| user::unavailable(&occupant, of, shows, said));
+            self.give_all(&[shown], &[], cx);
+        }
+        let codes: Vec<u16> = said.codes.iter().copied().chain([SELF]).collect();
+        let said = Said { codes: &codes, ..*said };
+        for of in &occupant.clients {
+            let own = variants(record, |shows| user::unavailable(&occupant, of, shows, &said));
+            give(of.seat, sees, vec![own], RoomAbout::Left(occupant.address.clone()), cx);
+        }
+    }
+
+    /// A client is gone.
+    pub(super) fn gone(&mut self, record: &RoomRecord, client: &Jid, is_lost: bool, cx: &mut Cx<'_>) {
+        self.leave(record, client, None, if is_lost { &[LOST] } else { &[] }, cx);
+    }
+}

@@ -1,0 +1,138 @@
+//! Rooms as a kind of home.
+
+use super::history::History;
+use super::occupants::{Occupant, Occupants};
+use super::step::Step;
+use super::xml::request::{self, Weight};
+use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
+use crate::message::{RoomAbout, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, ShardMessage};
+use crate::model::{RoomKey, RoomRecord};
+use crate::ports::Ask;
+use crate::ports::store::rooms;
+use crate::session::Cx;
+use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::{Stanza, StanzaError};
+use std::sync::Arc;
+
+/// The kind of home that rooms have.
+#[derive(Debug)]
+pub(super) struct Room;
+
+/// A room at its home.
+pub(super) type Home = Place<Room>;
+
+/// What is known of a room beside its record.
+#[derive(Debug)]
+pub(super) struct RoomState {
+    /// The name of its domain.
+    pub(super) domain: Arc<str>,
+    /// Its address.
+    pub(super) address: BareJid,
+    pub(super) occupants: Occupants,
+    pub(super) history: History,
+}
+
+impl Kind for Room {
+    type Key = RoomKey;
+    type Record = Arc<RoomRecord>;
+    type State = RoomState;
+    type Task = RoomOp;
+    type Step = Step;
+
+    const WAITING_BYTES_MAX: usize = 4 << 20;
+    const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
+
+    fn task_bytes(op: &RoomOp) -> usize {
+        op.memory_bytes()
+    }
+
+    fn record_bytes(record: &Arc<RoomRecord>) -> usize {
+        record.bytes()
+    }
+
+    /// A room with occupants stays.
+    fn may_drop(state: &RoomState) -> bool {
+        state.occupants.is_empty()
+    }
+
+    fn concurrency(op: &RoomOp, record: &Arc<RoomRecord>) -> Concurrency {
+        match op {
+            RoomOp::Gone { .. } | RoomOp::Back { .. } => Concurrency::Silent,
+            RoomOp::Stanza { stanza, .. } => match request::weight(stanza) {
+                Weight::Nothing => Concurrency::Silent,
+                Weight::Message if record.config.archive => Concurrency::Write,
+                Weight::Message => Concurrency::Silent,
+                Weight::Read => Concurrency::Read,
+                Weight::Change => Concurrency::Alone,
+            },
+        }
+    }
+}
+
+impl Home {
+    /// Asks the store for the room's record.
+    pub(super) fn read_record(&mut self, key: &RoomKey, cx: &mut Cx<'_>) {
+        self.begin_load();
+        self.ask(key, rooms::Room { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
+    }
+
+    /// Asks the store.
+    pub(super) fn ask(&mut self, key: &RoomKey, question: impl Into<Ask>, step: Step, cx: &mut Cx<'_>) {
+        let ticket = cx.ask_for_home(HomeKey::Room(key.clone()), question);
+        self.asked(ticket, step);
+    }
+
+    /// The room, if it is known to exist.
+    pub(super) fn known(&self) -> Option<Arc<RoomRecord>> {
+        match self.stage() {
+            Stage::Open { record, .. } => Some(record.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl RoomState {
+    /// Gives all clients something.
+    pub(super) fn give_all(&self, stanzas: &[RoomStanza], except: &[RoomSeat], cx: &mut Cx<'_>) {
+        for (place, list) in self.occupants.lists() {
+            // A session has its name on its shard alone.
+            let except = except.iter().filter(|seat| seat.place == place).map(|seat| seat.session).collect();
+            let (to, stanzas) = (list.clone(), stanzas.to_vec());
+            let event = RoomEvent { to, except, stanzas, about: RoomAbout::Others };
+            cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
+        }
+    }
+
+    /// Gives the clients of an occupant something.
+    pub(super) fn give_occupant(
+        &self,
+        occupant: &Occupant,
+        stanzas: &[RoomStanza],
+        about: &RoomAbout,
+        cx: &mut Cx<'_>,
+    ) {
+        for client in &occupant.clients {
+            give(client.seat, occupant.is_moderator(), stanzas.to_vec(), about.clone(), cx);
+        }
+    }
+}
+
+/// Gives a client something.
+pub(super) fn give(
+    seat: RoomSeat,
+    sees_addresses: bool,
+    stanzas: Vec<RoomStanza>,
+    about: RoomAbout,
+    cx: &mut Cx<'_>,
+) {
+    let to = Arc::new(vec![RoomRecipient { session: seat.session, sees_addresses }]);
+    let event = RoomEvent { to, except: Vec::new(), stanzas, about };
+    cx.post(seat.place, ShardMessage::RoomEvent(Box::new(event)));
+}
+
+/// Answers a stanza with an error.
+pub(super) fn refuse(stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
+    if let Some(reply) = stanza.error_reply(error) {
+        cx.reply(reply);
+    }
+}

@@ -1,0 +1,175 @@
+//! The archive of a room (XEP-0313 §3.1), and the moderation of what is in it (XEP-0425).
+
+use super::home::{Home, refuse};
+use super::owner::moderated;
+use super::speak::send;
+use super::step::{Change, Step};
+use crate::error::StanzaError;
+use crate::message::RoomSeat;
+use crate::model::{ArchiveEnds, ArchiveId, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
+use crate::ports::Fault;
+use crate::ports::store::archive::ArchivePageAnswer;
+use crate::ports::store::rooms::{ReadRoomArchiveEnds, RoomArchivePage, RoomArchivedMessages};
+use crate::session::mam::{self, Fin, Query};
+use crate::session::{Cx, rsm};
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::xml::Element;
+use std::sync::Arc;
+
+/// A page that is being read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    seat: RoomSeat,
+    request: Stanza,
+    query: Query,
+}
+
+impl Reading {
+    /// Whether messages were asked for by their numbers.
+    pub(super) fn is_by_ids(&self) -> bool {
+        !self.query.ids.is_empty()
+    }
+}
+
+/// A message that is about to be moderated.
+#[derive(Debug)]
+pub(super) struct Moderating {
+    record: Arc<RoomRecord>,
+    id: ArchiveId,
+    reason: Option<String>,
+    request: Box<Stanza>,
+}
+
+impl Home {
+    /// A request for the archive.
+    pub(super) fn read_archive(
+        &mut self,
+        record: &RoomRecord,
+        seat: RoomSeat,
+        payload: &Element,
+        stanza: &Stanza,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let client = stanza.from.as_ref();
+        let affiliation =
+            client.map_or(RoomAffiliation::None, |client| record.affiliation(client.bare_str()));
+        let is_in = client.is_some_and(|client| self.state.occupants.of(client).is_some());
+        let is_closed = record.config.members_only || !record.config.password.is_empty();
+        if affiliation == RoomAffiliation::Outcast
+            || (!is_in && affiliation < RoomAffiliation::Member && is_closed)
+        {
+            return Err(StanzaError::new(Condition::Forbidden));
+        }
+        let room = record.id;
+        match (stanza.kind, payload.name()) {
+            (Kind::Iq(IqType::Get), "query") => {
+                cx.reply(stanza.result_reply().with_payload(mam::form()));
+            }
+            (Kind::Iq(IqType::Get), "metadata") => {
+                self.ask(key, ReadRoomArchiveEnds { room }, Step::Ends(Box::new(stanza.clone())), cx);
+            }
+            (Kind::Iq(IqType::Set), "query") => {
+                let query = Query::of(payload)?;
+                let shows = record.config.non_anonymous || affiliation >= RoomAffiliation::Admin;
+                if query.filter.with.is_some() && !shows {
+                    // It would tell who has which nick.
+                    return Err(StanzaError::new(Condition::Forbidden));
+                }
+                let (filter, start, page) = (query.filter.clone(), query.start, query.bounds());
+                let ids = query.ids.clone();
+                let step = Step::Page(Box::new(Reading { seat, request: stanza.clone(), query }));
+                match ids.is_empty() {
+                    true => self.ask(key, RoomArchivePage { room, filter, start, page }, step, cx),
+                    false => self.ask(key, RoomArchivedMessages { room, ids }, step, cx),
+                }
+            }
+            _ => return Err(StanzaError::new(Condition::ServiceUnavailable)),
+        }
+        Ok(())
+    }
+
+    /// A page was read.
+    pub(super) fn page(&self, reading: &Reading, answer: Result<ArchivePageAnswer, Fault>, cx: &mut Cx<'_>) {
+        let Reading { seat, request, query } = reading;
+        let error = match answer {
+            Ok(ArchivePageAnswer::Page { messages, more, reached }) => {
+                let Some(client) = &request.from else { return };
+                let result = |message| mam::result(&self.state.address, client, query, message);
+                let mut results: Vec<Stanza> = messages.iter().map(result).collect();
+                if query.is_flipped {
+                    results.reverse();
+                }
+                send(*seat, results, cx);
+                let fin = Fin::of(query, &messages, more, reached);
+                return cx.reply(request.result_reply().with_payload(fin.element()));
+            }
+            Ok(ArchivePageAnswer::NotFound) => StanzaError::new(Condition::ItemNotFound)
+                .with_text("a message that the query names is not in the archive"),
+            Ok(ArchivePageAnswer::NoAccount) => StanzaError::new(Condition::ItemNotFound),
+            Err(_) => StanzaError::new(Condition::InternalServerError),
+        };
+        refuse(request, &error, cx);
+    }
+
+    /// The ends of the archive were read.
+    pub(super) fn ends(&self, request: &Stanza, answer: Result<Option<ArchiveEnds>, Fault>, cx: &mut Cx<'_>) {
+        match answer {
+            Ok(ends) => cx.reply(request.result_reply().with_payload(mam::metadata(ends))),
+            Err(_) => refuse(request, &StanzaError::new(Condition::InternalServerError), cx),
+        }
+    }
+
+    /// A moderator retracts what somebody said (XEP-0425 §3).
+    pub(super) fn moderate(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        moderate: &Element,
+        stanza: Box<Stanza>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let sender = self.sender(&stanza)?;
+        if sender.role < Role::Moderator {
+            return Err(StanzaError::new(Condition::Forbidden));
+        }
+        if moderate.child("retract", ns::RETRACT).is_none() {
+            return Err(StanzaError::new(Condition::FeatureNotImplemented));
+        }
+        let id = rsm::number(moderate.attr("id").ok_or(StanzaError::new(Condition::BadRequest))?)?;
+        let reason = moderate.child("reason", ns::MODERATE).map(Element::text);
+        let question = RoomArchivedMessages { room: record.id, ids: vec![id] };
+        self.hold();
+        let of = Moderating { record: record.clone(), id, reason, request: stanza };
+        self.ask(key, question, Step::Moderating(Box::new(of)), cx);
+        Ok(())
+    }
+
+    /// The message to be moderated was read.
+    pub(super) fn found(
+        &mut self,
+        of: Moderating,
+        answer: Result<ArchivePageAnswer, Fault>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let Moderating { record, id, reason, request } = of;
+        self.open(record.clone());
+        let original = match answer {
+            Ok(ArchivePageAnswer::Page { messages, .. }) => {
+                messages.first().and_then(crate::model::ArchivedMessage::read)
+            }
+            Ok(_) => None,
+            Err(_) => return refuse(&request, &StanzaError::new(Condition::InternalServerError), cx),
+        };
+        let (Some(original), Ok(sender)) = (original, self.sender(&request)) else {
+            return refuse(&request, &StanzaError::new(Condition::ItemNotFound), cx);
+        };
+        let by = (&sender.address, &*sender.id);
+        let stamp = cx.now.unix.to_xmpp();
+        let (left, told) = moderated(&self.state.address, id, &original, by, reason.as_deref(), &stamp);
+        let change = Change::Moderate { id, left: Box::new(left), told: Box::new(told) };
+        self.change(&record, change, request, None, key, cx);
+    }
+}

@@ -1,0 +1,321 @@
+//! The home of rooms (XEP-0045): who is in a room, what is said in it, and in which order, is decided by the one shard that is its home.
+//!
+//! What comes from clients is dealt with in the order in which it comes. A message is kept in the archive first; from the answer, all
+//! are given it (`speak`), by one message to each shard that has clients of the room. Whoever enters is given who is there, what was said
+//! lately and the subject (`enter`). A change of the room itself has it for itself until the store has it (`admin`, `owner`).
+
+mod admin;
+mod enter;
+mod history;
+mod home;
+mod mam;
+mod occupants;
+mod owner;
+mod speak;
+mod step;
+pub(crate) mod xml;
+
+use crate::error::StanzaError;
+use crate::home::{Places, Pushed};
+use crate::message::{RoomOp, RoomSeat};
+use crate::model::{
+    ArchiveFilter, ArchiveStart, DomainId, RoomAffiliation, RoomKey, RoomRecord, Settlement, Ticket,
+};
+use crate::ports::store::archive::ArchivePageAnswer;
+use crate::ports::store::rooms::{
+    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, RoomArchivePage,
+    RoomArchivedMessages,
+};
+use crate::ports::{Answer, Fault, Page, Question};
+use crate::session::Cx;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
+use home::{Home, Room, RoomState, refuse};
+use std::sync::Arc;
+use step::Step;
+
+/// Rooms without occupants that a shard keeps in memory at most.
+const ROOMS_MAX: usize = 100_000;
+/// Bytes of records that a shard keeps in memory: beyond that it forgets those of rooms without occupants.
+const RECORDS_BYTES_MAX: usize = 64 << 20;
+/// How often the shard tidies before it forgets a room without occupants.
+const IDLE_TURNS: u8 = 6;
+
+/// The rooms at home on a shard.
+#[derive(Debug, Default)]
+pub struct Rooms {
+    homes: Places<Room>,
+}
+
+impl Rooms {
+    /// Deals with what a room is told, after what it was told before.
+    pub fn operate(&mut self, domain: DomainId, name: &str, op: RoomOp, cx: &mut Cx<'_>) {
+        let key = RoomKey { domain, name: name.into() };
+        let Some(of) = cx.shard.domains.numbered(domain).map(|domain| domain.name.clone()) else { return };
+        let Some(address) = owner::address(name, &of) else { return };
+        if self.homes.len() >= ROOMS_MAX {
+            self.homes.forget_idle(1);
+        }
+        let load = self.homes.get(&key).map_or(0, Home::load);
+        if load >= cx.shard.settings.limits.room_queue || self.homes.len() >= 2 * ROOMS_MAX {
+            return crowded(op, cx);
+        }
+        self.homes.make(&key, || {
+            Home::unknown(RoomState {
+                domain: of,
+                address,
+                occupants: occupants::Occupants::default(),
+                history: history::History::default(),
+            })
+        });
+        match self.homes.push(&key, op) {
+            Pushed::Now(op) => {
+                if let Some(home) = self.homes.get_mut(&key) {
+                    home.start(op, &key, cx);
+                }
+            }
+            Pushed::Load => {
+                if let Some(home) = self.homes.get_mut(&key) {
+                    home.read_record(&key, cx);
+                }
+            }
+            Pushed::Waits => {}
+            Pushed::Refused(op) => crowded(op, cx),
+        }
+        self.advance(&key, cx);
+    }
+
+    /// The store answered.
+    pub(crate) fn answered(&mut self, key: &RoomKey, ticket: Ticket, answer: Answer, cx: &mut Cx<'_>) {
+        let Some(home) = self.homes.get_mut(key) else { return };
+        let Some(step) = home.take_step(ticket) else { return };
+        home.answered(step, answer, key, cx);
+        self.advance(key, cx);
+    }
+
+    /// Forgets rooms that were not used lately.
+    pub fn tidy(&mut self) {
+        self.homes.forget_idle(IDLE_TURNS);
+        self.homes.shrink(RECORDS_BYTES_MAX, |home| !home.is_quiet());
+    }
+
+    fn advance(&mut self, key: &RoomKey, cx: &mut Cx<'_>) {
+        let Some(home) = self.homes.get_mut(key) else { return };
+        while let Some(next) = home.next() {
+            home.start(next, key, cx);
+        }
+        home.desert(key, cx);
+        self.homes.settle(key, |home| !home.is_nothing());
+    }
+}
+
+/// Too much waits for a room.
+fn crowded(op: RoomOp, cx: &mut Cx<'_>) {
+    if let RoomOp::Stanza { stanza, settlement, .. } = op {
+        let error = StanzaError::new(Condition::ResourceConstraint).with_text("too much waits for this room");
+        refuse(&stanza, &error, cx);
+        cx.settle(settlement);
+    }
+}
+
+impl Home {
+    /// Deals with what is its turn.
+    fn start(&mut self, op: RoomOp, key: &RoomKey, cx: &mut Cx<'_>) {
+        let record = self.known();
+        match (op, record) {
+            (RoomOp::Gone { client, is_lost }, Some(record)) => {
+                self.state.gone(&record, &client, is_lost, cx);
+            }
+            (RoomOp::Back { seat, presence, role }, Some(record)) => {
+                self.state.back(&record, seat, &presence, role, cx);
+            }
+            (RoomOp::Stanza { seat, stanza, settlement }, Some(record)) => {
+                self.stanza(&record, seat, stanza, settlement, key, cx);
+            }
+            (RoomOp::Stanza { seat, stanza, settlement }, None) => {
+                self.absent(seat, stanza, key, cx);
+                cx.settle(settlement);
+            }
+            (RoomOp::Gone { .. } | RoomOp::Back { .. }, None) => {}
+        }
+    }
+
+    fn stanza(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        seat: RoomSeat,
+        stanza: Box<Stanza>,
+        settlement: Option<Settlement>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        match stanza.kind {
+            Kind::Message(_) => return self.message(record, &stanza, settlement, key, cx),
+            Kind::Presence(_) => self.presence(record, seat, &stanza, cx),
+            Kind::Iq(_) if stanza.to.as_ref().is_some_and(|to| !to.is_bare()) => self.relay(&stanza, cx),
+            Kind::Iq(IqType::Result | IqType::Error) => {}
+            Kind::Iq(_) => self.request(record, seat, stanza, key, cx),
+        }
+        cx.settle(settlement);
+    }
+
+    /// There is no such room.
+    fn absent(&mut self, seat: RoomSeat, stanza: Box<Stanza>, key: &RoomKey, cx: &mut Cx<'_>) {
+        let refused = match stanza.kind {
+            Kind::Presence(PresenceType::Available) if xml::request::entry(&stanza).is_some() => {
+                match self.create(seat, stanza, key, cx) {
+                    Ok(()) => return,
+                    Err(refused) => refused,
+                }
+            }
+            Kind::Presence(PresenceType::Available) => (stanza, StanzaError::new(Condition::NotAcceptable)),
+            Kind::Presence(_) => return,
+            // XEP-0410 §3.1: who asks is in no such room.
+            Kind::Iq(_) if stanza.payload.find("ping", ns::PING).is_some() => {
+                (stanza, StanzaError::new(Condition::NotAcceptable))
+            }
+            Kind::Message(_) | Kind::Iq(_) => (stanza, StanzaError::new(Condition::ItemNotFound)),
+        };
+        let (stanza, error) = refused;
+        refuse(&stanza, &error, cx);
+    }
+
+    /// A request to the room.
+    fn request(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        seat: RoomSeat,
+        stanza: Box<Stanza>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let Some(payload) = stanza.payload.children().next().map(|child| child.element()) else {
+            return refuse(&stanza, &StanzaError::new(Condition::BadRequest), cx);
+        };
+        let is_get = stanza.kind == Kind::Iq(IqType::Get);
+        let result = match (payload.ns(), payload.name()) {
+            (ns::MUC_ADMIN, "query") => return self.admin(record, &payload, &stanza, key, cx),
+            (ns::MUC_OWNER, "query") => return self.owner(record, &payload, stanza, key, cx),
+            (ns::REGISTER, "query") => return self.register(record, &payload, stanza, key, cx),
+            (ns::MODERATE, "moderate") if !is_get => self.moderate(record, &payload, stanza.clone(), key, cx),
+            (ns::MAM, _) => self.read_archive(record, seat, &payload, &stanza, key, cx),
+            (ns::DISCO_INFO | ns::DISCO_ITEMS, "query") if is_get => {
+                self.describe(record, &payload, &stanza, cx)
+            }
+            (ns::PING, "ping") if is_get => {
+                cx.reply(stanza.result_reply());
+                Ok(())
+            }
+            _ => Err(StanzaError::new(Condition::ServiceUnavailable)),
+        };
+        if let Err(error) = result {
+            refuse(&stanza, &error, cx);
+        }
+    }
+
+    /// Service discovery.
+    fn describe(
+        &self,
+        record: &RoomRecord,
+        query: &carillon_wire::xml::Element,
+        stanza: &Stanza,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let Some(client) = &stanza.from else { return Ok(()) };
+        let member = record.member(client.bare_str());
+        let occupants = Some(&self.state.occupants).filter(|occupants| occupants.of(client).is_some());
+        let affiliation = member.map_or(RoomAffiliation::None, |member| member.affiliation);
+        let is_hidden = !record.config.public && affiliation < RoomAffiliation::Member;
+        let is_locked = record.config.locked && affiliation < RoomAffiliation::Owner;
+        if (is_hidden || is_locked) && occupants.is_none() {
+            // Whoever may not find it is told no more than of one that is not there.
+            return Err(StanzaError::new(Condition::ItemNotFound));
+        }
+        let payload = match (query.ns(), query.attr("node")) {
+            (ns::DISCO_INFO, None) => xml::disco::info(record, self.state.occupants.len()),
+            (ns::DISCO_INFO, Some(xml::disco::NICK_NODE)) => {
+                xml::disco::own_nick(member.map(|member| &*member.nick))
+            }
+            (ns::DISCO_ITEMS, None) => xml::disco::items(occupants),
+            _ => return Err(StanzaError::new(Condition::ItemNotFound)),
+        };
+        cx.reply(stanza.result_reply().with_payload(payload));
+        Ok(())
+    }
+
+    /// The store's answer to the question of a step.
+    fn answered(&mut self, step: Step, answer: Answer, key: &RoomKey, cx: &mut Cx<'_>) {
+        match step {
+            Step::Load => self.loaded(rooms::Room::answer(answer), key, cx),
+            Step::History(record) => self.remembered(record, RoomArchivePage::answer(answer), cx),
+            Step::Create { seat, presence } => {
+                self.created(seat, &presence, CreateRoom::answer(answer), key, cx);
+            }
+            Step::Keep { message, said, settlement } => {
+                self.kept(&message, *said, settlement, KeepRoomMessage::answer(answer), cx);
+            }
+            Step::Change { record, change, request, settlement } => {
+                self.changed(record, change, &request, settlement, answer, key, cx);
+            }
+            Step::Desert(record) => match DestroyRoom::answer(answer) {
+                Ok(_) => self.vanish(),
+                Err(Fault::Unknown) => self.read_record(key, cx),
+                Err(_) => self.open(record),
+            },
+            Step::Page(reading) => {
+                let answer = match reading.is_by_ids() {
+                    true => RoomArchivedMessages::answer(answer),
+                    false => RoomArchivePage::answer(answer),
+                };
+                self.page(&reading, answer, cx);
+            }
+            Step::Ends(request) => self.ends(&request, ReadRoomArchiveEnds::answer(answer), cx),
+            Step::Moderating(of) => self.found(*of, RoomArchivedMessages::answer(answer), key, cx),
+        }
+    }
+
+    fn loaded(&mut self, answer: Result<Option<Box<RoomRecord>>, Fault>, key: &RoomKey, cx: &mut Cx<'_>) {
+        match answer {
+            Ok(Some(record)) => {
+                let record: Arc<RoomRecord> = Arc::from(record);
+                if !record.config.archive {
+                    return self.open(record);
+                }
+                let page = Page { entries: history::HISTORY_MAX as u16, bytes: 256 * 1024 };
+                let (filter, start) = (ArchiveFilter::default(), ArchiveStart::Last);
+                let question = RoomArchivePage { room: record.id, filter, start, page };
+                self.ask(key, question, Step::History(record), cx);
+            }
+            Ok(None) => self.vanish(),
+            Err(_) => {
+                self.vanish();
+                let error = StanzaError::new(Condition::InternalServerError)
+                    .with_text("the store cannot answer; try again later");
+                for op in self.give_up(|_| false) {
+                    if let RoomOp::Stanza { stanza, settlement, .. } = op {
+                        refuse(&stanza, &error, cx);
+                        cx.settle(settlement);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What was said last was read.
+    fn remembered(
+        &mut self,
+        record: Arc<RoomRecord>,
+        answer: Result<ArchivePageAnswer, Fault>,
+        _: &mut Cx<'_>,
+    ) {
+        if let Ok(ArchivePageAnswer::Page { messages, .. }) = answer {
+            self.state.history.clear();
+            for message in messages {
+                let Some(mut said) = message.read() else { continue };
+                said.payload.push_element(&xml::user::stanza_id(&self.state.address, message.id));
+                self.state.history.push(Arc::new(said), message.received, Some(message.id));
+            }
+        }
+        self.open(record);
+    }
+}

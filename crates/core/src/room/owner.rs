@@ -1,0 +1,373 @@
+//! What owners do: configuring a room, and destroying it (XEP-0045 §10); and registering with a room (§7.10).
+
+use super::home::{Home, refuse};
+use super::step::{Change, Step};
+use super::xml::user::Said;
+use super::xml::{form, user};
+use crate::error::StanzaError;
+use crate::message::{RoomAbout, RoomSeat, RoomStanza};
+use crate::model::{
+    ArchiveId, RoomAffiliation, RoomId, RoomKey, RoomMember, RoomRecord, Settlement, room_address,
+};
+use crate::ports::store::rooms::{
+    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, ReplaceRoomMessage, SetRoomMembers,
+    SetRoomSubject,
+};
+use crate::ports::{Answer, Ask, Fault, Missing, Question};
+use crate::session::Cx;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, Stanza};
+use carillon_wire::xml::Element;
+use std::sync::Arc;
+
+impl Home {
+    /// A request of muc#owner.
+    pub(super) fn owner(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        query: &Element,
+        stanza: Box<Stanza>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let affiliation =
+            stanza.from.as_ref().map_or(RoomAffiliation::None, |from| record.affiliation(from.bare_str()));
+        if affiliation != RoomAffiliation::Owner {
+            return refuse(&stanza, &StanzaError::new(Condition::Forbidden), cx);
+        }
+        if stanza.kind == Kind::Iq(IqType::Get) {
+            let form = form::config(&record.config, &cx.shard.settings.limits);
+            let query = Element::new("query", ns::MUC_OWNER).with_child(form);
+            return cx.reply(stanza.result_reply().with_payload(query));
+        }
+        let text = |element: &Element, name: &str| element.child(name, ns::MUC_OWNER).map(Element::text);
+        if let Some(destroy) = query.child("destroy", ns::MUC_OWNER) {
+            let change = Change::Destroy {
+                reason: text(destroy, "reason"),
+                venue: destroy.attr("jid").map(str::to_owned),
+                password: text(destroy, "password"),
+            };
+            return self.change(record, change, stanza, None, key, cx);
+        }
+        let Some(x) = query.child("x", ns::DATA_FORMS) else {
+            return refuse(&stanza, &StanzaError::new(Condition::BadRequest), cx);
+        };
+        if x.attr("type") == Some("cancel") {
+            return match record.config.locked {
+                // §10.1.3: the room was never there.
+                true => {
+                    let change = Change::Destroy { reason: None, venue: None, password: None };
+                    self.change(record, change, stanza, None, key, cx);
+                }
+                false => cx.reply(stanza.result_reply()),
+            };
+        }
+        match form::parse_config(x, &record.config, &cx.shard.settings.limits) {
+            Ok(config) => {
+                self.change(record, Change::Configure(Box::new(config)), stanza, None, key, cx);
+            }
+            Err(error) => refuse(&stanza, &error, cx),
+        }
+    }
+
+    /// A request of jabber:iq:register.
+    pub(super) fn register(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        query: &Element,
+        stanza: Box<Stanza>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let Some(account) = stanza.from.as_ref().map(carillon_wire::jid::Jid::bare) else { return };
+        let member = record.member(account.as_str());
+        let affiliation = member.map_or(RoomAffiliation::None, |member| member.affiliation);
+        if affiliation == RoomAffiliation::Outcast {
+            return refuse(&stanza, &StanzaError::new(Condition::Forbidden), cx);
+        }
+        // §7.10: whether somebody becomes a member of such a room its admins decide.
+        if record.config.members_only && affiliation < RoomAffiliation::Member {
+            return refuse(&stanza, &StanzaError::new(Condition::NotAllowed), cx);
+        }
+        if stanza.kind == Kind::Iq(IqType::Get) {
+            let reply = stanza.result_reply().with_payload(form::register(member.map(|of| &*of.nick)));
+            return cx.reply(reply);
+        }
+        let change = if query.child("remove", ns::REGISTER).is_some() {
+            Ok(RoomMember {
+                jid: account.clone(),
+                affiliation: if affiliation == RoomAffiliation::Member {
+                    RoomAffiliation::None
+                } else {
+                    affiliation
+                },
+                nick: "".into(),
+                reason: "".into(),
+            })
+        } else {
+            self.nick_of(record, query, account.as_str()).map(|nick| RoomMember {
+                jid: account.clone(),
+                affiliation: affiliation.max(RoomAffiliation::Member),
+                nick,
+                reason: "".into(),
+            })
+        };
+        match change {
+            Ok(change) => {
+                let change = Change::Members { changes: vec![change], by: None };
+                self.change(record, change, stanza, None, key, cx);
+            }
+            Err(error) => refuse(&stanza, &error, cx),
+        }
+    }
+
+    /// The nick that somebody wants to be reserved.
+    fn nick_of(&self, record: &RoomRecord, query: &Element, account: &str) -> Result<Box<str>, StanzaError> {
+        let x = query.child("x", ns::DATA_FORMS).ok_or(StanzaError::new(Condition::BadRequest))?;
+        let nick = form::value(x, "muc#register_roomnick").unwrap_or_default();
+        let address = self.state.address.with_resource(&nick);
+        let address =
+            address.map_err(|_| StanzaError::new(Condition::NotAcceptable).with_text("a nick is needed"))?;
+        let nick = address.resource().unwrap_or_default();
+        let is_taken = record.members.iter().any(|of| *of.nick == *nick && of.jid.as_str() != account)
+            || self.state.occupants.named(nick).is_some_and(|of| of.account.as_str() != account);
+        if is_taken {
+            return Err(StanzaError::new(Condition::Conflict));
+        }
+        Ok(nick.into())
+    }
+
+    /// The room does not exist: whoever enters creates it.
+    pub(super) fn create(
+        &mut self,
+        seat: RoomSeat,
+        stanza: Box<Stanza>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), (Box<Stanza>, StanzaError)> {
+        let Some(from) = stanza.from.clone() else { return Ok(()) };
+        if stanza.to.as_ref().is_none_or(carillon_wire::jid::Jid::is_bare) {
+            return Err((stanza, StanzaError::new(Condition::JidMalformed).with_text("a nick is needed")));
+        }
+        let owner = RoomMember {
+            jid: from.bare(),
+            affiliation: RoomAffiliation::Owner,
+            nick: "".into(),
+            reason: "".into(),
+        };
+        let question = CreateRoom {
+            domain: key.domain,
+            name: (*key.name).into(),
+            config: crate::model::RoomConfig { locked: true, ..Default::default() },
+            members: vec![owner],
+            owned_max: cx.shard.settings.limits.rooms_owned,
+            now: cx.now.unix,
+        };
+        self.hold();
+        self.ask(key, question, Step::Create { seat, presence: stanza }, cx);
+        Ok(())
+    }
+
+    /// The room was created, or not.
+    pub(super) fn created(
+        &mut self,
+        seat: RoomSeat,
+        presence: &Stanza,
+        answer: Result<CreateRoomAnswer, Fault>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        self.vanish();
+        let condition = match answer {
+            Ok(CreateRoomAnswer::Created(record)) => {
+                let record: Arc<RoomRecord> = Arc::from(record);
+                self.open(record.clone());
+                let entry = super::xml::request::entry(presence).unwrap_or_default();
+                if let (Some(client), Some(address)) = (&presence.from, presence.to.clone()) {
+                    self.state.seat(&record, seat, client, address, presence, cx);
+                    self.state.welcome(&record, client, &entry, &[super::enter::CREATED], cx);
+                }
+                return;
+            }
+            Ok(CreateRoomAnswer::Exists) | Err(Fault::Unknown) => {
+                self.read_record(key, cx);
+                Condition::ResourceConstraint
+            }
+            Ok(CreateRoomAnswer::Full) => Condition::ResourceConstraint,
+            Ok(CreateRoomAnswer::NoDomain) => Condition::ItemNotFound,
+            Err(_) => Condition::InternalServerError,
+        };
+        refuse(presence, &StanzaError::new(condition), cx);
+    }
+
+    /// The store answered to a change.
+    #[expect(clippy::too_many_arguments, reason = "all of it belongs to the change")]
+    pub(super) fn changed(
+        &mut self,
+        record: Arc<RoomRecord>,
+        change: Change,
+        request: &Stanza,
+        settlement: Option<Settlement>,
+        answer: Answer,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        match change.is_done(answer) {
+            Ok(Ok(())) => self.carry_through(&record, change, request, cx),
+            Ok(Err(Missing)) => {
+                match change {
+                    Change::Moderate { .. } => self.open(record),
+                    _ => self.vanish(),
+                }
+                refuse(request, &StanzaError::new(Condition::ItemNotFound), cx);
+            }
+            Err(fault) => {
+                match fault {
+                    Fault::Unknown => self.read_record(key, cx),
+                    _ => self.open(record),
+                }
+                let text = "the store cannot do it now; try again later";
+                refuse(request, &StanzaError::new(Condition::InternalServerError).with_text(text), cx);
+            }
+        }
+        cx.settle(settlement);
+    }
+
+    /// A change is stored: it is answered, and those whom it concerns are told.
+    fn carry_through(&mut self, record: &Arc<RoomRecord>, change: Change, request: &Stanza, cx: &mut Cx<'_>) {
+        if let Kind::Iq(_) = request.kind {
+            cx.reply(request.result_reply());
+        }
+        match change {
+            Change::Subject(subject, said) => {
+                self.open(Arc::new(RoomRecord { subject, ..(**record).clone() }));
+                self.state.give_all(&[RoomStanza::for_all(*said)], &[], cx);
+            }
+            Change::Configure(config) => {
+                let after = Arc::new(RoomRecord { config: *config, ..(**record).clone() });
+                self.open(after.clone());
+                self.state.configured(record, &after, cx);
+            }
+            Change::Members { changes, by } => {
+                let members = record.members_after(&changes);
+                let after = Arc::new(RoomRecord { members, ..(**record).clone() });
+                self.open(after.clone());
+                self.state.members_changed(&after, &changes, by.as_deref(), cx);
+            }
+            Change::Destroy { reason, venue, password } => {
+                self.destroyed(record, reason.as_deref(), venue.as_deref(), password.as_deref(), cx);
+            }
+            Change::Moderate { id, mut left, told } => {
+                self.open(record.clone());
+                left.payload.push_element(&user::stanza_id(&self.state.address, id));
+                self.state.history.replace(id, Arc::from(left));
+                self.state.give_all(&[RoomStanza::for_all(*told)], &[], cx);
+            }
+        }
+    }
+
+    /// The room is gone (XEP-0045 §10.9).
+    fn destroyed(
+        &mut self,
+        record: &RoomRecord,
+        reason: Option<&str>,
+        venue: Option<&str>,
+        password: Option<&str>,
+        cx: &mut Cx<'_>,
+    ) {
+        let mut destroy = Element::new("destroy", ns::MUC_USER);
+        if let Some(venue) = venue {
+            destroy.set_attr("jid", venue);
+        }
+        for (name, text) in [("reason", reason), ("password", password)] {
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
+                destroy.push(Element::new(name, ns::MUC_USER).with_text(text));
+            }
+        }
+        let nicks: Vec<String> = self.state.occupants.iter().map(|of| of.nick().to_owned()).collect();
+        for nick in nicks {
+            let Some(mut occupant) = self.state.occupants.remove(&nick) else { continue };
+            (occupant.affiliation, occupant.role) = (RoomAffiliation::None, crate::model::RoomRole::None);
+            let said = Said { codes: &[super::enter::SELF], destroy: Some(&destroy), ..Said::default() };
+            let about = RoomAbout::Left(occupant.address.clone());
+            for of in &occupant.clients {
+                let shown = RoomStanza::for_all(user::unavailable(&occupant, of, false, &said));
+                super::home::give(of.seat, false, vec![shown], about.clone(), cx);
+            }
+        }
+        let _ = record;
+        self.state.history.clear();
+        self.vanish();
+    }
+
+    /// Nobody is in a room that is not to stay: it goes, once nothing is under way.
+    pub(super) fn desert(&mut self, key: &RoomKey, cx: &mut Cx<'_>) {
+        let Some(record) = self.known() else { return };
+        if record.config.persistent || !self.state.occupants.is_empty() || !self.is_at_rest() {
+            return;
+        }
+        self.hold();
+        self.ask(key, DestroyRoom { room: record.id }, Step::Desert(record), cx);
+    }
+}
+
+impl Change {
+    /// The question to the store.
+    pub(super) fn question(&self, room: RoomId) -> Ask {
+        match self {
+            Change::Subject(subject, _) => SetRoomSubject { room, subject: subject.clone() }.into(),
+            Change::Configure(config) => ConfigureRoom { room, config: (**config).clone() }.into(),
+            Change::Members { changes, .. } => SetRoomMembers { room, changes: changes.clone() }.into(),
+            Change::Destroy { .. } => DestroyRoom { room }.into(),
+            Change::Moderate { id, left, .. } => {
+                let mut stanza = Vec::new();
+                left.write(&mut stanza, carillon_wire::Framing::Tcp);
+                ReplaceRoomMessage { room, id: *id, stanza: stanza.into() }.into()
+            }
+        }
+    }
+
+    fn is_done(&self, answer: Answer) -> Result<Result<(), Missing>, Fault> {
+        match self {
+            Change::Subject(..) => SetRoomSubject::answer(answer),
+            Change::Configure(_) => ConfigureRoom::answer(answer),
+            Change::Members { .. } => SetRoomMembers::answer(answer),
+            Change::Destroy { .. } => DestroyRoom::answer(answer),
+            Change::Moderate { .. } => ReplaceRoomMessage::answer(answer),
+        }
+    }
+}
+
+/// The message that is left of one that was moderated, and what all are told (XEP-0425 §3, §5).
+pub(super) fn moderated(
+    room: &carillon_wire::jid::BareJid,
+    id: ArchiveId,
+    original: &Stanza,
+    (by, by_id): (&carillon_wire::jid::Jid, &str),
+    reason: Option<&str>,
+    stamp: &str,
+) -> (Stanza, Stanza) {
+    let moderated = Element::new("moderated", ns::MODERATE)
+        .with_attr("by", by.as_str())
+        .with_child(user::occupant_id(by_id));
+    let with_reason = |element: Element, ns: &'static str| match reason.filter(|reason| !reason.is_empty()) {
+        Some(reason) => element.with_child(Element::new("reason", ns).with_text(reason)),
+        None => element,
+    };
+    let retracted = Element::new("retracted", ns::RETRACT)
+        .with_attr("id", id.to_string())
+        .with_attr("stamp", stamp)
+        .with_child(moderated.clone());
+    let mut left = original.clone();
+    left.payload = Payload::from_element(&with_reason(retracted, ns::RETRACT));
+    let retract = Element::new("retract", ns::RETRACT).with_attr("id", id.to_string()).with_child(moderated);
+    let mut told = Stanza::message(MessageType::Groupchat).with_from(room.clone());
+    told.id = Some(format!("retract-{id}").into());
+    told.payload = Payload::from_element(&with_reason(retract, ns::RETRACT));
+    (left, told)
+}
+
+/// The address of a room of this name.
+pub(super) fn address(name: &str, domain: &str) -> Option<carillon_wire::jid::BareJid> {
+    carillon_wire::jid::BareJid::new(&room_address(name, domain)).ok()
+}

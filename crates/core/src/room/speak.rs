@@ -1,0 +1,389 @@
+//! What is said in a room, and between its occupants (XEP-0045 §7.4, §7.5, §7.8, §7.13, §8.1).
+
+use super::home::{Home, give, refuse};
+use super::occupants::Occupant;
+use super::step::{Change, Step};
+use super::xml::{form, request, user};
+use crate::error::StanzaError;
+use crate::message::{RoomAbout, RoomSeat, RoomStanza};
+use crate::model::{
+    AllowPm, ArchiveId, RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role, RoomSubject,
+    Settlement,
+};
+use crate::ports::store::rooms::KeepRoomMessage;
+use crate::ports::{Fault, Missing};
+use crate::session::Cx;
+use carillon_wire::Framing;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, Stanza};
+use carillon_wire::xml::Element;
+use std::sync::Arc;
+
+/// Elements that only the room says.
+const OF_THE_ROOM: &[(&str, &str)] = &[("stanza-id", ns::STANZA_ID), ("occupant-id", ns::OCCUPANT_ID)];
+
+impl Home {
+    /// A client says something to the room, or to an occupant.
+    pub(super) fn message(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        stanza: &Stanza,
+        settlement: Option<Settlement>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let is_to_room = stanza.to.as_ref().is_some_and(Jid::is_bare);
+        let result = match stanza.kind {
+            Kind::Message(MessageType::Error) => {
+                // A client that cannot take what it is sent is not in the room any more.
+                if let Some(client) = &stanza.from {
+                    self.state.gone(record, client, true, cx);
+                }
+                Ok(())
+            }
+            Kind::Message(MessageType::Groupchat) if !is_to_room => {
+                Err(StanzaError::new(Condition::BadRequest))
+            }
+            Kind::Message(MessageType::Groupchat) => {
+                return match self.say(record, stanza, key, settlement, cx) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        refuse(stanza, &error, cx);
+                        cx.settle(settlement);
+                    }
+                };
+            }
+            _ if is_to_room => self.mediated(record, stanza, key, cx),
+            _ => self.private(record, stanza, cx),
+        };
+        if let Err(error) = result {
+            refuse(stanza, &error, cx);
+        }
+        cx.settle(settlement);
+    }
+
+    /// The occupant that sent a stanza.
+    pub(super) fn sender(&self, stanza: &Stanza) -> Result<&Occupant, StanzaError> {
+        let client = stanza.from.as_ref();
+        let occupant = client.and_then(|client| self.state.occupants.of(client));
+        // XEP-0045 §7.4, §7.5
+        occupant.ok_or(StanzaError::new(Condition::NotAcceptable).with_text("you are not in the room"))
+    }
+
+    fn say(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        stanza: &Stanza,
+        key: &RoomKey,
+        settlement: Option<Settlement>,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let sender = self.sender(stanza)?;
+        if request::is_subject(stanza) {
+            let may_change = match record.config.change_subject {
+                true => sender.role >= Role::Participant,
+                false => sender.role == Role::Moderator,
+            };
+            if !may_change {
+                return Err(StanzaError::new(Condition::Forbidden));
+            }
+            self.set_subject(record, stanza, key, settlement, cx);
+            return Ok(());
+        }
+        if sender.role < Role::Participant {
+            return Err(StanzaError::new(Condition::Forbidden).with_text("you have no voice in this room"));
+        }
+        let said = spoken(stanza, sender);
+        if !record.config.archive || !request::is_kept(stanza) {
+            self.said(Arc::new(said), None, cx);
+            cx.settle(settlement);
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        said.write(&mut bytes, Framing::Tcp);
+        let (room, received, sender) = (record.id, cx.now.unix, sender.account.clone());
+        self.wrote();
+        let question = KeepRoomMessage { room, received, sender, stanza: bytes.into() };
+        let step = Step::Keep { message: Box::new(stanza.clone()), said: Box::new(said), settlement };
+        self.ask(key, question, step, cx);
+        Ok(())
+    }
+
+    /// A message was kept, or not.
+    pub(super) fn kept(
+        &mut self,
+        message: &Stanza,
+        mut said: Stanza,
+        settlement: Option<Settlement>,
+        answer: Result<Result<ArchiveId, Missing>, Fault>,
+        cx: &mut Cx<'_>,
+    ) {
+        self.written(false);
+        match answer {
+            Ok(Ok(id)) => {
+                said.payload.push_element(&user::stanza_id(&self.state.address, id));
+                self.said(Arc::new(said), Some(id), cx);
+            }
+            Ok(Err(Missing)) => refuse(message, &StanzaError::new(Condition::ItemNotFound), cx),
+            Err(_) => refuse(message, &unkept(), cx),
+        }
+        cx.settle(settlement);
+    }
+
+    /// Something is said to all.
+    pub(super) fn said(&mut self, message: Arc<Stanza>, id: Option<ArchiveId>, cx: &mut Cx<'_>) {
+        if message.payload.find("body", ns::CLIENT).is_some() || id.is_some() {
+            self.state.history.push(message.clone(), cx.now.unix, id);
+        }
+        self.state.give_all(&[RoomStanza { stanza: message, full: None }], &[], cx);
+    }
+
+    fn set_subject(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        stanza: &Stanza,
+        key: &RoomKey,
+        settlement: Option<Settlement>,
+        cx: &mut Cx<'_>,
+    ) {
+        let Ok(sender) = self.sender(stanza) else { return };
+        let said = spoken(stanza, sender);
+        let text = stanza.payload.find("subject", ns::CLIENT).map(|subject| subject.element().text());
+        let subject = text.filter(|text| !text.is_empty()).map(|_| {
+            Box::new(RoomSubject {
+                nick: sender.nick().into(),
+                by: sender.account.clone(),
+                set: cx.now.unix,
+                stanza: stanza.payload.bytes().clone(),
+            })
+        });
+        let change = Change::Subject(subject, Box::new(said));
+        self.change(record, change, Box::new(stanza.clone()), settlement, key, cx);
+    }
+
+    /// A message to one occupant (XEP-0045 §7.5).
+    fn private(&self, record: &RoomRecord, stanza: &Stanza, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
+        let sender = self.sender(stanza)?;
+        let may_send = match record.config.allow_pm {
+            AllowPm::Anyone => true,
+            AllowPm::Participants => sender.role >= Role::Participant,
+            AllowPm::Moderators => sender.role >= Role::Moderator,
+            AllowPm::None => false,
+        };
+        if !may_send {
+            return Err(StanzaError::new(Condition::Forbidden).with_text("no private messages in this room"));
+        }
+        let nick = stanza.to.as_ref().and_then(Jid::resource).unwrap_or_default();
+        let target = self.state.occupants.named(nick);
+        let target =
+            target.ok_or(StanzaError::new(Condition::ItemNotFound).with_text("nobody has this nick"))?;
+        let mut told = spoken(stanza, sender);
+        if told.payload.find("x", ns::MUC_USER).is_none() {
+            told.payload.push_element(&Element::new("x", ns::MUC_USER));
+        }
+        self.state.give_occupant(target, &[RoomStanza::for_all(told)], &RoomAbout::Others, cx);
+        Ok(())
+    }
+
+    /// A request or an answer to an occupant's client (XEP-0045 §17.4).
+    pub(super) fn relay(&self, stanza: &Stanza, cx: &mut Cx<'_>) {
+        let Kind::Iq(kind) = stanza.kind else { return };
+        let result = self.sender(stanza).and_then(|sender| {
+            let nick = stanza.to.as_ref().and_then(Jid::resource).unwrap_or_default();
+            let target = self.state.occupants.named(nick);
+            let target = target.ok_or(StanzaError::new(Condition::ItemNotFound))?;
+            if kind == IqType::Get
+                && target.address == sender.address
+                && stanza.payload.find("ping", ns::PING).is_some()
+            {
+                // XEP-0410: it is in the room.
+                cx.reply(stanza.result_reply());
+                return Ok(());
+            }
+            let mut told = stanza.clone();
+            (told.from, told.to) = (Some(sender.address.clone()), None);
+            if let Some(client) = target.clients.first() {
+                let sees = target.is_moderator();
+                give(client.seat, sees, vec![RoomStanza::for_all(told)], RoomAbout::Others, cx);
+            }
+            Ok(())
+        });
+        if let Err(error) = result {
+            let is_disco = stanza.payload.children().any(|child| child.ns() == ns::DISCO_INFO);
+            // XEP-0045 §6.6
+            let error = if is_disco { StanzaError::new(Condition::BadRequest) } else { error };
+            refuse(stanza, &error, cx);
+        }
+    }
+
+    /// A message to the room itself: an invitation, the refusal of one, or about voice.
+    fn mediated(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        stanza: &Stanza,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        if let Some(x) = stanza.payload.find("x", ns::MUC_USER) {
+            let x = x.element();
+            if let Some(decline) = x.child("decline", ns::MUC_USER) {
+                let to = address(decline)?;
+                return self.pass_on("decline", stanza, &to, decline, record, cx);
+            }
+            let mut invited = Vec::new();
+            for invite in x.children().filter(|child| child.is("invite", ns::MUC_USER)).take(INVITED_MAX) {
+                let to = address(invite)?;
+                self.invite(record, stanza, &to, invite, cx)?;
+                invited.push(to.bare());
+            }
+            if invited.is_empty() {
+                return Err(StanzaError::new(Condition::BadRequest));
+            }
+            self.make_members(record, &invited, stanza, key, cx);
+            return Ok(());
+        }
+        match stanza.payload.find("x", ns::DATA_FORMS) {
+            Some(x) => self.voice(record, &x.element(), stanza, cx),
+            None => {
+                Err(StanzaError::new(Condition::NotAcceptable)
+                    .with_text("a message to a room is a groupchat"))
+            }
+        }
+    }
+
+    /// XEP-0045 §7.8.2
+    fn invite(
+        &self,
+        record: &RoomRecord,
+        stanza: &Stanza,
+        to: &Jid,
+        invite: &Element,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let sender = self.sender(stanza)?;
+        let is_admin = sender.affiliation >= RoomAffiliation::Admin;
+        if !is_admin && (!record.config.allow_invites || record.config.members_only) {
+            return Err(StanzaError::new(Condition::Forbidden).with_text("only admins invite to this room"));
+        }
+        self.pass_on("invite", stanza, to, invite, record, cx)
+    }
+
+    fn pass_on(
+        &self,
+        name: &'static str,
+        stanza: &Stanza,
+        to: &Jid,
+        element: &Element,
+        record: &RoomRecord,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        if cx.domain_of(to).is_none_or(|domain| *domain.name != *self.state.domain) {
+            return Err(StanzaError::new(Condition::ItemNotFound).with_text("nobody of this domain"));
+        }
+        let is_invite = name == "invite";
+        let from =
+            stanza.from.as_ref().map_or("", |from| if is_invite { from.as_str() } else { from.bare_str() });
+        let reason = element.child("reason", ns::MUC_USER).map(Element::text);
+        let password = if is_invite { record.config.password.as_str() } else { "" };
+        let mut told = Stanza::message(MessageType::Normal).with_from(self.state.address.clone());
+        told.to = Some(to.clone());
+        told.payload.push_element(&user::invitation(name, from, reason.as_deref(), password));
+        cx.route(told);
+        Ok(())
+    }
+
+    /// Whom an admin invites to a members-only room becomes a member (XEP-0045 §9.3).
+    fn make_members(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        invited: &[BareJid],
+        stanza: &Stanza,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let new = |jid: &&BareJid| record.affiliation(jid.as_str()) == RoomAffiliation::None;
+        let members: Vec<RoomMember> = invited
+            .iter()
+            .filter(new)
+            .map(|jid| RoomMember {
+                jid: jid.clone(),
+                affiliation: RoomAffiliation::Member,
+                nick: record.member(jid.as_str()).map(|member| member.nick.clone()).unwrap_or_default(),
+                reason: "".into(),
+            })
+            .collect();
+        if record.config.members_only && !members.is_empty() {
+            let change = Change::Members { changes: members, by: None };
+            self.change(record, change, Box::new(stanza.clone()), None, key, cx);
+        }
+    }
+
+    /// A visitor asks for voice, or a moderator gives it (XEP-0045 §7.13, §8.6).
+    fn voice(
+        &mut self,
+        record: &RoomRecord,
+        x: &Element,
+        stanza: &Stanza,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        let sender = self.sender(stanza)?;
+        let wanted = form::voice(x)?;
+        if sender.role < Role::Moderator {
+            if sender.role == Role::Participant {
+                return Ok(());
+            }
+            let mut request = Stanza::message(MessageType::Normal).with_from(self.state.address.clone());
+            request.payload.push_element(&form::voice_request(sender));
+            let stanzas = [RoomStanza::for_all(request)];
+            let moderators = self.state.occupants.iter().filter(|occupant| occupant.is_moderator());
+            moderators.for_each(|of| self.state.give_occupant(of, &stanzas, &RoomAbout::Others, cx));
+            return Ok(());
+        }
+        let Some(nick) = wanted.nick.filter(|_| wanted.is_allowed) else { return Ok(()) };
+        let occupant = self.state.occupants.named(&nick).ok_or(StanzaError::new(Condition::ItemNotFound))?;
+        if occupant.role == Role::Visitor {
+            let affiliation = occupant.affiliation;
+            self.state.occupants.set(&nick, affiliation, Role::Participant);
+            self.state.tell_changed(record, &nick, &user::Said::default(), cx);
+        }
+        Ok(())
+    }
+}
+
+/// Invitations of one message.
+const INVITED_MAX: usize = 20;
+
+/// What an occupant says, as others are given it.
+fn spoken(stanza: &Stanza, sender: &Occupant) -> Stanza {
+    let mut said = stanza.clone();
+    (said.from, said.to) = (Some(sender.address.clone()), None);
+    for (name, ns) in OF_THE_ROOM {
+        said.payload.remove(name, ns);
+    }
+    said.payload.push_element(&user::occupant_id(&sender.id));
+    said
+}
+
+/// Whom an invitation is for.
+fn address(element: &Element) -> Result<Jid, StanzaError> {
+    let to = element.attr("to").ok_or(StanzaError::new(Condition::BadRequest))?;
+    Jid::new(to).map_err(|_| StanzaError::new(Condition::JidMalformed))
+}
+
+/// The store did not keep a message.
+fn unkept() -> StanzaError {
+    StanzaError::new(Condition::InternalServerError).with_text("the message cannot be kept; try again later")
+}
+
+/// A message of the room itself to all.
+pub(super) fn of_room(room: &BareJid, payload: &Element) -> Stanza {
+    let mut message = Stanza::message(MessageType::Groupchat).with_from(room.clone());
+    message.payload = Payload::from_element(payload);
+    message
+}
+
+/// The seat of whoever sent a stanza that is answered by more than one.
+pub(super) fn send(seat: RoomSeat, stanzas: Vec<Stanza>, cx: &mut Cx<'_>) {
+    give(seat, false, stanzas.into_iter().map(RoomStanza::for_all).collect(), RoomAbout::Others, cx);
+}

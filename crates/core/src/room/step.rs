@@ -1,0 +1,40 @@
+//! What a room's home asked the store for, and what it does with the answer.
+
+use super::mam::{Moderating, Reading};
+use crate::message::RoomSeat;
+use crate::model::{ArchiveId, RoomConfig, RoomMember, RoomRecord, RoomSubject, Settlement};
+use carillon_wire::stanza::Stanza;
+use std::sync::Arc;
+
+/// What the store was asked for.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// The record.
+    Load,
+    /// What was said last, to be remembered.
+    History(Arc<RoomRecord>),
+    /// To create it, for whoever enters it first.
+    Create { seat: RoomSeat, presence: Box<Stanza> },
+    /// To keep a message, which is then said.
+    Keep { message: Box<Stanza>, said: Box<Stanza>, settlement: Option<Settlement> },
+    /// To change something. `request` is answered.
+    Change { record: Arc<RoomRecord>, change: Change, request: Box<Stanza>, settlement: Option<Settlement> },
+    /// To remove it, because nobody is in it any more.
+    Desert(Arc<RoomRecord>),
+    /// A page of the archive.
+    Page(Box<Reading>),
+    /// A message that is to be moderated.
+    Moderating(Box<Moderating>),
+    /// The ends of the archive.
+    Ends(Box<Stanza>),
+}
+
+/// A change of a room under way.
+#[derive(Debug)]
+pub(super) enum Change {
+    Subject(Option<Box<RoomSubject>>, Box<Stanza>),
+    Configure(Box<RoomConfig>),
+    Members { changes: Vec<RoomMember>, by: Option<Box<str>> },
+    Destroy { reason: Option<String>, venue: Option<String>, password: Option<String> },
+    Moderate { id: ArchiveId, left: Box<Stanza>, told: Box<Stanza> },
+}
