@@ -29,6 +29,7 @@ mod offline;
 mod parked;
 mod private;
 mod removals;
+mod rooms;
 mod rosters;
 mod schedule;
 mod subscriptions;
@@ -128,6 +129,9 @@ pub const CASES: &[Case] = cases! {
         are_taken_down, that_expired_begin_anew_or_are_forgotten, are_listed_newest_first, have_a_secret_of_their_domain,
         are_counted, open_their_notifications, have_files, go_with_their_domain;
     activity: is_the_latest_that_was_noted, goes_with_its_account;
+    rooms: are_created_once, are_owned_by_few, are_listed_in_pages, are_configured_and_have_a_subject, list_members,
+        do_not_list_who_is_removed, go_with_their_domain, keep_messages_in_their_order, find_messages_by_sender_and_time,
+        times_of_messages_ascend, replace_and_erase_messages, keep_what_their_domain_keeps, are_destroyed;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;
@@ -150,7 +154,7 @@ pub(crate) struct Noun {
 }
 
 /// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
-pub(crate) const NOUNS: &[Noun] = &[activity::NOUN];
+pub(crate) const NOUNS: &[Noun] = &[activity::NOUN, rooms::NOUN];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

@@ -9,7 +9,7 @@ use crate::engine::asked::Write;
 use carillon_core::model::DomainId;
 use carillon_core::ports::store::{
     WriteAsk, accounts, activity, archive, blocking, idempotency, inbox, items, leases, links, nodes,
-    notifications, offline, parked, private, roster, subscriptions, topics, vcard,
+    notifications, offline, parked, private, rooms, roster, subscriptions, topics, vcard,
 };
 use tokio_postgres::types::ToSql;
 
@@ -23,6 +23,7 @@ const PARKED: i64 = 4;
 /// Keys of a kind begin with it; the number of the thing follows.
 const API_KEY: i64 = 1 << 32;
 const TOPIC: i64 = 2 << 32;
+const ROOM: i64 = 3 << 32;
 
 /// The locks of a group.
 #[derive(Debug, Default)]
@@ -123,6 +124,7 @@ impl Keys {
                 self.account(asked.domain, &asked.local);
             }
             WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Rooms(asked) => self.add_rooms(asked)?,
             other => self.add_topics(other)?,
         }
         Some(())
@@ -156,6 +158,23 @@ impl Keys {
             }
             _ => return None,
         }
+        Some(())
+    }
+
+    /// The same of a write about a room. Those that make one, remove one or go through all of them lock everything.
+    fn add_rooms(&mut self, ask: &rooms::WriteAsk) -> Option<()> {
+        let room = match ask {
+            rooms::WriteAsk::ConfigureRoom(asked) => asked.room,
+            rooms::WriteAsk::SetRoomMembers(asked) => asked.room,
+            rooms::WriteAsk::SetRoomSubject(asked) => asked.room,
+            rooms::WriteAsk::KeepRoomMessage(asked) => asked.room,
+            rooms::WriteAsk::ReplaceRoomMessage(asked) => asked.room,
+            rooms::WriteAsk::EraseRoomArchive(asked) => asked.room,
+            rooms::WriteAsk::CreateRoom(_)
+            | rooms::WriteAsk::DestroyRoom(_)
+            | rooms::WriteAsk::SweepRoomArchives(_) => return None,
+        };
+        self.name(ROOM + i64::from(room.0));
         Some(())
     }
 

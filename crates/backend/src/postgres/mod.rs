@@ -42,6 +42,7 @@ mod parked;
 mod private;
 mod reader;
 mod removal;
+mod room;
 mod roster;
 mod schema;
 mod snapshot;

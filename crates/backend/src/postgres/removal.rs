@@ -3,8 +3,8 @@
 use super::column::{int, short, text, uint};
 use super::error::{Error, Result};
 use super::transaction::Transaction;
-use super::{ending, links, lookup, topic, webhook};
-use carillon_core::model::{AccountId, Affiliation, DomainId, RosterChange, TopicId};
+use super::{ending, links, lookup, room, topic, webhook};
+use carillon_core::model::{AccountId, Affiliation, DomainId, RoomAffiliation, RosterChange, TopicId};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::accounts::DeleteAccount;
 use carillon_core::ports::store::domains::DeleteDomain;
@@ -68,6 +68,10 @@ fn account(
         "DELETE FROM affiliation WHERE jid = $1::text || '@' || $2::text AND affiliation > $3",
         &[&local, &domain_name, &short(Affiliation::Outcast)],
     )?;
+    rows += write.run(
+        "DELETE FROM room_member WHERE jid = $1::text || '@' || $2::text AND affiliation > $3",
+        &[&local, &domain_name, &short(RoomAffiliation::Outcast)],
+    )?;
     rows += write.run("DELETE FROM account WHERE id = $1", &[&id])?;
     Ok(Removed { changes, rows: rows as usize })
 }
@@ -111,6 +115,12 @@ impl Answers<DeleteDomain, Error> for Transaction<'_> {
                 return Ok(Ok(part));
             }
             rows += topic::remove(self, topic)?;
+        }
+        while let Some(room) = room::first_of(self.db, domain)? {
+            if rows >= rows_max as usize {
+                return Ok(Ok(part));
+            }
+            rows += room::remove(self, room)?;
         }
         let room = rows_max.saturating_sub(rows.try_into().unwrap_or(u32::MAX)).max(1);
         if links::remove_of_domain(self, domain, room)? == room as usize {

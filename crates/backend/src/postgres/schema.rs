@@ -7,7 +7,8 @@ use super::connection::Connection;
 use super::options::OpenError;
 
 /// The migrations, by the number of the version that each makes.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_rooms.sql")];
 
 /// The version of the schema that this server knows.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;

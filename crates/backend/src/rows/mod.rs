@@ -5,6 +5,7 @@
 //! - [`last`]: the last items of topics in memory, so that logins share them.
 //! - [`page`]: the bounds of a page.
 //! - [`remembered`]: operations, writes that are done once.
+//! - [`room`]: the archives of rooms.
 //! - [`webhook`]: webhooks as they are created, and sets of states.
 
 pub(crate) mod code;
@@ -12,4 +13,5 @@ pub(crate) mod idempotency;
 pub(crate) mod last;
 pub(crate) mod page;
 pub(crate) mod remembered;
+pub(crate) mod room;
 pub(crate) mod webhook;

@@ -351,6 +351,21 @@ settings! {
         "pubsub.max_waiting" = core.limits.topic_queue, count(1, 1_000_000, "operations"), Live;
     }
 
+    "Rooms of all domains: `docs/book/rooms.md`." {
+        /// Occupants of one room at most; the configuration of a room can allow fewer. Admins and owners still enter.
+        "rooms.max_occupants" = core.limits.room_occupants, count(1, 1_000_000, "occupants"), Live;
+        /// Occupants of a room of which everybody is shown the presence. In a larger room only moderators are shown.
+        "rooms.presence_max" = core.limits.room_presence, count(0, 1_000_000, "occupants"), Live;
+        /// Largest number of accounts that a room can have as owners, admins, members and outcasts.
+        "rooms.max_members" = core.limits.room_members, count(1, 1_000_000, "accounts"), Live;
+        /// Rooms that one account may own; it cannot create further ones.
+        "rooms.max_owned" = core.limits.rooms_owned, count(0, 1_000_000, "rooms"), Live;
+        /// Rooms that one session may be in.
+        "rooms.max_joined" = core.limits.rooms_joined, count(1, 100_000, "rooms"), Live;
+        /// Stanzas that may wait for one room; further ones are refused.
+        "rooms.max_waiting" = core.limits.room_queue, count(1, 1_000_000, "stanzas"), Live;
+    }
+
     "What providers send." {
         /// Longest time to live of a notification; a request for a longer one is refused.
         "notifications.ttl_max_ms" = core.notification_ttl_max_ms, ms(SECOND, 30 * DAY), Restart;

@@ -8,9 +8,10 @@ use crate::clock::unix;
 use crate::inbox::InboxItem;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{AccountId, Notification, Trace, UnixMs};
+use carillon_core::model::{AccountId, Notification, RoomId, Trace, UnixMs};
 use carillon_core::ports::store::archive::{SweepArchives, SweepArchivesAnswer};
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
+use carillon_core::ports::store::rooms::{SweepRoomArchives, SweepRoomArchivesAnswer};
 use carillon_core::ports::{Fault, Page, Part};
 use claim::{Claim, LEASE_MS};
 use job::Job;
@@ -27,6 +28,8 @@ pub(crate) enum JobMessage {
     Swept(Result<Part<Trace>, Fault>),
     /// The store's answer: what was removed from archives.
     ArchivesSwept(Result<SweepArchivesAnswer, Fault>),
+    /// The same of the archives of rooms.
+    RoomsSwept(Result<SweepRoomArchivesAnswer, Fault>),
     /// Ask nothing more; the sender is dropped when no answer is awaited and nothing is claimed.
     Pause(SyncSender<()>),
     /// Go on after a pause.
@@ -56,6 +59,9 @@ struct UnderWay {
     archives: Job<SweepArchives>,
     /// Up to which account archives were swept, in a round that goes on.
     swept_to: Option<AccountId>,
+    rooms: Job<SweepRoomArchives>,
+    /// Up to which room, likewise.
+    rooms_swept_to: Option<RoomId>,
     /// When the next round begins, in ticks.
     next_round: u32,
     /// Nothing is begun; whoever wants to know that nothing is under way any more.
@@ -69,6 +75,7 @@ impl UnderWay {
             && self.claim.is_none()
             && !self.sweep.is_under_way()
             && !self.archives.is_under_way()
+            && !self.rooms.is_under_way()
             && let Some(waiter) = &mut self.paused
         {
             *waiter = None;
@@ -112,6 +119,14 @@ impl Jobs {
                         self.sweep_archives(&mut under_way);
                     }
                 }
+                Ok(JobMessage::RoomsSwept(answer)) => {
+                    let is_done = answer.is_ok();
+                    let (swept, _) = under_way.rooms.answered(answer);
+                    if is_done {
+                        under_way.rooms_swept_to = swept.next;
+                        self.sweep_rooms(&mut under_way);
+                    }
+                }
                 Ok(JobMessage::Pause(waiter)) => under_way.paused = Some(Some(waiter)),
                 Ok(JobMessage::Resume) => under_way.paused = None,
                 Ok(JobMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -128,10 +143,12 @@ impl Jobs {
                         None if under_way.swept_to.is_none() => {
                             under_way.next_round = ROUND_TICKS;
                             under_way.swept_to = Some(AccountId(0));
+                            under_way.rooms_swept_to.get_or_insert(RoomId(0));
                         }
                         None => {}
                     }
                     self.sweep_archives(&mut under_way);
+                    self.sweep_rooms(&mut under_way);
                 }
             }
             under_way.rest();
@@ -172,6 +189,15 @@ impl Jobs {
         under_way.archives.ask(&self.node, question, told);
     }
 
+    /// The same through the archives of rooms.
+    fn sweep_rooms(&self, under_way: &mut UnderWay) {
+        let Some(after) = under_way.rooms_swept_to.filter(|_| under_way.paused.is_none()) else { return };
+        let sender = self.sender.clone();
+        let question = || SweepRoomArchives { now: unix(), after, max: ARCHIVES_SWEPT_MAX };
+        let told = move |answer| drop(sender.send(JobMessage::RoomsSwept(answer)));
+        under_way.rooms.ask(&self.node, question, told);
+    }
+
     /// Hands over what is due.
     fn claimed(&self, answer: Result<Part<Notification>, Fault>, under_way: &mut UnderWay) {
         let (Part { entries, more }, asked) = under_way.due.answered(answer);
@@ -190,7 +216,7 @@ impl Jobs {
 }
 
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-const MESSAGES_MAX: usize = 8;
+const MESSAGES_MAX: usize = 10;
 const TICK: Duration = Duration::from_secs(1);
 /// Scheduled notifications claimed at once.
 const DUE: Page = Page { entries: 500, bytes: 4 << 20 };

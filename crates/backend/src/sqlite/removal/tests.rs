@@ -6,6 +6,7 @@ use carillon_core::ports::store::accounts::{CreateAccount, CreateAccountAnswer, 
 use carillon_core::ports::store::archive::SweepArchives;
 use carillon_core::ports::store::domains::{DOMAIN_PART_ROWS, DeleteDomain, PutDomain};
 use carillon_core::ports::store::notifications::Sweep;
+use carillon_core::ports::store::rooms::SweepRoomArchives;
 use carillon_core::ports::{Question, Store};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -81,10 +82,10 @@ impl Ground {
         let value = |(name, kind): &(String, String)| match (table, &**name) {
             (_, "account" | "sender" | "recipient") => Value::from(self.account.0 as i64),
             (_, "domain") => Value::from(i64::from(self.domain.0)),
-            ("affiliation", "jid") => Value::from("alice@example.org".to_owned()),
+            ("affiliation" | "room_member", "jid") => Value::from("alice@example.org".to_owned()),
             (_, "jid") => Value::from("carol@elsewhere.example".to_owned()),
-            ("affiliation", "affiliation") => Value::from(4),
-            (_, "topic" | "node" | "webhook" | "key" | "link") => Value::from(NUMBER),
+            ("affiliation" | "room_member", "affiliation") => Value::from(4),
+            (_, "topic" | "node" | "webhook" | "key" | "link" | "room") => Value::from(NUMBER),
             (_, "id") if kind == "INTEGER" => Value::from(NUMBER),
             (_, "id") if kind == "BLOB" => Value::from(vec![1; 16]),
             _ if kind == "INTEGER" => Value::from(1),
@@ -100,7 +101,9 @@ impl Ground {
     /// Whether a row is of the account, not only of its domain.
     fn is_accounts(&self, db: &Connection, table: &str) -> bool {
         let columns = columns(db, table);
-        table == "account_node_item" || columns.iter().any(|(name, _)| name == "account" || name == "sender")
+        let is_its = |(name, _): &(String, String)| name == "account" || name == "sender";
+        // Whoever said it, what was said in a room is the room's.
+        table == "account_node_item" || (table != "room_message" && columns.iter().any(is_its))
     }
 }
 
@@ -138,6 +141,10 @@ fn sweep(store: &SqliteStore) {
     let mut next = Some(AccountId(0));
     while let Some(after) = next {
         next = ask(store, SweepArchives { now: T, after, max: 100 }).next;
+    }
+    let mut next = Some(RoomId(0));
+    while let Some(after) = next {
+        next = ask(store, SweepRoomArchives { now: T, after, max: 100 }).next;
     }
 }
 
@@ -185,7 +192,7 @@ fn nothing_is_left_of_an_account() {
     let (theirs, others): (Vec<_>, Vec<_>) = tables.partition(|table| ground.is_accounts(&db, table));
     others
         .iter()
-        .filter(|table| ["topic", "affiliation"].contains(&&***table))
+        .filter(|table| ["topic", "affiliation", "room", "room_member"].contains(&&***table))
         .for_each(|table| ground.fill(&db, table));
     theirs.iter().for_each(|table| ground.fill(&db, table));
     db.execute_batch("UPDATE archive_fold SET folded = 1").expect("it has been folded");
@@ -201,5 +208,6 @@ fn nothing_is_left_of_an_account() {
     *after.get_mut("archive_message").expect("a table") -= 1;
     *after.get_mut("account").expect("a table") += 1;
     *after.get_mut("topic").expect("a table") -= 1;
+    *after.get_mut("room").expect("a table") -= 1;
     assert_eq!(after, before);
 }

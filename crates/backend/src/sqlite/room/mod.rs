@@ -9,6 +9,7 @@ use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::code::Code;
 use crate::rows::remembered::created_room;
+use crate::rows::room::is_found;
 use carillon_core::form::{Clock, Form, decode, encode};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
@@ -168,11 +169,6 @@ fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) ->
         };
     }
     Ok(())
-}
-
-/// Whether everybody can find a room.
-fn is_found(config: &RoomConfig) -> bool {
-    config.public && !config.locked
 }
 
 fn member(row: &Row<'_>) -> Result<RoomMember> {

@@ -2,6 +2,7 @@
 
 use super::super::column::{int, ms, uint};
 use super::super::transaction::Transaction;
+use crate::rows::room::Sweep;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -21,15 +22,6 @@ impl Answers<EraseRoomArchive, Error> for Transaction<'_> {
     }
 }
 
-/// The archive of a room, and how much of it is kept. There may be no such room: then nothing is.
-struct Archive {
-    room: u32,
-    messages: u64,
-    bytes: u64,
-    erased: u64,
-    bounds: ArchiveBounds,
-}
-
 impl Answers<SweepRoomArchives, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &SweepRoomArchives) -> Result<SweepRoomArchivesAnswer> {
         let mut removed = 0;
@@ -42,7 +34,7 @@ impl Answers<SweepRoomArchives, Error> for Transaction<'_> {
                 .query_row([after.0], |row| row.get(0))
                 .optional()?;
             let Some(room) = next else { return Ok(SweepRoomArchivesAnswer { removed, next: None }) };
-            removed += sweep(self, archive(self, room)?, asked.now, asked.max - removed)?;
+            removed += sweep(self, room, asked.now, asked.max - removed)?;
             if removed == asked.max {
                 // There may be more of this one.
                 return Ok(SweepRoomArchivesAnswer { removed, next: Some(RoomId(room - 1)) });
@@ -53,48 +45,40 @@ impl Answers<SweepRoomArchives, Error> for Transaction<'_> {
     }
 }
 
-fn archive(write: &Transaction<'_>, room: u32) -> Result<Archive> {
+fn archive(write: &Transaction<'_>, room: u32) -> Result<Sweep> {
     let mut query = write.db.prepare_cached(
         "SELECT r.messages, r.bytes, r.erased, d.archive_days, d.archive_messages_max, d.archive_bytes_max
          FROM room r JOIN domain d ON d.id = r.domain WHERE r.id = ?1",
     )?;
     let of = |row: &Row<'_>| {
         let bounds = ArchiveBounds { days: row.get(3)?, messages: row.get(4)?, bytes: uint(row, 5)? };
-        Ok(Archive { room, messages: uint(row, 0)?, bytes: uint(row, 1)?, erased: uint(row, 2)?, bounds })
+        Ok(Sweep { messages: uint(row, 0)?, bytes: uint(row, 1)?, erased: uint(row, 2)?, bounds })
     };
-    let gone = Archive { room, messages: 0, bytes: 0, erased: u64::MAX, bounds: ArchiveBounds::default() };
-    Ok(query.query_row([room], of).optional()?.unwrap_or(gone))
+    Ok(query.query_row([room], of).optional()?.unwrap_or_else(Sweep::of_nothing))
 }
 
 /// Removes the oldest messages of an archive as long as they are not to be kept, at most so many; how many.
-fn sweep(write: &Transaction<'_>, mut archive: Archive, now: UnixMs, max: u32) -> Result<u32> {
+fn sweep(write: &Transaction<'_>, room: u32, now: UnixMs, max: u32) -> Result<u32> {
+    let mut archive = archive(write, room)?;
     let (mut removed, mut bytes_removed, mut last) = (0, 0, 0);
     {
         let mut query = write.db.prepare_cached(
             "SELECT seq, received, length(stanza) FROM room_message WHERE room = ?1 ORDER BY seq LIMIT ?2",
         )?;
-        let mut rows = query.query(params![archive.room, max])?;
+        let mut rows = query.query(params![room, max])?;
         while let Some(row) = rows.next()? {
             let (seq, received, bytes) = (uint(row, 0)?, ms(row, 1)?, uint(row, 2)?);
-            let is_over = seq <= archive.erased
-                || received < archive.bounds.cutoff(now)
-                || archive.bounds.are_exceeded(archive.messages, archive.bytes);
-            if !is_over {
+            if !archive.removes(seq, received, bytes, now) {
                 break;
             }
-            archive.messages = archive.messages.saturating_sub(1);
-            archive.bytes = archive.bytes.saturating_sub(bytes);
             (removed, bytes_removed, last) = (removed + 1, bytes_removed + bytes, seq);
         }
     }
     if removed > 0 {
-        write.run(
-            "DELETE FROM room_message WHERE seq IN (SELECT seq FROM room_message WHERE room = ?1 AND seq <= ?2)",
-            params![archive.room, int(last)],
-        )?;
+        write.run("DELETE FROM room_message WHERE room = ?1 AND seq <= ?2", params![room, int(last)])?;
         write.run(
             "UPDATE room SET messages = messages - ?2, bytes = bytes - ?3 WHERE id = ?1",
-            params![archive.room, removed, int(bytes_removed)],
+            params![room, removed, int(bytes_removed)],
         )?;
     }
     Ok(removed)

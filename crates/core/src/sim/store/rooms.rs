@@ -116,12 +116,14 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
     if store.own.rooms.names.contains_key(&(*domain, name.clone())) {
         return CreateRoomAnswer::Exists;
     }
+    let mut members = members.clone();
+    members.sort_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
     let record = RoomRecord {
         id: RoomId(store.number()),
         domain: *domain,
         name: name.clone(),
         config: config.clone(),
-        members: members.clone(),
+        members,
         subject: None,
         created: *now,
     };

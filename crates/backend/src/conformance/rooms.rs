@@ -1,0 +1,361 @@
+//! Rooms, their members, and their archives.
+
+use super::Noun;
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::store::archive::ArchivePageAnswer;
+use carillon_core::ports::store::rooms::*;
+use carillon_core::ports::{Ask, Store};
+use carillon_wire::jid::Jid;
+
+pub(super) const NOUN: Noun = Noun {
+    writes: |domain| {
+        // There is no such room: each says so, or creates one.
+        let room = RoomId(77);
+        vec![
+            Ask::from(create(domain, "asked", &["alice"])),
+            Ask::from(ConfigureRoom { room, config: RoomConfig::default() }),
+            Ask::from(SetRoomMembers { room, changes: vec![member("bob", RoomAffiliation::Member)] }),
+            Ask::from(SetRoomSubject { room, subject: None }),
+            Ask::from(message(room, "alice", 1)),
+            Ask::from(ReplaceRoomMessage { room, id: ArchiveId(1), stanza: "<message/>".into() }),
+            Ask::from(EraseRoomArchive { room }),
+            Ask::from(SweepRoomArchives { now: T, after: RoomId(0), max: 10 }),
+            Ask::from(DestroyRoom { room }),
+        ]
+    },
+    state: |store, domain| {
+        let names = ask(store, Rooms { domain, after: None, limit: 100, all: true });
+        let records: Vec<_> = names.iter().map(|room| find(store, domain, &room.name)).collect();
+        format!("{records:?}")
+    },
+    write_lasting: |store, domain| {
+        let room = made(store, domain, "lasting", &["alice"]);
+        done(store, ConfigureRoom { room: room.id, config: unusual() });
+        done(store, SetRoomSubject { room: room.id, subject: Some(Box::new(subject())) });
+        done(store, SetRoomMembers { room: room.id, changes: vec![member("bob", RoomAffiliation::Outcast)] });
+        keep(store, room.id, "alice", 1);
+    },
+    check_lasting: |store, domain| {
+        let room = find(store, domain, "lasting").expect("it is there");
+        assert_eq!((&room.config, room.subject.as_deref()), (&unusual(), Some(&subject())));
+        assert_eq!(room.affiliation("bob@example.org"), RoomAffiliation::Outcast);
+        assert_eq!(texts(store, room.id, ArchiveStart::First, 10), (vec![1], false));
+    },
+};
+
+fn member(local: &str, affiliation: RoomAffiliation) -> RoomMember {
+    let jid = jid(&format!("{local}@example.org"));
+    RoomMember { jid, affiliation, nick: "".into(), reason: "".into() }
+}
+
+fn create(domain: DomainId, name: &str, owners: &[&str]) -> CreateRoom {
+    let members = owners.iter().map(|owner| member(owner, RoomAffiliation::Owner)).collect();
+    let config = RoomConfig { persistent: true, ..RoomConfig::default() };
+    CreateRoom { domain, name: name.into(), config, members, owned_max: 10, now: T }
+}
+
+fn made(store: &dyn Store, domain: DomainId, name: &str, owners: &[&str]) -> RoomRecord {
+    answer!(ask(store, create(domain, name, owners)), CreateRoomAnswer::Created(record) => *record)
+}
+
+fn find(store: &dyn Store, domain: DomainId, name: &str) -> Option<RoomRecord> {
+    ask(store, Room { domain, name: name.into() }).map(|record| *record)
+}
+
+fn unusual() -> RoomConfig {
+    RoomConfig {
+        title: "Thé d'été".to_owned(),
+        description: "🫖".to_owned(),
+        public: false,
+        persistent: true,
+        members_only: true,
+        moderated: true,
+        non_anonymous: true,
+        password: "cauldron".to_owned(),
+        max_users: 7,
+        allow_invites: false,
+        change_subject: true,
+        allow_pm: AllowPm::Moderators,
+        archive: false,
+        history: 3,
+        locked: false,
+    }
+}
+
+fn subject() -> RoomSubject {
+    RoomSubject {
+        nick: "Ali".into(),
+        by: jid("alice@example.org"),
+        set: T,
+        stanza: "<subject>Biscuits</subject>".into(),
+    }
+}
+
+/// A message that says a number, received so many milliseconds after [`T`].
+fn message(room: RoomId, sender: &str, number: u64) -> KeepRoomMessage {
+    let stanza = format!("<message from='r@rooms.example.org/{sender}' id='{number}' type='groupchat'/>");
+    let sender = jid(&format!("{sender}@example.org"));
+    KeepRoomMessage { room, received: T.plus(number), sender, stanza: stanza.into() }
+}
+
+fn keep(store: &dyn Store, room: RoomId, sender: &str, number: u64) -> ArchiveId {
+    ask(store, message(room, sender, number)).expect("the room is there")
+}
+
+fn page_of(room: RoomId, filter: ArchiveFilter, start: ArchiveStart, max: u16) -> RoomArchivePage {
+    RoomArchivePage { room, filter, start, page: page(max) }
+}
+
+/// The numbers that messages say.
+fn numbers(messages: &[ArchivedMessage]) -> Vec<u64> {
+    let number = |message: &ArchivedMessage| {
+        message.read().and_then(|stanza| stanza.id?.parse().ok()).expect("it has a number")
+    };
+    messages.iter().map(number).collect()
+}
+
+fn texts(store: &dyn Store, room: RoomId, start: ArchiveStart, max: u16) -> (Vec<u64>, bool) {
+    let answer = ask(store, page_of(room, ArchiveFilter::default(), start, max));
+    answer!(answer, ArchivePageAnswer::Page { messages, more, .. } => (numbers(&messages), more))
+}
+
+pub(super) fn are_created_once(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &["zoe", "alice"]);
+    assert_eq!((room.domain, &*room.name, room.created), (domain, "tea", T));
+    let owners: Vec<&str> = room.members.iter().map(|member| member.jid.as_str()).collect();
+    assert_eq!(owners, ["alice@example.org", "zoe@example.org"], "sorted");
+    assert_eq!(find(store, domain, "tea"), Some(room.clone()));
+    answer!(ask(store, create(domain, "tea", &["bob"])), CreateRoomAnswer::Exists => ());
+    assert_eq!(find(store, domain, "Tea"), None);
+    let other = domain_named(store, "other.example");
+    assert_ne!(made(store, other, "tea", &[]).id, room.id, "each domain has its own names");
+    answer!(ask(store, create(DomainId(99), "tea", &[])), CreateRoomAnswer::NoDomain => ());
+}
+
+pub(super) fn are_owned_by_few(store: &dyn Store) {
+    let domain = domain(store);
+    let limited = |name: &str, owned_max| CreateRoom { owned_max, ..create(domain, name, &["alice"]) };
+    answer!(ask(store, limited("one", 2)), CreateRoomAnswer::Created(_) => ());
+    answer!(ask(store, limited("two", 2)), CreateRoomAnswer::Created(_) => ());
+    answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Full => ());
+    assert_eq!(find(store, domain, "three"), None);
+    let room = find(store, domain, "two").expect("it is there");
+    done(store, DestroyRoom { room: room.id });
+    answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Created(_) => ());
+}
+
+pub(super) fn are_listed_in_pages(store: &dyn Store) {
+    let domain = domain(store);
+    for name in ["b", "a", "é", "c"] {
+        made(store, domain, name, &["alice"]);
+    }
+    let hidden = RoomConfig { public: false, ..RoomConfig::default() };
+    let room = find(store, domain, "b").expect("it is there");
+    done(store, ConfigureRoom { room: room.id, config: hidden });
+    let locked = RoomConfig { locked: true, title: "C".to_owned(), ..RoomConfig::default() };
+    let room = find(store, domain, "c").expect("it is there");
+    done(store, ConfigureRoom { room: room.id, config: locked });
+    let list = |after: Option<&str>, limit, all| {
+        let found = ask(store, Rooms { domain, after: after.map(Box::from), limit, all });
+        found.into_iter().map(|room| (room.name.into(), room.title.into(), room.public)).collect::<Vec<_>>()
+    };
+    let of = |name: &str, title: &str, public| (name.to_owned(), title.to_owned(), public);
+    assert_eq!(list(None, 10, false), [of("a", "", true), of("é", "", true)]);
+    let all = [of("a", "", true), of("b", "", false), of("c", "C", false), of("é", "", true)];
+    assert_eq!(list(None, 10, true), all);
+    assert_eq!(list(Some("a"), 2, true), all[1..3]);
+    assert_eq!(list(Some("é"), 2, true), []);
+}
+
+pub(super) fn are_configured_and_have_a_subject(store: &dyn Store) {
+    let domain = domain(store);
+    let before = made(store, domain, "tea", &["alice"]);
+    done(store, ConfigureRoom { room: before.id, config: unusual() });
+    done(store, SetRoomSubject { room: before.id, subject: Some(Box::new(subject())) });
+    let after = RoomRecord { config: unusual(), subject: Some(Box::new(subject())), ..before.clone() };
+    assert_eq!(find(store, domain, "tea"), Some(after));
+    done(store, SetRoomSubject { room: before.id, subject: None });
+    assert_eq!(find(store, domain, "tea").and_then(|room| room.subject), None);
+    missing(store, ConfigureRoom { room: RoomId(999), config: unusual() });
+    missing(store, SetRoomSubject { room: RoomId(999), subject: None });
+}
+
+pub(super) fn list_members(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &["alice"]);
+    let other = made(store, domain, "coffee", &["bob"]);
+    let banned = RoomMember { reason: "loud".into(), ..member("carol", RoomAffiliation::Outcast) };
+    let reserved = RoomMember { nick: "Dave".into(), ..member("dave", RoomAffiliation::None) };
+    let bob = member("bob", RoomAffiliation::Member);
+    let changes = vec![reserved.clone(), bob.clone(), banned.clone(), member("eve", RoomAffiliation::None)];
+    done(store, SetRoomMembers { room: room.id, changes });
+    let owner = member("alice", RoomAffiliation::Owner);
+    let members = |name| find(store, domain, name).expect("it is there").members;
+    assert_eq!(members("tea"), [owner.clone(), bob, banned.clone(), reserved]);
+    assert_eq!(members("coffee"), other.members);
+    let rooms_of = |local: &str, after: Option<&str>, limit| {
+        let jid = jid(&format!("{local}@example.org"));
+        let of = RoomsOf { domain, jid, after: after.map(Box::from), limit };
+        ask(store, of).into_iter().map(|(name, of)| (String::from(name), of)).collect::<Vec<_>>()
+    };
+    let (coffee, tea) =
+        (("coffee".to_owned(), RoomAffiliation::Owner), ("tea".to_owned(), RoomAffiliation::Member));
+    assert_eq!(rooms_of("bob", None, 10), [coffee.clone(), tea.clone()]);
+    assert_eq!(rooms_of("bob", None, 1), [coffee]);
+    assert_eq!(rooms_of("bob", Some("coffee"), 1), [tea]);
+    assert_eq!(rooms_of("dave", None, 10), [], "a reserved nick is no affiliation");
+    // Who is nothing any more is not listed.
+    let changes = vec![member("bob", RoomAffiliation::None), member("dave", RoomAffiliation::None)];
+    done(store, SetRoomMembers { room: room.id, changes });
+    assert_eq!(members("tea"), [owner, banned]);
+    missing(store, SetRoomMembers { room: RoomId(999), changes: Vec::new() });
+}
+
+pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "bob");
+    account(store, domain, "carol");
+    let room = made(store, domain, "tea", &["alice"]);
+    let changes = vec![member("bob", RoomAffiliation::Admin), member("carol", RoomAffiliation::Outcast)];
+    done(store, SetRoomMembers { room: room.id, changes });
+    for local in ["bob", "carol"] {
+        done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T });
+    }
+    let left = find(store, domain, "tea").expect("it is there");
+    assert_eq!(left.affiliation("bob@example.org"), RoomAffiliation::None);
+    assert_eq!(left.affiliation("carol@example.org"), RoomAffiliation::Outcast, "a ban stays");
+}
+
+pub(super) fn go_with_their_domain(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &["alice"]);
+    keep(store, room.id, "alice", 1);
+    while both(ask(store, delete_domain(domain)).expect("it is there")).1 {}
+    assert_eq!(find(store, domain, "tea"), None);
+    missing(store, DestroyRoom { room: room.id });
+    // Its messages are swept.
+    let swept = ask(store, SweepRoomArchives { now: T, after: RoomId(0), max: 10 });
+    assert!(swept.next.is_none(), "{swept:?}");
+}
+
+pub(super) fn keep_messages_in_their_order(store: &dyn Store) {
+    let domain = domain(store);
+    let (tea, coffee) = (made(store, domain, "tea", &[]).id, made(store, domain, "coffee", &[]).id);
+    let ids: Vec<ArchiveId> = (1..=5).map(|number| keep(store, tea, "alice", number)).collect();
+    keep(store, coffee, "bob", 6);
+    assert!(ids.is_sorted() && ids[0] > ArchiveId(0), "{ids:?}");
+    assert_eq!(texts(store, tea, ArchiveStart::First, 2), (vec![1, 2], true));
+    assert_eq!(texts(store, tea, ArchiveStart::After(ids[1]), 3), (vec![3, 4, 5], false));
+    assert_eq!(texts(store, tea, ArchiveStart::Last, 2), (vec![4, 5], true));
+    assert_eq!(texts(store, tea, ArchiveStart::Before(ids[2]), 5), (vec![1, 2], false));
+    assert_eq!(texts(store, coffee, ArchiveStart::First, 5), (vec![6], false));
+    let ends = ask(store, ReadRoomArchiveEnds { room: tea });
+    assert_eq!(ends, Some(ArchiveEnds { first: (ids[0], T.plus(1)), last: (ids[4], T.plus(5)) }));
+    assert_eq!(ask(store, ReadRoomArchiveEnds { room: RoomId(999) }), None);
+    let named = |ids: &[ArchiveId]| ask(store, RoomArchivedMessages { room: tea, ids: ids.to_vec() });
+    let found =
+        answer!(named(&[ids[3], ids[0], ids[3]]), ArchivePageAnswer::Page { messages, .. } => messages);
+    assert_eq!(numbers(&found), [1, 4]);
+    answer!(named(&[ids[0], ArchiveId(u64::from(u32::MAX))]), ArchivePageAnswer::NotFound => ());
+    let foreign = page_of(coffee, ArchiveFilter::default(), ArchiveStart::After(ids[0]), 5);
+    answer!(ask(store, foreign), ArchivePageAnswer::NotFound => ());
+    let nowhere = page_of(RoomId(999), ArchiveFilter::default(), ArchiveStart::First, 5);
+    answer!(ask(store, nowhere), ArchivePageAnswer::NoAccount => ());
+    missing(store, message(RoomId(999), "alice", 1));
+}
+
+pub(super) fn find_messages_by_sender_and_time(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &[]).id;
+    for number in 1..=600 {
+        keep(store, room, if number % 3 == 0 { "bob" } else { "alice" }, number);
+    }
+    let find = |filter: ArchiveFilter, start, max| {
+        let answer = ask(store, page_of(room, filter, start, max));
+        answer!(answer, ArchivePageAnswer::Page { messages, more, .. } => (numbers(&messages), more))
+    };
+    let bob = Some(Jid::new("bob@example.org").expect("an address"));
+    let of_bob = || ArchiveFilter { with: bob.clone(), ..ArchiveFilter::default() };
+    assert_eq!(find(of_bob(), ArchiveStart::First, 2), (vec![3, 6], true));
+    assert_eq!(find(of_bob(), ArchiveStart::Last, 2), (vec![597, 600], true));
+    let late = ArchiveFilter { start: Some(T.plus(300)), ..of_bob() };
+    assert_eq!(find(late, ArchiveStart::First, 2), (vec![300, 303], true));
+    let between =
+        ArchiveFilter { start: Some(T.plus(10)), end: Some(T.plus(12)), ..ArchiveFilter::default() };
+    assert_eq!(find(between.clone(), ArchiveStart::First, 10), (vec![10, 11, 12], false));
+    assert_eq!(find(between, ArchiveStart::Last, 2), (vec![11, 12], true));
+    let never = ArchiveFilter { start: Some(T.plus(601)), ..ArchiveFilter::default() };
+    assert_eq!(find(never, ArchiveStart::First, 10), (vec![], false));
+}
+
+pub(super) fn times_of_messages_ascend(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &[]).id;
+    for number in [5000, 4000, 6000] {
+        keep(store, room, "alice", number);
+    }
+    let all = page_of(room, ArchiveFilter::default(), ArchiveStart::First, 5);
+    let messages = answer!(ask(store, all), ArchivePageAnswer::Page { messages, .. } => messages);
+    let times: Vec<u64> = messages.iter().map(|message| message.received.0 - T.0).collect();
+    assert_eq!(times, [5000, 5000, 6000]);
+}
+
+pub(super) fn replace_and_erase_messages(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &[]).id;
+    let ids: Vec<ArchiveId> = (1..=3).map(|number| keep(store, room, "alice", number)).collect();
+    let left = "<message from='r@rooms.example.org/alice' id='99' type='groupchat'/>";
+    done(store, ReplaceRoomMessage { room, id: ids[1], stanza: left.into() });
+    assert_eq!(texts(store, room, ArchiveStart::First, 5), (vec![1, 99, 3], false));
+    let other = made(store, domain, "coffee", &[]).id;
+    missing(store, ReplaceRoomMessage { room: other, id: ids[1], stanza: left.into() });
+    done(store, EraseRoomArchive { room });
+    assert_eq!(texts(store, room, ArchiveStart::First, 5), (vec![], false));
+    missing(store, ReplaceRoomMessage { room, id: ids[2], stanza: left.into() });
+    assert_eq!(ask(store, ReadRoomArchiveEnds { room }), None);
+    let next = keep(store, room, "alice", 4);
+    assert!(next > ids[2]);
+    assert_eq!(texts(store, room, ArchiveStart::Last, 5), (vec![4], false));
+    missing(store, EraseRoomArchive { room: RoomId(999) });
+}
+
+pub(super) fn keep_what_their_domain_keeps(store: &dyn Store) {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+    let policy = Policy { archive_days: 2, archive_messages_max: 3, ..Policy::default() };
+    let domain = ask(store, PutDomain { name: "example.org".into(), policy }).domain.id;
+    let tea = made(store, domain, "tea", &[]).id;
+    for number in 1..=5 {
+        keep(store, tea, "alice", number);
+    }
+    let gone = made(store, domain, "gone", &[]).id;
+    keep(store, gone, "alice", 6);
+    done(store, DestroyRoom { room: gone });
+    let sweep = |now, after, max| ask(store, SweepRoomArchives { now, after, max });
+    // A step removes no more than it may.
+    let first = sweep(T.plus(10), RoomId(0), 1);
+    assert_eq!(first.removed, 1);
+    let mut after = first.next;
+    while let Some(room) = after {
+        after = sweep(T.plus(10), room, 10).next;
+    }
+    assert_eq!(texts(store, tea, ArchiveStart::First, 9), (vec![3, 4, 5], false));
+    let mut after = Some(RoomId(0));
+    while let Some(room) = after {
+        after = sweep(T.plus(2 * DAY_MS + 5), room, 10).next;
+    }
+    assert_eq!(texts(store, tea, ArchiveStart::First, 9), (vec![5], false));
+}
+
+pub(super) fn are_destroyed(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &["alice"]);
+    keep(store, room.id, "alice", 1);
+    done(store, DestroyRoom { room: room.id });
+    missing(store, DestroyRoom { room: room.id });
+    assert_eq!(find(store, domain, "tea"), None);
+    let again = made(store, domain, "tea", &["bob"]);
+    assert_ne!(again.id, room.id);
+    assert_eq!(texts(store, again.id, ArchiveStart::First, 9), (vec![], false));
+}

@@ -1,0 +1,222 @@
+//! Rooms, and what accounts are to them.
+
+mod archive;
+mod sweep;
+
+use super::column::{blob, code, int, ms, number, short, text, whole_jid};
+use super::connection::Connection;
+use super::error::{Error, Result};
+use super::lookup;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use crate::rows::remembered::created_room;
+use crate::rows::room::is_found;
+use carillon_core::form::{Clock, Form, decode, encode};
+use carillon_core::model::*;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::rooms::{
+    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, Room, Rooms, RoomsOf, SetRoomMembers,
+    SetRoomSubject,
+};
+use tokio_postgres::Row;
+
+impl Answers<Room, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Room) -> Result<Option<Box<RoomRecord>>> {
+        let found = self.db.opt(
+            "SELECT id, domain, name, created, config, subject FROM room WHERE domain = $1 AND name = $2",
+            &[&i64::from(asked.domain.0), &asked.name],
+        )?;
+        let Some(row) = found else { return Ok(None) };
+        let mut record = record(&row)?;
+        let members = self.db.query(
+            "SELECT jid, affiliation, nick, reason FROM room_member WHERE room = $1 ORDER BY jid",
+            &[&i64::from(record.id.0)],
+        )?;
+        record.members = members.iter().map(member).collect::<Result<_>>()?;
+        Ok(Some(Box::new(record)))
+    }
+}
+
+impl Answers<Rooms, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Rooms) -> Result<Vec<RoomListed>> {
+        // No name is empty.
+        let after = asked.after.as_deref().unwrap_or_default();
+        let sql = match asked.all {
+            true => {
+                "SELECT name, title, is_found FROM room WHERE domain = $1 AND name > $2 ORDER BY name LIMIT $3"
+            }
+            false => {
+                "SELECT name, title, is_found FROM room WHERE domain = $1 AND name > $2 AND is_found
+                 ORDER BY name LIMIT $3"
+            }
+        };
+        let rows = self.db.query(sql, &[&i64::from(asked.domain.0), &after, &i64::from(asked.limit)])?;
+        let listed =
+            |row: &Row| Ok(RoomListed { name: text(row, 0)?, title: text(row, 1)?, public: row.try_get(2)? });
+        rows.iter().map(listed).collect()
+    }
+}
+
+impl Answers<RoomsOf, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &RoomsOf) -> Result<Vec<(Box<str>, RoomAffiliation)>> {
+        let after = asked.after.as_deref().unwrap_or_default();
+        let rows = self.db.query(
+            "SELECT r.name, m.affiliation FROM room_member m JOIN room r ON r.id = m.room
+             WHERE m.jid = $2 AND m.affiliation <> $5 AND r.domain = $1 AND r.name > $3 ORDER BY r.name LIMIT $4",
+            &[
+                &i64::from(asked.domain.0),
+                &asked.jid.as_str(),
+                &after,
+                &i64::from(asked.limit),
+                &short(RoomAffiliation::None),
+            ],
+        )?;
+        rows.iter().map(|row| Ok((text(row, 0)?, code(row, 1)?))).collect()
+    }
+}
+
+impl Answers<CreateRoom, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
+        let CreateRoom { domain, name, config, members, owned_max, now } = asked;
+        if owns(self.db, members, *owned_max)? {
+            return Ok(CreateRoomAnswer::Full);
+        }
+        if lookup::domain_name(self.db, *domain)?.is_none() {
+            return Ok(CreateRoomAnswer::NoDomain);
+        }
+        let made = self.db.opt(
+            "INSERT INTO room (domain, name, created, title, is_found, config) VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT DO NOTHING RETURNING id",
+            &[
+                &i64::from(domain.0),
+                name,
+                &int(now.0),
+                &&*config.title,
+                &is_found(config),
+                &encode(config, 0),
+            ],
+        )?;
+        let Some(made) = made else { return Ok(CreateRoomAnswer::Exists) };
+        let id = RoomId(number(&made, 0)?);
+        set_members(self, id, members)?;
+        Ok(CreateRoomAnswer::Created(Box::new(created_room(asked, id))))
+    }
+}
+
+impl Answers<ConfigureRoom, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ConfigureRoom) -> Result<std::result::Result<(), Missing>> {
+        let ConfigureRoom { room, config } = asked;
+        self.change(
+            "UPDATE room SET title = $2, is_found = $3, config = $4 WHERE id = $1",
+            &[&i64::from(room.0), &&*config.title, &is_found(config), &encode(config, 0)],
+        )
+    }
+}
+
+impl Answers<SetRoomMembers, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetRoomMembers) -> Result<std::result::Result<(), Missing>> {
+        let room = i64::from(asked.room.0);
+        if self.db.opt("SELECT 1 FROM room WHERE id = $1", &[&room])?.is_none() {
+            return Ok(Err(Missing));
+        }
+        set_members(self, asked.room, &asked.changes)?;
+        Ok(Ok(()))
+    }
+}
+
+impl Answers<SetRoomSubject, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetRoomSubject) -> Result<std::result::Result<(), Missing>> {
+        let subject = asked.subject.as_deref().map(|subject| encode(subject, 0));
+        self.change("UPDATE room SET subject = $2 WHERE id = $1", &[&i64::from(asked.room.0), &subject])
+    }
+}
+
+impl Answers<DestroyRoom, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &DestroyRoom) -> Result<std::result::Result<(), Missing>> {
+        let room = i64::from(asked.room.0);
+        self.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
+        self.change("DELETE FROM room WHERE id = $1", &[&room])
+    }
+}
+
+/// A room of a domain.
+pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomId>> {
+    let sql = "SELECT id FROM room WHERE domain = $1 ORDER BY name LIMIT 1";
+    let row = db.opt(sql, &[&i64::from(domain.0)])?;
+    row.map(|row| Ok(RoomId(number(&row, 0)?))).transpose()
+}
+
+/// Removes a room with its members; how many rows that were. Its messages are swept.
+pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
+    let room = i64::from(room.0);
+    let members = write.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
+    Ok((members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
+}
+
+/// Whether one of those who are to own a room owns `max` already.
+fn owns(db: &Connection, members: &[RoomMember], max: u32) -> Result<bool> {
+    let owners = members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner);
+    let owners: Vec<&str> = owners.map(|member| member.jid.as_str()).collect();
+    let row = db.one(
+        "SELECT EXISTS (SELECT 1 FROM unnest($1::text[]) AS owner
+             WHERE (SELECT count(*) FROM room_member WHERE jid = owner AND affiliation = $2) >= $3)",
+        &[&owners, &short(RoomAffiliation::Owner), &i64::from(max)],
+    )?;
+    Ok(row.try_get(0)?)
+}
+
+/// One statement for those who are to be listed, and one for those who are not.
+fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) -> Result<()> {
+    let room = i64::from(room.0);
+    let (gone, listed): (Vec<&RoomMember>, Vec<&RoomMember>) =
+        changes.iter().partition(|member| member.is_nothing());
+    if !gone.is_empty() {
+        let jids: Vec<&str> = gone.iter().map(|member| member.jid.as_str()).collect();
+        write.run("DELETE FROM room_member WHERE room = $1 AND jid = ANY ($2)", &[&room, &jids])?;
+    }
+    if !listed.is_empty() {
+        let jids: Vec<&str> = listed.iter().map(|member| member.jid.as_str()).collect();
+        let affiliations: Vec<i16> = listed.iter().map(|member| short(member.affiliation)).collect();
+        let nicks: Vec<&str> = listed.iter().map(|member| &*member.nick).collect();
+        let reasons: Vec<&str> = listed.iter().map(|member| &*member.reason).collect();
+        // Of several about one account the last counts.
+        write.run(
+            "INSERT INTO room_member (room, jid, affiliation, nick, reason)
+             SELECT DISTINCT ON (jid) $1::bigint, jid, affiliation, nick, reason
+             FROM unnest($2::text[], $3::smallint[], $4::text[], $5::text[]) WITH ORDINALITY
+                 AS member (jid, affiliation, nick, reason, place)
+             ORDER BY jid, place DESC
+             ON CONFLICT (room, jid) DO UPDATE SET affiliation = excluded.affiliation, nick = excluded.nick,
+             reason = excluded.reason",
+            &[&room, &jids, &affiliations, &nicks, &reasons],
+        )?;
+    }
+    Ok(())
+}
+
+fn member(row: &Row) -> Result<RoomMember> {
+    Ok(RoomMember {
+        jid: whole_jid(row, 0)?,
+        affiliation: code(row, 1)?,
+        nick: text(row, 2)?,
+        reason: text(row, 3)?,
+    })
+}
+
+fn record(row: &Row) -> Result<RoomRecord> {
+    let subject: Option<&[u8]> = row.try_get(5)?;
+    Ok(RoomRecord {
+        id: RoomId(number(row, 0)?),
+        domain: DomainId(number(row, 1)?),
+        name: text(row, 2)?,
+        created: ms(row, 3)?,
+        config: form(blob(row, 4)?)?,
+        members: Vec::new(),
+        subject: subject.map(form).transpose()?.map(Box::new),
+    })
+}
+
+fn form<T: Form>(bytes: &[u8]) -> Result<T> {
+    decode(bytes, Clock::default()).map_err(|_| Error::Corrupt("a value has a form that is not known"))
+}

@@ -1,0 +1,83 @@
+//! Removing what the archives of rooms do not keep any longer.
+
+use super::super::column::{int, ms, number, uint};
+use super::super::error::{Error, Result};
+use super::super::transaction::Transaction;
+use crate::rows::room::Sweep;
+use carillon_core::model::*;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::rooms::{EraseRoomArchive, SweepRoomArchives, SweepRoomArchivesAnswer};
+
+/// Rooms that are looked at at once.
+const ROOMS_MAX: usize = 256;
+
+impl Answers<EraseRoomArchive, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &EraseRoomArchive) -> Result<std::result::Result<(), Missing>> {
+        self.change(
+            "UPDATE room SET erased = coalesce((SELECT max(seq) FROM room_message WHERE room = $1), erased)
+             WHERE id = $1",
+            &[&i64::from(asked.room.0)],
+        )
+    }
+}
+
+impl Answers<SweepRoomArchives, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SweepRoomArchives) -> Result<SweepRoomArchivesAnswer> {
+        let mut removed = 0;
+        let mut after = asked.after;
+        for _ in 0..ROOMS_MAX {
+            // The next room of which there is a message, whether it is still there or not.
+            let next = self.db.opt(
+                "SELECT room FROM room_message WHERE room > $1 ORDER BY room LIMIT 1",
+                &[&i64::from(after.0)],
+            )?;
+            let Some(next) = next else { return Ok(SweepRoomArchivesAnswer { removed, next: None }) };
+            let room = number(&next, 0)?;
+            removed += sweep(self, room, asked.now, asked.max - removed)?;
+            if removed == asked.max {
+                // There may be more of this one.
+                return Ok(SweepRoomArchivesAnswer { removed, next: Some(RoomId(room - 1)) });
+            }
+            after = RoomId(room);
+        }
+        Ok(SweepRoomArchivesAnswer { removed, next: Some(after) })
+    }
+}
+
+fn archive(write: &Transaction<'_>, room: u32) -> Result<Sweep> {
+    let row = write.db.opt(
+        "SELECT r.messages, r.bytes, r.erased, d.archive_days, d.archive_messages_max, d.archive_bytes_max
+         FROM room r JOIN domain d ON d.id = r.domain WHERE r.id = $1",
+        &[&i64::from(room)],
+    )?;
+    let Some(row) = row else { return Ok(Sweep::of_nothing()) };
+    let bounds = ArchiveBounds { days: number(&row, 3)?, messages: number(&row, 4)?, bytes: uint(&row, 5)? };
+    Ok(Sweep { messages: uint(&row, 0)?, bytes: uint(&row, 1)?, erased: uint(&row, 2)?, bounds })
+}
+
+/// Removes the oldest messages of an archive as long as they are not to be kept, at most so many; how many.
+fn sweep(write: &Transaction<'_>, room: u32, now: UnixMs, max: u32) -> Result<u32> {
+    let mut archive = archive(write, room)?;
+    let room = i64::from(room);
+    let rows = write.db.query(
+        "SELECT seq, received, length(stanza)::bigint FROM room_message WHERE room = $1 ORDER BY seq LIMIT $2",
+        &[&room, &i64::from(max)],
+    )?;
+    let (mut removed, mut bytes_removed, mut last) = (0, 0, 0);
+    for row in &rows {
+        let (seq, received, bytes) = (uint(row, 0)?, ms(row, 1)?, uint(row, 2)?);
+        if !archive.removes(seq, received, bytes, now) {
+            break;
+        }
+        (removed, bytes_removed, last) = (removed + 1, bytes_removed + bytes, seq);
+    }
+    if removed > 0 {
+        write.run("DELETE FROM room_message WHERE room = $1 AND seq <= $2", &[&room, &int(last)])?;
+        write.run(
+            "UPDATE room SET messages = messages - $2, bytes = bytes - $3 WHERE id = $1",
+            &[&room, &i64::from(removed), &int(bytes_removed)],
+        )?;
+    }
+    Ok(removed)
+}
