@@ -124,7 +124,6 @@ impl Keys {
                 self.account(asked.domain, &asked.local);
             }
             WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => self.account(asked.domain, &asked.local),
-            WriteAsk::Rooms(asked) => self.add_rooms(asked)?,
             other => self.add_topics(other)?,
         }
         Some(())
@@ -156,6 +155,7 @@ impl Keys {
             WriteAsk::Topics(topics::WriteAsk::ConfigureTopic(asked)) => {
                 self.name(TOPIC + i64::from(asked.topic.0));
             }
+            WriteAsk::Rooms(asked) => self.add_rooms(asked)?,
             _ => return None,
         }
         Some(())

@@ -14,6 +14,7 @@ const WRITTEN: &[(u16, &str)] = &[
     (2, include_str!("tests/version_2.txt")),
     (3, include_str!("tests/version_3.txt")),
     (4, include_str!("tests/version_4.txt")),
+    (5, include_str!("tests/version_5.txt")),
 ];
 
 /// Proves the form of a type by one value of it. Every version of the form is read as this value, and what the present version is written

@@ -3,7 +3,7 @@
 use super::home::{Home, refuse};
 use super::owner::moderated;
 use super::speak::send;
-use super::step::{Change, Step};
+use super::step::{Change, Moderating, Reading, Step};
 use crate::error::StanzaError;
 use crate::message::RoomSeat;
 use crate::model::{ArchiveEnds, ArchiveId, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
@@ -16,30 +16,6 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
-
-/// A page that is being read.
-#[derive(Debug)]
-pub(super) struct Reading {
-    seat: RoomSeat,
-    request: Stanza,
-    query: Query,
-}
-
-impl Reading {
-    /// Whether messages were asked for by their numbers.
-    pub(super) fn is_by_ids(&self) -> bool {
-        !self.query.ids.is_empty()
-    }
-}
-
-/// A message that is about to be moderated.
-#[derive(Debug)]
-pub(super) struct Moderating {
-    record: Arc<RoomRecord>,
-    id: ArchiveId,
-    reason: Option<String>,
-    request: Box<Stanza>,
-}
 
 impl Home {
     /// A request for the archive.

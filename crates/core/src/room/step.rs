@@ -1,8 +1,8 @@
 //! What a room's home asked the store for, and what it does with the answer.
 
-use super::mam::{Moderating, Reading};
 use crate::message::RoomSeat;
 use crate::model::{ArchiveId, RoomConfig, RoomMember, RoomRecord, RoomSubject, Settlement};
+use crate::session::mam::Query;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
@@ -37,4 +37,28 @@ pub(super) enum Change {
     Members { changes: Vec<RoomMember>, by: Option<Box<str>> },
     Destroy { reason: Option<String>, venue: Option<String>, password: Option<String> },
     Moderate { id: ArchiveId, left: Box<Stanza>, told: Box<Stanza> },
+}
+
+/// A page that is being read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) seat: RoomSeat,
+    pub(super) request: Stanza,
+    pub(super) query: Query,
+}
+
+impl Reading {
+    /// Whether messages were asked for by their numbers.
+    pub(super) fn is_by_ids(&self) -> bool {
+        !self.query.ids.is_empty()
+    }
+}
+
+/// A message that is about to be moderated.
+#[derive(Debug)]
+pub(super) struct Moderating {
+    pub(super) record: Arc<RoomRecord>,
+    pub(super) id: ArchiveId,
+    pub(super) reason: Option<String>,
+    pub(super) request: Box<Stanza>,
 }

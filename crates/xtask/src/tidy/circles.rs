@@ -11,7 +11,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("backend/sqlite/archive", &["fold", "inbox", "list", "read", "tail"]),
     ("carillon", &["assemble", "config", "preflight", "serve", "upgrade", "welcome"]),
     // Features are beside what they hook into; `layers::downward` has the exact places.
-    ("core", &["features", "route", "session", "topic"]),
+    ("core", &["features", "room", "route", "session", "topic"]),
     ("core/session", &["acting", "auth", "context", "home", "hook", "open", "pipeline"]),
     ("core/session/auth", &["classic", "proven", "sasl2"]),
     ("http", &["accounts", "admin", "app", "auth", "extract", "links", "provider", "requests", "webhooks"]),

@@ -54,3 +54,23 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+    use carillon_wire::stanza::PresenceType;
+
+    #[test]
+    fn its_form() {
+        proves("muc, no room", &State::default());
+        let occupant = Jid::new("tea@rooms.example.org/Ann").unwrap();
+        let mut state = State::default();
+        state.enter(occupant.clone(), Stanza::presence(PresenceType::Available).with_to(occupant));
+        state.of("tea@rooms.example.org").unwrap().role = Some(RoomRole::Participant);
+        proves("muc", &state);
+        assert_eq!(state.len(), 1);
+        state.leave("tea@rooms.example.org");
+        assert!(state.rooms.is_none());
+    }
+}

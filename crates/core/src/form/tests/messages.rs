@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::command::*;
-use crate::message::{Addressees, Announcement, Letter, Pace, Requester, RosterCause, ShardMessage};
+use crate::message::{
+    Addressees, Announcement, Letter, Pace, Requester, RoomAbout, RoomEvent, RoomOp, RoomRecipient, RoomSeat,
+    RoomStanza, RosterCause, ShardMessage,
+};
 use crate::model::*;
 use crate::ports::Fault;
 use crate::ports::store::notifications::{NotificationQuery, Whose};
@@ -179,6 +182,27 @@ fn messages() -> Vec<ShardMessage> {
     fixed.into_iter().chain(asked).collect()
 }
 
+/// What a session and the home of a room tell each other.
+fn of_rooms() -> Vec<ShardMessage> {
+    let seat = RoomSeat { place: PLACE, session: SESSION };
+    let room = |op| ShardMessage::Room { domain: DomainId(1), name: "tea".into(), op };
+    let presence = Box::new(Stanza::presence(PresenceType::Available).with_from(full()));
+    let recipient = RoomRecipient { session: SESSION, sees_addresses: true };
+    let event = |about| {
+        let said = RoomStanza { stanza: Arc::new(chat()), full: Some(Arc::new(chat())) };
+        let (to, except) = (Arc::new(vec![recipient]), vec![SESSION]);
+        ShardMessage::RoomEvent(Box::new(RoomEvent { to, except, stanzas: vec![said], about }))
+    };
+    vec![
+        room(RoomOp::Stanza { seat, stanza: Box::new(chat()), settlement: settlement() }),
+        room(RoomOp::Gone { client: full(), is_lost: true }),
+        room(RoomOp::Back { seat, presence, role: RoomRole::Moderator }),
+        event(RoomAbout::Others),
+        event(RoomAbout::Entered(full(), RoomRole::Visitor)),
+        event(RoomAbout::Left(full())),
+    ]
+}
+
 fn outcomes() -> Vec<Outcome> {
     let record = TopicRecord {
         id: TopicId(4),
@@ -232,6 +256,7 @@ fn outcomes() -> Vec<Outcome> {
 #[test]
 fn messages_between_nodes() {
     messages().iter().for_each(survives);
+    of_rooms().iter().for_each(survives);
     letters().iter().for_each(survives);
     survives(&RosterCause::Removal);
 }

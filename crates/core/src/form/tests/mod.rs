@@ -20,7 +20,7 @@ fn body<T: Form>(value: &T) -> Vec<u8> {
 
 #[test]
 fn the_head_is_five_bytes() {
-    assert_eq!(encode(&7u8, 0), [b'C', b'r', b'l', b'F', 4, 7]);
+    assert_eq!(encode(&7u8, 0), [b'C', b'r', b'l', b'F', 5, 7]);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn bytes_that_are_not_ours_or_newer_or_older_are_refused() {
     assert_eq!(read(b"CrlE\x01\x01"), Err(Unreadable::NotOurs));
     assert_eq!(read(b"CrlF\x00\x01"), Err(Unreadable::Older(0)));
     assert_eq!(read(b"CrlF\x01\x01"), Ok(1), "the oldest");
-    assert_eq!(read(b"CrlF\x05\x01"), Err(Unreadable::Newer(5)));
+    assert_eq!(read(b"CrlF\x06\x01"), Err(Unreadable::Newer(6)));
     assert_eq!(read(b"CrlF\xff\xff\xff\x7f\x01"), Err(Unreadable::Newer(u16::MAX)));
     assert_eq!(read(b"CrlF"), Err(Malformed { at: 4, what: "it ends too early" }.into()));
     assert_eq!(read(b"CrlF\x01\x01\x01"), Err(Malformed { at: 6, what: "bytes follow the value" }.into()));
