@@ -1,0 +1,168 @@
+"""Rooms (XEP-0045), as slixmpp enters them."""
+
+import pytest
+from slixmpp.exceptions import IqError, PresenceError
+from slixmpp.jid import JID
+
+from harness.api import Api
+from harness.inbox import deadline
+from harness.peer import CLIENT
+from harness.raw import Raw
+from harness.server import unique
+from harness.upgrade import Upgradable
+
+PLUGINS = ("xep_0030", "xep_0045", "xep_0313", "xep_0410", "xep_0421")
+MUC = "{http://jabber.org/protocol/muc#user}"
+
+
+def room():
+    return JID(f"{unique('room')}@rooms.localhost")
+
+
+async def enter(peer, name, nick, **options):
+    """Enters a room; what one is given who does."""
+    async with deadline(f"{nick} enters {name}"):
+        return await peer.plugin("xep_0045").join_muc_wait(name, nick, timeout=10, **options)
+
+
+async def made(peer, name, nick="Ali", **fields):
+    """A room with this configuration; its maker is in it."""
+    await enter(peer, name, nick)
+    muc = peer.plugin("xep_0045")
+    async with deadline("the configuration"):
+        form = await muc.get_room_config(name)
+        for field, value in fields.items():
+            form.get_fields()[f"muc#roomconfig_{field}"]["value"] = value
+        await muc.set_room_config(name, config=form)
+
+
+def text(wanted):
+    return lambda message: message.findtext(CLIENT + "body") == wanted
+
+
+async def test_what_is_said_is_heard_by_all_and_kept(peer):
+    alice, bob, carol = [await peer(plugins=PLUGINS) for _ in range(3)]
+    tea = room()
+    await made(alice, tea, persistentroom=True)
+    await enter(bob, tea, "Bob")
+    bob.xmpp.send_message(mto=tea, mbody="Grüße \U0001f375", mtype="groupchat")
+    heard = [await one.messages.take(text("Grüße \U0001f375"), "it") for one in (alice, bob)]
+    ids = {message.find("{urn:xmpp:sid:0}stanza-id").get("id") for message in heard}
+    assert len(ids) == 1
+    assert {message.get("from") for message in heard} == {f"{tea}/Bob"}
+    _, _, occupants, history = await enter(carol, tea, "Carol", maxstanzas=5)
+    assert [message["body"] for message in history] == ["Grüße \U0001f375"]
+    assert sorted(presence["from"].resource for presence in occupants) == ["Ali", "Bob", "Carol"]
+    # She reads it in the archive, under the same number.
+    async with deadline("the archive"):
+        found = [m async for m in carol.plugin("xep_0313").iterate(jid=tea, rsm={"max": 3})]
+    assert {m["mam_result"]["id"] for m in found} == ids
+    async with deadline("the description"):
+        info = await carol.plugin("xep_0030").get_info(jid=tea)
+    features = set(info["disco_info"]["features"])
+    assert {"muc_persistent", "urn:xmpp:mam:2", "urn:xmpp:occupant-id:0"} <= features
+    async with deadline("the list"):
+        items = await carol.plugin("xep_0030").get_items(jid="rooms.localhost")
+    assert str(tea) in {jid for jid, _, _ in items["disco_items"]["items"]}
+
+
+async def test_who_may_not_enter_is_told_why(peer):
+    alice, bob = await peer(plugins=PLUGINS), await peer(plugins=PLUGINS)
+    den = room()
+    await made(alice, den, membersonly=True)
+    with pytest.raises(PresenceError) as caught:
+        await enter(bob, den, "Bob")
+    assert caught.value.condition == "registration-required"
+    async with deadline("the affiliation"):
+        await alice.plugin("xep_0045").set_affiliation(den, "member", jid=JID(bob.bare))
+    with pytest.raises(PresenceError) as caught:
+        await enter(bob, den, "Ali")
+    assert caught.value.condition == "conflict"
+    await enter(bob, den, "Bob")
+    with pytest.raises(IqError) as caught:
+        async with deadline("the kick"):
+            await bob.plugin("xep_0045").set_role(den, "Ali", "none")
+    assert caught.value.condition == "not-allowed"
+    async with deadline("the kick"):
+        await alice.plugin("xep_0045").set_role(den, "Bob", "none", reason="enough")
+    gone = await bob.presences.take(lambda p: p.get("type") == "unavailable", "the kick")
+    codes = {status.get("code") for status in gone.iter(MUC + "status")}
+    assert codes == {"307", "110"}
+    assert gone.find(f".//{MUC}reason").text == "enough"
+
+
+async def test_one_who_is_gone_leaves_the_room(server, peer):
+    alice = await peer(plugins=PLUGINS)
+    tea = room()
+    await made(alice, tea)
+    account = await peer()
+    await account.close()
+    lost = await Raw.logged_in(server, JID(account.bare).local)
+    lost.send(f"<presence to='{tea}/Lost'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
+    await alice.presences.take(lambda p: p.get("from") == f"{tea}/Lost", "somebody enters")
+    lost.reset()
+    gone = await alice.presences.take(
+        lambda p: p.get("from") == f"{tea}/Lost" and p.get("type") == "unavailable", "and is gone"
+    )
+    assert "333" in {status.get("code") for status in gone.iter(MUC + "status")}
+
+
+async def test_rooms_go_along_in_a_live_upgrade(tmp_path):
+    server = Upgradable(tmp_path)
+    try:
+        api = Api(server)
+        for name in ("alice", "bob"):
+            await api.account(name)
+        alice, bob = await Raw.logged_in(server, "alice"), await Raw.logged_in(server, "bob")
+        tea = "tea@rooms.localhost"
+        entry = "<x xmlns='http://jabber.org/protocol/muc'/>"
+        alice.send(f"<presence to='{tea}/Ali'>{entry}</presence>")
+        await alice.until(lambda e: e.find(CLIENT + "subject") is not None)
+        alice.send(
+            f"<iq type='set' id='c' to='{tea}'><query xmlns='http://jabber.org/protocol/muc#owner'>"
+            "<x xmlns='jabber:x:data' type='submit'/></query></iq>"
+        )
+        await alice.until(lambda e: e.get("id") == "c")
+        bob.send(f"<presence to='{tea}/Bob'>{entry}</presence>")
+        await bob.until(lambda e: e.find(CLIENT + "subject") is not None)
+        for n in range(3):
+            await server.upgrade()
+            for one, other in ((alice, bob), (bob, alice)):
+                one.send(f"<message to='{tea}' type='groupchat' id='{n}'><body>{n} {one.jid}</body></message>")
+                for each in (one, other):
+                    await each.until(text(f"{n} {one.jid}"))
+        await api.aclose()
+    finally:
+        server.end()
+
+
+async def test_a_room_comes_back_after_a_crash(start):
+    server = start()
+    api = Api(server)
+    for name in ("alice", "bob"):
+        await api.account(name)
+    alice = await Raw.logged_in(server, "alice")
+    tea = "tea@rooms.localhost"
+    entry = "<x xmlns='http://jabber.org/protocol/muc'/>"
+    alice.send(f"<presence to='{tea}/Ali'>{entry}</presence>")
+    await alice.until(lambda e: e.find(CLIENT + "subject") is not None)
+    alice.send(
+        f"<iq type='set' id='c' to='{tea}'><query xmlns='http://jabber.org/protocol/muc#owner'>"
+        "<x xmlns='jabber:x:data' type='submit'><field var='muc#roomconfig_persistentroom'><value>1</value></field>"
+        "</x></query></iq>"
+    )
+    await alice.until(lambda e: e.get("id") == "c")
+    alice.send(f"<message to='{tea}' type='groupchat' id='s'><subject>Biscuits</subject></message>")
+    await alice.until(lambda e: e.get("id") == "s")
+    alice.send(f"<message to='{tea}' type='groupchat' id='m'><body>before</body></message>")
+    await alice.until(text("before"))
+    server.kill()
+    await api.aclose()
+    server = start()
+    bob = await Raw.logged_in(server, "bob")
+    bob.send(f"<presence to='{tea}/Bob'>{entry}</presence>")
+    said = await bob.until(text("before"))
+    assert said.find("{urn:xmpp:delay}delay") is not None
+    last = await bob.until(lambda e: e.find(CLIENT + "subject") is not None)
+    assert last.findtext(CLIENT + "subject") == "Biscuits"
+    await bob.close()
