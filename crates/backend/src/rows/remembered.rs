@@ -442,6 +442,14 @@ fn created(asked: &CreateTopic, id: TopicId) -> TopicRecord {
     }
 }
 
+/// A room as it was created.
+pub(crate) fn created_room(asked: &CreateRoom, id: RoomId) -> RoomRecord {
+    let CreateRoom { domain, name, config, members, owned_max: _, now } = asked;
+    let (config, mut members) = (config.clone(), members.clone());
+    members.sort_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
+    RoomRecord { id, domain: *domain, name: name.clone(), config, members, subject: None, created: *now }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -460,12 +468,4 @@ mod tests {
         assert!(codes.len() > 25, "{codes:?}");
         assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len(), "{codes:?}");
     }
-}
-
-/// A room as it was created.
-pub(crate) fn created_room(asked: &CreateRoom, id: RoomId) -> RoomRecord {
-    let CreateRoom { domain, name, config, members, owned_max: _, now } = asked;
-    let (config, mut members) = (config.clone(), members.clone());
-    members.sort_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
-    RoomRecord { id, domain: *domain, name: name.clone(), config, members, subject: None, created: *now }
 }

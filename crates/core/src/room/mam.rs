@@ -6,7 +6,7 @@ use super::speak::send;
 use super::step::{Change, Moderating, Reading, Step};
 use crate::error::StanzaError;
 use crate::message::RoomSeat;
-use crate::model::{ArchiveEnds, ArchiveId, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
+use crate::model::{ArchiveEnds, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
 use crate::ports::Fault;
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{ReadRoomArchiveEnds, RoomArchivePage, RoomArchivedMessages};

@@ -221,7 +221,7 @@ fn unsettled(session: &mut BoundSession, stanza: &Stanza, counted: Option<u32>, 
     let state = session.state.stream_management.as_mut()?;
     let may_be_stored = matches!(
         stanza.kind,
-        Kind::Message(MessageType::Chat | MessageType::Normal)
+        Kind::Message(MessageType::Chat | MessageType::Normal | MessageType::Groupchat)
             | Kind::Presence(
                 PresenceType::Subscribe
                     | PresenceType::Subscribed

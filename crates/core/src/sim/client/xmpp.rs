@@ -263,7 +263,9 @@ impl XmppClient {
         if text.starts_with("<iq") {
             return self.hears_iq(&text).into_iter().collect();
         }
-        if text.starts_with("<presence") && self.is_available {
+        // Those of a room are of occupants.
+        let is_of_room = value(&text, " from='").is_some_and(|from| from.contains("@rooms."));
+        if text.starts_with("<presence") && self.is_available && !is_of_room {
             self.contacts.hears(&text);
         }
         if self.contacts.are_told(&text) {

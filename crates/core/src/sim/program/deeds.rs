@@ -38,6 +38,9 @@ pub(super) enum Deed {
     AskForRoster,
     EditRoster,
     Share,
+    Enter,
+    LeaveRoom,
+    Speak,
     Slow,
     Pass,
     Jump,
@@ -61,6 +64,9 @@ impl Program {
                 self.operate(TOPICS[topic], TopicOp::Subscribe { account: jid(ACCOUNTS[account]) });
             }
             self.world.settle();
+        }
+        if self.mix == Mix::Rooming {
+            self.has_room();
         }
         if !self.mix.recipe().is_about_topics {
             ACCOUNTS.iter().for_each(|account| self.connect(account));
@@ -136,6 +142,9 @@ impl Program {
             Deed::AskForRoster => self.asks_for_roster(whose),
             Deed::EditRoster => self.edits_roster(whose, account),
             Deed::Share => self.shares(whose),
+            Deed::Enter => self.enters(whose),
+            Deed::LeaveRoom => self.leaves_room(whose),
+            Deed::Speak => self.speaks(whose),
             Deed::Slow => self.is_slow(whose),
             Deed::Pass => {
                 let ms = self.dice.below(3000) as u64;

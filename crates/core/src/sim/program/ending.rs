@@ -39,6 +39,7 @@ impl Program {
         self.check_notifications()?;
         self.check_rosters()?;
         self.check_shared()?;
+        self.check_room()?;
         self.check_chats()
     }
 

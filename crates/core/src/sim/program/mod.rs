@@ -12,6 +12,7 @@ mod mixes;
 mod moving;
 mod notifications;
 mod people;
+mod rooms;
 mod sent;
 mod shared;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use crate::settings::{Fanout, Light, Limits, Settings, Timeouts};
 use chats::Chats;
 use contacts::Rosters;
 use notifications::Notifications;
+use rooms::Room;
 use shared::Shared;
 use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
@@ -149,6 +151,7 @@ pub struct Program {
     chats: Chats,
     rosters: Rosters,
     shared: Shared,
+    room: Room,
 }
 
 /// A client and its connection.
@@ -276,6 +279,7 @@ impl Program {
             chats: Chats::default(),
             rosters: Rosters::default(),
             shared: Shared::default(),
+            room: Room::default(),
         };
         program.begin();
         program
@@ -316,6 +320,7 @@ impl Program {
             }
             self.note_write(&ask, &answer);
             self.note_chats(&ask, &answer);
+            self.note_room(&ask, &answer);
             self.note_rosters(&ask);
             self.note_shared(&ask, &answer);
         }
@@ -332,8 +337,8 @@ impl Program {
     }
 
     fn count(&self) -> (u64, u64) {
-        let (notifications, chats) = (self.count_notifications(), self.count_chats());
-        (notifications.0 + chats.0, notifications.1 + chats.1)
+        let all = [self.count_notifications(), self.count_chats(), self.count_room()];
+        (all.iter().map(|of| of.0).sum(), all.iter().map(|of| of.1).sum())
     }
 
     fn is_open(&self, connected: &Connected) -> bool {

@@ -63,6 +63,7 @@ impl Program {
             return self.notification_is_sent(whose, id.ok_or("a notification without an id")?);
         }
         self.chat_is_sent(whose, text, place)?;
+        self.is_told_in_room(whose, text)?;
         if let (Some(place), false) = (place, text.contains("<delay")) {
             let bytes = text.split_once("<body>").and_then(|(_, rest)| rest.split_once("</body>"));
             self.clients[whose].bodies.extend(bytes.map(|(body, _)| (place, body.len())));
@@ -82,6 +83,7 @@ impl Program {
         connected.given = had;
         connected.again.extend(again);
         self.takes_back_chats(whose, h);
+        self.takes_back_what_was_said(whose);
     }
 
     /// No more waits for a connection than the bound or, where nothing waited, what is written in one turn.

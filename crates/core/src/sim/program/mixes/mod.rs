@@ -15,6 +15,7 @@ mod publishing;
 mod restarting;
 mod returning;
 mod reuniting;
+mod rooming;
 mod sharing;
 mod upgrading;
 
@@ -59,6 +60,8 @@ pub enum Mix {
     Sharing,
     /// Clients send several messages in a row to clients at their full addresses, whose connections are cut and whose sessions are resumed.
     Addressing,
+    /// Clients speak in a room, whose sessions are resumed, on a node that ends without a word, restarts in order, and goes on in other processes.
+    Rooming,
 }
 
 /// What a mix is made of.
@@ -77,7 +80,7 @@ pub(super) struct Recipe {
 
 impl Mix {
     /// All of them.
-    pub const ALL: [Mix; 17] = [
+    pub const ALL: [Mix; 18] = [
         Mix::Publishing,
         Mix::Following,
         Mix::Changing,
@@ -95,6 +98,7 @@ impl Mix {
         Mix::Reuniting,
         Mix::Sharing,
         Mix::Addressing,
+        Mix::Rooming,
     ];
 
     /// The one that a seed runs, where nobody says which.
@@ -121,6 +125,7 @@ impl Mix {
             Mix::Reuniting => reuniting::RECIPE,
             Mix::Sharing => sharing::RECIPE,
             Mix::Addressing => addressing::RECIPE,
+            Mix::Rooming => rooming::RECIPE,
         }
     }
 }
