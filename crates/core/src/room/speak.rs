@@ -21,7 +21,8 @@ use carillon_wire::xml::Element;
 use std::sync::Arc;
 
 /// Elements that only the room says.
-const OF_THE_ROOM: &[(&str, &str)] = &[("stanza-id", ns::STANZA_ID), ("occupant-id", ns::OCCUPANT_ID)];
+const OF_THE_ROOM: &[(&str, &str)] =
+    &[("stanza-id", ns::STANZA_ID), ("occupant-id", ns::OCCUPANT_ID), ("x", ns::MUC_USER)];
 
 impl Home {
     /// A client says something to the room, or to an occupant.
@@ -179,9 +180,7 @@ impl Home {
         let target =
             target.ok_or(StanzaError::new(Condition::ItemNotFound).with_text("nobody has this nick"))?;
         let mut told = spoken(stanza, sender);
-        if told.payload.find("x", ns::MUC_USER).is_none() {
-            told.payload.push_element(&Element::new("x", ns::MUC_USER));
-        }
+        told.payload.push_element(&Element::new("x", ns::MUC_USER));
         self.state.give_occupant(target, &[RoomStanza::for_all(told)], &RoomAbout::Others, cx);
         Ok(())
     }
