@@ -101,6 +101,12 @@ fn who_wants_to_know_is_told() {
     each(Mix::Sharing, 0..200);
 }
 
+/// Whatever becomes of processes, connections and the store.
+#[test]
+fn a_room_has_one_order_which_is_that_of_its_archive() {
+    each(Mix::Rooming, 0..200);
+}
+
 /// Where little may wait, no more does, and what does not fit is said not to.
 #[test]
 fn bounds_hold() {
