@@ -44,6 +44,9 @@ pub(super) struct TargetArgs {
     /// The pubsub service; `pubsub.` and the domain if not given
     #[arg(long, value_name = "JID")]
     pubsub: Option<String>,
+    /// The service of rooms; `rooms.` and the domain if not given
+    #[arg(long, value_name = "JID")]
+    rooms: Option<String>,
     /// Localpart of the account that publishes by XEP-0060
     #[arg(long, default_value = "publisher")]
     publisher: String,
@@ -76,6 +79,7 @@ impl TargetArgs {
             password: self.password.clone(),
             mechanisms: self.mechanism.iter().map(|mechanism| mechanism.name().to_owned()).collect(),
             pubsub: self.pubsub.clone(),
+            rooms: self.rooms.clone(),
             publisher: self.publisher.clone(),
             http: self.http.clone(),
             key: self.key.clone(),

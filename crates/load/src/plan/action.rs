@@ -48,6 +48,10 @@ pub enum Action {
     Notify(Notify),
     /// Messages between neighbours: `RTT` from due to received.
     Talk(Talk),
+    /// Players enter rooms (XEP-0045), which the first occupant of each makes.
+    EnterRooms(Rooms),
+    /// Messages in rooms that players have entered: `RTT` from due to heard, by each occupant.
+    Speak(Speak),
     /// Players read their archives (XEP-0313) page by page, the newest first: metric `page`, from the request to the end of the page.
     ReadArchive(ReadArchive),
     /// Messages between neighbours while a share of the players lose their connection at once, come back later and resume
@@ -165,6 +169,32 @@ pub struct Talk {
     pub payload_bytes: usize,
 }
 
+/// Who is in which room: see `worker::rooms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Rooms {
+    /// The number of consecutive players who share rooms with each other only: a multiple of `occupants`.
+    pub bucket: u32,
+    /// The number of players in each room.
+    pub occupants: u32,
+    /// The number of rooms that each player is in.
+    pub rooms: u32,
+}
+
+/// Messages in rooms.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Speak {
+    /// The rooms, which players have entered.
+    #[serde(flatten)]
+    pub rooms: Rooms,
+    /// Messages per second of all players together; each is heard by all occupants of its room.
+    pub rate: Shape,
+    /// The duration.
+    #[serde(rename = "for")]
+    pub span: Span,
+    /// The size of a message's body.
+    pub payload_bytes: usize,
+}
+
 /// Lost connections, and the traffic around them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resume {
@@ -228,6 +258,8 @@ impl Action {
             Self::Login(login) => login.steps.max(1),
             // The topic is made, then everyone subscribes.
             Self::Subscribe { .. } => 2,
+            // The rooms are made, then the others enter.
+            Self::EnterRooms(_) => 2,
             // A closed loop: one item a step.
             Self::Publish(Publish { rate: None, items, .. }) => (*items).max(1),
             _ => 1,
@@ -244,6 +276,7 @@ impl Action {
         match self {
             Self::Talk(talk) => talk.bucket.max(2),
             Self::Resume(resume) => resume.bucket.max(2),
+            Self::EnterRooms(rooms) | Self::Speak(Speak { rooms, .. }) => rooms.bucket.max(2),
             Self::Befriend(contacts) | Self::Arrive(Arrive { contacts, .. }) => contacts.bucket.max(2),
             _ => 1,
         }
@@ -251,7 +284,7 @@ impl Action {
 
     /// Whether players receive messages, notifications or items in it.
     pub fn is_traffic(&self) -> bool {
-        matches!(self, Self::Publish(_) | Self::Notify(_) | Self::Talk(_) | Self::Resume(_))
+        matches!(self, Self::Publish(_) | Self::Notify(_) | Self::Talk(_) | Self::Resume(_) | Self::Speak(_))
     }
 
     /// The word after `do =`.
@@ -265,6 +298,8 @@ impl Action {
             Self::Publish(_) => "publish",
             Self::Notify(_) => "notify",
             Self::Talk(_) => "talk",
+            Self::EnterRooms(_) => "enter-rooms",
+            Self::Speak(_) => "speak",
             Self::ReadArchive(_) => "read-archive",
             Self::Resume(_) => "resume",
             Self::Drop => "drop",
@@ -304,6 +339,20 @@ impl Contacts {
 
     pub(super) fn default_bucket() -> u32 {
         1000
+    }
+}
+
+impl Rooms {
+    pub(super) fn default_bucket() -> u32 {
+        50
+    }
+
+    pub(super) fn default_occupants() -> u32 {
+        5
+    }
+
+    pub(super) fn default_rooms() -> u32 {
+        10
     }
 }
 

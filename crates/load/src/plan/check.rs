@@ -1,6 +1,6 @@
 //! Checks of a scenario beyond its form: the range of values, and the order of phases.
 
-use super::action::{Action, Contacts, Phase, Resume};
+use super::action::{Action, Contacts, Phase, Resume, Rooms};
 use super::scenario::{Protocol, Scenario, ScenarioError};
 use super::shape::{NamedShape, Shape};
 use super::span::Span;
@@ -135,6 +135,13 @@ impl Phase {
                 within(&key("bucket"), u64::from(talk.bucket), 2, 10_000)?;
                 payload(&key("payload_bytes"), talk.payload_bytes)
             }
+            Action::EnterRooms(rooms) => check_rooms(&key, *rooms),
+            Action::Speak(speak) => {
+                check_rooms(&key, speak.rooms)?;
+                rate(&key("rate"), Some(&speak.rate))?;
+                lasts(&key("for"), speak.span)?;
+                payload(&key("payload_bytes"), speak.payload_bytes)
+            }
             Action::ReadArchive(read) => {
                 within(&key("page"), u64::from(read.page), 1, 1000)?;
                 within(&key("in_flight"), u64::from(read.in_flight), 1, u64::from(PLAYERS_MAX))
@@ -147,6 +154,19 @@ impl Phase {
             Action::Drop | Action::AwaitGone => Ok(()),
         }
     }
+}
+
+fn check_rooms(key: &impl Fn(&str) -> String, rooms: Rooms) -> Result<(), ScenarioError> {
+    within(&key("occupants"), u64::from(rooms.occupants), 2, 100_000)?;
+    within(&key("bucket"), u64::from(rooms.bucket), u64::from(rooms.occupants), 100_000)?;
+    within(&key("rooms"), u64::from(rooms.rooms), 1, 1000)?;
+    if !rooms.bucket.is_multiple_of(rooms.occupants) {
+        return Err(wrong(
+            &key("bucket"),
+            "a bucket is divided into rooms: expected a multiple of occupants",
+        ));
+    }
+    Ok(())
 }
 
 fn check_contacts(key: &dyn Fn(&str) -> String, plan: Contacts) -> Result<(), ScenarioError> {

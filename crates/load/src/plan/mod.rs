@@ -16,7 +16,7 @@ mod target;
 
 pub use action::{
     Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, ReadArchive, Resume, Return,
-    Talk,
+    Rooms, Speak, Talk,
 };
 pub use allow::{Allow, FaultKind};
 pub use scenario::{Players, Protocol, Scenario, ScenarioError};

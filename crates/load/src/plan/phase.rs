@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::action::{
     Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, ReadArchive, Resume, Return,
-    Talk,
+    Rooms, Speak, Talk,
 };
 use super::shape::Shape;
 use super::span::Span;
@@ -36,6 +36,8 @@ struct Table {
     cut: Option<Cut>,
     r#return: Option<Return>,
     resend: Option<bool>,
+    occupants: Option<u32>,
+    rooms: Option<u32>,
 }
 
 /// The names of the actions.
@@ -50,6 +52,8 @@ enum ActionName {
     Publish,
     Notify,
     Talk,
+    EnterRooms,
+    Speak,
     ReadArchive,
     Resume,
     Drop,
@@ -107,6 +111,13 @@ impl Table {
                 span: self.span()?,
                 payload_bytes: self.payload(),
             }),
+            ActionName::EnterRooms => Action::EnterRooms(self.rooms()),
+            ActionName::Speak => Action::Speak(Speak {
+                rooms: self.rooms(),
+                rate: self.rate()?,
+                span: self.span()?,
+                payload_bytes: self.payload(),
+            }),
             ActionName::ReadArchive => Action::ReadArchive(ReadArchive {
                 page: self.page.take().unwrap_or_else(ReadArchive::default_page),
                 pages: self.pages.take().unwrap_or_default(),
@@ -134,6 +145,14 @@ impl Table {
         Contacts {
             contacts: self.contacts.take().unwrap_or_else(Contacts::default_contacts),
             bucket: self.bucket.take().unwrap_or_else(Contacts::default_bucket),
+        }
+    }
+
+    fn rooms(&mut self) -> Rooms {
+        Rooms {
+            bucket: self.bucket.take().unwrap_or_else(Rooms::default_bucket),
+            occupants: self.occupants.take().unwrap_or_else(Rooms::default_occupants),
+            rooms: self.rooms.take().unwrap_or_else(Rooms::default_rooms),
         }
     }
 
@@ -173,6 +192,8 @@ impl Table {
             ("cut", self.cut.is_some()),
             ("return", self.r#return.is_some()),
             ("resend", self.resend.is_some()),
+            ("occupants", self.occupants.is_some()),
+            ("rooms", self.rooms.is_some()),
         ];
         given.into_iter().find_map(|(key, is_given)| is_given.then_some(key))
     }

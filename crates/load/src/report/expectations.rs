@@ -98,6 +98,8 @@ impl Reading<'_> {
             Action::Publish(publish) => self.published(publish.items.into()),
             Action::Notify(_) => self.notified(),
             Action::Talk(_) => self.exchanged("messages"),
+            Action::EnterRooms(_) => self.entered(),
+            Action::Speak(_) => self.exchanged("messages in rooms"),
             Action::ReadArchive(read) => self.archives(read.pages == 0),
             Action::Resume(resume) => self.resumed(resume.traffic().is_some()),
             Action::Churn { .. } => self.nothing("dropped", "no player reconnected"),
@@ -141,6 +143,10 @@ impl Reading<'_> {
 
     fn subscribed(&self) -> Vec<Miss> {
         if self.phase.online == 0 { Vec::new() } else { self.nothing("subscribed", "nobody is subscribed") }
+    }
+
+    fn entered(&self) -> Vec<Miss> {
+        if self.phase.online == 0 { Vec::new() } else { self.nothing("entered", "nobody is in a room") }
     }
 
     fn published(&self, items: u64) -> Vec<Miss> {

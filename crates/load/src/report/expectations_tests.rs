@@ -28,6 +28,8 @@ fn well(action: &Action) -> Counts {
         }
         Action::Notify(_) => vec![("sent", 40), ("deliveries", 40), ("receipts", 40)],
         Action::Talk(_) => vec![("sent", 40), ("deliveries", 40)],
+        Action::EnterRooms(_) => vec![("entered", PLAYERS)],
+        Action::Speak(_) => vec![("sent", 8), ("deliveries", 40)],
         Action::ReadArchive(_) => vec![("pages", PLAYERS), ("archived", 90), ("archived_in_test", 80)],
         Action::Resume(_) => {
             vec![("sent", 40), ("deliveries", 40), ("dropped", 5), ("streams_resumed", 5), ("skipped", 7)]
@@ -70,6 +72,8 @@ fn missed(action: &Action) -> Vec<(&'static str, u64, String)> {
             all
         }
         Action::Talk(_) => exchanged("messages", 40),
+        Action::EnterRooms(_) => vec![("entered", 0, "nobody is in a room.".to_owned())],
+        Action::Speak(_) => exchanged("messages in rooms", 40),
         Action::ReadArchive(_) => vec![
             ("archived_in_test", 77, "3 of 80 messages of this test are not in the archives.".to_owned()),
             ("duplicates", 3, "3 messages were on a page twice, or on two pages.".to_owned()),
@@ -161,7 +165,7 @@ fn every_scenario_fails_when_an_expectation_is_missed() {
         }
         fails(&report(&scenario, &counts, None, 3), "3 of 10 players failed: they did not log in, or lost");
     }
-    assert_eq!(actions.len(), 13, "a new action needs an expectation, and a shipped scenario: {actions:?}");
+    assert_eq!(actions.len(), 15, "a new action needs an expectation, and a shipped scenario: {actions:?}");
 }
 
 #[test]

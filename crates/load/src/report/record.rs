@@ -378,9 +378,12 @@ fn told_if_none(action: &Action) -> &'static [&'static str] {
             "duplicates",
             "out_of_order",
         ],
-        Action::Talk(_) | Action::Publish(_) => &["deliveries", "missing", "duplicates", "out_of_order"],
+        Action::Talk(_) | Action::Publish(_) | Action::Speak(_) => {
+            &["deliveries", "missing", "duplicates", "out_of_order"]
+        }
         Action::Notify(_) => &["deliveries", "receipts", "missing", "duplicates", "missing_receipts"],
         Action::Befriend(_) => &["mutual_contacts", "missing"],
+        Action::EnterRooms(_) => &["entered"],
         Action::ReadArchive(_) => &["pages", "archived", "archived_in_test", "duplicates"],
         Action::Arrive(_) => &["rosters", "mutual_contacts", "presences", "missing", "duplicates"],
         _ => &[],

@@ -21,6 +21,7 @@ pub(crate) fn target() -> Target {
         password: "SECRET-password".to_owned(),
         mechanisms: Vec::new(),
         pubsub: None,
+        rooms: None,
         publisher: "publisher".to_owned(),
         http: Some("http://user:SECRET@127.0.0.1:2".to_owned()),
         key: Some("SECRET-key".to_owned()),

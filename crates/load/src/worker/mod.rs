@@ -26,6 +26,7 @@ mod publisher;
 mod receipts;
 mod recorder;
 mod ring;
+mod rooms;
 mod schedule;
 mod setup;
 mod step;

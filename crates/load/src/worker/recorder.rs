@@ -43,6 +43,8 @@ pub(super) enum Count {
     ArchivedInTest,
     /// Subscriptions that succeeded.
     Subscribed,
+    /// Rooms that players have entered.
+    Entered,
     /// Sessions that ended without the player's doing.
     Lost,
     /// Streams that were resumed (XEP-0198).
@@ -112,7 +114,7 @@ pub(super) struct Interval {
 pub(super) struct Recorder(Mutex<Interval>);
 
 impl Count {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 25] = [
         Self::Logins,
         Self::Resumed,
         Self::Sent,
@@ -125,6 +127,7 @@ impl Count {
         Self::Archived,
         Self::ArchivedInTest,
         Self::Subscribed,
+        Self::Entered,
         Self::Lost,
         Self::StreamsResumed,
         Self::NotResumed,
@@ -153,6 +156,7 @@ impl Count {
             Self::Archived => "archived",
             Self::ArchivedInTest => "archived_in_test",
             Self::Subscribed => "subscribed",
+            Self::Entered => "entered",
             Self::Lost => "lost",
             Self::StreamsResumed => "streams_resumed",
             Self::NotResumed => "not_resumed",

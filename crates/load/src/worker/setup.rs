@@ -34,6 +34,8 @@ pub(super) struct Setup {
     pub(super) addresses: Vec<SocketAddr>,
     /// The pubsub service.
     pub(super) service: Jid,
+    /// The service of rooms.
+    rooms: String,
     pub(super) clock: Clock,
     pub(super) profile: Arc<Profile>,
     /// Notifications of the current phase that have arrived.
@@ -63,17 +65,37 @@ impl Setup {
         };
         let service = target.pubsub.clone().unwrap_or_else(|| format!("pubsub.{}", target.domain));
         let service = Jid::new(&service).map_err(|error| at_target(format!("{service:?}: {error}")))?;
+        let rooms = target.rooms.clone().unwrap_or_else(|| format!("rooms.{}", target.domain));
         let keys = Arc::new(KeyCache::default());
         read_keys(target, &keys)?;
         let profile = profile(&job, &keys)?;
         let keys_read = keys.len();
         let clock = Clock::new(job.clock_offset_ns);
-        let setup =
-            Self { job, addresses, service, clock, profile, notified: AtomicU64::new(0), keys, keys_read };
+        let setup = Self {
+            job,
+            addresses,
+            service,
+            rooms,
+            clock,
+            profile,
+            notified: AtomicU64::new(0),
+            keys,
+            keys_read,
+        };
         // The longest account name is valid only if all are.
         setup.account(setup.job.first + setup.job.count)?;
         setup.publisher()?;
         Ok(setup)
+    }
+
+    /// The address of a room.
+    pub(super) fn room(&self, name: &str) -> Option<Jid> {
+        Jid::from_parts(Some(name), &self.rooms, None).ok()
+    }
+
+    /// The address that a player has in a room.
+    pub(super) fn occupant(&self, room: &str, player: usize) -> Option<Jid> {
+        Jid::from_parts(Some(room), &self.rooms, Some(&format!("player {player}"))).ok()
     }
 
     /// The options of a player; a new player may have to register its account.

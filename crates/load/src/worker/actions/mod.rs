@@ -5,6 +5,7 @@ mod befriend;
 mod churn;
 mod closed_loop_pairs;
 mod drop;
+mod enter_rooms;
 mod executor;
 mod hold;
 mod in_flight;
@@ -15,6 +16,7 @@ mod read_archive;
 mod receive_items;
 mod receive_notifications;
 mod resume;
+mod speak;
 mod subscribe;
 
 use super::player_states::PlayerStates;
@@ -26,6 +28,7 @@ use befriend::Befriend;
 use churn::Churn;
 use closed_loop_pairs::ClosedLoopPairs;
 use drop::Drop;
+use enter_rooms::EnterRooms;
 pub(super) use executor::{Executor, Idle, Loss, Next};
 use hold::Hold;
 use login::LogIn;
@@ -34,6 +37,7 @@ use read_archive::ReadArchives;
 use receive_items::ReceiveItems;
 use receive_notifications::ReceiveNotifications;
 use resume::CutAndResume;
+use speak::SpeakInRooms;
 use subscribe::Subscribe;
 
 /// The executor of an action.
@@ -56,6 +60,8 @@ pub(super) fn executor(
             Some(rate) => Box::new(OpenLoopMessages::new(talk, rate, step, setup, states)),
             None => Box::new(ClosedLoopPairs::new(talk, step, setup, states)),
         },
+        Action::EnterRooms(rooms) => Box::new(EnterRooms::new(*rooms, step, setup, states)),
+        Action::Speak(speak) => Box::new(SpeakInRooms::new(speak, step, setup, states)),
         Action::ReadArchive(read) => Box::new(ReadArchives::new(read, setup, states)),
         Action::Resume(resume) => Box::new(CutAndResume::new(resume, step, setup, states)),
         Action::Drop => Box::new(Drop),
