@@ -29,6 +29,11 @@ SHORT = {
     "rosters": ["befriend.contacts=4"],
     "roster-login": ["arrive.contacts=4", "settle.for=0.2"],
     "archive": ["talk.for=1", "read-archive.page=7"],
+    "rooms": [
+        *(f"{phase}.{key}" for phase in ("enter-rooms", "speak") for key in ("bucket=10", "rooms=2")),
+        "speak.rate=100",
+        "speak.for=1",
+    ],
 }
 # What needs more than a server: rosters that were made before, an archive that was empty.
 APART = {"rosters", "roster-login", "archive"}
@@ -47,6 +52,8 @@ MEASURED = {
     "rosters": ("login", PLAYERS),
     "roster-login": ("presence", 4 * PLAYERS),
     "archive": ("page", PLAYERS),
+    # Each of a hundred, or nearly, by five.
+    "rooms": ("RTT", 450),
 }
 
 
