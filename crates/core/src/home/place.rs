@@ -115,6 +115,11 @@ impl<K: Kind> Place<K> {
         self.stage = Stage::Absent;
     }
 
+    /// Whether there is no such place.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self.stage, Stage::Absent)
+    }
+
     /// The record could not be read: tasks wait until it is asked for again.
     pub(crate) fn fail(&mut self) {
         self.stage = Stage::Failed;
@@ -257,7 +262,7 @@ impl<K: Kind> Place<K> {
 
     /// Whether there is no such place and no task waits for it.
     pub(crate) fn is_nothing(&self) -> bool {
-        matches!(self.stage, Stage::Absent) && self.is_quiet()
+        self.is_absent() && self.is_quiet()
     }
 
     /// Counts that the shard tidied. Returns how often it has since the place was used.

@@ -12,9 +12,19 @@ pub struct RoomSeat {
     pub place: Place,
     /// Its session.
     pub session: SessionId,
+    /// Presences that the session had sent to the room before the one that this is about: what it is told about an earlier one is out
+    /// of date.
+    pub presences: u32,
 }
 
-crate::form! { struct RoomSeat { place, session } }
+crate::form! { struct RoomSeat { place, session, presences } }
+
+impl RoomSeat {
+    /// Whether both are of one session.
+    pub fn is_of(&self, other: &RoomSeat) -> bool {
+        (self.place, self.session) == (other.place, other.session)
+    }
+}
 
 /// What the home of a room is told.
 #[derive(Debug)]
@@ -32,6 +42,8 @@ pub enum RoomOp {
     Gone {
         /// The client's address.
         client: Jid,
+        /// The client: another session may have its address by now.
+        seat: RoomSeat,
         /// Whether its connection was lost.
         is_lost: bool,
     },
@@ -49,7 +61,7 @@ pub enum RoomOp {
 crate::form! {
     enum RoomOp {
         0 = Stanza { seat, stanza, settlement },
-        1 = Gone { client, is_lost },
+        1 = Gone { client, seat, is_lost },
         2 = Back { seat, presence, role },
     }
 }
@@ -127,8 +139,13 @@ pub enum RoomAbout {
     Others,
     /// They are in the room, under this address, with this role.
     Entered(Jid, RoomRole),
-    /// They are not in the room any more.
-    Left(Jid),
+    /// They are not in the room, or not any more, unless they have sent it another presence since.
+    Left {
+        /// Their address in the room.
+        occupant: Jid,
+        /// [`RoomSeat::presences`]
+        presences: u32,
+    },
 }
 
-crate::form! { enum RoomAbout { 0 = Others, 1 = Entered(occupant, role), 2 = Left(occupant) } }
+crate::form! { enum RoomAbout { 0 = Others, 1 = Entered(occupant, role), 2 = Left { occupant, presences } } }

@@ -1,6 +1,6 @@
 //! What moderators, admins and owners do (XEP-0045 §8, §9, §10; XEP-0425).
 
-use super::enter::role_of;
+use super::enter::{LOGGED, role_of};
 use super::home::{Home, RoomState, refuse};
 use super::speak::of_room;
 use super::step::{Change, Step};
@@ -20,6 +20,9 @@ const KICKED: u16 = 307;
 const NO_MEMBER: u16 = 321;
 const MEMBERS_ONLY: u16 = 322;
 const CONFIG_CHANGED: u16 = 104;
+const NOT_LOGGED: u16 = 171;
+const NON_ANONYMOUS_NOW: u16 = 172;
+const SEMI_ANONYMOUS_NOW: u16 = 173;
 
 impl Home {
     /// A request of muc#admin.
@@ -94,7 +97,7 @@ impl Home {
             let mut item = Element::new("item", ns::MUC_ADMIN)
                 .with_attr("affiliation", affiliation_word(wanted))
                 .with_attr("jid", member.jid.as_str());
-            let occupant = self.state.occupants.of_account(member.jid.as_str()).next();
+            let occupant = self.state.occupants.of_account(&member.jid).next();
             let nick = occupant.map(super::occupants::Occupant::nick).or(Some(&*member.nick));
             if let Some(nick) = nick.filter(|nick| !nick.is_empty()) {
                 item.set_attr("nick", nick);
@@ -256,7 +259,7 @@ impl RoomState {
         for change in changes {
             let nicks: Vec<String> = self
                 .occupants
-                .of_account(change.jid.as_str())
+                .of_account(&change.jid)
                 .filter(|occupant| occupant.affiliation != change.affiliation)
                 .map(|occupant| occupant.nick().to_owned())
                 .collect();
@@ -288,13 +291,13 @@ impl RoomState {
         }
         let mut codes = Vec::new();
         match (was.archive, is.archive) {
-            (false, true) => codes.push(170),
-            (true, false) => codes.push(171),
+            (false, true) => codes.push(LOGGED),
+            (true, false) => codes.push(NOT_LOGGED),
             _ => {}
         }
         match (was.non_anonymous, is.non_anonymous) {
-            (false, true) => codes.push(172),
-            (true, false) => codes.push(173),
+            (false, true) => codes.push(NON_ANONYMOUS_NOW),
+            (true, false) => codes.push(SEMI_ANONYMOUS_NOW),
             _ => {}
         }
         codes.push(CONFIG_CHANGED);

@@ -1,7 +1,7 @@
 //! Entering a room, being in it, and leaving it (XEP-0045 §7.2, §7.6, §7.7, §7.14).
 
 use super::history::delay;
-use super::home::{Home, RoomState, give, refuse};
+use super::home::{Home, RoomState, give, refuse, turn_away};
 use super::occupants::{Client, Occupant};
 use super::xml::request::{self, Entry};
 use super::xml::user::{self, Said};
@@ -21,13 +21,14 @@ use std::sync::Arc;
 /// Self-presence: it is about its recipient (XEP-0045 §15.6.2).
 pub(super) const SELF: u16 = 110;
 /// Everybody sees everybody's address.
-pub(super) const NON_ANONYMOUS: u16 = 100;
+const NON_ANONYMOUS: u16 = 100;
 /// What is said is kept.
 pub(super) const LOGGED: u16 = 170;
 /// The room was created.
 pub(super) const CREATED: u16 = 201;
 const NEW_NICK: u16 = 303;
-const LOST: u16 = 333;
+/// The connection was lost.
+pub(super) const LOST: u16 = 333;
 
 impl Home {
     /// A client says how it is present in the room.
@@ -36,7 +37,7 @@ impl Home {
         match kind {
             PresenceType::Available => match self.available(record, seat, &client, stanza, cx) {
                 Ok(()) => {}
-                Err(error) => refuse(stanza, &error, cx),
+                Err(error) => turn_away(Some(&mut self.state.occupants), seat, stanza, &error, cx),
             },
             PresenceType::Unavailable => self.state.leave(record, &client, Some(stanza), &[], cx),
             // Whatever it was sent, its client cannot take.
@@ -57,8 +58,16 @@ impl Home {
         let address =
             address.ok_or(StanzaError::new(Condition::JidMalformed).with_text("a nick is needed"))?;
         let entry = request::entry(stanza);
+        // Its session may be another one than before.
+        self.state.occupants.move_client(client, seat);
         match (self.state.occupants.of(client), entry) {
-            (None, Some(entry)) => self.enter(record, seat, (client, address), stanza, &entry, &[], cx)?,
+            (None, Some(entry)) => {
+                self.may_enter(record, record.affiliation(client.bare_str()), &entry, cx)?;
+                self.may_have(record, &address, client)?;
+                self.state.seat(record, seat, client, address, stanza, cx);
+                self.state.tell_others(record, client, &Said::default(), cx);
+                self.state.welcome(record, client, &entry, &[], cx);
+            }
             (None, None) => {
                 let text = "who is not in the room enters it first";
                 return Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
@@ -73,30 +82,13 @@ impl Home {
             }
             (Some(_), _) => {
                 self.may_have(record, &address, client)?;
+                if self.state.occupants.named(address.resource().unwrap_or_default()).is_some() {
+                    let text = "another client of yours has this nick";
+                    return Err(StanzaError::new(Condition::Conflict).with_text(text));
+                }
                 self.state.rename(record, client, address, stanza, cx);
             }
         }
-        Ok(())
-    }
-
-    /// A client enters the room. `codes`: what it is told besides.
-    #[expect(clippy::too_many_arguments, reason = "all of it is decided by")]
-    pub(super) fn enter(
-        &mut self,
-        record: &RoomRecord,
-        seat: RoomSeat,
-        (client, address): (&Jid, Jid),
-        stanza: &Stanza,
-        entry: &Entry,
-        codes: &[u16],
-        cx: &mut Cx<'_>,
-    ) -> Result<(), StanzaError> {
-        let affiliation = record.affiliation(client.bare_str());
-        self.may_enter(record, affiliation, entry, cx)?;
-        self.may_have(record, &address, client)?;
-        self.state.seat(record, seat, client, address, stanza, cx);
-        self.state.tell_others(record, client, &Said::default(), cx);
-        self.state.welcome(record, client, entry, codes, cx);
         Ok(())
     }
 
@@ -132,16 +124,13 @@ impl Home {
         Err(StanzaError::new(condition))
     }
 
-    /// Whether a client may have this address in the room: nobody else has it, and it is not reserved (XEP-0045 §7.2.8).
+    /// Whether a client may have this address in the room (XEP-0045 §7.2.8).
     fn may_have(&self, record: &RoomRecord, address: &Jid, client: &Jid) -> Result<(), StanzaError> {
         let nick = address.resource().unwrap_or_default();
-        let account = client.bare_str();
-        let is_taken = |occupant: &Occupant| occupant.account.as_str() != account;
-        let is_reserved = record.members.iter().any(|of| *of.nick == *nick && of.jid.as_str() != account);
-        if is_reserved || self.state.occupants.named(nick).is_some_and(is_taken) {
-            return Err(StanzaError::new(Condition::Conflict).with_text("somebody else has this nick"));
+        match self.state.is_free(record, nick, client.bare_str()) {
+            true => Ok(()),
+            false => Err(StanzaError::new(Condition::Conflict).with_text("somebody else has this nick")),
         }
-        Ok(())
     }
 }
 
@@ -175,6 +164,24 @@ pub(super) fn variants(record: &RoomRecord, with: impl Fn(bool) -> Stanza) -> Ro
 }
 
 impl RoomState {
+    /// Notes which nicks are reserved.
+    pub(super) fn reserve(&mut self, record: &RoomRecord) {
+        let nick = |at: u32| record.members.get(at as usize).map_or("", |member| &*member.nick);
+        self.reserved =
+            (0u32..).zip(&record.members).filter(|(_, of)| !of.nick.is_empty()).map(|(at, _)| at).collect();
+        self.reserved.sort_by_key(|at| nick(*at));
+    }
+
+    /// Whether an account may have a nick: nobody else has it, and it is not reserved for anybody else.
+    pub(super) fn is_free(&self, record: &RoomRecord, nick: &str, account: &str) -> bool {
+        let member = |at: &u32| record.members.get(*at as usize);
+        let first = self.reserved.partition_point(|at| member(at).is_some_and(|of| *of.nick < *nick));
+        let same = self.reserved.iter().skip(first).map_while(member).take_while(|of| *of.nick == *nick);
+        let mut owners = same.map(|of| of.jid.as_str());
+        owners.all(|owner| owner == account)
+            && self.occupants.named(nick).is_none_or(|of| of.account.as_str() == account)
+    }
+
     /// A client is in the room from now on.
     pub(super) fn seat(
         &mut self,
@@ -208,7 +215,7 @@ impl RoomState {
         seat: RoomSeat,
         presence: &Stanza,
         role: Role,
-        cx: &Cx<'_>,
+        cx: &mut Cx<'_>,
     ) {
         let (Some(client), Some(address)) = (&presence.from, presence.to.clone()) else { return };
         // It may have come back to where it was, because it could not go on elsewhere.
@@ -216,6 +223,10 @@ impl RoomState {
             return;
         }
         let nick = address.resource().unwrap_or_default().to_owned();
+        if !self.is_free(record, &nick, client.bare_str()) {
+            // Somebody else took it before.
+            return lost(seat, address, cx);
+        }
         self.seat(record, seat, client, address, presence, cx);
         self.occupants.set(&nick, record.affiliation(client.bare_str()), role);
     }
@@ -358,11 +369,11 @@ impl RoomState {
                 self.give_all(&[shown], &[], cx);
             }
             let shown = variants(record, |shows| user::unavailable(&occupant, &of, shows, &said));
-            give(of.seat, sees, vec![shown], RoomAbout::Left(occupant.address), cx);
+            give(of.seat, sees, vec![shown], left(&of, &occupant), cx);
         } else if let Some(occupant) = nick.and_then(|nick| self.occupants.named(&nick)) {
             // Others of its account stay under that nick.
             let shown = variants(record, |shows| user::unavailable(occupant, &of, shows, &said));
-            give(of.seat, false, vec![shown], RoomAbout::Left(occupant.address.clone()), cx);
+            give(of.seat, false, vec![shown], left(&of, occupant), cx);
         }
     }
 
@@ -380,12 +391,35 @@ impl RoomState {
         let said = Said { codes: &codes, ..*said };
         for of in &occupant.clients {
             let own = variants(record, |shows| user::unavailable(&occupant, of, shows, &said));
-            give(of.seat, sees, vec![own], RoomAbout::Left(occupant.address.clone()), cx);
+            give(of.seat, sees, vec![own], left(of, &occupant), cx);
         }
     }
 
-    /// A client is gone.
-    pub(super) fn gone(&mut self, record: &RoomRecord, client: &Jid, is_lost: bool, cx: &mut Cx<'_>) {
-        self.leave(record, client, None, if is_lost { &[LOST] } else { &[] }, cx);
+    /// A session is gone.
+    pub(super) fn gone(
+        &mut self,
+        record: &RoomRecord,
+        client: &Jid,
+        seat: RoomSeat,
+        is_lost: bool,
+        cx: &mut Cx<'_>,
+    ) {
+        let occupant = self.occupants.of(client);
+        if occupant.is_some_and(|of| of.clients.iter().any(|of| of.jid == *client && of.seat.is_of(&seat))) {
+            self.leave(record, client, None, if is_lost { &[LOST] } else { &[] }, cx);
+        }
     }
+}
+
+/// A client is not in the room any more.
+pub(super) fn left(client: &Client, occupant: &Occupant) -> RoomAbout {
+    RoomAbout::Left { occupant: occupant.address.clone(), presences: client.seat.presences }
+}
+
+/// A client that was in the room cannot be in it any more.
+pub(super) fn lost(seat: RoomSeat, address: Jid, cx: &mut Cx<'_>) {
+    let mut told = Stanza::presence(PresenceType::Unavailable).with_from(address.clone());
+    told.payload.push_element(&user::nothing(&[SELF, LOST]));
+    let about = RoomAbout::Left { occupant: address, presences: seat.presences };
+    give(seat, false, vec![RoomStanza::for_all(told)], about, cx);
 }

@@ -11,7 +11,7 @@ use crate::ports::Ask;
 use crate::ports::store::rooms;
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
-use carillon_wire::stanza::{Stanza, StanzaError};
+use carillon_wire::stanza::{self, PresenceType, Stanza, StanzaError};
 use std::sync::Arc;
 
 /// The kind of home that rooms have.
@@ -30,6 +30,8 @@ pub(super) struct RoomState {
     pub(super) address: BareJid,
     pub(super) occupants: Occupants,
     pub(super) history: History,
+    /// The members with reserved nicks, by these: where they are in the record's list.
+    pub(super) reserved: Vec<u32>,
 }
 
 impl Kind for Room {
@@ -128,6 +130,27 @@ pub(super) fn give(
     let to = Arc::new(vec![RoomRecipient { session: seat.session, sees_addresses }]);
     let event = RoomEvent { to, except: Vec::new(), stanzas, about };
     cx.post(seat.place, ShardMessage::RoomEvent(Box::new(event)));
+}
+
+/// Refuses a stanza of a client. If it was to enter the room by it, its session is told that it has not.
+pub(super) fn turn_away(
+    occupants: Option<&mut Occupants>,
+    seat: RoomSeat,
+    stanza: &Stanza,
+    error: &StanzaError,
+    cx: &mut Cx<'_>,
+) {
+    let occupant = stanza.to.as_ref().filter(|to| {
+        stanza.kind == stanza::Kind::Presence(PresenceType::Available) && to.resource().is_some()
+    });
+    let (Some(occupant), Some(client)) = (occupant, &stanza.from) else { return refuse(stanza, error, cx) };
+    if occupants.is_some_and(|occupants| occupants.move_client(client, seat)) {
+        return refuse(stanza, error, cx);
+    }
+    if let Some(reply) = stanza.error_reply(error) {
+        let about = RoomAbout::Left { occupant: occupant.clone(), presences: seat.presences };
+        give(seat, false, vec![RoomStanza::for_all(reply)], about, cx);
+    }
 }
 
 /// Answers a stanza with an error.

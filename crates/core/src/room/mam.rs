@@ -1,19 +1,20 @@
 //! The archive of a room (XEP-0313 §3.1), and the moderation of what is in it (XEP-0425).
 
 use super::home::{Home, refuse};
-use super::owner::moderated;
 use super::speak::send;
 use super::step::{Change, Moderating, Reading, Step};
+use super::xml::user;
 use crate::error::StanzaError;
 use crate::message::RoomSeat;
-use crate::model::{ArchiveEnds, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
+use crate::model::{ArchiveEnds, ArchiveId, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
 use crate::ports::Fault;
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{ReadRoomArchiveEnds, RoomArchivePage, RoomArchivedMessages};
 use crate::session::mam::{self, Fin, Query};
 use crate::session::{Cx, rsm};
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
@@ -148,4 +149,33 @@ impl Home {
         let change = Change::Moderate { id, left: Box::new(left), told: Box::new(told) };
         self.change(&record, change, request, None, key, cx);
     }
+}
+
+/// The message that is left of one that was moderated, and what all are told (XEP-0425 §3, §5).
+fn moderated(
+    room: &BareJid,
+    id: ArchiveId,
+    original: &Stanza,
+    (by, by_id): (&Jid, &str),
+    reason: Option<&str>,
+    stamp: &str,
+) -> (Stanza, Stanza) {
+    let moderated = Element::new("moderated", ns::MODERATE)
+        .with_attr("by", by.as_str())
+        .with_child(user::occupant_id(by_id));
+    let with_reason = |element: Element, ns: &'static str| match reason.filter(|reason| !reason.is_empty()) {
+        Some(reason) => element.with_child(Element::new("reason", ns).with_text(reason)),
+        None => element,
+    };
+    let retracted = Element::new("retracted", ns::RETRACT)
+        .with_attr("id", id.to_string())
+        .with_attr("stamp", stamp)
+        .with_child(moderated.clone());
+    let mut left = original.clone();
+    left.payload = Payload::from_element(&with_reason(retracted, ns::RETRACT));
+    let retract = Element::new("retract", ns::RETRACT).with_attr("id", id.to_string()).with_child(moderated);
+    let mut told = Stanza::message(MessageType::Groupchat).with_from(room.clone());
+    told.id = Some(format!("retract-{id}").into());
+    told.payload = Payload::from_element(&with_reason(retract, ns::RETRACT));
+    (left, told)
 }

@@ -19,7 +19,8 @@ use crate::error::StanzaError;
 use crate::home::{Places, Pushed};
 use crate::message::{RoomOp, RoomSeat};
 use crate::model::{
-    ArchiveFilter, ArchiveStart, DomainId, RoomAffiliation, RoomKey, RoomRecord, Settlement, Ticket,
+    ArchiveFilter, ArchiveStart, DomainId, RoomAffiliation, RoomKey, RoomMember, RoomRecord, Settlement,
+    Ticket, room_address,
 };
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{
@@ -28,9 +29,11 @@ use crate::ports::store::rooms::{
 };
 use crate::ports::{Answer, Fault, Page, Question};
 use crate::session::Cx;
+use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
-use home::{Home, Room, RoomState, refuse};
+use home::{Home, Room, RoomState, refuse, turn_away};
+use occupants::Occupants;
 use std::sync::Arc;
 use step::Step;
 
@@ -45,30 +48,31 @@ const IDLE_TURNS: u8 = 6;
 #[derive(Debug, Default)]
 pub struct Rooms {
     homes: Places<Room>,
+    /// With how many rooms in memory those without occupants are forgotten, if that is more than [`ROOMS_MAX`].
+    full: usize,
 }
 
 impl Rooms {
     /// Deals with what a room is told, after what it was told before.
     pub fn operate(&mut self, domain: DomainId, name: &str, op: RoomOp, cx: &mut Cx<'_>) {
         let key = RoomKey { domain, name: name.into() };
-        let Some(of) = cx.shard.domains.numbered(domain).map(|domain| domain.name.clone()) else { return };
-        let Some(address) = owner::address(name, &of) else { return };
-        if self.homes.len() >= ROOMS_MAX {
-            self.homes.forget_idle(1);
-        }
-        let load = self.homes.get(&key).map_or(0, Home::load);
-        if load >= cx.shard.settings.limits.room_queue || self.homes.len() >= 2 * ROOMS_MAX {
-            return crowded(op, cx);
-        }
-        self.homes.make(&key, || {
-            Home::unknown(RoomState {
-                domain: of,
-                address,
-                occupants: occupants::Occupants::default(),
-                history: history::History::default(),
-            })
-        });
-        match self.homes.push(&key, op) {
+        let is_crowded = match self.homes.get(&key) {
+            Some(home) => home.load() >= cx.shard.settings.limits.room_queue,
+            None => match self.make(&key, cx) {
+                Ok(()) => false,
+                Err(error) => return give_up(None, op, &error, cx),
+            },
+        };
+        let pushed = match op {
+            // Who is in the room and who is not must not be lost: these are as many as sessions at most.
+            RoomOp::Gone { .. } | RoomOp::Back { .. } => match self.homes.push(&key, op) {
+                Pushed::Refused(op) => self.homes.push_anyway(&key, op),
+                pushed => pushed,
+            },
+            RoomOp::Stanza { .. } if is_crowded => Pushed::Refused(op),
+            RoomOp::Stanza { .. } => self.homes.push(&key, op),
+        };
+        match pushed {
             Pushed::Now(op) => {
                 if let Some(home) = self.homes.get_mut(&key) {
                     home.start(op, &key, cx);
@@ -80,9 +84,38 @@ impl Rooms {
                 }
             }
             Pushed::Waits => {}
-            Pushed::Refused(op) => crowded(op, cx),
+            Pushed::Refused(op) => {
+                let occupants = self.homes.get_mut(&key).map(|home| &mut home.state.occupants);
+                give_up(occupants, op, &crowded(), cx);
+            }
         }
         self.advance(&key, cx);
+    }
+
+    /// Makes a place for a room that has none in memory.
+    fn make(&mut self, key: &RoomKey, cx: &Cx<'_>) -> Result<(), StanzaError> {
+        let domain = cx.shard.domains.numbered(key.domain).map(|domain| domain.name.clone());
+        let domain = domain.ok_or(StanzaError::new(Condition::ItemNotFound))?;
+        let address = BareJid::new(&room_address(&key.name, &domain));
+        let address = address.map_err(|_| StanzaError::new(Condition::JidMalformed))?;
+        if self.homes.len() >= self.full.max(ROOMS_MAX) {
+            self.homes.forget_idle(1);
+            // All of them are looked at, so not for each that comes.
+            self.full = self.homes.len() + ROOMS_MAX / 8;
+        }
+        if self.homes.len() >= 2 * ROOMS_MAX {
+            return Err(crowded());
+        }
+        self.homes.make(key, || {
+            Home::unknown(RoomState {
+                domain,
+                address,
+                occupants: Occupants::default(),
+                history: history::History::default(),
+                reserved: Vec::new(),
+            })
+        });
+        Ok(())
     }
 
     /// The store answered.
@@ -110,11 +143,26 @@ impl Rooms {
 }
 
 /// Too much waits for a room.
-fn crowded(op: RoomOp, cx: &mut Cx<'_>) {
-    if let RoomOp::Stanza { stanza, settlement, .. } = op {
-        let error = StanzaError::new(Condition::ResourceConstraint).with_text("too much waits for this room");
-        refuse(&stanza, &error, cx);
-        cx.settle(settlement);
+fn crowded() -> StanzaError {
+    StanzaError::new(Condition::ResourceConstraint).with_text("too much waits for this room")
+}
+
+/// Refuses what a room with these occupants is told.
+fn give_up(occupants: Option<&mut Occupants>, op: RoomOp, error: &StanzaError, cx: &mut Cx<'_>) {
+    match op {
+        RoomOp::Stanza { seat, stanza, settlement } => {
+            turn_away(occupants, seat, &stanza, error, cx);
+            cx.settle(settlement);
+        }
+        RoomOp::Back { seat, presence, .. } => left_behind(seat, &presence, cx),
+        RoomOp::Gone { .. } => {}
+    }
+}
+
+/// The room of a session that came from another process is not there.
+fn left_behind(seat: RoomSeat, presence: &Stanza, cx: &mut Cx<'_>) {
+    if let Some(address) = &presence.to {
+        enter::lost(seat, address.clone(), cx);
     }
 }
 
@@ -123,8 +171,8 @@ impl Home {
     fn start(&mut self, op: RoomOp, key: &RoomKey, cx: &mut Cx<'_>) {
         let record = self.known();
         match (op, record) {
-            (RoomOp::Gone { client, is_lost }, Some(record)) => {
-                self.state.gone(&record, &client, is_lost, cx);
+            (RoomOp::Gone { client, seat, is_lost }, Some(record)) => {
+                self.state.gone(&record, &client, seat, is_lost, cx);
             }
             (RoomOp::Back { seat, presence, role }, Some(record)) => {
                 self.state.back(&record, seat, &presence, role, cx);
@@ -136,7 +184,8 @@ impl Home {
                 self.absent(seat, stanza, key, cx);
                 cx.settle(settlement);
             }
-            (RoomOp::Gone { .. } | RoomOp::Back { .. }, None) => {}
+            (RoomOp::Back { seat, presence, .. }, None) => left_behind(seat, &presence, cx),
+            (RoomOp::Gone { .. }, None) => {}
         }
     }
 
@@ -177,7 +226,7 @@ impl Home {
             Kind::Message(_) | Kind::Iq(_) => (stanza, StanzaError::new(Condition::ItemNotFound)),
         };
         let (stanza, error) = refused;
-        refuse(&stanza, &error, cx);
+        turn_away(None, seat, &stanza, &error, cx);
     }
 
     /// A request to the room.
@@ -247,7 +296,7 @@ impl Home {
     fn answered(&mut self, step: Step, answer: Answer, key: &RoomKey, cx: &mut Cx<'_>) {
         match step {
             Step::Load => self.loaded(rooms::Room::answer(answer), key, cx),
-            Step::History(record) => self.remembered(record, RoomArchivePage::answer(answer), cx),
+            Step::History(record) => self.remembered(&record, RoomArchivePage::answer(answer), cx),
             Step::Create { seat, presence } => {
                 self.created(seat, &presence, CreateRoom::answer(answer), key, cx);
             }
@@ -258,7 +307,7 @@ impl Home {
                 self.changed(record, change, &request, settlement, answer, key, cx);
             }
             Step::Desert(record) => match DestroyRoom::answer(answer) {
-                Ok(_) => self.vanish(),
+                Ok(_) => self.destroyed(None, None, None, cx),
                 Err(Fault::Unknown) => self.read_record(key, cx),
                 Err(_) => self.open(record),
             },
@@ -279,23 +328,24 @@ impl Home {
             Ok(Some(record)) => {
                 let record: Arc<RoomRecord> = Arc::from(record);
                 if !record.config.archive {
-                    return self.open(record);
+                    return self.read_again(&record, cx);
                 }
                 let page = Page { entries: history::HISTORY_MAX as u16, bytes: 256 * 1024 };
                 let (filter, start) = (ArchiveFilter::default(), ArchiveStart::Last);
                 let question = RoomArchivePage { room: record.id, filter, start, page };
                 self.ask(key, question, Step::History(record), cx);
             }
-            Ok(None) => self.vanish(),
+            Ok(None) => self.destroyed(None, None, None, cx),
             Err(_) => {
-                self.vanish();
                 let error = StanzaError::new(Condition::InternalServerError)
                     .with_text("the store cannot answer; try again later");
-                for op in self.give_up(|_| false) {
-                    if let RoomOp::Stanza { stanza, settlement, .. } = op {
-                        refuse(&stanza, &error, cx);
-                        cx.settle(settlement);
-                    }
+                for op in self.give_up(|op| !matches!(op, RoomOp::Stanza { .. })) {
+                    give_up(Some(&mut self.state.occupants), op, &error, cx);
+                }
+                // With what comes next it is read again, and who is in it, or is to be, stays.
+                match self.state.occupants.is_empty() && self.waiting().len() == 0 {
+                    true => self.vanish(),
+                    false => drop(self.drop_record()),
                 }
             }
         }
@@ -304,9 +354,9 @@ impl Home {
     /// What was said last was read.
     fn remembered(
         &mut self,
-        record: Arc<RoomRecord>,
+        record: &Arc<RoomRecord>,
         answer: Result<ArchivePageAnswer, Fault>,
-        _: &mut Cx<'_>,
+        cx: &mut Cx<'_>,
     ) {
         if let Ok(ArchivePageAnswer::Page { messages, .. }) = answer {
             self.state.history.clear();
@@ -316,6 +366,26 @@ impl Home {
                 self.state.history.push(Arc::new(said), message.received, Some(message.id));
             }
         }
-        self.open(record);
+        self.read_again(record, cx);
+    }
+
+    /// The record was read. Occupants are there if that was after a change of which the store did not say whether it was made.
+    fn read_again(&mut self, record: &Arc<RoomRecord>, cx: &mut Cx<'_>) {
+        let is_other = |of: &&occupants::Occupant| of.affiliation != record.affiliation(of.account.as_str());
+        let changes: Vec<RoomMember> = self
+            .state
+            .occupants
+            .iter()
+            .filter(is_other)
+            .map(|of| RoomMember {
+                jid: of.account.clone(),
+                affiliation: record.affiliation(of.account.as_str()),
+                nick: "".into(),
+                reason: "".into(),
+            })
+            .collect();
+        self.state.reserve(record);
+        self.open(record.clone());
+        self.state.members_changed(record, &changes, None, cx);
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Occupants {
     by_nick: BTreeMap<Box<str>, Occupant>,
     /// The nicks of clients.
     nicks: Map<Jid, Box<str>>,
+    /// The nicks of accounts: each of its clients may have another.
+    accounts: Map<BareJid, SmallVec<[Box<str>; 1]>>,
     /// The clients of each shard, in one list that everything is sent with which is for all of them.
     lists: BTreeMap<Place, Arc<Vec<RoomRecipient>>>,
 }
@@ -87,8 +89,9 @@ impl Occupants {
     }
 
     /// The occupants that an account is.
-    pub(super) fn of_account<'a>(&'a self, account: &'a str) -> impl Iterator<Item = &'a Occupant> + 'a {
-        self.iter().filter(move |occupant| occupant.account.as_str() == account)
+    pub(super) fn of_account(&self, account: &BareJid) -> impl Iterator<Item = &Occupant> {
+        let nicks = self.accounts.get(account).into_iter().flatten();
+        nicks.filter_map(|nick| self.by_nick.get(nick))
     }
 
     /// The clients, by shard.
@@ -103,6 +106,7 @@ impl Occupants {
             self.nicks.insert(client.jid.clone(), nick.clone());
             self.list(client.seat, occupant.is_moderator());
         }
+        self.accounts.entry(occupant.account.clone()).or_default().push(nick.clone());
         self.by_nick.insert(nick, occupant);
     }
 
@@ -123,14 +127,14 @@ impl Occupants {
         let client = occupant.clients.remove(at);
         self.unlist(client.seat);
         let occupant = self.by_nick.get(&nick).filter(|occupant| occupant.clients.is_empty());
-        let occupant = occupant.is_some().then(|| self.by_nick.remove(&nick)).flatten();
+        let occupant = occupant.is_some().then(|| self.take(&nick)).flatten();
         self.shrink();
         Some((client, occupant))
     }
 
     /// An occupant leaves with all its clients.
     pub(super) fn remove(&mut self, nick: &str) -> Option<Occupant> {
-        let occupant = self.by_nick.remove(nick)?;
+        let occupant = self.take(nick)?;
         for client in &occupant.clients {
             self.nicks.remove(&client.jid);
             self.unlist(client.seat);
@@ -141,14 +145,26 @@ impl Occupants {
 
     /// An occupant takes another nick.
     pub(super) fn rename(&mut self, nick: &str, address: Jid) {
-        if let Some(mut occupant) = self.by_nick.remove(nick) {
+        if let Some(mut occupant) = self.take(nick) {
             occupant.address = address;
             let nick: Box<str> = occupant.nick().into();
             for client in &occupant.clients {
                 self.nicks.insert(client.jid.clone(), nick.clone());
             }
+            self.accounts.entry(occupant.account.clone()).or_default().push(nick.clone());
             self.by_nick.insert(nick, occupant);
         }
+    }
+
+    fn take(&mut self, nick: &str) -> Option<Occupant> {
+        let occupant = self.by_nick.remove(nick)?;
+        if let Some(nicks) = self.accounts.get_mut(&occupant.account) {
+            nicks.retain(|of| **of != *nick);
+            if nicks.is_empty() {
+                self.accounts.remove(&occupant.account);
+            }
+        }
+        Some(occupant)
     }
 
     /// Sets what an occupant may do.
@@ -164,7 +180,7 @@ impl Occupants {
         }
     }
 
-    /// A client goes on as another session. Whether it is in the room.
+    /// A client goes on as another session, or has sent another presence. Whether it is in the room.
     pub(super) fn move_client(&mut self, client: &Jid, seat: RoomSeat) -> bool {
         let Some(occupant) = self.nicks.get(client).and_then(|nick| self.by_nick.get_mut(nick)) else {
             return false;
@@ -172,8 +188,10 @@ impl Occupants {
         let is_moderator = occupant.is_moderator();
         let Some(of) = occupant.clients.iter_mut().find(|of| of.jid == *client) else { return false };
         let before = std::mem::replace(&mut of.seat, seat);
-        self.unlist(before);
-        self.list(seat, is_moderator);
+        if !before.is_of(&seat) {
+            self.unlist(before);
+            self.list(seat, is_moderator);
+        }
         true
     }
 
@@ -206,6 +224,7 @@ impl Occupants {
     fn shrink(&mut self) {
         if self.nicks.len() * 4 + 16 < self.nicks.capacity() {
             self.nicks.shrink_to(self.nicks.len() * 2);
+            self.accounts.shrink_to(self.accounts.len() * 2);
         }
     }
 }

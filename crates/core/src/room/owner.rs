@@ -1,14 +1,13 @@
 //! What owners do: configuring a room, and destroying it (XEP-0045 §10); and registering with a room (§7.10).
 
-use super::home::{Home, refuse};
+use super::enter::{CREATED, SELF, left};
+use super::home::{Home, give, refuse, turn_away};
 use super::step::{Change, Step};
 use super::xml::user::Said;
 use super::xml::{form, user};
 use crate::error::StanzaError;
-use crate::message::{RoomAbout, RoomSeat, RoomStanza};
-use crate::model::{
-    ArchiveId, RoomAffiliation, RoomId, RoomKey, RoomMember, RoomRecord, Settlement, room_address,
-};
+use crate::message::{RoomSeat, RoomStanza};
+use crate::model::{RoomAffiliation, RoomId, RoomKey, RoomMember, RoomRecord, Settlement};
 use crate::ports::store::rooms::{
     ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, ReplaceRoomMessage, SetRoomMembers,
     SetRoomSubject,
@@ -16,7 +15,7 @@ use crate::ports::store::rooms::{
 use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
@@ -129,12 +128,10 @@ impl Home {
         let address =
             address.map_err(|_| StanzaError::new(Condition::NotAcceptable).with_text("a nick is needed"))?;
         let nick = address.resource().unwrap_or_default();
-        let is_taken = record.members.iter().any(|of| *of.nick == *nick && of.jid.as_str() != account)
-            || self.state.occupants.named(nick).is_some_and(|of| of.account.as_str() != account);
-        if is_taken {
-            return Err(StanzaError::new(Condition::Conflict));
+        match self.state.is_free(record, nick, account) {
+            true => Ok(nick.into()),
+            false => Err(StanzaError::new(Condition::Conflict)),
         }
-        Ok(nick.into())
     }
 
     /// The room does not exist: whoever enters creates it.
@@ -185,7 +182,7 @@ impl Home {
                 let entry = super::xml::request::entry(presence).unwrap_or_default();
                 if let (Some(client), Some(address)) = (&presence.from, presence.to.clone()) {
                     self.state.seat(&record, seat, client, address, presence, cx);
-                    self.state.welcome(&record, client, &entry, &[super::enter::CREATED], cx);
+                    self.state.welcome(&record, client, &entry, &[CREATED], cx);
                 }
                 return;
             }
@@ -197,7 +194,7 @@ impl Home {
             Ok(CreateRoomAnswer::NoDomain) => Condition::ItemNotFound,
             Err(_) => Condition::InternalServerError,
         };
-        refuse(presence, &StanzaError::new(condition), cx);
+        turn_away(None, seat, presence, &StanzaError::new(condition), cx);
     }
 
     /// The store answered to a change.
@@ -217,7 +214,7 @@ impl Home {
             Ok(Err(Missing)) => {
                 match change {
                     Change::Moderate { .. } => self.open(record),
-                    _ => self.vanish(),
+                    _ => self.destroyed(None, None, None, cx),
                 }
                 refuse(request, &StanzaError::new(Condition::ItemNotFound), cx);
             }
@@ -251,11 +248,12 @@ impl Home {
             Change::Members { changes, by } => {
                 let members = record.members_after(&changes);
                 let after = Arc::new(RoomRecord { members, ..(**record).clone() });
+                self.state.reserve(&after);
                 self.open(after.clone());
                 self.state.members_changed(&after, &changes, by.as_deref(), cx);
             }
             Change::Destroy { reason, venue, password } => {
-                self.destroyed(record, reason.as_deref(), venue.as_deref(), password.as_deref(), cx);
+                self.destroyed(reason.as_deref(), venue.as_deref(), password.as_deref(), cx);
             }
             Change::Moderate { id, mut left, told } => {
                 self.open(record.clone());
@@ -267,9 +265,8 @@ impl Home {
     }
 
     /// The room is gone (XEP-0045 §10.9).
-    fn destroyed(
+    pub(super) fn destroyed(
         &mut self,
-        record: &RoomRecord,
         reason: Option<&str>,
         venue: Option<&str>,
         password: Option<&str>,
@@ -288,15 +285,14 @@ impl Home {
         for nick in nicks {
             let Some(mut occupant) = self.state.occupants.remove(&nick) else { continue };
             (occupant.affiliation, occupant.role) = (RoomAffiliation::None, crate::model::RoomRole::None);
-            let said = Said { codes: &[super::enter::SELF], destroy: Some(&destroy), ..Said::default() };
-            let about = RoomAbout::Left(occupant.address.clone());
+            let said = Said { codes: &[SELF], destroy: Some(&destroy), ..Said::default() };
             for of in &occupant.clients {
                 let shown = RoomStanza::for_all(user::unavailable(&occupant, of, false, &said));
-                super::home::give(of.seat, false, vec![shown], about.clone(), cx);
+                give(of.seat, false, vec![shown], left(of, &occupant), cx);
             }
         }
-        let _ = record;
         self.state.history.clear();
+        self.state.reserved.clear();
         self.vanish();
     }
 
@@ -336,38 +332,4 @@ impl Change {
             Change::Moderate { .. } => ReplaceRoomMessage::answer(answer),
         }
     }
-}
-
-/// The message that is left of one that was moderated, and what all are told (XEP-0425 §3, §5).
-pub(super) fn moderated(
-    room: &carillon_wire::jid::BareJid,
-    id: ArchiveId,
-    original: &Stanza,
-    (by, by_id): (&carillon_wire::jid::Jid, &str),
-    reason: Option<&str>,
-    stamp: &str,
-) -> (Stanza, Stanza) {
-    let moderated = Element::new("moderated", ns::MODERATE)
-        .with_attr("by", by.as_str())
-        .with_child(user::occupant_id(by_id));
-    let with_reason = |element: Element, ns: &'static str| match reason.filter(|reason| !reason.is_empty()) {
-        Some(reason) => element.with_child(Element::new("reason", ns).with_text(reason)),
-        None => element,
-    };
-    let retracted = Element::new("retracted", ns::RETRACT)
-        .with_attr("id", id.to_string())
-        .with_attr("stamp", stamp)
-        .with_child(moderated.clone());
-    let mut left = original.clone();
-    left.payload = Payload::from_element(&with_reason(retracted, ns::RETRACT));
-    let retract = Element::new("retract", ns::RETRACT).with_attr("id", id.to_string()).with_child(moderated);
-    let mut told = Stanza::message(MessageType::Groupchat).with_from(room.clone());
-    told.id = Some(format!("retract-{id}").into());
-    told.payload = Payload::from_element(&with_reason(retract, ns::RETRACT));
-    (left, told)
-}
-
-/// The address of a room of this name.
-pub(super) fn address(name: &str, domain: &str) -> Option<carillon_wire::jid::BareJid> {
-    carillon_wire::jid::BareJid::new(&room_address(name, domain)).ok()
 }

@@ -1,5 +1,6 @@
 //! What is said in a room, and between its occupants (XEP-0045 §7.4, §7.5, §7.8, §7.13, §8.1).
 
+use super::enter::LOST;
 use super::home::{Home, give, refuse};
 use super::occupants::Occupant;
 use super::step::{Change, Step};
@@ -12,7 +13,7 @@ use crate::model::{
 };
 use crate::ports::store::rooms::KeepRoomMessage;
 use crate::ports::{Fault, Missing};
-use crate::session::Cx;
+use crate::session::{Cx, mam};
 use carillon_wire::Framing;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -39,7 +40,7 @@ impl Home {
             Kind::Message(MessageType::Error) => {
                 // A client that cannot take what it is sent is not in the room any more.
                 if let Some(client) = &stanza.from {
-                    self.state.gone(record, client, true, cx);
+                    self.state.leave(record, client, None, &[LOST], cx);
                 }
                 Ok(())
             }
@@ -96,7 +97,7 @@ impl Home {
             return Err(StanzaError::new(Condition::Forbidden).with_text("you have no voice in this room"));
         }
         let said = spoken(stanza, sender);
-        if !record.config.archive || !request::is_kept(stanza) {
+        if !record.config.archive || !mam::is_kept(stanza) {
             self.said(Arc::new(said), None, cx);
             cx.settle(settlement);
             return Ok(());
@@ -120,13 +121,18 @@ impl Home {
         answer: Result<Result<ArchiveId, Missing>, Fault>,
         cx: &mut Cx<'_>,
     ) {
-        self.written(false);
+        self.written(matches!(answer, Ok(Err(Missing))));
         match answer {
             Ok(Ok(id)) => {
                 said.payload.push_element(&user::stanza_id(&self.state.address, id));
                 self.said(Arc::new(said), Some(id), cx);
             }
-            Ok(Err(Missing)) => refuse(message, &StanzaError::new(Condition::ItemNotFound), cx),
+            Ok(Err(Missing)) => {
+                refuse(message, &StanzaError::new(Condition::ItemNotFound), cx);
+                if self.is_absent() {
+                    self.destroyed(None, None, None, cx);
+                }
+            }
             Err(_) => refuse(message, &unkept(), cx),
         }
         cx.settle(settlement);
@@ -156,7 +162,7 @@ impl Home {
                 nick: sender.nick().into(),
                 by: sender.account.clone(),
                 set: cx.now.unix,
-                stanza: stanza.payload.bytes().clone(),
+                stanza: said.payload.bytes().clone(),
             })
         });
         let change = Change::Subject(subject, Box::new(said));
@@ -382,7 +388,7 @@ pub(super) fn of_room(room: &BareJid, payload: &Element) -> Stanza {
     message
 }
 
-/// The seat of whoever sent a stanza that is answered by more than one.
+/// Gives a client stanzas.
 pub(super) fn send(seat: RoomSeat, stanzas: Vec<Stanza>, cx: &mut Cx<'_>) {
     give(seat, false, stanzas.into_iter().map(RoomStanza::for_all).collect(), RoomAbout::Others, cx);
 }

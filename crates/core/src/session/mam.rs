@@ -16,6 +16,22 @@ const PAGE: u16 = 50;
 /// Bytes of a page: what a client that reads slowly has waiting.
 const PAGE_BYTES: usize = 128 * 1024;
 
+/// Whether a message has something to read, or says what became of something, and may be kept (XEP-0334).
+pub(crate) fn is_kept(stanza: &Stanza) -> bool {
+    let has = |name, ns| stanza.payload.find(name, ns).is_some();
+    if has("no-store", ns::HINTS) || has("no-permanent-store", ns::HINTS) {
+        return false;
+    }
+    has("body", ns::CLIENT)
+        || has("store", ns::HINTS)
+        || ["received", "displayed", "acknowledged"].iter().any(|name| has(name, ns::CHAT_MARKERS))
+        || has("received", ns::RECEIPTS)
+        || has("retract", ns::RETRACT)
+        || has("reactions", ns::REACTIONS)
+        || has("encrypted", ns::OMEMO)
+        || has("encrypted", ns::OMEMO_OLD)
+}
+
 /// What a client asks for.
 #[derive(Debug)]
 pub(crate) struct Query {

@@ -133,6 +133,7 @@ impl Script {
                 "offline_bytes" => settings.limits.offline_bytes = value.parse().expect("a number"),
                 "topic_bytes" => settings.limits.topic_bytes = value.parse().expect("a number"),
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
+                "rooms_joined" => settings.limits.rooms_joined = value.parse().expect("a number"),
                 "topics_owned" => settings.limits.topics_owned = value.parse().expect("a number"),
                 "topics_followed" => settings.limits.topics_followed = value.parse().expect("a number"),
                 "topic_items" => settings.limits.topic_items = value.parse().expect("a number"),

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::recorder::{Count, Recorder};
+
 /// The numbers that have arrived. Memory grows with the gaps between them, not with their count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals {
@@ -21,6 +23,21 @@ pub(super) enum Arrival {
 }
 
 impl Arrivals {
+    /// Whether a number arrives for the first time. Counts it if it does not, or if it is late behind another.
+    pub(super) fn count(&mut self, number: u32, recorder: &Recorder) -> bool {
+        match self.note(number) {
+            Arrival::InOrder => true,
+            Arrival::OutOfOrder => {
+                recorder.count(Count::OutOfOrder);
+                true
+            }
+            Arrival::Duplicate => {
+                recorder.count(Count::Duplicates);
+                false
+            }
+        }
+    }
+
     /// Notes that a number has arrived.
     pub(super) fn note(&mut self, number: u32) -> Arrival {
         let at = self.ranges.partition_point(|range| range.end <= number);

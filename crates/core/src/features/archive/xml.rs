@@ -2,29 +2,19 @@
 
 use crate::error::StanzaError;
 use crate::model::{ArchiveDefault, ArchivePreferences};
+use crate::session::mam;
 use bytes::Bytes;
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, Kind, MessageType, Stanza};
 use carillon_wire::xml::Element;
 use carillon_wire::{Framing, ns};
 
-/// Whether a message is for archives: it has something to read, or says what became of something.
+/// Whether a message is for the archives of accounts.
 pub(super) fn is_kept(stanza: &Stanza) -> bool {
     if !matches!(stanza.kind, Kind::Message(MessageType::Chat | MessageType::Normal)) {
         return false;
     }
-    let has = |name, ns| stanza.payload.find(name, ns).is_some();
-    if has("no-store", ns::HINTS) || has("no-permanent-store", ns::HINTS) {
-        return false;
-    }
-    has("body", ns::CLIENT)
-        || has("store", ns::HINTS)
-        || ["received", "displayed", "acknowledged"].iter().any(|name| has(name, ns::CHAT_MARKERS))
-        || has("received", ns::RECEIPTS)
-        || has("retract", ns::RETRACT)
-        || has("reactions", ns::REACTIONS)
-        || has("encrypted", ns::OMEMO)
-        || has("encrypted", ns::OMEMO_OLD)
+    mam::is_kept(stanza)
 }
 
 /// Whether a message is one to be read, and not about another one.

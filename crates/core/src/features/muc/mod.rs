@@ -77,16 +77,16 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
     let Some(to) = stanza.to.clone() else { return Ok(Flow::Pass) };
     let Some(name) = to.local().map(Box::<str>::from) else { return of_service(session, stanza, cx) };
     let stanza_for_room = stanza.clone();
+    let presences = match stanza.kind {
+        Kind::Presence(kind) => track(session, kind, &to, &stanza_for_room, cx)?,
+        Kind::Iq(_) | Kind::Message(_) => 0,
+    };
     let is_read = match stanza.kind {
-        Kind::Presence(kind) => {
-            track(session, kind, &to, &stanza_for_room, cx)?;
-            false
-        }
         Kind::Iq(IqType::Get) => to.is_bare(),
         Kind::Iq(IqType::Set) => to.is_bare() && stanza.payload.find("query", ns::MAM).is_some(),
-        Kind::Iq(_) | Kind::Message(_) => false,
+        Kind::Iq(_) | Kind::Message(_) | Kind::Presence(_) => false,
     };
-    let seat = RoomSeat { place: cx.shard.place, session: session.id };
+    let seat = seat(session, presences, cx);
     let (at, domain) = (SERVICE.home(&name, session.bare.domain(), cx), session.domain);
     if is_read {
         return Ok(Flow::Wait(Wait::reply(move |id, cx| {
@@ -105,26 +105,35 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
     Ok(Flow::Taken(Taken::Request))
 }
 
-/// Remembers where the session enters and what it says there.
+/// Where the session is, to a room.
+fn seat(session: &BoundSession, presences: u32, cx: &Cx<'_>) -> RoomSeat {
+    RoomSeat { place: cx.shard.place, session: session.id, presences }
+}
+
+/// Remembers where the session enters and the presence that it sends there. Returns how many it had sent there before.
 fn track(
     session: &mut BoundSession,
     kind: PresenceType,
     to: &Jid,
     stanza: &Stanza,
     cx: &Cx<'_>,
-) -> Result<(), StanzaError> {
+) -> Result<u32, StanzaError> {
     let limits = &cx.shard.settings.limits;
     if stanza.payload.bytes().len() > limits.presence_bytes {
         let text = format!("a presence carries at most {} bytes", limits.presence_bytes);
         return Err(StanzaError::new(Condition::PolicyViolation).with_text(text));
     }
     if kind != PresenceType::Available || to.is_bare() {
-        return Ok(());
+        return Ok(0);
     }
     let rooms = &mut session.state.muc;
     let count = rooms.len();
     match rooms.of(to.bare_str()) {
-        Some(joined) => *joined.presence = stanza.clone(),
+        Some(joined) => {
+            *joined.presence = stanza.clone();
+            joined.presences = joined.presences.wrapping_add(1);
+            return Ok(joined.presences);
+        }
         None if count >= limits.rooms_joined as usize => {
             return Err(
                 StanzaError::new(Condition::ResourceConstraint).with_text("you are in too many rooms")
@@ -132,7 +141,7 @@ fn track(
         }
         None => rooms.enter(to.clone(), stanza.clone()),
     }
-    Ok(())
+    Ok(0)
 }
 
 /// A stanza for the service itself: it lists its rooms.
@@ -186,12 +195,14 @@ fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> O
         let Some(session) = sessions.bound(recipient.session) else { continue };
         match &about {
             RoomAbout::Others => {}
-            RoomAbout::Entered(occupant, role) => {
-                if let Some(joined) = session.state.muc.of(occupant.bare_str()) {
-                    (joined.occupant, joined.role) = (occupant.clone(), Some(*role));
-                }
+            RoomAbout::Entered(occupant, role) => match session.state.muc.of(occupant.bare_str()) {
+                Some(joined) => (joined.occupant, joined.role) = (occupant.clone(), Some(*role)),
+                // It would stay in the room for ever.
+                None => gone(session, occupant, true, cx),
+            },
+            RoomAbout::Left { occupant, presences } => {
+                session.state.muc.leave(occupant.bare_str(), *presences);
             }
-            RoomAbout::Left(occupant) => session.state.muc.leave(occupant.bare_str()),
         }
         for of in &stanzas {
             let stanza = of.full.as_ref().filter(|_| recipient.sees_addresses).unwrap_or(&of.stanza);
@@ -214,22 +225,30 @@ fn close(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>) {
     leave_all(session, ending == Ending::Lost, cx);
 }
 
+/// The session leaves all its rooms, and forgets each when that has told it so.
 fn leave_all(session: &mut BoundSession, is_lost: bool, cx: &mut Cx<'_>) {
-    let rooms = session.state.muc.rooms.take();
-    for joined in rooms.into_iter().flat_map(|rooms| *rooms) {
-        let op = RoomOp::Gone { client: session.jid.clone(), is_lost };
-        tell(session, &joined.occupant, op, cx);
+    let mut rooms = session.state.muc.rooms.take();
+    for joined in rooms.iter_mut().flat_map(|rooms| rooms.iter_mut()) {
+        joined.role = None;
+        gone(session, &joined.occupant, is_lost, cx);
     }
+    session.state.muc.rooms = rooms;
 }
 
-/// A session came from another process: it is in its rooms here, too.
+fn gone(session: &BoundSession, occupant: &Jid, is_lost: bool, cx: &mut Cx<'_>) {
+    let op = RoomOp::Gone { client: session.jid.clone(), seat: seat(session, 0, cx), is_lost };
+    tell(session, occupant, op, cx);
+}
+
+/// A session came from another process: it is in its rooms here, too. Those that had not answered it there do not answer it any more.
 fn restored(session: &mut BoundSession, _: &mut Names, cx: &mut Cx<'_>) {
-    let seat = RoomSeat { place: cx.shard.place, session: session.id };
+    session.state.muc.forget_unanswered();
     let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
     for joined in rooms {
         let Some(role) = joined.role else { continue };
         let mut presence = joined.presence.clone();
         presence.to = Some(joined.occupant.clone());
+        let seat = seat(session, joined.presences, cx);
         tell(session, &joined.occupant, RoomOp::Back { seat, presence, role }, cx);
     }
 }

@@ -21,11 +21,13 @@ pub(super) struct Joined {
     pub(super) occupant: Jid,
     /// The presence that it sent there last, for the home of the room when the session goes on in another process.
     pub(super) presence: Box<Stanza>,
+    /// Presences that it had sent there before that one.
+    pub(super) presences: u32,
     /// Its role in the room, once it has said that it is in it.
     pub(super) role: Option<RoomRole>,
 }
 
-crate::form! { struct Joined { occupant, presence, role } }
+crate::form! { struct Joined { occupant, presence, presences, role } }
 
 impl State {
     /// The room with this bare address.
@@ -40,14 +42,23 @@ impl State {
 
     /// It enters a room.
     pub(super) fn enter(&mut self, occupant: Jid, presence: Stanza) {
-        let joined = Joined { occupant, presence: Box::new(presence), role: None };
+        let joined = Joined { occupant, presence: Box::new(presence), presences: 0, role: None };
         self.rooms.get_or_insert_default().push(joined);
     }
 
-    /// It is in a room no more.
-    pub(super) fn leave(&mut self, room: &str) {
+    /// It is not in a room since it sent this presence, and after so many others.
+    pub(super) fn leave(&mut self, room: &str, presences: u32) {
+        self.retain(|joined| joined.occupant.bare_str() != room || joined.presences != presences);
+    }
+
+    /// Forgets the rooms that it enters or leaves.
+    pub(super) fn forget_unanswered(&mut self) {
+        self.retain(|joined| joined.role.is_some());
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(&Joined) -> bool) {
         if let Some(rooms) = &mut self.rooms {
-            rooms.retain(|joined| joined.occupant.bare_str() != room);
+            rooms.retain(is_kept);
             if rooms.is_empty() {
                 self.rooms = None;
             }
@@ -70,7 +81,9 @@ mod tests {
         state.of("tea@rooms.example.org").unwrap().role = Some(RoomRole::Participant);
         proves("muc", &state);
         assert_eq!(state.len(), 1);
-        state.leave("tea@rooms.example.org");
+        state.leave("tea@rooms.example.org", 1);
+        assert_eq!(state.len(), 1, "it is about another presence");
+        state.leave("tea@rooms.example.org", 0);
         assert!(state.rooms.is_none());
     }
 }

@@ -184,7 +184,7 @@ fn messages() -> Vec<ShardMessage> {
 
 /// What a session and the home of a room tell each other.
 fn of_rooms() -> Vec<ShardMessage> {
-    let seat = RoomSeat { place: PLACE, session: SESSION };
+    let seat = RoomSeat { place: PLACE, session: SESSION, presences: 7 };
     let room = |op| ShardMessage::Room { domain: DomainId(1), name: "tea".into(), op };
     let presence = Box::new(Stanza::presence(PresenceType::Available).with_from(full()));
     let recipient = RoomRecipient { session: SESSION, sees_addresses: true };
@@ -195,11 +195,11 @@ fn of_rooms() -> Vec<ShardMessage> {
     };
     vec![
         room(RoomOp::Stanza { seat, stanza: Box::new(chat()), settlement: settlement() }),
-        room(RoomOp::Gone { client: full(), is_lost: true }),
+        room(RoomOp::Gone { client: full(), seat, is_lost: true }),
         room(RoomOp::Back { seat, presence, role: RoomRole::Moderator }),
         event(RoomAbout::Others),
         event(RoomAbout::Entered(full(), RoomRole::Visitor)),
-        event(RoomAbout::Left(full())),
+        event(RoomAbout::Left { occupant: full(), presences: 7 }),
     ]
 }
 

@@ -44,21 +44,6 @@ pub(in crate::room) fn is_subject(stanza: &Stanza) -> bool {
     has("subject") && !has("body") && !has("thread")
 }
 
-/// Whether a message is one to be kept.
-pub(in crate::room) fn is_kept(stanza: &Stanza) -> bool {
-    let has = |name, ns| stanza.payload.find(name, ns).is_some();
-    if has("no-store", ns::HINTS) || has("no-permanent-store", ns::HINTS) {
-        return false;
-    }
-    has("body", ns::CLIENT)
-        || has("store", ns::HINTS)
-        || ["received", "displayed", "acknowledged"].iter().any(|name| has(name, ns::CHAT_MARKERS))
-        || has("retract", ns::RETRACT)
-        || has("reactions", ns::REACTIONS)
-        || has("encrypted", ns::OMEMO)
-        || has("encrypted", ns::OMEMO_OLD)
-}
-
 /// What somebody who enters says (XEP-0045 §7.2).
 #[derive(Debug, Default)]
 pub(in crate::room) struct Entry {

@@ -110,6 +110,14 @@ fn x(occupant: &Occupant, address: Option<&Jid>, said: &Said<'_>) -> Element {
     x
 }
 
+/// What somebody is told who is nothing in the room.
+pub(in crate::room) fn nothing(codes: &[u16]) -> Element {
+    let item = Element::new("item", ns::MUC_USER).with_attr("affiliation", "none").with_attr("role", "none");
+    let mut x = Element::new("x", ns::MUC_USER).with_child(item);
+    push_codes(&mut x, codes);
+    x
+}
+
 fn push_codes(x: &mut Element, codes: &[u16]) {
     for code in codes {
         x.push(Element::new("status", ns::MUC_USER).with_attr("code", code.to_string()));

@@ -10,7 +10,7 @@ use super::executor::{Executor, Next};
 use super::in_flight::InFlight;
 use crate::client::{SendOutcome, stanzas};
 use crate::plan::{Resume, Shape, Span, Talk};
-use crate::worker::arrivals::{Arrival, Arrivals};
+use crate::worker::arrivals::Arrivals;
 use crate::worker::context::ActionContext;
 use crate::worker::mark::{self, Mark, Marks};
 use crate::worker::player_states::PlayerStates;
@@ -125,23 +125,13 @@ impl OpenLoopMessages {
         }
     }
 
-    /// Whether a message arrives for the first time. Counts it if it does not, or if it is late behind another.
+    /// Whether a message arrives for the first time.
     fn is_new(&mut self, number: usize, item: u32, context: &ActionContext<'_>) -> bool {
         if item == mark::UNTRACKED {
             return true;
         }
         let Turn { from, ordinal, .. } = turn(item as usize, &context.states.numbers, self.bucket);
-        match self.arrivals.entry((number, from)).or_default().note(ordinal) {
-            Arrival::InOrder => true,
-            Arrival::OutOfOrder => {
-                context.recorder.count(Count::OutOfOrder);
-                true
-            }
-            Arrival::Duplicate => {
-                context.recorder.count(Count::Duplicates);
-                false
-            }
-        }
+        self.arrivals.entry((number, from)).or_default().count(ordinal, context.recorder)
     }
 }
 

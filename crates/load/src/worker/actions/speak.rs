@@ -10,11 +10,10 @@ use super::executor::{Executor, Next};
 use super::in_flight::InFlight;
 use crate::client::{SendOutcome, stanzas};
 use crate::plan::Speak;
-use crate::worker::arrivals::{Arrival, Arrivals};
+use crate::worker::arrivals::Arrivals;
 use crate::worker::context::ActionContext;
 use crate::worker::mark::{self, Mark, Marks};
 use crate::worker::player_states::PlayerStates;
-use crate::worker::recorder::Count;
 use crate::worker::rooms::{RoomNumber, RoomPlan};
 use crate::worker::schedule::{Due, Schedule};
 use crate::worker::setup::Setup;
@@ -77,23 +76,13 @@ impl SpeakInRooms {
         }
     }
 
-    /// Whether a message is heard for the first time. Counts it if it is not, or if it is late behind another.
+    /// Whether a message is heard for the first time.
     fn is_new(&mut self, number: usize, item: u32, context: &ActionContext<'_>) -> bool {
         if item == mark::UNTRACKED {
             return true;
         }
         let Turn { from, room, ordinal } = turn(item as usize, &context.states.numbers, &self.rooms);
-        match self.arrivals.entry((number, room, from)).or_default().note(ordinal) {
-            Arrival::InOrder => true,
-            Arrival::OutOfOrder => {
-                context.recorder.count(Count::OutOfOrder);
-                true
-            }
-            Arrival::Duplicate => {
-                context.recorder.count(Count::Duplicates);
-                false
-            }
-        }
+        self.arrivals.entry((number, room, from)).or_default().count(ordinal, context.recorder)
     }
 }
 
