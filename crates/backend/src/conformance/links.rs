@@ -36,7 +36,7 @@ fn create(domain: DomainId, codes: &[&str], url: &str) -> CreateLink {
 }
 
 fn made(store: &dyn Store, create: CreateLink) -> Link {
-    answer!(ask(store, create), CreateLinkAnswer::Link(link) => *link)
+    answer!(ask(store, create), CreateLinkAnswer::Created(link) => *link)
 }
 
 fn unchanged(domain: DomainId, code: &str) -> ChangeLink {
@@ -90,8 +90,12 @@ pub(super) fn lead_where_they_were_made_to(store: &dyn Store) {
 pub(super) fn of_one_url_are_one(store: &dyn Store) {
     let domain = with_secret(store);
     let first = made(store, create(domain, &["abc", "def"], URL));
-    let again = CreateLink { now: T.plus(9), may_change: true, ..create(domain, &["abc", "def"], URL) };
-    assert_eq!(made(store, again), first, "it is left as it is");
+    for later in [0, 9] {
+        let again =
+            CreateLink { now: T.plus(later), may_change: true, ..create(domain, &["abc", "def"], URL) };
+        let exists = CreateLinkAnswer::Exists(Box::new(first.clone()));
+        assert_eq!(ask(store, again), exists, "it is left as it is");
+    }
     assert_eq!(ask(store, all(domain)).links, [first]);
 }
 

@@ -96,7 +96,7 @@ impl Answers<CreateLink, Error> for Transaction<'_> {
             if known.url == asked.url {
                 let is_over = known.is_expired(asked.now) && known.removed.is_none();
                 let link = if is_over { renew(self, asked, known)? } else { known };
-                return Ok(CreateLinkAnswer::Link(Box::new(link)));
+                return Ok(CreateLinkAnswer::Exists(Box::new(link)));
             }
         }
         Ok(CreateLinkAnswer::Taken)
@@ -224,7 +224,7 @@ fn add(write: &mut Transaction<'_>, asked: &CreateLink, code: &str) -> Result<Cr
          RETURNING id",
         &[&i64::from(domain.0), &code, url, may_change, &int(now.0), &opt_int(*expires), &key_id, &int(own)],
     )?;
-    Ok(CreateLinkAnswer::Link(Box::new(model::Link {
+    Ok(CreateLinkAnswer::Created(Box::new(model::Link {
         id: LinkId(uint(&row, 0)?),
         domain: *domain,
         code: code.into(),

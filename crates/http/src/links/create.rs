@@ -97,14 +97,12 @@ pub(super) async fn create(
         bounds: bounds(app),
     };
     match app.ask(asked).await? {
-        CreateLinkAnswer::Link(link) => {
-            let is_new = link.created == now;
-            if is_new {
-                count(&app.links.figures.created);
-                app.links.forget(&domain.name, &link.code);
-            }
-            met(body, *link, is_new)
+        CreateLinkAnswer::Created(link) => {
+            count(&app.links.figures.created);
+            app.links.forget(&domain.name, &link.code);
+            met(body, *link, true)
         }
+        CreateLinkAnswer::Exists(link) => met(body, *link, false),
         CreateLinkAnswer::Taken if body.code.is_some() => {
             Err(Problem::new(Code::AlreadyExists, "the code leads to another URL").at("/code"))
         }

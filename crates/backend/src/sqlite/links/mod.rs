@@ -69,7 +69,7 @@ impl Answers<CreateLink, Error> for Transaction<'_> {
             if known.url == asked.url {
                 let is_over = known.is_expired(asked.now) && known.removed.is_none();
                 let link = if is_over { renew(self, asked, known)? } else { known };
-                return Ok(CreateLinkAnswer::Link(Box::new(link)));
+                return Ok(CreateLinkAnswer::Exists(Box::new(link)));
             }
         }
         Ok(CreateLinkAnswer::Taken)
@@ -156,7 +156,7 @@ fn add(write: &mut Transaction<'_>, asked: &CreateLink, code: &str) -> Result<Cr
         "UPDATE link_domain SET links = links + 1, bytes = bytes + ?2 WHERE domain = ?1",
         params![domain.0, int(own)],
     )?;
-    Ok(CreateLinkAnswer::Link(Box::new(model::Link {
+    Ok(CreateLinkAnswer::Created(Box::new(model::Link {
         id,
         domain: *domain,
         code: code.into(),

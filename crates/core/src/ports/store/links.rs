@@ -93,8 +93,10 @@ pub struct LinkBounds {
 /// What became of [`CreateLink`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateLinkAnswer {
-    /// The link, which was created or was there already.
-    Link(Box<model::Link>),
+    /// The link was created.
+    Created(Box<model::Link>),
+    /// A link to this URL was there already.
+    Exists(Box<model::Link>),
     /// All of the codes lead to other URLs.
     Taken,
     /// The domain has as many links as it may.

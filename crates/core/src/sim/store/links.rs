@@ -64,7 +64,7 @@ fn create(store: &mut Committed, asked: &CreateLink) -> CreateLinkAnswer {
                 (link.may_change, link.key) = (asked.may_change, asked.key);
                 store.links.insert(link.id, link.clone());
             }
-            return CreateLinkAnswer::Link(Box::new(link));
+            return CreateLinkAnswer::Exists(Box::new(link));
         }
     }
     CreateLinkAnswer::Taken
@@ -89,7 +89,7 @@ fn add(store: &mut Committed, asked: &CreateLink, code: &str) -> CreateLinkAnswe
         last_click: None,
     };
     store.links.insert(link.id, link.clone());
-    CreateLinkAnswer::Link(Box::new(link))
+    CreateLinkAnswer::Created(Box::new(link))
 }
 
 fn change(store: &mut Committed, asked: &ChangeLink) -> ChangeLinkAnswer {
