@@ -11,6 +11,7 @@ const LIVES = [["", "Never"], ["1", "In a day"], ["30", "In 30 days"], ["90", "I
 const DAY_MS = 86_400_000;
 const SCOPES = [
   ["send", "Send notifications and follow them"], ["topics", "Publish to topics and manage them"], ["enrol", "Enrol devices and manage them"],
+  ["rooms", "Manage rooms and their members, say something in them, and moderate them"],
   ["links", "Make short links, change them and take them down"],
   ["chat", "Act for accounts: send messages, edit contacts and block lists, see conversations"],
   ["admin", "Everything but messages, including domains and keys"], ["read_messages", "Read the messages of accounts; each time is logged"],

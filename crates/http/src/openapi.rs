@@ -6,7 +6,7 @@ use crate::consumer::{credentials, devices, subscriptions};
 use crate::links::{api as link, file_api as link_file};
 use crate::options::Options;
 use crate::provider::{
-    blocked, chat, conversations, events, items, messages, notifications, presence, roster, topics,
+    blocked, chat, conversations, events, items, messages, notifications, presence, rooms, roster, topics,
 };
 use crate::{examples, health, metrics, schema, well_known};
 use utoipa::OpenApi;
@@ -34,6 +34,7 @@ use utoipa_axum::routes;
         (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
         (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
         (name = "messages", description = "What people write to each other: send as an account and see its conversations, with scope `chat`. Messages are read with scope `read_messages`, and erased with `admin`."),
+        (name = "rooms", description = "Conversations of many (XEP-0045). Scope `rooms`; their messages are read with scope `read_messages`, and archives erased with `admin`."),
         (name = "contacts", description = "Rosters and block lists of accounts. Scope `chat`."),
         (name = "links", description = "Short links on hosts of their own. Scope `links`; the files of apps need `admin`."),
         (name = "keys", description = "The API key of the request. Any scope."),
@@ -99,6 +100,14 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(roster::put, roster::delete))
         .routes(routes!(blocked::list))
         .routes(routes!(blocked::put, blocked::delete))
+        .routes(routes!(rooms::list))
+        .routes(routes!(rooms::put, rooms::get, rooms::update, rooms::delete))
+        .routes(routes!(rooms::members::list, rooms::members::change_many))
+        .routes(routes!(rooms::members::put, rooms::members::delete))
+        .routes(routes!(rooms::occupants::list))
+        .routes(routes!(rooms::occupants::update, rooms::occupants::kick))
+        .routes(routes!(rooms::messages::send, rooms::messages::list, rooms::messages::erase))
+        .routes(routes!(rooms::messages::retract))
         .routes(routes!(topics::list))
         .routes(routes!(topics::put, topics::get, topics::update, topics::delete))
         .routes(routes!(topics::subscribers))

@@ -46,7 +46,7 @@ words! {
     /// Why a notification was dropped.
     DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted";
     /// One thing an API key may do.
-    Scope: "send", "topics", "enrol", "chat", "links", "admin", "read_messages";
+    Scope: "send", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages";
     /// Who may subscribe to a topic and read its items.
     Access: "open", "whitelist";
     /// Who may publish over XMPP.
@@ -61,6 +61,10 @@ words! {
     WebhookStatus: "enabled", "disabled", "gone";
     /// Who may create topics over XMPP.
     PubsubCreate: "any", "admin";
+    /// What an account is to a room for good (XEP-0045 §5.2).
+    Affiliation: "outcast", "none", "member", "admin", "owner";
+    /// Who may send private messages to occupants of a room.
+    AllowPm: "anyone", "participants", "moderators", "none";
 }
 
 /// How a topic behaves. In a new topic, a member that is left out has its default.
@@ -95,6 +99,57 @@ pub(crate) struct TopicConfig {
     /// Whether subscribers are told that the topic is gone.
     #[schema(default = true)]
     notify_delete: Option<bool>,
+}
+
+/// How a room behaves. In a new room, a member that is left out has its default.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct RoomConfig {
+    /// A name for people.
+    #[schema(max_length = 256, default = "")]
+    title: Option<String>,
+    /// What it is about.
+    #[schema(max_length = 1024, default = "")]
+    description: Option<String>,
+    /// Whether everybody can find it.
+    #[schema(default = true)]
+    public: Option<bool>,
+    /// Whether it stays when the last occupant has left. Rooms that clients make begin without it.
+    #[schema(default = true)]
+    persistent: Option<bool>,
+    /// Whether only members may enter.
+    #[schema(default = false)]
+    members_only: Option<bool>,
+    /// Whether those who enter without an affiliation may not speak until they are given voice.
+    #[schema(default = false)]
+    moderated: Option<bool>,
+    /// Whether everyone sees the occupants' addresses; else only moderators do.
+    #[schema(default = false)]
+    non_anonymous: Option<bool>,
+    /// The password for those who enter, or empty.
+    #[schema(max_length = 256, default = "")]
+    password: Option<String>,
+    /// Occupants at most; 0 for as many as the node allows. Admins and owners still enter.
+    #[schema(minimum = 0, default = 0)]
+    max_users: Option<u32>,
+    /// Whether occupants may invite; else only admins and owners.
+    #[schema(default = true)]
+    allow_invites: Option<bool>,
+    /// Whether participants may change the subject; else only moderators.
+    #[schema(default = false)]
+    change_subject: Option<bool>,
+    /// Who may send private messages.
+    #[schema(default = "anyone")]
+    allow_pm: Option<AllowPm>,
+    /// Whether messages are kept in the room's archive.
+    #[schema(default = true)]
+    archive: Option<bool>,
+    /// How many messages those who enter are given if they ask for no other number.
+    #[schema(minimum = 0, maximum = 100, default = 20)]
+    history: Option<u32>,
+    /// Whether nobody but its owner enters until it is configured once (XEP-0045 §10.1.2).
+    #[schema(default = false)]
+    locked: Option<bool>,
 }
 
 /// What a domain allows. In a new domain, a member that is left out has its default.

@@ -61,7 +61,7 @@ enum Command {
     },
 }
 
-const SCOPES: [&str; 7] = ["send", "topics", "enrol", "chat", "links", "admin", "read_messages"];
+const SCOPES: [&str; 8] = ["send", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages"];
 
 const COLUMNS: &[Column] = &[
     ("ID", "id"),

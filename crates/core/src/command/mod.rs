@@ -7,12 +7,14 @@ mod asker;
 mod change;
 mod pending_iq;
 mod refusal;
+mod room;
 
 pub use crate::model::ConfigChange;
 pub use asker::{About, Asker, TopicIq};
 pub(crate) use change::check_topic_config;
 pub use pending_iq::PendingIq;
 pub use refusal::{NoRoom, Refusal, Unacceptable};
+pub use room::{RoomMemberChange, RoomOccupant, RoomOutcome, RoomRefusal, RoomRequest, RoomSpeaker};
 
 use crate::model::*;
 use crate::ports::store::notifications::NotificationQuery;
@@ -57,6 +59,8 @@ pub enum Command {
     TopicFigures { topics: Arc<[TopicId]> },
     /// The live sessions of this shard, at most `limit`, those of `account` or of `domain` or all → [`Outcome::Sessions`].
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
+    /// Do something with a room → the [`RoomOutcome`] of the request.
+    Room { domain: DomainId, name: Box<str>, request: Box<RoomRequest> },
 }
 
 crate::form! {
@@ -75,6 +79,7 @@ crate::form! {
         11 = Presence { accounts },
         12 = TopicFigures { topics },
         13 = Sessions { domain, account, limit },
+        14 = Room { domain, name, request },
     }
 }
 
@@ -167,6 +172,7 @@ impl Command {
             Command::Notify(notification) => notification.payload.bytes(),
             Command::Topic { op, .. } => op.payload_bytes(),
             Command::Act { stanza, .. } => stanza.memory_bytes(),
+            Command::Room { request, .. } => request.bytes(),
             Command::ContactsRemoved { changes } => changes.iter().map(RosterChange::bytes).sum(),
             _ => 0,
         }
@@ -246,6 +252,8 @@ pub enum Outcome {
     Sessions(Vec<SessionInfo>),
     /// To [`Command::Act`]: a result or an error.
     Answered(Box<Stanza>),
+    /// To [`Command::Room`].
+    Room(Result<RoomOutcome, RoomRefusal>),
     /// The subject of the command does not exist.
     Missing,
     /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.
@@ -268,6 +276,7 @@ crate::form! {
         9 = Missing,
         10 = Unavailable,
         11 = Unknown,
+        12 = Room(result),
     }
 }
 

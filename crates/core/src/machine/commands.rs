@@ -7,6 +7,7 @@ use crate::command::{
 use crate::connection::Io;
 use crate::effect::Effect;
 use crate::error::StreamError;
+use crate::message::RoomOp;
 use crate::model::{DomainId, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
@@ -21,6 +22,9 @@ impl Turn<'_> {
             Command::Topic { domain, name, actor, op } => {
                 debug_assert!(matches!(actor, Actor::Provider), "accounts ask by IQ");
                 self.topics.operate(domain, &name, actor, op, Asker::Command(reply), &mut self.cx);
+            }
+            Command::Room { domain, name, request } => {
+                self.rooms.operate(domain, &name, RoomOp::Command { request, reply }, &mut self.cx);
             }
             Command::Kick { jid, reason } => {
                 let outcome = Outcome::Count(self.kick(&jid, reason));

@@ -1,5 +1,6 @@
 //! What a session and the home of a room tell each other.
 
+use crate::command::{ReplyTo, RoomRequest};
 use crate::model::{Place, RoomRole, SessionId, Settlement};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
@@ -56,6 +57,13 @@ pub enum RoomOp {
         /// Its role.
         role: RoomRole,
     },
+    /// Somebody outside asks for something.
+    Command {
+        /// What.
+        request: Box<RoomRequest>,
+        /// Whom the answer is for.
+        reply: ReplyTo,
+    },
 }
 
 crate::form! {
@@ -63,6 +71,7 @@ crate::form! {
         0 = Stanza { seat, stanza, settlement },
         1 = Gone { client, seat, is_lost },
         2 = Back { seat, presence, role },
+        3 = Command { request, reply },
     }
 }
 
@@ -73,6 +82,7 @@ impl RoomOp {
             RoomOp::Stanza { stanza, .. } => stanza.memory_bytes(),
             RoomOp::Back { presence, .. } => presence.memory_bytes(),
             RoomOp::Gone { client, .. } => client.as_str().len(),
+            RoomOp::Command { request, .. } => request.bytes(),
         }
     }
 }

@@ -21,15 +21,18 @@ pub enum Scope {
     Chat,
     /// Make short links, and change and remove them.
     Links,
+    /// Manage rooms and their members, say something in them, and moderate them.
+    Rooms,
 }
 
 impl Scope {
     /// Every scope, in the order they are listed to people.
-    pub const ALL: [Scope; 7] = [
+    pub const ALL: [Scope; 8] = [
         Scope::Send,
         Scope::Topics,
         Scope::Enrol,
         Scope::Chat,
+        Scope::Rooms,
         Scope::Links,
         Scope::Admin,
         Scope::ReadMessages,
@@ -45,13 +48,14 @@ impl Scope {
             Scope::ReadMessages => "read_messages",
             Scope::Chat => "chat",
             Scope::Links => "links",
+            Scope::Rooms => "rooms",
         }
     }
 }
 
 /// A set of scopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scopes(u8);
+pub struct Scopes(u16);
 
 impl Scopes {
     /// The set of `scopes`.
@@ -71,13 +75,13 @@ impl Scopes {
     }
 
     /// As a number, for the store.
-    pub fn bits(self) -> u8 {
+    pub fn bits(self) -> u16 {
         self.0
     }
 
     /// From a number of [`Scopes::bits`]; unknown bits are dropped.
-    pub fn from_bits(bits: u8) -> Scopes {
-        Scopes(bits & 0b111_1111)
+    pub fn from_bits(bits: u16) -> Scopes {
+        Scopes(bits & Scopes::of(&Scope::ALL).0)
     }
 }
 

@@ -76,6 +76,8 @@ impl RoomRecord {
     }
 }
 
+crate::form! { struct RoomRecord { id, domain, name, config, members, subject, created } }
+
 /// An account that a room lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomMember {
@@ -88,6 +90,8 @@ pub struct RoomMember {
     /// Why it has this affiliation, or empty.
     pub reason: Box<str>,
 }
+
+crate::form! { struct RoomMember { jid, affiliation, nick, reason } }
 
 impl RoomMember {
     /// Whether it says nothing.
@@ -173,6 +177,17 @@ pub struct RoomConfig {
     pub history: u32,
     /// Whether it has been configured once: until then nobody but its owner enters (XEP-0045 §10.1.2).
     pub locked: bool,
+}
+
+impl RoomConfig {
+    /// Bytes of a title.
+    pub const TITLE_BYTES_MAX: usize = 256;
+    /// Bytes of a description.
+    pub const DESCRIPTION_BYTES_MAX: usize = 1024;
+    /// Bytes of a password.
+    pub const PASSWORD_BYTES_MAX: usize = 256;
+    /// Messages that those who enter can be given at most.
+    pub const HISTORY_MAX: u32 = 100;
 }
 
 impl Default for RoomConfig {

@@ -3,7 +3,7 @@
 use super::enter::{LOGGED, role_of};
 use super::home::{Home, RoomState, refuse};
 use super::speak::of_room;
-use super::step::{Change, Step};
+use super::step::{Asker, Change, Step};
 use super::xml::request::{AdminItem, admin_items};
 use super::xml::user::{self, Said, affiliation, affiliation_word, role};
 use crate::error::StanzaError;
@@ -16,7 +16,7 @@ use carillon_wire::xml::Element;
 use std::sync::Arc;
 
 const BANNED: u16 = 301;
-const KICKED: u16 = 307;
+pub(super) const KICKED: u16 = 307;
 const NO_MEMBER: u16 = 321;
 const MEMBERS_ONLY: u16 = 322;
 const CONFIG_CHANGED: u16 = 104;
@@ -202,8 +202,8 @@ impl Home {
         }
         let client = stanza.from.as_ref();
         let by = client.and_then(|client| self.state.occupants.of(client)).map(|of| of.nick().into());
-        let request = Box::new(stanza.clone());
-        self.change(record, Change::Members { changes, by }, request, None, key, cx);
+        let asker = Asker::client(Box::new(stanza.clone()));
+        self.change(record, Change::Members { changes, by }, asker, key, cx);
         Ok(())
     }
 
@@ -228,14 +228,13 @@ impl Home {
         &mut self,
         record: &Arc<RoomRecord>,
         change: Change,
-        request: Box<Stanza>,
-        settlement: Option<crate::model::Settlement>,
+        asker: Asker,
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
         let question = change.question(record.id);
         self.hold();
-        self.ask(key, question, Step::Change { record: record.clone(), change, request, settlement }, cx);
+        self.ask(key, question, Step::Change { record: record.clone(), change, asker }, cx);
     }
 }
 

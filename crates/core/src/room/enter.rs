@@ -199,7 +199,7 @@ impl RoomState {
         }
         let affiliation = record.affiliation(client.bare_str());
         self.occupants.add(Occupant {
-            id: self.occupant_id(client, cx),
+            id: self.occupant_id(client.bare_str(), cx),
             address,
             account: client.bare(),
             affiliation,
@@ -232,10 +232,10 @@ impl RoomState {
     }
 
     /// The id of an account in this room (XEP-0421): the same each time, and another in another room.
-    fn occupant_id(&self, client: &Jid, cx: &Cx<'_>) -> Box<str> {
+    pub(super) fn occupant_id(&self, account: &str, cx: &Cx<'_>) -> Box<str> {
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&cx.shard.settings.secret)
             .expect("a key may have any length");
-        for part in ["occupant-id", self.address.as_str(), client.bare_str()] {
+        for part in ["occupant-id", self.address.as_str(), account] {
             mac.update(part.as_bytes());
             mac.update(&[0]);
         }
@@ -311,7 +311,9 @@ impl RoomState {
         let mut message = Stanza::message(MessageType::Groupchat);
         match &record.subject {
             Some(subject) => {
-                message.from = self.address.with_resource(&subject.nick).ok();
+                let from = self.address.with_resource(&subject.nick);
+                // The room itself has no nick.
+                message.from = Some(from.unwrap_or_else(|_| self.address.to_jid()));
                 message.payload = Payload::from_raw(subject.stanza.clone());
                 message.payload.push_element(&delay(&self.address, subject.set));
             }

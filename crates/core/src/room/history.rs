@@ -2,7 +2,7 @@
 
 use super::xml::request::HistoryWanted;
 use crate::message::RoomStanza;
-use crate::model::{ArchiveId, UnixMs};
+use crate::model::{ArchiveId, RoomConfig, UnixMs};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Messages that a room remembers, and their bytes.
-pub(super) const HISTORY_MAX: usize = 100;
+pub(super) const HISTORY_MAX: usize = RoomConfig::HISTORY_MAX as usize;
 const HISTORY_BYTES_MAX: usize = 256 * 1024;
 
 /// What was said lately, the oldest first.

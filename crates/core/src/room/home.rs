@@ -2,6 +2,7 @@
 
 use super::history::History;
 use super::occupants::{Occupant, Occupants};
+use super::provider;
 use super::step::Step;
 use super::xml::request::{self, Weight};
 use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
@@ -60,6 +61,7 @@ impl Kind for Room {
     fn concurrency(op: &RoomOp, record: &Arc<RoomRecord>) -> Concurrency {
         match op {
             RoomOp::Gone { .. } | RoomOp::Back { .. } => Concurrency::Silent,
+            RoomOp::Command { request, .. } => provider::concurrency(request, record),
             RoomOp::Stanza { stanza, .. } => match request::weight(stanza) {
                 Weight::Nothing => Concurrency::Silent,
                 Weight::Message if record.config.archive => Concurrency::Write,

@@ -2,8 +2,9 @@
 
 use super::home::{Home, refuse};
 use super::speak::send;
-use super::step::{Change, Moderating, Reading, Step};
+use super::step::{Asker, Change, Moderating, Reading, Step};
 use super::xml::user;
+use crate::command::RoomRefusal;
 use crate::error::StanzaError;
 use crate::message::RoomSeat;
 use crate::model::{ArchiveEnds, ArchiveId, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
@@ -108,6 +109,7 @@ impl Home {
         cx: &mut Cx<'_>,
     ) -> Result<(), StanzaError> {
         let sender = self.sender(&stanza)?;
+        let by = Some((sender.address.clone(), sender.id.clone()));
         if sender.role < Role::Moderator {
             return Err(StanzaError::new(Condition::Forbidden));
         }
@@ -116,11 +118,19 @@ impl Home {
         }
         let id = rsm::number(moderate.attr("id").ok_or(StanzaError::new(Condition::BadRequest))?)?;
         let reason = moderate.child("reason", ns::MODERATE).map(Element::text);
-        let question = RoomArchivedMessages { room: record.id, ids: vec![id] };
-        self.hold();
-        let of = Moderating { record: record.clone(), id, reason, request: stanza };
-        self.ask(key, question, Step::Moderating(Box::new(of)), cx);
+        self.find(
+            Moderating { record: record.clone(), id, reason, by, asker: Asker::client(stanza) },
+            key,
+            cx,
+        );
         Ok(())
+    }
+
+    /// Reads the message that is to be moderated.
+    pub(super) fn find(&mut self, of: Moderating, key: &RoomKey, cx: &mut Cx<'_>) {
+        let question = RoomArchivedMessages { room: of.record.id, ids: vec![of.id] };
+        self.hold();
+        self.ask(key, question, Step::Moderating(Box::new(of)), cx);
     }
 
     /// The message to be moderated was read.
@@ -131,23 +141,21 @@ impl Home {
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
-        let Moderating { record, id, reason, request } = of;
+        let Moderating { record, id, reason, by, asker } = of;
         self.open(record.clone());
         let original = match answer {
             Ok(ArchivePageAnswer::Page { messages, .. }) => {
                 messages.first().and_then(crate::model::ArchivedMessage::read)
             }
             Ok(_) => None,
-            Err(_) => return refuse(&request, &StanzaError::new(Condition::InternalServerError), cx),
+            Err(fault) => return asker.refused(fault.into(), cx),
         };
-        let (Some(original), Ok(sender)) = (original, self.sender(&request)) else {
-            return refuse(&request, &StanzaError::new(Condition::ItemNotFound), cx);
-        };
-        let by = (&sender.address, &*sender.id);
+        let Some(original) = original else { return asker.refused(RoomRefusal::NoMessage, cx) };
+        let by = by.as_ref().map(|(address, id)| (address, &**id));
         let stamp = cx.now.unix.to_xmpp();
         let (left, told) = moderated(&self.state.address, id, &original, by, reason.as_deref(), &stamp);
         let change = Change::Moderate { id, left: Box::new(left), told: Box::new(told) };
-        self.change(&record, change, request, None, key, cx);
+        self.change(&record, change, asker, key, cx);
     }
 }
 
@@ -156,13 +164,15 @@ fn moderated(
     room: &BareJid,
     id: ArchiveId,
     original: &Stanza,
-    (by, by_id): (&Jid, &str),
+    by: Option<(&Jid, &str)>,
     reason: Option<&str>,
     stamp: &str,
 ) -> (Stanza, Stanza) {
-    let moderated = Element::new("moderated", ns::MODERATE)
-        .with_attr("by", by.as_str())
-        .with_child(user::occupant_id(by_id));
+    let mut moderated = Element::new("moderated", ns::MODERATE);
+    if let Some((by, by_id)) = by {
+        moderated.set_attr("by", by.as_str());
+        moderated.push(user::occupant_id(by_id));
+    }
     let with_reason = |element: Element, ns: &'static str| match reason.filter(|reason| !reason.is_empty()) {
         Some(reason) => element.with_child(Element::new("reason", ns).with_text(reason)),
         None => element,

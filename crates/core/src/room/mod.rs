@@ -11,10 +11,12 @@ mod home;
 mod mam;
 mod occupants;
 mod owner;
+mod provider;
 mod speak;
 mod step;
 pub(crate) mod xml;
 
+use crate::command::RoomRefusal;
 use crate::error::StanzaError;
 use crate::home::{Places, Pushed};
 use crate::message::{RoomOp, RoomSeat};
@@ -35,7 +37,7 @@ use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
 use home::{Home, Room, RoomState, refuse, turn_away};
 use occupants::Occupants;
 use std::sync::Arc;
-use step::Step;
+use step::{Asker, Step};
 
 /// Rooms without occupants that a shard keeps in memory at most.
 const ROOMS_MAX: usize = 100_000;
@@ -60,7 +62,7 @@ impl Rooms {
             Some(home) => home.load() >= cx.shard.settings.limits.room_queue,
             None => match self.make(&key, cx) {
                 Ok(()) => false,
-                Err(error) => return give_up(None, op, &error, cx),
+                Err(refusal) => return give_up(None, op, refusal, cx),
             },
         };
         let pushed = match op {
@@ -69,8 +71,8 @@ impl Rooms {
                 Pushed::Refused(op) => self.homes.push_anyway(&key, op),
                 pushed => pushed,
             },
-            RoomOp::Stanza { .. } if is_crowded => Pushed::Refused(op),
-            RoomOp::Stanza { .. } => self.homes.push(&key, op),
+            RoomOp::Stanza { .. } | RoomOp::Command { .. } if is_crowded => Pushed::Refused(op),
+            RoomOp::Stanza { .. } | RoomOp::Command { .. } => self.homes.push(&key, op),
         };
         match pushed {
             Pushed::Now(op) => {
@@ -86,25 +88,25 @@ impl Rooms {
             Pushed::Waits => {}
             Pushed::Refused(op) => {
                 let occupants = self.homes.get_mut(&key).map(|home| &mut home.state.occupants);
-                give_up(occupants, op, &crowded(), cx);
+                give_up(occupants, op, RoomRefusal::Crowded, cx);
             }
         }
         self.advance(&key, cx);
     }
 
     /// Makes a place for a room that has none in memory.
-    fn make(&mut self, key: &RoomKey, cx: &Cx<'_>) -> Result<(), StanzaError> {
+    fn make(&mut self, key: &RoomKey, cx: &Cx<'_>) -> Result<(), RoomRefusal> {
         let domain = cx.shard.domains.numbered(key.domain).map(|domain| domain.name.clone());
-        let domain = domain.ok_or(StanzaError::new(Condition::ItemNotFound))?;
+        let domain = domain.ok_or(RoomRefusal::NotFound)?;
         let address = BareJid::new(&room_address(&key.name, &domain));
-        let address = address.map_err(|_| StanzaError::new(Condition::JidMalformed))?;
+        let address = address.map_err(|_| RoomRefusal::NotFound)?;
         if self.homes.len() >= self.full.max(ROOMS_MAX) {
             self.homes.forget_idle(1);
             // All of them are looked at, so not for each that comes.
             self.full = self.homes.len() + ROOMS_MAX / 8;
         }
         if self.homes.len() >= 2 * ROOMS_MAX {
-            return Err(crowded());
+            return Err(RoomRefusal::Crowded);
         }
         self.homes.make(key, || {
             Home::unknown(RoomState {
@@ -142,19 +144,15 @@ impl Rooms {
     }
 }
 
-/// Too much waits for a room.
-fn crowded() -> StanzaError {
-    StanzaError::new(Condition::ResourceConstraint).with_text("too much waits for this room")
-}
-
 /// Refuses what a room with these occupants is told.
-fn give_up(occupants: Option<&mut Occupants>, op: RoomOp, error: &StanzaError, cx: &mut Cx<'_>) {
+fn give_up(occupants: Option<&mut Occupants>, op: RoomOp, refusal: RoomRefusal, cx: &mut Cx<'_>) {
     match op {
         RoomOp::Stanza { seat, stanza, settlement } => {
-            turn_away(occupants, seat, &stanza, error, cx);
+            turn_away(occupants, seat, &stanza, &refusal.into(), cx);
             cx.settle(settlement);
         }
         RoomOp::Back { seat, presence, .. } => left_behind(seat, &presence, cx),
+        RoomOp::Command { reply, .. } => Asker::Command(reply).refused(refusal, cx),
         RoomOp::Gone { .. } => {}
     }
 }
@@ -184,6 +182,10 @@ impl Home {
                 self.absent(seat, stanza, key, cx);
                 cx.settle(settlement);
             }
+            (RoomOp::Command { request, reply }, Some(record)) => {
+                self.command(&record, *request, reply, key, cx);
+            }
+            (RoomOp::Command { request, reply }, None) => self.command_to_nothing(*request, reply, key, cx),
             (RoomOp::Back { seat, presence, .. }, None) => left_behind(seat, &presence, cx),
             (RoomOp::Gone { .. }, None) => {}
         }
@@ -297,14 +299,10 @@ impl Home {
         match step {
             Step::Load => self.loaded(rooms::Room::answer(answer), key, cx),
             Step::History(record) => self.remembered(&record, RoomArchivePage::answer(answer), cx),
-            Step::Create { seat, presence } => {
-                self.created(seat, &presence, CreateRoom::answer(answer), key, cx);
-            }
-            Step::Keep { message, said, settlement } => {
-                self.kept(&message, *said, settlement, KeepRoomMessage::answer(answer), cx);
-            }
-            Step::Change { record, change, request, settlement } => {
-                self.changed(record, change, &request, settlement, answer, key, cx);
+            Step::Create(creator) => self.created(creator, CreateRoom::answer(answer), key, cx),
+            Step::Keep { said, asker } => self.kept(*said, asker, KeepRoomMessage::answer(answer), cx),
+            Step::Change { record, change, asker } => {
+                self.changed(record, change, asker, answer, key, cx);
             }
             Step::Desert(record) => match DestroyRoom::answer(answer) {
                 Ok(_) => self.destroyed(None, None, None, cx),
@@ -337,10 +335,10 @@ impl Home {
             }
             Ok(None) => self.destroyed(None, None, None, cx),
             Err(_) => {
-                let error = StanzaError::new(Condition::InternalServerError)
-                    .with_text("the store cannot answer; try again later");
-                for op in self.give_up(|op| !matches!(op, RoomOp::Stanza { .. })) {
-                    give_up(Some(&mut self.state.occupants), op, &error, cx);
+                let is_kept = |op: &RoomOp| matches!(op, RoomOp::Gone { .. } | RoomOp::Back { .. });
+                for op in self.give_up(is_kept) {
+                    // Nothing was done, whatever is unknown of the record.
+                    give_up(Some(&mut self.state.occupants), op, RoomRefusal::Fault(Fault::Busy), cx);
                 }
                 // With what comes next it is read again, and who is in it, or is to be, stays.
                 match self.state.occupants.is_empty() && self.waiting().len() == 0 {

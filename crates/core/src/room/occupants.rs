@@ -6,6 +6,7 @@ use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// Somebody in a room.
@@ -86,6 +87,12 @@ impl Occupants {
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Occupant> {
         self.by_nick.values()
+    }
+
+    /// Those whose nicks come after this one.
+    pub(super) fn after(&self, nick: Option<&str>) -> impl Iterator<Item = &Occupant> {
+        let start = nick.map_or(Bound::Unbounded, Bound::Excluded);
+        self.by_nick.range::<str, _>((start, Bound::Unbounded)).map(|(_, occupant)| occupant)
     }
 
     /// The occupants that an account is.

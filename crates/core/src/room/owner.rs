@@ -2,15 +2,16 @@
 
 use super::enter::{CREATED, SELF, left};
 use super::home::{Home, give, refuse, turn_away};
-use super::step::{Change, Step};
+use super::step::{Asker, Change, Creator, Step};
 use super::xml::user::Said;
 use super::xml::{form, user};
+use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomSeat, RoomStanza};
-use crate::model::{RoomAffiliation, RoomId, RoomKey, RoomMember, RoomRecord, Settlement};
+use crate::model::{RoomAffiliation, RoomId, RoomKey, RoomMember, RoomRecord};
 use crate::ports::store::rooms::{
-    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, ReplaceRoomMessage, SetRoomMembers,
-    SetRoomSubject,
+    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ReplaceRoomMessage,
+    SetRoomMembers, SetRoomSubject,
 };
 use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
@@ -46,7 +47,7 @@ impl Home {
                 venue: destroy.attr("jid").map(str::to_owned),
                 password: text(destroy, "password"),
             };
-            return self.change(record, change, stanza, None, key, cx);
+            return self.change(record, change, Asker::client(stanza), key, cx);
         }
         let Some(x) = query.child("x", ns::DATA_FORMS) else {
             return refuse(&stanza, &StanzaError::new(Condition::BadRequest), cx);
@@ -56,14 +57,14 @@ impl Home {
                 // §10.1.3: the room was never there.
                 true => {
                     let change = Change::Destroy { reason: None, venue: None, password: None };
-                    self.change(record, change, stanza, None, key, cx);
+                    self.change(record, change, Asker::client(stanza), key, cx);
                 }
                 false => cx.reply(stanza.result_reply()),
             };
         }
         match form::parse_config(x, &record.config, &cx.shard.settings.limits) {
             Ok(config) => {
-                self.change(record, Change::Configure(Box::new(config)), stanza, None, key, cx);
+                self.change(record, Change::Configure(Box::new(config)), Asker::client(stanza), key, cx);
             }
             Err(error) => refuse(&stanza, &error, cx),
         }
@@ -114,7 +115,7 @@ impl Home {
         match change {
             Ok(change) => {
                 let change = Change::Members { changes: vec![change], by: None };
-                self.change(record, change, stanza, None, key, cx);
+                self.change(record, change, Asker::client(stanza), key, cx);
             }
             Err(error) => refuse(&stanza, &error, cx),
         }
@@ -161,80 +162,114 @@ impl Home {
             now: cx.now.unix,
         };
         self.hold();
-        self.ask(key, question, Step::Create { seat, presence: stanza }, cx);
+        self.ask(key, question, Step::Create(Creator::Client { seat, presence: stanza }), cx);
         Ok(())
     }
 
     /// The room was created, or not.
     pub(super) fn created(
         &mut self,
-        seat: RoomSeat,
-        presence: &Stanza,
+        creator: Creator,
         answer: Result<CreateRoomAnswer, Fault>,
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
         self.vanish();
-        let condition = match answer {
+        let refusal = match answer {
             Ok(CreateRoomAnswer::Created(record)) => {
                 let record: Arc<RoomRecord> = Arc::from(record);
+                self.state.reserve(&record);
                 self.open(record.clone());
-                let entry = super::xml::request::entry(presence).unwrap_or_default();
-                if let (Some(client), Some(address)) = (&presence.from, presence.to.clone()) {
-                    self.state.seat(&record, seat, client, address, presence, cx);
-                    self.state.welcome(&record, client, &entry, &[CREATED], cx);
-                }
-                return;
+                return match creator {
+                    Creator::Client { seat, presence } => self.first(&record, seat, &presence, cx),
+                    Creator::Command(to) => Asker::Command(to).done(self.outcome(record), cx),
+                };
             }
-            Ok(CreateRoomAnswer::Exists) | Err(Fault::Unknown) => {
+            Ok(CreateRoomAnswer::Exists) => {
                 self.read_record(key, cx);
-                Condition::ResourceConstraint
+                RoomRefusal::Exists
             }
-            Ok(CreateRoomAnswer::Full) => Condition::ResourceConstraint,
-            Ok(CreateRoomAnswer::NoDomain) => Condition::ItemNotFound,
-            Err(_) => Condition::InternalServerError,
+            Err(Fault::Unknown) => {
+                self.read_record(key, cx);
+                RoomRefusal::Fault(Fault::Unknown)
+            }
+            Ok(CreateRoomAnswer::Full) => RoomRefusal::TooManyRooms,
+            Ok(CreateRoomAnswer::NoDomain) => RoomRefusal::NotFound,
+            Err(fault) => RoomRefusal::Fault(fault),
         };
-        turn_away(None, seat, presence, &StanzaError::new(condition), cx);
+        match creator {
+            Creator::Client { seat, presence } => {
+                let error = match refusal {
+                    // Another client may have created it: this one may enter when it asks again.
+                    RoomRefusal::Exists | RoomRefusal::Fault(Fault::Unknown) => {
+                        StanzaError::new(Condition::ResourceConstraint)
+                    }
+                    refusal => refusal.into(),
+                };
+                turn_away(None, seat, &presence, &error, cx);
+            }
+            Creator::Command(to) => Asker::Command(to).refused(refusal, cx),
+        }
+    }
+
+    /// Whoever created the room is the first in it.
+    fn first(&mut self, record: &RoomRecord, seat: RoomSeat, presence: &Stanza, cx: &mut Cx<'_>) {
+        let entry = super::xml::request::entry(presence).unwrap_or_default();
+        if let (Some(client), Some(address)) = (&presence.from, presence.to.clone()) {
+            self.state.seat(record, seat, client, address, presence, cx);
+            self.state.welcome(record, client, &entry, &[CREATED], cx);
+        }
     }
 
     /// The store answered to a change.
-    #[expect(clippy::too_many_arguments, reason = "all of it belongs to the change")]
     pub(super) fn changed(
         &mut self,
         record: Arc<RoomRecord>,
         change: Change,
-        request: &Stanza,
-        settlement: Option<Settlement>,
+        asker: Asker,
         answer: Answer,
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
         match change.is_done(answer) {
-            Ok(Ok(())) => self.carry_through(&record, change, request, cx),
+            Ok(Ok(())) => self.carry_through(&record, change, asker, cx),
             Ok(Err(Missing)) => {
-                match change {
-                    Change::Moderate { .. } => self.open(record),
-                    _ => self.destroyed(None, None, None, cx),
-                }
-                refuse(request, &StanzaError::new(Condition::ItemNotFound), cx);
+                let refusal = match change {
+                    Change::Moderate { .. } => {
+                        self.open(record);
+                        RoomRefusal::NoMessage
+                    }
+                    _ => {
+                        self.destroyed(None, None, None, cx);
+                        RoomRefusal::NotFound
+                    }
+                };
+                asker.refused(refusal, cx);
             }
             Err(fault) => {
                 match fault {
                     Fault::Unknown => self.read_record(key, cx),
                     _ => self.open(record),
                 }
-                let text = "the store cannot do it now; try again later";
-                refuse(request, &StanzaError::new(Condition::InternalServerError).with_text(text), cx);
+                asker.refused(fault.into(), cx);
             }
         }
-        cx.settle(settlement);
     }
 
     /// A change is stored: it is answered, and those whom it concerns are told.
-    fn carry_through(&mut self, record: &Arc<RoomRecord>, change: Change, request: &Stanza, cx: &mut Cx<'_>) {
-        if let Kind::Iq(_) = request.kind {
-            cx.reply(request.result_reply());
-        }
+    fn carry_through(&mut self, record: &Arc<RoomRecord>, change: Change, asker: Asker, cx: &mut Cx<'_>) {
+        let outcome = match &change {
+            Change::Configure(config) => {
+                let record = RoomRecord { config: (**config).clone(), ..(**record).clone() };
+                self.outcome(Arc::new(record))
+            }
+            Change::Subject(..) => RoomOutcome::Said(None),
+            Change::Members { .. }
+            | Change::Destroy { .. }
+            | Change::Moderate { .. }
+            | Change::EraseArchive => RoomOutcome::Done,
+        };
+        asker.done(outcome, cx);
         match change {
             Change::Subject(subject, said) => {
                 self.open(Arc::new(RoomRecord { subject, ..(**record).clone() }));
@@ -260,6 +295,10 @@ impl Home {
                 left.payload.push_element(&user::stanza_id(&self.state.address, id));
                 self.state.history.replace(id, Arc::from(left));
                 self.state.give_all(&[RoomStanza::for_all(*told)], &[], cx);
+            }
+            Change::EraseArchive => {
+                self.open(record.clone());
+                self.state.history.clear();
             }
         }
     }
@@ -315,6 +354,7 @@ impl Change {
             Change::Configure(config) => ConfigureRoom { room, config: (**config).clone() }.into(),
             Change::Members { changes, .. } => SetRoomMembers { room, changes: changes.clone() }.into(),
             Change::Destroy { .. } => DestroyRoom { room }.into(),
+            Change::EraseArchive => EraseRoomArchive { room }.into(),
             Change::Moderate { id, left, .. } => {
                 let mut stanza = Vec::new();
                 left.write(&mut stanza, carillon_wire::Framing::Tcp);
@@ -329,6 +369,7 @@ impl Change {
             Change::Configure(_) => ConfigureRoom::answer(answer),
             Change::Members { .. } => SetRoomMembers::answer(answer),
             Change::Destroy { .. } => DestroyRoom::answer(answer),
+            Change::EraseArchive => EraseRoomArchive::answer(answer),
             Change::Moderate { .. } => ReplaceRoomMessage::answer(answer),
         }
     }

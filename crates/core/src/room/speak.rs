@@ -3,8 +3,9 @@
 use super::enter::LOST;
 use super::home::{Home, give, refuse};
 use super::occupants::Occupant;
-use super::step::{Change, Step};
+use super::step::{Asker, Change, Step};
 use super::xml::{form, request, user};
+use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
 use crate::model::{
@@ -82,7 +83,7 @@ impl Home {
         cx: &mut Cx<'_>,
     ) -> Result<(), StanzaError> {
         let sender = self.sender(stanza)?;
-        if request::is_subject(stanza) {
+        if request::is_subject(&stanza.payload) {
             let may_change = match record.config.change_subject {
                 true => sender.role >= Role::Participant,
                 false => sender.role == Role::Moderator,
@@ -96,28 +97,39 @@ impl Home {
         if sender.role < Role::Participant {
             return Err(StanzaError::new(Condition::Forbidden).with_text("you have no voice in this room"));
         }
-        let said = spoken(stanza, sender);
-        if !record.config.archive || !mam::is_kept(stanza) {
+        let (said, account) = (spoken(stanza, sender), sender.account.clone());
+        let asker = Asker::Client { stanza: Box::new(stanza.clone()), settlement };
+        self.keep(record, said, account, asker, key, cx);
+        Ok(())
+    }
+
+    /// Keeps a message if it is to be kept, and then says it to all.
+    pub(super) fn keep(
+        &mut self,
+        record: &RoomRecord,
+        said: Stanza,
+        sender: BareJid,
+        asker: Asker,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        if !record.config.archive || !mam::is_kept(&said) {
             self.said(Arc::new(said), None, cx);
-            cx.settle(settlement);
-            return Ok(());
+            return asker.done(RoomOutcome::Said(None), cx);
         }
         let mut bytes = Vec::new();
         said.write(&mut bytes, Framing::Tcp);
-        let (room, received, sender) = (record.id, cx.now.unix, sender.account.clone());
         self.wrote();
-        let question = KeepRoomMessage { room, received, sender, stanza: bytes.into() };
-        let step = Step::Keep { message: Box::new(stanza.clone()), said: Box::new(said), settlement };
-        self.ask(key, question, step, cx);
-        Ok(())
+        let question =
+            KeepRoomMessage { room: record.id, received: cx.now.unix, sender, stanza: bytes.into() };
+        self.ask(key, question, Step::Keep { said: Box::new(said), asker }, cx);
     }
 
     /// A message was kept, or not.
     pub(super) fn kept(
         &mut self,
-        message: &Stanza,
         mut said: Stanza,
-        settlement: Option<Settlement>,
+        asker: Asker,
         answer: Result<Result<ArchiveId, Missing>, Fault>,
         cx: &mut Cx<'_>,
     ) {
@@ -126,16 +138,16 @@ impl Home {
             Ok(Ok(id)) => {
                 said.payload.push_element(&user::stanza_id(&self.state.address, id));
                 self.said(Arc::new(said), Some(id), cx);
+                asker.done(RoomOutcome::Said(Some(id)), cx);
             }
             Ok(Err(Missing)) => {
-                refuse(message, &StanzaError::new(Condition::ItemNotFound), cx);
+                asker.refused(RoomRefusal::NotFound, cx);
                 if self.is_absent() {
                     self.destroyed(None, None, None, cx);
                 }
             }
-            Err(_) => refuse(message, &unkept(), cx),
+            Err(fault) => asker.refused(fault.into(), cx),
         }
-        cx.settle(settlement);
     }
 
     /// Something is said to all.
@@ -156,17 +168,10 @@ impl Home {
     ) {
         let Ok(sender) = self.sender(stanza) else { return };
         let said = spoken(stanza, sender);
-        let text = stanza.payload.find("subject", ns::CLIENT).map(|subject| subject.element().text());
-        let subject = text.filter(|text| !text.is_empty()).map(|_| {
-            Box::new(RoomSubject {
-                nick: sender.nick().into(),
-                by: sender.account.clone(),
-                set: cx.now.unix,
-                stanza: said.payload.bytes().clone(),
-            })
-        });
+        let subject = subject(&said, &sender.account, cx);
         let change = Change::Subject(subject, Box::new(said));
-        self.change(record, change, Box::new(stanza.clone()), settlement, key, cx);
+        let asker = Asker::Client { stanza: Box::new(stanza.clone()), settlement };
+        self.change(record, change, asker, key, cx);
     }
 
     /// A message to one occupant (XEP-0045 §7.5).
@@ -320,7 +325,7 @@ impl Home {
             .collect();
         if record.config.members_only && !members.is_empty() {
             let change = Change::Members { changes: members, by: None };
-            self.change(record, change, Box::new(stanza.clone()), None, key, cx);
+            self.change(record, change, Asker::client(Box::new(stanza.clone())), key, cx);
         }
     }
 
@@ -363,22 +368,31 @@ const INVITED_MAX: usize = 20;
 fn spoken(stanza: &Stanza, sender: &Occupant) -> Stanza {
     let mut said = stanza.clone();
     (said.from, said.to) = (Some(sender.address.clone()), None);
-    for (name, ns) in OF_THE_ROOM {
-        said.payload.remove(name, ns);
-    }
+    clean(&mut said);
     said.payload.push_element(&user::occupant_id(&sender.id));
     said
+}
+
+/// Removes from a message what only the room says.
+pub(super) fn clean(message: &mut Stanza) {
+    for (name, ns) in OF_THE_ROOM {
+        message.payload.remove(name, ns);
+    }
+}
+
+/// The subject that a message sets, as it is said by an occupant or by the room; none if it removes it.
+pub(super) fn subject(said: &Stanza, by: &BareJid, cx: &Cx<'_>) -> Option<Box<RoomSubject>> {
+    let text = said.payload.find("subject", ns::CLIENT)?.element().text();
+    let nick = said.from.as_ref().and_then(Jid::resource).unwrap_or_default().into();
+    let subject =
+        RoomSubject { nick, by: by.clone(), set: cx.now.unix, stanza: said.payload.bytes().clone() };
+    (!text.is_empty()).then(|| Box::new(subject))
 }
 
 /// Whom an invitation is for.
 fn address(element: &Element) -> Result<Jid, StanzaError> {
     let to = element.attr("to").ok_or(StanzaError::new(Condition::BadRequest))?;
     Jid::new(to).map_err(|_| StanzaError::new(Condition::JidMalformed))
-}
-
-/// The store did not keep a message.
-fn unkept() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the message cannot be kept; try again later")
 }
 
 /// A message of the room itself to all.

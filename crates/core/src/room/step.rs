@@ -1,9 +1,14 @@
 //! What a room's home asked the store for, and what it does with the answer.
 
+use super::home::refuse;
+use crate::command::{Outcome, ReplyTo, RoomOutcome, RoomRefusal};
+use crate::effect::Effect;
 use crate::message::RoomSeat;
 use crate::model::{ArchiveId, RoomConfig, RoomMember, RoomRecord, RoomSubject, Settlement};
+use crate::session::Cx;
 use crate::session::mam::Query;
-use carillon_wire::stanza::Stanza;
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::{Kind, Stanza};
 use std::sync::Arc;
 
 /// What the store was asked for.
@@ -13,12 +18,12 @@ pub(super) enum Step {
     Load,
     /// What was said last, to be remembered.
     History(Arc<RoomRecord>),
-    /// To create it, for whoever enters it first.
-    Create { seat: RoomSeat, presence: Box<Stanza> },
+    /// To create it.
+    Create(Creator),
     /// To keep a message, which is then said.
-    Keep { message: Box<Stanza>, said: Box<Stanza>, settlement: Option<Settlement> },
-    /// To change something. `request` is answered.
-    Change { record: Arc<RoomRecord>, change: Change, request: Box<Stanza>, settlement: Option<Settlement> },
+    Keep { said: Box<Stanza>, asker: Asker },
+    /// To change something.
+    Change { record: Arc<RoomRecord>, change: Change, asker: Asker },
     /// To remove it, because nobody is in it any more.
     Desert(Arc<RoomRecord>),
     /// A page of the archive.
@@ -29,6 +34,57 @@ pub(super) enum Step {
     Ends(Box<Stanza>),
 }
 
+/// Who creates a room.
+#[derive(Debug)]
+pub(super) enum Creator {
+    /// Whoever enters it first, by this presence.
+    Client { seat: RoomSeat, presence: Box<Stanza> },
+    /// A command.
+    Command(ReplyTo),
+}
+
+/// Who asked for something, and is told what becomes of it.
+#[derive(Debug)]
+pub(super) enum Asker {
+    /// A client, by a stanza. A request is answered; a message is settled.
+    Client { stanza: Box<Stanza>, settlement: Option<Settlement> },
+    /// A command.
+    Command(ReplyTo),
+}
+
+impl Asker {
+    /// A client that is not waited for by anybody else.
+    pub(super) fn client(stanza: Box<Stanza>) -> Asker {
+        Asker::Client { stanza, settlement: None }
+    }
+
+    /// It was done.
+    pub(super) fn done(self, outcome: RoomOutcome, cx: &mut Cx<'_>) {
+        match self {
+            Asker::Client { stanza, settlement } => {
+                if let Kind::Iq(_) = stanza.kind {
+                    cx.reply(stanza.result_reply());
+                }
+                cx.settle(settlement);
+            }
+            Asker::Command(to) => {
+                cx.out.push(Effect::Reply { to, outcome: Outcome::Room(Ok(outcome)) });
+            }
+        }
+    }
+
+    /// It was not done.
+    pub(super) fn refused(self, refusal: RoomRefusal, cx: &mut Cx<'_>) {
+        match self {
+            Asker::Client { stanza, settlement } => {
+                refuse(&stanza, &refusal.into(), cx);
+                cx.settle(settlement);
+            }
+            Asker::Command(to) => cx.out.push(Effect::Reply { to, outcome: refusal.outcome() }),
+        }
+    }
+}
+
 /// A change of a room under way.
 #[derive(Debug)]
 pub(super) enum Change {
@@ -37,6 +93,7 @@ pub(super) enum Change {
     Members { changes: Vec<RoomMember>, by: Option<Box<str>> },
     Destroy { reason: Option<String>, venue: Option<String>, password: Option<String> },
     Moderate { id: ArchiveId, left: Box<Stanza>, told: Box<Stanza> },
+    EraseArchive,
 }
 
 /// A page that is being read.
@@ -60,5 +117,7 @@ pub(super) struct Moderating {
     pub(super) record: Arc<RoomRecord>,
     pub(super) id: ArchiveId,
     pub(super) reason: Option<String>,
-    pub(super) request: Box<Stanza>,
+    /// The occupant who does it: its address in the room, and its id.
+    pub(super) by: Option<(Jid, Box<str>)>,
+    pub(super) asker: Asker,
 }

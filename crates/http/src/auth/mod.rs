@@ -42,6 +42,8 @@ pub(crate) struct Admin;
 pub(crate) struct Chat;
 /// Scope `links`.
 pub(crate) struct Links;
+/// Scope `rooms`.
+pub(crate) struct Rooms;
 /// Scope `read_messages`.
 pub(crate) struct ReadMessages;
 
@@ -65,6 +67,9 @@ impl Needs for Chat {
 }
 impl Needs for Links {
     const SCOPE: Option<Scope> = Some(Scope::Links);
+}
+impl Needs for Rooms {
+    const SCOPE: Option<Scope> = Some(Scope::Rooms);
 }
 impl Needs for ReadMessages {
     const SCOPE: Option<Scope> = Some(Scope::ReadMessages);

@@ -111,6 +111,12 @@ codes! {
     UnknownSession: NOT_FOUND, "unknown-session", "No such session";
     /// The domain has no such topic.
     UnknownTopic: NOT_FOUND, "unknown-topic", "No such topic";
+    /// The domain has no such room.
+    UnknownRoom: NOT_FOUND, "unknown-room", "No such room";
+    /// Nobody in the room has this nick.
+    UnknownOccupant: NOT_FOUND, "unknown-occupant", "No such occupant";
+    /// The archive has no such message.
+    UnknownMessage: NOT_FOUND, "unknown-message", "No such message";
     /// The topic has no such item.
     UnknownItem: NOT_FOUND, "unknown-item", "No such item";
     /// The account does not follow the topic.
@@ -159,13 +165,19 @@ codes! {
     LeaseHeld: CONFLICT, "lease-held", "Somebody else holds the lease";
     /// There are as many leases as there may be; `detail` says how many.
     TooManyLeases: CONFLICT, "too-many-leases", "Too many leases";
+    /// Somebody else has this nick in the room, or it is reserved for somebody else.
+    NickTaken: CONFLICT, "nick-taken", "The nick is taken";
+    /// The room would list more accounts than it may; `detail` says how many.
+    TooManyMembers: CONFLICT, "too-many-members", "Too many members";
+    /// Others configured the room at the same time, again and again. Try again.
+    RoomChanged: CONFLICT, "room-changed", "The room was changed";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
 
     // ---- it comes too fast
-    /// More is published to the topic than its followers can be given, or more operations wait for it than may; nothing
+    /// More is published to the topic than its followers can be given, or more operations wait for the topic or the room than may; nothing
     /// was changed. Publish again after `Retry-After`, and more slowly. The header `RateLimit` says the same.
-    TooFast: TOO_MANY_REQUESTS, "too-fast", "Too fast for the topic";
+    TooFast: TOO_MANY_REQUESTS, "too-fast", "Too fast";
     /// As much is kept for the idempotency keys of the API key as may be; nothing was done. Each is forgotten 24 hours after its first use. Without
     /// an `Idempotency-Key` the request is done, and may be done twice if it is sent again.
     TooManyIdempotencyKeys: TOO_MANY_REQUESTS, "too-many-idempotency-keys", "Too many idempotency keys";

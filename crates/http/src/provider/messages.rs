@@ -21,7 +21,7 @@ use carillon_wire::stanza::{Context, Unit, read as read_unit};
 use carillon_wire::xml::Limits;
 
 /// Bytes of messages in a page: fewer messages may be in it than were asked for.
-const PAGE_BYTES: usize = 1 << 20;
+pub(super) const PAGE_BYTES: usize = 1 << 20;
 
 /// Selects messages of an account.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
@@ -54,7 +54,7 @@ pub(crate) struct EraseQuery {
     domain: Option<String>,
 }
 
-/// A page of an account's messages, the newest first.
+/// A page of an archive, the newest message first.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct MessagePage {
     /// The messages.
@@ -109,18 +109,7 @@ pub(crate) async fn list(
     let page = Page { entries: limit(query.limit)?, bytes: PAGE_BYTES };
     tracing::info!(key = &*key.key.name, key_id = key.key.id.0, account = jid.as_str(), "messages are read");
     let asked = ArchivePage { domain: domain.id, local: jids::local(&jid), filter, start, page };
-    match app.ask(asked).await? {
-        ArchivePageAnswer::Page { messages, more, reached } => {
-            let oldest = reached.or(messages.first().map(|oldest| oldest.id));
-            let next = oldest.filter(|_| more).map(|id| id.0);
-            Ok(Json(MessagePage { messages: messages.iter().rev().map(MessageView::of).collect(), next }))
-        }
-        ArchivePageAnswer::NotFound => {
-            let text = "`before` is no message of this archive, or is not kept any longer: begin anew";
-            Err(Problem::new(Code::InvalidValue, text))
-        }
-        ArchivePageAnswer::NoAccount => Err(unknown(&jid)),
-    }
+    MessagePage::of(app.ask(asked).await?, || unknown(&jid)).map(Json)
 }
 
 /// Erase an account's archive
@@ -153,6 +142,27 @@ pub(crate) async fn erase(
 
 fn unknown(jid: &BareJid) -> Problem {
     Problem::new(Code::UnknownAccount, format!("there is no account `{jid}`"))
+}
+
+impl MessagePage {
+    /// The page that the store answered with; `unknown`: whose archive it is, is not there.
+    pub(super) fn of(
+        answer: ArchivePageAnswer,
+        unknown: impl FnOnce() -> Problem,
+    ) -> Result<MessagePage, Problem> {
+        match answer {
+            ArchivePageAnswer::Page { messages, more, reached } => {
+                let oldest = reached.or(messages.first().map(|oldest| oldest.id));
+                let next = oldest.filter(|_| more).map(|id| id.0);
+                Ok(MessagePage { messages: messages.iter().rev().map(MessageView::of).collect(), next })
+            }
+            ArchivePageAnswer::NotFound => {
+                let text = "`before` is no message of this archive, or is not kept any longer: begin anew";
+                Err(Problem::new(Code::InvalidValue, text))
+            }
+            ArchivePageAnswer::NoAccount => Err(unknown()),
+        }
+    }
 }
 
 impl MessageView {

@@ -10,5 +10,6 @@ pub(crate) mod items;
 pub(crate) mod messages;
 pub(crate) mod notifications;
 pub(crate) mod presence;
+pub(crate) mod rooms;
 pub(crate) mod roster;
 pub(crate) mod topics;

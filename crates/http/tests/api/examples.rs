@@ -44,6 +44,7 @@ const MADE: &[&str] = &[
     "createKey",
     "createWebhook",
     "putTopic",
+    "putRoom",
     "createLink",
     "takeLease",
 ];
@@ -51,6 +52,14 @@ const MADE: &[&str] = &[
 /// Those that use it.
 const USED: &[&str] = &[
     "updateTopic",
+    "updateRoom",
+    "getRoom",
+    "putRoomMember",
+    "changeRoomMembers",
+    "listRoomMembers",
+    "listOccupants",
+    "sendRoomMessage",
+    "retractRoomMessage",
     "updateDomain",
     "getAccount",
     "lookUpPresence",
@@ -93,6 +102,9 @@ const GONE: &[&str] = &[
     "unsubscribeDevice",
     "retractItem",
     "deleteTopic",
+    "deleteRoomMember",
+    "eraseRoomMessages",
+    "deleteRoom",
     "deleteDevice",
     "deleteAccount",
     "deleteWebhook",
@@ -103,6 +115,9 @@ const GONE: &[&str] = &[
 
 /// The last: it ends what there is.
 const DRAINED: &[&str] = &["startDrain"];
+
+/// Those that need a client in a room: `tests/interop/test_rooms.py` sends them.
+const OF_OCCUPANTS: &[&str] = &["updateOccupant"];
 
 /// One after the other, as a reader would try them.
 #[tokio::test]
@@ -122,7 +137,7 @@ async fn examples_work() {
             assert_eq!(reply.json()["valid"], true);
         }
     }
-    are_all(&document, &[MADE, USED, DRAINED].concat());
+    are_all(&document, &[MADE, USED, DRAINED, OF_OCCUPANTS].concat());
 }
 
 /// Whatever has a body has an example that was sent.

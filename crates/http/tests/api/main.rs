@@ -22,6 +22,7 @@ mod operation;
 mod presence;
 mod publishing;
 mod request_ids;
+mod rooms;
 mod support;
 mod tenants;
 mod topics;

@@ -197,6 +197,7 @@ fn of_rooms() -> Vec<ShardMessage> {
         room(RoomOp::Stanza { seat, stanza: Box::new(chat()), settlement: settlement() }),
         room(RoomOp::Gone { client: full(), seat, is_lost: true }),
         room(RoomOp::Back { seat, presence, role: RoomRole::Moderator }),
+        room(RoomOp::Command { request: Box::new(RoomRequest::Describe), reply: reply() }),
         event(RoomAbout::Others),
         event(RoomAbout::Entered(full(), RoomRole::Visitor)),
         event(RoomAbout::Left { occupant: full(), presences: 7 }),

@@ -15,10 +15,6 @@ const PM: &[(&str, AllowPm)] = &[
     ("none", AllowPm::None),
 ];
 
-/// Bytes of the name of a room, and of a password; of what it is about.
-const NAME_BYTES_MAX: usize = 256;
-const ABOUT_BYTES_MAX: usize = 1024;
-
 /// The configuration form of a room, with its present values (XEP-0045 §10.2).
 pub(in crate::room) fn config(config: &RoomConfig, limits: &Limits) -> Element {
     let toggle =
@@ -90,7 +86,7 @@ pub(in crate::room) fn parse_config(
         true => Ok(config),
         false => {
             let mut text = wrong.join(", ");
-            text.truncate(text.floor_char_boundary(ABOUT_BYTES_MAX));
+            text.truncate(text.floor_char_boundary(RoomConfig::DESCRIPTION_BYTES_MAX));
             let text = format!("rooms here do not have these fields, or not these values of them: {text}");
             Err(StanzaError::new(Condition::NotAcceptable).with_text(text))
         }
@@ -101,14 +97,14 @@ pub(in crate::room) fn parse_config(
 fn set(config: &mut RoomConfig, name: &str, value: &str, limits: &Limits) -> Option<()> {
     let text = |max: usize| (value.len() <= max).then(|| value.to_owned());
     match name {
-        "roomname" => config.title = text(NAME_BYTES_MAX)?,
-        "roomdesc" => config.description = text(ABOUT_BYTES_MAX)?,
+        "roomname" => config.title = text(RoomConfig::TITLE_BYTES_MAX)?,
+        "roomdesc" => config.description = text(RoomConfig::DESCRIPTION_BYTES_MAX)?,
         "publicroom" => config.public = boolean(value)?,
         "persistentroom" => config.persistent = boolean(value)?,
         "membersonly" => config.members_only = boolean(value)?,
         "moderatedroom" => config.moderated = boolean(value)?,
         "whois" => config.non_anonymous = word(&[("anyone", true), ("moderators", false)], value)?,
-        "roomsecret" => config.password = text(NAME_BYTES_MAX)?,
+        "roomsecret" => config.password = text(RoomConfig::PASSWORD_BYTES_MAX)?,
         "maxusers" if value.is_empty() || value == "none" => config.max_users = 0,
         "maxusers" => {
             let max: u32 = value.parse().ok()?;
@@ -118,7 +114,9 @@ fn set(config: &mut RoomConfig, name: &str, value: &str, limits: &Limits) -> Opt
         "changesubject" => config.change_subject = boolean(value)?,
         "allowpm" => config.allow_pm = word(PM, value)?,
         "enablelogging" => config.archive = boolean(value)?,
-        "maxhistoryfetch" => config.history = value.parse().ok().filter(|max| *max <= 100)?,
+        "maxhistoryfetch" => {
+            config.history = value.parse().ok().filter(|max| *max <= RoomConfig::HISTORY_MAX)?
+        }
         _ => return None,
     }
     Some(())

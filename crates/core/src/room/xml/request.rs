@@ -3,7 +3,7 @@
 use crate::error::StanzaError;
 use crate::model::UnixMs;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, Stanza};
 use carillon_wire::xml::Element;
 
 /// What a stanza to a room has to do with the store.
@@ -22,7 +22,7 @@ pub(in crate::room) enum Weight {
 /// What a stanza to a room has to do with the store.
 pub(in crate::room) fn weight(stanza: &Stanza) -> Weight {
     match stanza.kind {
-        Kind::Message(MessageType::Groupchat) if is_subject(stanza) => Weight::Change,
+        Kind::Message(MessageType::Groupchat) if is_subject(&stanza.payload) => Weight::Change,
         Kind::Message(MessageType::Groupchat) => Weight::Message,
         // An invitation to a members-only room makes a member.
         Kind::Message(MessageType::Normal) if stanza.payload.find("x", ns::MUC_USER).is_some() => {
@@ -39,8 +39,8 @@ pub(in crate::room) fn weight(stanza: &Stanza) -> Weight {
 }
 
 /// Whether a message sets the subject (XEP-0045 §8.1).
-pub(in crate::room) fn is_subject(stanza: &Stanza) -> bool {
-    let has = |name| stanza.payload.find(name, ns::CLIENT).is_some();
+pub(in crate::room) fn is_subject(payload: &Payload) -> bool {
+    let has = |name| payload.find(name, ns::CLIENT).is_some();
     has("subject") && !has("body") && !has("thread")
 }
 
