@@ -25,4 +25,5 @@ mod request_ids;
 mod support;
 mod tenants;
 mod topics;
+mod uploads;
 mod webhooks;
