@@ -107,8 +107,12 @@ pub fn http(
     let host = if node.host.is_empty() { &node.domain } else { &node.host };
     let scheme = if websocket.tls { "wss" } else { "ws" };
     let made = ports.websocket.map(|port| format!("{scheme}://{host}:{port}{}", websocket.path));
+    let mut http = settings.http.clone();
+    if http.upload.folder.as_os_str().is_empty() {
+        http.upload.folder = node.data_dir.join("uploads");
+    }
     carillon_http::Options {
-        settings: settings.http.clone(),
+        settings: http,
         core,
         default_domain: node.domain.clone(),
         drain_timeout_ms: node.drain_timeout_ms,
@@ -167,7 +171,9 @@ mod tests {
         let core = Arc::new(core);
         let roots = webhook_roots(settings).expect("none are set");
         let options = http(settings, Arc::clone(&core), Ports::default(), roots);
-        assert_eq!(options.settings, carillon_http::Settings::default());
+        let mut http = carillon_http::Settings::default();
+        http.upload.folder = "./data/uploads".into();
+        assert_eq!(options.settings, http);
         assert!(Arc::ptr_eq(&options.core, &core), "what two crates read is one value");
     }
 

@@ -1,11 +1,15 @@
 //! The hooks of the features that are enabled, in the order of [`ORDER`].
 
 pub use crate::features::ORDER;
+use crate::session::hook::Feature;
 use crate::session::pipeline::Pipeline;
+use crate::settings::Settings;
 
-/// The pipeline of all features but those named.
-pub fn of(disabled: &[String]) -> Pipeline {
-    Pipeline::new(ORDER.iter().copied().filter(|f| !disabled.iter().any(|d| d == f.name)).collect())
+/// The pipeline of all features but those that are disabled, or that have not what they need.
+pub fn of(settings: &Settings) -> Pipeline {
+    let is_disabled = |name: &str| settings.features_disabled.iter().any(|disabled| disabled == name);
+    let is_on = |feature: &&Feature| !is_disabled(feature.name) && (feature.is_on)(settings);
+    Pipeline::new(ORDER.iter().copied().filter(is_on).collect())
 }
 
 #[cfg(test)]

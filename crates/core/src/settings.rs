@@ -26,6 +26,8 @@ pub struct Settings {
     pub fanout: Fanout,
     /// The light protocol.
     pub light: Light,
+    /// Files that clients upload (XEP-0363).
+    pub upload: Upload,
     /// Largest `ttl` of a notification, milliseconds.
     pub notification_ttl_max_ms: u64,
     /// For how long the name of an account that was removed is not given to whoever registers in-band, milliseconds.
@@ -155,6 +157,25 @@ pub struct Light {
     pub idle_timeout_ms: u64,
 }
 
+/// Files that clients upload (XEP-0363).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// What the URLs of files begin with: scheme, host and port; empty where nothing is uploaded.
+    pub url: String,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Bytes of an account's files.
+    pub account_bytes: u64,
+    /// Bytes of the files of a domain.
+    pub domain_bytes: u64,
+    /// Media types of files, such as `image/png` or `audio/*`; empty for all.
+    pub types: Vec<String>,
+    /// For how long a client may begin to put a file into its slot, milliseconds.
+    pub slot_ms: u64,
+    /// For how long a file is kept, milliseconds.
+    pub kept_ms: u64,
+}
+
 /// How long things may take, milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
@@ -184,6 +205,7 @@ impl Default for Settings {
             features_disabled: Vec::new(),
             fanout: Fanout::default(),
             light: Light::default(),
+            upload: Upload::default(),
             notification_ttl_max_ms: 30 * 86_400_000,
             removed_names_held_ms: 30 * 86_400_000,
             receipt_wait_ms: 2000,
@@ -257,6 +279,20 @@ impl Default for Fanout {
 impl Default for Light {
     fn default() -> Light {
         Light { domain: Box::default(), subscriptions: 100, idle_timeout_ms: 120_000 }
+    }
+}
+
+impl Default for Upload {
+    fn default() -> Upload {
+        Upload {
+            url: String::new(),
+            file_bytes: 50 << 20,
+            account_bytes: 500 << 20,
+            domain_bytes: 100 << 30,
+            types: Vec::new(),
+            slot_ms: 600_000,
+            kept_ms: 30 * 86_400_000,
+        }
     }
 }
 

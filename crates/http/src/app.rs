@@ -10,6 +10,7 @@ use crate::random;
 use crate::requests::Requests;
 use crate::scram::Derivations;
 use crate::time::now;
+use crate::upload::Uploads;
 use crate::webhooks::Webhooks;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::model::{Domain, DomainId, OperationId};
@@ -39,6 +40,8 @@ pub(crate) struct Inner {
     pub(crate) webhooks: Arc<Webhooks>,
     /// Short links.
     pub(crate) links: Links,
+    /// Files that clients upload.
+    pub(crate) uploads: Uploads,
     /// Requests counted by route and status.
     pub(crate) requests: Requests,
     /// Room for the bodies of requests.
@@ -70,6 +73,7 @@ impl App {
         App(Arc::new(Inner {
             bodies: Bodies::new(options.settings.bodies_bytes_max),
             links: Links::new(&options.settings.links),
+            uploads: Uploads::new(&options),
             node,
             options,
             keys: Keys::default(),

@@ -5,6 +5,7 @@
 //! - `consumer/` is for those who enrol devices: devices, their secrets, what they follow.
 //! - `admin/` is for operators: domains, accounts, keys, sessions, figures.
 //! - `links/` are short links, on hosts of their own; their routes of the API are in it.
+//! - `upload/` are files that clients upload, on a host of their own.
 //! - `webhooks/` tells URLs how notifications ended; their routes are in `admin/`.
 //! - `auth/` makes a `Granted` of a request's key; a handler that asks for one is not run without it.
 //! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
@@ -40,14 +41,18 @@ mod scram;
 mod serve;
 mod text;
 mod time;
+mod upload;
 mod webhooks;
 mod well_known;
 
 pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
 pub use links::{check as check_links, check_file as check_link_file};
-pub use options::{Endpoints, LinkSettings, Options, Settings, WebhookRoots, WebhookSettings};
+pub use options::{
+    Endpoints, LinkSettings, Options, Settings, UploadSettings, WebhookRoots, WebhookSettings,
+};
 pub use serve::{router, serve};
+pub use upload::check as check_uploads;
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.
 pub fn openapi(options: &Options) -> String {

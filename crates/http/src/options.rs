@@ -57,6 +57,25 @@ pub struct Settings {
     pub webhooks: WebhookSettings,
     /// Short links.
     pub links: LinkSettings,
+    /// Where the files of clients are.
+    pub upload: UploadSettings,
+}
+
+/// What an operator decides about where the files of clients are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadSettings {
+    /// The folder of what is in them.
+    pub folder: PathBuf,
+    /// How long uploading a file may take, in milliseconds.
+    pub put_ms: u64,
+    /// How often what has expired is removed, in milliseconds.
+    pub sweep_ms: u64,
+}
+
+impl Default for UploadSettings {
+    fn default() -> UploadSettings {
+        UploadSettings { folder: PathBuf::new(), put_ms: 3_600_000, sweep_ms: 30_000 }
+    }
 }
 
 /// What an operator decides about short links.
@@ -182,6 +201,7 @@ impl Default for Settings {
             metrics_key_required: false,
             webhooks: WebhookSettings::default(),
             links: LinkSettings::default(),
+            upload: UploadSettings::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::links::{self, Front};
 use crate::problem::{Code, Problem};
-use crate::{console, openapi, request_id, requests};
+use crate::{console, openapi, request_id, requests, upload};
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -12,11 +12,12 @@ use bytes::Bytes;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
-/// Everything that is served: the API, and links on their hosts.
+/// Everything that is served: the API, and links and files on their hosts.
 pub(crate) fn build(app: App) -> Front {
     let links = surrounded(links::routes::routes(), &app);
+    let files = surrounded(upload::routes(), &app);
     let api = api(&app);
-    Front::new(app, api, links)
+    Front::new(app, api, links, files)
 }
 
 /// Everything the API serves.

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::links::{Front, clicks};
 use crate::options::Options;
+use crate::upload::sweep;
 use crate::{routes, webhooks};
 use axum::Router;
 use carillon_server::node::Node;
@@ -26,6 +27,7 @@ pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, sh
     let front = routes::build(app.clone());
     let sender = tokio::spawn(webhooks::run(app.clone()));
     let clicks = tokio::spawn(clicks::run(app.clone()));
+    let sweep = tokio::spawn(sweep::run(app.clone()));
     let graceful = GracefulShutdown::new();
     let (accepted, mut sockets) = mpsc::channel(1);
     let mut accepting = JoinSet::new();
@@ -45,7 +47,7 @@ pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, sh
     accepting.shutdown().await;
     // It fails only when no stream ever listened.
     let _ = app.closing.send(true);
-    let ended = async { tokio::join!(graceful.shutdown(), sender, clicks) };
+    let ended = async { tokio::join!(graceful.shutdown(), sender, clicks, sweep) };
     if tokio::time::timeout(drain, ended).await.is_err() {
         tracing::warn!("requests were still open when the drain timeout ran out");
     }
@@ -57,6 +59,7 @@ pub fn router(node: Node, options: Options) -> Router {
     let app = App::new(node, options);
     tokio::spawn(webhooks::run(app.clone()));
     tokio::spawn(clicks::run(app.clone()));
+    tokio::spawn(sweep::run(app.clone()));
     Router::new().fallback_service(routes::build(app))
 }
 

@@ -35,6 +35,7 @@ mod schedule;
 mod subscriptions;
 mod together;
 mod topics;
+mod uploads;
 mod vcards;
 mod webhooks;
 
@@ -128,6 +129,8 @@ pub const CASES: &[Case] = cases! {
     links: lead_where_they_were_made_to, of_one_url_are_one, give_way_to_others, are_bounded_in_number_and_bytes,
         are_taken_down, that_expired_begin_anew_or_are_forgotten, are_listed_newest_first, have_a_secret_of_their_domain,
         are_counted, open_their_notifications, have_files, go_with_their_domain;
+    uploads: are_slots_first, are_uploaded_once, that_take_too_long_do_not_count, are_bounded_for_account_and_domain, cost_something_however_small_they_are, expire, are_deleted,
+        go_with_their_account, go_with_their_domain;
     activity: is_the_latest_that_was_noted, goes_with_its_account;
     rooms: are_created_once, are_owned_by_few, are_listed_in_pages, are_configured_and_have_a_subject, list_members,
         do_not_list_who_is_removed, go_with_their_domain, keep_messages_in_their_order, find_messages_by_sender_and_time,
@@ -154,7 +157,7 @@ pub(crate) struct Noun {
 }
 
 /// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
-pub(crate) const NOUNS: &[Noun] = &[activity::NOUN, rooms::NOUN];
+pub(crate) const NOUNS: &[Noun] = &[activity::NOUN, rooms::NOUN, uploads::NOUN];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

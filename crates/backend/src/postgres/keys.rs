@@ -9,7 +9,7 @@ use crate::engine::asked::Write;
 use carillon_core::model::DomainId;
 use carillon_core::ports::store::{
     WriteAsk, accounts, activity, archive, blocking, idempotency, inbox, items, leases, links, nodes,
-    notifications, offline, parked, private, rooms, roster, subscriptions, topics, vcard,
+    notifications, offline, parked, private, rooms, roster, subscriptions, topics, uploads, vcard,
 };
 use tokio_postgres::types::ToSql;
 
@@ -20,6 +20,7 @@ const DUE: i64 = 1;
 const LEASES: i64 = 2;
 const LINKS: i64 = 3;
 const PARKED: i64 = 4;
+const UPLOADS: i64 = 5;
 /// Keys of a kind begin with it; the number of the thing follows.
 const API_KEY: i64 = 1 << 32;
 const TOPIC: i64 = 2 << 32;
@@ -129,7 +130,7 @@ impl Keys {
         Some(())
     }
 
-    /// The same of a write about a topic.
+    /// The same of a write about a topic, a room or a file.
     fn add_topics(&mut self, ask: &WriteAsk) -> Option<()> {
         match ask {
             WriteAsk::Items(asked) => {
@@ -156,6 +157,7 @@ impl Keys {
                 self.name(TOPIC + i64::from(asked.topic.0));
             }
             WriteAsk::Rooms(asked) => self.add_rooms(asked)?,
+            WriteAsk::Uploads(asked) => self.add_uploads(asked),
             _ => return None,
         }
         Some(())
@@ -176,6 +178,14 @@ impl Keys {
         };
         self.name(ROOM + i64::from(room.0));
         Some(())
+    }
+
+    /// The same of a write about a file: what a domain's files take is one row.
+    fn add_uploads(&mut self, ask: &uploads::WriteAsk) {
+        if let uploads::WriteAsk::CreateSlot(asked) = ask {
+            self.account(asked.domain, &asked.local);
+        }
+        self.name(UPLOADS);
     }
 
     fn add_notifications(&mut self, ask: &notifications::WriteAsk) -> Option<()> {

@@ -50,6 +50,7 @@ mod subscription;
 mod sweep;
 mod topic;
 mod transaction;
+mod upload;
 mod vcard;
 mod webhook;
 mod writes;

@@ -25,6 +25,8 @@ const OF_ACCOUNT: &[&str] = &[
     "DELETE FROM vcard WHERE account = $1",
     "DELETE FROM archive_rule WHERE account = $1",
     "DELETE FROM subscription WHERE account = $1",
+    "DELETE FROM upload WHERE account = $1",
+    "DELETE FROM upload_account WHERE account = $1",
 ];
 
 /// Deletes the rows of the domain `$1` that are no account's, topic's or webhook's.
@@ -36,6 +38,7 @@ const OF_DOMAIN: &[&str] = &[
     "DELETE FROM idempotency_line WHERE key IN (SELECT id FROM api_key WHERE domain = $1)",
     "DELETE FROM idempotency WHERE key IN (SELECT id FROM api_key WHERE domain = $1)",
     "DELETE FROM api_key WHERE domain = $1",
+    "DELETE FROM upload_domain WHERE domain = $1",
 ];
 
 /// What came of removing an account.

@@ -47,6 +47,7 @@ mod subscription;
 mod sweep;
 mod topic;
 mod transaction;
+mod upload;
 mod vcard;
 mod webhook;
 #[cfg(test)]
@@ -109,6 +110,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0031_idempotency_bytes.sql"),
     include_str!("migrations/0032_last_available.sql"),
     include_str!("migrations/0033_rooms.sql"),
+    include_str!("migrations/0050_uploads.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

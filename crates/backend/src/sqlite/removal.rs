@@ -22,6 +22,8 @@ const OF_ACCOUNT: &[(&str, &str)] = &[
     ("vcard", "account = ?1"),
     ("archive_rule", "account = ?1"),
     ("subscription", "account = ?1"),
+    ("upload", "account = ?1"),
+    ("upload_account", "account = ?1"),
 ];
 
 /// The tables with rows of topics, in their column `topic`.
@@ -35,6 +37,7 @@ const OF_DOMAIN: &[(&str, &str)] = &[
     ("link_domain", "domain = ?1"),
     ("idempotency", "key IN (SELECT id FROM api_key WHERE domain = ?1)"),
     ("api_key", "domain = ?1"),
+    ("upload_domain", "domain = ?1"),
 ];
 
 /// What came of removing an account.

@@ -178,6 +178,9 @@ const FILL: &str = "
     INSERT INTO link_click (link, clicks, last) SELECT n, 1, 0 FROM n;
     INSERT INTO link_file (domain, file, body) VALUES (1, 0, x'01');
     INSERT INTO inbox (account, peer, last, unread, folder) SELECT 1, n, n, MANY, 0 FROM n;
+    INSERT INTO upload (id, domain, account, name, media_type, bytes, expires, attempt)
+        SELECT CAST(printf('%016d', n) AS BLOB), 1, 1, 'f', '', 1, 9000000000000, n FROM n;
+    INSERT INTO removable_upload (id, attempt, remove_at) SELECT CAST(printf('r%015d', n) AS BLOB), n, 9000000000000 FROM n;
     UPDATE inbox SET folder = 2, moved = MANY + 1 WHERE peer = 2;
     UPDATE archive_fold SET folded = MANY;
     ANALYZE;

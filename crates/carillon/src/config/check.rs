@@ -18,6 +18,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         mechanisms(settings),
         features(settings),
         links(settings),
+        uploads(settings),
     ];
     broken
         .into_iter()
@@ -144,4 +145,10 @@ fn links(s: &Settings) -> Option<Broken> {
     carillon_http::check_links(&s.http.links)
         .err()
         .and_then(|(key, rule)| broken(&[key, "links.public"], rule))
+}
+
+fn uploads(s: &Settings) -> Option<Broken> {
+    carillon_http::check_uploads(&s.core.upload, &s.http.links)
+        .err()
+        .and_then(|(key, rule)| broken(&[key, "upload.url"], rule))
 }

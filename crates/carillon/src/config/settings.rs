@@ -416,6 +416,30 @@ settings! {
         "links.bytes_per_domain_max" = http.links.bytes_per_domain_max, bytes(64 * KIB, 1024 * GIB), Restart;
     }
 
+    "Files that clients upload (XEP-0363): `docs/book/upload.md`." {
+        /// What the URLs of files begin with: `https://`, a host that is for nothing else, and its port if that is needed. What comes for this host
+        /// at the port of the HTTP side is for files. Empty: nothing is uploaded.
+        "upload.url" = core.upload.url, text(0, 255), Restart;
+        /// Largest file.
+        "upload.file_bytes" = core.upload.file_bytes, bytes(1, 1024 * GIB), Live;
+        /// Bytes of the files of one account, and of the slots that it has asked for; each counts 4,096 more.
+        "upload.account_bytes" = core.upload.account_bytes, bytes(1, 1024 * GIB), Live;
+        /// Bytes of the files and slots of one domain, counted in the same way.
+        "upload.domain_bytes" = core.upload.domain_bytes, bytes(1, 1024 * 1024 * GIB), Live;
+        /// Media types of files that are taken, such as `image/*` or `text/plain`. Empty: all, and files without one.
+        "upload.types" = core.upload.types, Kind::Names, Live;
+        /// For how long a client can begin to put a file into its slot.
+        "upload.slot_ms" = core.upload.slot_ms, ms(SECOND, DAY), Live;
+        /// For how long a file is kept.
+        "upload.kept_ms" = core.upload.kept_ms, ms(SECOND, 3650 * DAY), Restart;
+        /// The folder of the files. Empty: `uploads` in the data folder. Nodes with one store share it.
+        "upload.folder" = http.upload.folder, path(0), Restart;
+        /// How long uploading a file may take.
+        "upload.put_ms" = http.upload.put_ms, ms(SECOND, DAY), Restart;
+        /// How often what has expired or was deleted is removed from the folder.
+        "upload.sweep_ms" = http.upload.sweep_ms, ms(100, HOUR), Restart;
+    }
+
     "Features that can be switched off." {
         /// Whether clients can use stream management (XEP-0198).
         "stream_management.enabled" = node.stream_management, Kind::Switch, Restart;

@@ -258,6 +258,22 @@ fn rules_between_settings_name_the_one_to_change() {
             "carillon.toml:1: links.hosts: `go.example.com` has to be HOST=DOMAIN, such as `go.example.com=example.com`",
         ),
         (
+            "links.hosts = ['f.example=example.com']\nupload.url = 'https://F.example'",
+            "carillon.toml:2: upload.url: `f.example` is a host of links.hosts, and it has to be one for files alone",
+        ),
+        (
+            "upload.url = 'https://f.example'\nupload.account_bytes = '1MiB'",
+            "carillon.toml:2: upload.account_bytes: it has to be as large as upload.file_bytes",
+        ),
+        (
+            "upload.url = 'https://f.example'\nupload.types = ['png']",
+            "carillon.toml:2: upload.types: `png` has to be a media type, such as `image/png` or `image/*`",
+        ),
+        (
+            "upload.url = 'upload.example.com'",
+            "carillon.toml:1: upload.url: it is `https://`, a host, and a port if that is needed",
+        ),
+        (
             "links.public = true",
             "carillon.toml:1: links.public_targets: it needs the hosts that links of people without a key may lead to, because links.public is true",
         ),

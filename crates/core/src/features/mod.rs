@@ -30,6 +30,7 @@ pub mod state;
 pub mod stream_limits;
 pub mod stream_management;
 pub mod time;
+pub mod upload;
 pub mod vcard;
 pub mod version;
 
@@ -74,6 +75,7 @@ pub const ORDER: &[&Feature] = &[
     &json::FEATURE,
     &private::FEATURE,
     &vcard::FEATURE,
+    &upload::FEATURE,
     &version::FEATURE,
     &time::FEATURE,
     // Notes an end of presence that everything else has been told of.

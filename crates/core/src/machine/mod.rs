@@ -86,7 +86,7 @@ impl ShardMachine {
         seed: [u8; 32],
     ) -> ShardMachine {
         ShardMachine {
-            pipeline: pipeline::of(&settings.features_disabled),
+            pipeline: pipeline::of(&settings),
             shard: ShardState::new(member, settings, domains, seed, Mono(0)),
             agenda: Agenda::default(),
             sessions: Sessions::default(),

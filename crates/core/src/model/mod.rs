@@ -28,6 +28,7 @@ mod settlement;
 mod time;
 mod topic;
 mod transport;
+mod upload;
 mod webhook;
 
 pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
@@ -77,6 +78,7 @@ pub use topic::{
     TopicKey, TopicRecord, topic_address,
 };
 pub use transport::Transport;
+pub use upload::{Slot, UploadAttempt, UploadBounds, UploadId, UploadKey, UploadedFile};
 pub use webhook::{
     DeadLetter, DeadLetters, Webhook, WebhookFailure, WebhookProgress, WebhookSecret, WebhookStatus,
 };

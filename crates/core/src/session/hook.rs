@@ -31,6 +31,7 @@ use crate::model::{
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
+use crate::settings::Settings;
 use crate::shard::{Chat, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{IqType, Payload, Stanza};
@@ -58,6 +59,8 @@ pub struct Feature {
     pub inline_features: &'static [&'static str],
     /// Addresses of its own, in every domain.
     pub services: &'static [Service],
+    /// Whether it has what it needs by the settings; without that it is as disabled.
+    pub is_on: fn(settings: &Settings) -> bool,
     /// Its hooks.
     pub hooks: Hooks,
 }
@@ -113,6 +116,7 @@ impl Feature {
         account_features: &[],
         account_identities: &[],
         in_domain: |_| true,
+        is_on: |_| true,
         inline_features: &[],
         services: &[],
         hooks: Hooks::NONE,

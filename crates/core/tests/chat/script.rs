@@ -8,7 +8,7 @@ use carillon_core::Input;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::event::{Kind, Kinds};
 use carillon_core::model::*;
-use carillon_core::settings::Settings;
+use carillon_core::settings::{self, Settings};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Context, Unit, read};
@@ -93,12 +93,11 @@ impl Script {
                 }
                 // What others have not settled, a client repeats after a move.
                 "parked_sessions_move" if value == "no" && moves == Moves::Parked => moves = Moves::Nobody,
-                "parked_sessions_move" => {}
                 // What is under way is stored before, and its sender acknowledged sooner.
                 "sessions_handed_over" if value == "no" && moves == Moves::Everybody => {
                     moves = Moves::Nobody;
                 }
-                "sessions_handed_over" => {}
+                "parked_sessions_move" | "sessions_handed_over" => {}
                 "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
                 "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
                 "bytes_per_second" => {
@@ -137,6 +136,7 @@ impl Script {
                 "topics_owned" => settings.limits.topics_owned = value.parse().expect("a number"),
                 "topics_followed" => settings.limits.topics_followed = value.parse().expect("a number"),
                 "topic_items" => settings.limits.topic_items = value.parse().expect("a number"),
+                _ if key.starts_with("upload.") => set_upload(&mut settings.upload, key, value),
                 _ => panic!("no setting {key}"),
             }
         }
@@ -716,5 +716,16 @@ fn with_stream_prefix(xml: &str) -> String {
             format!("<stream:{} xmlns:stream='http://etherx.jabber.org/streams'{}", &rest[..at], &rest[at..])
         }
         _ => xml.to_owned(),
+    }
+}
+
+/// Sets what files may be.
+fn set_upload(upload: &mut settings::Upload, key: &str, value: &str) {
+    match key {
+        "upload.url" => upload.url = value.to_owned(),
+        "upload.types" => upload.types = value.split(',').map(Into::into).collect(),
+        "upload.file_bytes" => upload.file_bytes = value.parse().expect("a number"),
+        "upload.account_bytes" => upload.account_bytes = value.parse().expect("a number"),
+        _ => panic!("no setting {key}"),
     }
 }

@@ -1,6 +1,6 @@
-//! What looks at a request before any route does: hosts of links get links and nothing else, all others the API.
+//! What looks at a request before any route does: hosts of links get links and nothing else, the host of files gets files, all others the API.
 
-use super::hosts::At;
+use super::hosts::{At, name_of};
 use super::redirect;
 use crate::app::App;
 use axum::Router;
@@ -14,12 +14,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tower_service::Service;
 
-/// The API and the links of a node. Cheap to clone.
+/// The API, the links and the files of a node. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Front {
     app: App,
     api: Router,
     links: Router,
+    files: Router,
     peer: Option<IpAddr>,
 }
 
@@ -32,9 +33,9 @@ pub(crate) enum Answering<F> {
 }
 
 impl Front {
-    /// Serves `api`, and on hosts of links `links`.
-    pub(crate) fn new(app: App, api: Router, links: Router) -> Front {
-        Front { app, api, links, peer: None }
+    /// Serves `api`, on hosts of links `links`, and on the host of files `files`.
+    pub(crate) fn new(app: App, api: Router, links: Router, files: Router) -> Front {
+        Front { app, api, links, files, peer: None }
     }
 
     /// The same for a connection from this address.
@@ -58,6 +59,10 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let uploads = &self.app.uploads;
+        if uploads.are_on() && uploads.is_for(name_of(request.uri(), request.headers())) {
+            return Answering::Later(self.files.call(request));
+        }
         let Some(host) = self.app.links.host(request.uri(), request.headers()) else {
             return Answering::Later(self.api.call(request));
         };

@@ -40,7 +40,7 @@ pub(super) fn read(texts: &[String]) -> Result<Vec<Host>, String> {
 }
 
 /// A host's name and origin.
-fn origin_of(text: &str) -> Result<(String, String), String> {
+pub(crate) fn origin_of(text: &str) -> Result<(String, String), String> {
     let (scheme, authority) = match text.split_once("://") {
         Some((scheme @ ("http" | "https"), authority)) => (scheme, authority),
         Some((scheme, _)) => return Err(format!("`{scheme}` is not `http` or `https`")),
@@ -64,13 +64,18 @@ pub(super) fn of<'a>(hosts: &'a [Host], uri: &Uri, headers: &HeaderMap) -> Optio
     if hosts.is_empty() {
         return None;
     }
+    let name = name_of(uri, headers)?;
+    hosts.iter().find(|host| host.name.eq_ignore_ascii_case(name))
+}
+
+/// The name of the host that a request is for.
+pub(crate) fn name_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     let named = match uri.authority() {
         Some(authority) => authority.as_str(),
         None => headers.get(header::HOST)?.to_str().ok()?,
     };
     let name = named.rsplit_once(':').map_or(named, |(name, _)| name);
-    let name = name.strip_suffix('.').unwrap_or(name);
-    hosts.iter().find(|host| host.name.eq_ignore_ascii_case(name))
+    Some(name.strip_suffix('.').unwrap_or(name))
 }
 
 /// The host that a request is for, and where it comes from.

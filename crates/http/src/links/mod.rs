@@ -28,7 +28,7 @@ mod url;
 pub(crate) use create::Shortened;
 pub use file_rules::check as check_file;
 pub(crate) use front::Front;
-pub(crate) use hosts::Host;
+pub(crate) use hosts::{Host, origin_of};
 
 use crate::app::App;
 use crate::options::LinkSettings;
@@ -107,6 +107,11 @@ pub fn check(settings: &LinkSettings) -> Result<(), (&'static str, String)> {
         return Err(("links.public_targets", why.into()));
     }
     Ok(())
+}
+
+/// Whether this is a host of links by these settings.
+pub(crate) fn are_links_at(settings: &LinkSettings, host: &str) -> bool {
+    hosts::read(&settings.hosts).is_ok_and(|hosts| hosts.iter().any(|known| *known.name == *host))
 }
 
 impl Links {

@@ -35,6 +35,9 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     let health = app.node.store_health();
     let webhooks = app.webhooks.figures();
     let mut text = text(&app.node.status(), health, app.node.is_ready(), &webhooks, &app.requests.answered());
+    if app.uploads.are_on() {
+        text.push_str(&uploads(app.uploads.figures()));
+    }
     if app.links.are_on() {
         text.push_str(&links(app.links.figures(), app.links.cache_bytes()));
     }
@@ -60,6 +63,31 @@ fn links(figures: &crate::links::Figures, cache_bytes: usize) -> String {
     let help = "Clicks that were dropped, because the store was too slow and there was no room for more.";
     page.counter("carillon_link_clicks_dropped_total", help, of(&figures.dropped));
     page.gauge("carillon_link_cache_bytes", "Memory of short links that were followed lately.", cache_bytes);
+    page.into_text()
+}
+
+/// The figures of files that clients upload, where they do.
+fn uploads(figures: &crate::upload::Figures) -> String {
+    let mut page = Page::default();
+    let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+    let help =
+        "Requests to upload a file, by what came of them: `uploaded`, `failed` (refused, or not to its end).";
+    let results = [("uploaded", of(&figures.uploaded)), ("failed", of(&figures.failed))];
+    page.counters("carillon_upload_requests_total", help, "result", results);
+    page.counter(
+        "carillon_uploaded_bytes_total",
+        "Bytes of files that were uploaded.",
+        of(&figures.uploaded_bytes),
+    );
+    let help =
+        "Requests for files of clients, by what came of them: `served`, `unknown` (not there, or expired).";
+    let results = [("served", of(&figures.served)), ("unknown", of(&figures.unknown))];
+    page.counters("carillon_upload_downloads_total", help, "result", results);
+    page.counter(
+        "carillon_upload_removed_total",
+        "Files of clients that were removed.",
+        of(&figures.removed),
+    );
     page.into_text()
 }
 

@@ -53,7 +53,10 @@ fn full() -> String {
     };
     let figures = crate::links::Figures::default();
     figures.followed.fetch_add(4, Ordering::Relaxed);
-    text(&status, health, true, &webhooks, &requests.answered()) + &links(&figures, 512)
+    let files = crate::upload::Figures::default();
+    files.uploaded.fetch_add(2, Ordering::Relaxed);
+    files.uploaded_bytes.fetch_add(77, Ordering::Relaxed);
+    text(&status, health, true, &webhooks, &requests.answered()) + &links(&figures, 512) + &uploads(&files)
 }
 
 #[test]
@@ -63,6 +66,8 @@ fn figures_are_where_they_belong() {
         "carillon_uptime_seconds 1.5",
         "carillon_link_requests_total{result=\"followed\"} 4",
         "carillon_link_cache_bytes 512",
+        "carillon_upload_requests_total{result=\"uploaded\"} 2",
+        "carillon_uploaded_bytes_total 77",
         "carillon_common_overflows_total 6",
         "carillon_out_queue_bytes 4321",
         "carillon_stream_errors_total{condition=\"conflict\"} 2",

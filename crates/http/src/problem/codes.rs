@@ -63,6 +63,8 @@ codes! {
     PayloadTooLarge: PAYLOAD_TOO_LARGE, "payload-too-large", "Payload too large";
     /// The body's content type is not one this route reads.
     WrongContentType: UNSUPPORTED_MEDIA_TYPE, "wrong-content-type", "Wrong content type";
+    /// `Range` names a part that the file does not have. `Content-Range` says how large it is.
+    RangeOutside: RANGE_NOT_SATISFIABLE, "range-outside", "No such part of the file";
 
     // ---- the request was read and asks for what cannot be
     /// A member is out of its bounds; `detail` names them.
@@ -135,6 +137,8 @@ codes! {
     UnknownLink: NOT_FOUND, "unknown-link", "No such link";
     /// The domain has no such file of an app, or there is no file of this name.
     UnknownLinkFile: NOT_FOUND, "unknown-link-file", "No such file";
+    /// There is no file at this URL, or it has expired or was deleted.
+    UnknownUpload: NOT_FOUND, "unknown-upload", "No such file";
     /// The path exists, but not with this method; the header `Allow` names those it has.
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 

@@ -26,4 +26,5 @@ mod rooms;
 mod support;
 mod tenants;
 mod topics;
+mod uploads;
 mod webhooks;

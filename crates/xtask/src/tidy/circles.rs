@@ -14,7 +14,13 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("core", &["features", "room", "route", "session", "topic"]),
     ("core/session", &["acting", "auth", "context", "home", "hook", "open", "pipeline"]),
     ("core/session/auth", &["classic", "proven", "sasl2"]),
-    ("http", &["accounts", "admin", "app", "auth", "extract", "links", "provider", "requests", "webhooks"]),
+    (
+        "http",
+        &[
+            "accounts", "admin", "app", "auth", "extract", "links", "provider", "requests", "upload",
+            "webhooks",
+        ],
+    ),
 ];
 
 /// No circles among the modules of a folder, but for those that are known.

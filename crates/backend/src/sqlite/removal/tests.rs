@@ -23,6 +23,7 @@ const NOBODYS: &[(&str, &str)] = &[
     ("event", "goes with its trace"),
     ("operation", "forgotten after ten minutes"),
     ("parked", "sessions of all accounts, until the next start"),
+    ("removable_upload", "of files that are gone; until their contents are removed"),
     ("lease", "of programs that share something, until a time"),
     ("archive_fold", "its one row"),
     ("archive_list", "entries of the newest messages of all accounts; it goes when these are folded"),
@@ -93,8 +94,9 @@ impl Ground {
             _ => Value::from(vec![1]),
         };
         let values: Vec<Value> = columns.iter().map(value).collect();
+        // What triggers count is there already.
         let places = vec!["?"; values.len()].join(", ");
-        let sql = format!("INSERT INTO {table} VALUES ({places})");
+        let sql = format!("INSERT OR REPLACE INTO {table} VALUES ({places})");
         db.execute(&sql, params_from_iter(values)).unwrap_or_else(|e| panic!("{table}: {e}"));
     }
 

@@ -28,6 +28,7 @@ pub mod rooms;
 pub mod roster;
 pub mod subscriptions;
 pub mod topics;
+pub mod uploads;
 pub mod vcard;
 pub mod webhooks;
 
@@ -301,6 +302,7 @@ nouns! {
     Activity in activity,
     Rooms in rooms,
     Topics in topics,
+    Uploads in uploads,
     Subscriptions in subscriptions,
     Items in items,
     Notifications in notifications,

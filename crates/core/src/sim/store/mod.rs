@@ -27,6 +27,7 @@ mod roster;
 mod subscriptions;
 mod tables;
 mod topics;
+mod uploads;
 mod vcard;
 mod webhooks;
 
@@ -52,6 +53,7 @@ macro_rules! tables {
 tables! {
     activity,
     rooms,
+    uploads,
 }
 
 impl Committed {
