@@ -20,6 +20,7 @@ mod ending;
 mod event;
 mod file;
 mod idempotency;
+mod invitation;
 mod item;
 mod item_row;
 mod keeping;
@@ -109,6 +110,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0031_idempotency_bytes.sql"),
     include_str!("migrations/0032_last_available.sql"),
     include_str!("migrations/0033_rooms.sql"),
+    include_str!("migrations/0045_invitations.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

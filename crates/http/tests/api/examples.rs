@@ -46,6 +46,7 @@ const MADE: &[&str] = &[
     "putTopic",
     "createLink",
     "takeLease",
+    "createInvitation",
 ];
 
 /// Those that use it.
@@ -81,6 +82,7 @@ const USED: &[&str] = &[
     "getWebhook",
     "listWebhooks",
     "listDeadLetters",
+    "listInvitations",
     "updateLink",
     "getLink",
     "listLinks",

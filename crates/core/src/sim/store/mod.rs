@@ -11,6 +11,7 @@ mod disk;
 mod domains;
 mod idempotency;
 mod inbox;
+mod invitations;
 mod items;
 mod keys;
 mod leases;
@@ -51,6 +52,7 @@ macro_rules! tables {
 
 tables! {
     activity,
+    invitations,
     rooms,
 }
 
