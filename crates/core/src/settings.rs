@@ -32,6 +32,8 @@ pub struct Settings {
     pub notification_ttl_max_ms: u64,
     /// For how long the name of an account that was removed is not given to whoever registers in-band, milliseconds.
     pub removed_names_held_ms: u64,
+    /// Invitations to domains.
+    pub invitations: Invitations,
     /// Milliseconds that a notification waits for a XEP-0184 receipt, from a client without XEP-0198, before it counts as
     /// acknowledged once the peer's TCP acknowledged its bytes.
     pub receipt_wait_ms: u64,
@@ -135,6 +137,41 @@ pub struct Rates {
     pub bytes_burst: u32,
 }
 
+/// What an operator decides about invitations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitations {
+    /// Whether there are any: then clients are offered to register by them (XEP-0445).
+    pub enabled: bool,
+    /// How many an account may have made that have not expired; 0 for none (XEP-0401).
+    pub per_account: u32,
+    /// How many a domain may have that have not expired.
+    pub per_domain: u32,
+    /// For how long one can be used unless it says otherwise, milliseconds.
+    pub valid_ms: u64,
+    /// Base URL of the pages that show them; empty for no pages.
+    pub url: String,
+}
+
+impl Invitations {
+    /// Where the page of an invitation is; none where there are no pages.
+    pub fn page_of(&self, domain: &str, token: &str) -> Option<String> {
+        let base = self.url.trim_end_matches('/');
+        (!base.is_empty()).then(|| format!("{base}/invitations/{domain}/{token}"))
+    }
+}
+
+impl Default for Invitations {
+    fn default() -> Invitations {
+        Invitations {
+            enabled: false,
+            per_account: 0,
+            per_domain: 10_000,
+            valid_ms: 7 * 86_400_000,
+            url: String::new(),
+        }
+    }
+}
+
 /// How events of topics are delivered to their followers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fanout {
@@ -208,6 +245,7 @@ impl Default for Settings {
             upload: Upload::default(),
             notification_ttl_max_ms: 30 * 86_400_000,
             removed_names_held_ms: 30 * 86_400_000,
+            invitations: Invitations::default(),
             receipt_wait_ms: 2000,
         }
     }

@@ -54,6 +54,7 @@ const BODIES: &[(&str, &str)] = &[
         "putLinkFile",
         r#"{"applinks": {"details": [{"appIDs": ["ABCDE12345.com.example.app"], "components": [{"/": "/*"}]}]}}"#,
     ),
+    ("createInvitation", r#"{"localpart": "dora", "uses": 1}"#),
     ("takeLease", r#"{"holder": "scaler-1", "ttl_ms": 180000}"#),
     ("createKey", r#"{"name": "shop", "scopes": ["send", "topics"]}"#),
 ];
@@ -80,6 +81,7 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/webhooks", "id", "1"),
     ("/v1/webhooks", "event", "17"),
     ("/v1/admin/sessions", "jid", "alice"),
+    ("/v1/invitations", "id", "1"),
     ("/v1/links", "code", "offers"),
     ("/v1/link-files", "file", "apple-app-site-association"),
 ];

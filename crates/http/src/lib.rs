@@ -24,6 +24,7 @@ mod consumer;
 mod examples;
 mod extract;
 mod health;
+mod invitations;
 mod jids;
 mod links;
 mod metrics;

@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::provider::{
     blocked, chat, conversations, events, items, messages, notifications, presence, rooms, roster, topics,
 };
-use crate::{examples, health, metrics, schema, well_known};
+use crate::{examples, health, invitations, metrics, schema, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{RefOr, Schema};
@@ -32,7 +32,7 @@ use utoipa_axum::routes;
     tags(
         (name = "notifications", description = "Send to devices, and follow what becomes of it. Scope `send`."),
         (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
-        (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
+        (name = "devices", description = "Enrol devices, invite people, and manage what they follow. Scope `enrol`."),
         (name = "messages", description = "What people write to each other: send as an account and see its conversations, with scope `chat`. Messages are read with scope `read_messages`, and erased with `admin`."),
         (name = "rooms", description = "Conversations of many (XEP-0045). Scope `rooms`; their messages are read with scope `read_messages`, and archives erased with `admin`."),
         (name = "contacts", description = "Rosters and block lists of accounts. Scope `chat`."),
@@ -125,6 +125,8 @@ fn consumer() -> OpenApiRouter<App> {
         .routes(routes!(credentials::enable))
         .routes(routes!(subscriptions::list))
         .routes(routes!(subscriptions::put, subscriptions::delete))
+        .routes(routes!(invitations::create, invitations::list))
+        .routes(routes!(invitations::delete))
 }
 
 fn links() -> OpenApiRouter<App> {

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::links::{self, Front};
 use crate::problem::{Code, Problem};
-use crate::{console, openapi, request_id, requests, upload};
+use crate::{console, invitations, openapi, request_id, requests, upload};
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -32,6 +32,7 @@ fn api(app: &App) -> Router {
         .route("/console", get(console::index))
         .route("/console/{file}", get(console::asset))
         .route("/docs", get(console::docs))
+        .route("/invitations/{domain}/{token}", get(invitations::page::show))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method);
     surrounded(routes, app)

@@ -91,6 +91,10 @@ namespaces! {
     REGISTER = "jabber:iq:register";
     /// Stream feature of in-band registration (XEP-0077 §8).
     REGISTER_FEATURE = "http://jabber.org/features/iq-register";
+    /// Stream feature of registration by an invitation (XEP-0445).
+    REGISTER_BY_TOKEN = "urn:xmpp:ibr-token:0";
+    /// The token of an invitation, before a registration or in a request for a subscription (XEP-0445, XEP-0379).
+    PREAUTH = "urn:xmpp:pars:0";
     /// Message archive management (XEP-0313), and its preferences (XEP-0441).
     MAM = "urn:xmpp:mam:2";
     /// What `urn:xmpp:mam:2` did not have from its beginning (XEP-0313).

@@ -15,6 +15,7 @@ mod events;
 mod ground;
 mod idempotency;
 mod inbox;
+mod invitations;
 mod items;
 mod keys;
 mod lasting;
@@ -126,6 +127,9 @@ pub const CASES: &[Case] = cases! {
     vcards: are_kept_and_replaced, go_with_their_account;
     inbox: lists_the_newest_first, counts_until_it_is_answered_or_seen, is_changed_by_its_owner,
         is_in_folders_until_a_message_comes, loses_what_the_archive_loses;
+    invitations: are_made_found_and_listed, are_bounded_and_forgotten, register_an_account_once_per_use,
+        are_for_their_name_their_time_and_their_purpose, make_contacts_of_accounts,
+        make_an_account_where_there_is_no_room_for_a_contact, are_done_once, go_with_their_account_and_their_domain;
     links: lead_where_they_were_made_to, of_one_url_are_one, give_way_to_others, are_bounded_in_number_and_bytes,
         are_taken_down, that_expired_begin_anew_or_are_forgotten, are_listed_newest_first, have_a_secret_of_their_domain,
         are_counted, open_their_notifications, have_files, go_with_their_domain;
@@ -157,7 +161,7 @@ pub(crate) struct Noun {
 }
 
 /// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
-pub(crate) const NOUNS: &[Noun] = &[activity::NOUN, rooms::NOUN, uploads::NOUN];
+pub(crate) const NOUNS: &[Noun] = &[activity::NOUN, invitations::NOUN, rooms::NOUN, uploads::NOUN];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

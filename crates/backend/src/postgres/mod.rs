@@ -20,6 +20,7 @@ mod ending;
 mod error;
 mod event;
 mod idempotency;
+mod invitation;
 mod item;
 mod item_row;
 mod keeping;

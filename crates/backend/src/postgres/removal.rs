@@ -27,12 +27,14 @@ const OF_ACCOUNT: &[&str] = &[
     "DELETE FROM subscription WHERE account = $1",
     "DELETE FROM upload WHERE account = $1",
     "DELETE FROM upload_account WHERE account = $1",
+    "DELETE FROM invitation WHERE account = $1",
 ];
 
 /// Deletes the rows of the domain `$1` that are no account's, topic's or webhook's.
 const OF_DOMAIN: &[&str] = &[
     "DELETE FROM domain_grant WHERE domain = $1",
     "DELETE FROM held_name WHERE domain = $1",
+    "DELETE FROM invitation WHERE domain = $1",
     "DELETE FROM link_file WHERE domain = $1",
     "DELETE FROM link_domain WHERE domain = $1",
     "DELETE FROM idempotency_line WHERE key IN (SELECT id FROM api_key WHERE domain = $1)",

@@ -10,7 +10,8 @@ use super::options::OpenError;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_rooms.sql"),
-    include_str!("migrations/0020_uploads.sql"),
+    include_str!("migrations/0003_invitations.sql"),
+    include_str!("migrations/0004_uploads.sql"),
 ];
 
 /// The version of the schema that this server knows.

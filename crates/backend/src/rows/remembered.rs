@@ -16,6 +16,10 @@ use carillon_core::ports::store::domains::{
 };
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
 use carillon_core::ports::store::inbox::EmptyBin;
+use carillon_core::ports::store::invitations::{
+    AcceptInvitation, CreateInvitation, CreateInvitationAnswer, RegisterInvited, RegisterInvitedAnswer,
+    RevokeInvitation,
+};
 use carillon_core::ports::store::items::{Publish, Retract};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
 use carillon_core::ports::store::links::CountClicks;
@@ -110,6 +114,7 @@ done! {
     DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
     CountClicks = 35, () => ();
     DestroyRoom = 36, Ok(()) => Ok::<(), Missing>(());
+    RevokeInvitation = 60, Ok(()) => Ok::<(), Missing>(());
 }
 
 /// What changed in the rosters of others. In databases of before this was remembered it is nothing.
@@ -119,6 +124,31 @@ impl Remembered for DeleteAccount {
     fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
         let changes = answer.as_ref().ok()?;
         Some(if changes.is_empty() { Vec::new() } else { encode(changes, 0) })
+    }
+
+    fn again<R: Recalls>(&self, outcome: &[u8], _: &mut R) -> Result<Option<Self::Answer>, R::Error> {
+        Ok(changes_of(outcome).map(Ok))
+    }
+}
+
+/// What changed in the rosters of both.
+impl Remembered for RegisterInvited {
+    const CODE: u8 = 62;
+
+    fn outcome(answer: &RegisterInvitedAnswer) -> Option<Vec<u8>> {
+        if let RegisterInvitedAnswer::Registered(changes) = answer { Some(encode(changes, 0)) } else { None }
+    }
+
+    fn again<R: Recalls>(&self, outcome: &[u8], _: &mut R) -> Result<Option<Self::Answer>, R::Error> {
+        Ok(changes_of(outcome).map(RegisterInvitedAnswer::Registered))
+    }
+}
+
+impl Remembered for AcceptInvitation {
+    const CODE: u8 = 63;
+
+    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
+        answer.as_ref().ok().filter(|changes| !changes.is_empty()).map(|changes| encode(changes, 0))
     }
 
     fn again<R: Recalls>(&self, outcome: &[u8], _: &mut R) -> Result<Option<Self::Answer>, R::Error> {
@@ -201,6 +231,9 @@ numbered! {
     };
     CreateRoom = 37, CreateRoomAnswer::Created(record) => u64::from(record.id.0), |asked, known, _write| {
         Ok(Some(CreateRoomAnswer::Created(Box::new(created_room(asked, RoomId(known as u32))))))
+    };
+    CreateInvitation = 61, CreateInvitationAnswer::Created(made) => made.id.0, |asked, known, _write| {
+        Ok(Some(CreateInvitationAnswer::Created(Box::new(asked.created(InvitationId(known))))))
     };
     KeepRoomMessage = 38, Ok(id) => id.0, |_asked, known, _write| Ok(Some(Ok(ArchiveId(known))));
     EmptyBin = 26, Ok(count) => u64::from(*count), |_asked, known, _write| {

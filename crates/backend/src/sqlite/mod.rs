@@ -20,6 +20,7 @@ mod ending;
 mod event;
 mod file;
 mod idempotency;
+mod invitation;
 mod item;
 mod item_row;
 mod keeping;
@@ -110,7 +111,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0031_idempotency_bytes.sql"),
     include_str!("migrations/0032_last_available.sql"),
     include_str!("migrations/0033_rooms.sql"),
-    include_str!("migrations/0050_uploads.sql"),
+    include_str!("migrations/0034_invitations.sql"),
+    include_str!("migrations/0035_uploads.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

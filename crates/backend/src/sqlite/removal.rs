@@ -24,6 +24,7 @@ const OF_ACCOUNT: &[(&str, &str)] = &[
     ("subscription", "account = ?1"),
     ("upload", "account = ?1"),
     ("upload_account", "account = ?1"),
+    ("invitation", "account = ?1"),
 ];
 
 /// The tables with rows of topics, in their column `topic`.
@@ -33,6 +34,7 @@ pub(super) const OF_TOPIC: &[&str] = &["item", "subscription", "affiliation"];
 const OF_DOMAIN: &[(&str, &str)] = &[
     ("domain_grant", "domain = ?1"),
     ("held_name", "domain = ?1"),
+    ("invitation", "domain = ?1"),
     ("link_file", "domain = ?1"),
     ("link_domain", "domain = ?1"),
     ("idempotency", "key IN (SELECT id FROM api_key WHERE domain = ?1)"),

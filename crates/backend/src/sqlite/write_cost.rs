@@ -63,6 +63,11 @@ const COUNTED: &[(&str, u64, &str)] = &[
     ("SweepArchives", 20, "messages, as many as are asked for"),
     ("ClaimWebhooks", MANY as u64, "the webhooks of the node, once for all of them"),
     ("TakeLease", MANY as u64, "the leases of the node: `LEASES_MAX`"),
+    (
+        "CreateInvitation",
+        2 * MANY as u64,
+        "the invitations of the domain and of the inviter: `invitations.per_domain`, `invitations.per_account`",
+    ),
     ("StoreParked", MANY as u64, "the groups that are there: one process has some hundreds"),
 ];
 const PER_ENTRY: u64 = 12;
@@ -176,6 +181,8 @@ const FILL: &str = "
     INSERT INTO link_domain (domain, secret, links, bytes) VALUES (1, zeroblob(32), MANY, 40 * MANY);
     INSERT INTO link (id, domain, code, url, may_change, created, expires) SELECT n, 1, 'c' || n, 'u' || n, 0, 0, 9000000000000 FROM n;
     INSERT INTO link_click (link, clicks, last) SELECT n, 1, 0 FROM n;
+    INSERT INTO invitation (domain, account, hash, registers, uses_max, created, expires)
+        SELECT 1, 1, CAST(printf('%032d', n) AS BLOB), 1, 1, 0, 9000000000000 FROM n;
     INSERT INTO link_file (domain, file, body) VALUES (1, 0, x'01');
     INSERT INTO inbox (account, peer, last, unread, folder) SELECT 1, n, n, MANY, 0 FROM n;
     INSERT INTO upload (id, domain, account, name, media_type, bytes, expires, attempt)

@@ -119,12 +119,13 @@ fn path(id: u32) -> String {
     format!("/v1/admin/keys/{id}")
 }
 
-fn time(text: &str) -> Result<u64, String> {
+/// A time on the command line, in milliseconds.
+pub(super) fn time(text: &str) -> Result<u64, String> {
     config::milliseconds(text).ok_or_else(|| "a time is a number with a unit: 30m, 12h, 90d".to_owned())
 }
 
 /// The time so many milliseconds from now (RFC 3339).
-fn after(ms: u64) -> String {
+pub(super) fn after(ms: u64) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     UnixMs(since.as_millis() as u64).plus(ms).to_xmpp()
 }

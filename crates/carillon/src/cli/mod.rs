@@ -17,6 +17,7 @@ mod events;
 mod failure;
 mod generate;
 mod import;
+mod invitation;
 mod key;
 mod link;
 #[cfg(test)]
@@ -85,6 +86,8 @@ enum Printing {
     Webhook(webhook::Args),
     /// Short links, and the files of the apps that open them
     Link(link::Args),
+    /// Invitations: tokens by which people register accounts
+    Invitation(invitation::Args),
     /// Send a notification
     Send(send::Args),
     /// Notifications that were sent: list, show, cancel
@@ -137,6 +140,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Topic(args) => topic::run(args, out),
         Printing::Webhook(args) => webhook::run(args, out),
         Printing::Link(args) => link::run(args, out),
+        Printing::Invitation(args) => invitation::run(args, out),
         Printing::Send(args) => send::run(&args, out),
         Printing::Notification(args) => notification::run(args, out),
         Printing::Session(args) => session::run(args, out),

@@ -311,6 +311,19 @@ settings! {
         "auth.scram_iterations" = core.scram_iterations, count(4096, 10_000_000, "iterations"), Restart;
     }
 
+    "Invitations: tokens by which people register an account (XEP-0445) and become contacts of whoever invited them (XEP-0379)." {
+        /// Whether clients are offered to register by an invitation, in every domain, also where the domain does not let anyone create
+        /// an account.
+        "invitations.enabled" = core.invitations.enabled, Kind::Switch, Live;
+        /// Invitations that a domain may have. Those that have expired do not count.
+        "invitations.per_domain" = core.invitations.per_domain, count(1, 1_000_000, "invitations"), Live;
+        /// How long an invitation can be used that does not say otherwise.
+        "invitations.valid_ms" = core.invitations.valid_ms, ms(MINUTE, 365 * DAY), Live;
+        /// Base URL under which people reach the pages of invitations, such as `https://chat.example.org`; empty for no pages. A proxy
+        /// passes the paths that begin with `/invitations/` to the port of the HTTP APIs.
+        "invitations.url" = core.invitations.url, text(0, 1024), Restart;
+    }
+
     "The policy of the domain named by `domain`. Other domains have policies of their own: `carillon domain set`." {
         /// Whether anyone can create an account over XMPP (XEP-0077).
         "registration.in_band" = policy.registration, Kind::Switch, Live;

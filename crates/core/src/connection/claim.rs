@@ -2,7 +2,7 @@
 //! home.
 
 use super::Io;
-use crate::model::{Domain, Mono};
+use crate::model::{Domain, Mono, TokenHash};
 use crate::sasl::scram::ClientFirst;
 use crate::sasl::{Inline, Password, Protection, SaslProfile};
 use carillon_wire::jid::BareJid;
@@ -23,6 +23,19 @@ pub struct Client {
     pub misfits: u8,
     /// When the present attempt began.
     pub began: Mono,
+    /// The invitation that it has shown, and may register an account by.
+    pub invited: Option<Box<Invited>>,
+}
+
+/// An invitation that a client has shown (XEP-0445). Whether it can still be used is decided when it is.
+#[derive(Clone, Debug)]
+pub struct Invited {
+    /// What finds it.
+    pub hash: TokenHash,
+    /// The only localpart that can be registered with it; none for any.
+    pub local: Option<Box<str>>,
+    /// The localpart of the account that made it.
+    pub inviter: Option<Box<str>>,
 }
 
 /// A client that named its account and has proved nothing yet.

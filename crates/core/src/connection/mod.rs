@@ -17,7 +17,7 @@ mod tests;
 
 pub use allowance::{Allowance, Received};
 pub use by_size::BySize;
-pub use claim::{Claim, Claimed, Client, FeatureProof, FirstMessage, Proof, ProofKind};
+pub use claim::{Claim, Claimed, Client, FeatureProof, FirstMessage, Invited, Proof, ProofKind};
 pub use io::{Io, Noted};
 pub use paused_input::{PausedInput, Resumed};
 pub use reader::{Frame, Reader};

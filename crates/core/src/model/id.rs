@@ -51,6 +51,10 @@ number_id!(
     LinkId(u64)
 );
 number_id!(
+    /// An invitation's number in the store.
+    InvitationId(u64)
+);
+number_id!(
     /// A point in the history of one topic: each change has a higher one. Revisions of different topics cannot be compared.
     Revision(u64)
 );

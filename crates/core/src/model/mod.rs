@@ -12,6 +12,7 @@ mod durations;
 mod granted;
 mod id;
 mod inbox;
+mod invitation;
 mod key;
 mod link;
 mod map;
@@ -43,13 +44,14 @@ pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
-    AccountId, ArchiveId, ConnId, DomainId, Generation, KeyId, LinkId, NodeId, NotificationId, OperationId,
-    Place, Revision, RoomId, SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
+    AccountId, ArchiveId, ConnId, DomainId, Generation, InvitationId, KeyId, LinkId, NodeId, NotificationId,
+    OperationId, Place, Revision, RoomId, SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
 };
 pub use inbox::{
     Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxTotals, MARKED_MAX,
     UNREAD_MAX, has_id,
 };
+pub use invitation::{Invitation, TokenHash};
 pub use key::{ApiKey, Scope, Scopes};
 pub use link::{AgentClass, Click, Link, LinkFile, Opened};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};

@@ -18,6 +18,7 @@ mod closing;
 mod context;
 pub mod home;
 pub mod hook;
+pub(crate) mod introduction;
 mod io;
 mod loading;
 pub(crate) mod mam;

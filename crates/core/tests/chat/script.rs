@@ -129,6 +129,10 @@ impl Script {
                     let all: usize = value.parse().expect("a number");
                     settings.limits.all_unacknowledged_bytes = all / usize::from(nodes);
                 }
+                "invitations" => settings.invitations.enabled = value == "yes",
+                "invitations_per_account" => {
+                    settings.invitations.per_account = value.parse().expect("a number");
+                }
                 "offline_bytes" => settings.limits.offline_bytes = value.parse().expect("a number"),
                 "topic_bytes" => settings.limits.topic_bytes = value.parse().expect("a number"),
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
@@ -195,7 +199,9 @@ impl Script {
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
             ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
-            ["domain" | "account" | "revoke" | "password" | "drain", ..] => self.administer(&words),
+            ["domain" | "account" | "invitation" | "revoke" | "password" | "drain", ..] => {
+                self.administer(&words)
+            }
             [name, words @ ..] => self.connection(name, words),
             [] => Err("not understood".into()),
         }
@@ -212,6 +218,7 @@ impl Script {
                 self.world.account(domain, local, password);
                 self.passwords.insert(format!("{local}@{domain}"), (*password).to_owned());
             }
+            ["invitation", token, what @ ..] => self.invite(token, what)?,
             ["revoke", local] => {
                 let domain = self.world.domain_id(DOMAIN);
                 let account = BareJid::new(&format!("{local}@{DOMAIN}")).map_err(|e| e.to_string())?;
@@ -228,6 +235,25 @@ impl Script {
             }
             _ => return Err("not understood".into()),
         }
+        Ok(())
+    }
+
+    /// `invitation TOKEN [from=LOCALPART] [for=LOCALPART] [uses=N] [contacts]`: somebody makes one, that is valid for an hour
+    fn invite(&mut self, token: &str, what: &[&str]) -> Result<(), String> {
+        let value = |key: &str| what.iter().find_map(|word| word.strip_prefix(key));
+        let uses_max = value("uses=").map_or(Ok(1), str::parse).map_err(|_| "uses=N")?;
+        let invitation = Invitation {
+            id: InvitationId(0),
+            domain: self.world.domain_id(DOMAIN),
+            inviter: value("from=").map(Into::into),
+            local: value("for=").map(Into::into),
+            registers: !what.contains(&"contacts"),
+            uses_max,
+            uses: 0,
+            created: UnixMs(0),
+            expires: UnixMs(3_600_000),
+        };
+        self.world.invite(token, &invitation);
         Ok(())
     }
 

@@ -98,6 +98,11 @@ impl World {
         self.node.account(domain, local, password, ITERATIONS);
     }
 
+    /// Makes an invitation.
+    pub(crate) fn invite(&mut self, token: &str, like: &Invitation) {
+        self.node.invite(token, like);
+    }
+
     /// Changes a password as the HTTP API does when the sessions may go on.
     pub(crate) fn password(&mut self, domain: &str, local: &str, password: &str) {
         self.node.password(domain, local, password);

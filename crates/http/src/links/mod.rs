@@ -19,7 +19,7 @@ mod files;
 mod front;
 mod headers;
 mod hosts;
-mod page;
+pub(crate) mod page;
 mod public;
 mod redirect;
 pub(crate) mod routes;

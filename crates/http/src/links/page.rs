@@ -132,7 +132,8 @@ fn host_of(url: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-fn page(title: &str, body: &str, status: StatusCode) -> Response {
+/// A page that has nothing but this, and is neither kept nor found by search engines.
+pub(crate) fn page(title: &str, body: &str, status: StatusCode) -> Response {
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -165,7 +166,7 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 const STYLE: &str = include_str!("page.css");
 
 /// A text between tags or in quotation marks.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -139,6 +139,8 @@ codes! {
     UnknownLinkFile: NOT_FOUND, "unknown-link-file", "No such file";
     /// There is no file at this URL, or it has expired or was deleted.
     UnknownUpload: NOT_FOUND, "unknown-upload", "No such file";
+    /// The domain has no invitation of this number.
+    UnknownInvitation: NOT_FOUND, "unknown-invitation", "No such invitation";
     /// The path exists, but not with this method; the header `Allow` names those it has.
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 
@@ -165,6 +167,10 @@ codes! {
     LinkRemoved: CONFLICT, "link-removed", "The link was taken down";
     /// The domain has as many short links as it may.
     TooManyLinks: CONFLICT, "too-many-links", "Too many links";
+    /// The domain has as many invitations as `invitations.per_domain` allows.
+    TooManyInvitations: CONFLICT, "too-many-invitations", "Too many invitations";
+    /// There are no invitations here: the setting `invitations.enabled` is off.
+    NoInvitations: CONFLICT, "no-invitations", "No invitations";
     /// Somebody else holds the lease; `detail` says who, and until when.
     LeaseHeld: CONFLICT, "lease-held", "Somebody else holds the lease";
     /// There are as many leases as there may be; `detail` says how many.

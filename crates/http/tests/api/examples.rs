@@ -47,6 +47,7 @@ const MADE: &[&str] = &[
     "putRoom",
     "createLink",
     "takeLease",
+    "createInvitation",
 ];
 
 /// Those that use it.
@@ -90,6 +91,7 @@ const USED: &[&str] = &[
     "getWebhook",
     "listWebhooks",
     "listDeadLetters",
+    "listInvitations",
     "updateLink",
     "getLink",
     "listLinks",

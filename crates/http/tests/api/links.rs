@@ -15,6 +15,7 @@ pub(crate) fn world_of_links() -> World {
         options.settings.links.hosts =
             vec![format!("{HOST}=localhost"), "http://l.example.org:8080=other.example".into()];
         options.settings.links.app_schemes = vec!["myapp".into()];
+        std::sync::Arc::make_mut(&mut options.core).invitations.enabled = true;
     })
 }
 

@@ -11,6 +11,7 @@ mod errors;
 mod events;
 mod examples;
 mod import;
+mod invitations;
 mod leases;
 mod links;
 mod links_hostile;

@@ -1,6 +1,7 @@
-//! In-band registration before authentication (XEP-0077 §3.1), where the domain's policy allows it.
+//! In-band registration before authentication (XEP-0077 §3.1): where the domain's policy allows it, or for a client that has shown an
+//! invitation.
 
-use super::{busy, unusable};
+use super::{busy, invited, unusable};
 use crate::model::Domain;
 use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer};
 use crate::ports::{Derivation, Derived, Fault, Hashes, Password};
@@ -12,9 +13,12 @@ use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
 use carillon_wire::xml::Element;
 
 /// The stream feature.
-pub(super) fn offer(domain: &Domain, _cx: &Cx<'_>, features: &mut Vec<Element>) {
+pub(super) fn offer(domain: &Domain, cx: &Cx<'_>, features: &mut Vec<Element>) {
     if domain.policy.registration {
         features.push(Element::new("register", ns::REGISTER_FEATURE));
+    }
+    if cx.shard.settings.invitations.enabled {
+        features.push(Element::new("register", ns::REGISTER_BY_TOKEN));
     }
 }
 
@@ -24,13 +28,19 @@ pub(super) fn stanza(
     iq: &Stanza,
     cx: &mut Cx<'_>,
 ) -> Result<Session, Box<Authenticating>> {
+    if let (Kind::Iq(IqType::Set), Some(preauth)) = (iq.kind, iq.payload.find("preauth", ns::PREAUTH)) {
+        return invited::show(client, iq, &preauth.element(), cx);
+    }
     let query = iq.payload.find("query", ns::REGISTER).map(|query| query.element());
     match (iq.kind, query) {
-        _ if !client.domain().policy.registration => Err(client),
+        _ if !client.domain().policy.registration && client.invited().is_none() => Err(client),
         (Kind::Iq(IqType::Get), Some(_)) => {
-            let form = ["instructions", "username", "password"];
-            let query = form.iter().fold(Element::new("query", ns::REGISTER), |query, name| {
-                query.with_child(Element::new(name, ns::REGISTER))
+            // The name that an invitation is for is filled in.
+            let name = client.invited().and_then(|invited| invited.local.as_deref()).unwrap_or_default();
+            let form = [("instructions", ""), ("username", name), ("password", "")];
+            let query = form.iter().fold(Element::new("query", ns::REGISTER), |query, (field, text)| {
+                let field = Element::new(field, ns::REGISTER);
+                query.with_child(if text.is_empty() { field } else { field.with_text(*text) })
             });
             Ok(client.reply(&iq.result_reply().with_payload(query), cx))
         }
@@ -93,6 +103,9 @@ fn create(
         Derived::Unusable => return refuse(client, &iq, &unusable(), cx),
         Derived::Busy => return refuse(client, &iq, &busy(), cx),
     };
+    if client.invited().is_some() {
+        return invited::register(client, iq, local, credentials, cx);
+    }
     let domain = client.domain().id;
     let ask = CreateAccount { domain, local, credentials, is_in_band: true, now: cx.now.unix };
     client.ask_then(ask, move |client, answer, cx| created(client, &iq, answer, cx), cx)
@@ -107,19 +120,26 @@ fn created(
     let error = match answer {
         Ok(CreateAccountAnswer::Created(_)) => return client.reply(&iq.result_reply(), cx),
         // That somebody had it is nobody's business.
-        Ok(CreateAccountAnswer::Exists | CreateAccountAnswer::Held) => {
-            StanzaError::new(Condition::Conflict).with_text("this username is taken")
-        }
+        Ok(CreateAccountAnswer::Exists | CreateAccountAnswer::Held) => taken(),
         Ok(CreateAccountAnswer::NoDomain) | Err(_) => StanzaError::new(Condition::InternalServerError),
     };
     refuse(client, iq, &error, cx)
+}
+
+pub(super) fn taken() -> StanzaError {
+    StanzaError::new(Condition::Conflict).with_text("this username is taken")
 }
 
 fn too_many() -> StanzaError {
     StanzaError::new(Condition::ResourceConstraint).with_text("too many registrations from your address")
 }
 
-fn refuse(client: Box<Authenticating>, iq: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) -> Session {
+pub(super) fn refuse(
+    client: Box<Authenticating>,
+    iq: &Stanza,
+    error: &StanzaError,
+    cx: &mut Cx<'_>,
+) -> Session {
     match iq.error_reply(error) {
         Some(reply) => client.reply(&reply, cx),
         None => Session::Authenticating(client),

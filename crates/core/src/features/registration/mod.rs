@@ -1,7 +1,9 @@
-//! In-band registration (XEP-0077): an account is created before authentication (`before_auth.rs`), and one that is logged in
-//! changes its password or removes itself. These are two rights: a domain's policy gives the one to anybody, and the other to its accounts.
+//! In-band registration (XEP-0077): an account is created before authentication (`before_auth.rs`), by an invitation where one is needed
+//! (`invited.rs`, XEP-0445), and one that is logged in changes its password or removes itself. These are two rights: a domain's policy gives
+//! the one to anybody, and the other to its accounts.
 
 mod before_auth;
+mod invited;
 #[cfg(test)]
 mod tests;
 
@@ -22,12 +24,21 @@ use carillon_wire::xml::Element;
 pub const FEATURE: Feature = Feature {
     name: "registration",
     about: "Accounts register, change their password and remove themselves, as far as the domain allows it.",
-    specs: &[Spec {
-        id: "XEP-0077",
-        title: "In-Band Registration",
-        version: "2.4",
-        coverage: "Registration with username and password, off by default; password change and removal, on by default: two policies of a domain.",
-    }],
+    specs: &[
+        Spec {
+            id: "XEP-0077",
+            title: "In-Band Registration",
+            version: "2.4",
+            coverage: "Registration with username and password, off by default; password change and removal, on by default: two policies of a domain.",
+        },
+        Spec {
+            id: "XEP-0445",
+            title: "Pre-Authenticated In-Band Registration",
+            version: "0.2.0",
+            coverage: "With `invitations.enabled`, off by default: a token shown by `<preauth/>` before the registration, also where the domain does not let \
+                       anybody register. The name that an invitation is for is in the form. Whoever registers and whoever invited them become contacts.",
+        },
+    ],
     hooks: Hooks {
         offer_before_auth: Some(before_auth::offer),
         stanza_before_auth: Some(before_auth::stanza),

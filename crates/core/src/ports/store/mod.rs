@@ -13,6 +13,7 @@ pub mod blocking;
 pub mod domains;
 pub mod idempotency;
 pub mod inbox;
+pub mod invitations;
 pub mod items;
 pub mod keys;
 pub mod leases;
@@ -315,6 +316,7 @@ nouns! {
     Blocking in blocking,
     Archive in archive,
     Inbox in inbox,
+    Invitations in invitations,
     Private in private,
     Nodes in nodes,
     Vcard in vcard,

@@ -3,7 +3,7 @@
 
 use super::exchange::{self, Failed, Step};
 use super::{Asking, Deriving, classic, offer, sasl2};
-use crate::connection::{Claim, Claimed, Client, Io, Proof};
+use crate::connection::{Claim, Claimed, Client, Invited, Io, Proof};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
 use crate::model::{Domain, Mono};
@@ -42,7 +42,8 @@ impl Authenticating {
         domain: Arc<Domain>,
         protection: Protection,
     ) -> Box<Authenticating> {
-        Authenticating::again(Client { io, domain, protection, attempts: 0, misfits: 0, began: Mono(0) })
+        let (attempts, misfits, began, invited) = (0, 0, Mono(0), None);
+        Authenticating::again(Client { io, domain, protection, attempts, misfits, began, invited })
     }
 
     /// A client that may choose a mechanism.
@@ -134,6 +135,25 @@ impl Authenticating {
     pub fn reply(self: Box<Self>, reply: &Stanza, cx: &mut Cx<'_>) -> Session {
         self.client.io.send_stanza(reply, cx);
         Session::Authenticating(self)
+    }
+
+    /// The invitation that it has shown.
+    pub fn invited(&self) -> Option<&Invited> {
+        self.client.invited.as_deref()
+    }
+
+    /// Notes the invitation that it has shown, or that this is used up.
+    pub fn set_invited(&mut self, invited: Option<Invited>) {
+        self.client.invited = invited.map(Box::new);
+    }
+
+    /// Answers what was tried in vain. After a few of these nothing else is listened to.
+    pub fn reply_in_vain(mut self: Box<Self>, reply: &Stanza, cx: &mut Cx<'_>) -> Session {
+        self.client.misfits += 1;
+        if self.client.misfits >= cx.shard.settings.limits.auth_attempts {
+            return self.stranger(cx);
+        }
+        self.reply(reply, cx)
     }
 
     /// Asks the store; `then` goes on with the answer. The client waits.

@@ -11,6 +11,7 @@ mod disk;
 mod domains;
 mod idempotency;
 mod inbox;
+mod invitations;
 mod items;
 mod keys;
 mod leases;
@@ -52,6 +53,7 @@ macro_rules! tables {
 
 tables! {
     activity,
+    invitations,
     rooms,
     uploads,
 }

@@ -4,10 +4,11 @@ use super::World;
 use crate::Input;
 use crate::command::{Command, Outcome, ReplyTo};
 use crate::message::ShardMessage;
-use crate::model::{Credentials, DomainId, Domains, Policy};
+use crate::model::{Credentials, DomainId, Domains, Invitation, Policy, TokenHash};
 use crate::ports::Question;
 use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer, SetCredentials};
 use crate::ports::store::domains::{self, PutDomain};
+use crate::ports::store::invitations::{CreateInvitation, CreateInvitationAnswer};
 use crate::sasl::scram;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -40,6 +41,24 @@ impl World {
         let answer =
             self.ask(CreateAccount { domain, local: local.into(), credentials, is_in_band: false, now });
         assert!(matches!(answer, CreateAccountAnswer::Created(_)), "{answer:?}");
+    }
+
+    /// Makes an invitation with this token, which is valid for as long as this one.
+    pub fn invite(&mut self, token: &str, like: &Invitation) {
+        let now = self.now.unix;
+        let answer = self.ask(CreateInvitation {
+            domain: like.domain,
+            hash: TokenHash::of(token),
+            inviter: like.inviter.clone(),
+            local: like.local.clone(),
+            registers: like.registers,
+            uses_max: like.uses_max,
+            expires: now.plus(like.expires.0 - like.created.0),
+            max: 1000,
+            inviter_max: 1000,
+            now,
+        });
+        assert!(matches!(answer, CreateInvitationAnswer::Created(_)), "{answer:?}");
     }
 
     /// Changes a password as the HTTP API does when the sessions may go on.
