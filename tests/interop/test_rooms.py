@@ -166,3 +166,43 @@ async def test_a_room_comes_back_after_a_crash(start):
     last = await bob.until(lambda e: e.find(CLIENT + "subject") is not None)
     assert last.findtext(CLIENT + "subject") == "Biscuits"
     await bob.close()
+
+
+async def test_a_back_end_runs_a_room_that_clients_are_in(api, peer):
+    tea = room()
+    alice, bob = await peer(plugins=PLUGINS), await peer(plugins=PLUGINS)
+    path = f"/v1/rooms/{tea.user}"
+    await api.ok("PUT", path, {"title": "Tea", "moderated": True}, status=201)
+    await api.ok("PUT", f"{path}/members/{alice.bare}", {"affiliation": "owner", "nick": "Ali"}, status=204)
+    await enter(alice, tea, "Ali")
+    await enter(bob, tea, "Bob")
+    page = await api.ok("GET", f"{path}/occupants")
+    assert [(of["nick"], of["role"]) for of in page["occupants"]] == [("Ali", "moderator"), ("Bob", "visitor")]
+    assert page["occupants"][1]["clients"] == [str(bob.xmpp.boundjid)]
+    # It gives voice, and says something in the name of the room and of somebody who is not there.
+    await api.ok("PATCH", f"{path}/occupants/Bob", {"role": "participant", "reason": "please"}, status=204)
+    bob.xmpp.send_message(mto=tea, mbody="thanks", mtype="groupchat")
+    await alice.messages.take(text("thanks"), "what Bob says")
+    await api.ok("POST", f"{path}/messages", {"body": "closing soon"}, status=200)
+    told = await bob.messages.take(text("closing soon"), "what the room says")
+    assert told.get("from") == str(tea)
+    said = await api.ok("POST", f"{path}/messages", {"body": "spam", "from": alice.bare})
+    for one in (alice, bob):
+        message = await one.messages.take(text("spam"), "what is said in her name")
+        assert message.get("from") == f"{tea}/Ali"
+        assert message.find("{urn:xmpp:sid:0}stanza-id").get("id") == str(said["archive_id"])
+    await api.ok("DELETE", f"{path}/messages/{said['archive_id']}?reason=Spam", status=204)
+    moderated = "{urn:xmpp:message-retract:1}retract"
+    retracted = await bob.messages.take(lambda message: message.find(moderated) is not None, "the retraction")
+    assert retracted.find(moderated).get("id") == str(said["archive_id"])
+    # It removes him, and then the room.
+    gone = bob.presences.take(lambda p: p.get("type") == "unavailable" and p.get("from") == f"{tea}/Bob", "the end")
+    await api.ok("DELETE", f"{path}/occupants/Bob?reason=Late", status=204)
+    codes = {status.get("code") for status in (await gone).iter(MUC + "status")}
+    assert {"110", "307"} <= codes
+    assert (await api.ok("GET", path))["occupants"] == 1
+    end = alice.presences.take(lambda p: p.find(f"{MUC}x/{MUC}destroy") is not None, "the end of the room")
+    await api.ok("DELETE", f"{path}?reason=Closed&venue=coffee@rooms.localhost", status=204)
+    destroy = (await end).find(f"{MUC}x/{MUC}destroy")
+    assert (destroy.get("jid"), destroy.findtext(MUC + "reason")) == ("coffee@rooms.localhost", "Closed")
+    await api.problem(404, "unknown-room", "GET", path)

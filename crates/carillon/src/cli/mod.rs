@@ -26,6 +26,7 @@ mod notification;
 mod output;
 mod password;
 mod remote;
+mod room;
 mod send;
 mod session;
 mod status;
@@ -82,6 +83,8 @@ enum Printing {
     Key(key::Args),
     /// Topics: channels that many follow
     Topic(topic::Args),
+    /// Rooms: conversations of many
+    Room(room::Args),
     /// Webhooks: URLs that are told how notifications ended
     Webhook(webhook::Args),
     /// Short links, and the files of the apps that open them
@@ -138,6 +141,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Account(args) => account::run(args, out),
         Printing::Key(args) => key::run(args, out),
         Printing::Topic(args) => topic::run(args, out),
+        Printing::Room(args) => room::run(args, out),
         Printing::Webhook(args) => webhook::run(args, out),
         Printing::Link(args) => link::run(args, out),
         Printing::Invitation(args) => invitation::run(args, out),

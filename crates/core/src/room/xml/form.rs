@@ -115,7 +115,7 @@ fn set(config: &mut RoomConfig, name: &str, value: &str, limits: &Limits) -> Opt
         "allowpm" => config.allow_pm = word(PM, value)?,
         "enablelogging" => config.archive = boolean(value)?,
         "maxhistoryfetch" => {
-            config.history = value.parse().ok().filter(|max| *max <= RoomConfig::HISTORY_MAX)?
+            config.history = value.parse().ok().filter(|max| *max <= RoomConfig::HISTORY_MAX)?;
         }
         _ => return None,
     }
