@@ -108,7 +108,9 @@ async def test_whoever_registers_by_a_token_has_the_inviter_in_its_roster(node, 
     assert await show(new, made["token"]) is None
     assert await register(new, "alice") == "conflict"
     assert await register(new, "bob") is None
-    await alice.presences.take(lambda p: p.get("from") == "bob@localhost" and p.get("type") == "subscribed", "its contact")
+    await alice.presences.take(
+        lambda p: p.get("from") == "bob@localhost" and p.get("type") == "subscribed", "its contact"
+    )
     await new.log_in("bob", presence=False)
     assert await roster(new) == {"alice@localhost": "both"}
     new.send("<presence/>")

@@ -1,9 +1,10 @@
 //! What moderators, admins and owners do (XEP-0045 §8, §9, §10; XEP-0425).
 
+use super::asker::{Asker, refuse};
 use super::enter::{LOGGED, role_of};
-use super::home::{Home, RoomState, refuse};
+use super::home::{Home, RoomState};
 use super::speak::of_room;
-use super::step::{Asker, Change, Step};
+use super::step::{Change, Step};
 use super::xml::request::{AdminItem, admin_items};
 use super::xml::user::{self, Said, affiliation, affiliation_word, role};
 use crate::error::StanzaError;

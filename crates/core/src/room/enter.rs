@@ -1,7 +1,8 @@
 //! Entering a room, being in it, and leaving it (XEP-0045 §7.2, §7.6, §7.7, §7.14).
 
+use super::asker::refuse;
 use super::history::delay;
-use super::home::{Home, RoomState, give, refuse, turn_away};
+use super::home::{Home, RoomState, give, turn_away};
 use super::occupants::{Client, Occupant};
 use super::xml::request::{self, Entry};
 use super::xml::user::{self, Said};

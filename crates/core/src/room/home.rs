@@ -1,8 +1,8 @@
 //! Rooms as a kind of home.
 
+use super::asker::refuse;
 use super::history::History;
 use super::occupants::{Occupant, Occupants};
-use super::provider;
 use super::step::Step;
 use super::xml::request::{self, Weight};
 use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
@@ -59,16 +59,17 @@ impl Kind for Room {
     }
 
     fn concurrency(op: &RoomOp, record: &Arc<RoomRecord>) -> Concurrency {
-        match op {
-            RoomOp::Gone { .. } | RoomOp::Back { .. } => Concurrency::Silent,
-            RoomOp::Command { request, .. } => provider::concurrency(request, record),
-            RoomOp::Stanza { stanza, .. } => match request::weight(stanza) {
-                Weight::Nothing => Concurrency::Silent,
-                Weight::Message if record.config.archive => Concurrency::Write,
-                Weight::Message => Concurrency::Silent,
-                Weight::Read => Concurrency::Read,
-                Weight::Change => Concurrency::Alone,
-            },
+        let weight = match op {
+            RoomOp::Gone { .. } | RoomOp::Back { .. } => Weight::Nothing,
+            RoomOp::Command { request, .. } => request::weight_of(request),
+            RoomOp::Stanza { stanza, .. } => request::weight(stanza),
+        };
+        match weight {
+            Weight::Nothing => Concurrency::Silent,
+            Weight::Message if record.config.archive => Concurrency::Write,
+            Weight::Message => Concurrency::Silent,
+            Weight::Read => Concurrency::Read,
+            Weight::Change => Concurrency::Alone,
         }
     }
 }
@@ -152,12 +153,5 @@ pub(super) fn turn_away(
     if let Some(reply) = stanza.error_reply(error) {
         let about = RoomAbout::Left { occupant: occupant.clone(), presences: seat.presences };
         give(seat, false, vec![RoomStanza::for_all(reply)], about, cx);
-    }
-}
-
-/// Answers a stanza with an error.
-pub(super) fn refuse(stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
-    if let Some(reply) = stanza.error_reply(error) {
-        cx.reply(reply);
     }
 }

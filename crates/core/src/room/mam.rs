@@ -1,8 +1,9 @@
 //! The archive of a room (XEP-0313 §3.1), and the moderation of what is in it (XEP-0425).
 
-use super::home::{Home, refuse};
+use super::asker::{Asker, refuse};
+use super::home::Home;
 use super::speak::send;
-use super::step::{Asker, Change, Moderating, Reading, Step};
+use super::step::{Change, Moderating, Reading, Step};
 use super::xml::user;
 use crate::command::RoomRefusal;
 use crate::error::StanzaError;

@@ -5,6 +5,7 @@
 //! lately and the subject (`enter`). A change of the room itself has it for itself until the store has it (`admin`, `owner`).
 
 mod admin;
+mod asker;
 mod enter;
 mod history;
 mod home;
@@ -31,13 +32,14 @@ use crate::ports::store::rooms::{
 };
 use crate::ports::{Answer, Fault, Page, Question};
 use crate::session::Cx;
+use asker::{Asker, refuse};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
-use home::{Home, Room, RoomState, refuse, turn_away};
+use home::{Home, Room, RoomState, turn_away};
 use occupants::Occupants;
 use std::sync::Arc;
-use step::{Asker, Step};
+use step::Step;
 
 /// Rooms without occupants that a shard keeps in memory at most.
 const ROOMS_MAX: usize = 100_000;

@@ -1,8 +1,9 @@
 //! What owners do: configuring a room, and destroying it (XEP-0045 §10); and registering with a room (§7.10).
 
+use super::asker::{Asker, refuse};
 use super::enter::{CREATED, SELF, left};
-use super::home::{Home, give, refuse, turn_away};
-use super::step::{Asker, Change, Creator, Step};
+use super::home::{Home, give, turn_away};
+use super::step::{Change, Creator, Step};
 use super::xml::user::Said;
 use super::xml::{form, user};
 use crate::command::{RoomOutcome, RoomRefusal};

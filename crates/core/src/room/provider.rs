@@ -1,39 +1,21 @@
 //! What a provider does with a room, which it may do whatever its affiliation would be.
 
 use super::admin::KICKED;
+use super::asker::Asker;
 use super::home::Home;
 use super::speak::{clean, subject};
-use super::step::{Asker, Change, Creator, Moderating, Step};
+use super::step::{Change, Creator, Moderating, Step};
 use super::xml::request;
 use super::xml::user::{self, Said};
 use crate::command::{
     ReplyTo, RoomMemberChange, RoomOccupant, RoomOutcome, RoomRefusal, RoomRequest, RoomSpeaker,
 };
-use crate::home::Concurrency;
 use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
 use crate::ports::store::rooms::CreateRoom;
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{MessageType, Payload, Stanza};
 use std::sync::Arc;
-
-/// What a request has to do with the store.
-pub(super) fn concurrency(request: &RoomRequest, record: &RoomRecord) -> Concurrency {
-    match request {
-        RoomRequest::Describe | RoomRequest::Occupants { .. } | RoomRequest::SetRole { .. } => {
-            Concurrency::Silent
-        }
-        RoomRequest::Say { payload, .. } if request::is_subject(payload) => Concurrency::Alone,
-        RoomRequest::Say { .. } if record.config.archive => Concurrency::Write,
-        RoomRequest::Say { .. } => Concurrency::Silent,
-        RoomRequest::Create { .. }
-        | RoomRequest::Configure { .. }
-        | RoomRequest::Destroy { .. }
-        | RoomRequest::SetMembers { .. }
-        | RoomRequest::Moderate { .. }
-        | RoomRequest::EraseArchive => Concurrency::Alone,
-    }
-}
 
 impl Home {
     /// A command about a room that is there.

@@ -1,9 +1,10 @@
 //! What is said in a room, and between its occupants (XEP-0045 §7.4, §7.5, §7.8, §7.13, §8.1).
 
+use super::asker::{Asker, refuse};
 use super::enter::LOST;
-use super::home::{Home, give, refuse};
+use super::home::{Home, give};
 use super::occupants::Occupant;
-use super::step::{Asker, Change, Step};
+use super::step::{Change, Step};
 use super::xml::{form, request, user};
 use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;

@@ -1,14 +1,12 @@
 //! What a room's home asked the store for, and what it does with the answer.
 
-use super::home::refuse;
-use crate::command::{Outcome, ReplyTo, RoomOutcome, RoomRefusal};
-use crate::effect::Effect;
+use super::asker::Asker;
+use crate::command::ReplyTo;
 use crate::message::RoomSeat;
-use crate::model::{ArchiveId, RoomConfig, RoomMember, RoomRecord, RoomSubject, Settlement};
-use crate::session::Cx;
+use crate::model::{ArchiveId, RoomConfig, RoomMember, RoomRecord, RoomSubject};
 use crate::session::mam::Query;
 use carillon_wire::jid::Jid;
-use carillon_wire::stanza::{Kind, Stanza};
+use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
 /// What the store was asked for.
@@ -41,48 +39,6 @@ pub(super) enum Creator {
     Client { seat: RoomSeat, presence: Box<Stanza> },
     /// A command.
     Command(ReplyTo),
-}
-
-/// Who asked for something, and is told what becomes of it.
-#[derive(Debug)]
-pub(super) enum Asker {
-    /// A client, by a stanza. A request is answered; a message is settled.
-    Client { stanza: Box<Stanza>, settlement: Option<Settlement> },
-    /// A command.
-    Command(ReplyTo),
-}
-
-impl Asker {
-    /// A client that is not waited for by anybody else.
-    pub(super) fn client(stanza: Box<Stanza>) -> Asker {
-        Asker::Client { stanza, settlement: None }
-    }
-
-    /// It was done.
-    pub(super) fn done(self, outcome: RoomOutcome, cx: &mut Cx<'_>) {
-        match self {
-            Asker::Client { stanza, settlement } => {
-                if let Kind::Iq(_) = stanza.kind {
-                    cx.reply(stanza.result_reply());
-                }
-                cx.settle(settlement);
-            }
-            Asker::Command(to) => {
-                cx.out.push(Effect::Reply { to, outcome: Outcome::Room(Ok(outcome)) });
-            }
-        }
-    }
-
-    /// It was not done.
-    pub(super) fn refused(self, refusal: RoomRefusal, cx: &mut Cx<'_>) {
-        match self {
-            Asker::Client { stanza, settlement } => {
-                refuse(&stanza, &refusal.into(), cx);
-                cx.settle(settlement);
-            }
-            Asker::Command(to) => cx.out.push(Effect::Reply { to, outcome: refusal.outcome() }),
-        }
-    }
 }
 
 /// A change of a room under way.

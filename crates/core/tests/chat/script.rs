@@ -8,12 +8,13 @@ use carillon_core::Input;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::event::{Kind, Kinds};
 use carillon_core::model::*;
-use carillon_core::settings::{self, Settings};
+use carillon_core::settings::{self, Limits, Settings};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Context, Unit, read};
-use carillon_wire::xml::{Element, Limits, Node};
+use carillon_wire::xml::{self, Element, Node};
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::mpsc::Receiver;
 
 const DOMAIN: &str = "localhost";
@@ -98,8 +99,6 @@ impl Script {
                     moves = Moves::Nobody;
                 }
                 "parked_sessions_move" | "sessions_handed_over" => {}
-                "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
-                "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
                 "bytes_per_second" => {
                     settings.limits.rates.bytes_per_second = value.parse().expect("a number");
                 }
@@ -111,19 +110,6 @@ impl Script {
                 "remembered_accounts" => {
                     settings.fast.remembered_accounts = value.parse().expect("a number");
                 }
-                "blocked_addresses" => {
-                    settings.limits.block_list.addresses = value.parse().expect("a number");
-                }
-                "blocked_bytes" => settings.limits.block_list.bytes = value.parse().expect("a number"),
-                "roster_contacts" => settings.limits.roster.contacts = value.parse().expect("a number"),
-                "nodes_per_account" => settings.limits.nodes.nodes = value.parse().expect("a number"),
-                "node_items" => settings.limits.nodes.items = value.parse().expect("a number"),
-                "node_bytes" => settings.limits.nodes.bytes = value.parse().expect("a number"),
-                "records_bytes" => settings.limits.records_bytes = value.parse().expect("a number"),
-                "presence_bytes" => settings.limits.presence_bytes = value.parse().expect("a number"),
-                "unacknowledged_bytes" => {
-                    settings.limits.unacknowledged_bytes = value.parse().expect("a number");
-                }
                 "all_unacknowledged_bytes" => {
                     // The bound is a node's.
                     let all: usize = value.parse().expect("a number");
@@ -133,15 +119,9 @@ impl Script {
                 "invitations_per_account" => {
                     settings.invitations.per_account = value.parse().expect("a number");
                 }
-                "offline_bytes" => settings.limits.offline_bytes = value.parse().expect("a number"),
-                "topic_bytes" => settings.limits.topic_bytes = value.parse().expect("a number"),
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
-                "rooms_joined" => settings.limits.rooms_joined = value.parse().expect("a number"),
-                "topics_owned" => settings.limits.topics_owned = value.parse().expect("a number"),
-                "topics_followed" => settings.limits.topics_followed = value.parse().expect("a number"),
-                "topic_items" => settings.limits.topic_items = value.parse().expect("a number"),
                 _ if key.starts_with("upload.") => set_upload(&mut settings.upload, key, value),
-                _ => panic!("no setting {key}"),
+                _ => set_limit(&mut settings.limits, key, value),
             }
         }
         let mut world = World::with_store(settings, kept, nodes);
@@ -411,7 +391,7 @@ impl Script {
     /// Somebody outside has an account send a stanza.
     fn act(&mut self, account: &str, xml: &str) -> Result<(), String> {
         let account = BareJid::new(&format!("{account}@{DOMAIN}")).map_err(|e| e.to_string())?;
-        let context = Context::new(Framing::Tcp, Limits::trusted());
+        let context = Context::new(Framing::Tcp, xml::Limits::trusted());
         let Ok(Unit::Stanza(stanza)) = read(xml.as_bytes(), &context) else { return Err("no stanza".into()) };
         let command = Command::Act { account: account.clone(), stanza: Box::new(stanza) };
         self.acted = Some(self.world.begin(account.as_str(), command));
@@ -742,6 +722,33 @@ fn with_stream_prefix(xml: &str) -> String {
             format!("<stream:{} xmlns:stream='http://etherx.jabber.org/streams'{}", &rest[..at], &rest[at..])
         }
         _ => xml.to_owned(),
+    }
+}
+
+/// Sets a bound.
+fn set_limit(limits: &mut Limits, key: &str, value: &str) {
+    fn number<T: FromStr>(value: &str) -> T {
+        value.parse().ok().expect("a number")
+    }
+    match key {
+        "unacknowledged" => limits.unacknowledged = number(value),
+        "offline_messages" => limits.offline_messages = number(value),
+        "blocked_addresses" => limits.block_list.addresses = number(value),
+        "blocked_bytes" => limits.block_list.bytes = number(value),
+        "roster_contacts" => limits.roster.contacts = number(value),
+        "nodes_per_account" => limits.nodes.nodes = number(value),
+        "node_items" => limits.nodes.items = number(value),
+        "node_bytes" => limits.nodes.bytes = number(value),
+        "records_bytes" => limits.records_bytes = number(value),
+        "presence_bytes" => limits.presence_bytes = number(value),
+        "unacknowledged_bytes" => limits.unacknowledged_bytes = number(value),
+        "offline_bytes" => limits.offline_bytes = number(value),
+        "topic_bytes" => limits.topic_bytes = number(value),
+        "rooms_joined" => limits.rooms_joined = number(value),
+        "topics_owned" => limits.topics_owned = number(value),
+        "topics_followed" => limits.topics_followed = number(value),
+        "topic_items" => limits.topic_items = number(value),
+        _ => panic!("no setting {key}"),
     }
 }
 

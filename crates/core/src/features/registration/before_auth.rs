@@ -1,7 +1,7 @@
 //! In-band registration before authentication (XEP-0077 §3.1): where the domain's policy allows it, or for a client that has shown an
 //! invitation.
 
-use super::{busy, invited, unusable};
+use super::{busy, invited, refuse, taken, unusable};
 use crate::model::Domain;
 use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer};
 use crate::ports::{Derivation, Derived, Fault, Hashes, Password};
@@ -126,22 +126,6 @@ fn created(
     refuse(client, iq, &error, cx)
 }
 
-pub(super) fn taken() -> StanzaError {
-    StanzaError::new(Condition::Conflict).with_text("this username is taken")
-}
-
 fn too_many() -> StanzaError {
     StanzaError::new(Condition::ResourceConstraint).with_text("too many registrations from your address")
-}
-
-pub(super) fn refuse(
-    client: Box<Authenticating>,
-    iq: &Stanza,
-    error: &StanzaError,
-    cx: &mut Cx<'_>,
-) -> Session {
-    match iq.error_reply(error) {
-        Some(reply) => client.reply(&reply, cx),
-        None => Session::Authenticating(client),
-    }
 }

@@ -1,7 +1,7 @@
 //! Registration by an invitation (XEP-0445): the client shows its token, and may register then, whatever the domain's policy says. One step of
 //! the store creates the account, counts the use, and has the account and whoever invited it become contacts.
 
-use super::before_auth::{refuse, taken};
+use super::{refuse, taken};
 use crate::connection::Invited;
 use crate::message::Letter;
 use crate::model::{Credentials, Invitation, TokenHash};

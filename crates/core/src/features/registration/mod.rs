@@ -12,8 +12,9 @@ use crate::error::{StanzaError, StreamError};
 use crate::model::{DomainId, SessionId};
 use crate::ports::store::accounts::SetCredentials;
 use crate::ports::{Derivation, Derived, Hashes, Password};
+use crate::session::auth::Authenticating;
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
-use crate::session::{BoundSession, Cx, Sessions, Wait, removal};
+use crate::session::{BoundSession, Cx, Session, Sessions, Wait, removal};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Payload, Stanza};
@@ -173,4 +174,17 @@ fn unusable() -> StanzaError {
 /// The error while too many derivations wait.
 fn busy() -> StanzaError {
     StanzaError::new(Condition::ResourceConstraint).with_text("too busy; try again later")
+}
+
+/// Somebody has this name.
+fn taken() -> StanzaError {
+    StanzaError::new(Condition::Conflict).with_text("this username is taken")
+}
+
+/// Refuses a request of a client that has not authenticated.
+fn refuse(client: Box<Authenticating>, iq: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) -> Session {
+    match iq.error_reply(error) {
+        Some(reply) => client.reply(&reply, cx),
+        None => Session::Authenticating(client),
+    }
 }

@@ -1,5 +1,6 @@
 //! What clients want of a room.
 
+use crate::command::RoomRequest;
 use crate::error::StanzaError;
 use crate::model::UnixMs;
 use carillon_wire::ns;
@@ -35,6 +36,23 @@ pub(in crate::room) fn weight(stanza: &Stanza) -> Weight {
             Some(_) if kind == IqType::Set => Weight::Change,
             _ => Weight::Nothing,
         },
+    }
+}
+
+/// What a request from outside has to do with the store.
+pub(in crate::room) fn weight_of(request: &RoomRequest) -> Weight {
+    match request {
+        RoomRequest::Describe | RoomRequest::Occupants { .. } | RoomRequest::SetRole { .. } => {
+            Weight::Nothing
+        }
+        RoomRequest::Say { payload, .. } if !is_subject(payload) => Weight::Message,
+        RoomRequest::Say { .. }
+        | RoomRequest::Create { .. }
+        | RoomRequest::Configure { .. }
+        | RoomRequest::Destroy { .. }
+        | RoomRequest::SetMembers { .. }
+        | RoomRequest::Moderate { .. }
+        | RoomRequest::EraseArchive => Weight::Change,
     }
 }
 

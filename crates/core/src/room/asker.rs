@@ -1,0 +1,57 @@
+//! Who asked a room for something, and how they are told what became of it.
+
+use crate::command::{Outcome, ReplyTo, RoomOutcome, RoomRefusal};
+use crate::effect::Effect;
+use crate::error::StanzaError;
+use crate::model::Settlement;
+use crate::session::Cx;
+use carillon_wire::stanza::{Kind, Stanza};
+
+/// Who asked for something, and is told what becomes of it.
+#[derive(Debug)]
+pub(super) enum Asker {
+    /// A client, by a stanza. A request is answered; a message is settled.
+    Client { stanza: Box<Stanza>, settlement: Option<Settlement> },
+    /// A command.
+    Command(ReplyTo),
+}
+
+impl Asker {
+    /// A client that is not waited for by anybody else.
+    pub(super) fn client(stanza: Box<Stanza>) -> Asker {
+        Asker::Client { stanza, settlement: None }
+    }
+
+    /// It was done.
+    pub(super) fn done(self, outcome: RoomOutcome, cx: &mut Cx<'_>) {
+        match self {
+            Asker::Client { stanza, settlement } => {
+                if let Kind::Iq(_) = stanza.kind {
+                    cx.reply(stanza.result_reply());
+                }
+                cx.settle(settlement);
+            }
+            Asker::Command(to) => {
+                cx.out.push(Effect::Reply { to, outcome: Outcome::Room(Ok(outcome)) });
+            }
+        }
+    }
+
+    /// It was not done.
+    pub(super) fn refused(self, refusal: RoomRefusal, cx: &mut Cx<'_>) {
+        match self {
+            Asker::Client { stanza, settlement } => {
+                refuse(&stanza, &refusal.into(), cx);
+                cx.settle(settlement);
+            }
+            Asker::Command(to) => cx.out.push(Effect::Reply { to, outcome: refusal.outcome() }),
+        }
+    }
+}
+
+/// Answers a stanza with an error.
+pub(super) fn refuse(stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
+    if let Some(reply) = stanza.error_reply(error) {
+        cx.reply(reply);
+    }
+}
