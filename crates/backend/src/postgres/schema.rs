@@ -7,8 +7,11 @@ use super::connection::Connection;
 use super::options::OpenError;
 
 /// The migrations, by the number of the version that each makes.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_rooms.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_rooms.sql"),
+    include_str!("migrations/0010_expiring_messages.sql"),
+];
 
 /// The version of the schema that this server knows.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;

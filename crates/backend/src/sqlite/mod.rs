@@ -109,6 +109,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0031_idempotency_bytes.sql"),
     include_str!("migrations/0032_last_available.sql"),
     include_str!("migrations/0033_rooms.sql"),
+    include_str!("migrations/0040_expiring_messages.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.
