@@ -138,7 +138,18 @@ fn accounts(store: &dyn Store) {
     for (n, text) in [(1, "one"), (2, "two")] {
         let stanza = format!("<message xmlns='jabber:client' id='{n}'><body>{text}</body></message>").into();
         let (local, received) = ("alice".into(), T.plus(8 + n));
-        ask(store, StoreOffline { domain: HERE, local, received, stanza, queue_max: 9, bytes_max: u64::MAX });
+        ask(
+            store,
+            StoreOffline {
+                domain: HERE,
+                local,
+                received,
+                stanza,
+                expires: None,
+                queue_max: 9,
+                bytes_max: u64::MAX,
+            },
+        );
     }
 }
 

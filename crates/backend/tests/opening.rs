@@ -207,7 +207,15 @@ fn questions_that_carry_too_much_are_answered_at_once() {
     let keep = |n: usize, bytes: usize| {
         let (sender, stanza) = (sender.clone(), vec![b'x'; bytes].into());
         let (domain, local, received) = (DomainId(1), "nobody".into(), UnixMs(1));
-        let question = StoreOffline { domain, local, received, stanza, queue_max: 9, bytes_max: u64::MAX };
+        let question = StoreOffline {
+            domain,
+            local,
+            received,
+            stanza,
+            expires: None,
+            queue_max: 9,
+            bytes_max: u64::MAX,
+        };
         let reply = StoreOffline::reply(move |answer| sender.send((n, answer)).expect("someone waits"));
         store.ask(question.into(), reply);
     };

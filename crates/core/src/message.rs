@@ -7,7 +7,7 @@ pub use letter::{Announcement, Letter, Requester, RosterCause};
 pub use room::{RoomAbout, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
-use crate::model::{Place, PubsubEvent, Settlement, TopicId, Trace};
+use crate::model::{ExpiredMessage, Place, PubsubEvent, Settlement, TopicId, Trace};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
@@ -122,6 +122,8 @@ pub enum ShardMessage {
     },
     /// The store ended a notification because it expired. Sent to any one shard, which counts and reports it.
     Expired(Box<Trace>),
+    /// The time is over of a message that the store keeps for an account. Sent to the account's home, which has it deleted.
+    MessageExpired(Box<ExpiredMessage>),
 }
 
 crate::form! {
@@ -143,6 +145,7 @@ crate::form! {
         14 = Expired(trace),
         15 = Room { domain, name, op },
         16 = RoomEvent(event),
+        17 = MessageExpired(expired),
     }
 }
 
@@ -159,6 +162,7 @@ impl ShardMessage {
                 event.bytes()
             }
             ShardMessage::Letter { to, letter } => to.len() * size_of::<BareJid>() + letter.memory_bytes(),
+            ShardMessage::MessageExpired(expired) => expired.message.stanza.len(),
             ShardMessage::Settled(_)
             | ShardMessage::Pace { .. }
             | ShardMessage::Subscribed { last: None, .. }

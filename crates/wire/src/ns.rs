@@ -51,6 +51,10 @@ namespaces! {
     CAPS_2 = "urn:xmpp:caps";
     /// Hashes (XEP-0300).
     HASHES = "urn:xmpp:hashes:2";
+    /// Advanced message processing (XEP-0079).
+    AMP = "http://jabber.org/protocol/amp";
+    /// Which rules were met, in an error (XEP-0079 §3.4.3).
+    AMP_ERRORS = "http://jabber.org/protocol/amp#errors";
     /// Ping (XEP-0199).
     PING = "urn:xmpp:ping";
     /// Message carbons (XEP-0280).

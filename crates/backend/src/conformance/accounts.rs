@@ -142,6 +142,7 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
             local: "alice".into(),
             received: T,
             stanza,
+            expires: None,
             queue_max: 9,
             bytes_max: u64::MAX,
         },

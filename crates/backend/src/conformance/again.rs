@@ -69,6 +69,7 @@ fn offline(domain: DomainId) -> StoreOffline {
         local: "alice".into(),
         received: T,
         stanza: "<message/>".into(),
+        expires: None,
         queue_max: 9,
         bytes_max: u64::MAX,
     }

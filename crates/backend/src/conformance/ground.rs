@@ -30,7 +30,7 @@ pub(super) use carillon_core::ports::store::notifications::{
     NotificationQuery, Pending, StoreNotification, StoreNotificationAnswer, Sweep, Whose,
 };
 pub(super) use carillon_core::ports::store::offline::{
-    DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer,
+    DeleteOffline, ExpiredOffline, Offline, StoreOffline, StoreOfflineAnswer,
 };
 pub(super) use carillon_core::ports::store::parked::{
     ForgetParked, ParkedGroup, ParkedGroups, StoreParked, StoreParkedAnswer,

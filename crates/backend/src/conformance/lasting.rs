@@ -66,6 +66,7 @@ fn write_everything(store: &dyn Store) {
             local: "alice".into(),
             received: T,
             stanza,
+            expires: None,
             queue_max: 9,
             bytes_max: u64::MAX,
         },

@@ -95,7 +95,10 @@ pub(super) fn say_whether_notifications_wait(store: &dyn Store) {
 
 fn keep_offline(store: &dyn Store, domain: DomainId, local: &str) {
     let (local, stanza) = (local.into(), bytes::Bytes::from_static(b"<message/>"));
-    done(store, StoreOffline { domain, local, received: T, stanza, queue_max: 9, bytes_max: u64::MAX });
+    done(
+        store,
+        StoreOffline { domain, local, received: T, stanza, expires: None, queue_max: 9, bytes_max: u64::MAX },
+    );
 }
 
 pub(super) fn say_whether_messages_wait(store: &dyn Store) {

@@ -102,7 +102,7 @@ pub const CASES: &[Case] = cases! {
         comes_in_pages, comes_in_pages_of_bytes, leaves_out_what_expired, is_bounded_and_collapsed, can_be_cancelled;
     offline: messages_come_back_in_order, messages_come_in_pages, messages_come_in_pages_of_bytes, messages_are_bounded,
         messages_are_bounded_in_bytes, messages_are_deleted,
-        messages_need_an_account, messages_are_of_their_account;
+        messages_expire, messages_need_an_account, messages_are_of_their_account;
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain, expire_as_they_were_created,
         are_as_many_as_the_domain_may_have, of_no_domain_are_bounded;
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,

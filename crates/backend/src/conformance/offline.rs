@@ -6,7 +6,15 @@ use carillon_core::ports::Store;
 
 fn keep(domain: DomainId, local: &str, n: u64, queue_max: u32) -> StoreOffline {
     let stanza = format!("<message id='{n}'><body>é\u{1F514}</body></message>").into_bytes().into();
-    StoreOffline { domain, local: local.into(), received: T.plus(n), stanza, queue_max, bytes_max: u64::MAX }
+    StoreOffline {
+        domain,
+        local: local.into(),
+        received: T.plus(n),
+        stanza,
+        expires: None,
+        queue_max,
+        bytes_max: u64::MAX,
+    }
 }
 
 fn list(
@@ -58,7 +66,18 @@ pub(super) fn messages_come_in_pages_of_bytes(store: &dyn Store) {
     account(store, domain, "alice");
     for len in [100, 100, 5000, 10] {
         let (local, stanza) = ("alice".into(), vec![b'x'; len].into());
-        done(store, StoreOffline { domain, local, received: T, stanza, queue_max: 9, bytes_max: u64::MAX });
+        done(
+            store,
+            StoreOffline {
+                domain,
+                local,
+                received: T,
+                stanza,
+                expires: None,
+                queue_max: 9,
+                bytes_max: u64::MAX,
+            },
+        );
     }
     let all = list(store, domain, "alice", 0, 9).0;
     let at = |after, bytes| {
@@ -85,7 +104,7 @@ pub(super) fn messages_are_bounded_in_bytes(store: &dyn Store) {
     account(store, domain, "alice");
     let keep = |n: u64, len: usize| {
         let (local, received, stanza) = ("alice".into(), T.plus(n), vec![b'x'; len].into());
-        StoreOffline { domain, local, received, stanza, queue_max: 100, bytes_max: 1000 }
+        StoreOffline { domain, local, received, stanza, expires: None, queue_max: 100, bytes_max: 1000 }
     };
     done(store, keep(1, 600));
     done(store, keep(2, 400));
@@ -112,6 +131,32 @@ pub(super) fn messages_are_deleted(store: &dyn Store) {
     done(store, delete(vec![seqs[1]]));
     done(store, keep(domain, "alice", 7, 100));
     assert!(list(store, domain, "alice", 0, 9).0[0].seq > seqs[2], "later messages have higher numbers");
+}
+
+pub(super) fn messages_expire(store: &dyn Store) {
+    let domain = with_messages(store, 1);
+    account(store, domain, "bob");
+    let over = |now| both(ask(store, ExpiredOffline { now, page: page(2) }));
+    let until = |local, n, at| StoreOffline { expires: Some(T.plus(at)), ..keep(domain, local, n, 100) };
+    for question in [until("bob", 1, 30), until("alice", 2, 10), until("bob", 3, 20)] {
+        done(store, question);
+    }
+    assert_eq!(over(T.plus(9)), (Vec::new(), false));
+    let (first, more) = over(T.plus(10));
+    assert!(!more);
+    let [ExpiredMessage { to, message }] = &first[..] else { panic!("{first:?}") };
+    assert_eq!((to.local(), message.expires), (Some("alice"), Some(T.plus(10))));
+    assert_eq!(list(store, domain, "alice", 0, 9).0.last(), Some(message), "it is there until it is deleted");
+
+    let (found, more) = over(T.plus(30));
+    let times: Vec<_> = found.iter().map(|found| found.message.expires).collect();
+    assert_eq!((times, more), (vec![Some(T.plus(10)), Some(T.plus(20))], true));
+    for found in found {
+        let local = found.to.local().expect("an account").into();
+        done(store, DeleteOffline { domain, local, seqs: vec![found.message.seq] });
+    }
+    let (rest, more) = over(UnixMs(u64::MAX >> 1));
+    assert_eq!((rest.len(), more, rest[0].message.expires), (1, false, Some(T.plus(30))));
 }
 
 pub(super) fn messages_need_an_account(store: &dyn Store) {

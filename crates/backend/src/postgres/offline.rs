@@ -1,16 +1,19 @@
 //! Chat messages kept for accounts that were away.
 
-use super::column::{blob, int, ms, uint};
+use super::column::{blob, int, jid, ms, opt_int, opt_ms, uint};
 use super::error::{Error, Result};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::page::Room;
 use bytes::Bytes;
-use carillon_core::model::OfflineMessage;
+use carillon_core::model::{ExpiredMessage, OfflineMessage};
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::store::offline::{
+    DeleteOffline, ExpiredOffline, Offline, StoreOffline, StoreOfflineAnswer,
+};
+use tokio_postgres::Row;
 
 impl Answers<StoreOffline, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &StoreOffline) -> Result<StoreOfflineAnswer> {
@@ -26,8 +29,8 @@ impl Answers<StoreOffline, Error> for Transaction<'_> {
         }
         let kept = self.db.one(
             "WITH counted AS (UPDATE account SET offline = offline + 1, offline_bytes = offline_bytes + $4 WHERE id = $1)
-             INSERT INTO offline (account, received, stanza) VALUES ($1, $2, $3) RETURNING seq",
-            &[&row.try_get::<_, i64>(0)?, &int(asked.received.0), &&asked.stanza[..], &int(own)],
+             INSERT INTO offline (account, received, stanza, expires) VALUES ($1, $2, $3, $5) RETURNING seq",
+            &[&row.try_get::<_, i64>(0)?, &int(asked.received.0), &&asked.stanza[..], &int(own), &opt_int(asked.expires)],
         )?;
         Ok(StoreOfflineAnswer::Stored(uint(&kept, 0)?))
     }
@@ -39,17 +42,40 @@ impl Answers<Offline, Error> for Snapshot<'_> {
             return Ok(Part::default());
         };
         let rows = self.db.query(
-            "SELECT seq, received, stanza FROM offline WHERE account = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+            "SELECT seq, received, stanza, expires FROM offline WHERE account = $1 AND seq > $2 ORDER BY seq LIMIT $3",
             &[&int(account.0), &int(asked.after), &(i64::from(asked.page.entries) + 1)],
         )?;
         let (mut entries, mut room) = (Vec::new(), Room::new(asked.page));
         for row in &rows {
-            let stanza = blob(row, 2)?;
-            if !room.takes(stanza.len()) {
+            if !room.takes(blob(row, 2)?.len()) {
                 return Ok(Part { entries, more: true });
             }
-            let stanza = Bytes::copy_from_slice(stanza);
-            entries.push(OfflineMessage { seq: uint(row, 0)?, received: ms(row, 1)?, stanza });
+            entries.push(message(row)?);
+        }
+        Ok(Part { entries, more: false })
+    }
+}
+
+/// A message of the columns `seq`, `received`, `stanza` and `expires`, with which a row begins.
+fn message(row: &Row) -> Result<OfflineMessage> {
+    let stanza = Bytes::copy_from_slice(blob(row, 2)?);
+    Ok(OfflineMessage { seq: uint(row, 0)?, received: ms(row, 1)?, stanza, expires: opt_ms(row, 3)? })
+}
+
+impl Answers<ExpiredOffline, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ExpiredOffline) -> Result<Part<ExpiredMessage>> {
+        let rows = self.db.query(
+            "SELECT o.seq, o.received, o.stanza, o.expires, a.local, d.name
+             FROM offline o JOIN account a ON a.id = o.account JOIN domain d ON d.id = a.domain
+             WHERE o.expires <= $1 ORDER BY o.expires, o.seq LIMIT $2",
+            &[&int(asked.now.0), &(i64::from(asked.page.entries) + 1)],
+        )?;
+        let (mut entries, mut room) = (Vec::new(), Room::new(asked.page));
+        for row in &rows {
+            if !room.takes(blob(row, 2)?.len()) {
+                return Ok(Part { entries, more: true });
+            }
+            entries.push(ExpiredMessage { to: jid(row, 4, 5)?, message: message(row)? });
         }
         Ok(Part { entries, more: false })
     }

@@ -113,6 +113,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0033_rooms.sql"),
     include_str!("migrations/0034_invitations.sql"),
     include_str!("migrations/0035_uploads.sql"),
+    include_str!("migrations/0036_expiring_messages.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

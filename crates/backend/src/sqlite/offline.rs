@@ -1,6 +1,6 @@
 //! Chat messages kept for accounts that were away.
 
-use super::column::{blob, int, ms, uint};
+use super::column::{blob, int, jid, ms, opt_int, opt_ms, uint};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
@@ -8,9 +8,11 @@ use crate::rows::page::Room;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::store::offline::{
+    DeleteOffline, ExpiredOffline, Offline, StoreOffline, StoreOfflineAnswer,
+};
 use carillon_core::ports::{Page, Part};
-use rusqlite::{Connection, Error, OptionalExtension, Result, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 impl Answers<StoreOffline, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &StoreOffline) -> Result<StoreOfflineAnswer> {
@@ -20,8 +22,8 @@ impl Answers<StoreOffline, Error> for Transaction<'_> {
             return Ok(StoreOfflineAnswer::Full);
         }
         self.run(
-            "INSERT INTO offline (account, received, stanza) VALUES (?1, ?2, ?3)",
-            params![int(account.0), int(asked.received.0), &asked.stanza[..]],
+            "INSERT INTO offline (account, received, stanza, expires) VALUES (?1, ?2, ?3, ?4)",
+            params![int(account.0), int(asked.received.0), &asked.stanza[..], opt_int(asked.expires)],
         )?;
         let number = self.db.last_insert_rowid().cast_unsigned();
         self.run(
@@ -61,19 +63,42 @@ impl Answers<Offline, Error> for Snapshot<'_> {
 /// The first page of an account's messages after number `after`, and whether there are more.
 fn waiting(db: &Connection, account: AccountId, after: u64, page: Page) -> Result<Part<OfflineMessage>> {
     let mut query = db.prepare_cached(
-        "SELECT seq, received, stanza FROM offline WHERE account = ?1 AND seq > ?2 ORDER BY seq",
+        "SELECT seq, received, stanza, expires FROM offline WHERE account = ?1 AND seq > ?2 ORDER BY seq",
     )?;
     let mut rows = query.query(params![int(account.0), int(after)])?;
     let (mut messages, mut room) = (Vec::new(), Room::new(page));
     while let Some(row) = rows.next()? {
-        let stanza = blob(row, 2)?;
-        if !room.takes(stanza.len()) {
+        if !room.takes(blob(row, 2)?.len()) {
             return Ok(Part { entries: messages, more: true });
         }
-        let stanza = Bytes::copy_from_slice(stanza);
-        messages.push(OfflineMessage { seq: uint(row, 0)?, received: ms(row, 1)?, stanza });
+        messages.push(message(row)?);
     }
     Ok(Part { entries: messages, more: false })
+}
+
+/// A message of the columns `seq`, `received`, `stanza` and `expires`, with which a row begins.
+fn message(row: &Row<'_>) -> Result<OfflineMessage> {
+    let stanza = Bytes::copy_from_slice(blob(row, 2)?);
+    Ok(OfflineMessage { seq: uint(row, 0)?, received: ms(row, 1)?, stanza, expires: opt_ms(row, 3)? })
+}
+
+impl Answers<ExpiredOffline, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ExpiredOffline) -> Result<Part<ExpiredMessage>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT o.seq, o.received, o.stanza, o.expires, a.local, d.name
+             FROM offline o JOIN account a ON a.id = o.account JOIN domain d ON d.id = a.domain
+             WHERE o.expires <= ?1 ORDER BY o.expires, o.seq",
+        )?;
+        let mut rows = query.query([int(asked.now.0)])?;
+        let (mut entries, mut room) = (Vec::new(), Room::new(asked.page));
+        while let Some(row) = rows.next()? {
+            if !room.takes(blob(row, 2)?.len()) {
+                return Ok(Part { entries, more: true });
+            }
+            entries.push(ExpiredMessage { to: jid(row, 4, 5)?, message: message(row)? });
+        }
+        Ok(Part { entries, more: false })
+    }
 }
 
 impl Answers<DeleteOffline, Error> for Transaction<'_> {

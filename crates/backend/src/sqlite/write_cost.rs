@@ -355,6 +355,7 @@ fn of_notifications() -> Vec<Ask> {
             local: alice(),
             received: T,
             stanza: "<m/>".into(),
+            expires: None,
             queue_max: 100_000,
             bytes_max: 1 << 30,
         }

@@ -51,6 +51,7 @@ fn message(domain: DomainId, account: usize, text: &str) -> StoreOffline {
         local: format!("u{account}").into(),
         received: T,
         stanza: Bytes::copy_from_slice(text.as_bytes()),
+        expires: None,
         queue_max: u32::MAX,
         bytes_max: u64::MAX,
     }

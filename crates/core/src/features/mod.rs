@@ -3,6 +3,7 @@
 //!
 //! THE ORDER is here, too: every hook runs in the order of [`ORDER`]; there are no priorities anywhere else.
 
+pub mod amp;
 pub mod archive;
 pub mod blocking;
 pub mod caps;
@@ -49,6 +50,8 @@ pub const ORDER: &[&Feature] = &[
     &notifications::FEATURE,
     &pubsub::FEATURE,
     &muc::FEATURE,
+    // Refuses rules before anything copies their message.
+    &amp::FEATURE,
     // Before those who give what it lets pass.
     &blocking::FEATURE,
     // Knows what clients want before they are given it.

@@ -70,6 +70,7 @@ impl Turn<'_> {
             ShardMessage::Subscribed { .. }
             | ShardMessage::Unsubscribed { .. }
             | ShardMessage::RoomEvent(_)
+            | ShardMessage::MessageExpired(_)
             | ShardMessage::Expired(_) => {
                 let hooks = &self.cx.pipeline.message;
                 // One whose feature is off is for nobody.

@@ -60,7 +60,7 @@ pub use node_event::{NodeEvent, Reader, Wants};
 pub use notification::{
     AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Priority, States, Trace,
 };
-pub use offline::OfflineMessage;
+pub use offline::{ExpiredMessage, OfflineMessage};
 pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;

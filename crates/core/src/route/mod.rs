@@ -1,5 +1,7 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
+mod rules;
+
 use crate::model::Settlement;
 use crate::session::home;
 use crate::session::hook::{Arrival, Delivery, Held, Plan};
@@ -11,6 +13,17 @@ use smallvec::SmallVec;
 
 /// A stanza has come for an account, and passes: it goes its way, unless a feature has something to do first.
 pub fn arrived(stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    // What a rule ends is in no archive either.
+    if let Some(rules) = cx.pipeline.rules_of(&stanza)
+        && cx.pipeline.arrived.is_some()
+        && let Some(to) = &stanza.to
+    {
+        let lives = sessions.bound_of(to.bare_str());
+        let plan = plan(&stanza, &lives, cx);
+        if rules::end(rules, &stanza, &plan, &lives, cx) {
+            return cx.settle(settlement);
+        }
+    }
     let arrival = match cx.pipeline.arrived {
         Some(hook) => hook(stanza, settlement, cx),
         None => Arrival::Passes(stanza, settlement),
@@ -27,10 +40,13 @@ pub fn arrived(stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Se
 pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = stanza.to.clone() else { return };
     let lives = sessions.bound_of(to.bare_str());
-    let mut plan = match to.resource() {
-        Some(resource) => to_resource(stanza, resource, &lives, cx),
-        None => to_account(stanza, &lives, cx),
-    };
+    let mut plan = plan(stanza, &lives, cx);
+    if let Some(rules) = cx.pipeline.rules_of(stanza) {
+        if rules::end(rules, stanza, &plan, &lives, cx) {
+            return cx.settle(settlement);
+        }
+        rules::tell(rules, stanza, &plan, &lives, cx);
+    }
     let nobody = plan.is_empty();
     for hook in &cx.pipeline.routed {
         hook(stanza, &lives, &mut plan, cx);
@@ -48,6 +64,20 @@ pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mu
         }
     }
     cx.settle(settlement);
+}
+
+/// The sessions that are given a stanza now.
+fn plan(stanza: &Stanza, lives: &[&BoundSession], cx: &mut Cx<'_>) -> Plan {
+    match stanza.to.as_ref().and_then(Jid::resource) {
+        Some(resource) => to_resource(stanza, resource, lives, cx),
+        None => to_account(stanza, lives, cx),
+    }
+}
+
+/// Whether a stanza is to a resource that is not there.
+fn is_to_nobody(stanza: &Stanza, lives: &[&BoundSession]) -> bool {
+    let resource = stanza.to.as_ref().and_then(Jid::resource);
+    resource.is_some_and(|resource| exact(resource, lives).is_none())
 }
 
 /// A message that a session did not acknowledge before its connection was lost. Another session that was given it may still be
@@ -235,9 +265,8 @@ fn undelivered(
     settlement: &mut Option<Settlement>,
     cx: &mut Cx<'_>,
 ) {
-    let resource = stanza.to.as_ref().and_then(Jid::resource);
-    let has_resource = resource.is_some();
-    let is_gone = resource.is_some_and(|resource| exact(resource, lives).is_none());
+    let has_resource = stanza.to.as_ref().is_some_and(|to| !to.is_bare());
+    let is_gone = is_to_nobody(stanza, lives);
     let refusal = StanzaError::new(Condition::ServiceUnavailable);
     let result = match stanza.kind {
         // §8.5.3.2.1: a normal message to a resource that is gone is refused, a chat message kept.

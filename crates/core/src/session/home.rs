@@ -113,7 +113,10 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
         return deny(account, letter, denial, sessions, cx);
     }
     let letter = match letter {
-        Letter::Stanza { stanza, settlement } => return cx.route_on(*stanza, settlement),
+        Letter::Stanza { stanza, settlement } => {
+            let refused = cx.pipeline.refused_rules(&stanza, record);
+            return route_or_refuse(*stanza, settlement, refused, cx);
+        }
         Letter::Sent { number, stanza } => return acting::send(account, number, *stanza, sessions, cx),
         letter => letter,
     };
@@ -167,6 +170,18 @@ fn answer_for_nobody(account: &BareJid, stanza: &Stanza, sessions: &mut Sessions
     requests::other(stanza, &at_home, sessions, cx);
 }
 
+/// A stanza passes: it is routed, unless its rules are refused.
+fn route_or_refuse(
+    stanza: Stanza,
+    settlement: Option<Settlement>,
+    refused: Option<StanzaError>,
+    cx: &mut Cx<'_>,
+) {
+    let Some(error) = refused else { return cx.route_on(stanza, settlement) };
+    answer_error(&stanza, &error, cx);
+    cx.settle(settlement);
+}
+
 /// Tells another account that its stanza leads to nothing.
 fn answer_error(stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
     if let Some(reply) = stanza.error_reply(error) {
@@ -182,7 +197,8 @@ pub(crate) fn incoming(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) -> Option<(Stanza, Option<Settlement>)> {
-    let Some(to) = stanza.to.as_ref().filter(|_| cx.pipeline.filters()) else {
+    let reveals = cx.pipeline.rules_would_reveal(&stanza);
+    let Some(to) = stanza.to.as_ref().filter(|_| cx.pipeline.filters() || reveals.is_some()) else {
         return Some((stanza, settlement));
     };
     let is_own = stanza.from.as_ref().is_none_or(|from| from.bare_str() == to.bare_str());
@@ -190,8 +206,14 @@ pub(crate) fn incoming(
         true => cx.homes.is_empty(account),
         false => cx.homes.is_empty_absent(account),
     };
-    if is_own || is_empty(to.bare_str()) {
+    if is_own {
         return Some((stanza, settlement));
+    }
+    if is_empty(to.bare_str()) {
+        let Some(error) = reveals else { return Some((stanza, settlement)) };
+        // Nobody sees the account's presence.
+        route_or_refuse(stanza, settlement, Some(error), cx);
+        return None;
     }
     let account = to.bare();
     receive(&account, Letter::Stanza { stanza: Box::new(stanza), settlement }, sessions, cx);
@@ -269,7 +291,10 @@ fn was_read(
             cx.homes.note_empty(account);
             for letter in give_up(account, |_| false, cx) {
                 match letter {
-                    Letter::Stanza { stanza, settlement } => cx.route_on(*stanza, settlement),
+                    Letter::Stanza { stanza, settlement } => {
+                        let refused = cx.pipeline.refused_rules(&stanza, &PerAccount::default());
+                        route_or_refuse(*stanza, settlement, refused, cx);
+                    }
                     Letter::Asked(stanza) => answer_for_nobody(account, &stanza, sessions, cx),
                     // As one is answered that may not see an account (RFC 6121 §4.3.2).
                     Letter::Asks { from, of } => {

@@ -12,12 +12,14 @@
 mod decision;
 mod list;
 mod login;
+mod rules;
 
 pub use crate::connection::ProofKind;
 pub use decision::*;
 pub(crate) use list::each_hook;
 pub use list::{Hooks, taken_twice};
 pub use login::*;
+pub use rules::{Handling, RulesHandler};
 
 use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
@@ -57,6 +59,8 @@ pub struct Feature {
     pub account_identities: &'static [(&'static str, &'static str)],
     /// Namespaces it takes inline in Bind 2 (XEP-0386).
     pub inline_features: &'static [&'static str],
+    /// Nodes of the server at which it says more of itself (XEP-0030 §3.2).
+    pub server_nodes: &'static [ServerNode],
     /// Addresses of its own, in every domain.
     pub services: &'static [Service],
     /// Whether it has what it needs by the settings; without that it is as disabled.
@@ -94,6 +98,17 @@ impl Service {
     }
 }
 
+/// A node of the server that describes a feature (XEP-0030 §3.2).
+#[derive(Debug)]
+pub struct ServerNode {
+    /// Its name.
+    pub node: &'static str,
+    /// What it is called, for people.
+    pub name: &'static str,
+    /// Its features.
+    pub features: &'static [&'static str],
+}
+
 /// A specification that a feature follows, and how far.
 pub struct Spec {
     /// e.g. `XEP-0199` or `RFC 6121`.
@@ -118,6 +133,7 @@ impl Feature {
         in_domain: |_| true,
         is_on: |_| true,
         inline_features: &[],
+        server_nodes: &[],
         services: &[],
         hooks: Hooks::NONE,
     };
@@ -199,6 +215,8 @@ pub type AbsentHook = fn(
 pub struct KeepHandler {
     /// The kind under whose number ([`Fate::Stored`](crate::shard::Fate::Stored)) an acknowledgement is told.
     pub kind: Tracked,
+    /// Whether a message that no session takes is kept.
+    pub keeps: fn(message: &Stanza) -> bool,
     /// Asks the store to keep a message, or settles it if it is not worth that.
     pub keep:
         fn(message: &Stanza, recipients: Arc<Recipients>, settlement: Option<Settlement>, cx: &mut Cx<'_>),

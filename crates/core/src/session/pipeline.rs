@@ -2,11 +2,12 @@
 
 use super::home;
 use super::hook::*;
+use crate::error::StanzaError;
 use crate::features::state::PerAccount;
 use crate::model::{LoginParts, Map, RecordParts};
 use crate::shard::{Timer, Tracked};
 use carillon_wire::jid::Jid;
-use carillon_wire::stanza::{IqType, Kind};
+use carillon_wire::stanza::{IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
 
@@ -113,6 +114,31 @@ impl Pipeline {
     /// Why a stanza to or from this address does not pass, by the record of an account.
     pub fn denies(&self, record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial> {
         self.filter.iter().find_map(|hook| hook(record, direction, other))
+    }
+
+    /// Who carries out the rules of a stanza, if it carries any: one look into the index of its children.
+    pub(crate) fn rules_of(&self, stanza: &Stanza) -> Option<&'static RulesHandler> {
+        let is_message = matches!(stanza.kind, Kind::Message(_));
+        self.rules.filter(|rules| is_message && (rules.has)(stanza))
+    }
+
+    /// The error for a sender to whom the rules of its message would tell more of an account than the account's record shows it.
+    pub(crate) fn refused_rules(&self, stanza: &Stanza, record: &PerAccount) -> Option<StanzaError> {
+        let error = self.rules_would_reveal(stanza)?;
+        let sender = stanza.from.as_ref()?;
+        let sees = self.contacts.is_some_and(|contacts| (contacts.standing)(record, sender.bare_str()).from);
+        (!sees).then_some(error)
+    }
+
+    /// The same for a sender of whom it is not known yet what it is shown. Where there are no subscriptions, nothing is hidden.
+    pub(crate) fn rules_would_reveal(&self, stanza: &Stanza) -> Option<StanzaError> {
+        let rules = self.rules_of(stanza).filter(|_| self.contacts.is_some())?;
+        (rules.reveals)(stanza)
+    }
+
+    /// What a node of the server says.
+    pub fn server_node(&self, node: &str) -> Option<&'static ServerNode> {
+        self.features.iter().flat_map(|feature| feature.server_nodes).find(|known| known.node == node)
     }
 
     /// The addresses of the features.

@@ -4,13 +4,14 @@ use allocation_counter::AllocationInfo;
 use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::command::{Command, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
+use carillon_core::message::ShardMessage;
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{DeleteAccount, Identity, Login};
 use carillon_core::ports::store::notifications::{EndNotifications, Pending, StoreNotification};
-use carillon_core::ports::store::offline::{DeleteOffline, Offline, StoreOffline};
+use carillon_core::ports::store::offline::{DeleteOffline, ExpiredOffline, Offline, StoreOffline};
 use carillon_core::ports::store::roster::ReadRecord;
 use carillon_core::ports::store::{ReadAsk, WriteAsk};
-use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
+use carillon_core::ports::{Answer, Ask, Fault, Page, Question, Store};
 use carillon_core::settings::Settings;
 use carillon_core::sim::store::{Asks, Committed, Engine, Mood};
 use carillon_core::sim::{Meters, Plan, World as Node};
@@ -187,6 +188,19 @@ impl World {
 
     pub(crate) fn pass(&mut self, ms: u64) {
         self.node.pass(ms);
+        self.end_messages();
+    }
+
+    /// Messages whose time is over end, as the jobs of a node have them ended every second.
+    fn end_messages(&mut self) {
+        let now = self.node.now().unix;
+        for expired in
+            self.node.ask(ExpiredOffline { now, page: Page { entries: 100, bytes: 1 << 20 } }).entries
+        {
+            let to = expired.to.clone();
+            self.node.message(to.as_str(), ShardMessage::MessageExpired(Box::new(expired)));
+        }
+        self.node.settle();
     }
 
     pub(crate) fn now(&self) -> UnixMs {

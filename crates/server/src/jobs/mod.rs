@@ -1,4 +1,4 @@
-//! Periodic jobs of a node: deliver scheduled notifications, end expired ones, sweep archives, sample the figures. One thread with a tick
+//! Periodic jobs of a node: deliver scheduled notifications, end expired ones and expired messages, sweep archives, sample the figures. One thread with a tick
 //! of one second. At most one question of each kind is with the store, so that nothing piles up behind a slow store.
 
 mod claim;
@@ -8,9 +8,10 @@ use crate::clock::unix;
 use crate::inbox::InboxItem;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{AccountId, Notification, RoomId, Trace, UnixMs};
+use carillon_core::model::{AccountId, ExpiredMessage, Notification, RoomId, Trace, UnixMs};
 use carillon_core::ports::store::archive::{SweepArchives, SweepArchivesAnswer};
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
+use carillon_core::ports::store::offline::ExpiredOffline;
 use carillon_core::ports::store::rooms::{SweepRoomArchives, SweepRoomArchivesAnswer};
 use carillon_core::ports::{Fault, Page, Part};
 use claim::{Claim, LEASE_MS};
@@ -26,6 +27,8 @@ pub(crate) enum JobMessage {
     HandedOver,
     /// The store's answer: the notifications that expired.
     Swept(Result<Part<Trace>, Fault>),
+    /// The store's answer: messages whose time is over.
+    Overdue(Result<Part<ExpiredMessage>, Fault>),
     /// The store's answer: what was removed from archives.
     ArchivesSwept(Result<SweepArchivesAnswer, Fault>),
     /// The same of the archives of rooms.
@@ -56,6 +59,7 @@ struct UnderWay {
     /// Whether the store has more that is due.
     more: bool,
     sweep: Job<Sweep>,
+    overdue: Job<ExpiredOffline>,
     archives: Job<SweepArchives>,
     /// Up to which account archives were swept, in a round that goes on.
     swept_to: Option<AccountId>,
@@ -74,6 +78,7 @@ impl UnderWay {
         if !self.due.is_under_way()
             && self.claim.is_none()
             && !self.sweep.is_under_way()
+            && !self.overdue.is_under_way()
             && !self.archives.is_under_way()
             && !self.rooms.is_under_way()
             && let Some(waiter) = &mut self.paused
@@ -110,6 +115,10 @@ impl Jobs {
                         self.ask_sweep(&mut under_way);
                     }
                 }
+                Ok(JobMessage::Overdue(answer)) => {
+                    let (Part { entries, .. }, _) = under_way.overdue.answered(answer);
+                    entries.into_iter().for_each(|message| self.end_message(message));
+                }
                 Ok(JobMessage::ArchivesSwept(answer)) => {
                     let is_done = answer.is_ok();
                     let (swept, _) = under_way.archives.answered(answer);
@@ -138,6 +147,7 @@ impl Jobs {
                         None => self.ask_due(&mut under_way),
                     }
                     self.ask_sweep(&mut under_way);
+                    self.ask_overdue(&mut under_way);
                     match under_way.next_round.checked_sub(1) {
                         Some(left) => under_way.next_round = left,
                         None if under_way.swept_to.is_none() => {
@@ -180,6 +190,16 @@ impl Jobs {
         under_way.sweep.ask(&self.node, question, move |answer| drop(sender.send(JobMessage::Swept(answer))));
     }
 
+    fn ask_overdue(&self, under_way: &mut UnderWay) {
+        if under_way.paused.is_some() {
+            return;
+        }
+        let sender = self.sender.clone();
+        let question = || ExpiredOffline { now: unix(), page: OVERDUE };
+        let told = move |answer| drop(sender.send(JobMessage::Overdue(answer)));
+        under_way.overdue.ask(&self.node, question, told);
+    }
+
     /// Goes on with a round through the archives, if there is one.
     fn sweep_archives(&self, under_way: &mut UnderWay) {
         let Some(after) = under_way.swept_to.filter(|_| under_way.paused.is_none()) else { return };
@@ -207,6 +227,13 @@ impl Jobs {
         }
     }
 
+    /// Tells the home of its account that the time of a message is over.
+    fn end_message(&self, expired: ExpiredMessage) {
+        self.node
+            .inbox(self.node.home(expired.to.as_str()))
+            .push(InboxItem::ShardMessage(ShardMessage::MessageExpired(Box::new(expired))));
+    }
+
     /// Tells the home of its account that a notification expired.
     fn tell(&self, trace: Trace) {
         self.node
@@ -215,8 +242,10 @@ impl Jobs {
     }
 }
 
+/// Expired messages told at once. What their homes have not had deleted by the next tick is told again.
+const OVERDUE: Page = Page { entries: 5000, bytes: 4 << 20 };
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-const MESSAGES_MAX: usize = 10;
+const MESSAGES_MAX: usize = 11;
 const TICK: Duration = Duration::from_secs(1);
 /// Scheduled notifications claimed at once.
 const DUE: Page = Page { entries: 500, bytes: 4 << 20 };

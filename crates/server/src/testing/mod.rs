@@ -27,6 +27,7 @@ use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, Res
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, NodeId, Now, Place, Policy, ShardId, States};
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
+use carillon_core::ports::store::offline::ExpiredOffline;
 use carillon_core::ports::store::parked::ParkedGroups;
 use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::settings::Settings;
@@ -55,6 +56,8 @@ impl Store for EmptyStore {
             ParkedGroups::wrap(Part::default())
         } else if Sweep::of(&ask).is_some() {
             Sweep::wrap(Part::default())
+        } else if ExpiredOffline::of(&ask).is_some() {
+            ExpiredOffline::wrap(Part::default())
         } else {
             Answer::Failed(Fault::Broken)
         });

@@ -6,6 +6,7 @@ use carillon_core::model::{
 use carillon_core::ports::store::accounts;
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
+use carillon_core::ports::store::offline::ExpiredOffline;
 use carillon_core::ports::store::parked::ParkedGroups;
 use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::sasl::scram;
@@ -42,6 +43,8 @@ fn answer(ask: &Ask, credentials: &Credentials) -> Answer {
         ParkedGroups::wrap(Part::default())
     } else if Sweep::of(ask).is_some() {
         Sweep::wrap(Part::default())
+    } else if ExpiredOffline::of(ask).is_some() {
+        ExpiredOffline::wrap(Part::default())
     } else {
         Answer::Failed(Fault::Broken)
     }

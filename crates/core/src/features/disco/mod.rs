@@ -3,7 +3,7 @@
 use crate::error::StanzaError;
 use crate::session::home::{self, AtHome};
 use crate::session::hook::{
-    AnswerOther, AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec,
+    AnswerOther, AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, ServerNode, Spec,
 };
 use crate::session::{BoundSession, Cx, Sessions};
 use carillon_wire::ns;
@@ -68,6 +68,11 @@ fn info(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> R
     {
         return home::ask(session, request, cx);
     }
+    if let Some(node) = request.payload.attr("node").filter(|_| request.at == At::Server)
+        && let Some(node) = cx.pipeline.server_node(node)
+    {
+        return Ok(IqAnswer::Payload(describe_node(node)));
+    }
     no_nodes(request)?;
     Ok(IqAnswer::Payload(describe(request.at == At::Account, session.bare.domain(), cx)))
 }
@@ -93,6 +98,15 @@ fn describe(is_account: bool, domain: &str, cx: &Cx<'_>) -> Element {
         }
     }
     query
+}
+
+/// What a node of the server says of a feature.
+fn describe_node(node: &ServerNode) -> Element {
+    let query = Element::new("query", ns::DISCO_INFO).with_attr("node", node.node);
+    let query = query.with_child(identity("server", "im").with_attr("name", node.name));
+    node.features.iter().fold(query, |query, var| {
+        query.with_child(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var))
+    })
 }
 
 /// Another account asks what this one can do: who is given its presence is told (XEP-0030 §8).

@@ -13,7 +13,7 @@ use crate::shard::{Chat, Fate, Forget, Keep, Recipients, RefusedWrite, TURN_BYTE
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
-pub(super) const HANDLER: KeepHandler = KeepHandler { kind: TRACKED, keep };
+pub(super) const HANDLER: KeepHandler = KeepHandler { kind: TRACKED, keeps: xml::is_worth_keeping, keep };
 
 fn keep(message: &Stanza, recipients: Arc<Recipients>, settlement: Option<Settlement>, cx: &mut Cx<'_>) {
     // As for an absent account, it may be lost.

@@ -2,6 +2,7 @@
 //! available, in their order and with the time they came (XEP-0203).
 
 mod arrival;
+mod expired;
 mod keep;
 mod shared;
 mod state;
@@ -16,7 +17,7 @@ use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOf
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
 use crate::session::hook::{
-    Ending, Feature, Held, Hooks, LoginPart, Spec, Step, Taken, TimerHandler, TrackedHandler,
+    Ending, Feature, Handling, Held, Hooks, LoginPart, Spec, Step, Taken, TimerHandler, TrackedHandler,
 };
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Fate, Forget, Pager, Reads, RefusedWrite, Track, Tracked};
@@ -48,6 +49,7 @@ pub const FEATURE: Feature = Feature {
         must_wait: Some(must_wait),
         absent: Some(absent),
         keep: Some(&keep::HANDLER),
+        message: Some(expired::message),
         login: &[LoginPart::Messages(|session, wait| session.state.offline.take_login(wait))],
         available: Some(|session, _, _, _| match session.state.offline.is_behind() {
             true => Step::Waits,
@@ -125,10 +127,15 @@ impl Paged for OfflineMessages {
         if cx.features.offline.is_gone(seq) {
             return;
         }
+        // The store ends it.
+        if message.expires.is_some_and(|at| at <= cx.now.unix) {
+            return;
+        }
         let Some(stanza) = xml::read(message, session.bare.domain()) else {
             // It was well-formed when it was stored; should it not be now, it must not come back for ever.
             return delete(session, vec![seq], cx);
         };
+        became(&stanza, Handling::Kept(cx.now.unix), cx);
         session.deliver(stanza, Track::Of(TRACKED, u128::from(seq)), cx);
         let given = Given { seq, managed: session.is_managed() };
         let sent = session.sent();
@@ -255,8 +262,18 @@ fn stored(
     cx: &mut Cx<'_>,
 ) {
     let condition = match answer {
-        Ok(StoreOfflineAnswer::Stored(_)) => return kept(stanza, sessions, cx),
-        Ok(StoreOfflineAnswer::NoAccount | StoreOfflineAnswer::Full) => Condition::ServiceUnavailable,
+        Ok(StoreOfflineAnswer::Stored(_)) => {
+            kept(stanza, sessions, cx);
+            return became(stanza, Handling::Stored, cx);
+        }
+        Ok(StoreOfflineAnswer::NoAccount | StoreOfflineAnswer::Full) => {
+            let rules = cx.pipeline.rules_of(stanza);
+            if rules.is_some_and(|rules| (rules.ends)(stanza, Handling::Nowhere, cx)) {
+                return;
+            }
+            became(stanza, Handling::Nowhere, cx);
+            Condition::ServiceUnavailable
+        }
         Err(fault) => {
             // It may be stored: newer ones must not overtake it.
             if fault == Fault::Unknown {
@@ -267,6 +284,13 @@ fn stored(
     };
     if let Some(reply) = stanza.error_reply(&StanzaError::new(condition)) {
         cx.reply(reply);
+    }
+}
+
+/// Its sender is told what became of a message, if a rule says so.
+fn became(stanza: &Stanza, handling: Handling<'_>, cx: &mut Cx<'_>) {
+    if let Some(rules) = cx.pipeline.rules_of(stanza) {
+        (rules.became)(stanza, handling, cx);
     }
 }
 
@@ -360,6 +384,7 @@ fn question(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> 
         local,
         received: cx.now.unix,
         stanza: xml::write(stanza),
+        expires: cx.pipeline.rules_of(stanza).and_then(|rules| (rules.expires)(stanza)),
         queue_max,
         bytes_max,
     })

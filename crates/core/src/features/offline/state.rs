@@ -168,6 +168,11 @@ impl State {
         })
     }
 
+    /// Whether the client was given the message with this number from the store, and has not acknowledged it.
+    pub(super) fn has(&self, seq: u64) -> bool {
+        self.0.as_ref().is_some_and(|progress| progress.pager.in_flight().any(|given| given.seq == seq))
+    }
+
     /// Whether so much was given as it came, and has not arrived, that the store takes what comes now. `bytes_max`: at which the session
     /// ends.
     pub(super) fn is_full(&self, bytes_max: usize) -> bool {

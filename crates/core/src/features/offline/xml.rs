@@ -21,10 +21,18 @@ pub(super) fn write(stanza: &Stanza) -> Bytes {
     out.into()
 }
 
+/// A stored message as it came.
+pub(super) fn read_plain(message: &OfflineMessage) -> Option<Stanza> {
+    let context = Context::new(Framing::Tcp, Limits::trusted());
+    match read_unit(&message.stanza, &context) {
+        Ok(Unit::Stanza(stanza)) => Some(stanza),
+        _ => None,
+    }
+}
+
 /// A stored message as it is delivered, with its stamp (XEP-0203).
 pub(super) fn read(message: &OfflineMessage, domain: &str) -> Option<Stanza> {
-    let context = Context::new(Framing::Tcp, Limits::trusted());
-    let Ok(Unit::Stanza(mut stanza)) = read_unit(&message.stanza, &context) else { return None };
+    let mut stanza = read_plain(message)?;
     stanza.payload.push_element(&delay(domain, message.received));
     Some(stanza)
 }

@@ -57,6 +57,14 @@ fn trace() -> Trace {
     Trace { opened, ..Trace::of(&notification()) }
 }
 
+fn expired_message() -> ExpiredMessage {
+    let stanza = Bytes::from_static(b"<message/>");
+    ExpiredMessage {
+        to: ann(),
+        message: OfflineMessage { seq: 1 << 33, received: NOW, stanza, expires: Some(NOW) },
+    }
+}
+
 fn item() -> Arc<Item> {
     Arc::new(Item {
         topic: TopicId(4),
@@ -178,6 +186,7 @@ fn messages() -> Vec<ShardMessage> {
         ShardMessage::LoginFailed { address },
         ShardMessage::Registered { address },
         ShardMessage::Expired(Box::new(trace())),
+        ShardMessage::MessageExpired(Box::new(expired_message())),
     ];
     fixed.into_iter().chain(asked).collect()
 }

@@ -4,13 +4,14 @@
 
 use super::question::questions;
 use super::{Page, Part};
-use crate::model::{DomainId, OfflineMessage, UnixMs};
+use crate::model::{DomainId, ExpiredMessage, OfflineMessage, UnixMs};
 use bytes::Bytes;
 
 questions! {
     Offline,
     reads {
         Offline => Part<OfflineMessage>,
+        ExpiredOffline => Part<ExpiredMessage>,
     }
     writes {
         DeleteOffline => (),
@@ -30,6 +31,14 @@ pub struct Offline {
     pub page: Page,
 }
 
+/// Messages of all accounts that expired by `now`, the oldest first: at most `page`. They are there until somebody deletes them; the cost
+/// is that of those that are found.
+#[derive(Clone, Debug)]
+pub struct ExpiredOffline {
+    pub now: UnixMs,
+    pub page: Page,
+}
+
 /// Keeps a chat message, unless the account has `queue_max` already, or would have more than `bytes_max` bytes of stanzas with it.
 #[derive(Clone, Debug)]
 pub struct StoreOffline {
@@ -37,6 +46,7 @@ pub struct StoreOffline {
     pub local: Box<str>,
     pub received: UnixMs,
     pub stanza: Bytes,
+    pub expires: Option<UnixMs>,
     pub queue_max: u32,
     pub bytes_max: u64,
 }

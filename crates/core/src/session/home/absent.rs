@@ -5,6 +5,7 @@ use super::homes::{About, AccountRecord, Homes};
 use super::{ask_for_record, give, settle};
 use crate::message::Letter;
 use crate::model::RecordParts;
+use crate::session::pipeline::Pipeline;
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
 
@@ -15,7 +16,7 @@ const ABOUT_MAX: usize = 64;
 pub(super) fn read(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
     let about = match sessions.has_any(account.as_str()) {
         true => About::default(),
-        false => cx.homes.askers(account),
+        false => cx.homes.askers(account, cx.pipeline),
     };
     let wanted = cx.pipeline.record_parts();
     let parts = match about.jids.is_empty() || about.answers {
@@ -34,7 +35,7 @@ pub(super) fn was_read(
     cx: &mut Cx<'_>,
 ) {
     let mut record = Some(record);
-    while let Some(letter) = cx.homes.next_of(account, about) {
+    while let Some(letter) = cx.homes.next_of(account, about, cx.pipeline) {
         // It is there for this letter only: it says nothing of others.
         let Some(home) = cx.homes.places.get_mut(account) else { return };
         record.take().into_iter().for_each(|record| home.open(record));
@@ -52,14 +53,14 @@ pub(super) fn was_read(
 
 impl Homes {
     /// Whom the first letters that wait for a record are from, sorted; nobody if the first is about more.
-    fn askers(&self, account: &BareJid) -> About {
+    fn askers(&self, account: &BareJid, pipeline: &Pipeline) -> About {
         let home = self.places.get(account);
         let letters = home.iter().flat_map(|home| home.waiting()).take(ABOUT_MAX);
         let mut about = About::default();
         for letter in letters {
             let Some(asker) = letter.asker() else { break };
             about.jids.push(asker.clone());
-            about.answers |= matches!(letter, Letter::Asked(_));
+            about.answers |= is_about_contacts(letter, pipeline);
         }
         about.jids.sort();
         about.jids.dedup();
@@ -67,10 +68,19 @@ impl Homes {
     }
 
     /// The first letter that waits, if what was read decides it.
-    fn next_of(&mut self, account: &BareJid, about: &About) -> Option<Letter> {
+    fn next_of(&mut self, account: &BareJid, about: &About, pipeline: &Pipeline) -> Option<Letter> {
         self.places.get_mut(account)?.next_if(|letter| {
-            let is_decided = about.answers || !matches!(letter, Letter::Asked(_));
+            let is_decided = about.answers || !is_about_contacts(letter, pipeline);
             is_decided && letter.asker().is_some_and(|asker| about.jids.binary_search(asker).is_ok())
         })
+    }
+}
+
+/// Whether what becomes of a letter depends on more than who is blocked.
+fn is_about_contacts(letter: &Letter, pipeline: &Pipeline) -> bool {
+    match letter {
+        Letter::Asked(_) => true,
+        Letter::Stanza { stanza, .. } => pipeline.rules_would_reveal(stanza).is_some(),
+        _ => false,
     }
 }

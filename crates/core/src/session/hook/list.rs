@@ -90,6 +90,8 @@ macro_rules! each_hook {
             list asked: AskedHandler;
             /// Top-level elements that are no stanzas, by namespace.
             list nonza: NonzaHandler;
+            /// Carries out the rules that senders give with their messages.
+            one rules: &'static RulesHandler;
             /// A stanza to an account, about to be given to some of its sessions.
             each routed: RoutedHook;
             /// Whether a message must wait, so that it does not overtake older ones that a session is still to be given.
