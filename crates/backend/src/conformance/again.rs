@@ -8,6 +8,7 @@ use carillon_core::model::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::leases::{Lease, ReleaseLease, TakeLease};
+use carillon_core::ports::store::links::{CreateLink, CreateLinkAnswer};
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
 use carillon_core::ports::{Answer, Ask, Store};
 
@@ -264,6 +265,9 @@ pub(super) fn every_write_is_done_once(store: &dyn Store) {
         assert_eq!(state(store, &ground), after, "{name} was done twice");
         if StoreNotification::of(&ask).is_some() {
             assert_eq!(StoreNotification::answer(second), Ok(StoreNotificationAnswer::Known));
+        } else if CreateLink::of(&ask).is_some() {
+            let Ok(CreateLinkAnswer::Created(link)) = CreateLink::answer(first) else { panic!("{name}") };
+            assert_eq!(CreateLink::answer(second), Ok(CreateLinkAnswer::Exists(link)));
         } else {
             assert_eq!(format!("{second:?}"), format!("{first:?}"), "{name}");
         }

@@ -95,8 +95,10 @@ impl Answers<CreateLink, Error> for Transaction<'_> {
             let Some(known) = find(self.db, asked.domain, code)? else { return add(self, asked, code) };
             if known.url == asked.url {
                 let is_over = known.is_expired(asked.now) && known.removed.is_none();
-                let link = if is_over { renew(self, asked, known)? } else { known };
-                return Ok(CreateLinkAnswer::Exists(Box::new(link)));
+                return Ok(match is_over {
+                    true => CreateLinkAnswer::Created(Box::new(renew(self, asked, known)?)),
+                    false => CreateLinkAnswer::Exists(Box::new(known)),
+                });
             }
         }
         Ok(CreateLinkAnswer::Taken)

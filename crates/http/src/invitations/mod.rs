@@ -35,7 +35,7 @@ pub(crate) struct InvitationBody {
     uses: u32,
     /// When it expires, within a year. Left out: after `invitations.valid_ms`.
     expires_at: Option<Time>,
-    /// Whether an account can be registered with it. Otherwise it only makes contacts of accounts that are there.
+    /// Whether an account can be registered with it. Otherwise it is for people who have one: their clients ask the inviter, and it may accept.
     #[schema(default = true)]
     registers: bool,
 }
@@ -121,8 +121,8 @@ impl InvitationView {
 
 /// Make an invitation
 ///
-/// Whoever has its token registers an account of the domain in-band (XEP-0445), whatever the domain's policy says, or becomes a contact of the
-/// inviter (XEP-0379). The token is not kept: it cannot be shown again.
+/// Whoever has its token registers an account of the domain in-band (XEP-0445), whatever the domain's policy says, and becomes a contact of the
+/// inviter. The token is not kept: it cannot be shown again.
 #[utoipa::path(
     post, path = "/v1/invitations", operation_id = "createInvitation", tag = "devices", params(DomainQuery),
     request_body(content = Option<InvitationBody>),

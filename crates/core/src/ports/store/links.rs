@@ -93,7 +93,7 @@ pub struct LinkBounds {
 /// What became of [`CreateLink`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateLinkAnswer {
-    /// The link was created.
+    /// The link was created, or begun anew because it had expired.
     Created(Box<model::Link>),
     /// A link to this URL was there already.
     Exists(Box<model::Link>),

@@ -63,6 +63,7 @@ fn create(store: &mut Committed, asked: &CreateLink) -> CreateLinkAnswer {
                 (link.created, link.expires) = (asked.now, asked.expires);
                 (link.may_change, link.key) = (asked.may_change, asked.key);
                 store.links.insert(link.id, link.clone());
+                return CreateLinkAnswer::Created(Box::new(link));
             }
             return CreateLinkAnswer::Exists(Box::new(link));
         }
