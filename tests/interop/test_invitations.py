@@ -23,7 +23,7 @@ ROSTER = "{jabber:iq:roster}"
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    settings = {"invitations__enabled": "true", "invitations__url": URL, "invitations__per_account": 2}
+    settings = {"invitations__enabled": "true", "invitations__url": URL}
     server = Server(tmp_path_factory.mktemp("invitations"), domain="localhost", **settings)
     yield server
     server.end()
