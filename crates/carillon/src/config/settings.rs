@@ -316,7 +316,7 @@ settings! {
         /// an account.
         "invitations.enabled" = core.invitations.enabled, Kind::Switch, Live;
         /// Invitations that a domain may have. Those that have expired do not count.
-        "invitations.per_domain" = core.invitations.per_domain, count(1, 1_000_000, "invitations"), Live;
+        "invitations.per_domain" = core.invitations.per_domain, count(1, 10_000, "invitations"), Live;
         /// How long an invitation can be used that does not say otherwise.
         "invitations.valid_ms" = core.invitations.valid_ms, ms(MINUTE, 365 * DAY), Live;
         /// Base URL under which people reach the pages of invitations, such as `https://chat.example.org`; empty for no pages. A proxy

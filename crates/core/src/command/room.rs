@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use crate::error::StanzaError;
-use crate::model::{ArchiveId, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomRole};
+use crate::model::{ArchiveId, RoomAffiliation, RoomConfig, RoomRecord, RoomRole};
 use crate::ports::{Fault, Missing};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Payload};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// Something that is asked of a room, by a provider that may do everything in the room's domain.
 #[derive(Clone, Debug)]
 pub enum RoomRequest {
-    /// Create it; fails when it is there → [`RoomOutcome::Record`].
-    Create { config: Box<RoomConfig>, members: Vec<RoomMember> },
+    /// Create it, with nobody listed; fails when it is there → [`RoomOutcome::Record`].
+    Create { config: Box<RoomConfig> },
     /// Its record → [`RoomOutcome::Record`].
     Describe,
     /// Change its configuration, if that is still `before` → [`RoomOutcome::Record`].
@@ -35,7 +35,7 @@ pub enum RoomRequest {
 
 crate::form! {
     enum RoomRequest {
-        0 = Create { config, members },
+        0 = Create { config },
         1 = Describe,
         2 = Configure { before, after },
         3 = Destroy { reason, venue },
@@ -52,10 +52,10 @@ impl RoomRequest {
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn bytes(&self) -> usize {
         match self {
-            RoomRequest::Create { members, .. } => members.iter().map(RoomMember::bytes).sum(),
             RoomRequest::SetMembers { changes } => changes.iter().map(RoomMemberChange::bytes).sum(),
             RoomRequest::Say { payload, .. } => payload.bytes().len(),
-            RoomRequest::Describe
+            RoomRequest::Create { .. }
+            | RoomRequest::Describe
             | RoomRequest::Configure { .. }
             | RoomRequest::Destroy { .. }
             | RoomRequest::Occupants { .. }

@@ -3,6 +3,7 @@
 use super::{DomainId, RoomId, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The first label of the host at which rooms have their addresses, in every domain.
@@ -55,15 +56,20 @@ impl RoomRecord {
 
     /// The list of members after these changes. One that has neither an affiliation nor a nick is dropped from it.
     pub fn members_after(&self, changes: &[RoomMember]) -> Vec<RoomMember> {
-        let mut members = self.members.clone();
-        for change in changes {
-            match members.binary_search_by(|member| member.jid.as_str().cmp(change.jid.as_str())) {
-                Ok(at) if change.is_nothing() => drop(members.remove(at)),
-                Ok(at) => members.splice(at..=at, [change.clone()]).for_each(drop),
-                Err(_) if change.is_nothing() => {}
-                Err(at) => members.insert(at, change.clone()),
+        // Of several changes of one account the last counts. One walk over both: thousands are changed together.
+        let changes: BTreeMap<&str, &RoomMember> =
+            changes.iter().map(|change| (change.jid.as_str(), change)).collect();
+        let mut changes = changes.into_values().peekable();
+        let mut members = Vec::with_capacity(self.members.len() + changes.len());
+        for member in &self.members {
+            let jid = member.jid.as_str();
+            while let Some(new) = changes.next_if(|change| change.jid.as_str() < jid) {
+                members.push(new.clone());
             }
+            members.push(changes.next_if(|change| change.jid.as_str() == jid).unwrap_or(member).clone());
         }
+        members.extend(changes.cloned());
+        members.retain(|member| !member.is_nothing());
         members
     }
 
@@ -304,6 +310,9 @@ mod tests {
         assert_eq!(jids, ["a@d", "b@d", "c@d"]);
         assert_eq!(record.affiliation("b@d"), RoomAffiliation::Owner);
         assert_eq!(record.affiliation("x@d"), RoomAffiliation::None);
+        let twice = [member("c", RoomAffiliation::Outcast, ""), member("c", RoomAffiliation::Admin, "")];
+        record.members = record.members_after(&twice);
+        assert_eq!(record.affiliation("c@d"), RoomAffiliation::Admin, "the last change counts");
         record.members = record.members_after(&[member("a", RoomAffiliation::None, "")]);
         assert!(record.member("a@d").is_none());
     }

@@ -73,17 +73,14 @@ impl Home {
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
-        let RoomRequest::Create { config, members } = request else {
+        let RoomRequest::Create { config } = request else {
             return Asker::Command(reply).refused(RoomRefusal::NotFound, cx);
         };
-        if members.len() > cx.shard.settings.limits.room_members as usize {
-            return Asker::Command(reply).refused(RoomRefusal::TooManyMembers, cx);
-        }
         let question = CreateRoom {
             domain: key.domain,
             name: (*key.name).into(),
             config: *config,
-            members,
+            members: Vec::new(),
             owned_max: u32::MAX,
             now: cx.now.unix,
         };

@@ -138,8 +138,15 @@ fn check(body: &ChatBody, bytes_max: usize) -> Result<(), Problem> {
         let detail = format!("a message has at most {bytes_max} bytes");
         return Err(Problem::new(Code::PayloadTooLarge, detail));
     }
-    match &body.id {
-        Some(id) if id.is_empty() || id.len() > 255 => wrong("/id", "`id` is 1 to 255 bytes"),
+    check_id(body.id.as_deref())
+}
+
+/// Refuses what is no id of a message.
+pub(super) fn check_id(id: Option<&str>) -> Result<(), Problem> {
+    match id {
+        Some(id) if id.is_empty() || id.len() > 255 => {
+            Err(Problem::new(Code::InvalidValue, "`id` is 1 to 255 bytes").at("/id"))
+        }
         Some(id) => sendable(id, "id"),
         None => Ok(()),
     }

@@ -21,16 +21,16 @@ use carillon_wire::stanza::{Context, Unit, read as read_unit};
 use carillon_wire::xml::Limits;
 
 /// Bytes of messages in a page: fewer messages may be in it than were asked for.
-pub(super) const PAGE_BYTES: usize = 1 << 20;
+const PAGE_BYTES: usize = 1 << 20;
 
-/// Selects messages of an account.
+/// Selects messages of an archive.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct MessageQuery {
-    /// The account's domain, where its address does not name it.
-    domain: Option<String>,
-    /// Only those from and to this account (bare JID), or this resource of it (full JID).
+    /// The domain to act in, where the path does not name it.
+    pub(super) domain: Option<String>,
+    /// Only those from and to this account (bare JID), or this resource of it (full JID); in a room, those that this account sent (bare JID).
     with: Option<String>,
     /// Only those received at this time or later.
     #[param(value_type = Option<String>, format = DateTime)]
@@ -96,17 +96,7 @@ pub(crate) async fn list(
     Named(jid): Named<String>,
 ) -> Result<Json<MessagePage>, Problem> {
     let (domain, jid) = find(&key, &app, &jid, query.domain.as_deref())?;
-    let with = query.with.as_deref().map(|with| jids::session(with, &domain.name)).transpose();
-    let with = with.map_err(|problem| problem.at("with"))?;
-    let filter = ArchiveFilter {
-        with,
-        start: query.from.map(|Time(start)| start),
-        end: query.to.map(|Time(end)| end),
-        before: None,
-        after: None,
-    };
-    let start = query.before.map_or(ArchiveStart::Last, |id| ArchiveStart::Before(ArchiveId(id)));
-    let page = Page { entries: limit(query.limit)?, bytes: PAGE_BYTES };
+    let (filter, start, page) = query.selection(&domain.name)?;
     tracing::info!(key = &*key.key.name, key_id = key.key.id.0, account = jid.as_str(), "messages are read");
     let asked = ArchivePage { domain: domain.id, local: jids::local(&jid), filter, start, page };
     MessagePage::of(app.ask(asked).await?, || unknown(&jid)).map(Json)
@@ -142,6 +132,22 @@ pub(crate) async fn erase(
 
 fn unknown(jid: &BareJid) -> Problem {
     Problem::new(Code::UnknownAccount, format!("there is no account `{jid}`"))
+}
+
+impl MessageQuery {
+    /// What is selected: the filter, where a page begins, and its bounds. `domain`: that of `with`, where it does not name one.
+    pub(super) fn selection(&self, domain: &str) -> Result<(ArchiveFilter, ArchiveStart, Page), Problem> {
+        let with = self.with.as_deref().map(|with| jids::session(with, domain)).transpose();
+        let filter = ArchiveFilter {
+            with: with.map_err(|problem| problem.at("with"))?,
+            start: self.from.map(|Time(start)| start),
+            end: self.to.map(|Time(end)| end),
+            before: None,
+            after: None,
+        };
+        let start = self.before.map_or(ArchiveStart::Last, |id| ArchiveStart::Before(ArchiveId(id)));
+        Ok((filter, start, Page { entries: limit(self.limit)?, bytes: PAGE_BYTES }))
+    }
 }
 
 impl MessagePage {

@@ -109,6 +109,16 @@ async fn members_one_by_one_and_together() {
     assert_eq!((members(&first).len(), &first["next"]), (1000, &json!("m0999@example.org")));
     let rest = world.get(&format!("{members_after}&after=m0999@example.org")).await.expect(StatusCode::OK);
     assert_eq!((members(&rest).len(), &rest["next"]), (1000, &json!(null)));
+    let reason = "x".repeat(1000);
+    let lines: String = (0..4500)
+        .map(|n| {
+            format!(
+                "{{\"jid\":\"n{n:04}@example.org\",\"affiliation\":\"member\",\"reason\":\"{reason}\"}}\n"
+            )
+        })
+        .collect();
+    many(&world, &lines).await.problem(413, "too-large");
+    assert_eq!(world.get("/v1/rooms/tea").await.expect(StatusCode::OK)["members"], 2001, "none of them");
     world.delete("/v1/rooms/tea/members/alice").await.expect(StatusCode::NO_CONTENT);
     world.delete("/v1/rooms/tea/members/alice").await.expect(StatusCode::NO_CONTENT);
     assert_eq!(world.get("/v1/rooms/tea").await.expect(StatusCode::OK)["members"], 2000);

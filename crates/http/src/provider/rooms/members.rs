@@ -188,13 +188,20 @@ pub(crate) async fn change_many(
     let timeout = Duration::from_millis(settings.read_timeout_ms);
     let mut lines = LineStream::new(body, settings.batch_line_bytes_max, timeout);
     let max = app.options.core.limits.room_members as usize;
-    let mut changes = Vec::new();
+    let (mut changes, mut bytes) = (Vec::new(), 0);
     while let Some(line) = lines.next().await {
         let at = |problem: Problem| {
             Problem::new(problem.code(), format!("line {}: {}", line.number, problem.detail()))
         };
         let change = line.text.and_then(|text| change(&room, parse(&text)?));
-        changes.push(change.map_err(at)?);
+        let change = change.map_err(at)?;
+        bytes += change.bytes();
+        changes.push(change);
+        if bytes > CHANGES_BYTES_MAX {
+            let detail =
+                format!("so many accounts take more than {CHANGES_BYTES_MAX} bytes; change them in parts");
+            return Err(Problem::new(Code::TooLarge, detail));
+        }
         if changes.len() > max {
             let detail = format!("a room lists at most {max} accounts; so many can be changed together");
             return Err(Problem::new(Code::TooManyMembers, detail));
@@ -203,6 +210,9 @@ pub(crate) async fn change_many(
     room.done(&app, RoomRequest::SetMembers { changes }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
+
+/// Bytes of what is changed together.
+const CHANGES_BYTES_MAX: usize = 4 << 20;
 
 fn change(room: &Room, line: MemberLine) -> Result<RoomMemberChange, Problem> {
     let MemberLine { jid, affiliation, nick, reason } = line;

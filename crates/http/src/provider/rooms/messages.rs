@@ -1,24 +1,24 @@
 //! What is said in a room: sent, read, retracted and erased.
 
-use super::{Room, check_reason};
+use super::{ReasonQuery, Room, check_reason};
 use crate::app::App;
 use crate::auth::{Admin, Granted, ReadMessages, Rooms};
-use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
+use crate::extract::{DomainQuery, JsonBody, Named, Params};
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::provider::act::exists;
+use crate::provider::chat::check_id;
 use crate::provider::idempotency::{self, Turn};
-use crate::provider::messages::{MessagePage, PAGE_BYTES};
+use crate::provider::messages::{MessagePage, MessageQuery};
 use crate::schema;
 use crate::text::sendable;
-use crate::time::{Time, now};
+use crate::time::now;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use carillon_core::command::{RoomOutcome, RoomRequest, RoomSpeaker};
-use carillon_core::model::{ArchiveFilter, ArchiveId, ArchiveStart};
-use carillon_core::ports::Page;
+use carillon_core::model::ArchiveId;
 use carillon_core::ports::store::rooms::RoomArchivePage;
 use carillon_wire::ns;
 use carillon_wire::stanza::Payload;
@@ -49,39 +49,6 @@ pub(crate) struct SaidMessage {
     id: String,
     /// Its number in the room's archive, which is its stanza-id (XEP-0359) for clients; none where it is not kept.
     archive_id: Option<u64>,
-}
-
-/// Selects messages of a room.
-#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct RoomMessageQuery {
-    /// The domain to act in, for a key of the whole node; by default the node's first.
-    domain: Option<String>,
-    /// Only those that this account sent: a bare JID, or a local part in the room's domain.
-    with: Option<String>,
-    /// Only those received at this time or later.
-    #[param(value_type = Option<String>, format = DateTime)]
-    from: Option<Time>,
-    /// Only those received at this time or earlier.
-    #[param(value_type = Option<String>, format = DateTime)]
-    to: Option<Time>,
-    /// The `next` of the page before: older messages.
-    before: Option<u64>,
-    /// Messages at most.
-    #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<u16>,
-}
-
-/// How a message is retracted.
-#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct RetractQuery {
-    /// The domain to act in, for a key of the whole node; by default the node's first.
-    domain: Option<String>,
-    /// Why, for those who are in the room; at most 1024 bytes.
-    reason: Option<String>,
 }
 
 /// Say something in a room
@@ -149,26 +116,17 @@ pub(crate) async fn send(
 /// room.
 #[utoipa::path(
     get, path = "/v1/rooms/{room}/messages", operation_id = "listRoomMessages", tag = "rooms",
-    params(RoomMessageQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(MessageQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
     responses((status = 200, description = "A page of messages", body = MessagePage), schema::Problems)
 )]
 pub(crate) async fn list(
     key: Granted<ReadMessages>,
     State(app): State<App>,
-    Params(query): Params<RoomMessageQuery>,
+    Params(query): Params<MessageQuery>,
     Named(name): Named<String>,
 ) -> Result<Json<MessagePage>, Problem> {
     let room = Room::named(&app, &key, query.domain.as_deref(), &name)?;
-    let with = query.with.as_deref().map(|with| jids::account(with, &room.domain.name)).transpose();
-    let filter = ArchiveFilter {
-        with: with.map_err(|problem| problem.at("with"))?.map(|with| with.to_jid()),
-        start: query.from.map(|Time(start)| start),
-        end: query.to.map(|Time(end)| end),
-        before: None,
-        after: None,
-    };
-    let start = query.before.map_or(ArchiveStart::Last, |id| ArchiveStart::Before(ArchiveId(id)));
-    let page = Page { entries: limit(query.limit)?, bytes: PAGE_BYTES };
+    let (filter, start, page) = query.selection(&room.domain.name)?;
     let (record, _) = room.record(&app, RoomRequest::Describe).await?;
     tracing::info!(
         key = &*key.key.name,
@@ -186,7 +144,7 @@ pub(crate) async fn list(
 #[utoipa::path(
     delete, path = "/v1/rooms/{room}/messages/{id}", operation_id = "retractRoomMessage", tag = "rooms",
     params(
-        RetractQuery,
+        ReasonQuery,
         ("room" = String, Path, description = "The room's name, percent-encoded"),
         ("id" = u64, Path, description = "The message's number in the archive"),
     ),
@@ -195,7 +153,7 @@ pub(crate) async fn list(
 pub(crate) async fn retract(
     key: Granted<Rooms>,
     State(app): State<App>,
-    Params(query): Params<RetractQuery>,
+    Params(query): Params<ReasonQuery>,
     Named((name, id)): Named<(String, u64)>,
 ) -> Result<StatusCode, Problem> {
     let room = Room::named(&app, &key, query.domain.as_deref(), &name)?;
@@ -240,7 +198,7 @@ fn check(body: &RoomMessageBody, bytes_max: usize) -> Result<(), Problem> {
     if body.nick.is_some() && body.from.is_none() {
         return wrong("/nick", "`nick` is that of an account: give `from`, too");
     }
-    let texts = [("body", &body.body), ("subject", &body.subject), ("id", &body.id)];
+    let texts = [("body", &body.body), ("subject", &body.subject)];
     for (member, text) in texts {
         sendable(text.as_deref().unwrap_or_default(), member)?;
     }
@@ -249,10 +207,7 @@ fn check(body: &RoomMessageBody, bytes_max: usize) -> Result<(), Problem> {
         let detail = format!("a message has at most {bytes_max} bytes");
         return Err(Problem::new(Code::PayloadTooLarge, detail));
     }
-    match &body.id {
-        Some(id) if id.is_empty() || id.len() > 255 => wrong("/id", "`id` is 1 to 255 bytes"),
-        _ => Ok(()),
-    }
+    check_id(body.id.as_deref())
 }
 
 fn payload(body: &RoomMessageBody) -> Payload {

@@ -92,6 +92,17 @@ pub(crate) struct DestroyQuery {
     venue: Option<String>,
 }
 
+/// Says why something is done.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReasonQuery {
+    /// The domain to act in, for a key of the whole node; by default the node's first.
+    domain: Option<String>,
+    /// Why, for those who are in the room; at most 1024 bytes.
+    reason: Option<String>,
+}
+
 /// List rooms
 ///
 /// Those that nobody can find, too.
@@ -148,7 +159,7 @@ pub(crate) async fn put(
         let detail = "a room that is made here is persistent: it would be gone at once, for nobody is in it";
         return Err(Problem::new(Code::InvalidValue, detail).at("/persistent"));
     }
-    let request = RoomRequest::Create { config: Box::new(config), members: Vec::new() };
+    let request = RoomRequest::Create { config: Box::new(config) };
     match room.view(&app, request).await {
         Err(problem) if problem.code() == Code::AlreadyExists => {
             let view = room.view(&app, RoomRequest::Describe).await?;

@@ -1,6 +1,6 @@
 //! Who is in a room.
 
-use super::{Room, check_reason};
+use super::{ReasonQuery, Room, check_reason};
 use crate::app::App;
 use crate::auth::{Granted, Rooms};
 use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
@@ -54,17 +54,6 @@ pub(crate) enum Role {
 pub(crate) struct OccupantBody {
     /// What it may do from now on, while it is in the room.
     role: Role,
-    /// Why; at most 1024 bytes.
-    reason: Option<String>,
-}
-
-/// How somebody is removed from a room.
-#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct KickQuery {
-    /// The domain to act in, for a key of the whole node; by default the node's first.
-    domain: Option<String>,
     /// Why; at most 1024 bytes.
     reason: Option<String>,
 }
@@ -131,7 +120,7 @@ pub(crate) async fn update(
 #[utoipa::path(
     delete, path = "/v1/rooms/{room}/occupants/{nick}", operation_id = "kickOccupant", tag = "rooms",
     params(
-        KickQuery,
+        ReasonQuery,
         ("room" = String, Path, description = "The room's name, percent-encoded"),
         ("nick" = String, Path, description = "The occupant's nick, percent-encoded"),
     ),
@@ -140,7 +129,7 @@ pub(crate) async fn update(
 pub(crate) async fn kick(
     key: Granted<Rooms>,
     State(app): State<App>,
-    Params(query): Params<KickQuery>,
+    Params(query): Params<ReasonQuery>,
     Named((name, nick)): Named<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let room = Room::named(&app, &key, query.domain.as_deref(), &name)?;
