@@ -21,6 +21,8 @@ pub(super) struct Chats {
     archived: BTreeSet<usize>,
     /// How often it was unknown whether a message was stored, by its account: each time the node looks among the account's messages.
     unsure: BTreeMap<Box<str>, usize>,
+    /// Accounts whose records could not be read: what comes for them is refused until they are asked for again.
+    unreadable: BTreeSet<Box<str>>,
 }
 
 impl Chats {
@@ -191,15 +193,18 @@ impl Program {
                 Err(Fault::Unknown) if self.chats.stored.values().any(|stored| *stored == number) => {}
                 _ => self.chats.all[number].is_refused = true,
             }
-        } else if let Some(asked) = ReadRecord::of(ask)
-            && matches!(answer, Answer::Failed(_))
-        {
-            // Those that waited for the record are refused; which those are, their senders are told if they are there.
-            let stored: Vec<usize> = self.chats.stored.values().copied().collect();
-            let waits = |(number, chat): &(usize, &mut Chat)| {
-                chat.to == *asked.local && !chat.was_given && !stored.contains(number)
+        } else if let Some(asked) = ReadRecord::of(ask) {
+            // Those that waited for the record are refused, and those that come before it is asked for again.
+            let was_unreadable = match answer {
+                Answer::Failed(_) => {
+                    self.chats.unreadable.insert(asked.local.clone());
+                    true
+                }
+                _ => self.chats.unreadable.remove(&asked.local),
             };
-            self.chats.all.iter_mut().enumerate().filter(waits).for_each(|(_, chat)| chat.is_refused = true);
+            if was_unreadable {
+                self.may_have_refused(&asked.local);
+            }
         } else if let Some(asked) = DeleteOffline::of(ask)
             && DeleteOffline::answer(answer.clone()).is_ok()
         {
@@ -207,6 +212,16 @@ impl Program {
                 self.chats.all[number].is_deleted = true;
             }
         }
+    }
+
+    /// Messages to an account may have been refused, as far as nobody was given them and they are not stored. Which of them were, their
+    /// senders are told if they are there.
+    fn may_have_refused(&mut self, account: &str) {
+        let stored: Vec<usize> = self.chats.stored.values().copied().collect();
+        let waits = |(number, chat): &(usize, &mut Chat)| {
+            *chat.to == *account && !chat.was_given && !stored.contains(number)
+        };
+        self.chats.all.iter_mut().enumerate().filter(waits).for_each(|(_, chat)| chat.is_refused = true);
     }
 
     /// A client is sent a chat message: one that is for it, that it was not given before, that is not done with, and in the order of
@@ -284,6 +299,9 @@ impl Program {
     /// In the end: what was sent, and the server has dealt with, is at a client, in the store, or refused; and what a client that is
     /// there has is not in the store.
     pub(super) fn check_chats(&mut self) -> Result<(), String> {
+        for account in std::mem::take(&mut self.chats.unreadable) {
+            self.may_have_refused(&account);
+        }
         for (number, chat) in self.chats.all.iter().enumerate() {
             let id = format!("c{number}");
             let is_stored = self.chats.stored.values().any(|stored| *stored == number);
