@@ -315,6 +315,8 @@ settings! {
         /// Whether clients are offered to register by an invitation, in every domain, also where the domain does not let anyone create
         /// an account.
         "invitations.enabled" = core.invitations.enabled, Kind::Switch, Live;
+        /// Invitations that an account may make itself, by a command of its client (XEP-0401); 0 for none. They count until they expire.
+        "invitations.per_account" = core.invitations.per_account, count(0, 10_000, "invitations"), Live;
         /// Invitations that a domain may have. Those that have expired do not count.
         "invitations.per_domain" = core.invitations.per_domain, count(1, 1_000_000, "invitations"), Live;
         /// How long an invitation can be used that does not say otherwise.

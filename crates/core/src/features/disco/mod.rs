@@ -68,6 +68,10 @@ fn info(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> R
     {
         return home::ask(session, request, cx);
     }
+    if is_of_commands(request, cx) {
+        let list = Element::new("query", ns::DISCO_INFO).with_attr("node", ns::COMMANDS);
+        return Ok(IqAnswer::Payload(list.with_child(identity("automation", "command-list"))));
+    }
     no_nodes(request)?;
     Ok(IqAnswer::Payload(describe(request.at == At::Account, session.bare.domain(), cx)))
 }
@@ -120,6 +124,14 @@ fn items(
     request: &Request<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
+    if let Some(commands) = cx.pipeline.commands.filter(|_| is_of_commands(request, cx)) {
+        let mut query = Element::new("query", ns::DISCO_ITEMS).with_attr("node", ns::COMMANDS);
+        for command in commands(session, cx) {
+            let item = Element::new("item", ns::DISCO_ITEMS).with_attr("jid", session.bare.domain());
+            query.push(item.with_attr("node", command.node).with_attr("name", command.name));
+        }
+        return Ok(IqAnswer::Payload(query));
+    }
     no_nodes(request)?;
     let mut query = Element::new("query", ns::DISCO_ITEMS);
     if request.at != At::Account {
@@ -157,6 +169,13 @@ fn service_items(
 ) -> Result<IqAnswer, StanzaError> {
     no_nodes(request)?;
     Ok(IqAnswer::Payload(Element::new("query", ns::DISCO_ITEMS)))
+}
+
+/// Whether the commands of the server are asked for (XEP-0050 §2.1).
+fn is_of_commands(request: &Request<'_>, cx: &Cx<'_>) -> bool {
+    request.at == At::Server
+        && request.payload.attr("node") == Some(ns::COMMANDS)
+        && cx.pipeline.commands.is_some()
 }
 
 fn identity(category: &str, kind: &str) -> Element {
