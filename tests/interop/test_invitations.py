@@ -23,7 +23,7 @@ ROSTER = "{jabber:iq:roster}"
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    settings = {"invitations__enabled": "true", "invitations__url": URL}
+    settings = {"invitations__enabled": "true", "invitations__url": URL, "invitations__per_account": 2}
     server = Server(tmp_path_factory.mktemp("invitations"), domain="localhost", **settings)
     yield server
     server.end()
@@ -135,6 +135,30 @@ async def test_many_at_once_get_no_more_accounts_than_an_invitation_has_uses(ope
     assert [one["uses"] for one in listed["invitations"] if one["id"] == made["id"]] == [3]
     accounts = await operator.ok("GET", "/v1/admin/accounts?limit=1000")
     assert len([one for one in accounts["accounts"] if one["jid"].startswith("many")]) == 3
+
+
+async def test_an_account_invites_from_its_client_and_another_accepts(node, operator):
+    for name in ("carol", "dave"):
+        await operator.account(f"{name}@localhost")
+    carol, dave = await Raw.logged_in(node, "carol"), await Raw.logged_in(node, "dave")
+    try:
+        command = "<command xmlns='http://jabber.org/protocol/commands' node='urn:xmpp:invite#invite' action='execute'/>"
+        ask = f"<iq type='set' id='{{}}' to='localhost'>{command}</iq>"
+        answer = await carol.ask(ask.format("invite"), "invite")
+        fields = {f.get("var"): f[0].text for f in answer.iter("{jabber:x:data}field")}
+        token = fields["uri"].removeprefix("xmpp:carol@localhost?roster;preauth=").removesuffix(";ibr=y")
+        assert fields["landing-url"] == f"{URL}/invitations/localhost/{token}"
+        preauth = f"<preauth xmlns='urn:xmpp:pars:0' token='{token}'/>"
+        dave.send(f"<presence to='carol@localhost' type='subscribe'>{preauth}</presence>")
+        for one, other in ((carol, dave), (dave, carol)):
+            await one.until(lambda e, jid=other.jid: e.tag == CLIENT + "presence" and e.get("from") == jid)
+            assert await roster(one) == {other.jid.partition("/")[0]: "both"}
+        # Two in its name are as many as it may have here.
+        assert condition(await carol.ask(ask.format("second"), "second")) is None
+        assert condition(await carol.ask(ask.format("third"), "third")) == "resource-constraint"
+    finally:
+        await carol.close()
+        await dave.close()
 
 
 async def test_the_page_of_an_invitation(node, operator, client):

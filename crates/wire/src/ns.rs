@@ -45,6 +45,8 @@ namespaces! {
     DISCO_INFO = "http://jabber.org/protocol/disco#info";
     /// Service discovery, what an entity has (XEP-0030).
     DISCO_ITEMS = "http://jabber.org/protocol/disco#items";
+    /// Ad-hoc commands (XEP-0050).
+    COMMANDS = "http://jabber.org/protocol/commands";
     /// Entity capabilities (XEP-0115).
     CAPS = "http://jabber.org/protocol/caps";
     /// Entity capabilities 2.0 (XEP-0390).

@@ -315,6 +315,9 @@ settings! {
         /// Whether clients are offered to register by an invitation, in every domain, also where the domain does not let anyone create
         /// an account.
         "invitations.enabled" = core.invitations.enabled, Kind::Switch, Live;
+        /// Invitations in the name of an account, whoever made them, past which it makes no more itself by a command of its client
+        /// (XEP-0401); 0 for no such command. They count until they expire.
+        "invitations.per_account" = core.invitations.per_account, count(0, 10_000, "invitations"), Live;
         /// Invitations that a domain may have. Those that have expired do not count.
         "invitations.per_domain" = core.invitations.per_domain, count(1, 10_000, "invitations"), Live;
         /// How long an invitation can be used that does not say otherwise.

@@ -8,10 +8,12 @@ pub mod archive;
 pub mod blocking;
 pub mod caps;
 pub mod carbons;
+pub mod commands;
 pub mod csi;
 pub mod disco;
 pub mod fast;
 pub mod inbox;
+pub mod invitations;
 pub mod json;
 pub mod last_activity;
 pub mod muc;
@@ -62,6 +64,8 @@ pub const ORDER: &[&Feature] = &[
     &archive::FEATURE,
     // Answers about the archive.
     &inbox::FEATURE,
+    // Takes requests for subscriptions with a token before the roster would store them as any other.
+    &invitations::FEATURE,
     // Takes what is said about subscriptions before presence would refuse it.
     &roster::FEATURE,
     &presence::FEATURE,
@@ -76,6 +80,7 @@ pub const ORDER: &[&Feature] = &[
     &registration::FEATURE,
     &session_establishment::FEATURE,
     &json::FEATURE,
+    &commands::FEATURE,
     &private::FEATURE,
     &vcard::FEATURE,
     &upload::FEATURE,

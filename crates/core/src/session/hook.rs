@@ -427,6 +427,25 @@ pub enum IqAnswer {
     Wait(Wait<IqAnswer>),
 }
 
+/// A command of the server (XEP-0050), done in one step.
+pub struct CommandHandler {
+    /// Its node.
+    pub node: &'static str,
+    /// What it is called, for people.
+    pub name: &'static str,
+    /// Whether a session may give it.
+    pub is_offered: fn(session: &BoundSession, cx: &Cx<'_>) -> bool,
+    /// Carries it out.
+    pub handle: fn(
+        session: &mut BoundSession,
+        request: &Request<'_>,
+        cx: &mut Cx<'_>,
+    ) -> Result<IqAnswer, StanzaError>,
+}
+
+/// The commands that a session may give.
+pub type CommandsHook = fn(session: &BoundSession, cx: &Cx<'_>) -> Vec<&'static CommandHandler>;
+
 /// Something on its way to the client.
 #[derive(Debug)]
 pub enum Outgoing<'a> {

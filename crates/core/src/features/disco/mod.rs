@@ -3,7 +3,8 @@
 use crate::error::StanzaError;
 use crate::session::home::{self, AtHome};
 use crate::session::hook::{
-    AnswerOther, AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, ServerNode, Spec,
+    AnswerOther, AskedHandler, At, CommandHandler, Feature, Hooks, IqAnswer, IqHandler, Request, ServerNode,
+    Spec,
 };
 use crate::session::{BoundSession, Cx, Sessions};
 use carillon_wire::ns;
@@ -73,6 +74,13 @@ fn info(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> R
     {
         return Ok(IqAnswer::Payload(describe_node(node)));
     }
+    if is_of_commands(request, cx) {
+        let list = Element::new("query", ns::DISCO_INFO).with_attr("node", ns::COMMANDS);
+        return Ok(IqAnswer::Payload(list.with_child(identity("automation", "command-list"))));
+    }
+    if let Some(command) = command_of(session, request, cx) {
+        return Ok(IqAnswer::Payload(describe_command(command)));
+    }
     no_nodes(request)?;
     Ok(IqAnswer::Payload(describe(request.at == At::Account, session.bare.domain(), cx)))
 }
@@ -98,6 +106,22 @@ fn describe(is_account: bool, domain: &str, cx: &Cx<'_>) -> Element {
         }
     }
     query
+}
+
+/// The command of the server that is asked about, if this session may give it.
+fn command_of(session: &BoundSession, request: &Request<'_>, cx: &Cx<'_>) -> Option<&'static CommandHandler> {
+    let node = request.payload.attr("node").filter(|_| request.at == At::Server)?;
+    let commands = cx.pipeline.commands?;
+    commands(session, cx).into_iter().find(|command| command.node == node)
+}
+
+/// What a command is (XEP-0050 §2.3).
+fn describe_command(command: &CommandHandler) -> Element {
+    let query = Element::new("query", ns::DISCO_INFO).with_attr("node", command.node);
+    let query = query.with_child(identity("automation", "command-node").with_attr("name", command.name));
+    [ns::COMMANDS, ns::DATA_FORMS].iter().fold(query, |query, var| {
+        query.with_child(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var))
+    })
 }
 
 /// What a node of the server says of a feature.
@@ -134,6 +158,14 @@ fn items(
     request: &Request<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
+    if let Some(commands) = cx.pipeline.commands.filter(|_| is_of_commands(request, cx)) {
+        let mut query = Element::new("query", ns::DISCO_ITEMS).with_attr("node", ns::COMMANDS);
+        for command in commands(session, cx) {
+            let item = Element::new("item", ns::DISCO_ITEMS).with_attr("jid", session.bare.domain());
+            query.push(item.with_attr("node", command.node).with_attr("name", command.name));
+        }
+        return Ok(IqAnswer::Payload(query));
+    }
     no_nodes(request)?;
     let mut query = Element::new("query", ns::DISCO_ITEMS);
     if request.at != At::Account {
@@ -171,6 +203,13 @@ fn service_items(
 ) -> Result<IqAnswer, StanzaError> {
     no_nodes(request)?;
     Ok(IqAnswer::Payload(Element::new("query", ns::DISCO_ITEMS)))
+}
+
+/// Whether the commands of the server are asked for (XEP-0050 §2.1).
+fn is_of_commands(request: &Request<'_>, cx: &Cx<'_>) -> bool {
+    request.at == At::Server
+        && request.payload.attr("node") == Some(ns::COMMANDS)
+        && cx.pipeline.commands.is_some()
 }
 
 fn identity(category: &str, kind: &str) -> Element {

@@ -84,6 +84,10 @@ macro_rules! each_hook {
             list iq: IqHandler;
             /// IQ requests of an account's own sessions, answered at its home.
             list at_home: HomeHandler;
+            /// Commands of the server (XEP-0050) that accounts may give.
+            list ad_hoc: CommandHandler;
+            /// Which of them a session may give.
+            one commands: CommandsHook;
             /// Describes a node of the client's own account (XEP-0030 §3.2), at its home.
             one node_info: &'static HomeHandler;
             /// IQ requests of others to an account, answered at its home.
