@@ -51,10 +51,10 @@ pub use command::ReplyTo;
 pub use connection::{Opened, Security};
 pub use effect::{Effect, Effects};
 
-use connection::{Claimed, QueueBound};
+use connection::{CarriedClaim, Claimed, QueueBound};
 use message::ShardMessage;
 use model::{ConnId, Domains, DrainSlice, Ticket};
-use ports::{Answer, Derived};
+use ports::{Answer, Derived, Directory};
 use sasl::ChannelBinding;
 use std::sync::Arc;
 
@@ -118,10 +118,19 @@ pub enum Input<'a> {
         /// Its session.
         moving: Box<Claimed>,
     },
+    /// A client of another node claims an account whose home is here. Its connection stays there; here it has a name like others.
+    Carried {
+        /// Its name on this shard.
+        conn: ConnId,
+        /// The claim.
+        claim: Box<CarriedClaim>,
+    },
     /// A message from another shard, or a command from outside.
     Message(ShardMessage),
     /// The domains of the node changed.
     Domains(Arc<Domains>),
+    /// Homes are where this says from now on: nodes came or went.
+    Directory(Arc<dyn Directory>),
     /// The store's answer.
     Answer {
         /// The question's number.

@@ -1,6 +1,7 @@
 //! The inbox of a shard: everything that reaches it from other threads. It is bounded, and the shard takes all of it once
 //! per turn. The shard holds the lock twice per turn, to swap two pointers.
 
+use crate::cell::{Edge, EdgeInput, EdgeOutput};
 use crate::conn::Conn;
 use crate::handover::{HandedPart, HandedSink};
 use crate::join::{AllDone, Countdown};
@@ -9,12 +10,12 @@ use crate::options::OutQueues;
 use crate::replies::Replies;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
-use carillon_core::connection::Claimed;
+use carillon_core::connection::{CarriedClaim, Claimed};
 use carillon_core::event::Kinds;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{Domains, DrainSlice, Ticket};
+use carillon_core::model::{ConnId, Domains, DrainSlice, NodeId, Ticket};
 use carillon_core::ports::store::parked::ParkedGroup;
-use carillon_core::ports::{Answer, Derived};
+use carillon_core::ports::{Answer, Derived, Directory};
 use carillon_core::settings::Settings;
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
@@ -40,6 +41,29 @@ pub(crate) enum InboxItem {
     },
     /// A connection moves to this shard.
     Arrival(Box<Arrival>),
+    /// A client of another node claims an account of this shard.
+    Claim {
+        /// Its connection.
+        edge: Edge,
+        /// The claim.
+        claim: Box<CarriedClaim>,
+    },
+    /// Something from a connection of another node whose session is here.
+    FromClient {
+        /// The connection.
+        edge: Edge,
+        /// What happened.
+        input: EdgeInput,
+    },
+    /// Something from a session on another node for its connection here.
+    ToClient {
+        /// The connection.
+        conn: ConnId,
+        /// What is to be done.
+        output: EdgeOutput,
+    },
+    /// Something that a node sent here was lost, or the node is gone.
+    Lost(NodeId),
     /// A control message from the node itself.
     Control(Control),
 }
@@ -89,6 +113,8 @@ pub(crate) enum Control {
     Settings(Arc<Settings>),
     /// Change the bound of the send queues, in bytes.
     OutQueues(OutQueues),
+    /// Homes are where this says.
+    Directory(Arc<dyn Directory>),
     /// Replace the domains; the token is dropped when they are in force.
     Domains(Arc<Domains>, Arc<AllDone>),
     /// Add a watcher of events.
@@ -179,6 +205,19 @@ impl Inbox {
         messages.collect()
     }
 
+    /// Takes an item from another node, unless too much waits. Whether it was taken: the node cannot be held up, so what is not taken is lost.
+    pub(crate) fn take_in(&self, item: InboxItem) -> bool {
+        let bytes = item.memory_bytes();
+        let mut state = self.lock();
+        if state.closed || state.items.len() >= FAR_ITEMS_MAX || state.bytes >= FAR_BYTES_MAX {
+            return false;
+        }
+        state.bytes += bytes;
+        state.items.push_back(item);
+        self.wake(state);
+        true
+    }
+
     /// Whether the shard takes no commands, because what it holds for other shards has reached its bound.
     pub(crate) fn set_congested(&self, is_congested: bool) {
         self.lock().is_congested = is_congested;
@@ -259,10 +298,18 @@ impl InboxItem {
             InboxItem::ShardMessage(message) => message.memory_bytes(),
             // It is not refused; but what others have for the shard waits for it.
             InboxItem::Answer { answer, .. } => answer.memory_bytes(),
-            // There are as many as connections and control messages, which have bounds of their own.
-            InboxItem::Derived { .. } | InboxItem::Arrival(_) | InboxItem::Control(_) => {
-                size_of::<InboxItem>()
+            InboxItem::FromClient { input: EdgeInput::Bytes(bytes), .. }
+            | InboxItem::ToClient { output: EdgeOutput::Send { bytes, .. }, .. } => {
+                size_of::<InboxItem>() + bytes.len()
             }
+            // There are as many as connections and control messages, which have bounds of their own.
+            InboxItem::Derived { .. }
+            | InboxItem::Arrival(_)
+            | InboxItem::Claim { .. }
+            | InboxItem::FromClient { .. }
+            | InboxItem::ToClient { .. }
+            | InboxItem::Lost(_)
+            | InboxItem::Control(_) => size_of::<InboxItem>(),
         }
     }
 }
@@ -282,6 +329,10 @@ const COMMANDS_MAX: usize = 8 * 1024;
 pub(crate) const ITEMS_MAX: usize = 32 * 1024;
 /// The same, and no commands are taken, while the items have this many bytes.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
+/// What other nodes send is lost while this many items wait, or
+const FAR_ITEMS_MAX: usize = 4 * ITEMS_MAX;
+/// so many bytes.
+const FAR_BYTES_MAX: usize = 2 * BYTES_MAX;
 
 #[cfg(test)]
 mod tests {

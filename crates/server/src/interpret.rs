@@ -1,5 +1,6 @@
 //! Carrying out the core's effects, in their order.
 
+use crate::cell::Record;
 use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
 use crate::inbox::{Arrival, InboxItem};
 use crate::shard_io::{ShardIo, Upcall};
@@ -22,6 +23,7 @@ impl ShardIo {
             if ends_batch(&effect) {
                 self.send_batch();
             }
+            let Some(effect) = self.carry_out_far(effect, bytes, &mut list) else { continue };
             match effect {
                 Effect::Send { conn, range } => self.send_run(conn, range, bytes, &mut list),
                 Effect::Secure { conn } => self.secure(conn),
@@ -41,13 +43,18 @@ impl ShardIo {
                 // 1000: a normal end.
                 Effect::Close { conn } => self.close(conn, 1000),
                 Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, moving),
+                Effect::Post { to, message } if to.node != self.place.node => {
+                    self.post_far(to.node, &Record::Message { shard: to.shard, message });
+                }
                 Effect::Post { to, message } => self.outboxes.add(to, InboxItem::ShardMessage(message)),
-                // There is no other node.
-                Effect::PostAll { .. } => {}
+                Effect::PostAll { to, message } => self.post_far(to, &Record::MessageToAll(message)),
                 Effect::Ask { ticket, ask } => self.ask(ticket, ask),
                 Effect::Derive { ticket, derivation } => {
                     let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.place.shard.0)]);
                     self.derivers.derive(ticket, derivation, inbox);
+                }
+                Effect::Reply { to, outcome } if to.node != self.place.node => {
+                    self.post_far(to.node, &Record::Outcome { to, outcome });
                 }
                 Effect::Reply { to, outcome } => self.deferred.reply(to, outcome),
                 Effect::StateChange(change) => self.deferred.notify(change),
@@ -163,8 +170,11 @@ impl ShardIo {
         }
     }
 
-    /// Moves a connection to another shard. If it is gone meanwhile, so is its session.
+    /// Moves a connection to another shard; if that is one of another node, its session only. If it is gone meanwhile, so is its session.
     fn move_to_shard(&mut self, id: ConnId, to: Place, moving: Box<Claimed>) {
+        if to.node != self.place.node {
+            return self.relay(id, to, *moving);
+        }
         if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open)
             && let Some(mut conn) = self.detach(id)
         {

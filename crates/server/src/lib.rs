@@ -25,6 +25,7 @@
 //! | `websocket`, [`host_meta`] | the HTTP request before the frames, and where clients learn of the port |
 //! | [`tls`], `listener_tls` | TLS, and what each listener offers |
 //! | `inbox`, `join`, `watch` | between threads |
+//! | `cell` | between nodes: records on the bus, and connections whose sessions are elsewhere |
 //! | `jobs` | what is done by the clock |
 //! | [`events`] | the event log: from the shards' journals to files |
 //!
@@ -33,6 +34,7 @@
 //! has a bound, and its documentation says what happens at the bound. An idle connection costs [`tls::Keys`] and about a
 //! hundred bytes: all buffers belong to the shard.
 
+mod cell;
 mod clock;
 mod conn;
 mod deadlines;
@@ -64,6 +66,7 @@ pub mod tls;
 mod watch;
 mod websocket;
 
+pub use cell::{Cell, OpenBus};
 pub use listen::{BindError, Bounds, Ports};
 pub use node::{DrainProgress, Node, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};

@@ -36,6 +36,13 @@ impl Plaintext {
         if self.whose == Some(id) { self.unread() } else { &[] }
     }
 
+    /// Takes the bytes that are not handled yet.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let bytes = self.unread().to_vec();
+        self.clear();
+        bytes
+    }
+
     /// Has the decoder read on in the bytes that are not handled yet.
     pub(crate) fn decode(&mut self, decoder: &mut Decoder) -> Result<Option<FrameEvent>, Error> {
         let mut rest = &self.bytes[self.at..];

@@ -38,6 +38,8 @@ pub struct Invited {
     pub inviter: Option<Box<str>>,
 }
 
+crate::form! { struct Invited { hash, local, inviter } }
+
 /// A client that named its account and has proved nothing yet.
 #[derive(Debug)]
 pub struct Claimed {
@@ -65,6 +67,8 @@ pub enum Proof {
     Feature(FeatureProof),
 }
 
+crate::form! { enum Proof { 0 = Mechanism(profile, first), 1 = Feature(proof) } }
+
 /// A proof that a feature checks.
 #[derive(Debug)]
 pub struct FeatureProof {
@@ -76,9 +80,13 @@ pub struct FeatureProof {
     pub message: Box<[u8]>,
 }
 
+crate::form! { struct FeatureProof { kind, inline, message } }
+
 /// The mechanisms of a feature, by a name of four letters that no other has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofKind(pub [u8; 4]);
+
+crate::form! { struct ProofKind(letters) }
 
 /// A client's first message, by its mechanism.
 #[derive(Debug)]
@@ -88,3 +96,5 @@ pub enum FirstMessage {
     /// A password in clear.
     Plain(Password),
 }
+
+crate::form! { enum FirstMessage { 0 = Scram(first), 1 = Plain(password) } }

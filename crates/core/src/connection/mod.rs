@@ -5,6 +5,7 @@
 
 mod allowance;
 mod by_size;
+mod carried;
 mod claim;
 #[cfg(test)]
 mod form_tests;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use allowance::{Allowance, Received};
 pub use by_size::BySize;
+pub use carried::CarriedClaim;
 pub use claim::{Claim, Claimed, Client, FeatureProof, FirstMessage, Invited, Proof, ProofKind};
 pub use io::{Io, Noted};
 pub use paused_input::{PausedInput, Resumed};
@@ -48,6 +50,8 @@ pub enum QueueBound {
     /// That of all queues together, and its queue is among the largest. Nothing was dropped.
     Common,
 }
+
+crate::form! { enum QueueBound { 0 = Own, 1 = Common } }
 
 /// Where a new connection stands with TLS.
 #[derive(Debug)]

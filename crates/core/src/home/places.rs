@@ -170,6 +170,22 @@ impl<K: Kind> Places<K> {
         }
     }
 
+    /// Forgets the places that are not kept, whatever their state, and gives the tasks that wait there. The store does what it was asked; its
+    /// answers go to nobody.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&K::Key) -> bool) -> Vec<(K::Key, K::Task)> {
+        let (bytes, mut left) = (&mut self.bytes, Vec::new());
+        self.places.retain(|key, place| {
+            let is_kept = is_kept(key);
+            if !is_kept {
+                bytes.record -= place.counted.record;
+                bytes.waiting -= place.counted.waiting;
+                left.extend(place.give_up(|_| false).into_iter().map(|task| (key.clone(), task)));
+            }
+            is_kept
+        });
+        left
+    }
+
     /// The record of a place could not be read: it is asked for again after a while.
     pub(crate) fn failed(&mut self, key: &K::Key, now: Mono) {
         if let Some(place) = self.places.get_mut(key) {

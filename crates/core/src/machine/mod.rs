@@ -8,6 +8,7 @@ mod group;
 mod handover;
 mod light;
 mod messages;
+mod moved_homes;
 mod reading;
 mod restart;
 mod resume;
@@ -47,7 +48,7 @@ use crate::session::{Agenda, BoundSession, Cx, Opening, Session, Sessions, Work}
 use crate::settings::Settings;
 use crate::shard::{Counters, Member, ShardState, Slice};
 use crate::topic::Topics;
-use crate::{Effects, Input};
+use crate::{Effect, Effects, Input};
 use crate::{pipeline, route};
 use carillon_wire::stream::Condition;
 use std::sync::Arc;
@@ -202,8 +203,14 @@ impl Turn<'_> {
                 self.settle(conn, session);
                 self.cx.read_on(conn);
             }
+            Input::Carried { conn, claim } => match claim.arrived(&self.cx.shard.domains) {
+                Some(claimed) => self.handle(Input::Arrived { conn, moving: Box::new(claimed) }),
+                // The domain is gone, or this node has not heard of it yet: the client tries again.
+                None => self.cx.out.push(Effect::Close { conn }),
+            },
             Input::Message(message) => self.message(message),
             Input::Domains(domains) => self.domains(domains),
+            Input::Directory(directory) => self.move_homes(directory),
             Input::Answer { ticket, answer } => self.answer(ticket, answer),
             Input::Derived { ticket, derived } => self.derived(ticket, derived),
             Input::Tick => self.tick(),

@@ -76,6 +76,10 @@ number_id!(
     NodeId(u32)
 );
 number_id!(
+    /// One life of a node: a number that the store gives to a process when it starts, and never again.
+    Epoch(u64)
+);
+number_id!(
     /// Names a question that awaits its answer. Never used twice by the same asker.
     Ticket(u64)
 );
@@ -105,13 +109,15 @@ impl Form for Place {
 }
 
 /// A connection of one shard. The generation tells a slot's present holder from earlier ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId {
     /// Index in the shard's slab.
     pub slot: u32,
     /// How many holders the slot had before.
     pub generation: u32,
 }
+
+crate::form! { struct ConnId { slot, generation } }
 
 /// A session of one shard. It may outlive its connection, and is never used twice by the same shard while anything may remember it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,6 +8,8 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenHash(pub [u8; 32]);
 
+crate::form! { struct TokenHash(bytes) }
+
 impl TokenHash {
     /// That of a token.
     pub fn of(token: &str) -> TokenHash {

@@ -15,32 +15,61 @@ pub trait Directory: Debug + Send + Sync {
     fn other_nodes(&self) -> &[NodeId];
 }
 
-/// Computes homes from names, for nodes that are known from the start and have equally many shards. What is remembered of a name's home is
-/// true in every version: the bucket of a name never changes.
+/// Computes homes from names and the nodes that live, by rendezvous: where a node comes or goes, only the homes move that it gets or had. A name
+/// has the same partition and bucket in every version.
 #[derive(Debug)]
 pub struct Computed {
-    nodes: Vec<NodeId>,
+    members: Vec<Host>,
     others: Vec<NodeId>,
-    shards: u16,
+    /// The index of its node, for each partition.
+    owners: Box<[u16]>,
 }
+
+/// A node that has homes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// The node.
+    pub node: NodeId,
+    /// How many shards it has.
+    pub shards: u16,
+}
+
+/// Into how many partitions names are divided. A partition moves as a whole.
+pub const PARTITIONS: usize = 256;
 
 impl Computed {
     /// For a node that runs alone, with so many shards.
     pub fn alone(shards: u16) -> Computed {
-        Computed::among(&[NodeId::default()], NodeId::default(), shards)
+        Computed::among(&[Host { node: NodeId::default(), shards }], NodeId::default())
     }
 
-    /// For the node `own` of `nodes`, each of which has so many shards. There is at least one of both.
-    pub fn among(nodes: &[NodeId], own: NodeId, shards: u16) -> Computed {
-        let others = nodes.iter().copied().filter(|node| *node != own).collect();
-        Computed { nodes: nodes.to_vec(), others, shards: shards.max(1) }
+    /// For the node `own` of `members`. There is at least one.
+    pub fn among(members: &[Host], own: NodeId) -> Computed {
+        let others = members.iter().map(|host| host.node).filter(|node| *node != own).collect();
+        let owners = (0..PARTITIONS as u64).map(|partition| owner(members, partition)).collect();
+        Computed { members: members.to_vec(), others, owners }
     }
 
     fn of_bucket(&self, bucket: u16) -> Place {
-        let at = usize::from(bucket) % (self.nodes.len() * usize::from(self.shards)).max(1);
-        let node = self.nodes.get(at / usize::from(self.shards)).copied().unwrap_or_default();
-        Place { node, shard: ShardId((at % usize::from(self.shards)) as u16) }
+        let owner = self.owners.get(usize::from(bucket >> 8)).copied().unwrap_or_default();
+        let host = self.members.get(usize::from(owner)).copied();
+        let Host { node, shards } = host.unwrap_or(Host { node: NodeId::default(), shards: 1 });
+        Place { node, shard: ShardId(bucket % shards.max(1)) }
     }
+}
+
+/// The index of the node that a partition belongs to: the one with the highest weight for it.
+fn owner(members: &[Host], partition: u64) -> u16 {
+    let weight = |host: &Host| mixed(u64::from(host.node.0) << 16 | partition);
+    let best = members.iter().enumerate().max_by_key(|(_, host)| (weight(host), host.node));
+    best.map_or(0, |(index, _)| index as u16)
+}
+
+/// Spreads a number over all numbers (the finalizer of SplitMix64): the same in every version.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
 }
 
 impl Directory for Computed {
@@ -60,22 +89,43 @@ impl Directory for Computed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
+
+    fn host(node: u32) -> Host {
+        Host { node: NodeId(node), shards: 2 }
+    }
+
+    fn names() -> impl Iterator<Item = String> {
+        (0..8000).map(|n| format!("u{n}@localhost"))
+    }
 
     #[test]
     fn every_node_computes_the_same_home_and_all_places_are_used() {
-        let nodes = [NodeId(3), NodeId(7)];
-        let [one, other] = nodes.map(|own| Computed::among(&nodes, own, 2));
-        let mut places = std::collections::BTreeMap::new();
-        for n in 0..4000 {
-            let name = format!("u{n}@localhost");
+        let hosts = [host(3), host(7), host(8)];
+        let [one, other, _] = hosts.map(|own| Computed::among(&hosts, own.node));
+        let mut places = BTreeMap::new();
+        for name in names() {
             assert_eq!(one.home(&name), other.home(&name));
             let id = NotificationId::new(crate::model::UnixMs(1), bucket(&name), 1);
             assert_eq!(one.home_of_notification(id), one.home(&name));
             *places.entry(one.home(&name)).or_insert(0) += 1;
         }
-        assert_eq!(places.len(), 4);
-        assert!(places.values().all(|count| (800..1200).contains(count)), "{places:?}");
-        assert_eq!((one.other_nodes(), other.other_nodes()), (&nodes[1..], &nodes[..1]));
+        assert_eq!(places.len(), 6);
+        assert!(places.values().all(|count| (800..2000).contains(count)), "{places:?}");
+        assert_eq!(
+            (one.other_nodes(), other.other_nodes()),
+            (&[NodeId(7), NodeId(8)][..], &[NodeId(3), NodeId(8)][..])
+        );
         assert_eq!(Computed::alone(4).other_nodes(), &[]);
+    }
+
+    #[test]
+    fn a_node_that_goes_moves_only_its_own_homes() {
+        let hosts = [host(3), host(7), host(8), host(11)];
+        let [before, after] = [&hosts[..], &hosts[..3]].map(|hosts| Computed::among(hosts, NodeId(3)));
+        for name in names() {
+            let (was, is) = (before.home(&name), after.home(&name));
+            assert!(was == is || was.node == NodeId(11), "{name} moved from {was:?} to {is:?}");
+        }
     }
 }

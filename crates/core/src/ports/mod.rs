@@ -1,11 +1,13 @@
 //! What the core needs from the world, as small traits that state a guarantee and not a mechanism.
 //! No driver's type crosses them. The conformance suite in `carillon-backend` runs against every implementation.
 
+pub mod bus;
 mod directory;
 pub mod store;
 
 pub use crate::sasl::{Derivation, Derived, Hashes, Password};
-pub use directory::{Computed, Directory};
+pub use bus::{Bus, Heard, Subject};
+pub use directory::{Computed, Directory, Host, PARTITIONS};
 pub use store::{Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreStats};
 
 /// Where an answer goes. Called exactly once, from whatever thread has the answer; it must not block.

@@ -130,6 +130,13 @@ impl Rooms {
         self.advance(key, cx);
     }
 
+    /// Forgets the rooms whose home is elsewhere from now on. Their occupants tell the new home that they are in them.
+    pub fn keep_homes(&mut self, is_here: impl Fn(&RoomKey) -> bool, cx: &mut Cx<'_>) {
+        for (_, op) in self.homes.keep(is_here) {
+            give_up(None, op, RoomRefusal::Crowded, cx);
+        }
+    }
+
     /// Forgets rooms that were not used lately.
     pub fn tidy(&mut self) {
         self.homes.forget_idle(IDLE_TURNS);

@@ -13,6 +13,8 @@ pub enum Protection {
     Trusted,
 }
 
+crate::form! { enum Protection { 0 = None, 1 = Tls(binding), 2 = Trusted } }
+
 impl Protection {
     /// The data for channel binding, if there are any.
     pub fn binding(&self) -> &ChannelBinding {
@@ -32,3 +34,5 @@ pub struct ChannelBinding {
     /// `tls-server-end-point`: the certificate's hash, shared by all connections.
     pub end_point: Option<Arc<[u8]>>,
 }
+
+crate::form! { struct ChannelBinding { exporter, end_point } }

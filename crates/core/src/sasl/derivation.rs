@@ -44,6 +44,8 @@ pub enum Derived {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(Box<str>);
 
+crate::form! { struct Password(text) }
+
 impl Derivation {
     /// Derives the keys.
     pub fn run(&self) -> Derived {

@@ -24,6 +24,8 @@ pub enum Hash {
     Sha256,
 }
 
+crate::form! { enum Hash { 0 = Sha1, 1 = Sha256 } }
+
 impl Mechanism {
     /// All mechanisms, strongest first.
     pub const ALL: [Mechanism; 5] = [

@@ -1,6 +1,8 @@
 //! The profiles of SASL (RFC 4422 §4) that a client can log in by.
 
+use crate::form::{Form, Malformed, Reader, Writer};
 use carillon_wire::ns;
+use carillon_wire::stanza::Payload;
 use carillon_wire::xml::Element;
 
 /// The profile that a client logs in by: how the messages of a mechanism are framed.
@@ -12,9 +14,24 @@ pub enum SaslProfile {
     Sasl2(Inline),
 }
 
+crate::form! { enum SaslProfile { 0 = Classic, 1 = Sasl2(inline) } }
+
 /// What a SASL2 client asks to be done with its login: its `<authenticate/>`, without what proves who it is.
 #[derive(Debug)]
 pub struct Inline(Element);
+
+impl Form for Inline {
+    fn write(&self, out: &mut Writer) {
+        Payload::from_element(&self.0).write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Inline, Malformed> {
+        let at = input.position();
+        let payload = Payload::read(input)?;
+        let authenticate = payload.find("authenticate", ns::SASL2).map(|child| child.element());
+        authenticate.map(Inline).ok_or(Malformed { at, what: "an element is not the one of a login" })
+    }
+}
 
 impl Default for Inline {
     fn default() -> Inline {

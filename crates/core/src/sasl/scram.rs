@@ -36,6 +36,8 @@ pub struct ClientFirst {
     bare: String,
 }
 
+crate::form! { struct ClientFirst { hash, gs2, binding, data, authzid, username, nonce, bare } }
+
 /// What the client says of channel binding (RFC 5802 §7, `gs2-cbind-flag`).
 #[derive(Debug, PartialEq, Eq)]
 enum ChannelBinding {
@@ -46,6 +48,8 @@ enum ChannelBinding {
     /// `p`: channel binding of this type is used.
     Used(String),
 }
+
+crate::form! { enum ChannelBinding { 0 = None, 1 = ServerLacks, 2 = Used(kind) } }
 
 /// Awaits the client's final message.
 #[derive(Debug)]

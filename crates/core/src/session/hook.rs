@@ -30,6 +30,7 @@ use crate::model::{
     Node, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, Standing, Trace,
     Wants,
 };
+use crate::ports::Directory;
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
@@ -90,11 +91,16 @@ pub struct Service {
 impl Service {
     /// The home of the place with this name; of the service itself in this domain, if it has no places.
     pub fn home(&self, name: &str, domain: &str, cx: &Cx<'_>) -> Place {
+        self.home_by(name, domain, &*cx.shard.directory)
+    }
+
+    /// The same by another directory.
+    pub fn home_by(&self, name: &str, domain: &str, directory: &dyn Directory) -> Place {
         let address = match self.place {
             Some(place) => place(name, domain),
             None => format!("{}.{domain}", self.host),
         };
-        cx.shard.directory.home(&address)
+        directory.home(&address)
     }
 }
 
@@ -155,6 +161,8 @@ pub type LeavesHook = fn(session: SessionId, sessions: &mut Sessions, cx: &mut C
 pub type ResumedHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A parked session came from another process, and is in its account's list: brings what the feature knows of it in line with this one.
 pub type RestoredHook = fn(session: &mut BoundSession, names: &mut Names, cx: &mut Cx<'_>);
+/// Nodes came or went, and homes are elsewhere than `before` said; that of the session's account is where it was.
+pub type HomesMovedHook = fn(session: &mut BoundSession, before: &dyn Directory, cx: &mut Cx<'_>);
 /// A session goes on in another process.
 pub type TakenHook = fn(session: &BoundSession, cx: &mut Cx<'_>);
 /// Whether a stanza of a resumed session was handled before, and comes once more because the client did not know.

@@ -104,6 +104,13 @@ impl Topics {
         self.advance(key, cx);
     }
 
+    /// Forgets the topics whose home is elsewhere from now on. Who waits is to try again, there.
+    pub fn keep_homes(&mut self, is_here: impl Fn(&TopicKey) -> bool, cx: &mut Cx<'_>) {
+        for (key, queued) in self.homes.keep(is_here) {
+            queued.asker.answer(&key.name, Err(Refusal::Crowded), cx);
+        }
+    }
+
     /// Forgets topics that were not used lately.
     pub fn tidy(&mut self) {
         self.homes.forget_idle(IDLE_TURNS);

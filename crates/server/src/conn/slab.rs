@@ -33,6 +33,15 @@ struct Entry {
 impl Slab {
     /// Adds a connection and names it.
     pub(crate) fn insert(&mut self, conn: Conn) -> ConnId {
+        let id = self.reserve();
+        if let Some(entry) = self.entry(id) {
+            entry.conn = Some(conn);
+        }
+        id
+    }
+
+    /// Names a connection whose socket is elsewhere.
+    pub(crate) fn reserve(&mut self) -> ConnId {
         let at = self.with_room.first().copied().unwrap_or_else(|| self.add_page());
         // One sequence for all slots: a name is not reused before 2³² others were used, even if its page was freed.
         self.generation = if self.generation >= GENERATION_MAX { 0 } else { self.generation + 1 };
@@ -40,7 +49,7 @@ impl Slab {
         let page = self.pages[at as usize].as_mut().expect("`with_room` names present pages");
         let index = page.free;
         let entry = &mut page.entries[usize::from(index)];
-        (entry.conn, entry.generation) = (Some(conn), generation);
+        entry.generation = generation;
         page.free = entry.next_free;
         page.used += 1;
         if usize::from(page.used) == PAGE {
@@ -52,18 +61,27 @@ impl Slab {
 
     /// The connection with this name, if it is still there.
     pub(crate) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        self.entry(id)?.conn.as_mut()
+    }
+
+    fn entry(&mut self, id: ConnId) -> Option<&mut Entry> {
         let (at, index) = place(id.slot);
         let entry = self.pages.get_mut(at)?.as_mut()?.entries.get_mut(index)?;
-        entry.conn.as_mut().filter(|_| entry.generation == id.generation)
+        (entry.generation == id.generation).then_some(entry)
     }
 
     /// Removes a connection.
     pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn> {
+        let conn = self.entry(id)?.conn.take()?;
+        self.release(id);
+        Some(conn)
+    }
+
+    /// A name that was reserved is not used any longer.
+    pub(crate) fn release(&mut self, id: ConnId) {
         let (at, index) = place(id.slot);
-        let page = self.pages.get_mut(at)?.as_mut()?;
-        let entry = page.entries.get_mut(index).filter(|entry| entry.generation == id.generation)?;
-        let conn = entry.conn.take()?;
-        entry.next_free = page.free;
+        let Some(page) = self.pages.get_mut(at).and_then(Option::as_mut) else { return };
+        page.entries[index].next_free = page.free;
         page.free = index as u16;
         page.used -= 1;
         self.len -= 1;
@@ -73,7 +91,6 @@ impl Slab {
                 self.with_room.insert(at as u32);
             }
         }
-        Some(conn)
     }
 
     /// The names of all connections.

@@ -28,6 +28,10 @@ impl<M: Machine> EventLoop<M> {
                     self.apply(control);
                     continue;
                 }
+                far => {
+                    self.far(far);
+                    continue;
+                }
             };
             self.machine.handle(self.now, input, &mut self.effects);
             if self.effects.bytes.len() > EFFECTS_BYTES {
@@ -89,6 +93,7 @@ impl<M: Machine> EventLoop<M> {
                 self.io.settings = settings.clone();
                 self.machine.reload(settings);
             }
+            Control::Directory(directory) => self.handle(Input::Directory(directory)),
             Control::Domains(domains, done) => {
                 self.handle(Input::Domains(domains));
                 drop(done);

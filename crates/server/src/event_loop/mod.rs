@@ -15,6 +15,7 @@
 mod accept;
 #[cfg(test)]
 mod counts;
+mod far;
 mod handover;
 mod inbox;
 mod parked;
@@ -195,6 +196,7 @@ impl<M: Machine> EventLoop<M> {
         self.flush_deferred();
         self.update_clock();
         if !self.frozen {
+            self.read_carried();
             self.run_due_timers();
         }
         self.walking = self.machine.walk(self.now, &mut self.effects);
@@ -267,7 +269,9 @@ impl<M: Machine> EventLoop<M> {
                 {
                     conn.send_queue.overflow_reported();
                 }
-                self.machine.handle(self.now, upcall.input(), &mut self.effects);
+                if !self.io.relay_upcall(upcall) {
+                    self.machine.handle(self.now, upcall.input(), &mut self.effects);
+                }
             }
         }
         self.io.carry_out(&mut self.effects);
@@ -295,6 +299,7 @@ impl<M: Machine> EventLoop<M> {
         let busy = self.walking
             || !self.io.upcalls.is_empty()
             || !self.items.is_empty()
+            || (!self.frozen && self.io.cell.carried.is_ready())
             || (!held_back && !self.frozen && !self.io.ready.is_empty())
             || (self.accepts && self.listeners.iter_mut().any(|listener| listener.is_ready(now)));
         if busy || !self.inbox.sleep() {

@@ -149,6 +149,10 @@ impl<M: Machine> EventLoop<M> {
         let open = self.io.conns.get_mut(id).filter(|_| !self.io.plaintext.unread().is_empty());
         if let Some(conn) = open {
             match conn.protocol {
+                Protocol::Stream if conn.stage == Stage::Open && self.io.cell.relays.has(id) => {
+                    let bytes = self.io.plaintext.take();
+                    self.io.relay_bytes(id, bytes);
+                }
                 Protocol::Stream | Protocol::Light if conn.stage == Stage::Open => {
                     let bytes = self.io.plaintext.unread();
                     let before = self.effects.list.len();
@@ -229,7 +233,11 @@ impl<M: Machine> EventLoop<M> {
         let decoder = self.io.conns.get_mut(id).and_then(take_decoder);
         let Some(mut decoder) = decoder else { return };
         loop {
-            let stanza_bytes = self.machine.message_bytes_max(id);
+            let stanza_bytes = match self.io.cell.relays.has(id) {
+                // Its session checks it once more.
+                true => self.io.settings.limits.stanza_bytes,
+                false => self.machine.message_bytes_max(id),
+            };
             decoder.set_limits(Limits { stanza_bytes, ..Limits::default() });
             let event = match self.io.plaintext.decode(&mut decoder) {
                 Ok(Some(event)) => event,
@@ -237,6 +245,7 @@ impl<M: Machine> EventLoop<M> {
                 Err(error) => return self.close(id, error.close_code()),
             };
             match event {
+                FrameEvent::Text(text) if self.io.cell.relays.has(id) => self.io.relay_bytes(id, text.into()),
                 FrameEvent::Text(text) => {
                     let before = self.effects.list.len();
                     self.machine.handle(self.now, Input::Bytes { conn: id, bytes: &text }, &mut self.effects);

@@ -44,6 +44,11 @@ impl Claim {
             let command = Command::Notify(notification);
             let Some(home) = home_of(&command, node) else { continue };
             let homes = homes.clone();
+            if !node.is_own(home) {
+                node.command(command, Box::new(move |_| drop(homes)));
+                continue;
+            }
+            let home = home.shard;
             let reply = node.replies().add(home, Box::new(move |_: Outcome| drop(homes)), node.mono());
             let refused = node.inbox(home).offer(ShardMessage::Command { command, reply });
             if let Err(ShardMessage::Command { command: Command::Notify(notification), .. }) = refused {

@@ -5,7 +5,6 @@ mod claim;
 mod job;
 
 use crate::clock::unix;
-use crate::inbox::InboxItem;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{AccountId, ExpiredMessage, Notification, RoomId, Trace, UnixMs};
@@ -229,16 +228,14 @@ impl Jobs {
 
     /// Tells the home of its account that the time of a message is over.
     fn end_message(&self, expired: ExpiredMessage) {
-        self.node
-            .inbox(self.node.home(expired.to.as_str()))
-            .push(InboxItem::ShardMessage(ShardMessage::MessageExpired(Box::new(expired))));
+        let home = expired.to.clone();
+        self.node.tell_home(home.as_str(), ShardMessage::MessageExpired(Box::new(expired)));
     }
 
     /// Tells the home of its account that a notification expired.
     fn tell(&self, trace: Trace) {
-        self.node
-            .inbox(self.node.home(trace.to.as_str()))
-            .push(InboxItem::ShardMessage(ShardMessage::Expired(Box::new(trace))));
+        let home = trace.to.clone();
+        self.node.tell_home(home.as_str(), ShardMessage::Expired(Box::new(trace)));
     }
 }
 

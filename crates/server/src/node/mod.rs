@@ -6,6 +6,7 @@ mod rates;
 
 pub use drain::DrainProgress;
 
+use crate::cell::{self, Record};
 use crate::clock::{Clock, unix};
 use crate::events;
 use crate::inbox::{Control, Inbox, InboxItem, turn_away};
@@ -14,12 +15,12 @@ use crate::listen::Admission;
 use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
 use crate::replies::Replies;
 use crate::watch::Watcher;
-use carillon_core::command::{Command, Outcome, StateChange};
+use carillon_core::command::{Command, Outcome, ReplyTo, StateChange};
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{DomainId, Domains, Mono, OperationId, ShardId, States, UnixMs};
+use carillon_core::model::{DomainId, Domains, Mono, NodeId, OperationId, Place, ShardId, States, UnixMs};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
-use carillon_core::ports::{Directory, Fault, Question, Reply, Store, StoreHealth};
+use carillon_core::ports::{Bus, Directory, Fault, Question, Reply, Store, StoreHealth};
 use drain::Drain;
 use history::{History, Sample};
 use rates::Rates;
@@ -36,7 +37,9 @@ pub struct Node {
 
 struct Inner {
     inboxes: Arc<[Arc<Inbox>]>,
-    directory: Arc<dyn Directory>,
+    own: NodeId,
+    directory: Mutex<Arc<dyn Directory>>,
+    bus: Option<Arc<dyn Bus>>,
     replies: Arc<Replies>,
     figures: Vec<Arc<ShardFigures>>,
     store: Arc<dyn Store>,
@@ -65,7 +68,10 @@ struct Known {
 /// The parts of a node.
 pub(crate) struct NodeParts {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
+    pub(crate) own: NodeId,
     pub(crate) directory: Arc<dyn Directory>,
+    /// To the other nodes of its cell, if it is in one.
+    pub(crate) bus: Option<Arc<dyn Bus>>,
     pub(crate) replies: Arc<Replies>,
     pub(crate) figures: Vec<Arc<ShardFigures>>,
     pub(crate) store: Arc<dyn Store>,
@@ -78,11 +84,24 @@ pub(crate) struct NodeParts {
 impl Node {
     /// Creates the handle to a node with these parts.
     pub(crate) fn new(parts: NodeParts) -> Node {
-        let NodeParts { inboxes, directory, replies, figures, store, admission, clock, domains, events } =
-            parts;
+        let NodeParts {
+            inboxes,
+            own,
+            directory,
+            bus,
+            replies,
+            figures,
+            store,
+            admission,
+            clock,
+            domains,
+            events,
+        } = parts;
         let inner = Inner {
             inboxes,
-            directory,
+            own,
+            directory: Mutex::new(directory),
+            bus,
             replies,
             figures,
             store,
@@ -102,23 +121,36 @@ impl Node {
     }
 
     /// Has a command carried out by the home shard of its subject. Commands about more than one account or topic
-    /// (sessions, presence, figures of topics, lists of notifications, domain-wide kicks) are carried out by every shard,
-    /// and the outcomes are joined. `reply` is called once: by a shard's thread, or at once by this one if the shard is
+    /// (sessions, presence, figures of topics, lists of notifications, domain-wide kicks) are carried out by every shard
+    /// of every node, and the outcomes are joined. `reply` is called once: by a shard's thread, or at once by this one if the shard is
     /// too busy ([`Outcome::Unavailable`]). It must not block.
     pub fn command(&self, command: Command, reply: Reply<Outcome>) {
         match Target::of(&command, self) {
-            Target::Shard(shard) => self.offer(shard, command, reply),
+            Target::Shard(place) => self.offer(place, command, reply),
             Target::AllShards => {
-                let limit = match command {
-                    Command::Sessions { limit, .. } => limit,
-                    _ => usize::MAX,
-                };
-                let join = Join::new(self.inner.inboxes.len(), limit, reply);
-                for shard in self.shards() {
-                    self.offer(shard, command.clone(), join.part());
+                let others = self.directory().other_nodes().to_vec();
+                let join = Join::new(self.inner.inboxes.len() + others.len(), limit_of(&command), reply);
+                for to in others {
+                    let reply = self.await_reply(ShardId(0), join.part());
+                    self.post_far(to, &Record::CommandToAll { command: command.clone(), reply });
                 }
+                self.offer_here(&command, &join);
             }
             Target::Nothing => reply(Outcome::Missing),
+        }
+    }
+
+    /// Has every shard of this node carry out a command that another node gave, which is told the outcome.
+    pub(crate) fn command_here(&self, command: &Command, reply: ReplyTo) {
+        let node = self.clone();
+        let told = move |outcome| node.post_far(reply.node, &Record::Outcome { to: reply, outcome });
+        let join = Join::new(self.inner.inboxes.len(), limit_of(command), Box::new(told));
+        self.offer_here(command, &join);
+    }
+
+    fn offer_here(&self, command: &Command, join: &Arc<Join>) {
+        for shard in self.shards() {
+            self.offer(Place { node: self.inner.own, shard }, command.clone(), join.part());
         }
     }
 
@@ -129,11 +161,11 @@ impl Node {
         let mut messages: Vec<Vec<ShardMessage>> = self.shards().map(|_| Vec::new()).collect();
         for (command, reply) in commands {
             match Target::of(&command, self) {
-                Target::Shard(shard) => {
+                Target::Shard(Place { node, shard }) if node == self.inner.own => {
                     let reply = self.inner.replies.add(shard, reply, now);
                     messages[usize::from(shard.0)].push(ShardMessage::Command { command, reply });
                 }
-                Target::AllShards | Target::Nothing => self.command(command, reply),
+                Target::Shard(_) | Target::AllShards | Target::Nothing => self.command(command, reply),
             }
         }
         for (shard, messages) in self.shards().zip(messages) {
@@ -171,9 +203,17 @@ impl Node {
         self.inner.store.health()
     }
 
-    /// Reads the domains from the store and gives them to every shard. `reply` is called when all shards have them.
-    /// Sessions of a domain that is gone are closed with `<host-gone/>`.
+    /// Reads the domains from the store and gives them to every shard. `reply` is called when all shards of this node have them; other
+    /// nodes of the cell do the same as soon as they hear of it. Sessions of a domain that is gone are closed with `<host-gone/>`.
     pub fn reload_domains(&self, reply: Reply<()>) {
+        for to in self.directory().other_nodes() {
+            self.post_far(*to, &Record::DomainsChanged);
+        }
+        self.reload_own_domains(reply);
+    }
+
+    /// The same on this node.
+    pub(crate) fn reload_own_domains(&self, reply: Reply<()>) {
         let asked = self.inner.domains_asked.fetch_add(1, Ordering::Relaxed) + 1;
         let node = self.clone();
         let answered = move |answer| match answer {
@@ -332,9 +372,42 @@ impl Node {
         self.inner.clock.mono()
     }
 
-    /// The shard that is the home of this account.
-    pub(crate) fn home(&self, account: &str) -> ShardId {
-        self.inner.directory.home(account).shard
+    /// Whether a shard is one of this node.
+    pub(crate) fn is_own(&self, place: Place) -> bool {
+        place.node == self.inner.own
+    }
+
+    /// Where homes are now.
+    pub(crate) fn directory(&self) -> Arc<dyn Directory> {
+        Arc::clone(&lock(&self.inner.directory))
+    }
+
+    /// Homes are where this says from now on, for every shard and for commands.
+    pub fn move_homes(&self, directory: &Arc<dyn Directory>) {
+        *lock(&self.inner.directory) = Arc::clone(directory);
+        self.control(|| Control::Directory(Arc::clone(directory)));
+    }
+
+    /// Tells the home of an account something that must not be refused.
+    pub(crate) fn tell_home(&self, account: &str, message: ShardMessage) {
+        let Place { node, shard } = self.directory().home(account);
+        match node == self.inner.own {
+            true => self.inbox(shard).push(InboxItem::ShardMessage(message)),
+            false => self.post_far(node, &Record::Message { shard, message }),
+        }
+    }
+
+    /// Sends a record to another node.
+    pub(crate) fn post_far(&self, to: NodeId, record: &Record) {
+        if let Some(bus) = &self.inner.bus {
+            cell::post(&**bus, to, record, self.mono());
+        }
+    }
+
+    /// Somebody waits for what a shard does, of this node or of another.
+    fn await_reply(&self, shard: ShardId, reply: Reply<Outcome>) -> ReplyTo {
+        let part = ShardId(shard.0 % self.inner.inboxes.len().max(1) as u16);
+        self.inner.replies.add(part, reply, self.mono())
     }
 
     /// Who waits for the outcomes of commands.
@@ -346,8 +419,13 @@ impl Node {
         (0..self.inner.inboxes.len() as u16).map(ShardId)
     }
 
-    fn offer(&self, shard: ShardId, command: Command, reply: Reply<Outcome>) {
-        let reply = self.inner.replies.add(shard, reply, self.mono());
+    fn offer(&self, to: Place, command: Command, reply: Reply<Outcome>) {
+        let Place { node, shard } = to;
+        let reply = self.await_reply(shard, reply);
+        if node != self.inner.own {
+            let message = ShardMessage::Command { command, reply };
+            return self.post_far(node, &Record::Message { shard, message });
+        }
         if self.inbox(shard).offer(ShardMessage::Command { command, reply }).is_err() {
             self.inner.replies.give(reply, Outcome::Unavailable);
         }
@@ -366,17 +444,25 @@ impl Node {
     }
 }
 
+/// How many sessions the outcome of a command lists at most.
+fn limit_of(command: &Command) -> usize {
+    match command {
+        Command::Sessions { limit, .. } => *limit,
+        _ => usize::MAX,
+    }
+}
+
 /// The shard that carries a command out; none if all of them do, or none.
-pub(crate) fn home_of(command: &Command, node: &Node) -> Option<ShardId> {
+pub(crate) fn home_of(command: &Command, node: &Node) -> Option<Place> {
     match Target::of(command, node) {
-        Target::Shard(shard) => Some(shard),
+        Target::Shard(place) => Some(place),
         Target::AllShards | Target::Nothing => None,
     }
 }
 
 /// Where a command is carried out.
 enum Target {
-    Shard(ShardId),
+    Shard(Place),
     AllShards,
     /// Nowhere: its subject does not exist.
     Nothing,
@@ -384,11 +470,12 @@ enum Target {
 
 impl Target {
     fn of(command: &Command, node: &Node) -> Target {
-        let home = |name: &str| Target::Shard(node.home(name));
+        let directory = node.directory();
+        let home = |name: &str| Target::Shard(directory.home(name));
         match command {
             Command::Notify(notification) => home(notification.to.as_str()),
             Command::Cancel { id } | Command::Trace { id } => {
-                Target::Shard(node.inner.directory.home_of_notification(*id).shard)
+                Target::Shard(directory.home_of_notification(*id))
             }
             Command::Topic { domain, name, .. } => match node.domains().numbered(*domain) {
                 Some(domain) => home(&carillon_core::model::topic_address(name, &domain.name)),
@@ -403,7 +490,9 @@ impl Target {
             Command::Act { account, .. }
             | Command::RevokeTokens { account, .. }
             | Command::RemoveAccount { account, .. } => home(account.as_str()),
-            Command::ContactsRemoved { .. } => Target::Shard(ShardId(0)),
+            Command::ContactsRemoved { .. } => {
+                Target::Shard(Place { node: node.inner.own, shard: ShardId(0) })
+            }
             Command::TracesInMemory { query, .. } => match &query.whose {
                 Whose::Account(domain, local) => match node.domains().numbered(*domain) {
                     Some(domain) => home(&format!("{local}@{}", domain.name)),

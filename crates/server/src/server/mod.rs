@@ -5,6 +5,7 @@ mod seeds;
 mod shards;
 mod threads;
 
+use crate::cell::{Cell, Intake};
 use crate::derivers::Derivers;
 use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
 use crate::handover::TakeOver;
@@ -20,9 +21,9 @@ use crate::parked;
 use crate::replies::Replies;
 use crate::tls;
 use carillon_core::machine::ShardMachine as Core;
-use carillon_core::model::{Domains, NodeId};
+use carillon_core::model::Domains;
 use carillon_core::ports::store::domains;
-use carillon_core::ports::{Computed, Directory, Fault, Question, Store};
+use carillon_core::ports::{Computed, Directory, Fault, Host, Question, Store};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Member;
 pub use leaving::{FreezeError, HandedOver};
@@ -32,7 +33,7 @@ use shards::{ShardBuilder, ShardParts, inbox};
 use socket2::Socket;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use threads::Threads;
 
@@ -70,6 +71,9 @@ pub enum StartError {
     /// The event log's folder cannot be written.
     #[error(transparent)]
     Events(#[from] EventLogError),
+    /// The bus of the cell cannot be used.
+    #[error("cannot join the cell: {0}")]
+    Bus(String),
     /// The system provided no poll, thread or entropy.
     #[error("cannot start a shard: {0}")]
     System(#[from] io::Error),
@@ -83,23 +87,24 @@ impl Server {
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
     ) -> Result<Server, StartError> {
-        Server::start_after(options, tls, core, store, None)
+        Server::start_after(options, tls, core, store, None, None)
     }
 
-    /// Like [`Server::start`], and goes on with what another process handed over.
+    /// Like [`Server::start`], and goes on with what another process handed over; as a node of a cell, if it is in one.
     pub fn start_after(
         options: &Options,
         tls: &tls::Settings,
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
         take_over: Option<TakeOver>,
+        cell: Option<Cell>,
     ) -> Result<Server, StartError> {
         let seeds = Seeds::new()?;
         let machine = |member: Member, domains: &Arc<Domains>| {
             let seed = seeds.of(member.place.shard);
             Core::new(member, Arc::clone(core), Arc::clone(domains), seed)
         };
-        Server::start_with(options, tls, core, store, machine, take_over)
+        Server::start_with(options, tls, core, store, machine, take_over, cell)
     }
 
     /// Like [`Server::start`], with any machine as the core of the shards.
@@ -110,6 +115,7 @@ impl Server {
         store: Arc<dyn Store>,
         machine: impl Fn(Member, &Arc<Domains>) -> M,
         take_over: Option<TakeOver>,
+        cell: Option<Cell>,
     ) -> Result<Server, StartError> {
         let mut take_over = take_over.unwrap_or_else(TakeOver::nothing);
         let clock = take_over.clock;
@@ -123,14 +129,28 @@ impl Server {
         let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
-        let directory: Arc<dyn Directory> = Arc::new(Computed::alone(count));
-        let replies = Arc::new(Replies::new(NodeId::default(), count));
+        let own = cell.as_ref().map(|cell| cell.node).unwrap_or_default();
+        let mut hosts = cell.as_ref().map(|cell| cell.others.clone()).unwrap_or_default();
+        hosts.push(Host { node: own, shards: count });
+        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&hosts, own));
+        let replies = Arc::new(Replies::new(own, count));
+        let known: Arc<OnceLock<Node>> = Arc::default();
+        let intake = Intake {
+            own,
+            inboxes: Arc::clone(&inboxes),
+            replies: Arc::clone(&replies),
+            clock,
+            node: Arc::clone(&known),
+        };
+        let open = cell.map(|cell| (cell.bus)(intake.hears())).transpose();
+        let bus = open.map_err(StartError::Bus)?;
         let builder = ShardBuilder {
             options,
             core,
             store: &store,
             derivers: &Derivers::start()?,
-            node: NodeId::default(),
+            node: own,
+            bus: bus.as_ref(),
             inboxes: &inboxes,
             replies: &replies,
             admission: &admission,
@@ -148,7 +168,9 @@ impl Server {
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
         let node = Node::new(NodeParts {
             inboxes,
+            own,
             directory,
+            bus,
             replies,
             figures,
             store: Arc::clone(&store),
@@ -157,6 +179,8 @@ impl Server {
             domains,
             events: events.as_ref().map(EventLog::figures),
         });
+        // It is known once.
+        drop(known.set(node.clone()));
         let (jobs, stop_jobs) = Jobs::new(node.clone(), options.traces_kept_ms);
         let threads = Threads::start(shards, jobs, stop_jobs, &node)?;
         serve(&node, tls, ports, count);

@@ -1,5 +1,6 @@
 //! Building the shards of a server.
 
+use crate::cell::CellIo;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
@@ -19,8 +20,8 @@ use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, spec
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{Mono, NodeId, Place, ShardId};
-use carillon_core::ports::Store;
 use carillon_core::ports::store::parked::ParkedGroup;
+use carillon_core::ports::{Bus, Store};
 use carillon_core::settings::Settings;
 use mio::{Poll, Waker};
 use std::io;
@@ -33,6 +34,7 @@ pub(super) struct ShardBuilder<'a> {
     pub(super) store: &'a Arc<dyn Store>,
     pub(super) derivers: &'a Derivers,
     pub(super) node: NodeId,
+    pub(super) bus: Option<&'a Arc<dyn Bus>>,
     pub(super) inboxes: &'a Arc<[Arc<Inbox>]>,
     pub(super) replies: &'a Arc<Replies>,
     pub(super) admission: &'a Arc<Admission>,
@@ -86,6 +88,7 @@ impl ShardBuilder<'_> {
             ready: Ready::default(),
             deadlines: Deadlines::default(),
             outboxes: Outboxes::new(Arc::clone(self.inboxes), place),
+            cell: CellIo { bus: self.bus.cloned(), ..CellIo::default() },
             deferred: Deferred::default(),
             replies: Arc::clone(self.replies),
             store: Arc::clone(self.store),

@@ -30,11 +30,9 @@ impl Outboxes {
         Outboxes { inboxes, own, batches, held_back: false, congested: false }
     }
 
-    /// Adds an item to the batch of a shard. There is no other node than this: what is for one, such as for a session of an earlier process, is for
-    /// nobody.
+    /// Adds an item to the batch of a shard of this node.
     pub(crate) fn add(&mut self, to: Place, item: InboxItem) {
-        let batch = self.batches.get_mut(usize::from(to.shard.0));
-        let Some(batch) = batch.filter(|_| to.node == self.own.node) else { return };
+        let Some(batch) = self.batches.get_mut(usize::from(to.shard.0)) else { return };
         batch.bytes += item.memory_bytes();
         batch.items.push_back(item);
     }

@@ -3,6 +3,7 @@
 use super::deferred::Deferred;
 use super::outboxes::Outboxes;
 use super::upcall::Upcall;
+use crate::cell::CellIo;
 use crate::conn::{Conn, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
@@ -40,6 +41,7 @@ pub(crate) struct ShardIo {
     pub(crate) ready: Ready,
     pub(crate) deadlines: Deadlines,
     pub(crate) outboxes: Outboxes,
+    pub(crate) cell: CellIo,
     pub(crate) deferred: Deferred,
     pub(crate) replies: Arc<Replies>,
     pub(crate) store: Arc<dyn Store>,

@@ -18,6 +18,16 @@ pub(crate) enum Upcall {
 }
 
 impl Upcall {
+    /// The connection.
+    pub(crate) fn conn(self) -> ConnId {
+        match self {
+            Upcall::Closed(conn, _)
+            | Upcall::Flushed(conn)
+            | Upcall::Unacked(conn, _)
+            | Upcall::Overflowed(conn, _) => conn,
+        }
+    }
+
     /// The core's input that tells it.
     pub(crate) fn input(self) -> Input<'static> {
         match self {

@@ -261,6 +261,7 @@ impl Rig {
             deadlines: Deadlines::default(),
             // Its own, and that of a shard that does nothing.
             outboxes: Outboxes::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())]), place(0)),
+            cell: Default::default(),
             deferred: Deferred::default(),
             replies: Arc::new(Replies::new(NodeId(0), 1)),
             store: Arc::new(EmptyStore::default()),

@@ -2,11 +2,13 @@
 
 mod state;
 
+use state::Joined;
 pub use state::State;
 
 use crate::error::StanzaError;
 use crate::message::{Announcement, RoomAbout, RoomEvent, RoomOp, RoomSeat, ShardMessage};
 use crate::model::{ROOM_HOST, room_address};
+use crate::ports::Directory;
 use crate::ports::store::rooms::Rooms;
 use crate::room::xml;
 use crate::session::hook::{Ending, Feature, Flow, Hooks, Service, Spec, Taken};
@@ -55,6 +57,7 @@ pub const FEATURE: Feature = Feature {
         announced: Some(announced),
         close: Some(close),
         restored: Some(restored),
+        homes_moved: Some(homes_moved),
         message: Some(message),
         ..Hooks::NONE
     },
@@ -243,9 +246,30 @@ fn gone(session: &BoundSession, occupant: &Jid, is_lost: bool, cx: &mut Cx<'_>) 
 /// A session came from another process: it is in its rooms here, too. Those that had not answered it there do not answer it any more.
 fn restored(session: &mut BoundSession, _: &mut Names, cx: &mut Cx<'_>) {
     session.state.muc.forget_unanswered();
+    come_back(session, |_| true, cx);
+}
+
+/// Rooms are at home on other nodes, which know nothing of who is in them.
+fn homes_moved(session: &mut BoundSession, before: &dyn Directory, cx: &mut Cx<'_>) {
+    let moved: Vec<bool> = {
+        let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
+        let domain = session.bare.domain();
+        let has_moved = |joined: &Joined| {
+            let name = joined.occupant.local().unwrap_or_default();
+            SERVICE.home_by(name, domain, before) != SERVICE.home(name, domain, cx)
+        };
+        rooms.map(has_moved).collect()
+    };
+    let mut moved = moved.into_iter();
+    come_back(session, |_| moved.next().unwrap_or_default(), cx);
+}
+
+/// Tells rooms that the session is in them.
+fn come_back(session: &BoundSession, mut is_told: impl FnMut(&Joined) -> bool, cx: &mut Cx<'_>) {
     let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
     for joined in rooms {
-        let Some(role) = joined.role else { continue };
+        let is_told = is_told(joined);
+        let Some(role) = joined.role.filter(|_| is_told) else { continue };
         let mut presence = joined.presence.clone();
         presence.to = Some(joined.occupant.clone());
         let seat = seat(session, joined.presences, cx);

@@ -196,6 +196,11 @@ impl Homes {
         self.empty.insert(account.clone());
     }
 
+    /// The same of all accounts: what changes in their records may not be heard of here.
+    pub(crate) fn forget_all_empty(&mut self) {
+        self.empty = Set::default();
+    }
+
     /// It is not known any more whether there is anything.
     pub(super) fn forget_empty(&mut self, account: &BareJid) {
         self.empty.remove(account);

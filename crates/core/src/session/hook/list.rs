@@ -36,6 +36,8 @@ macro_rules! each_hook {
             each resumed: ResumedHook;
             /// See [`RestoredHook`].
             each restored: RestoredHook;
+            /// See [`HomesMovedHook`].
+            each homes_moved: HomesMovedHook;
             /// A session goes on in another process: it ends here, and nobody is told.
             each taken: TakenHook;
             /// Keeps traces of notifications, which go on in another process with the sessions.

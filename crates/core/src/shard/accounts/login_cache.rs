@@ -81,6 +81,13 @@ impl LoginCache {
         }
     }
 
+    /// Forgets the accounts whose home is elsewhere: changes of theirs are not heard of here.
+    pub fn keep_homes(&mut self, is_here: impl Fn(&str) -> bool) {
+        for accounts in [&mut self.young, &mut self.old] {
+            accounts.retain(|name, _| is_here(name.as_str()));
+        }
+    }
+
     /// How many accounts are remembered.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()

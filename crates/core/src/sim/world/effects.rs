@@ -2,7 +2,7 @@
 
 use super::World;
 use super::link::{Heard, Stage};
-use crate::connection::QueueBound;
+use crate::connection::{CarriedClaim, QueueBound};
 use crate::form::{Clock, Form, decode, encode};
 use crate::model::{ConnId, Now, Place, ShardId};
 use crate::sasl::ChannelBinding;
@@ -138,9 +138,15 @@ impl World {
             }
             Effect::Close { conn } => self.close(conn, upcalls),
             Effect::Move { conn, to, moving } => {
+                let is_own = to.node == self.place(shard).node;
                 let (to, link) = (self.at(to), &mut self.links[conn.slot as usize]);
                 (link.shard, link.stage) = (to, Stage::Moving { lost: false });
-                self.post(shard, to, Input::Arrived { conn, moving });
+                let input = if is_own {
+                    Input::Arrived { conn, moving }
+                } else {
+                    Input::Carried { conn, claim: Box::new(self.carried(&CarriedClaim::from(*moving))) }
+                };
+                self.post(shard, to, input);
             }
             Effect::Post { to, message } => {
                 let is_own = to.node == self.place(shard).node;
@@ -202,7 +208,9 @@ impl World {
     pub(super) fn deliver(&mut self, queue: usize) {
         let to = queue % self.shards.len();
         let Some(input) = self.posts[queue].pop_front() else { return };
-        let Input::Arrived { conn, .. } = input else { return self.give(to, input) };
+        let (Input::Arrived { conn, .. } | Input::Carried { conn, .. }) = input else {
+            return self.give(to, input);
+        };
         let link = &mut self.links[conn.slot as usize];
         let lost = link.stage == Stage::Moving { lost: true };
         // The shard finds out when it reads.

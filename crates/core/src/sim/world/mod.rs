@@ -25,7 +25,7 @@ use crate::connection::QueueBound;
 use crate::event::Kinds;
 use crate::machine::ShardMachine;
 use crate::model::{ConnId, Domains, Mono, NodeId, Now, Place, ShardId, States, UnixMs};
-use crate::ports::Computed;
+use crate::ports::{Computed, Host};
 use crate::sasl::ChannelBinding;
 use crate::settings::Settings;
 use crate::shard::{Counters, Member};
@@ -198,7 +198,8 @@ impl World {
     /// What a shard is told of where it is.
     pub(super) fn member(&self, shard: usize) -> Member {
         let (place, shards) = (self.place(shard), self.plan.shards);
-        Member { place, shards, directory: Arc::new(Computed::among(&self.nodes(), place.node, shards)) }
+        let hosts: Vec<Host> = self.nodes().into_iter().map(|node| Host { node, shards }).collect();
+        Member { place, shards, directory: Arc::new(Computed::among(&hosts, place.node)) }
     }
 
     /// How many shards each node has.

@@ -24,7 +24,7 @@ fn start(options: &Options) -> Server {
 
 fn start_with(options: &Options, core: &Arc<Settings>) -> Server {
     let (tls, store) = (certificate(), Arc::new(EmptyStore::default()));
-    Server::start_with(options, &tls, core, store, |_, _| Echo::default(), None).unwrap()
+    Server::start_with(options, &tls, core, store, |_, _| Echo::default(), None, None).unwrap()
 }
 
 fn connect(port: Option<u16>) -> TcpStream {
@@ -268,7 +268,8 @@ fn draining_waits_for_those_who_go_and_closes_the_rest() {
     let store = Arc::new(EmptyStore::default());
     let (tls, core) = (certificate(), Arc::default());
     let server =
-        Server::start_with(&options(), &tls, &core, store.clone(), |_, _| Echo::default(), None).unwrap();
+        Server::start_with(&options(), &tls, &core, store.clone(), |_, _| Echo::default(), None, None)
+            .unwrap();
     let (node, ports) = (server.node(), server.ports());
     assert!(node.is_ready());
     let mut stays = connect(ports.c2s);

@@ -1,0 +1,52 @@
+//! Nodes came or went: homes are elsewhere. What was decided here of those that are gone is forgotten, and decided there from now on by
+//! what the store says.
+
+use super::Turn;
+use crate::error::StreamError;
+use crate::model::{SessionId, room_address, topic_address};
+use crate::ports::Directory;
+use carillon_wire::stream::Condition;
+use std::sync::Arc;
+
+impl Turn<'_> {
+    /// Homes are where `directory` says from now on.
+    pub(super) fn move_homes(&mut self, directory: Arc<dyn Directory>) {
+        let here = self.cx.shard.place;
+        let before = std::mem::replace(&mut self.cx.shard.directory, Arc::clone(&directory));
+        let is_here = |name: &str| directory.home(name) == here;
+        self.cx.shard.accounts.login_cache.keep_homes(is_here);
+        self.cx.homes.forget_all_empty();
+        let domains = Arc::clone(&self.cx.shard.domains);
+        let is_of = |domain, address: &dyn Fn(&str) -> String| {
+            domains.numbered(domain).is_some_and(|domain| is_here(&address(&domain.name)))
+        };
+        self.topics
+            .keep_homes(|key| is_of(key.domain, &|domain| topic_address(&key.name, domain)), &mut self.cx);
+        self.rooms
+            .keep_homes(|key| is_of(key.domain, &|domain| room_address(&key.name, domain)), &mut self.cx);
+        let (stay, leave): (Vec<_>, Vec<_>) = self
+            .sessions
+            .all_bound()
+            .map(|session| (session.id, is_here(session.bare.as_str())))
+            .partition(|(_, stays)| *stays);
+        for (session, _) in leave {
+            let text = "your account is served by another node from now on; connect again";
+            self.cx.end(session, StreamError::new(Condition::Reset, text));
+        }
+        for (session, _) in stay {
+            self.tell_moved(session, &*before);
+        }
+    }
+
+    fn tell_moved(&mut self, id: SessionId, before: &dyn Directory) {
+        let hooks = &self.cx.pipeline.homes_moved;
+        if hooks.is_empty() {
+            return;
+        }
+        let Some(mut session) = self.sessions.take_bound(id) else { return };
+        for hook in hooks {
+            hook(&mut session, before, &mut self.cx);
+        }
+        self.sessions.put_bound(session);
+    }
+}

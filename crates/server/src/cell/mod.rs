@@ -1,0 +1,62 @@
+//! A node among others. The core names shards of any node; what it sends to one of another node becomes a record on the bus, and comes
+//! out there as an item of a shard's inbox.
+//!
+//! ```text
+//!  core ──Effect::Post──► Record ──bus──► intake ──► inbox ──Input::Message──► core
+//!  client ──► conn ─Effect::Move─► relay ═══bus═══ carried ──Input::Bytes──► its session on the other node
+//! ```
+//!
+//! A client may connect to any node. Where its account's home is another, the connection stays, with its TLS, and its session is made at
+//! the home: [`relay`] is the one end of that, [`carried`] the other.
+
+mod carried;
+mod intake;
+mod record;
+mod relay;
+
+pub(crate) use carried::Carried;
+pub(crate) use intake::Intake;
+pub(crate) use record::{Edge, EdgeInput, EdgeOutput, Record};
+pub(crate) use relay::Relays;
+
+use crate::shard_io::ShardIo;
+use carillon_core::form::encode;
+use carillon_core::model::{Epoch, Mono, NodeId};
+use carillon_core::ports::bus::Hears;
+use carillon_core::ports::{Bus, Host, Subject};
+use std::sync::Arc;
+
+/// The cell that a node joins.
+pub struct Cell {
+    /// The node's own number: that of its epoch.
+    pub node: NodeId,
+    /// The other nodes that have homes.
+    pub others: Vec<Host>,
+    /// Opens the bus.
+    pub bus: OpenBus,
+}
+
+/// Opens the bus of a cell, which gives what it hears to this.
+pub type OpenBus = Box<dyn FnOnce(Hears) -> Result<Arc<dyn Bus>, String> + Send>;
+
+/// What a shard has for and of other nodes.
+#[derive(Default)]
+pub(crate) struct CellIo {
+    pub(crate) bus: Option<Arc<dyn Bus>>,
+    pub(crate) relays: Relays,
+    pub(crate) carried: Carried,
+}
+
+/// Sends a record to another node.
+pub(crate) fn post(bus: &dyn Bus, to: NodeId, record: &Record, now: Mono) {
+    bus.post(Subject::Node(Epoch(u64::from(to.0))), encode(record, now.0));
+}
+
+impl ShardIo {
+    /// Sends a record to another node. Without a bus there is none: what is for one, such as for a session of an earlier process, is for nobody.
+    pub(crate) fn post_far(&self, to: NodeId, record: &Record) {
+        if let Some(bus) = &self.cell.bus {
+            post(&**bus, to, record, self.mono);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Connections of this shard whose sessions are on other nodes. The socket, TLS and WebSocket stay here; what the client says goes to
+//! its session, what the session sends comes back.
+
+use super::record::{Edge, EdgeInput, EdgeOutput, Record};
+use crate::conn::ReadFlow;
+use crate::shard_io::{GOING_AWAY, ShardIo, Upcall};
+use carillon_core::connection::{CarriedClaim, Claimed};
+use carillon_core::model::{ConnId, NodeId, Place};
+use carillon_core::{Effect, Effects};
+use std::collections::BTreeMap;
+
+/// Bytes of a client that may be on their way to its session: as much as one read of its socket takes, several times.
+pub(super) const WINDOW: usize = 256 * 1024;
+
+/// The connections whose sessions are elsewhere.
+#[derive(Debug, Default)]
+pub(crate) struct Relays(BTreeMap<ConnId, Relay>);
+
+#[derive(Debug)]
+struct Relay {
+    /// Where its session is.
+    home: Place,
+    /// Bytes that were sent there and of which it is not known that they were handled.
+    on_the_way: usize,
+}
+
+impl Relays {
+    /// Whether the session of a connection is elsewhere.
+    pub(crate) fn has(&self, id: ConnId) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&id)
+    }
+}
+
+impl ShardIo {
+    /// A client of this shard claims an account whose home is on another node: from now on it is connected to its session there.
+    pub(crate) fn relay(&mut self, id: ConnId, home: Place, claimed: Claimed) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        conn.flow = ReadFlow::Open;
+        self.cell.relays.0.insert(id, Relay { home, on_the_way: 0 });
+        let claim = Box::new(CarriedClaim::from(claimed));
+        self.post_far(home.node, &Record::Claim { shard: home.shard, edge: self.edge(id), claim });
+        self.release_held(id);
+        self.schedule(id);
+    }
+
+    /// Bytes of a client for its session on another node.
+    pub(crate) fn relay_bytes(&mut self, id: ConnId, bytes: Vec<u8>) {
+        let Some(relay) = self.cell.relays.0.get_mut(&id) else { return };
+        relay.on_the_way += bytes.len();
+        if relay.on_the_way >= WINDOW
+            && let Some(conn) = self.conns.get_mut(id)
+        {
+            conn.flow = ReadFlow::Paused;
+        }
+        self.tell_session(id, EdgeInput::Bytes(bytes));
+    }
+
+    /// Tells the session on another node what happened to its connection. Whether that is where it is.
+    pub(crate) fn relay_upcall(&mut self, upcall: Upcall) -> bool {
+        let id = upcall.conn();
+        if !self.cell.relays.has(id) {
+            return false;
+        }
+        let input = match upcall {
+            Upcall::Closed(_, unacked) => EdgeInput::Closed(unacked),
+            Upcall::Flushed(_) => EdgeInput::Flushed,
+            Upcall::Unacked(_, bytes) => EdgeInput::Unacked(bytes),
+            Upcall::Overflowed(_, bound) => EdgeInput::Overflowed(bound),
+        };
+        self.tell_session(id, input);
+        if matches!(upcall, Upcall::Closed(..)) {
+            self.cell.relays.0.remove(&id);
+        }
+        true
+    }
+
+    fn tell_session(&mut self, id: ConnId, input: EdgeInput) {
+        let Some(Relay { home, .. }) = self.cell.relays.0.get(&id) else { return };
+        let record = Record::FromClient { shard: home.shard, edge: self.edge(id), input };
+        self.post_far(home.node, &record);
+    }
+
+    /// What the session on another node does with a connection of this shard.
+    pub(crate) fn from_session(&mut self, id: ConnId, output: EdgeOutput, effects: &mut Effects) {
+        if !self.cell.relays.has(id) {
+            return;
+        }
+        match output {
+            EdgeOutput::Send { bytes, ends } => {
+                let mut start = effects.bytes.len();
+                let base = start;
+                effects.bytes.extend_from_slice(&bytes);
+                for end in ends {
+                    // What another node says is checked as what a client says.
+                    let end = (base + end as usize).min(effects.bytes.len()).max(start);
+                    effects.push(Effect::Send { conn: id, range: start..end });
+                    start = end;
+                }
+            }
+            EdgeOutput::WatchFlush => effects.push(Effect::WatchFlush { conn: id }),
+            EdgeOutput::CountUnacked => effects.push(Effect::CountUnacked { conn: id }),
+            EdgeOutput::Close => effects.push(Effect::Close { conn: id }),
+            EdgeOutput::Credit(bytes) => {
+                let Some(relay) = self.cell.relays.0.get_mut(&id) else { return };
+                relay.on_the_way = relay.on_the_way.saturating_sub(bytes as usize);
+                if relay.on_the_way < WINDOW {
+                    effects.push(Effect::Resume { conn: id });
+                }
+            }
+        }
+    }
+
+    /// A node is gone, or what it sent was lost: the connections whose sessions are there are closed.
+    pub(crate) fn close_relays_to(&mut self, node: NodeId) {
+        let relays = self.cell.relays.0.iter().filter(|(_, relay)| relay.home.node == node);
+        for id in relays.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.close(id, GOING_AWAY);
+        }
+    }
+
+    fn edge(&self, conn: ConnId) -> Edge {
+        Edge { place: self.place, conn }
+    }
+}
