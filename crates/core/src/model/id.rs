@@ -76,6 +76,10 @@ number_id!(
     NodeId(u32)
 );
 number_id!(
+    /// One life of a node: a number that the store gives to a process when it starts, and never again.
+    Epoch(u64)
+);
+number_id!(
     /// Names a question that awaits its answer. Never used twice by the same asker.
     Ticket(u64)
 );

@@ -44,8 +44,9 @@ pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
-    AccountId, ArchiveId, ConnId, DomainId, Generation, InvitationId, KeyId, LinkId, NodeId, NotificationId,
-    OperationId, Place, Revision, RoomId, SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
+    AccountId, ArchiveId, ConnId, DomainId, Epoch, Generation, InvitationId, KeyId, LinkId, NodeId,
+    NotificationId, OperationId, Place, Revision, RoomId, SessionId, ShardId, Ticket, TopicId, WebhookId,
+    bucket,
 };
 pub use inbox::{
     Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxTotals, MARKED_MAX,
