@@ -196,11 +196,6 @@ impl Outbox {
     pub(crate) fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
     }
-
-    /// Whether it was closed.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed
-    }
 }
 
 impl Sent {

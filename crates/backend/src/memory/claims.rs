@@ -3,7 +3,7 @@
 use carillon_core::model::Epoch;
 use carillon_core::ports::claims::{ACCOUNT_BYTES_MAX, Reached, Reaches};
 use carillon_core::ports::{Claimed, Claims, Policy, Reply, Unavailable};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,8 @@ pub struct Homes(Arc<Mutex<State>>);
 struct State {
     homes: HashMap<Box<str>, Epoch>,
     nodes: Vec<(Epoch, Reaches)>,
-    is_away: bool,
+    /// Nodes that it is away for.
+    away: BTreeSet<Epoch>,
 }
 
 impl Homes {
@@ -31,12 +32,13 @@ impl Homes {
         Arc::new(Node { homes: self.clone(), own, view: Mutex::default(), is_closed: Mutex::default() })
     }
 
-    /// From now on it is away, or it is not.
-    pub fn set_away(&self, is_away: bool) {
+    /// From now on it is away for this node, or it is not.
+    pub fn set_away(&self, of: Epoch, is_away: bool) {
         let mut state = self.state();
-        if state.is_away != is_away {
-            state.is_away = is_away;
-            tell(state, if is_away { Reached::Away } else { Reached::Back { lost: false } });
+        let is_changed = if is_away { state.away.insert(of) } else { state.away.remove(&of) };
+        if is_changed {
+            let reached = if is_away { Reached::Away } else { Reached::Back { lost: false } };
+            tell(state, |epoch| epoch == of, reached);
         }
     }
 
@@ -44,7 +46,7 @@ impl Homes {
     pub fn lose(&self) {
         let mut state = self.state();
         state.homes.clear();
-        tell(state, Reached::Back { lost: true });
+        tell(state, |_| true, Reached::Back { lost: true });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -52,11 +54,12 @@ impl Homes {
     }
 }
 
-/// Tells every node, without the lock: it may ask at once.
-fn tell(state: MutexGuard<'_, State>, reached: Reached) {
-    let all: Vec<Reaches> = state.nodes.iter().map(|(_, reaches)| reaches.clone()).collect();
+/// Tells nodes, without the lock: they may ask at once.
+fn tell(state: MutexGuard<'_, State>, whom: impl Fn(Epoch) -> bool, reached: Reached) {
+    let nodes = state.nodes.iter().filter(|(epoch, _)| whom(*epoch));
+    let nodes: Vec<Reaches> = nodes.map(|(_, reaches)| reaches.clone()).collect();
     drop(state);
-    all.iter().for_each(|reaches| reaches(reached));
+    nodes.iter().for_each(|reaches| reaches(reached));
 }
 
 /// The claims as one node makes them.
@@ -85,7 +88,7 @@ impl Node {
     fn reachable(&self, account: &str) -> Result<MutexGuard<'_, State>, Unavailable> {
         let is_closed = *self.is_closed.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.homes.state();
-        if is_closed || state.is_away || account.len() > ACCOUNT_BYTES_MAX {
+        if is_closed || state.away.contains(&self.own) || account.len() > ACCOUNT_BYTES_MAX {
             Err(Unavailable)
         } else {
             Ok(state)
