@@ -1,6 +1,8 @@
 //! What the nodes of a cell share, but for the store: buses and claims against the suites that each must pass, over proxies that cut and
 //! stall, and against what only one of them can do wrong.
 
+#[cfg(any(feature = "nats", feature = "redis"))]
+mod certificates;
 mod memory;
 #[cfg(feature = "nats")]
 mod nats;

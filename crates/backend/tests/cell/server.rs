@@ -65,10 +65,9 @@ pub(crate) struct Nats {
 }
 
 impl Nats {
-    /// With these lines of configuration, into which a file of that name in the server's folder may be named as `FOLDER/name`.
+    /// With these lines of configuration.
     pub(crate) fn start(config: &str) -> Nats {
         let mut server = Server::start("nats-server", "nats-server", |folder| {
-            let config = config.replace("FOLDER", &folder.to_string_lossy());
             fs::write(folder.join("config"), config).expect("it is written");
             let folder = folder.to_string_lossy().into_owned();
             let config = format!("{folder}/config");
