@@ -9,7 +9,7 @@ INTEROP := tests/interop
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
 # What only some operators need is built for tests, and not for a first look.
-FEATURES := --features carillon/aws,carillon/postgres
+FEATURES := --features carillon/aws,carillon/postgres,carillon/nats,carillon/redis
 export CARILLON := $(TARGET)/debug/carillon
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask $(FEATURES) && $(TARGET)/debug/xtask

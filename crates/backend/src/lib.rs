@@ -3,20 +3,33 @@
 //! - [`sqlite`] is the embedded [`Store`]: one file, one writer that groups commits, a few
 //!   readers that coalesce questions.
 //! - `postgres` is the one on a PostgreSQL server (cargo feature `postgres`).
+//! - [`memory`] has the bus and the claims of a cell within one process; `nats` the bus over a NATS server (cargo feature `nats`), `redis` the
+//!   claims in Redis or Valkey (cargo feature `redis`); `bus` is what every bus is made of.
 //! - `rows` is what stores that keep rows share.
 //! - `engine` is what a store with threads of its own is made of, whatever it keeps its data in.
 //! - [`conformance`] is what every store must pass, as plain functions, so that each implementation's tests are a loop.
 
+mod bus;
 pub mod conformance;
 mod engine;
+pub mod memory;
+#[cfg(feature = "nats")]
+pub mod nats;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod rows;
+#[cfg(any(feature = "nats", feature = "redis"))]
+mod secret;
 pub mod sqlite;
 
 use carillon_core::ports::Store;
 use std::sync::Arc;
 
+pub use bus::Options as BusOptions;
+#[cfg(any(feature = "nats", feature = "redis"))]
+pub use secret::{Secret, SecretError};
 pub use sqlite::{
     Contents, CopyError, OpenError, Options as StoreOptions, Restored, SCHEMA, backup, restore,
 };

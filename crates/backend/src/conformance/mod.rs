@@ -9,6 +9,8 @@ mod activity;
 mod again;
 mod archives;
 mod blocklists;
+pub mod bus;
+pub mod claims;
 mod domains;
 mod ends;
 mod events;

@@ -53,6 +53,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A reader of what [`Writer::headless`](super::Writer::headless) wrote.
+    pub fn headless(bytes: &'a [u8], clock: Clock) -> Reader<'a> {
+        Reader { rest: bytes, length: bytes.len(), version: VERSION, clock, kept: Vec::new(), depth: 0 }
+    }
+
     /// A reader of values of another version than the head says.
     #[cfg(test)]
     pub(crate) fn of_version(self, version: u16) -> Reader<'a> {

@@ -20,6 +20,11 @@ impl Writer {
         out
     }
 
+    /// A writer of values that are inside of something with a head and a version of its own.
+    pub fn headless(now_ms: u64) -> Writer {
+        Writer { bytes: Vec::new(), now_ms, written: Written::default() }
+    }
+
     /// How many bytes were written.
     pub fn position(&self) -> usize {
         self.bytes.len()

@@ -2,11 +2,13 @@
 //! No driver's type crosses them. The conformance suite in `carillon-backend` runs against every implementation.
 
 pub mod bus;
+pub mod claims;
 mod directory;
 pub mod store;
 
 pub use crate::sasl::{Derivation, Derived, Hashes, Password};
 pub use bus::{Bus, Heard, Subject};
+pub use claims::{Claimed, Claims, Policy, Unavailable};
 pub use directory::{Computed, Directory, Host, PARTITIONS};
 pub use store::{Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreStats};
 

@@ -1,0 +1,34 @@
+//! What every bus is made of, however it carries bytes.
+//!
+//! ```text
+//!  post ─► Outbox: numbers and gathers ─► envelopes ─► an engine ─► Hearing: looks at the numbers ─► Heard
+//!                     └── beats, with the last numbers ──┘
+//! ```
+
+mod envelope;
+mod hearing;
+mod outbox;
+
+pub(crate) use hearing::Hearing;
+pub(crate) use outbox::Outbox;
+
+use std::time::Duration;
+
+/// Bounds and intervals of a bus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many bytes may wait to be sent. Past it records are lost, and whoever they were for is told.
+    pub waiting_bytes_max: usize,
+    /// How often a node says that it lives. All nodes of a cell say so equally often.
+    pub beat_every: Duration,
+}
+
+impl Default for Options {
+    /// 64 MiB, and a second.
+    fn default() -> Options {
+        Options { waiting_bytes_max: 64 << 20, beat_every: Duration::from_secs(1) }
+    }
+}
+
+/// How many times between two beats it is looked at what is due.
+pub(crate) const TICKS_PER_BEAT: u32 = 4;

@@ -1,0 +1,284 @@
+//! What waits to be sent: numbered, gathered by subject, bounded in bytes.
+
+use super::envelope::{self, Sender};
+use carillon_core::model::Epoch;
+use carillon_core::ports::Subject;
+use carillon_core::ports::bus::RECORD_BYTES_MAX;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+
+/// An envelope gets no further record once it has so many bytes. A longer record travels alone.
+const ENVELOPE_BYTES: usize = 64 << 10;
+/// A node that was sent nothing for so many beats is forgotten.
+const IDLE_BEATS_MAX: u32 = 3600;
+
+/// What waits to be sent.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    from: Sender,
+    bytes_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    subjects: HashMap<Subject, Sent>,
+    /// Envelopes that are full, in their order.
+    full: VecDeque<Full>,
+    /// Subjects with an envelope that is not, in the order in which it was begun.
+    begun: VecDeque<Subject>,
+    /// Of all that waits.
+    bytes: usize,
+    /// Numbers of subjects that were forgotten are not above this one.
+    floor: u64,
+    beats: u64,
+    store: bool,
+    lost: u64,
+    /// What the node wants to hear besides what is for all.
+    follows: BTreeSet<Subject>,
+    /// Whether that was changed since it was looked at.
+    is_changed: bool,
+    is_closed: bool,
+}
+
+/// An envelope that is full, and the number of its last record.
+#[derive(Debug)]
+struct Full {
+    subject: Subject,
+    envelope: Vec<u8>,
+    last: u64,
+}
+
+/// What was posted to one subject.
+#[derive(Debug, Default)]
+struct Sent {
+    /// The number of the last record that was posted, and of the last that has left.
+    posted: u64,
+    left: u64,
+    /// The envelope that the next record goes to, if there is one: its last record is the last that was posted.
+    envelope: Vec<u8>,
+    /// Envelopes that are full and wait.
+    full: u32,
+    idle_beats: u32,
+}
+
+impl Outbox {
+    /// For a node that follows what is for itself.
+    pub(crate) fn new(own: Epoch, bytes_max: usize) -> Outbox {
+        let run = RandomState::new().hash_one(own);
+        let state = State {
+            subjects: HashMap::new(),
+            full: VecDeque::new(),
+            begun: VecDeque::new(),
+            bytes: 0,
+            floor: 0,
+            beats: 0,
+            store: true,
+            lost: 0,
+            follows: BTreeSet::from([Subject::All, Subject::Node(own)]),
+            is_changed: true,
+            is_closed: false,
+        };
+        Outbox { from: Sender { epoch: own, run }, bytes_max, state: Mutex::new(state) }
+    }
+
+    /// Takes a record. It has its number from now on, even if there is no room for it.
+    pub(crate) fn post(&self, to: Subject, record: &[u8]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { subjects, full, begun, bytes, floor, lost, is_closed, .. } = &mut *state;
+        let sent =
+            subjects.entry(to).or_insert_with(|| Sent { posted: *floor, left: *floor, ..Sent::default() });
+        let is_full = |envelope: &Vec<u8>| envelope.len() + record.len() > ENVELOPE_BYTES;
+        let fits = record.len() <= RECORD_BYTES_MAX && *bytes + record.len() <= self.bytes_max && !*is_closed;
+        if !sent.envelope.is_empty() && (!fits || is_full(&sent.envelope)) {
+            // Numbers of one envelope have no gap.
+            full.push_back(Full { subject: to, envelope: mem::take(&mut sent.envelope), last: sent.posted });
+            sent.full += 1;
+            begun.retain(|subject| *subject != to);
+        }
+        sent.posted += 1;
+        sent.idle_beats = 0;
+        if !fits {
+            *lost += 1;
+            if lost.is_power_of_two() {
+                tracing::warn!(
+                    lost,
+                    waiting_bytes = bytes,
+                    "records for other nodes are lost: too much waits for the bus"
+                );
+            }
+            return;
+        }
+        if sent.envelope.is_empty() {
+            sent.envelope = envelope::begin(self.from, sent.posted);
+            *bytes += sent.envelope.len();
+            begun.push_back(to);
+        }
+        let before = sent.envelope.len();
+        envelope::append(&mut sent.envelope, record);
+        *bytes += sent.envelope.len() - before;
+    }
+
+    /// Takes envelopes out, in their order, until they have so many bytes.
+    pub(crate) fn take(&self, bytes: usize) -> Vec<(Subject, Vec<u8>)> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { subjects, full, begun, bytes: waiting, .. } = &mut *state;
+        let (mut taken, mut left) = (Vec::new(), bytes);
+        while left > 0 {
+            let next = full.pop_front().or_else(|| {
+                let subject = begun.pop_front()?;
+                let sent = subjects.get_mut(&subject)?;
+                // It is counted as one that is full, until it has left.
+                sent.full += 1;
+                Some(Full { subject, envelope: mem::take(&mut sent.envelope), last: sent.posted })
+            });
+            let Some(Full { subject, envelope, last }) = next else { break };
+            if let Some(sent) = subjects.get_mut(&subject) {
+                sent.full -= 1;
+                sent.left = last;
+            }
+            *waiting = waiting.saturating_sub(envelope.len());
+            left = left.saturating_sub(envelope.len());
+            taken.push((subject, envelope));
+        }
+        taken
+    }
+
+    /// The next beat: what has left, or was lost with nothing before it that waits.
+    pub(crate) fn beat(&self) -> Vec<u8> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { subjects, floor, beats, store, .. } = &mut *state;
+        subjects.retain(|subject, sent| {
+            sent.idle_beats += 1;
+            let is_forgotten = sent.idle_beats > IDLE_BEATS_MAX && matches!(subject, Subject::Node(_));
+            let is_kept = !is_forgotten || sent.waits();
+            if !is_kept {
+                *floor = (*floor).max(sent.posted);
+            }
+            is_kept
+        });
+        let last: Vec<_> = subjects
+            .iter()
+            .map(|(subject, sent)| (*subject, if sent.waits() { sent.left } else { sent.posted }))
+            .filter(|(_, last)| *last > 0)
+            .collect();
+        let beat = envelope::beat(self.from, *beats, *store, &last);
+        *beats += 1;
+        beat
+    }
+
+    /// What the next beats say of the store.
+    pub(crate) fn tell_store(&self, works: bool) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).store = works;
+    }
+
+    /// From now on the node wants to hear what is posted there, or it does not.
+    pub(crate) fn follow(&self, subject: Subject, wants: bool) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_changed = if wants { state.follows.insert(subject) } else { state.follows.remove(&subject) };
+        state.is_changed |= is_changed;
+    }
+
+    /// What the node wants to hear, if that was changed since the last call.
+    pub(crate) fn changed_follows(&self) -> Option<BTreeSet<Subject>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        mem::take(&mut state.is_changed).then(|| state.follows.clone())
+    }
+
+    /// Whether the node wants to hear what is posted there.
+    pub(crate) fn is_for(&self, subject: Subject) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).follows.contains(&subject)
+    }
+
+    /// Takes nothing from now on.
+    pub(crate) fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
+    }
+}
+
+impl Sent {
+    fn waits(&self) -> bool {
+        self.full > 0 || !self.envelope.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::envelope::{Envelope, read};
+    use super::*;
+
+    const TO: Subject = Subject::Node(Epoch(2));
+
+    fn numbers(taken: &[(Subject, Vec<u8>)]) -> Vec<(Subject, u64, usize)> {
+        let each = taken.iter().map(|(subject, envelope)| match read(envelope) {
+            Ok(Envelope::Records { number, records, .. }) => (*subject, number, records.len()),
+            other => panic!("{other:?}"),
+        });
+        each.collect()
+    }
+
+    fn last(outbox: &Outbox) -> Vec<(Subject, u64)> {
+        match read(&outbox.beat()) {
+            Ok(Envelope::Beat { mut last, .. }) => {
+                last.sort_unstable();
+                last
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn records_of_a_turn_travel_together_by_subject() {
+        let outbox = Outbox::new(Epoch(1), 1 << 20);
+        for n in 0..3 {
+            outbox.post(TO, &[n]);
+            outbox.post(Subject::All, &[n]);
+        }
+        assert_eq!(last(&outbox), [], "nothing has left");
+        assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 1, 3), (Subject::All, 1, 3)]);
+        outbox.post(TO, b"x");
+        assert_eq!(last(&outbox), [(TO, 3), (Subject::All, 3)]);
+        assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 4, 1)]);
+        assert_eq!(outbox.take(usize::MAX), []);
+    }
+
+    #[test]
+    fn envelopes_are_bounded_and_keep_their_order() {
+        let outbox = Outbox::new(Epoch(1), 1 << 20);
+        for length in [ENVELOPE_BYTES / 2, ENVELOPE_BYTES / 2, 2 * ENVELOPE_BYTES, 1] {
+            outbox.post(TO, &vec![0; length]);
+        }
+        let first = outbox.take(1);
+        assert_eq!(numbers(&first), [(TO, 1, 1)], "one, however few bytes are asked for");
+        assert_eq!(last(&outbox), [(TO, 1)]);
+        assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 2, 1), (TO, 3, 1), (TO, 4, 1)]);
+    }
+
+    #[test]
+    fn what_has_no_room_takes_its_number() {
+        let outbox = Outbox::new(Epoch(1), 100);
+        for length in [40, 50, 5, RECORD_BYTES_MAX + 1, 1] {
+            outbox.post(TO, &vec![0; length]);
+        }
+        assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 1, 1), (TO, 3, 1), (TO, 5, 1)]);
+        outbox.post(TO, &[0; 101]);
+        assert_eq!(last(&outbox), [(TO, 6)], "a beat tells what was lost with nothing behind it");
+        outbox.close();
+        outbox.post(TO, b"x");
+        assert_eq!(outbox.take(usize::MAX), []);
+    }
+
+    #[test]
+    fn nodes_that_are_sent_nothing_are_forgotten_and_no_number_is_used_twice() {
+        let outbox = Outbox::new(Epoch(1), 100);
+        outbox.post(TO, b"x");
+        outbox.post(Subject::All, b"x");
+        outbox.take(usize::MAX);
+        (0..IDLE_BEATS_MAX).for_each(|_| drop(outbox.beat()));
+        assert_eq!(last(&outbox), [(Subject::All, 1)]);
+        outbox.post(TO, b"x");
+        assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 2, 1)]);
+    }
+}

@@ -1,0 +1,298 @@
+//! The bus of a cell over NATS.
+//!
+//! Subjects: `PREFIX.n.EPOCH` to a node, `PREFIX.t.PARTITION` to who follows a partition of the topics, `PREFIX.all` to all. The client connects again by
+//! itself, for ever; it drops silently what a subscription has no room for, and what was in its buffer when a connection was lost. Both are seen by
+//! the numbers in the envelopes ([`crate::bus`]).
+
+mod options;
+
+pub use options::{Auth, OpenError, Options, Tls};
+
+use crate::bus::{Hearing, Outbox, TICKS_PER_BEAT};
+use async_nats::connection::State;
+use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use carillon_core::model::Epoch;
+use carillon_core::ports::bus::Hears;
+use carillon_core::ports::{Bus, Subject};
+use futures_util::StreamExt;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{self, MissedTickBehavior};
+
+/// Envelopes that the client holds for the server. What does not fit waits in the outbox, where bytes are counted.
+const CLIENT_ENVELOPES: usize = 32;
+/// Envelopes of one subject that came and were not looked at yet. What comes beyond is lost, which the numbers tell: with full envelopes
+/// these are 64 MiB.
+const SUBJECT_ENVELOPES: usize = 1024;
+/// Bytes that are given to the client before it is looked whether a beat is due.
+const TURN_BYTES: usize = 1 << 20;
+/// A server that says nothing for so long is asked whether it is there. Twice without an answer, and the connection counts as lost.
+const PING_EVERY: Duration = Duration::from_secs(2);
+/// How long connecting may take, and the longest pause between two attempts.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How long a bus that is closed tries to send what waits.
+const CLOSING_MAX: Duration = Duration::from_secs(1);
+
+/// Opens the bus of a node, which hears what follows. Its work is done on this runtime. Servers that cannot be reached are tried again and again.
+///
+/// # Errors
+/// When the options are wrong.
+pub fn open(
+    options: &Options,
+    own: Epoch,
+    hears: Hears,
+    runtime: &Handle,
+) -> Result<Arc<dyn Bus>, OpenError> {
+    if !options::is_prefix(&options.prefix) {
+        return Err(OpenError::Prefix);
+    }
+    let address = |server: &str| server.parse::<ServerAddr>().map_err(|e| OpenError::Address(e.to_string()));
+    let servers = options.servers.iter().map(|server| address(server)).collect::<Result<Vec<_>, _>>()?;
+    let shared = Arc::new(Shared {
+        outbox: Outbox::new(own, options.bus.waiting_bytes_max),
+        hearing: Hearing::new(own, hears),
+        wakes: Notify::new(),
+        closes: Notify::new(),
+        failures: AtomicU64::new(0),
+        prefix: options.prefix.clone(),
+    });
+    let connect = connect_options(options, &shared)?.name(format!("carillon {own}"));
+    let tick_every = options.bus.beat_every / TICKS_PER_BEAT;
+    runtime.spawn(run(shared.clone(), servers, connect, tick_every));
+    Ok(Arc::new(Nats(shared)))
+}
+
+/// The bus of a node.
+struct Nats(Arc<Shared>);
+
+struct Shared {
+    outbox: Outbox,
+    hearing: Hearing,
+    wakes: Notify,
+    closes: Notify,
+    /// Attempts to connect that failed since there was a connection.
+    failures: AtomicU64,
+    prefix: Box<str>,
+}
+
+impl Bus for Nats {
+    fn post(&self, to: Subject, record: Vec<u8>) {
+        self.0.outbox.post(to, &record);
+        self.0.wakes.notify_one();
+    }
+
+    fn follow(&self, subject: Subject) {
+        self.0.outbox.follow(subject, true);
+        self.0.wakes.notify_one();
+    }
+
+    fn leave(&self, subject: Subject) {
+        self.0.outbox.follow(subject, false);
+        self.0.wakes.notify_one();
+    }
+
+    fn tell_store(&self, works: bool) {
+        self.0.outbox.tell_store(works);
+    }
+
+    fn close(&self) {
+        self.0.outbox.close();
+        self.0.hearing.close();
+        self.0.closes.notify_one();
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats").field("hearing", &self.0.hearing).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn name(&self, subject: Subject) -> String {
+        let prefix = &self.prefix;
+        match subject {
+            Subject::Node(epoch) => format!("{prefix}.n.{epoch}"),
+            Subject::Partition(partition) => format!("{prefix}.t.{partition}"),
+            Subject::All => format!("{prefix}.all"),
+        }
+    }
+
+    fn noticed(&self, event: &Event) {
+        match event {
+            Event::Connected => {
+                self.failures.store(0, Ordering::Relaxed);
+                tracing::info!("the bus is connected to NATS");
+                self.hearing.reached(true);
+                self.wakes.notify_one();
+            }
+            Event::Disconnected | Event::Closed => self.hearing.reached(false),
+            Event::SlowConsumer(_) => tracing::debug!("a subject of the bus has no room for what comes"),
+            Event::ServerError(e) => tracing::warn!(error = %e, "NATS refuses something"),
+            Event::ClientError(e) => {
+                let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+                if failures.is_power_of_two() {
+                    tracing::warn!(error = %e, failures, "NATS cannot be reached");
+                }
+            }
+            Event::LameDuckMode | Event::Draining => {}
+        }
+    }
+}
+
+fn connect_options(options: &Options, shared: &Arc<Shared>) -> Result<ConnectOptions, OpenError> {
+    let noticing = shared.clone();
+    let mut connect = ConnectOptions::new()
+        .retry_on_initial_connect()
+        .client_capacity(CLIENT_ENVELOPES)
+        .subscription_capacity(SUBJECT_ENVELOPES)
+        .ping_interval(PING_EVERY)
+        .connection_timeout(CONNECT_MAX)
+        .reconnect_delay_callback(pause)
+        .require_tls(options.tls.required)
+        .event_callback(move |event| {
+            noticing.noticed(&event);
+            std::future::ready(())
+        });
+    if let Some(authorities) = &options.tls.authorities {
+        connect = connect.add_root_certificates(authorities.clone());
+    }
+    if let Some((certificate, key)) = &options.tls.certificate {
+        connect = connect.add_client_certificate(certificate.clone(), key.clone());
+    }
+    Ok(match &options.auth {
+        Auth::None => connect,
+        Auth::Password { user, password } => connect.user_and_password(user.to_string(), password.read()?),
+        Auth::Token(token) => connect.token(token.read()?),
+        Auth::Nkey(seed) => connect.nkey(seed.read()?),
+        Auth::Credentials(file) => connect.credentials(&file.read()?).map_err(OpenError::Credentials)?,
+    })
+}
+
+/// The pause before an attempt to connect: none at first, then longer and longer.
+fn pause(attempts: usize) -> Duration {
+    let doublings = attempts.saturating_sub(2).min(10) as u32;
+    if attempts <= 1 {
+        Duration::ZERO
+    } else {
+        (Duration::from_millis(20) * 2u32.pow(doublings)).min(PAUSE_MAX)
+    }
+}
+
+/// Sends and listens until the bus is closed.
+async fn run(shared: Arc<Shared>, servers: Vec<ServerAddr>, connect: ConnectOptions, tick_every: Duration) {
+    let client = match async_nats::connect_with_options(servers, connect).await {
+        Ok(client) => client,
+        Err(e) => return tracing::error!(error = %e, "the bus cannot be opened"),
+    };
+    tokio::select! {
+        () = work(&shared, &client, tick_every) => {}
+        // Giving something to a client that is not connected may take for ever.
+        () = shared.closes.notified() => {}
+    }
+    let closing = async {
+        while send(&shared, &client).await {}
+        client.flush().await
+    };
+    if client.connection_state() == State::Connected {
+        drop(time::timeout(CLOSING_MAX, closing).await);
+    }
+}
+
+async fn work(shared: &Arc<Shared>, client: &Client, tick_every: Duration) {
+    let mut listening = JoinSet::new();
+    let mut subjects = HashMap::new();
+    let mut ticks = time::interval(tick_every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut count = 0;
+    loop {
+        let is_tick = tokio::select! {
+            _ = ticks.tick() => true,
+            () = shared.wakes.notified() => false,
+        };
+        if let Some(follows) = shared.outbox.changed_follows() {
+            listen(shared, client, &mut listening, &mut subjects, follows).await;
+        }
+        let is_connected = client.connection_state() == State::Connected;
+        if is_tick {
+            while listening.try_join_next().is_some() {}
+            shared.hearing.tick();
+            shared.hearing.reached(is_connected);
+        }
+        if is_connected {
+            // Beats do not wait for what is much.
+            if is_tick && count % TICKS_PER_BEAT == 0 {
+                publish(shared, client, Subject::All, shared.outbox.beat()).await;
+            }
+            if send(shared, client).await {
+                shared.wakes.notify_one();
+            }
+        }
+        count += u32::from(is_tick);
+    }
+}
+
+/// Gives some of what waits to the client. Whether there may be more.
+async fn send(shared: &Shared, client: &Client) -> bool {
+    let taken = shared.outbox.take(TURN_BYTES);
+    let has_more = !taken.is_empty();
+    for (subject, envelope) in taken {
+        publish(shared, client, subject, envelope).await;
+    }
+    has_more
+}
+
+async fn publish(shared: &Shared, client: &Client, subject: Subject, envelope: Vec<u8>) {
+    // Whoever it is for finds out by its number.
+    if let Err(e) = client.publish(shared.name(subject), envelope.into()).await {
+        tracing::warn!(error = %e, "an envelope for other nodes is lost");
+    }
+}
+
+/// Subscribes to what is to be heard, and to nothing else.
+async fn listen(
+    shared: &Arc<Shared>,
+    client: &Client,
+    listening: &mut JoinSet<()>,
+    subjects: &mut HashMap<Subject, AbortHandle>,
+    follows: BTreeSet<Subject>,
+) {
+    shared.hearing.follow(follows.clone());
+    subjects.retain(|subject, task| {
+        let is_followed = follows.contains(subject);
+        if !is_followed {
+            task.abort();
+        }
+        is_followed
+    });
+    for subject in follows {
+        if subjects.contains_key(&subject) {
+            continue;
+        }
+        match client.subscribe(shared.name(subject)).await {
+            Ok(mut subscriber) => {
+                let shared = shared.clone();
+                let task = listening.spawn(async move {
+                    while let Some(message) = subscriber.next().await {
+                        shared.hearing.take(subject, &message.payload);
+                    }
+                });
+                subjects.insert(subject, task);
+            }
+            Err(e) => tracing::error!(error = %e, "a subject of the bus cannot be followed"),
+        }
+    }
+}
