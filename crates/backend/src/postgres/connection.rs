@@ -8,13 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Row, Statement};
 
 /// What is bound to a statement.
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// How long opening a connection may take.
-const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// Between two attempts to connect, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
@@ -89,10 +87,13 @@ impl Connection {
     }
 
     fn attempt(&self) -> Result<Session> {
-        let mut config = self.options.config.clone();
-        config.application_name(&self.name);
+        let config = self.config()?;
+        let tls = self.options.tls.connector()?;
+        // One that is away must not use up the time of the next.
+        let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
+        let max = self.options.connect_max.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX));
         let made = async {
-            let (client, connection) = config.connect(NoTls).await?;
+            let (client, connection) = config.connect(tls).await?;
             tokio::spawn(async move {
                 if let Err(e) = connection.await {
                     tracing::debug!(error = %e, "a connection to PostgreSQL ended");
@@ -101,7 +102,20 @@ impl Connection {
             client.batch_execute(SETTINGS).await?;
             Ok::<_, tokio_postgres::Error>(Session { client, statements: RefCell::default() })
         };
-        self.within(CONNECT_MAX, made)
+        self.within(max, made)
+    }
+
+    /// Where to, and who asks.
+    fn config(&self) -> Result<Config> {
+        let mut config = self.options.config.clone();
+        config.application_name(&self.name).connect_timeout(self.options.connect_max);
+        if let Some(file) = &self.options.password_file {
+            let text = std::fs::read(file).map_err(|e| Error::PasswordFile(file.clone(), e))?;
+            // Editors end a file with a line break.
+            let password = text.strip_suffix(b"\n").unwrap_or(&text);
+            config.password(password.strip_suffix(b"\r").unwrap_or(password));
+        }
+        Ok(config)
     }
 
     /// Runs a statement; its rows.
@@ -136,37 +150,34 @@ impl Connection {
         self.within(self.options.answer_max, session.client.batch_execute(sql))
     }
 
-    /// Runs text, then statements, in one round trip: all are sent before the first answer is waited for. The first error, if there is one.
-    pub(super) fn pipeline(&self, first: &str, then: &[(&str, Params<'_>)]) -> Result<()> {
-        let session = self.session()?;
-        self.within(self.options.answer_max, async {
-            let mut prepared = Vec::with_capacity(then.len());
-            for (sql, params) in then {
-                prepared.push((session.prepared(sql).await?, *params));
-            }
-            let mut answers: Vec<Waiting<'_>> = vec![Box::pin(session.client.batch_execute(first))];
-            for (statement, params) in &prepared {
-                answers
-                    .push(Box::pin(async move { session.client.execute(statement, params).await.map(drop) }));
-            }
-            in_order(answers).await
-        })
+    /// Runs statements in one round trip: all are sent before the first answer is waited for. The first error, if there is one.
+    pub(super) fn pipeline(&self, statements: &[(&str, Params<'_>)]) -> Result<()> {
+        self.pipeline_between("", statements, "")
     }
 
-    /// The same with the text last.
-    pub(super) fn pipeline_then(&self, first: &[(&str, Params<'_>)], last: &str) -> Result<()> {
+    /// The same between texts, which may be empty.
+    pub(super) fn pipeline_between(
+        &self,
+        first: &str,
+        statements: &[(&str, Params<'_>)],
+        last: &str,
+    ) -> Result<()> {
         let session = self.session()?;
         self.within(self.options.answer_max, async {
-            let mut prepared = Vec::with_capacity(first.len());
-            for (sql, params) in first {
+            let mut prepared = Vec::with_capacity(statements.len());
+            for (sql, params) in statements {
                 prepared.push((session.prepared(sql).await?, *params));
             }
-            let mut answers: Vec<Waiting<'_>> = Vec::new();
+            let mut answers: Vec<Waiting<'_>> = Vec::with_capacity(statements.len() + 2);
+            let text = |text| -> Option<Waiting<'_>> {
+                (!str::is_empty(text)).then(|| Box::pin(session.client.batch_execute(text)) as Waiting<'_>)
+            };
+            answers.extend(text(first));
             for (statement, params) in &prepared {
                 answers
                     .push(Box::pin(async move { session.client.execute(statement, params).await.map(drop) }));
             }
-            answers.push(Box::pin(session.client.batch_execute(last)));
+            answers.extend(text(last));
             in_order(answers).await
         })
     }

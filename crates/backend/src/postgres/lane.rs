@@ -136,15 +136,16 @@ impl Lane {
     /// Begins a transaction, waits for the locks of the group, and takes its number: one round trip.
     fn begin(&self, asks: &[Write], next: i64) -> Result<()> {
         let keys = Keys::of(asks);
-        self.db.pipeline(
+        self.db.pipeline_between(
             "BEGIN",
             &[
-                ("SELECT lock_keys($1, $2, $3, $4, $5)", &keys.params()),
+                ("SELECT lock_keys($1, $2, $3, $4, $5, $6)", &keys.params()),
                 (
                     "SELECT lane_step($1, $2, $3, $4)",
                     &[&self.node.name, &self.node.epoch, &self.number, &next],
                 ),
             ],
+            "",
         )
     }
 

@@ -7,10 +7,12 @@
 //! - `node`: of two processes of one node the newer one writes.
 //! - One file per noun implements [`Answers`](carillon_core::ports::store::Answers) to each of its questions; `removal` is about what removing
 //!   accounts and domains takes along.
-//! - `connection` is one connection, `column` what values mean, `schema` and `migrations/` are the tables.
+//! - `connection` is one connection, `address` and `tls` say where to and how it is secured, `column` what values mean, `schema` and `migrations/` are the tables.
+//! - `inspect` looks at a server before a node uses it.
 
 mod account;
 mod activity;
+mod address;
 mod archive;
 mod blocking;
 mod column;
@@ -20,6 +22,7 @@ mod ending;
 mod error;
 mod event;
 mod idempotency;
+mod inspect;
 mod invitation;
 mod item;
 mod item_row;
@@ -49,6 +52,7 @@ mod schema;
 mod snapshot;
 mod subscription;
 mod sweep;
+mod tls;
 mod topic;
 mod transaction;
 mod upload;
@@ -56,7 +60,9 @@ mod vcard;
 mod webhook;
 mod writes;
 
+pub use inspect::{Finding, inspect};
 pub use options::{OpenError, Options};
+pub use tls::{Mode, Tls};
 
 use crate::engine::asked::{Asked, Carries, Respond, Write};
 use crate::engine::complaints::Complaints;

@@ -5,4 +5,5 @@
 mod commits;
 mod conforms;
 mod proxy;
+mod secured;
 mod server;
