@@ -194,6 +194,7 @@ async def test_a_disk_that_cannot_be_read(start, faults):
     assert "the store is read again" in log
 
 
+@pytest.mark.embedded
 async def test_damage_that_is_met_while_the_node_runs_is_named(start):
     server = start()
     async with contextlib.aclosing(Api(server)) as api:
