@@ -106,7 +106,9 @@ class Upgrade:
         def is_closed():
             if not self.server.store_url:
                 return not has_open(self.old.pid, path)
-            sessions = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            sessions = (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
             return value(self.server, sessions) == "0"
 
         await until(lambda: self.old.poll() is not None or is_closed(), PATIENCE_S)

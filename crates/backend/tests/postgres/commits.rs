@@ -14,26 +14,26 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-const T: UnixMs = UnixMs(1_795_167_000_000);
+pub(crate) const T: UnixMs = UnixMs(1_795_167_000_000);
 
-type Waiting<A> = Receiver<Result<A, Fault>>;
+pub(crate) type Waiting<A> = Receiver<Result<A, Fault>>;
 
-fn asked<Q: Question>(store: &dyn Store, question: Q) -> Waiting<Q::Answer> {
+pub(crate) fn asked<Q: Question>(store: &dyn Store, question: Q) -> Waiting<Q::Answer> {
     let (sender, receiver) = channel();
     store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
     receiver
 }
 
-fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, Fault> {
+pub(crate) fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, Fault> {
     waited(&asked(store, question))
 }
 
-fn waited<A>(waiting: &Waiting<A>) -> Result<A, Fault> {
+pub(crate) fn waited<A>(waiting: &Waiting<A>) -> Result<A, Fault> {
     waiting.recv_timeout(Duration::from_secs(60)).expect("a question is answered")
 }
 
 /// A domain with accounts `u0` to `u9`.
-fn ground(store: &dyn Store) -> DomainId {
+pub(crate) fn ground(store: &dyn Store) -> DomainId {
     let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
     let domain = ask(store, put).expect("it is put").domain.id;
     for n in 0..10 {

@@ -128,18 +128,34 @@ impl Server {
         self.run_at(port, "postgres", sql)
     }
 
+    /// Runs statements that give nothing.
+    pub(crate) fn batch(&self, database: &str, sql: &str) {
+        self.with_client(5432, database, async |client| client.batch_execute(sql).await)
+            .expect("they are right");
+    }
+
     fn run(&self, database: &str, sql: &str) -> Vec<Row> {
         self.run_at(5432, database, sql)
     }
 
     fn run_at(&self, port: u16, database: &str, sql: &str) -> Vec<Row> {
+        let rows = self.with_client(port, database, async |client| client.query(sql, &[]).await);
+        rows.unwrap_or_else(|e| panic!("{sql}: {e:?}"))
+    }
+
+    fn with_client<T>(
+        &self,
+        port: u16,
+        database: &str,
+        work: impl AsyncFnOnce(&tokio_postgres::Client) -> T,
+    ) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let mut config = Config::new();
             config.host_path(&self.folder).port(port).user("postgres").dbname(database);
             let (client, connection) = config.connect(NoTls).await.expect("the server is there");
             tokio::spawn(connection);
-            client.query(sql, &[]).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"))
+            work(&client).await
         })
     }
 }
