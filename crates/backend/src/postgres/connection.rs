@@ -1,6 +1,7 @@
 //! A connection to PostgreSQL, for one thread: it waits for each answer, and pipelines what it is told to.
 
 use super::error::{Error, Result};
+use super::figures::Figures;
 use super::options::Options;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ pub(super) struct Connection {
     options: Arc<Options>,
     /// Names it among the server's sessions.
     name: String,
+    figures: Arc<Figures>,
     session: Option<Session>,
 }
 
@@ -34,9 +36,13 @@ struct Session {
 
 impl Connection {
     /// A connection that is not made yet; `name` is what the server's list of sessions shows.
-    pub(super) fn new(options: Arc<Options>, name: String) -> std::io::Result<Connection> {
+    pub(super) fn new(
+        options: Arc<Options>,
+        name: String,
+        figures: Arc<Figures>,
+    ) -> std::io::Result<Connection> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Connection { runtime, options, name, session: None })
+        Ok(Connection { runtime, options, name, figures, session: None })
     }
 
     /// Whether it is there, as far as is known.
@@ -47,6 +53,11 @@ impl Connection {
     /// Whether it was there since it was given up last.
     pub(super) fn is_made(&self) -> bool {
         self.session.is_some()
+    }
+
+    /// What it counts.
+    pub(super) fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     /// What the server's list of sessions calls it.
@@ -64,7 +75,10 @@ impl Connection {
         let mut pause = PAUSE_MIN;
         while !self.is_open() {
             match self.attempt() {
-                Ok(session) => self.session = Some(session),
+                Ok(session) => {
+                    self.session = Some(session);
+                    self.figures.connected();
+                }
                 Err(e) if Instant::now() + pause >= until => return Err(e),
                 Err(_) => {
                     // The thread has no other work: what it is asked waits in its bounded queue.
@@ -191,6 +205,7 @@ impl Connection {
         max: Duration,
         work: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
     ) -> Result<T> {
+        self.figures.asks();
         let done = self.runtime.block_on(async { tokio::time::timeout(max, work).await });
         Ok(done.map_err(|_| Error::Late(max))??)
     }

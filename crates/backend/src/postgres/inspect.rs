@@ -85,7 +85,7 @@ pub fn inspect(options: Options) -> Result<Vec<Finding>, OpenError> {
     let needed = (options.lanes + options.readers + 1) as i64;
     let name = format!("carillon {} inspects", options.node);
     let patience = options.patience;
-    let mut db = Connection::new(Arc::new(options), name).map_err(OpenError::Thread)?;
+    let mut db = Connection::new(Arc::new(options), name, Arc::default()).map_err(OpenError::Thread)?;
     // It is tried once: nobody waits for what is only looked at.
     db.connect(Instant::now().checked_sub(patience))?;
     let row = db.one(SETTINGS, &[])?;
