@@ -6,8 +6,18 @@ import pytest
 
 from harness.api import Api
 from harness.peer import Peer
+from harness.postgres import WANTED
 from harness.raw import Raw
 from harness.server import Server, unique
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of the embedded store's own file are no tests of another one."""
+    if WANTED:
+        skip = pytest.mark.skip(reason="it is about the file of the embedded store")
+        for item in items:
+            if item.get_closest_marker("embedded"):
+                item.add_marker(skip)
 
 
 @pytest.fixture(scope="module")

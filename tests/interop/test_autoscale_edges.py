@@ -123,6 +123,7 @@ async def ended(scaler, count):
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.embedded
 async def test_no_login_is_refused_while_the_bell_rings(tmp_path, monkeypatch):
     folder = tmp_path / "edges"
     folder.mkdir()

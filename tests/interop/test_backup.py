@@ -15,6 +15,8 @@ from harness.api import Api
 from harness.raw import Raw
 from harness.server import ROOT, Server, run
 
+pytestmark = pytest.mark.embedded
+
 BOOK = ROOT / "docs/book/operations.md"
 PLACES = {"file": r"/var/backups/.+?\.db", "data": r"/var/lib/carillon\b"}
 

@@ -12,6 +12,7 @@ from harness import store
 from harness.api import Api, check_problem
 from harness.faults import Faults
 from harness.inbox import deadline
+from harness.postgres import WANTED
 from harness.raw import CLIENT, Raw
 
 PAGE = 4096
@@ -88,6 +89,8 @@ class Scene:
 
 @pytest.fixture
 def faults(tmp_path):
+    if WANTED:
+        pytest.skip("it is about the file of the embedded store")
     return Faults(tmp_path)
 
 
@@ -194,6 +197,7 @@ async def test_a_disk_that_cannot_be_read(start, faults):
     assert "the store is read again" in log
 
 
+@pytest.mark.embedded
 async def test_damage_that_is_met_while_the_node_runs_is_named(start):
     server = start()
     async with contextlib.aclosing(Api(server)) as api:

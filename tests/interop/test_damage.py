@@ -8,6 +8,8 @@ import pytest
 from harness.api import Api
 from harness.server import run
 
+pytestmark = pytest.mark.embedded
+
 PAGE = 4096
 
 

@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 
+import pytest
+
 from harness.api import Api, check_problem
 from harness.follower import Follower
 from harness.inbox import deadline
@@ -121,6 +123,7 @@ def fill(folder):
     return filler
 
 
+@pytest.mark.embedded
 async def test_a_full_disk_of_the_store_refuses_what_is_to_be_kept_and_the_rest_goes_on(disk, start, tmp_path):
     server = start(data_dir=disk(tmp_path / "data", "16m"))
     async with contextlib.AsyncExitStack() as stack:

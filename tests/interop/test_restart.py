@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-import sqlite3
 
 import pytest
 
+from harness import store
 from harness.api import Api
 from harness.inbox import Inbox, deadline
 from harness.peer import CLIENT, JSON, Peer
@@ -138,6 +138,7 @@ async def test_a_session_that_does_not_listen_does_not_hold_the_node_up(tmp_path
     await api.aclose()
 
 
+@pytest.mark.embedded
 async def test_two_nodes_do_not_share_a_folder(node):
     other = node.server.folder / "other"
     other.mkdir()
@@ -455,9 +456,8 @@ async def everything(raw, last):
 
 def group_is_stored(server):
     """Waits until the store has the first group of parked sessions, or the node has ended."""
-    with contextlib.closing(sqlite3.connect(f"file:{server.data / 'carillon.db'}?mode=ro", uri=True)) as store:
-        while server.is_running() and not store.execute("SELECT count(*) FROM parked").fetchone()[0]:
-            pass
+    while server.is_running() and store.count(server, "parked") == 0:
+        pass
 
 
 @pytest.mark.parametrize("moment", ["the first stream ends", "a group is stored", "the last stream ends"])

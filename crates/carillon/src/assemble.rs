@@ -68,13 +68,48 @@ pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Arc<dyn Stor
 
 #[cfg(feature = "postgres")]
 fn open_postgres(settings: &Settings) -> Result<Arc<dyn Store>, String> {
-    use carillon_backend::postgres::{self, Options};
-    let mut options = Options::new(&settings.node.store_url).map_err(|e| e.to_string())?;
+    let mut options = postgres(settings)?;
+    options.node = node_name(settings).map_err(|e| format!("node.name: {e}"))?.into();
+    carillon_backend::postgres::open(options).map_err(|e| e.to_string())
+}
+
+/// How the PostgreSQL that the settings name is connected to.
+#[cfg(feature = "postgres")]
+pub fn postgres(settings: &Settings) -> Result<carillon_backend::postgres::Options, String> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut options =
+        carillon_backend::postgres::Options::new(&settings.node.store_url).map_err(|e| e.to_string())?;
     options.readers = settings.store.readers;
-    if !settings.node.host.is_empty() {
-        options.node = settings.node.host.as_str().into();
+    options.password_file.clone_from(&settings.node.store_password_file);
+    if let Some(password) = std::env::var_os("PGPASSWORD").filter(|_| options.password_file.is_none()) {
+        options.config.password(password.as_bytes());
     }
-    postgres::open(options).map_err(|e| e.to_string())
+    Ok(options)
+}
+
+/// The node's name among those that share a database: the one that is set, or one that is made once and kept in the data folder. So a process
+/// that is started again has the name of the one before it, and no other node has.
+#[cfg(feature = "postgres")]
+fn node_name(settings: &Settings) -> std::io::Result<String> {
+    if !settings.node.name.is_empty() {
+        return Ok(settings.node.name.clone());
+    }
+    let path = settings.node.data_dir.join("node.name");
+    match std::fs::read_to_string(&path) {
+        Ok(name) if (1..=255).contains(&name.trim().len()) => Ok(name.trim().to_owned()),
+        Ok(_) => Err(std::io::Error::other(format!(
+            "{} holds no name; remove it to have a new one",
+            path.display()
+        ))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let mut bytes = [0; 8];
+            getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+            let name = format!("node-{:016x}", u64::from_be_bytes(bytes));
+            crate::files::write_whole(&path, format!("{name}\n").as_bytes(), 0o644)?;
+            Ok(name)
+        }
+        Err(e) => Err(e),
+    }
 }
 
 #[cfg(not(feature = "postgres"))]
@@ -175,6 +210,28 @@ mod tests {
         http.upload.folder = "./data/uploads".into();
         assert_eq!(options.settings, http);
         assert!(Arc::ptr_eq(&options.core, &core), "what two crates read is one value");
+    }
+
+    /// Two nodes that share a database and name nothing must not end each other's writes; a node that is started again must those of the
+    /// process before it.
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_node_keeps_its_name_and_no_other_has_it() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let name = |folder: &tempfile::TempDir, name: &str| {
+            let mut settings = Settings::default();
+            settings.node.data_dir = folder.path().into();
+            settings.node.name = name.to_owned();
+            node_name(&settings).expect("a name")
+        };
+        let [one, other] = &folders;
+        assert_eq!(name(one, "edge-1"), "edge-1");
+        assert_eq!(name(one, ""), name(one, ""), "after a restart");
+        assert_ne!(name(one, ""), name(other, ""));
+        std::fs::write(one.path().join("node.name"), "\n").expect("written");
+        let mut settings = Settings::default();
+        settings.node.data_dir = one.path().into();
+        assert!(node_name(&settings).is_err(), "an empty file is no name that others could have, too");
     }
 
     #[test]

@@ -23,8 +23,12 @@ pub struct Node {
     pub http_port: u16,
     /// The host name that devices are told; empty for that of their domain.
     pub host: String,
+    /// What the node is called among those that share a database; empty for a name that is made once and kept in the data folder.
+    pub name: String,
     /// The PostgreSQL database that the store is on; empty for the embedded one.
     pub store_url: String,
+    /// A file with the password for it.
+    pub store_password_file: Option<PathBuf>,
     /// The WebSocket's URL that devices are told; empty to make it of host, port and path.
     pub websocket_url: String,
     /// Whether clients can use stream management: a feature that has a switch of its own.
@@ -48,7 +52,9 @@ impl Default for Node {
             http_addresses: vec![Ipv4Addr::LOCALHOST.into()],
             http_port: 8080,
             host: String::new(),
+            name: String::new(),
             store_url: String::new(),
+            store_password_file: None,
             websocket_url: String::new(),
             stream_management: true,
             drain_delay_ms: 0,

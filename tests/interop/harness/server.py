@@ -9,6 +9,8 @@ import signal
 import ssl
 import subprocess
 
+from . import postgres
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = pathlib.Path(os.environ.get("CARILLON", ROOT / "target/debug/carillon"))
 START_S = 30
@@ -34,6 +36,9 @@ class Server:
             "shards": 2,
             **{key.replace("__", "."): value for key, value in settings.items()},
         }
+        if postgres.WANTED and "store.url" not in wanted:
+            wanted["store.url"] = postgres.url_for(str(pathlib.Path(wanted["data_dir"]).resolve()))
+        self.store_url = wanted.get("store.url")
         command = [str(binary), "serve", "--ready-file", str(ready), *arguments]
         for key, value in wanted.items():
             command += ["--set", f"{key}={value}"]

@@ -3,10 +3,23 @@
 import contextlib
 import sqlite3
 
+from .postgres import name_of, postgres
+
+# What every group of writes of a node on PostgreSQL takes, and shares with others.
+EVERYTHING = 0
+
 
 @contextlib.contextmanager
 def locked(server):
     """Meanwhile the node cannot write: each write waits some seconds for the lock of the database, and fails. It can read."""
+    if server.store_url:
+        with postgres().session(name_of(server.store_url)) as session:
+            session.stdin.write(f"BEGIN; SELECT 'held' FROM pg_advisory_xact_lock({EVERYTHING});\n")
+            session.stdin.flush()
+            assert session.stdout.readline() == "held\n"
+            yield
+            session.stdin.close()
+        return
     with contextlib.closing(_open(server)) as database:
         database.execute("BEGIN IMMEDIATE")
         yield
@@ -15,8 +28,15 @@ def locked(server):
 
 def count(server, table):
     """How many rows a table has."""
+    return int(value(server, f"SELECT count(*) FROM {table}"))
+
+
+def value(server, query):
+    """The only value that a query gives."""
+    if server.store_url:
+        return postgres().sql(query, name_of(server.store_url)).strip()
     with contextlib.closing(_open(server)) as database:
-        return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        return database.execute(query).fetchone()[0]
 
 
 def _open(server):

@@ -4,8 +4,10 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import signal
 import time
 
+from harness.postgres import WANTED, name_of, postgres
 from harness.upgrade import PATIENCE_S
 
 from .pace import pause
@@ -117,6 +119,29 @@ class Faults:
             await self._crashes()
         return f"the {victim} process {moment}: {f'the {which} one goes on' if serves else 'none is left'}"
 
+    async def database_restarts(self):
+        """The server of the store is restarted in order, and is away for a while."""
+        return await self._without_database(signal.SIGINT)
+
+    async def database_crashes(self):
+        """The server of the store crashes, and recovers from its log."""
+        return await self._without_database(signal.SIGQUIT)
+
+    async def database_cuts(self):
+        """The server of the store ends its sessions, some of them with a commit under way."""
+        name = name_of(self.node.server.store_url)
+        cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND pid <> pg_backend_pid()"
+        for _ in range(self.random.randint(1, 5)):
+            await asyncio.to_thread(postgres().sql, cut, name)
+            await pause(self.random.uniform(0.01, 0.5))
+
+    async def _without_database(self, how):
+        away_s = self.random.uniform(0, 3)
+        await asyncio.to_thread(postgres().stop, how)
+        await pause(away_s)
+        await asyncio.to_thread(postgres().start)
+        return f"away for {away_s:.1f} s"
+
     async def _crashes(self):
         began = time.monotonic()
         for line in await self.node.kill():
@@ -144,3 +169,9 @@ KINDS = {
     "torn-upgrade": Faults.torn,
     "stop": Faults.stop,
 }
+if WANTED:
+    KINDS |= {
+        "database-restart": Faults.database_restarts,
+        "database-crash": Faults.database_crashes,
+        "database-cut": Faults.database_cuts,
+    }

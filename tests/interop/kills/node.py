@@ -8,6 +8,7 @@ import signal
 
 import httpx
 
+from harness.store import value
 from harness.upgrade import PATIENCE_S, Successor, Upgradable
 
 from .pace import pause, until
@@ -101,7 +102,16 @@ class Upgrade:
     async def store_is_closed(self):
         """Waits for the moment between READY and GO, when neither process has the store, or for the end of one of them."""
         path = str(self.server.data.resolve() / "carillon.db")
-        await until(lambda: self.old.poll() is not None or not has_open(self.old.pid, path), PATIENCE_S)
+
+        def is_closed():
+            if not self.server.store_url:
+                return not has_open(self.old.pid, path)
+            sessions = (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            return value(self.server, sessions) == "0"
+
+        await until(lambda: self.old.poll() is not None or is_closed(), PATIENCE_S)
 
     async def outcome(self):
         """Waits until one process serves, which is the server's then, or none is left. Whether one does."""

@@ -3,7 +3,8 @@
 use carillon_core::model::Durations;
 use carillon_core::ports::StoreHealth;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 /// What a thread does with the data.
@@ -21,8 +22,8 @@ pub(crate) struct Counters {
     writes: AtomicU64,
     /// Only the writer's thread and whoever reads the figures take the lock.
     commit: Mutex<Durations>,
-    /// Since when a commit is under way.
-    committing: Mutex<Option<Instant>>,
+    /// Since when commits are under way, by the threads that wait for them.
+    committing: Mutex<Vec<(ThreadId, Instant)>>,
     reads_fail: AtomicBool,
     writes_fail: AtomicBool,
     may_be_damaged: AtomicBool,
@@ -43,12 +44,17 @@ impl Counters {
 
     /// A commit begins.
     pub(crate) fn commit_began(&self, at: Instant) {
-        *self.committing.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+        self.committing().push((thread::current().id(), at));
     }
 
     /// It has ended, one way or the other.
     pub(crate) fn commit_ended(&self) {
-        *self.committing.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let here = thread::current().id();
+        self.committing().retain(|(thread, _)| *thread != here);
+    }
+
+    fn committing(&self) -> MutexGuard<'_, Vec<(ThreadId, Instant)>> {
+        self.committing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A read or a write failed.
@@ -74,7 +80,7 @@ impl Counters {
     /// How the store is now.
     pub(crate) fn health(&self) -> StoreHealth {
         let of = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        let began = *self.committing.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = self.committing().iter().map(|(_, at)| *at).min();
         StoreHealth {
             fails: of(&self.reads_fail) || of(&self.writes_fail),
             may_be_damaged: of(&self.may_be_damaged),

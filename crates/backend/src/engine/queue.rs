@@ -156,6 +156,13 @@ impl<A: Carries> Queue<A> {
         self.lock().waiting.len()
     }
 
+    /// Number of questions that wait, and the bytes that they carry.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn load(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.waiting.len(), state.bytes)
+    }
+
     // No code that can panic runs under the lock, so a poisoned one is whole.
     fn lock(&self) -> MutexGuard<'_, State<A>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,6 +1,7 @@
 //! A connection to PostgreSQL, for one thread: it waits for each answer, and pipelines what it is told to.
 
 use super::error::{Error, Result};
+use super::figures::Figures;
 use super::options::Options;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,13 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Row, Statement};
 
 /// What is bound to a statement.
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// How long opening a connection may take.
-const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// Between two attempts to connect, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
@@ -25,6 +24,7 @@ pub(super) struct Connection {
     options: Arc<Options>,
     /// Names it among the server's sessions.
     name: String,
+    figures: Arc<Figures>,
     session: Option<Session>,
 }
 
@@ -36,9 +36,13 @@ struct Session {
 
 impl Connection {
     /// A connection that is not made yet; `name` is what the server's list of sessions shows.
-    pub(super) fn new(options: Arc<Options>, name: String) -> std::io::Result<Connection> {
+    pub(super) fn new(
+        options: Arc<Options>,
+        name: String,
+        figures: Arc<Figures>,
+    ) -> std::io::Result<Connection> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Connection { runtime, options, name, session: None })
+        Ok(Connection { runtime, options, name, figures, session: None })
     }
 
     /// Whether it is there, as far as is known.
@@ -49,6 +53,11 @@ impl Connection {
     /// Whether it was there since it was given up last.
     pub(super) fn is_made(&self) -> bool {
         self.session.is_some()
+    }
+
+    /// What it counts.
+    pub(super) fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     /// What the server's list of sessions calls it.
@@ -66,7 +75,10 @@ impl Connection {
         let mut pause = PAUSE_MIN;
         while !self.is_open() {
             match self.attempt() {
-                Ok(session) => self.session = Some(session),
+                Ok(session) => {
+                    self.session = Some(session);
+                    self.figures.connected();
+                }
                 Err(e) if Instant::now() + pause >= until => return Err(e),
                 Err(_) => {
                     // The thread has no other work: what it is asked waits in its bounded queue.
@@ -89,10 +101,13 @@ impl Connection {
     }
 
     fn attempt(&self) -> Result<Session> {
-        let mut config = self.options.config.clone();
-        config.application_name(&self.name);
+        let config = self.config()?;
+        let tls = self.options.tls.connector()?;
+        // One that is away must not use up the time of the next.
+        let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
+        let max = self.options.connect_max.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX));
         let made = async {
-            let (client, connection) = config.connect(NoTls).await?;
+            let (client, connection) = config.connect(tls).await?;
             tokio::spawn(async move {
                 if let Err(e) = connection.await {
                     tracing::debug!(error = %e, "a connection to PostgreSQL ended");
@@ -101,7 +116,20 @@ impl Connection {
             client.batch_execute(SETTINGS).await?;
             Ok::<_, tokio_postgres::Error>(Session { client, statements: RefCell::default() })
         };
-        self.within(CONNECT_MAX, made)
+        self.within(max, made)
+    }
+
+    /// Where to, and who asks.
+    fn config(&self) -> Result<Config> {
+        let mut config = self.options.config.clone();
+        config.application_name(&self.name).connect_timeout(self.options.connect_max);
+        if let Some(file) = &self.options.password_file {
+            let text = std::fs::read(file).map_err(|e| Error::PasswordFile(file.clone(), e))?;
+            // Editors end a file with a line break.
+            let password = text.strip_suffix(b"\n").unwrap_or(&text);
+            config.password(password.strip_suffix(b"\r").unwrap_or(password));
+        }
+        Ok(config)
     }
 
     /// Runs a statement; its rows.
@@ -136,37 +164,34 @@ impl Connection {
         self.within(self.options.answer_max, session.client.batch_execute(sql))
     }
 
-    /// Runs text, then statements, in one round trip: all are sent before the first answer is waited for. The first error, if there is one.
-    pub(super) fn pipeline(&self, first: &str, then: &[(&str, Params<'_>)]) -> Result<()> {
-        let session = self.session()?;
-        self.within(self.options.answer_max, async {
-            let mut prepared = Vec::with_capacity(then.len());
-            for (sql, params) in then {
-                prepared.push((session.prepared(sql).await?, *params));
-            }
-            let mut answers: Vec<Waiting<'_>> = vec![Box::pin(session.client.batch_execute(first))];
-            for (statement, params) in &prepared {
-                answers
-                    .push(Box::pin(async move { session.client.execute(statement, params).await.map(drop) }));
-            }
-            in_order(answers).await
-        })
+    /// Runs statements in one round trip: all are sent before the first answer is waited for. The first error, if there is one.
+    pub(super) fn pipeline(&self, statements: &[(&str, Params<'_>)]) -> Result<()> {
+        self.pipeline_between("", statements, "")
     }
 
-    /// The same with the text last.
-    pub(super) fn pipeline_then(&self, first: &[(&str, Params<'_>)], last: &str) -> Result<()> {
+    /// The same between texts, which may be empty.
+    pub(super) fn pipeline_between(
+        &self,
+        first: &str,
+        statements: &[(&str, Params<'_>)],
+        last: &str,
+    ) -> Result<()> {
         let session = self.session()?;
         self.within(self.options.answer_max, async {
-            let mut prepared = Vec::with_capacity(first.len());
-            for (sql, params) in first {
+            let mut prepared = Vec::with_capacity(statements.len());
+            for (sql, params) in statements {
                 prepared.push((session.prepared(sql).await?, *params));
             }
-            let mut answers: Vec<Waiting<'_>> = Vec::new();
+            let mut answers: Vec<Waiting<'_>> = Vec::with_capacity(statements.len() + 2);
+            let text = |text| -> Option<Waiting<'_>> {
+                (!str::is_empty(text)).then(|| Box::pin(session.client.batch_execute(text)) as Waiting<'_>)
+            };
+            answers.extend(text(first));
             for (statement, params) in &prepared {
                 answers
                     .push(Box::pin(async move { session.client.execute(statement, params).await.map(drop) }));
             }
-            answers.push(Box::pin(session.client.batch_execute(last)));
+            answers.extend(text(last));
             in_order(answers).await
         })
     }
@@ -180,6 +205,7 @@ impl Connection {
         max: Duration,
         work: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
     ) -> Result<T> {
+        self.figures.asks();
         let done = self.runtime.block_on(async { tokio::time::timeout(max, work).await });
         Ok(done.map_err(|_| Error::Late(max))??)
     }
@@ -219,6 +245,8 @@ async fn in_order(mut answers: Vec<Waiting<'_>>) -> std::result::Result<(), toki
     outcomes.into_iter().flatten().collect()
 }
 
-/// What every session has: nothing waits for ever, and plans are made for few rows.
+/// What every session has: nothing waits for ever, and what is asked is found by indexes, whatever the server believes of the sizes of tables. It
+/// knows nothing of those that were empty lately.
 const SETTINGS: &str = "SET client_min_messages = warning; SET idle_in_transaction_session_timeout = '10s'; \
-    SET lock_timeout = '10s'; SET jit = off; SET synchronize_seqscans = off; SET bytea_output = hex";
+    SET lock_timeout = '10s'; SET jit = off; SET synchronize_seqscans = off; SET bytea_output = hex; \
+    SET enable_seqscan = off; SET random_page_cost = 1.1";

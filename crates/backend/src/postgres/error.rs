@@ -1,6 +1,9 @@
 //! Why the store on PostgreSQL could not do something.
 
+use super::tls::Unready;
 use crate::engine::complaints::Failing;
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::error::{Severity, SqlState};
 
@@ -14,8 +17,14 @@ pub(super) enum Error {
     #[error("PostgreSQL: {} ({})", .0.message(), .0.code().code())]
     Refused(Box<tokio_postgres::error::DbError>),
     /// The connection failed, or what came over it could not be read.
-    #[error("PostgreSQL: {0}")]
+    #[error("PostgreSQL: {}", Whole(.0))]
     Driver(tokio_postgres::Error),
+    /// The file with the password cannot be read.
+    #[error("{}: {}", .0.display(), .1)]
+    PasswordFile(PathBuf, std::io::Error),
+    /// TLS cannot be set up.
+    #[error("TLS to PostgreSQL: {0}")]
+    Tls(#[from] Unready),
     /// No answer came in time.
     #[error("PostgreSQL did not answer within {0:?}")]
     Late(Duration),
@@ -28,6 +37,21 @@ pub(super) enum Error {
     /// What was asked cannot be stored.
     #[error("it cannot be stored: {0}")]
     Unfit(&'static str),
+}
+
+/// An error of the driver with what is behind it: the driver itself says no more than what it was doing.
+struct Whole<'a>(&'a tokio_postgres::Error);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = std::error::Error::source(self.0);
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
 }
 
 impl Error {

@@ -8,8 +8,8 @@ use super::column::Id;
 use crate::engine::asked::Write;
 use carillon_core::model::DomainId;
 use carillon_core::ports::store::{
-    WriteAsk, accounts, activity, archive, blocking, idempotency, inbox, items, leases, links, nodes,
-    notifications, offline, parked, private, rooms, roster, subscriptions, topics, uploads, vcard,
+    WriteAsk, accounts, activity, archive, blocking, idempotency, inbox, invitations, items, leases, links,
+    nodes, notifications, offline, parked, private, rooms, roster, subscriptions, topics, uploads, vcard,
 };
 use tokio_postgres::types::ToSql;
 
@@ -25,6 +25,8 @@ const UPLOADS: i64 = 5;
 const API_KEY: i64 = 1 << 32;
 const TOPIC: i64 = 2 << 32;
 const ROOM: i64 = 3 << 32;
+/// Those of a domain: how many there are is bounded.
+const INVITATIONS: i64 = 4 << 32;
 
 /// The locks of a group.
 #[derive(Debug, Default)]
@@ -34,6 +36,8 @@ pub(super) struct Keys {
     domains: Vec<i64>,
     locals: Vec<String>,
     notifications: Vec<Id>,
+    /// Hashes of invitations.
+    invitations: Vec<Vec<u8>>,
 }
 
 impl Keys {
@@ -54,8 +58,8 @@ impl Keys {
     }
 
     /// What `lock_keys` wants.
-    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 5] {
-        [&self.named, &self.alone, &self.domains, &self.locals, &self.notifications]
+    pub(super) fn params(&self) -> [&(dyn ToSql + Sync); 6] {
+        [&self.named, &self.alone, &self.domains, &self.locals, &self.notifications, &self.invitations]
     }
 
     /// Adds those of a write; none where it locks everything.
@@ -158,6 +162,7 @@ impl Keys {
             }
             WriteAsk::Rooms(asked) => self.add_rooms(asked)?,
             WriteAsk::Uploads(asked) => self.add_uploads(asked),
+            WriteAsk::Invitations(asked) => self.add_invitations(asked),
             _ => return None,
         }
         Some(())
@@ -186,6 +191,25 @@ impl Keys {
             self.account(asked.domain, &asked.local);
         }
         self.name(UPLOADS);
+    }
+
+    /// The same of a write about an invitation. Its use is one by the account and by whoever made it.
+    fn add_invitations(&mut self, ask: &invitations::WriteAsk) {
+        let domain = match ask {
+            invitations::WriteAsk::CreateInvitation(asked) => asked.domain,
+            invitations::WriteAsk::RevokeInvitation(asked) => asked.domain,
+            invitations::WriteAsk::RegisterInvited(asked) => {
+                self.account(asked.domain, &asked.local);
+                self.invitations.push(asked.hash.0.to_vec());
+                asked.domain
+            }
+            invitations::WriteAsk::AcceptInvitation(asked) => {
+                self.account(asked.domain, asked.account.local().unwrap_or_default());
+                self.account(asked.inviter_domain, asked.inviter.local().unwrap_or_default());
+                asked.inviter_domain
+            }
+        };
+        self.name(INVITATIONS + i64::from(domain.0));
     }
 
     fn add_notifications(&mut self, ask: &notifications::WriteAsk) -> Option<()> {

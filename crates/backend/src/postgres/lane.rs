@@ -118,7 +118,14 @@ impl Lane {
         self.counters.commit_ended();
         self.is_open = false;
         if let Err(e) = committed {
-            match self.is_done(next) {
+            let is_done = self.is_done(next);
+            let figures = self.db.figures();
+            if is_done.is_some() {
+                figures.settled()
+            } else {
+                figures.unknown()
+            }
+            match is_done {
                 Some(true) => {
                     tracing::info!(error = %e, lane = self.number, "a commit that failed was found to be done");
                 }
@@ -129,6 +136,7 @@ impl Lane {
             }
         }
         self.done = next;
+        self.db.figures().committed();
         published.into_iter().for_each(|item| drop(self.last.keep(item)));
         Ok(Committed { answers, took: began.elapsed() })
     }
@@ -136,15 +144,16 @@ impl Lane {
     /// Begins a transaction, waits for the locks of the group, and takes its number: one round trip.
     fn begin(&self, asks: &[Write], next: i64) -> Result<()> {
         let keys = Keys::of(asks);
-        self.db.pipeline(
+        self.db.pipeline_between(
             "BEGIN",
             &[
-                ("SELECT lock_keys($1, $2, $3, $4, $5)", &keys.params()),
+                ("SELECT lock_keys($1, $2, $3, $4, $5, $6)", &keys.params()),
                 (
                     "SELECT lane_step($1, $2, $3, $4)",
                     &[&self.node.name, &self.node.epoch, &self.number, &next],
                 ),
             ],
+            "",
         )
     }
 
@@ -224,6 +233,7 @@ impl Commits for Lane {
             if conflicts > CONFLICTS_MAX || began.elapsed() > 2 * self.db.patience() {
                 return Err(group_failed(e, Fault::Broken));
             }
+            self.db.figures().repeats();
             tracing::debug!(error = %e, lane = self.number, "a group is done again");
         }
     }

@@ -7,10 +7,12 @@
 //! - `node`: of two processes of one node the newer one writes.
 //! - One file per noun implements [`Answers`](carillon_core::ports::store::Answers) to each of its questions; `removal` is about what removing
 //!   accounts and domains takes along.
-//! - `connection` is one connection, `column` what values mean, `schema` and `migrations/` are the tables.
+//! - `connection` is one connection, `address` and `tls` say where to and how it is secured, `column` what values mean, `schema` and `migrations/` are the tables.
+//! - `inspect` looks at a server before a node uses it.
 
 mod account;
 mod activity;
+mod address;
 mod archive;
 mod blocking;
 mod column;
@@ -19,7 +21,9 @@ mod domain;
 mod ending;
 mod error;
 mod event;
+mod figures;
 mod idempotency;
+mod inspect;
 mod invitation;
 mod item;
 mod item_row;
@@ -49,6 +53,7 @@ mod schema;
 mod snapshot;
 mod subscription;
 mod sweep;
+mod tls;
 mod topic;
 mod transaction;
 mod upload;
@@ -56,7 +61,9 @@ mod vcard;
 mod webhook;
 mod writes;
 
+pub use inspect::{Finding, inspect};
 pub use options::{OpenError, Options};
+pub use tls::{Mode, Tls};
 
 use crate::engine::asked::{Asked, Carries, Respond, Write};
 use crate::engine::complaints::Complaints;
@@ -66,8 +73,9 @@ use crate::engine::reading::Reader;
 use crate::engine::writing::Writer;
 use crate::rows::last::LastItems;
 use carillon_core::ports::store::ReadAsk;
-use carillon_core::ports::{Answer, Ask, Reply, Store, StoreHealth, StoreStats};
+use carillon_core::ports::{Answer, Ask, Reply, Store, StoreHealth, StoreLane, StoreStats};
 use connection::Connection;
+use figures::Figures;
 use lane::Lane;
 use node::Node;
 use reader::Connected;
@@ -89,6 +97,8 @@ pub struct PostgresStore {
     reads: Arc<Queue<ReadAsk>>,
     /// A queue for each lane. What one thread asks goes to one of them, and so keeps its order.
     writes: Vec<Arc<Queue<Write>>>,
+    /// What the lane of each counts.
+    figures: Vec<Arc<Figures>>,
     counters: Arc<Counters>,
     size: Arc<AtomicU64>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -102,7 +112,9 @@ impl PostgresStore {
     pub fn open(options: Options) -> Result<PostgresStore, OpenError> {
         let options = Arc::new(options);
         let lanes = options.lanes.clamp(1, 64);
-        let connection = |name| Connection::new(options.clone(), name).map_err(OpenError::Thread);
+        let counted =
+            |name, figures| Connection::new(options.clone(), name, figures).map_err(OpenError::Thread);
+        let connection = |name| counted(name, Arc::default());
         let mut db = connection(format!("carillon {} opens", options.node))?;
         db.connect(None)?;
         schema::migrate(&db)?;
@@ -112,14 +124,16 @@ impl PostgresStore {
         let store = PostgresStore {
             reads: Arc::new(Queue::new(options.queue_max, options.queue_bytes_max)),
             writes: (0..lanes).map(|_| queue()).collect(),
+            figures: (0..lanes).map(|_| Arc::default()).collect(),
             counters: Arc::default(),
             size: Arc::default(),
             threads: Mutex::default(),
         };
         let (counters, last) = (&store.counters, Arc::new(LastItems::new(options.items_bytes_max)));
-        for (queue, number) in store.writes.iter().zip(0..) {
+        for ((queue, figures), number) in store.writes.iter().zip(&store.figures).zip(0..) {
             let name = format!("carillon {} {} lane {number}", node.name, node.epoch);
-            let lane = Lane::new(connection(name)?, node.clone(), number, last.clone(), counters.clone());
+            let db = counted(name, figures.clone())?;
+            let lane = Lane::new(db, node.clone(), number, last.clone(), counters.clone());
             let complaints = Complaints::new(Doing::Writes, counters.clone());
             let writer = Writer::new(lane, queue.clone(), counters.clone(), complaints);
             store.start("store-lane", queue.clone(), || writer.run())?;
@@ -200,6 +214,14 @@ impl Store for PostgresStore {
 
     fn health(&self) -> StoreHealth {
         self.counters.health()
+    }
+
+    fn lanes(&self) -> Vec<StoreLane> {
+        let load = |(queue, figures): (&Arc<Queue<Write>>, &Arc<Figures>)| {
+            let (waiting, bytes) = queue.load();
+            figures.read(waiting, bytes)
+        };
+        self.writes.iter().zip(&self.figures).map(load).collect()
     }
 
     fn close(&self) {

@@ -1,15 +1,23 @@
 //! How a store on PostgreSQL is opened, and why it may not open.
 
+use super::address;
+use super::tls::Tls;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
 
 /// How a store is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Where the server is, which database, and who asks.
     pub config: Config,
+    /// How connections are secured.
+    pub tls: Tls,
+    /// A file with the password, read for each connection; none where the server wants none, or `config` has it.
+    pub password_file: Option<PathBuf>,
+    /// How long opening a connection to one of the servers may take.
+    pub connect_max: Duration,
     /// The name of this node among those that share the database. Another process of the same name takes over.
     pub node: Box<str>,
     /// Connections that write, 1 to 64. What one thread asks goes over one of them.
@@ -35,21 +43,18 @@ pub struct Options {
 
 impl Options {
     /// The defaults for a database at `postgresql://…`: node `carillon`, 2 connections that write and 2 that read, 65,536 questions with 128
-    /// MiB, 10 seconds of patience, 16 MiB of items.
+    /// MiB, 3 seconds to connect, 10 seconds of patience, 16 MiB of items. Connections have TLS and verify the server, unless it is on this
+    /// machine or the address has another `sslmode`.
     ///
     /// # Errors
-    /// When the address cannot be read, or asks for what there is not.
+    /// When the address cannot be read, carries a password, or asks for what there is not.
     pub fn new(url: &str) -> Result<Options, OpenError> {
-        let config: Config = url.parse().map_err(|_| OpenError::Address)?;
-        let is_remote = config.get_hosts().iter().any(|host| match host {
-            Host::Tcp(name) => !matches!(&**name, "localhost" | "127.0.0.1" | "::1"),
-            Host::Unix(_) => false,
-        });
-        if is_remote || config.get_ssl_mode() == SslMode::Require {
-            return Err(OpenError::NoTls);
-        }
+        let (config, tls) = address::read(url)?;
         Ok(Options {
+            connect_max: config.get_connect_timeout().copied().unwrap_or(Duration::from_secs(3)),
             config,
+            tls,
+            password_file: None,
             node: "carillon".into(),
             lanes: 2,
             readers: 2,
@@ -69,9 +74,17 @@ pub enum OpenError {
     /// The address is none of PostgreSQL.
     #[error("the address of the database is not of the form postgresql://USER@HOST:PORT/DATABASE")]
     Address,
-    /// The server is not on this machine.
-    #[error("connections to PostgreSQL have no TLS yet: only localhost and Unix sockets are supported")]
-    NoTls,
+    /// The address carries a password: it would be seen in lists of processes and settings.
+    #[error(
+        "the address of the database has a password: put it into a file (store.password_file), or into the variable PGPASSWORD"
+    )]
+    Password,
+    /// The address asks for a mode of TLS that there is not.
+    #[error("sslmode is one of disable, require, verify-ca and verify-full")]
+    SslMode,
+    /// The address names one half of the certificate that the server is to be shown.
+    #[error("sslcert and sslkey belong together")]
+    ClientCertificate,
     /// The server cannot be reached, or refuses.
     #[error("{0}")]
     Server(String),

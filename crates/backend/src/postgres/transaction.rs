@@ -92,7 +92,7 @@ impl<'a> Transaction<'a> {
             true => self.db.batch("COMMIT"),
             false => {
                 let params: Params<'_> = &[&notifications, &ended, &opened];
-                self.db.pipeline_then(&[(NUMBER_EVENTS, params)], "COMMIT")
+                self.db.pipeline_between("", &[(NUMBER_EVENTS, params)], "COMMIT")
             }
         };
         (self.published, done)

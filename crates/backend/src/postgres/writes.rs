@@ -2,8 +2,9 @@
 
 use super::error::Result;
 use super::transaction::Transaction;
-use super::{ending, keeping};
+use super::{archive, ending, keeping};
 use crate::engine::asked::Write;
+use carillon_core::ports::store::archive::KeepMessage;
 use carillon_core::ports::store::notifications::{EndNotifications, StoreNotification};
 use carillon_core::ports::{Answer, Question};
 
@@ -21,6 +22,7 @@ pub(super) fn answer_all(write: &mut Transaction<'_>, asks: &[Write]) -> Result<
 enum Kind {
     Keep,
     End,
+    Archive,
     Other,
 }
 
@@ -30,6 +32,8 @@ impl Kind {
             Kind::Keep
         } else if EndNotifications::among(&write.ask).is_some() {
             Kind::End
+        } else if write.operation.is_none() && KeepMessage::among(&write.ask).is_some() {
+            Kind::Archive
         } else {
             Kind::Other
         }
@@ -46,6 +50,10 @@ fn together(write: &mut Transaction<'_>, run: &[Write]) -> Result<Vec<Answer>> {
         Kind::End => {
             let ends: Vec<_> = run.iter().filter_map(|one| EndNotifications::among(&one.ask)).collect();
             Ok(ending::end_all(write, &ends)?.into_iter().map(EndNotifications::wrap).collect())
+        }
+        Kind::Archive => {
+            let keeps: Vec<_> = run.iter().filter_map(|one| KeepMessage::among(&one.ask)).collect();
+            Ok(archive::keep_all(write, &keeps)?.into_iter().map(KeepMessage::wrap).collect())
         }
         Kind::Other => run.iter().map(|asked| one(write, asked)).collect(),
     }

@@ -14,26 +14,26 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-const T: UnixMs = UnixMs(1_795_167_000_000);
+pub(crate) const T: UnixMs = UnixMs(1_795_167_000_000);
 
-type Waiting<A> = Receiver<Result<A, Fault>>;
+pub(crate) type Waiting<A> = Receiver<Result<A, Fault>>;
 
-fn asked<Q: Question>(store: &dyn Store, question: Q) -> Waiting<Q::Answer> {
+pub(crate) fn asked<Q: Question>(store: &dyn Store, question: Q) -> Waiting<Q::Answer> {
     let (sender, receiver) = channel();
     store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
     receiver
 }
 
-fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, Fault> {
+pub(crate) fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, Fault> {
     waited(&asked(store, question))
 }
 
-fn waited<A>(waiting: &Waiting<A>) -> Result<A, Fault> {
+pub(crate) fn waited<A>(waiting: &Waiting<A>) -> Result<A, Fault> {
     waiting.recv_timeout(Duration::from_secs(60)).expect("a question is answered")
 }
 
 /// A domain with accounts `u0` to `u9`.
-fn ground(store: &dyn Store) -> DomainId {
+pub(crate) fn ground(store: &dyn Store) -> DomainId {
     let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
     let domain = ask(store, put).expect("it is put").domain.id;
     for n in 0..10 {
@@ -95,6 +95,9 @@ fn a_commit_that_is_cut_is_done_once_and_in_its_order() {
         }
     }
     assert_eq!(texts(&store, domain, 0), expected);
+    let [lane] = store.lanes()[..] else { panic!("there is one lane") };
+    assert!(lane.settled >= 30 && lane.connects > lane.settled && lane.unknown == 0, "{lane:?}");
+    assert!(lane.repeats > 0 && lane.round_trips > 3 * lane.commits, "{lane:?}");
 }
 
 #[test]
@@ -121,6 +124,7 @@ fn a_commit_is_unknown_only_while_the_database_is_away() {
     assert_eq!(ask(&store, message(domain, 0, "unknown")), Err(Fault::Unknown));
     assert_eq!(ask(&store, message(domain, 0, "refused")), Err(Fault::Broken), "nothing was changed");
     assert!(store.health().fails);
+    assert_eq!(store.lanes()[0].unknown, 1);
     proxy.refuse(false);
     assert!(matches!(ask(&store, message(domain, 0, "after")), Ok(StoreOfflineAnswer::Stored(_))));
     assert!(!store.health().fails, "it recovers by itself");
@@ -220,6 +224,8 @@ fn a_lane_that_is_full_says_so() {
     let waiting: Vec<_> = (0..40).map(|n| asked(&store, message(domain, 0, &n.to_string()))).collect();
     let busy = waiting.iter().rev().take(20).filter(|one| waited(one) == Err(Fault::Busy)).count();
     assert_eq!(busy, 20);
+    let [lane] = store.lanes()[..] else { panic!("there is one lane") };
+    assert!((1..=8).contains(&lane.waiting), "{lane:?}");
     drop(held);
     let done: Vec<_> = waiting.iter().take(1).map(waited).collect();
     assert!(matches!(done[..], [Ok(StoreOfflineAnswer::Stored(_))]), "{done:?}");

@@ -2,7 +2,10 @@
 
 #![cfg(feature = "postgres")]
 
+mod archived;
 mod commits;
 mod conforms;
+mod plans;
 mod proxy;
+mod secured;
 mod server;

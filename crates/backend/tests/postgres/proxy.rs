@@ -54,7 +54,12 @@ impl Proxy {
 
     /// Where a database is, through the proxy.
     pub(crate) fn options(&self, database: &str) -> Options {
-        let url = format!("postgresql://postgres@127.0.0.1:{}/{database}?sslmode=disable", self.port);
+        self.options_with(database, "sslmode=disable")
+    }
+
+    /// The same with other parameters of the address.
+    pub(crate) fn options_with(&self, database: &str, parameters: &str) -> Options {
+        let url = format!("postgresql://postgres@127.0.0.1:{}/{database}?{parameters}", self.port);
         Options::new(&url).expect("an address")
     }
 

@@ -3,13 +3,13 @@
 
 use carillon_backend::postgres::{Options, PostgresStore};
 use std::fs;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
-use tokio_postgres::{NoTls, Row};
+use tokio_postgres::{Config, NoTls, Row};
 
 /// The server, with the shell that keeps it going until its standard input is closed.
 pub(crate) struct Server {
@@ -23,9 +23,10 @@ pub(crate) struct Database {
 }
 
 /// Runs the server until its standard input is closed.
-const RUN: &str = r#""$1/postgres" -D "$2/data" -k "$2" -h '' -F -c max_locks_per_transaction=256 \
-    -c max_connections=200 -c synchronous_commit=off -c full_page_writes=off >"$2/log" 2>&1 &
-pid=$!; read -r _; kill -INT $pid; wait $pid; rm -rf "$2""#;
+const RUN: &str = r#"programs=$1; folder=$2; shift 2
+"$programs/postgres" -D "$folder/data" -k "$folder" -F -c max_locks_per_transaction=256 \
+    -c max_connections=200 -c synchronous_commit=off -c full_page_writes=off "$@" >"$folder/log" 2>&1 &
+pid=$!; read -r _; kill -INT $pid; wait $pid; rm -rf "$folder""#;
 
 /// The database that others are copies of.
 const TEMPLATE: &str = "carillon_template";
@@ -34,7 +35,7 @@ const TEMPLATE: &str = "carillon_template";
 pub(crate) fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| {
-        let server = Server::start();
+        let server = Server::start(&["-h", ""], |_| Vec::new());
         server.admin(&format!(
             "CREATE DATABASE {TEMPLATE} ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
         ));
@@ -44,7 +45,11 @@ pub(crate) fn server() -> &'static Server {
 }
 
 impl Server {
-    fn start() -> Server {
+    /// Starts one with these arguments; `files` are put into the folder of its data first.
+    pub(crate) fn start(
+        arguments: &[&str],
+        files: impl FnOnce(&Path) -> Vec<(&'static str, String)>,
+    ) -> Server {
         let programs = programs();
         let folder = tempfile::Builder::new().prefix("carillon-pg").tempdir().expect("a folder").keep();
         let user = unprivileged();
@@ -65,16 +70,28 @@ impl Server {
             .output()
             .expect("initdb runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        for (name, text) in files(&folder) {
+            let path = folder.join("data").join(name);
+            fs::write(&path, text).expect("a file is written");
+            // The server wants keys to be read by itself alone.
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is closed to others");
+            if let Some((uid, gid)) = user {
+                chown(&path, Some(uid), Some(gid)).expect("the file is given to the user of the server");
+            }
+        }
         let shell = as_user(Path::new("/bin/sh"))
             .args(["-c", RUN, "sh"])
             .arg(&programs)
             .arg(&folder)
+            .args(arguments)
             .stdin(Stdio::piped())
             .spawn()
             .expect("the server is started");
         let server = Server { folder, shell: Mutex::new(shell) };
+        let port = arguments.iter().position(|one| *one == "-p").map_or("5432", |at| arguments[at + 1]);
         let is_up = || {
-            let ready = Command::new(programs.join("pg_isready")).arg("-h").arg(&server.folder).output();
+            let mut ready = Command::new(programs.join("pg_isready"));
+            let ready = ready.arg("-h").arg(&server.folder).args(["-p", port]).output();
             ready.is_ok_and(|ready| ready.status.success())
         };
         while !is_up() {
@@ -98,7 +115,7 @@ impl Server {
     /// Where a database is.
     pub(crate) fn options(&self, database: &str) -> Options {
         let folder = self.folder.display();
-        Options::new(&format!("host={folder} user=postgres dbname={database}")).expect("an address")
+        Options::new(&format!("postgresql://postgres@/{database}?host={folder}")).expect("an address")
     }
 
     /// Runs a statement in the database `postgres`.
@@ -106,13 +123,39 @@ impl Server {
         self.run("postgres", sql)
     }
 
+    /// The same where the socket has the name of another port.
+    pub(crate) fn admin_at(&self, port: u16, sql: &str) -> Vec<Row> {
+        self.run_at(port, "postgres", sql)
+    }
+
+    /// Runs statements that give nothing.
+    pub(crate) fn batch(&self, database: &str, sql: &str) {
+        self.with_client(5432, database, async |client| client.batch_execute(sql).await)
+            .expect("they are right");
+    }
+
     fn run(&self, database: &str, sql: &str) -> Vec<Row> {
+        self.run_at(5432, database, sql)
+    }
+
+    fn run_at(&self, port: u16, database: &str, sql: &str) -> Vec<Row> {
+        let rows = self.with_client(port, database, async |client| client.query(sql, &[]).await);
+        rows.unwrap_or_else(|e| panic!("{sql}: {e:?}"))
+    }
+
+    fn with_client<T>(
+        &self,
+        port: u16,
+        database: &str,
+        work: impl AsyncFnOnce(&tokio_postgres::Client) -> T,
+    ) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
-            let config = self.options(database).config;
+            let mut config = Config::new();
+            config.host_path(&self.folder).port(port).user("postgres").dbname(database);
             let (client, connection) = config.connect(NoTls).await.expect("the server is there");
             tokio::spawn(connection);
-            client.query(sql, &[]).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"))
+            work(&client).await
         })
     }
 }

@@ -72,6 +72,9 @@ settings! {
         /// Whether a crash may write the memory of the process to a file (a core dump), and whether other processes of its user may
         /// read it with a debugger. That memory holds keys, passwords and messages.
         "core_dumps" = node.core_dumps, Kind::Switch, Restart;
+        /// What the node is called among those that share a PostgreSQL database. Of two processes of one name only the one that was started last
+        /// writes. Empty for a name of its own, which is made once and kept in the file `node.name` of the data folder.
+        "node.name" = node.name, text(0, 255), Restart;
     }
 
     "Sockets that clients connect to." {
@@ -475,8 +478,12 @@ settings! {
     }
 
     "The database." {
-        /// A PostgreSQL database, `postgresql://USER@HOST/DATABASE`, in place of the embedded one: `docs/book/postgresql.md`. The binary has to be built with it.
+        /// A PostgreSQL database, `postgresql://USER@HOST/DATABASE`, in place of the embedded one: `docs/book/postgresql.md`. Parameters such as
+        /// `sslmode`, `sslrootcert`, `sslcert`, `sslkey` and `connect_timeout` follow after `?`; there is no password in it. The binary has to be
+        /// built with it.
         "store.url" = node.store_url, text(0, 4096), Restart;
+        /// A file with the password for `store.url`, read for each connection. Without it the variable `PGPASSWORD` is taken, if there is one.
+        "store.password_file" = node.store_password_file, path(0), Restart;
         /// Threads that read from the database; one more thread writes.
         "store.readers" = store.readers, count(1, 64, "threads"), Restart;
     }

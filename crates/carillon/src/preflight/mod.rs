@@ -1,7 +1,8 @@
 //! What the settings cannot say: whether the ports are free, the data folder can be written, the certificate fits, and the
-//! system allows as many descriptors as are wanted; and what they say that is seldom meant: ports without TLS that others reach. `carillon config check` prints the findings, `carillon serve` logs them.
+//! system allows as many descriptors as are wanted, and the server of the store is set as it has to be; and what they say that is seldom meant: ports without TLS that others reach. `carillon config check` prints the findings, `carillon serve` logs them.
 
 mod certificate;
+mod database;
 pub mod descriptors;
 mod exposure;
 mod folder;
@@ -55,6 +56,7 @@ pub fn inspect(config: &Config, purpose: Purpose) -> Vec<Finding> {
     findings.extend(exposure::inspect(settings));
     findings.extend(certificate::inspect(settings));
     findings.extend(descriptors::inspect(config));
+    findings.extend(database::inspect(settings, purpose));
     findings
 }
 

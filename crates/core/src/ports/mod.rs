@@ -10,7 +10,9 @@ pub use crate::sasl::{Derivation, Derived, Hashes, Password};
 pub use bus::{Bus, Heard, Subject};
 pub use claims::{Claimed, Claims, Policy, Unavailable};
 pub use directory::{Computed, Directory, Host, PARTITIONS};
-pub use store::{Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreStats};
+pub use store::{
+    Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreLane, StoreStats,
+};
 
 /// Where an answer goes. Called exactly once, from whatever thread has the answer; it must not block.
 pub type Reply<T> = Box<dyn FnOnce(T) + Send>;

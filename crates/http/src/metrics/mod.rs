@@ -12,7 +12,7 @@ use crate::webhooks::Figures;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
-use carillon_core::ports::StoreHealth;
+use carillon_core::ports::{StoreHealth, StoreLane};
 use carillon_core::shard::DomainCounters;
 use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
@@ -35,6 +35,7 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     let health = app.node.store_health();
     let webhooks = app.webhooks.figures();
     let mut text = text(&app.node.status(), health, app.node.is_ready(), &webhooks, &app.requests.answered());
+    text.push_str(&lanes(&app.node.store_lanes()));
     if app.uploads.are_on() {
         text.push_str(&uploads(app.uploads.figures()));
     }
@@ -42,6 +43,38 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
         text.push_str(&links(app.links.figures(), app.links.cache_bytes()));
     }
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
+}
+
+/// The figures of the connections over which a store on a server writes, where it is on one.
+fn lanes(lanes: &[StoreLane]) -> String {
+    let mut page = Page::default();
+    let mut family = |name, kind, help, value: fn(&StoreLane) -> u64| {
+        let samples = lanes.iter().zip(0_u32..).map(|(lane, number)| (number.to_string(), value(lane)));
+        let samples = samples.map(|(number, value)| (labels(&[("lane", &number)]), value));
+        page.family(name, kind, help, samples);
+    };
+    if lanes.is_empty() {
+        return String::new();
+    }
+    let help = "Writes that wait for a connection to the database.";
+    family("carillon_store_lane_waiting", "gauge", help, |lane| lane.waiting);
+    let help = "Bytes of the writes that wait for a connection to the database.";
+    family("carillon_store_lane_waiting_bytes", "gauge", help, |lane| lane.waiting_bytes);
+    let help = "Commits over a connection to the database.";
+    family("carillon_store_lane_commits_total", "counter", help, |lane| lane.commits);
+    let help = "Times that a connection waited for an answer of the database.";
+    family("carillon_store_lane_round_trips_total", "counter", help, |lane| lane.round_trips);
+    let help = "Times that a connection to the database was made, the first one included.";
+    family("carillon_store_lane_connects_total", "counter", help, |lane| lane.connects);
+    let help =
+        "Groups of writes that were done again, because a connection was lost or another group was met.";
+    family("carillon_store_lane_repeats_total", "counter", help, |lane| lane.repeats);
+    let help = "Commits without an answer of which the node found out whether they had been done.";
+    family("carillon_store_lane_settled_total", "counter", help, |lane| lane.settled);
+    let help =
+        "Commits without an answer of which the node could not find out in time whether they had been done.";
+    family("carillon_store_lane_unknown_total", "counter", help, |lane| lane.unknown);
+    page.into_text()
 }
 
 /// The figures of short links, where there are any.

@@ -56,7 +56,11 @@ fn full() -> String {
     let files = crate::upload::Figures::default();
     files.uploaded.fetch_add(2, Ordering::Relaxed);
     files.uploaded_bytes.fetch_add(77, Ordering::Relaxed);
-    text(&status, health, true, &webhooks, &requests.answered()) + &links(&figures, 512) + &uploads(&files)
+    let lane = StoreLane { waiting: 5, waiting_bytes: 4096, settled: 2, ..StoreLane::default() };
+    text(&status, health, true, &webhooks, &requests.answered())
+        + &lanes(&[StoreLane::default(), lane])
+        + &links(&figures, 512)
+        + &uploads(&files)
 }
 
 #[test]
@@ -88,6 +92,9 @@ fn figures_are_where_they_belong() {
         "carillon_store_failing 1",
         "carillon_store_damaged 0",
         "carillon_store_committing_seconds 2.5",
+        "carillon_store_lane_waiting{lane=\"1\"} 5",
+        "carillon_store_lane_waiting_bytes{lane=\"1\"} 4096",
+        "carillon_store_lane_settled_total{lane=\"1\"} 2",
         "carillon_domain_sessions{domain=\"example.org\"} 5",
         "carillon_domain_sessions{domain=\"(other)\"} 0",
         "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",

@@ -20,7 +20,7 @@ use carillon_core::message::ShardMessage;
 use carillon_core::model::{DomainId, Domains, Mono, NodeId, OperationId, Place, ShardId, States, UnixMs};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
-use carillon_core::ports::{Bus, Directory, Fault, Question, Reply, Store, StoreHealth};
+use carillon_core::ports::{Bus, Directory, Fault, Question, Reply, Store, StoreHealth, StoreLane};
 use drain::Drain;
 use history::{History, Sample};
 use rates::Rates;
@@ -201,6 +201,11 @@ impl Node {
     /// How the store is now.
     pub fn store_health(&self) -> StoreHealth {
         self.inner.store.health()
+    }
+
+    /// The figures of each connection over which the store writes.
+    pub fn store_lanes(&self) -> Vec<StoreLane> {
+        self.inner.store.lanes()
     }
 
     /// Reads the domains from the store and gives them to every shard. `reply` is called when all shards of this node have them; other

@@ -6,6 +6,8 @@ mod preferences;
 mod read;
 mod sweep;
 
+pub(super) use keep::keep_all;
+
 use super::column::uint;
 use super::connection::Connection;
 use super::error::Result;

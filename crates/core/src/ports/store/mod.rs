@@ -109,6 +109,11 @@ pub trait Store: Send + Sync + 'static {
         StoreHealth::default()
     }
 
+    /// The figures of each connection that writes, for a store on a server.
+    fn lanes(&self) -> Vec<StoreLane> {
+        Vec::new()
+    }
+
     /// Commits the writes that wait, and stops. Questions asked later are answered [`Fault::Closed`].
     fn close(&self);
 }
@@ -372,6 +377,27 @@ pub struct StoreHealth {
     pub may_be_damaged: bool,
     /// For how long the commit that is under way has been, if one is.
     pub committing: Option<Duration>,
+}
+
+/// Figures of a connection over which a store writes, since the start where they grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreLane {
+    /// Writes that wait for it.
+    pub waiting: u64,
+    /// Bytes that these carry.
+    pub waiting_bytes: u64,
+    /// Commits.
+    pub commits: u64,
+    /// Times that it waited for an answer of the server.
+    pub round_trips: u64,
+    /// Times that it was connected.
+    pub connects: u64,
+    /// Groups of writes that were done again, because a connection was lost or another group was met.
+    pub repeats: u64,
+    /// Commits without an answer, of which it was found out whether they had been done.
+    pub settled: u64,
+    /// Commits without an answer, of which it could not be found out in time.
+    pub unknown: u64,
 }
 
 /// Figures of a store.

@@ -1,0 +1,93 @@
+//! Messages that are archived in one group are archived as if they had come one by one.
+
+use crate::commits::{T, ask, asked, ground, waited};
+use crate::server::{Database, server};
+use bytes::Bytes;
+use carillon_backend::postgres::{Options, PostgresStore};
+use carillon_core::model::{
+    ArchiveDefault, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart, DomainId, InboxFilter,
+    UnixMs,
+};
+use carillon_core::ports::store::archive::{
+    ArchivePage, KeepMessage, KeepMessageAnswer, SetArchivePreferences,
+};
+use carillon_core::ports::store::inbox::ReadInbox;
+use carillon_core::ports::{Page, Store};
+use carillon_wire::jid::Jid;
+
+/// What is kept: between few accounts, so that conversations meet in a group; to oneself; to somebody who is not there, is of another
+/// server, or wants nothing; with times that go back; and some of them say what was seen.
+fn messages(domain: DomainId) -> Vec<KeepMessage> {
+    let side = |of: usize, with: usize, resource: &str| ArchiveSide {
+        domain,
+        local: format!("u{of}").into(),
+        peer: Jid::new(&format!("u{with}@example.org{resource}")).expect("an address"),
+    };
+    let one = |n: usize| {
+        let (from, to) = (n * n % 5, n * 7 % 6);
+        // There is no account u77.
+        let to = if n % 17 == 3 { 77 } else { to };
+        let is_remote = n % 13 == 5;
+        let displayed = (n % 11 == 7).then(|| format!("m{}", n - 7).into());
+        let stanza = format!("<message id='m{n}' type='chat'><body>{}</body></message>", "x".repeat(n % 50));
+        KeepMessage {
+            sender: Some(side(from, to, "/phone")),
+            recipient: (!is_remote).then(|| side(to, from, "")),
+            received: UnixMs(T.0 + (n as u64 % 9) * 1000),
+            stanza: Bytes::from(stanza),
+            has_contents: displayed.is_none(),
+            displayed,
+        }
+    };
+    (0..200).map(one).collect()
+}
+
+/// Everything that can be read of the archives.
+fn everything(store: &PostgresStore, domain: DomainId) -> Vec<String> {
+    let page = Page { entries: 1000, bytes: usize::MAX };
+    let of = |n: usize| {
+        let local: Box<str> = format!("u{n}").into();
+        let (filter, start) = (ArchiveFilter::default(), ArchiveStart::First);
+        let archive = ArchivePage { domain, local: local.clone(), filter, start, page };
+        let (filter, is_oldest_first) = (InboxFilter::default(), false);
+        let inbox = ReadInbox { domain, local, filter, is_oldest_first, start, page };
+        format!("{:?}\n{:?}", ask(store, archive), ask(store, inbox))
+    };
+    (0..6).map(of).collect()
+}
+
+#[test]
+fn a_group_is_archived_as_if_its_messages_had_come_alone() {
+    let databases = [Database::new(), Database::new()];
+    let mut found = Vec::new();
+    for (database, is_grouped) in databases.iter().zip([true, false]) {
+        let options = Options { lanes: 1, ..server().options(&database.name) };
+        let store = PostgresStore::open(options).expect("opens");
+        let domain = ground(&store);
+        let preferences = |default| ArchivePreferences { default, always: Vec::new(), never: Vec::new() };
+        for (local, default) in [("u2", ArchiveDefault::Never), ("u4", ArchiveDefault::Roster)] {
+            let set =
+                SetArchivePreferences { domain, local: local.into(), preferences: preferences(default) };
+            ask(&store, set).expect("it is done").expect("the account is there");
+        }
+        let answers: Vec<KeepMessageAnswer> = if is_grouped {
+            let commits = store.stats().commits;
+            // All gather behind the first.
+            let held = database.hold(0);
+            let waiting: Vec<_> = messages(domain).into_iter().map(|one| asked(&store, one)).collect();
+            drop(held);
+            let answers = waiting.iter().map(|one| waited(one).expect("it is kept")).collect();
+            assert!(store.stats().commits - commits < 50, "they were not grouped");
+            answers
+        } else {
+            messages(domain).into_iter().map(|one| ask(&store, one).expect("it is kept")).collect()
+        };
+        found.push((answers, everything(&store, domain)));
+    }
+    let [(grouped, grouped_reads), (alone, alone_reads)] = &found[..] else { unreachable!("there are two") };
+    assert_eq!(grouped, alone);
+    assert_eq!(grouped_reads, alone_reads);
+    assert!(alone.contains(&KeepMessageAnswer::NotKept));
+    assert!(alone.iter().any(|one| matches!(one, KeepMessageAnswer::Kept { sender: false, .. })));
+    assert!(alone.iter().any(|one| matches!(one, KeepMessageAnswer::Kept { recipient: false, .. })));
+}

@@ -1,0 +1,133 @@
+"""PostgreSQL for nodes of a test run: Debian's, in a temporary folder, on a Unix socket, as a user without privileges.
+
+`STORE=postgresql` has every node that is started keep its data there, in a database of its own.
+"""
+
+import atexit
+import functools
+import itertools
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+
+WANTED = os.environ.get("STORE") == "postgresql"
+START_S = 30
+# The server ends when this process does, however that ends: then its standard input is closed.
+RUN = """
+programs=$1 folder=$2
+"$programs/postgres" -D "$folder/data" -k "$folder" -h '' -F -c max_locks_per_transaction=256 -c max_connections=300 \\
+    >>"$folder/log" 2>&1 &
+pid=$!; echo $pid; read -r _; kill -INT $pid; wait $pid
+"""
+
+_numbers = itertools.count(1)
+
+
+class Postgres:
+    """A running server. What it writes survives its own death; it need not survive a loss of power."""
+
+    def __init__(self):
+        found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+        assert found, "the Debian package postgresql is not installed: tests/interop/setup does it"
+        self.programs = found[-1].parent
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="carillon-pg-"))
+        self._user = {}
+        if os.getuid() == 0:
+            user = pwd.getpwnam("postgres")
+            self._user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+        data = str(self.folder / "data")
+        self._run("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "-D", data)
+        self._shell = None
+        self.start()
+
+    def start(self):
+        """Starts the server, and waits until it takes connections."""
+        self._shell = subprocess.Popen(
+            ["/bin/sh", "-c", RUN, "sh", str(self.programs), str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=self.folder,
+            env=os.environ | {"LC_ALL": "C"},
+            **self._user,
+        )
+        self.pid = int(self._shell.stdout.readline())
+        ready = [str(self.programs / "pg_isready"), "-q", "-h", str(self.folder), "-t", "1"]
+        for _ in range(START_S * 50):
+            if subprocess.run(ready, check=False).returncode == 0:
+                return
+            try:
+                self._shell.wait(timeout=0.02)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        raise AssertionError(f"PostgreSQL does not start:\n{(self.folder / 'log').read_text()}")
+
+    def stop(self, how=signal.SIGINT):
+        """Ends the server: SIGINT ends its sessions first (`fast`), SIGQUIT nothing (`immediate`), after which it recovers from its log."""
+        os.kill(self.pid, how)
+        self._shell.wait()
+
+    def end(self):
+        """Ends the server and forgets everything."""
+        if self._shell.poll() is None:
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def database(self, name=None):
+        """Makes a database; its URL."""
+        name = name or f"node_{next(_numbers)}"
+        self.sql(f'CREATE DATABASE "{name}" TEMPLATE template0', "postgres")
+        return f"postgresql://postgres@/{name}?host={self.folder}"
+
+    def sql(self, statement, database):
+        """Runs a statement; what it gives, a line for each row."""
+        return self._run("psql", *self._place(database), "-c", statement)
+
+    def session(self, database):
+        """A session that takes statements from its standard input, and ends with it."""
+        return subprocess.Popen(
+            [str(self.programs / "psql"), *self._place(database)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def _place(self, database):
+        return ["-h", str(self.folder), "-U", "postgres", "-d", database, "-XAtq", "-v", "ON_ERROR_STOP=1"]
+
+    def _run(self, program, *arguments):
+        done = subprocess.run(
+            [str(self.programs / program), *arguments],
+            cwd=self.folder,
+            env=os.environ | {"LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            check=False,
+            **self._user,
+        )
+        assert done.returncode == 0, f"{program}: {done.stderr}"
+        return done.stdout
+
+
+@functools.cache
+def postgres():
+    """The server of this process."""
+    server = Postgres()
+    atexit.register(server.end)
+    return server
+
+
+@functools.cache
+def url_for(data):
+    """The database of the node with this data folder, made when it is first asked for."""
+    return postgres().database()
+
+
+def name_of(url):
+    """The name of a database."""
+    return url.split("@/")[1].partition("?")[0]
