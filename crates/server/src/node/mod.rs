@@ -393,6 +393,11 @@ impl Node {
         self.control(|| Control::Directory(Arc::clone(directory)));
     }
 
+    /// Another node is gone: what it had is not waited for.
+    pub fn lose(&self, node: NodeId) {
+        self.inner.inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Lost(node)));
+    }
+
     /// Tells the home of an account something that must not be refused.
     pub(crate) fn tell_home(&self, account: &str, message: ShardMessage) {
         let Place { node, shard } = self.directory().home(account);

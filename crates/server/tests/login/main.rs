@@ -1,5 +1,6 @@
 //! The whole server, store apart, as a client sees it.
 
+mod cell;
 mod client;
 mod store;
 
@@ -11,16 +12,21 @@ use std::io::{Read, Write};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-fn start() -> Server {
+fn options(shards: u16) -> (Options, tls::Settings) {
     let dir = tempfile::tempdir().unwrap();
     let tls = tls::Settings::self_signed_in(dir.path(), &["localhost".to_owned()]).unwrap();
     let options = Options {
         c2s: Tcp { enabled: true, port: 0 },
         c2s_tls: Tcp { enabled: true, port: 0 },
         websocket: WebSocket { port: 0, tls: true, ..WebSocket::default() },
-        shards: 3,
+        shards,
         ..Options::default()
     };
+    (options, tls)
+}
+
+fn start() -> Server {
+    let (options, tls) = options(3);
     Server::start(&options, &tls, &Arc::default(), Arc::new(store::Accounts::new())).unwrap()
 }
 

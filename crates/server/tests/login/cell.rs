@@ -1,0 +1,165 @@
+//! Nodes of a cell, within one process: whichever a client connects to, it is served as by one.
+
+use super::client::{BIND, Client, HEADER, Tls, auth, tls};
+use super::{BIND_WS, OPEN, PING_WS, UPGRADE, ask, options, store};
+use carillon_backend::BusOptions;
+use carillon_backend::memory::Hub;
+use carillon_core::command::{Command, KickReason, Outcome};
+use carillon_core::model::{Epoch, NodeId};
+use carillon_core::ports::{Computed, Directory, Host};
+use carillon_server::{Cell, Server};
+use carillon_wire::frame::websocket::{Opcode, encode_masked};
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+const NODES: u32 = 3;
+const SHARDS: u16 = 2;
+
+fn hosts() -> Vec<Host> {
+    (1..=NODES).map(|node| Host { node: NodeId(node), shards: SHARDS }).collect()
+}
+
+/// As many nodes over one store.
+fn start() -> Vec<Server> {
+    let hub = Hub::new(BusOptions::default()).unwrap();
+    let accounts = Arc::new(store::Accounts::new());
+    let node = |own: Host| {
+        let (options, tls) = options(SHARDS);
+        let hub = hub.clone();
+        let cell = Cell {
+            node: own.node,
+            others: hosts().into_iter().filter(|host| *host != own).collect(),
+            bus: Box::new(move |hears| Ok(hub.join(Epoch(own.node.0.into()), hears))),
+        };
+        Server::start_after(&options, &tls, &Arc::default(), accounts.clone(), None, Some(cell)).unwrap()
+    };
+    hosts().into_iter().map(node).collect()
+}
+
+fn home(user: &str) -> u32 {
+    Computed::among(&hosts(), NodeId(1)).home(&format!("{user}@localhost")).node.0
+}
+
+/// Names of accounts that are at home on each node.
+fn users() -> Vec<String> {
+    let users: Vec<String> = (0..10).map(|n| format!("u{n}")).collect();
+    assert!((1..=NODES).all(|node| users.iter().any(|user| home(user) == node)));
+    users
+}
+
+fn chat(from: &mut Client<Tls>, to: &str, body: &str) {
+    from.send(&format!("<message to='{to}@localhost' type='chat'><body>{body}</body></message>"));
+}
+
+fn hears(client: &mut Client<Tls>, body: &str) {
+    client.until(&format!("<body>{body}</body>"));
+    client.until("</message>");
+}
+
+#[test]
+fn who_connects_to_any_node_talks_to_who_connects_to_another() {
+    let nodes = start();
+    let users = users();
+    let port = |n: usize| nodes[n % nodes.len()].ports().c2s.unwrap();
+    let login = |(n, user): (usize, &String)| {
+        let mut client = Client::connect(port(n)).starttls();
+        client.login(user);
+        client
+    };
+    let mut clients: Vec<_> = users.iter().enumerate().map(login).collect();
+    for n in 0..users.len() {
+        let to = (n + 1) % users.len();
+        let body = format!("hello {to}");
+        chat(&mut clients[n], &users[to], &body);
+        hears(&mut clients[to], &body);
+    }
+    // More than may be on its way, without an answer in between: the order is kept, and nothing is lost.
+    let long = "x".repeat(10_000);
+    for n in 0..60 {
+        chat(&mut clients[0], &users[1], &format!("{n} {long}"));
+    }
+    for n in 0..60 {
+        hears(&mut clients[1], &format!("{n} {long}"));
+    }
+    for node in &nodes {
+        let Outcome::Sessions(sessions) =
+            ask(node, Command::Sessions { domain: None, account: None, limit: 99 })
+        else {
+            panic!()
+        };
+        assert_eq!(sessions.len(), users.len(), "each node knows of all");
+    }
+    for (n, client) in clients.iter_mut().enumerate() {
+        let jid = carillon_wire::jid::Jid::new(&format!("{}@localhost", users[n])).unwrap();
+        let kicked = ask(&nodes[(n + 1) % nodes.len()], Command::Kick { jid, reason: KickReason::Operator });
+        assert!(matches!(kicked, Outcome::Count(1)), "{kicked:?}");
+        client.until("</stream:stream>");
+    }
+}
+
+#[test]
+fn whoever_sends_everything_in_one_breath_is_served_elsewhere() {
+    let nodes = start();
+    for (n, user) in users().iter().enumerate() {
+        let node = &nodes[n % nodes.len()];
+        let mut client = Client {
+            stream: tls(Client::connect(node.ports().c2s_tls.unwrap()).stream),
+            read: String::new(),
+        };
+        client.send(&[HEADER, &auth(user), HEADER, BIND, "<presence/>"].concat());
+        client.ping();
+        client.send("</stream:stream>");
+        client.until("</stream:stream>");
+        let mut stream = tls(Client::connect(node.ports().websocket.unwrap()).stream);
+        let messages = [OPEN, &auth(user), OPEN, BIND_WS, "<presence xmlns='jabber:client'/>", PING_WS];
+        let mut sent = UPGRADE.as_bytes().to_vec();
+        messages.iter().for_each(|m| encode_masked(&mut sent, Opcode::Text, m.as_bytes(), [9, 8, 7, 6]));
+        stream.write_all(&sent).unwrap();
+        let mut got = Vec::new();
+        while !got.windows(9).any(|w| w == b"id='ping'") {
+            let mut bytes = [0; 4096];
+            let n = stream.read(&mut bytes).unwrap();
+            assert!(n > 0, "{}", String::from_utf8_lossy(&got));
+            got.extend_from_slice(&bytes[..n]);
+        }
+    }
+}
+
+#[test]
+fn a_node_that_goes_closes_its_sessions_and_the_others_take_its_homes() {
+    let mut nodes = start();
+    let users = users();
+    let mut clients: Vec<_> = users
+        .iter()
+        .map(|user| {
+            // All of them by one node, the sessions wherever their homes are.
+            let mut client = Client::connect(nodes[0].ports().c2s.unwrap()).starttls();
+            client.login(user);
+            client
+        })
+        .collect();
+    drop(nodes.pop());
+    let gone = NodeId(NODES);
+    let left: Vec<Host> = hosts().into_iter().filter(|host| host.node != gone).collect();
+    for (node, own) in nodes.iter().zip(&left) {
+        node.node().lose(gone);
+        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&left, own.node));
+        node.node().move_homes(&directory);
+    }
+    for (user, client) in users.iter().zip(&mut clients) {
+        if home(user) == gone.0 {
+            let mut rest = String::new();
+            client.stream.read_to_string(&mut rest).unwrap();
+            *client = Client::connect(nodes[1].ports().c2s.unwrap()).starttls();
+            client.login(user);
+        } else {
+            client.ping();
+        }
+    }
+    for n in 0..users.len() {
+        let to = (n + 1) % users.len();
+        let body = format!("hello {to}");
+        chat(&mut clients[n], &users[to], &body);
+        hears(&mut clients[to], &body);
+    }
+}
