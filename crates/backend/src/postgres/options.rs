@@ -12,6 +12,10 @@ pub struct Options {
     pub config: Config,
     /// The name of this node among those that share the database. Another process of the same name takes over.
     pub node: Box<str>,
+    /// Where other nodes of the cell reach this one.
+    pub address: Box<str>,
+    /// What this node does, for others to read: `edge`, `ingress`, `api`.
+    pub roles: Box<str>,
     /// Connections that write, 1 to 64. What one thread asks goes over one of them.
     pub lanes: usize,
     /// Connections that read, 1 to 64.
@@ -51,6 +55,8 @@ impl Options {
         Ok(Options {
             config,
             node: "carillon".into(),
+            address: "".into(),
+            roles: "".into(),
             lanes: 2,
             readers: 2,
             queue_max: 65_536,
