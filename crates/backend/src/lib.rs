@@ -9,6 +9,8 @@
 //! - `engine` is what a store with threads of its own is made of, whatever it keeps its data in.
 //! - [`conformance`] is what every store must pass, as plain functions, so that each implementation's tests are a loop.
 
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod answering;
 mod bus;
 pub mod conformance;
 mod engine;

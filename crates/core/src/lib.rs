@@ -17,6 +17,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
 
+pub mod cell;
 pub mod command;
 pub mod connection;
 pub mod effect;

@@ -25,6 +25,7 @@ mod leases;
 mod links;
 mod listing;
 mod logins;
+pub mod members;
 mod names;
 mod nodes;
 mod notifications;

@@ -1,7 +1,9 @@
-//! Bus and claims within one process: for a node that runs alone, and for tests that run several nodes.
+//! Bus, claims and members of a cell within one process: for a node that runs alone, and for tests that run several nodes.
 
 mod bus;
 mod claims;
+mod members;
 
 pub use bus::{Fault, Hub};
 pub use claims::Homes;
+pub use members::Registry;

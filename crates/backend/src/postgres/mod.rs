@@ -4,7 +4,7 @@
 //! - `lane` commits groups of writes, each with the next number of the lane, and finds out what became of a commit without an answer.
 //! - `keys` says what a group locks, `writes` carries it out, `transaction` is what a write works with.
 //! - `reader` answers questions from one snapshot, which is what a read works with.
-//! - `node`: of two processes of one node the newer one writes.
+//! - `node`: of two processes of one node the newer one writes; `members` lists the nodes and buries one, whose writes are refused from then on.
 //! - One file per noun implements [`Answers`](carillon_core::ports::store::Answers) to each of its questions; `removal` is about what removing
 //!   accounts and domains takes along.
 //! - `connection` is one connection, `address` and `tls` say where to and how it is secured, `column` what values mean, `schema` and `migrations/` are the tables.
@@ -36,6 +36,7 @@ mod links;
 mod listing;
 mod login;
 mod lookup;
+mod members;
 mod node;
 mod node_edit;
 mod node_items;
@@ -73,7 +74,7 @@ use crate::engine::reading::Reader;
 use crate::engine::writing::Writer;
 use crate::rows::last::LastItems;
 use carillon_core::ports::store::ReadAsk;
-use carillon_core::ports::{Answer, Ask, Reply, Store, StoreHealth, StoreLane, StoreStats};
+use carillon_core::ports::{Answer, Ask, Members, Reply, Store, StoreHealth, StoreLane, StoreStats};
 use connection::Connection;
 use figures::Figures;
 use lane::Lane;
@@ -83,6 +84,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long reading or burying nodes may take. A reading that takes longer counts as failed.
+const MEMBERS_ANSWER_MAX: Duration = Duration::from_secs(3);
 
 /// Opens the store of a node.
 ///
@@ -99,6 +104,7 @@ pub struct PostgresStore {
     writes: Vec<Arc<Queue<Write>>>,
     /// What the lane of each counts.
     figures: Vec<Arc<Figures>>,
+    nodes: Arc<members::Nodes>,
     counters: Arc<Counters>,
     size: Arc<AtomicU64>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -118,17 +124,25 @@ impl PostgresStore {
         let mut db = connection(format!("carillon {} opens", options.node))?;
         db.connect(None)?;
         schema::migrate(&db)?;
-        let node = Node::register(&db, &options.node, lanes)?;
+        let node = Node::register(&db, &options, lanes)?;
         drop(db);
+        // What is asked about nodes does not wait for a database that is away.
+        let patient =
+            Options { patience: Duration::ZERO, answer_max: MEMBERS_ANSWER_MAX, ..(*options).clone() };
+        let name = format!("carillon {} {} members", node.name, node.epoch);
+        let db = Connection::new(Arc::new(patient), name, Arc::default()).map_err(OpenError::Thread)?;
+        let (nodes, registry) = members::open(db, node.clone());
         let queue = || Arc::new(Queue::new(options.queue_max, options.queue_bytes_max));
         let store = PostgresStore {
             reads: Arc::new(Queue::new(options.queue_max, options.queue_bytes_max)),
             writes: (0..lanes).map(|_| queue()).collect(),
             figures: (0..lanes).map(|_| Arc::default()).collect(),
+            nodes: Arc::new(nodes),
             counters: Arc::default(),
             size: Arc::default(),
             threads: Mutex::default(),
         };
+        store.spawn("store-members", move || registry.run())?;
         let (counters, last) = (&store.counters, Arc::new(LastItems::new(options.items_bytes_max)));
         for ((queue, figures), number) in store.writes.iter().zip(&store.figures).zip(0..) {
             let name = format!("carillon {} {} lane {number}", node.name, node.epoch);
@@ -160,14 +174,22 @@ impl PostgresStore {
         queue: Arc<Queue<A>>,
         run: impl FnOnce() + Send + 'static,
     ) -> Result<(), OpenError> {
-        let run = move || {
+        self.spawn(name, move || {
             let _abandoned = Abandon(&queue);
             run();
-        };
+        })
+    }
+
+    fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
         let thread =
             std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(OpenError::Thread)?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
+    }
+
+    /// The nodes that share the database.
+    pub fn members(&self) -> Arc<dyn Members> {
+        self.nodes.clone()
     }
 
     /// The queue for what this thread writes.
@@ -225,6 +247,7 @@ impl Store for PostgresStore {
     }
 
     fn close(&self) {
+        self.nodes.close();
         self.reads.close();
         self.writes.iter().for_each(|queue| queue.close());
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));

@@ -2,30 +2,43 @@
 
 use super::connection::Connection;
 use super::error::Result;
+use super::options::Options;
 
 /// A process of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     /// The node's name.
     pub(super) name: Box<str>,
-    /// The number of the process among those of the node.
+    /// The number of the process among all of the database: each is given once, and later ones are higher.
     pub(super) epoch: i64,
 }
 
 impl Node {
     /// Registers a process with so many lanes. What earlier processes of the node have committed is there; they commit nothing from now on:
     /// whoever has begun a group holds the row of its lane until that is committed.
-    pub(super) fn register(db: &Connection, name: &str, lanes: usize) -> Result<Node> {
+    pub(super) fn register(db: &Connection, options: &Options, lanes: usize) -> Result<Node> {
+        let name = &*options.node;
         db.batch("BEGIN")?;
-        let row = db.one(
-            "INSERT INTO node (name, epoch) VALUES ($1, 1)
-             ON CONFLICT (name) DO UPDATE SET epoch = node.epoch + 1 RETURNING epoch",
-            &[&name],
+        db.run("DELETE FROM node WHERE dead AND since < now() - interval '1 day' AND name <> $1", &[&name])?;
+        db.run(
+            "DELETE FROM lane WHERE buried AND NOT EXISTS (SELECT 1 FROM node WHERE node.name = lane.node)",
+            &[],
         )?;
+        let row = db.one("UPDATE node_epoch SET newest = newest + 1 RETURNING newest", &[])?;
         let epoch: i64 = row.try_get(0)?;
+        db.run(
+            "INSERT INTO node (name, epoch, address, roles) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch, address = excluded.address, roles = excluded.roles,
+                 dead = false, since = now()",
+            &[&name, &epoch, &&*options.address, &&*options.roles],
+        )?;
         db.run("UPDATE lane SET buried = true WHERE node = $1 AND NOT buried", &[&name])?;
         // What became of a group is asked for within seconds: two processes back nobody is there to ask.
-        db.run("DELETE FROM lane WHERE node = $1 AND epoch < $2::bigint - 2", &[&name, &epoch])?;
+        db.run(
+            "DELETE FROM lane WHERE node = $1 AND epoch NOT IN
+                 (SELECT DISTINCT epoch FROM lane WHERE node = $1 ORDER BY epoch DESC LIMIT 2)",
+            &[&name],
+        )?;
         db.run(
             "INSERT INTO lane (node, epoch, lane) SELECT $1::text, $2::bigint, l FROM generate_series(0, $3::integer - 1) l",
             &[&name, &epoch, &(lanes as i32)],

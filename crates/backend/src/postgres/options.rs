@@ -20,6 +20,10 @@ pub struct Options {
     pub connect_max: Duration,
     /// The name of this node among those that share the database. Another process of the same name takes over.
     pub node: Box<str>,
+    /// Where other nodes of the cell reach this one.
+    pub address: Box<str>,
+    /// What this node does, for others to read: `edge`, `ingress`, `api`.
+    pub roles: Box<str>,
     /// Connections that write, 1 to 64. What one thread asks goes over one of them.
     pub lanes: usize,
     /// Connections that read, 1 to 64.
@@ -56,6 +60,8 @@ impl Options {
             tls,
             password_file: None,
             node: "carillon".into(),
+            address: "".into(),
+            roles: "".into(),
             lanes: 2,
             readers: 2,
             queue_max: 65_536,

@@ -9,11 +9,12 @@ mod server;
 
 pub use options::{OpenError, Options};
 
+use crate::answering::Answering;
 use ::redis::{Client, RedisError};
 use carillon_core::model::Epoch;
 use carillon_core::ports::claims::{ACCOUNT_BYTES_MAX, Reached, Reaches};
 use carillon_core::ports::{Claimed, Claims, Policy, Reply, Unavailable};
-use queue::{Answering, Asked, Queue, What};
+use queue::{Asked, Queue, What};
 use server::Server;
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};

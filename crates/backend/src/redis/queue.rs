@@ -1,7 +1,8 @@
 //! Questions that wait: bounded in bytes, each answered once.
 
+use crate::answering::Answering;
 use carillon_core::model::Epoch;
-use carillon_core::ports::{Claimed, Policy, Reply, Unavailable};
+use carillon_core::ports::{Claimed, Policy};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,29 +23,6 @@ pub(super) enum What {
     Claim(Policy, Answering<Claimed>),
     Locate(Answering<Option<Epoch>>),
     Forget(Epoch),
-}
-
-/// A reply that is given, whatever becomes of it.
-pub(super) struct Answering<T>(Option<Reply<Result<T, Unavailable>>>);
-
-impl<T> Answering<T> {
-    pub(super) fn new(reply: Reply<Result<T, Unavailable>>) -> Answering<T> {
-        Answering(Some(reply))
-    }
-
-    pub(super) fn give(mut self, answer: T) {
-        if let Some(reply) = self.0.take() {
-            reply(Ok(answer));
-        }
-    }
-}
-
-impl<T> Drop for Answering<T> {
-    fn drop(&mut self) {
-        if let Some(reply) = self.0.take() {
-            reply(Err(Unavailable));
-        }
-    }
 }
 
 impl Asked {

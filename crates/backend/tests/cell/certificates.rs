@@ -1,6 +1,6 @@
 //! Certificates of a test: its own authority, a server's for `localhost`, and a client's.
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -13,6 +13,7 @@ impl Certificates {
         let folder = tempfile::tempdir().expect("a folder");
         let key = || KeyPair::generate().expect("a key");
         let mut authority = CertificateParams::new([]).expect("no names");
+        authority.distinguished_name.push(DnType::CommonName, "the authority of a test");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(authority, key()).expect("it is signed");
         let write =

@@ -1,8 +1,8 @@
 //! Within one process.
 
 use carillon_backend::BusOptions;
-use carillon_backend::conformance::{bus, claims};
-use carillon_backend::memory::{self, Homes, Hub};
+use carillon_backend::conformance::{bus, claims, members};
+use carillon_backend::memory::{self, Homes, Hub, Registry};
 use carillon_core::model::Epoch;
 use carillon_core::ports::bus::Hears;
 use carillon_core::ports::claims::Reaches;
@@ -70,6 +70,23 @@ fn bus_conforms() {
 fn claims_conform() {
     crate::each(claims::CASES.iter().map(|case| {
         let run = move || (case.run)(&Directory(Homes::new()));
+        (case.name, Box::new(run) as Box<dyn FnOnce()>)
+    }));
+}
+
+/// Nodes without a store.
+struct Cell(Registry);
+
+impl members::Cell for Cell {
+    fn start(&self, name: &str, address: &str, roles: &str) -> members::Node {
+        members::Node { members: self.0.start(name, address, roles), store: None }
+    }
+}
+
+#[test]
+fn members_conform() {
+    crate::each(members::CASES.iter().map(|case| {
+        let run = move || (case.run)(&Cell(Registry::new()));
         (case.name, Box::new(run) as Box<dyn FnOnce()>)
     }));
 }

@@ -203,7 +203,8 @@ fn a_failover_that_loses_the_last_writes_is_told() {
 #[test]
 fn nodes_say_who_they_are() {
     let runtime = runtime();
-    let server = Redis::start(&["--requirepass", "secret", "--user", "node on >other ~carillon:* +@all"]);
+    let user = ["--user", "node", "on", ">other", "~carillon:*", "+@all"];
+    let server = Redis::start(&[&["--requirepass", "secret"], &user[..]].concat());
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("password");
     std::fs::write(&file, "secret\n").expect("it is written");

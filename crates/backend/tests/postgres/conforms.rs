@@ -1,8 +1,11 @@
 //! The conformance suite.
 
-use crate::server::Database;
-use carillon_backend::conformance::{CASES, LASTING};
+use crate::server::{Database, server};
+use carillon_backend::conformance::{CASES, LASTING, members};
+use carillon_backend::postgres::{Options, PostgresStore};
+use carillon_core::ports::Store;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Cases that this store does not pass: text with a NUL cannot be stored by PostgreSQL, and is refused.
 const NOT_YET: &[&str] = &["names::hostile"];
@@ -44,6 +47,31 @@ fn conforms_across_restarts() {
             (case.write)(&database.open());
             (case.check)(&database.open());
         };
+        (case.name, Box::new(run) as Box<dyn FnOnce()>)
+    }));
+}
+
+/// Nodes that share a database.
+struct Cell(Database);
+
+impl members::Cell for Cell {
+    fn start(&self, name: &str, address: &str, roles: &str) -> members::Node {
+        let options = Options {
+            node: name.into(),
+            address: address.into(),
+            roles: roles.into(),
+            readers: 1,
+            ..server().options(&self.0.name)
+        };
+        let store = PostgresStore::open(options).expect("opens");
+        members::Node { members: store.members(), store: Some(Arc::new(store) as Arc<dyn Store>) }
+    }
+}
+
+#[test]
+fn members_conform() {
+    each(members::CASES.iter().map(|case| {
+        let run = move || (case.run)(&Cell(Database::new()));
         (case.name, Box::new(run) as Box<dyn FnOnce()>)
     }));
 }

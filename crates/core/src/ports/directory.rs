@@ -19,19 +19,13 @@ pub trait Directory: Debug + Send + Sync {
 /// has the same partition and bucket in every version.
 #[derive(Debug)]
 pub struct Computed {
-    members: Vec<Host>,
+    own: NodeId,
+    /// How many shards this node has.
+    shards: u16,
+    nodes: Vec<NodeId>,
     others: Vec<NodeId>,
     /// The index of its node, for each partition.
     owners: Box<[u16]>,
-}
-
-/// A node that has homes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Host {
-    /// The node.
-    pub node: NodeId,
-    /// How many shards it has.
-    pub shards: u16,
 }
 
 /// Into how many partitions names are divided. A partition moves as a whole.
@@ -40,28 +34,30 @@ pub const PARTITIONS: usize = 256;
 impl Computed {
     /// For a node that runs alone, with so many shards.
     pub fn alone(shards: u16) -> Computed {
-        Computed::among(&[Host { node: NodeId::default(), shards }], NodeId::default())
+        Computed::among(&[NodeId::default()], NodeId::default(), shards)
     }
 
-    /// For the node `own` of `members`. There is at least one.
-    pub fn among(members: &[Host], own: NodeId) -> Computed {
-        let others = members.iter().map(|host| host.node).filter(|node| *node != own).collect();
-        let owners = (0..PARTITIONS as u64).map(|partition| owner(members, partition)).collect();
-        Computed { members: members.to_vec(), others, owners }
+    /// For the node `own` of `nodes`, which has so many shards. There is at least one node.
+    pub fn among(nodes: &[NodeId], own: NodeId, shards: u16) -> Computed {
+        let others = nodes.iter().copied().filter(|node| *node != own).collect();
+        let owners = (0..PARTITIONS as u64).map(|partition| owner(nodes, partition)).collect();
+        Computed { own, shards: shards.max(1), nodes: nodes.to_vec(), others, owners }
     }
 
     fn of_bucket(&self, bucket: u16) -> Place {
         let owner = self.owners.get(usize::from(bucket >> 8)).copied().unwrap_or_default();
-        let host = self.members.get(usize::from(owner)).copied();
-        let Host { node, shards } = host.unwrap_or(Host { node: NodeId::default(), shards: 1 });
-        Place { node, shard: ShardId(bucket % shards.max(1)) }
+        let node = self.nodes.get(usize::from(owner)).copied().unwrap_or(self.own);
+        match node == self.own {
+            true => Place { node, shard: ShardId(bucket % self.shards) },
+            false => Place { node, shard: ShardId(bucket) },
+        }
     }
 }
 
 /// The index of the node that a partition belongs to: the one with the highest weight for it.
-fn owner(members: &[Host], partition: u64) -> u16 {
-    let weight = |host: &Host| mixed(u64::from(host.node.0) << 16 | partition);
-    let best = members.iter().enumerate().max_by_key(|(_, host)| (weight(host), host.node));
+fn owner(nodes: &[NodeId], partition: u64) -> u16 {
+    let weight = |node: &NodeId| mixed(u64::from(node.0) << 16 | partition);
+    let best = nodes.iter().enumerate().max_by_key(|(_, node)| (weight(node), **node));
     best.map_or(0, |(index, _)| index as u16)
 }
 
@@ -91,38 +87,37 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn host(node: u32) -> Host {
-        Host { node: NodeId(node), shards: 2 }
-    }
-
     fn names() -> impl Iterator<Item = String> {
         (0..8000).map(|n| format!("u{n}@localhost"))
     }
 
+    /// Where a node with two shards takes it to be.
+    fn there(place: Place) -> Place {
+        Place { shard: ShardId(place.shard.0 % 2), ..place }
+    }
+
     #[test]
     fn every_node_computes_the_same_home_and_all_places_are_used() {
-        let hosts = [host(3), host(7), host(8)];
-        let [one, other, _] = hosts.map(|own| Computed::among(&hosts, own.node));
+        let nodes = [NodeId(3), NodeId(7), NodeId(8)];
+        let [one, other, _] = nodes.map(|own| Computed::among(&nodes, own, 2));
         let mut places = BTreeMap::new();
         for name in names() {
-            assert_eq!(one.home(&name), other.home(&name));
+            let home = there(one.home(&name));
+            assert_eq!(home, there(other.home(&name)));
             let id = NotificationId::new(crate::model::UnixMs(1), bucket(&name), 1);
             assert_eq!(one.home_of_notification(id), one.home(&name));
-            *places.entry(one.home(&name)).or_insert(0) += 1;
+            *places.entry(home).or_insert(0) += 1;
         }
         assert_eq!(places.len(), 6);
         assert!(places.values().all(|count| (800..2000).contains(count)), "{places:?}");
-        assert_eq!(
-            (one.other_nodes(), other.other_nodes()),
-            (&[NodeId(7), NodeId(8)][..], &[NodeId(3), NodeId(8)][..])
-        );
+        assert_eq!((one.other_nodes(), other.other_nodes()), (&nodes[1..], &[NodeId(3), NodeId(8)][..]));
         assert_eq!(Computed::alone(4).other_nodes(), &[]);
     }
 
     #[test]
     fn a_node_that_goes_moves_only_its_own_homes() {
-        let hosts = [host(3), host(7), host(8), host(11)];
-        let [before, after] = [&hosts[..], &hosts[..3]].map(|hosts| Computed::among(hosts, NodeId(3)));
+        let nodes = [NodeId(3), NodeId(7), NodeId(8), NodeId(11)];
+        let [before, after] = [&nodes[..], &nodes[..3]].map(|nodes| Computed::among(nodes, NodeId(3), 2));
         for name in names() {
             let (was, is) = (before.home(&name), after.home(&name));
             assert!(was == is || was.node == NodeId(11), "{name} moved from {was:?} to {is:?}");

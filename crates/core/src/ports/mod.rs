@@ -4,12 +4,14 @@
 pub mod bus;
 pub mod claims;
 mod directory;
+pub mod members;
 pub mod store;
 
 pub use crate::sasl::{Derivation, Derived, Hashes, Password};
 pub use bus::{Bus, Heard, Subject};
 pub use claims::{Claimed, Claims, Policy, Unavailable};
-pub use directory::{Computed, Directory, Host, PARTITIONS};
+pub use directory::{Computed, Directory, PARTITIONS};
+pub use members::{Member, Members, Membership};
 pub use store::{
     Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreLane, StoreStats,
 };

@@ -75,9 +75,10 @@ impl Intake {
         }
     }
 
-    /// Whether a shard takes an item: there is such a shard, and it has room.
+    /// Whether a shard takes an item. The number of a home that another node computed is brought into range by the remainder.
     fn give(&self, shard: ShardId, item: InboxItem) -> bool {
-        self.inboxes.get(usize::from(shard.0)).is_some_and(|inbox| inbox.take_in(item))
+        let at = usize::from(shard.0) % self.inboxes.len().max(1);
+        self.inboxes.get(at).is_some_and(|inbox| inbox.take_in(item))
     }
 
     /// The same for every shard, each of which gets one of its own: what a message shares belongs to one thread at a time.

@@ -23,7 +23,7 @@ use crate::shard_io::ShardIo;
 use carillon_core::form::encode;
 use carillon_core::model::{Epoch, Mono, NodeId};
 use carillon_core::ports::bus::Hears;
-use carillon_core::ports::{Bus, Host, Subject};
+use carillon_core::ports::{Bus, Subject};
 use std::sync::Arc;
 
 /// The cell that a node joins.
@@ -31,7 +31,7 @@ pub struct Cell {
     /// The node's own number: that of its epoch.
     pub node: NodeId,
     /// The other nodes that have homes.
-    pub others: Vec<Host>,
+    pub others: Vec<NodeId>,
     /// Opens the bus.
     pub bus: OpenBus,
 }

@@ -23,7 +23,7 @@ use crate::tls;
 use carillon_core::machine::ShardMachine as Core;
 use carillon_core::model::Domains;
 use carillon_core::ports::store::domains;
-use carillon_core::ports::{Computed, Directory, Fault, Host, Question, Store};
+use carillon_core::ports::{Computed, Directory, Fault, Question, Store};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Member;
 pub use leaving::{FreezeError, HandedOver};
@@ -130,9 +130,9 @@ impl Server {
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
         let own = cell.as_ref().map(|cell| cell.node).unwrap_or_default();
-        let mut hosts = cell.as_ref().map(|cell| cell.others.clone()).unwrap_or_default();
-        hosts.push(Host { node: own, shards: count });
-        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&hosts, own));
+        let mut nodes = cell.as_ref().map(|cell| cell.others.clone()).unwrap_or_default();
+        nodes.push(own);
+        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&nodes, own, count));
         let replies = Arc::new(Replies::new(own, count));
         let known: Arc<OnceLock<Node>> = Arc::default();
         let intake = Intake {

@@ -6,7 +6,7 @@ use carillon_backend::BusOptions;
 use carillon_backend::memory::Hub;
 use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{Epoch, NodeId};
-use carillon_core::ports::{Computed, Directory, Host};
+use carillon_core::ports::{Computed, Directory};
 use carillon_server::{Cell, Server};
 use carillon_wire::frame::websocket::{Opcode, encode_masked};
 use std::io::{Read, Write};
@@ -15,29 +15,29 @@ use std::sync::Arc;
 const NODES: u32 = 3;
 const SHARDS: u16 = 2;
 
-fn hosts() -> Vec<Host> {
-    (1..=NODES).map(|node| Host { node: NodeId(node), shards: SHARDS }).collect()
+fn nodes() -> Vec<NodeId> {
+    (1..=NODES).map(NodeId).collect()
 }
 
 /// As many nodes over one store.
 fn start() -> Vec<Server> {
     let hub = Hub::new(BusOptions::default()).unwrap();
     let accounts = Arc::new(store::Accounts::new());
-    let node = |own: Host| {
+    let node = |own: NodeId| {
         let (options, tls) = options(SHARDS);
         let hub = hub.clone();
         let cell = Cell {
-            node: own.node,
-            others: hosts().into_iter().filter(|host| *host != own).collect(),
-            bus: Box::new(move |hears| Ok(hub.join(Epoch(own.node.0.into()), hears))),
+            node: own,
+            others: nodes().into_iter().filter(|node| *node != own).collect(),
+            bus: Box::new(move |hears| Ok(hub.join(Epoch(own.0.into()), hears))),
         };
         Server::start_after(&options, &tls, &Arc::default(), accounts.clone(), None, Some(cell)).unwrap()
     };
-    hosts().into_iter().map(node).collect()
+    nodes().into_iter().map(node).collect()
 }
 
 fn home(user: &str) -> u32 {
-    Computed::among(&hosts(), NodeId(1)).home(&format!("{user}@localhost")).node.0
+    Computed::among(&nodes(), NodeId(1), SHARDS).home(&format!("{user}@localhost")).node.0
 }
 
 /// Names of accounts that are at home on each node.
@@ -127,30 +127,30 @@ fn whoever_sends_everything_in_one_breath_is_served_elsewhere() {
 
 #[test]
 fn a_node_that_goes_closes_its_sessions_and_the_others_take_its_homes() {
-    let mut nodes = start();
+    let mut servers = start();
     let users = users();
     let mut clients: Vec<_> = users
         .iter()
         .map(|user| {
             // All of them by one node, the sessions wherever their homes are.
-            let mut client = Client::connect(nodes[0].ports().c2s.unwrap()).starttls();
+            let mut client = Client::connect(servers[0].ports().c2s.unwrap()).starttls();
             client.login(user);
             client
         })
         .collect();
-    drop(nodes.pop());
+    drop(servers.pop());
     let gone = NodeId(NODES);
-    let left: Vec<Host> = hosts().into_iter().filter(|host| host.node != gone).collect();
-    for (node, own) in nodes.iter().zip(&left) {
-        node.node().lose(gone);
-        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&left, own.node));
-        node.node().move_homes(&directory);
+    let left: Vec<NodeId> = nodes().into_iter().filter(|node| *node != gone).collect();
+    for (server, own) in servers.iter().zip(&left) {
+        server.node().lose(gone);
+        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&left, *own, SHARDS));
+        server.node().move_homes(&directory);
     }
     for (user, client) in users.iter().zip(&mut clients) {
         if home(user) == gone.0 {
             let mut rest = String::new();
             client.stream.read_to_string(&mut rest).unwrap();
-            *client = Client::connect(nodes[1].ports().c2s.unwrap()).starttls();
+            *client = Client::connect(servers[1].ports().c2s.unwrap()).starttls();
             client.login(user);
         } else {
             client.ping();

@@ -13,7 +13,7 @@ pub(crate) const LAYERS: &[&[&str]] = &[
     &["model", "error", "random"],
     &["sasl", "event", "home"],
     &["settings", "ports"],
-    &["command", "connection"],
+    &["cell", "command", "connection"],
     &["message"],
     &["effect"],
     &["light"],

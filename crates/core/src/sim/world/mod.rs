@@ -25,7 +25,7 @@ use crate::connection::QueueBound;
 use crate::event::Kinds;
 use crate::machine::ShardMachine;
 use crate::model::{ConnId, Domains, Mono, NodeId, Now, Place, ShardId, States, UnixMs};
-use crate::ports::{Computed, Host};
+use crate::ports::Computed;
 use crate::sasl::ChannelBinding;
 use crate::settings::Settings;
 use crate::shard::{Counters, Member};
@@ -180,7 +180,8 @@ impl World {
     /// The shard at a place.
     pub(super) fn at(&self, place: Place) -> usize {
         let node = self.nodes().iter().position(|node| *node == place.node).expect("a node that there is");
-        node * usize::from(self.plan.shards) + usize::from(place.shard.0)
+        // A home on another node is told by a number that has a remainder there.
+        node * usize::from(self.plan.shards) + usize::from(place.shard.0 % self.plan.shards)
     }
 
     /// The shard that is the home of a name.
@@ -198,8 +199,7 @@ impl World {
     /// What a shard is told of where it is.
     pub(super) fn member(&self, shard: usize) -> Member {
         let (place, shards) = (self.place(shard), self.plan.shards);
-        let hosts: Vec<Host> = self.nodes().into_iter().map(|node| Host { node, shards }).collect();
-        Member { place, shards, directory: Arc::new(Computed::among(&hosts, place.node)) }
+        Member { place, shards, directory: Arc::new(Computed::among(&self.nodes(), place.node, shards)) }
     }
 
     /// How many shards each node has.
