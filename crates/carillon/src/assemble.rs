@@ -1,8 +1,8 @@
 //! The wiring: settings become what each crate is started with. The only place that knows every concrete type.
 
+use crate::cell::Opened;
 use crate::config::Settings;
 use carillon_backend::StoreOptions;
-use carillon_core::ports::Store;
 use carillon_core::settings as core;
 use carillon_http::WebhookRoots;
 use carillon_server::Options;
@@ -59,18 +59,21 @@ pub fn event_folder(settings: &Settings) -> PathBuf {
 }
 
 /// Opens the store: the embedded one, searched for damage if that is wanted, or the one on the PostgreSQL that the settings name.
-pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Arc<dyn Store>, String> {
+pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Opened, String> {
     if !settings.node.store_url.is_empty() {
         return open_postgres(settings).map_err(|e| format!("store.url: {e}"));
     }
-    carillon_backend::open(StoreOptions { is_searched, ..store(settings) }).map_err(|e| e.to_string())
+    let store = carillon_backend::open(StoreOptions { is_searched, ..store(settings) });
+    Ok(Opened { store: store.map_err(|e| e.to_string())?, members: None })
 }
 
 #[cfg(feature = "postgres")]
-fn open_postgres(settings: &Settings) -> Result<Arc<dyn Store>, String> {
+fn open_postgres(settings: &Settings) -> Result<Opened, String> {
     let mut options = postgres(settings)?;
     options.node = node_name(settings).map_err(|e| format!("node.name: {e}"))?.into();
-    carillon_backend::postgres::open(options).map_err(|e| e.to_string())
+    let store = carillon_backend::postgres::PostgresStore::open(options).map_err(|e| e.to_string())?;
+    let members = Some(store.members());
+    Ok(Opened { store: Arc::new(store), members })
 }
 
 /// How the PostgreSQL that the settings name is connected to.
@@ -113,7 +116,7 @@ fn node_name(settings: &Settings) -> std::io::Result<String> {
 }
 
 #[cfg(not(feature = "postgres"))]
-fn open_postgres(_: &Settings) -> Result<Arc<dyn Store>, String> {
+fn open_postgres(_: &Settings) -> Result<Opened, String> {
     Err("this binary was built without PostgreSQL: build it with `--features postgres`".to_owned())
 }
 
@@ -165,8 +168,17 @@ pub fn http(
     }
 }
 
-/// The node's secret: 32 bytes in the data folder, made once.
-pub fn secret(data_dir: &Path) -> std::io::Result<[u8; 32]> {
+/// The node's secret: that of its cell, or 32 bytes in the data folder, made once.
+pub fn secret(settings: &Settings) -> Result<[u8; 32], String> {
+    let Some(path) = &settings.cell.secret_file else {
+        return own_secret(&settings.node.data_dir).map_err(|e| e.to_string());
+    };
+    let bytes = std::fs::read(path).map_err(|e| format!("cell.secret_file: {}: {e}", path.display()))?;
+    let length = bytes.len();
+    bytes.try_into().map_err(|_| format!("cell.secret_file: {} has {length} bytes, not 32", path.display()))
+}
+
+fn own_secret(data_dir: &Path) -> std::io::Result<[u8; 32]> {
     let path = data_dir.join("node.secret");
     match std::fs::read(&path) {
         Ok(bytes) if bytes.len() == 32 => Ok(bytes.try_into().expect("32 bytes")),

@@ -7,6 +7,7 @@
 //! | [`options`] | the settings of the binary itself |
 //! | [`assemble`] | from settings to what each crate is started with |
 //! | [`serve`] | `carillon serve` |
+//! | [`cell`] | the node among others: who lives, and where homes are |
 //! | [`demo`] | `carillon demo` |
 //! | [`files`] | the small files that tell others about a running node |
 //! | [`supervisor`] | notifications to the service manager |
@@ -17,6 +18,7 @@
 //! | [`signal`] | what SIGHUP, SIGTERM and SIGINT ask for |
 
 pub mod assemble;
+pub mod cell;
 pub mod cli;
 pub mod config;
 pub mod demo;

@@ -41,6 +41,33 @@ pub struct Node {
     pub drain_timeout_ms: u64,
 }
 
+/// The cell that the node is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The NATS servers that its nodes share, with commas between; empty for a node that runs alone.
+    pub nats: String,
+    /// A file with the JWT and the nkey by which the node says who it is.
+    pub nats_credentials: Option<PathBuf>,
+    /// A file with the certificates that the servers are known by.
+    pub nats_ca_file: Option<PathBuf>,
+    /// What its subjects begin with.
+    pub prefix: String,
+    /// A file with the 32 bytes that its nodes share.
+    pub secret_file: Option<PathBuf>,
+}
+
+impl Default for Cell {
+    fn default() -> Cell {
+        Cell {
+            nats: String::new(),
+            nats_credentials: None,
+            nats_ca_file: None,
+            prefix: "carillon".to_owned(),
+            secret_file: None,
+        }
+    }
+}
+
 impl Default for Node {
     fn default() -> Node {
         Node {

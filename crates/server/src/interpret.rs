@@ -44,7 +44,7 @@ impl ShardIo {
                 Effect::Close { conn } => self.close(conn, 1000),
                 Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, moving),
                 Effect::Post { to, message } if to.node != self.place.node => {
-                    self.post_far(to.node, &Record::Message { shard: to.shard, message });
+                    self.post_message_far(to, message);
                 }
                 Effect::Post { to, message } => self.outboxes.add(to, InboxItem::ShardMessage(message)),
                 Effect::PostAll { to, message } => self.post_far(to, &Record::MessageToAll(message)),

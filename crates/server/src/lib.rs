@@ -66,7 +66,7 @@ pub mod tls;
 mod watch;
 mod websocket;
 
-pub use cell::{Cell, OpenBus};
+pub use cell::{Cell, OpenBus, Said, Tells};
 pub use listen::{BindError, Bounds, Ports};
 pub use node::{DrainProgress, Node, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};

@@ -25,6 +25,8 @@ struct Entry {
     /// Tells who waits here from those before.
     generation: u16,
     reply: Option<Reply<Outcome>>,
+    /// The node that is to answer.
+    at: NodeId,
     since: Mono,
 }
 
@@ -39,13 +41,18 @@ impl Replies {
 
     /// Somebody waits for what a shard does: the number by which it answers.
     pub(crate) fn add(&self, shard: ShardId, reply: Reply<Outcome>, now: Mono) -> ReplyTo {
+        self.add_at(self.own, shard, reply, now)
+    }
+
+    /// The same for what another node does; the shard is one of this node all the same.
+    pub(crate) fn add_at(&self, at: NodeId, shard: ShardId, reply: Reply<Outcome>, now: Mono) -> ReplyTo {
         let mut part = self.part(shard);
         let index = part.free.pop().unwrap_or(part.entries.len() as u32);
         if index as usize == part.entries.len() {
-            part.entries.push(Entry { generation: 0, reply: None, since: now });
+            part.entries.push(Entry { generation: 0, reply: None, at, since: now });
         }
         let entry = &mut part.entries[index as usize];
-        (entry.reply, entry.since) = (Some(reply), now);
+        (entry.reply, entry.at, entry.since) = (Some(reply), at, now);
         let number = u64::from(shard.0) << 48 | u64::from(entry.generation) << 32 | u64::from(index);
         ReplyTo { node: self.own, number }
     }
@@ -77,19 +84,26 @@ impl Replies {
         self.give_up(shard, |_| true);
     }
 
-    /// Gives up those who have waited for too long.
-    pub(crate) fn expire(&self, now: Mono) {
+    /// Another node is gone. What it was given it may have done.
+    pub(crate) fn lose(&self, node: NodeId) {
         for shard in 0..self.parts.len() as u16 {
-            self.give_up(ShardId(shard), |since| now.0.saturating_sub(since.0) >= LOST_AFTER_MS);
+            self.give_up(ShardId(shard), |entry| entry.at == node);
         }
     }
 
-    fn give_up(&self, shard: ShardId, is_lost: impl Fn(Mono) -> bool) {
+    /// Gives up those who have waited for too long.
+    pub(crate) fn expire(&self, now: Mono) {
+        for shard in 0..self.parts.len() as u16 {
+            self.give_up(ShardId(shard), |entry| now.0.saturating_sub(entry.since.0) >= LOST_AFTER_MS);
+        }
+    }
+
+    fn give_up(&self, shard: ShardId, is_lost: impl Fn(&Entry) -> bool) {
         let mut lost = Vec::new();
         let mut part = self.part(shard);
         let Part { entries, free } = &mut *part;
         for (index, entry) in (0..).zip(entries) {
-            if is_lost(entry.since)
+            if is_lost(entry)
                 && let Some(reply) = entry.reply.take()
             {
                 entry.generation = entry.generation.wrapping_add(1);
@@ -144,6 +158,15 @@ mod tests {
             (waiter(&replies, 0, 0), waiter(&replies, 1, 0), waiter(&replies, 1, 1000));
         replies.end(ShardId(0));
         assert!(matches!(gone.try_recv(), Ok(Outcome::Unknown)) && old.try_recv().is_err());
+        let (sender, far) = sync_channel(1);
+        replies.add_at(
+            NodeId(7),
+            ShardId(1),
+            Box::new(move |outcome| drop(sender.send(outcome))),
+            Mono(1000),
+        );
+        replies.lose(NodeId(7));
+        assert!(matches!(far.try_recv(), Ok(Outcome::Unknown)) && old.try_recv().is_err());
         replies.expire(Mono(LOST_AFTER_MS));
         assert!(matches!(old.try_recv(), Ok(Outcome::Unknown)) && there.try_recv().is_err());
         replies.give(young, Outcome::Count(0));

@@ -5,7 +5,7 @@ use super::declare::{Reload, Setting, settings};
 use super::kind::{Kind, bytes, count, ms, path, port, text};
 use super::unit::{DAY, GIB, HOUR, KIB, MIB, MINUTE, SECOND};
 use super::value::{Field, Profile, Words};
-use crate::options::Node;
+use crate::options::{Cell, Node};
 use crate::telemetry::{Log, LogFormat, LogLevel};
 use crate::upgrade;
 use carillon_backend::StoreOptions;
@@ -21,6 +21,8 @@ use std::net::IpAddr;
 pub struct Settings {
     /// Settings of the binary itself.
     pub node: Node,
+    /// The cell that it is in.
+    pub cell: Cell,
     /// The node's log.
     pub log: Log,
     /// Live upgrades.
@@ -475,6 +477,20 @@ settings! {
         /// Memory that the waiting deliveries of all topics may take in a shard; beyond that, publishing is refused in
         /// the same way.
         "fanout.max_waiting_bytes" = core.fanout.waiting_bytes, bytes(MIB, 16 * GIB), Live;
+    }
+
+    "A cell: several nodes that serve as one (docs/book/cluster.md)." {
+        /// The NATS servers that the nodes of the cell share, `nats://HOST:PORT` or `tls://HOST:PORT`, with commas between. Empty for a node that
+        /// runs alone. Needs `store.url` and `cell.secret_file`; the binary has to be built with it.
+        "cell.nats" = cell.nats, text(0, 4096), Restart;
+        /// A file of NATS credentials, by which the node says who it is.
+        "cell.nats_credentials" = cell.nats_credentials, path(0), Restart;
+        /// A file with the certificates, PEM, that NATS servers are known by over TLS; without it those of the system.
+        "cell.nats_ca_file" = cell.nats_ca_file, path(0), Restart;
+        /// What the subjects of this cell begin with on NATS: cells that share servers have different ones.
+        "cell.prefix" = cell.prefix, text(1, 64), Restart;
+        /// A file of 32 random bytes that all nodes of the cell share: what one gives to a client, such as a token, another knows.
+        "cell.secret_file" = cell.secret_file, path(0), Restart;
     }
 
     "The database." {

@@ -6,6 +6,7 @@ mod provision;
 mod reload;
 
 use crate::assemble;
+use crate::cell::{Joined, Joining, Opened};
 use crate::config::{Config, Source};
 use crate::files::{AdminKey, NodeFile, Ready};
 use crate::memory;
@@ -132,7 +133,7 @@ impl Prepared {
             .build()
             .map_err(|e| e.to_string())?;
         Ok(Prepared {
-            secret: assemble::secret(data_dir).map_err(|e| e.to_string())?,
+            secret: assemble::secret(settings)?,
             tls: assemble::certificate(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
             runtime,
@@ -174,7 +175,11 @@ pub struct Running {
     inherited: u64,
     /// The binary of this process.
     binary: PathBuf,
+    cell: Option<Joined>,
 }
+
+/// Why a node of a cell has no live upgrade: the new process would be another node.
+const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it, and start the new release";
 
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
@@ -184,15 +189,18 @@ impl Running {
         let data_dir = &settings.node.data_dir;
         let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
         // What another process had open until now is not searched for damage: clients wait.
-        let store = assemble::open_store(settings, take_over.is_none())?;
+        let Opened { store, members } = assemble::open_store(settings, take_over.is_none())?;
+        let joining = Joining::begin(settings, members, runtime.handle())?;
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let core = Arc::new(assemble::core(settings, secret));
         let listeners = runtime.block_on(http_side::bind(settings, left.unwrap_or_default()))?;
         let at = listeners[0].local_addr().map_err(|e| e.to_string())?;
         let inherited = take_over.as_ref().map_or(0, |take_over| take_over.sessions() as u64);
-        let server = Server::start_after(&assemble::server(settings), &tls, &core, store, take_over)
+        let cell = joining.as_ref().map(Joining::cell);
+        let server = Server::start_after(&assemble::server(settings), &tls, &core, store, take_over, cell)
             .map_err(|e| e.to_string())?;
+        let joined = joining.map(|joining| joining.joined(&server)).transpose()?;
         tell(&uncovered(settings, &tls, &server));
         let options = assemble::http(settings, core, server.ports(), webhook_roots);
         let http = HttpSide::start(&runtime, listeners, at, &server, options).map_err(|e| e.to_string())?;
@@ -217,7 +225,8 @@ impl Running {
             supervisor: Supervisor::default(),
             control,
             guardian: None,
-            upgrade_refusal: None,
+            upgrade_refusal: joined.as_ref().map(|_| NOT_IN_A_CELL),
+            cell: joined,
             inherited,
             binary: binary(),
         })
@@ -334,6 +343,7 @@ impl Running {
         let spread = Duration::from_millis(node.drain_spread_ms);
         self.supervisor.stopping(spread + timeout);
         self.http.listeners.clear();
+        self.cell.iter_mut().for_each(Joined::leave);
         let all_gone = self.server.drain(timeout, spread);
         self.http.end(&self.runtime, timeout);
         self.runtime.shutdown_timeout(Duration::from_millis(100));

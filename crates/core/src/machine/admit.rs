@@ -1,6 +1,7 @@
 //! Admitting a session to its account, and removing it.
 
 use super::Turn;
+use crate::Effect;
 use crate::connection::{Io, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
@@ -16,6 +17,10 @@ impl Turn<'_> {
     /// client is told.
     pub(super) fn admit(&mut self, loaded: Loaded) {
         let Loaded { io, authenticated, jid, greeting, mut login } = loaded;
+        if self.cx.shard.directory.home(jid.bare_str()).node != self.cx.shard.place.node {
+            // Its home has moved since the client named its account.
+            return self.cx.out.push(Effect::Close { conn: io.conn });
+        }
         self.replace(&jid);
         let (id, conn) = (self.sessions.begin(), io.conn);
         let (domain, account) = (authenticated.domain(), authenticated.account());

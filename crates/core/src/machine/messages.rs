@@ -14,6 +14,7 @@ use carillon_wire::stanza::Stanza;
 
 impl Turn<'_> {
     pub(super) fn message(&mut self, message: ShardMessage) {
+        let Some(message) = self.forward(message) else { return };
         match message {
             ShardMessage::Stanza { stanza, settlement } => {
                 if let Some((stanza, settlement)) =

@@ -4,6 +4,7 @@
 mod admit;
 mod commands;
 mod drain;
+mod forwarding;
 mod group;
 mod handover;
 mod light;

@@ -1,6 +1,7 @@
 //! What comes from the bus: records become items of the shards' inboxes.
 
 use super::record::Record;
+use super::{Said, Tells};
 use crate::clock::Clock;
 use crate::inbox::{Inbox, InboxItem};
 use crate::node::Node;
@@ -19,6 +20,7 @@ pub(crate) struct Intake {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
     pub(crate) replies: Arc<Replies>,
     pub(crate) clock: Clock,
+    pub(crate) told: Option<Tells>,
     /// The node, as soon as there is one: until then nobody knows of it either.
     pub(crate) node: Arc<OnceLock<Node>>,
 }
@@ -62,6 +64,8 @@ impl Intake {
                 self.node.get().into_iter().for_each(|node| node.reload_own_domains(Box::new(|()| {})));
                 true
             }
+            Record::Leaving => self.said(from, Said::Leaves),
+            Record::Known => self.said(from, Said::Knows),
             Record::Claim { shard, edge, claim } => self.give(shard, InboxItem::Claim { edge, claim }),
             Record::FromClient { shard, edge, input } => {
                 self.give(shard, InboxItem::FromClient { edge, input })
@@ -73,6 +77,14 @@ impl Intake {
         if !is_taken {
             self.lost(from);
         }
+    }
+
+    /// A node says something of itself.
+    fn said(&self, from: Epoch, said: Said) -> bool {
+        if let (Some(told), Ok(node)) = (&self.told, u32::try_from(from.0)) {
+            told(NodeId(node), said);
+        }
+        true
     }
 
     /// Whether a shard takes an item. The number of a home that another node computed is brought into range by the remainder.
@@ -102,6 +114,7 @@ impl Intake {
     fn lost(&self, from: Epoch) {
         let Ok(node) = u32::try_from(from.0) else { return };
         if NodeId(node) != self.own {
+            self.replies.lose(NodeId(node));
             self.inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Lost(NodeId(node))));
         }
     }

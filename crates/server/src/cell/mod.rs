@@ -13,11 +13,13 @@ mod carried;
 mod intake;
 mod record;
 mod relay;
+mod unsettled;
 
 pub(crate) use carried::Carried;
 pub(crate) use intake::Intake;
 pub(crate) use record::{Edge, EdgeInput, EdgeOutput, Record};
 pub(crate) use relay::Relays;
+pub(crate) use unsettled::Unsettled;
 
 use crate::shard_io::ShardIo;
 use carillon_core::form::encode;
@@ -32,9 +34,23 @@ pub struct Cell {
     pub node: NodeId,
     /// The other nodes that have homes.
     pub others: Vec<NodeId>,
+    /// Is told what other nodes say of themselves.
+    pub told: Tells,
     /// Opens the bus.
     pub bus: OpenBus,
 }
+
+/// What a node says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It leaves: homes are no longer there.
+    Leaves,
+    /// It knows that this node has homes.
+    Knows,
+}
+
+/// Who is told what a node says of itself. It must not block.
+pub type Tells = Box<dyn Fn(NodeId, Said) + Send + Sync>;
 
 /// Opens the bus of a cell, which gives what it hears to this.
 pub type OpenBus = Box<dyn FnOnce(Hears) -> Result<Arc<dyn Bus>, String> + Send>;
@@ -45,6 +61,7 @@ pub(crate) struct CellIo {
     pub(crate) bus: Option<Arc<dyn Bus>>,
     pub(crate) relays: Relays,
     pub(crate) carried: Carried,
+    pub(crate) unsettled: Unsettled,
 }
 
 /// Sends a record to another node.

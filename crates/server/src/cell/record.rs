@@ -18,6 +18,10 @@ pub(crate) enum Record {
     Outcome { to: ReplyTo, outcome: Outcome },
     /// The domains changed: it reads them anew.
     DomainsChanged,
+    /// The sender ends: homes are no longer there.
+    Leaving,
+    /// The sender knows that this node has homes.
+    Known,
     /// A client of the sender claims an account of this shard.
     Claim { shard: ShardId, edge: Edge, claim: Box<CarriedClaim> },
     /// Something from a connection of the sender, for its session on this shard.
@@ -36,6 +40,8 @@ carillon_core::form! {
         5 = Claim { shard, edge, claim },
         6 = FromClient { shard, edge, input },
         7 = ToClient { shard, conn, output },
+        8 = Leaving,
+        9 = Known,
     }
 }
 

@@ -32,6 +32,9 @@ impl<M: Machine> EventLoop<M> {
                 }
                 self.io.close_relays_to(node);
                 self.run_effects();
+                for message in self.io.cell.unsettled.lose(node) {
+                    self.handle(Input::Message(message));
+                }
             }
             InboxItem::ShardMessage(_)
             | InboxItem::Answer { .. }

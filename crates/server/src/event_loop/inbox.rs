@@ -5,6 +5,7 @@ use crate::conn::Stage;
 use crate::inbox::{Arrival, Control, InboxItem, turn_away};
 use crate::machine::Machine;
 use carillon_core::Input;
+use carillon_core::message::ShardMessage;
 
 impl<M: Machine> EventLoop<M> {
     /// Handles a bounded number of items. The effects of several messages are carried out together, so that what they
@@ -17,7 +18,12 @@ impl<M: Machine> EventLoop<M> {
         for _ in 0..ITEMS_PER_TURN {
             let Some(item) = self.items.pop_front() else { break };
             let input = match item {
-                InboxItem::ShardMessage(message) => Input::Message(message),
+                InboxItem::ShardMessage(message) => {
+                    if let ShardMessage::Settled(settlement) = &message {
+                        self.io.cell.unsettled.settled(settlement);
+                    }
+                    Input::Message(message)
+                }
                 InboxItem::Answer { ticket, answer } => Input::Answer { ticket, answer },
                 InboxItem::Derived { ticket, derived } => Input::Derived { ticket, derived },
                 InboxItem::Arrival(arrival) => {

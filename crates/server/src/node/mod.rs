@@ -131,7 +131,7 @@ impl Node {
                 let others = self.directory().other_nodes().to_vec();
                 let join = Join::new(self.inner.inboxes.len() + others.len(), limit_of(&command), reply);
                 for to in others {
-                    let reply = self.await_reply(ShardId(0), join.part());
+                    let reply = self.await_reply(Place { node: to, shard: ShardId(0) }, join.part());
                     self.post_far(to, &Record::CommandToAll { command: command.clone(), reply });
                 }
                 self.offer_here(&command, &join);
@@ -149,7 +149,7 @@ impl Node {
     }
 
     fn offer_here(&self, command: &Command, join: &Arc<Join>) {
-        for shard in self.shards() {
+        for shard in self.shard_ids() {
             self.offer(Place { node: self.inner.own, shard }, command.clone(), join.part());
         }
     }
@@ -158,7 +158,7 @@ impl Node {
     /// shard is woken once.
     pub fn command_all(&self, commands: Vec<(Command, Reply<Outcome>)>) {
         let now = self.mono();
-        let mut messages: Vec<Vec<ShardMessage>> = self.shards().map(|_| Vec::new()).collect();
+        let mut messages: Vec<Vec<ShardMessage>> = self.shard_ids().map(|_| Vec::new()).collect();
         for (command, reply) in commands {
             match Target::of(&command, self) {
                 Target::Shard(Place { node, shard }) if node == self.inner.own => {
@@ -168,7 +168,7 @@ impl Node {
                 Target::Shard(_) | Target::AllShards | Target::Nothing => self.command(command, reply),
             }
         }
-        for (shard, messages) in self.shards().zip(messages) {
+        for (shard, messages) in self.shard_ids().zip(messages) {
             let refused = self.inbox(shard).offer_all(messages);
             turn_away(refused.into_iter().map(InboxItem::ShardMessage), self.replies());
         }
@@ -307,6 +307,16 @@ impl Node {
         self.set_ready(false);
     }
 
+    /// Takes back [`Node::retire`].
+    pub fn unretire(&self) {
+        self.set_ready(true);
+    }
+
+    /// Nothing that this node does is of use any more: the process is to end, and to be started again.
+    pub fn end_as_dead(&self) {
+        self.died();
+    }
+
     pub(crate) fn set_ready(&self, ready: bool) {
         self.inner.ready.store(ready, Ordering::Release);
     }
@@ -393,8 +403,26 @@ impl Node {
         self.control(|| Control::Directory(Arc::clone(directory)));
     }
 
+    /// How many shards it has.
+    pub fn shards(&self) -> u16 {
+        self.inner.inboxes.len() as u16
+    }
+
+    /// Tells the other nodes that homes are no longer here.
+    pub fn announce_leaving(&self) {
+        for to in self.directory().other_nodes() {
+            self.post_far(*to, &Record::Leaving);
+        }
+    }
+
+    /// Tells another node that it is known here to have homes.
+    pub fn greet(&self, node: NodeId) {
+        self.post_far(node, &Record::Known);
+    }
+
     /// Another node is gone: what it had is not waited for.
     pub fn lose(&self, node: NodeId) {
+        self.inner.replies.lose(node);
         self.inner.inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Lost(node)));
     }
 
@@ -415,9 +443,9 @@ impl Node {
     }
 
     /// Somebody waits for what a shard does, of this node or of another.
-    fn await_reply(&self, shard: ShardId, reply: Reply<Outcome>) -> ReplyTo {
-        let part = ShardId(shard.0 % self.inner.inboxes.len().max(1) as u16);
-        self.inner.replies.add(part, reply, self.mono())
+    fn await_reply(&self, of: Place, reply: Reply<Outcome>) -> ReplyTo {
+        let part = ShardId(of.shard.0 % self.inner.inboxes.len().max(1) as u16);
+        self.inner.replies.add_at(of.node, part, reply, self.mono())
     }
 
     /// Who waits for the outcomes of commands.
@@ -425,13 +453,13 @@ impl Node {
         &self.inner.replies
     }
 
-    fn shards(&self) -> impl Iterator<Item = ShardId> {
+    fn shard_ids(&self) -> impl Iterator<Item = ShardId> {
         (0..self.inner.inboxes.len() as u16).map(ShardId)
     }
 
     fn offer(&self, to: Place, command: Command, reply: Reply<Outcome>) {
         let Place { node, shard } = to;
-        let reply = self.await_reply(shard, reply);
+        let reply = self.await_reply(to, reply);
         if node != self.inner.own {
             let message = ShardMessage::Command { command, reply };
             return self.post_far(node, &Record::Message { shard, message });

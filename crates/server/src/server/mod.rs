@@ -21,7 +21,7 @@ use crate::parked;
 use crate::replies::Replies;
 use crate::tls;
 use carillon_core::machine::ShardMachine as Core;
-use carillon_core::model::Domains;
+use carillon_core::model::{Domains, NodeId};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::{Computed, Directory, Fault, Question, Store};
 use carillon_core::settings::Settings;
@@ -129,8 +129,10 @@ impl Server {
         let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
-        let own = cell.as_ref().map(|cell| cell.node).unwrap_or_default();
-        let mut nodes = cell.as_ref().map(|cell| cell.others.clone()).unwrap_or_default();
+        let (own, mut nodes, told, open_bus) = match cell {
+            Some(Cell { node, others, told, bus }) => (node, others, Some(told), Some(bus)),
+            None => (NodeId::default(), Vec::new(), None, None),
+        };
         nodes.push(own);
         let directory: Arc<dyn Directory> = Arc::new(Computed::among(&nodes, own, count));
         let replies = Arc::new(Replies::new(own, count));
@@ -140,9 +142,10 @@ impl Server {
             inboxes: Arc::clone(&inboxes),
             replies: Arc::clone(&replies),
             clock,
+            told,
             node: Arc::clone(&known),
         };
-        let open = cell.map(|cell| (cell.bus)(intake.hears())).transpose();
+        let open = open_bus.map(|open| open(intake.hears())).transpose();
         let bus = open.map_err(StartError::Bus)?;
         let builder = ShardBuilder {
             options,

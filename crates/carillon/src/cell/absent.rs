@@ -1,0 +1,44 @@
+//! A binary without the drivers of a cell.
+
+use crate::config::Settings;
+use carillon_core::ports::Members;
+use carillon_server::{Cell, Server};
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// There is none.
+pub enum Joining {}
+
+/// There is none.
+pub enum Joined {}
+
+impl Joining {
+    /// Refuses what cannot be done.
+    pub fn begin(
+        settings: &Settings,
+        _: Option<Arc<dyn Members>>,
+        _: &Handle,
+    ) -> Result<Option<Joining>, String> {
+        match settings.cell.nats.is_empty() {
+            true => Ok(None),
+            false => Err("cell.nats: this binary was built without NATS and PostgreSQL: build it with `--features nats,postgres`".into()),
+        }
+    }
+
+    /// Never called.
+    pub fn cell(&self) -> Cell {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn joined(self, _: &Server) -> Result<Joined, String> {
+        match self {}
+    }
+}
+
+impl Joined {
+    /// Never called.
+    pub fn leave(&mut self) {
+        match *self {}
+    }
+}

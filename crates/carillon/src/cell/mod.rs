@@ -1,0 +1,31 @@
+//! A node of a cell: it registers in the PostgreSQL that all share, hears the others over NATS, and moves homes when one comes or goes.
+//!
+//! ```text
+//!  NATS ──Heard::Beat──► the thread ◄──Membership── PostgreSQL, once per second
+//!                            │ core::cell::Watch: who lives, who is to be buried, whether this node may act
+//!                            └──► Node: homes move, what was with a dead node is given up
+//! ```
+
+#[cfg(not(all(feature = "nats", feature = "postgres")))]
+mod absent;
+#[cfg(all(feature = "nats", feature = "postgres"))]
+mod watch;
+
+use carillon_core::ports::{Members, Store};
+use std::sync::Arc;
+
+/// A store, and who shares it if others can.
+pub struct Opened {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The nodes that share it.
+    pub members: Option<Arc<dyn Members>>,
+}
+
+/// A node on its way into its cell: the server is started with what [`Joining::cell`] gives.
+#[cfg(all(feature = "nats", feature = "postgres"))]
+pub use watch::{Joined, Joining};
+
+/// A binary without the drivers joins no cell.
+#[cfg(not(all(feature = "nats", feature = "postgres")))]
+pub use absent::{Joined, Joining};

@@ -1,0 +1,325 @@
+//! The thread that watches the other nodes, and says where homes are.
+
+use crate::config::Settings;
+use carillon_backend::nats;
+use carillon_core::cell::{Fence, Verdict, Watch};
+use carillon_core::model::{Epoch, Mono, NodeId};
+use carillon_core::ports::bus::Hears;
+use carillon_core::ports::{Bus, Computed, Directory, Heard, Members, Membership, Unavailable};
+use carillon_server::{Cell, Node, Said, Server};
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+
+/// A node on its way into its cell.
+pub struct Joining {
+    members: Arc<dyn Members>,
+    own: NodeId,
+    others: Vec<NodeId>,
+    membership: Membership,
+    options: nats::Options,
+    runtime: Handle,
+    bus: Arc<OnceLock<Arc<dyn Bus>>>,
+    sender: SyncSender<Told>,
+    told: Receiver<Told>,
+}
+
+/// A node in its cell, until it leaves.
+pub struct Joined {
+    sender: SyncSender<Told>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread is told.
+enum Told {
+    /// A beat was heard.
+    Beat { from: Epoch, count: u64, store: bool },
+    /// What a node says of itself.
+    Said(NodeId, Said),
+    /// The store was read; the reading began then.
+    Read(Instant, Result<Membership, Unavailable>),
+    /// The node ends.
+    Leave,
+}
+
+/// What waits for the thread: some beats of each of many nodes. What does not fit is not heard, as if it had been lost on its way.
+const TOLD_MAX: usize = 4096;
+/// How often the store is read.
+const TICK: Duration = Duration::from_secs(1);
+/// How long a node that begins waits until the others know it.
+const KNOWN_MAX: Duration = Duration::from_secs(5);
+/// How long the first reading may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Joining {
+    /// Begins, if the settings name a cell.
+    ///
+    /// # Errors
+    /// When the settings are wrong, or the nodes cannot be read.
+    pub fn begin(
+        settings: &Settings,
+        members: Option<Arc<dyn Members>>,
+        runtime: &Handle,
+    ) -> Result<Option<Joining>, String> {
+        if settings.cell.nats.is_empty() {
+            return Ok(None);
+        }
+        let members =
+            members.ok_or("cell.nats: the nodes of a cell share a PostgreSQL database: set store.url")?;
+        if settings.cell.secret_file.is_none() {
+            return Err("cell.nats: the nodes of a cell share a secret: set cell.secret_file".into());
+        }
+        let mut options = nats::Options::new(&settings.cell.nats);
+        options.servers = settings.cell.nats.split(',').map(|server| server.trim().into()).collect();
+        options.prefix = settings.cell.prefix.as_str().into();
+        if let Some(file) = &settings.cell.nats_credentials {
+            options.auth = nats::Auth::Credentials(carillon_backend::Secret::File(file.clone()));
+        }
+        options.tls.authorities.clone_from(&settings.cell.nats_ca_file);
+        let membership = read(&*members)?;
+        let own = node_of(members.epoch())
+            .ok_or("store.url: the database has given more epochs than a node can have")?;
+        let others = living(&membership).into_iter().filter(|node| *node != own).collect();
+        let (sender, told) = sync_channel(TOLD_MAX);
+        let (bus, runtime) = (Arc::default(), runtime.clone());
+        Ok(Some(Joining { members, own, others, membership, options, runtime, bus, sender, told }))
+    }
+
+    /// What the server is started with.
+    pub fn cell(&self) -> Cell {
+        let (options, epoch, runtime) = (self.options.clone(), self.members.epoch(), self.runtime.clone());
+        let (opened, sender) = (Arc::clone(&self.bus), self.sender.clone());
+        let said = self.sender.clone();
+        Cell {
+            node: self.own,
+            others: self.others.clone(),
+            told: Box::new(move |node, what| drop(said.try_send(Told::Said(node, what)))),
+            bus: Box::new(move |hears| {
+                let bus = nats::open(&options, epoch, heard(hears, sender), &runtime)
+                    .map_err(|e| format!("cell.nats: {e}"))?;
+                // It is opened once.
+                drop(opened.set(Arc::clone(&bus)));
+                Ok(bus)
+            }),
+        }
+    }
+
+    /// The server runs: the others are watched from now on.
+    ///
+    /// # Errors
+    /// If there is no thread for it.
+    pub fn joined(self, server: &Server) -> Result<Joined, String> {
+        let Joining { members, own, others, membership, bus, sender, told, .. } = self;
+        let bus = bus.get().cloned().ok_or("cell.nats: the bus was not opened")?;
+        let began = Instant::now();
+        let mut watch = Watch::new(members.epoch(), Mono(0));
+        watch.read(Mono(0), membership, Mono(0));
+        let node = server.node();
+        let known: BTreeSet<NodeId> = others.into_iter().collect();
+        let (settled, all_know) = sync_channel(1);
+        server.set_accepting(false);
+        let watcher = Watcher {
+            watch,
+            members,
+            bus,
+            node,
+            own,
+            strangers: known.clone(),
+            settled: Some(settled),
+            known,
+            left: BTreeSet::new(),
+            began,
+            sender: sender.clone(),
+        };
+        let run = move || watcher.run(&told);
+        let thread = std::thread::Builder::new().name("cell".into()).spawn(run).map_err(|e| e.to_string())?;
+        // Others that say nothing are dead, or will be buried.
+        if let Err(RecvTimeoutError::Timeout) = all_know.recv_timeout(KNOWN_MAX) {
+            tracing::warn!("not every node of the cell has said that it knows this one");
+        }
+        server.set_accepting(true);
+        Ok(Joined { sender, thread: Some(thread) })
+    }
+}
+
+impl Joined {
+    /// The node ends: the others take its homes.
+    pub fn leave(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        // It is full for a moment at most.
+        drop(self.sender.send(Told::Leave));
+        drop(thread.join());
+    }
+}
+
+/// Who gets what the bus hears: the watcher its beats, the server the rest.
+fn heard(hears: Hears, sender: SyncSender<Told>) -> Hears {
+    Arc::new(move |heard| match heard {
+        Heard::Beat { from, count, store } => drop(sender.try_send(Told::Beat { from, count, store })),
+        other => hears(other),
+    })
+}
+
+fn read(members: &dyn Members) -> Result<Membership, String> {
+    let (sender, answer) = sync_channel(1);
+    members.list(Box::new(move |membership| drop(sender.send(membership))));
+    let failed = "store.url: the nodes that share the database cannot be read";
+    answer.recv_timeout(PATIENCE).map_err(|_| failed.to_owned())?.map_err(|_| failed.to_owned())
+}
+
+/// The number of a node in addresses is that of its epoch.
+fn node_of(epoch: Epoch) -> Option<NodeId> {
+    u32::try_from(epoch.0).ok().map(NodeId)
+}
+
+fn living(membership: &Membership) -> BTreeSet<NodeId> {
+    membership.living().into_iter().filter_map(node_of).collect()
+}
+
+/// What the thread knows.
+struct Watcher {
+    watch: Watch,
+    members: Arc<dyn Members>,
+    bus: Arc<dyn Bus>,
+    node: Node,
+    own: NodeId,
+    /// The other nodes that have homes.
+    known: BTreeSet<NodeId>,
+    /// Those that left: their rows say that they live until they are buried or start again.
+    left: BTreeSet<NodeId>,
+    /// Those that have not said yet that they know this one, and whoever waits for that.
+    strangers: BTreeSet<NodeId>,
+    settled: Option<SyncSender<()>>,
+    began: Instant,
+    sender: SyncSender<Told>,
+}
+
+impl Watcher {
+    fn run(mut self, told: &Receiver<Told>) {
+        let mut tick = Instant::now();
+        // Of two that begin at once each knows the other already.
+        self.known.iter().for_each(|node| self.node.greet(*node));
+        self.settle();
+        loop {
+            match told.recv_timeout(tick.saturating_duration_since(Instant::now())) {
+                Ok(Told::Beat { from, count, store }) => {
+                    let now = self.at(Instant::now());
+                    self.watch.beat(from, count, store, now);
+                }
+                Ok(Told::Said(node, Said::Leaves)) => {
+                    self.left.insert(node);
+                    self.view();
+                }
+                Ok(Told::Said(node, Said::Knows)) => {
+                    self.strangers.remove(&node);
+                    self.settle();
+                }
+                Ok(Told::Read(began, membership)) => self.was_read(began, membership),
+                Ok(Told::Leave) => return self.leave(),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    tick = Instant::now() + TICK;
+                    self.look();
+                    self.ask();
+                }
+            }
+        }
+    }
+
+    /// All others that live know this node: it may be used.
+    fn settle(&mut self) {
+        self.strangers.retain(|node| self.known.contains(node));
+        if self.strangers.is_empty() {
+            // Whoever waits hears that nobody can send any more.
+            self.settled = None;
+        }
+    }
+
+    fn at(&self, instant: Instant) -> Mono {
+        Mono(instant.saturating_duration_since(self.began).as_millis() as u64)
+    }
+
+    fn ask(&self) {
+        let (sender, began) = (self.sender.clone(), Instant::now());
+        let read = move |membership| drop(sender.try_send(Told::Read(began, membership)));
+        self.members.list(Box::new(read));
+    }
+
+    fn was_read(&mut self, began: Instant, membership: Result<Membership, Unavailable>) {
+        self.bus.tell_store(membership.is_ok());
+        if let Ok(membership) = membership {
+            let (began, now) = (self.at(began), self.at(Instant::now()));
+            self.watch.read(began, membership, now);
+            self.view();
+        }
+    }
+
+    /// Homes are with those who live, as far as this node knows.
+    fn view(&mut self) {
+        let lives = living(self.watch.membership());
+        self.left.retain(|node| lives.contains(node));
+        let is_other = |node: &NodeId| *node != self.own && !self.left.contains(node);
+        let others: BTreeSet<NodeId> = lives.into_iter().filter(is_other).collect();
+        if others == self.known {
+            return;
+        }
+        for node in self.known.difference(&others) {
+            tracing::info!(node = node.0, "a node of the cell is gone");
+            self.node.lose(*node);
+        }
+        for node in others.difference(&self.known) {
+            tracing::info!(node = node.0, "a node has joined the cell");
+            self.node.greet(*node);
+        }
+        self.known = others;
+        self.move_homes(Some(self.own));
+        self.settle();
+    }
+
+    fn move_homes(&self, own: Option<NodeId>) {
+        let nodes: Vec<NodeId> = self.known.iter().copied().chain(own).collect();
+        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&nodes, self.own, self.node.shards()));
+        self.node.move_homes(&directory);
+    }
+
+    fn look(&mut self) {
+        let now = self.at(Instant::now());
+        for verdict in self.watch.look(now) {
+            match verdict {
+                Verdict::Bury(epoch) => self.bury(epoch),
+                Verdict::Fence(Fence::Buried) => {
+                    tracing::error!("this node was buried by the others: it ends, to be started again");
+                    self.node.end_as_dead();
+                }
+                Verdict::Fence(fence) => {
+                    tracing::error!(?fence, "others may have buried this node: it takes no sessions");
+                    self.node.retire();
+                }
+                Verdict::Unfence => {
+                    tracing::info!("this node is not buried: it takes sessions again");
+                    self.node.unretire();
+                }
+            }
+        }
+    }
+
+    fn bury(&self, epoch: Epoch) {
+        tracing::warn!(node = epoch.0, "a node of the cell is silent: it is buried");
+        let told = move |buried: Result<bool, Unavailable>| {
+            tracing::warn!(node = epoch.0, ?buried, "burial");
+        };
+        self.members.bury(epoch, Box::new(told));
+    }
+
+    /// The others take the homes of this node, which has none from now on.
+    fn leave(mut self) {
+        self.node.announce_leaving();
+        self.known.retain(|node| !self.left.contains(node));
+        if !self.known.is_empty() {
+            self.move_homes(None);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A message came for a home that is on another node by now: whoever sent it had not heard of that yet. It goes on to where the home is.
+
+use super::Turn;
+use crate::command::Command;
+use crate::message::ShardMessage;
+use crate::model::{DomainId, Place, room_address, topic_address};
+
+impl Turn<'_> {
+    /// Sends a message on whose home is on another node; any other comes back.
+    pub(super) fn forward(&mut self, message: ShardMessage) -> Option<ShardMessage> {
+        if self.cx.shard.directory.other_nodes().is_empty() {
+            return Some(message);
+        }
+        let own = self.cx.shard.place.node;
+        match self.home_of(&message).filter(|home| home.node != own) {
+            Some(home) => {
+                self.cx.post(home, message);
+                None
+            }
+            None => Some(message),
+        }
+    }
+
+    /// The home that a message is for; none if it is for this shard, whatever moves.
+    fn home_of(&self, message: &ShardMessage) -> Option<Place> {
+        let home = |name: &str| Some(self.cx.shard.directory.home(name));
+        match message {
+            ShardMessage::Stanza { stanza, .. } => home(stanza.to.as_ref()?.bare_str()),
+            // All of them were at home in one partition when it was sent; those of one partition move together.
+            ShardMessage::Letter { to, .. } => home(to.first()?.as_str()),
+            ShardMessage::Subscribed { account, .. } | ShardMessage::Unsubscribed { account, .. } => {
+                home(account.as_str())
+            }
+            ShardMessage::Topic { domain, name, .. } => home(&topic_address(name, &self.name_of(*domain)?)),
+            ShardMessage::Room { domain, name, .. } => home(&room_address(name, &self.name_of(*domain)?)),
+            ShardMessage::Command { command, .. } => match command {
+                Command::Notify(notification) => home(notification.to.as_str()),
+                Command::Cancel { id } | Command::Trace { id } => {
+                    Some(self.cx.shard.directory.home_of_notification(*id))
+                }
+                Command::Topic { domain, name, .. } => home(&topic_address(name, &self.name_of(*domain)?)),
+                Command::Room { domain, name, .. } => home(&room_address(name, &self.name_of(*domain)?)),
+                Command::Act { account, .. }
+                | Command::RevokeTokens { account, .. }
+                | Command::RemoveAccount { account, .. } => home(account.as_str()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn name_of(&self, domain: DomainId) -> Option<String> {
+        self.cx.shard.domains.numbered(domain).map(|domain| domain.name.to_string())
+    }
+}

@@ -1,0 +1,93 @@
+//! Stanzas that clients of this shard sent to homes on other nodes, as long as nobody said that they are settled there. When a node is gone
+//! or something that it was sent is lost, whether it dealt with them is not known: their senders are told so, and they count as settled. So
+//! no stream waits for what nobody answers.
+
+use super::Record;
+use crate::shard_io::ShardIo;
+use carillon_core::message::{RoomOp, ShardMessage};
+use carillon_core::model::{NodeId, Place, Settlement};
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::{Condition, Kind, MessageType, Stanza, StanzaError};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The stanzas that are not settled, by the node that they were sent to, in the order in which they were sent. There are as many as the core has
+/// sessions wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled(BTreeMap<NodeId, VecDeque<Sent>>);
+
+/// What its sender is told of a stanza.
+#[derive(Debug)]
+struct Sent {
+    settlement: Settlement,
+    kind: Kind,
+    from: Option<Jid>,
+    to: Option<Jid>,
+    id: Option<Box<str>>,
+}
+
+impl Unsettled {
+    /// A message goes to another node: if a stanza is in it that somebody waits for, it is remembered.
+    fn sent(&mut self, to: NodeId, message: &ShardMessage) {
+        let (stanza, settlement) = match message {
+            ShardMessage::Stanza { stanza, settlement: Some(settlement) } => (stanza, settlement),
+            ShardMessage::Room {
+                op: RoomOp::Stanza { stanza, settlement: Some(settlement), .. }, ..
+            } => (&**stanza, settlement),
+            _ => return,
+        };
+        let (settlement, kind) = (*settlement, stanza.kind);
+        let (from, to_jid, id) = (stanza.from.clone(), stanza.to.clone(), stanza.id.clone());
+        self.0.entry(to).or_default().push_back(Sent { settlement, kind, from, to: to_jid, id });
+    }
+
+    /// A stanza is settled. Most are in the order in which they were sent.
+    pub(crate) fn settled(&mut self, settlement: &Settlement) {
+        let Settlement { place, session, number } = settlement;
+        let is_it = |sent: &Sent| {
+            let of = &sent.settlement;
+            (of.number, of.session, of.place) == (*number, *session, *place)
+        };
+        for sent in self.0.values_mut() {
+            if let Some(at) = sent.iter().position(is_it) {
+                sent.remove(at);
+                break;
+            }
+        }
+        self.0.retain(|_, sent| !sent.is_empty());
+    }
+
+    /// What is said to the senders of stanzas to a node that is lost, and that they are settled.
+    pub(crate) fn lose(&mut self, node: NodeId) -> Vec<ShardMessage> {
+        let lost = self.0.remove(&node).into_iter().flatten();
+        lost.flat_map(|sent| {
+            let settled = ShardMessage::Settled(sent.settlement);
+            sent.reply().map(|stanza| ShardMessage::Reply { stanza }).into_iter().chain([settled])
+        })
+        .collect()
+    }
+}
+
+impl Sent {
+    fn reply(self) -> Option<Stanza> {
+        if self.kind == Kind::Message(MessageType::Error) {
+            return None;
+        }
+        let stanza = Stanza {
+            kind: self.kind,
+            from: self.from,
+            to: self.to,
+            id: self.id,
+            ..Stanza::message(MessageType::Normal)
+        };
+        let text = "the node that serves the recipient is gone; whether it has the stanza is not known";
+        stanza.error_reply(&StanzaError::new(Condition::RemoteServerTimeout).with_text(text))
+    }
+}
+
+impl ShardIo {
+    /// Sends a message to a shard of another node.
+    pub(crate) fn post_message_far(&mut self, to: Place, message: ShardMessage) {
+        self.cell.unsettled.sent(to.node, &message);
+        self.post_far(to.node, &Record::Message { shard: to.shard, message });
+    }
+}

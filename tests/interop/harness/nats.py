@@ -1,0 +1,69 @@
+"""NATS for cells of a test run: Debian's server, in a temporary folder, on a port of its own."""
+
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+START_S = 20
+# The server ends when this process does, however that ends: then its standard input is closed.
+RUN = """
+nats-server -a 127.0.0.1 -p "$2" --ports_file_dir "$1" >>"$1/log" 2>&1 &
+pid=$!; echo $pid; read -r _; kill $pid; wait $pid
+"""
+
+
+class Nats:
+    """A running server."""
+
+    def __init__(self):
+        assert shutil.which("nats-server"), "the Debian package nats-server is not installed: tests/interop/setup does it"
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="carillon-nats-"))
+        self.port = -1
+        self.start()
+
+    def start(self):
+        """Starts it, on the port that it had before."""
+        for left in self.folder.glob("nats-server_*.ports"):
+            left.unlink()
+        self._shell = subprocess.Popen(
+            ["/bin/sh", "-c", RUN, "sh", str(self.folder), str(self.port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.pid = int(self._shell.stdout.readline())
+        for _ in range(START_S * 50):
+            for ports in self.folder.glob("nats-server_*.ports"):
+                text = ports.read_text()
+                if text:
+                    url = json.loads(text)["nats"][0]
+                    self.port = int(url.rsplit(":", 1)[1])
+                    return
+            try:
+                self._shell.wait(timeout=0.02)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        raise AssertionError(f"NATS does not start:\n{(self.folder / 'log').read_text()}")
+
+    @property
+    def url(self):
+        return f"nats://127.0.0.1:{self.port}"
+
+    def stop(self):
+        self._shell.stdin.close()
+        self._shell.wait()
+
+    def pause(self):
+        """It does nothing until it is told to go on."""
+        subprocess.run(["kill", f"-{signal.SIGSTOP.value}", str(self.pid)], check=True)
+
+    def go_on(self):
+        subprocess.run(["kill", f"-{signal.SIGCONT.value}", str(self.pid)], check=True)
+
+    def end(self):
+        if self._shell.poll() is None:
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,213 @@
+"""Three nodes over one PostgreSQL and one NATS: whichever a client, a device or a sender comes to, they serve as one."""
+
+import asyncio
+import contextlib
+import os
+import signal
+
+import pytest
+
+from harness.api import Api
+from harness.inbox import deadline
+from harness.nats import Nats
+from harness.peer import CLIENT
+from harness.postgres import Postgres
+from harness.raw import Raw
+from harness.server import Server, unique
+
+NODES = 3
+# A node that is killed is silent for nine seconds before it is buried.
+BURIED_S = 30
+ITEM = "{http://jabber.org/protocol/pubsub#event}item"
+
+
+class Cell:
+    """Nodes that share their engines."""
+
+    def __init__(self, folder):
+        self.folder, self.nats, self.postgres = folder, Nats(), Postgres()
+        self.url = self.postgres.database()
+        self.secret = folder / "secret"
+        self.secret.write_bytes(os.urandom(32))
+        self.nodes = [self.start(n) for n in range(NODES)]
+
+    def start(self, number):
+        folder = self.folder / str(number)
+        folder.mkdir(exist_ok=True)
+        return Server(folder, store__url=self.url, cell__nats=self.nats.url, cell__secret_file=self.secret)
+
+    def end(self):
+        for node in self.nodes:
+            if node.is_running():
+                node.kill()
+        self.nats.end()
+        self.postgres.end()
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory):
+    cell = Cell(tmp_path_factory.mktemp("cell"))
+    yield cell
+    cell.end()
+
+
+@pytest.fixture
+async def clients(cell):
+    """Connects accounts, each to the next node."""
+    async with contextlib.AsyncExitStack() as stack:
+        apis = [Api(node) for node in cell.nodes]
+        for api in apis:
+            stack.push_async_callback(api.aclose)
+
+        async def connect(count, presence=True):
+            names = [unique("user") for _ in range(count)]
+            for n, name in enumerate(names):
+                await apis[n % NODES].account(f"{name}@localhost")
+            raws = []
+            for n, name in enumerate(names):
+                raws.append(await Raw.logged_in(cell.nodes[(n + 1) % NODES], name, presence=presence))
+                raws[-1].name = name
+                stack.push_async_callback(raws[-1].close)
+            return raws
+
+        connect.apis = apis
+        yield connect
+
+
+def chat(to, body, id="m"):
+    return f"<message to='{to}' type='chat' id='{id}'><body>{body}</body></message>"
+
+
+async def hears(raw, body):
+    return await raw.until(lambda e: e.tag == CLIENT + "message" and e.findtext(CLIENT + "body") == body)
+
+
+async def test_clients_of_all_nodes_talk(clients):
+    raws = await clients(9)
+    for n, raw in enumerate(raws):
+        other = raws[(n + 1) % len(raws)]
+        raw.send(chat(other.jid, f"hello {n}"))
+        heard = await hears(other, f"hello {n}")
+        assert heard.get("from") == raw.jid
+    # Many at once, in their order.
+    one, other = raws[0], raws[4]
+    for n in range(300):
+        one.send(chat(other.jid, f"{n} " + "x" * 500))
+    for n in range(300):
+        await hears(other, f"{n} " + "x" * 500)
+
+
+async def test_contacts_see_each_other_whichever_node_they_are_on(clients):
+    alice, bob, carol = await clients(3)
+    for one, other in ((alice, bob), (bob, carol), (carol, alice)):
+        bare = other.jid.partition("/")[0]
+        one.send(f"<presence to='{bare}' type='subscribe'/>")
+        await other.until(lambda e: e.get("type") == "subscribe")
+        other.send(f"<presence to='{one.jid.partition('/')[0]}' type='subscribed'/>")
+        await one.until(lambda e, jid=other.jid: e.tag == CLIENT + "presence" and e.get("from") == jid)
+    bob.send("<presence><show>away</show></presence>")
+    await alice.until(lambda e: e.get("from") == bob.jid and e.findtext(CLIENT + "show") == "away")
+
+
+async def test_a_notification_by_any_node_reaches_a_device_on_any(clients):
+    raws = await clients(6)
+    for n, raw in enumerate(raws):
+        bare = raw.jid.partition("/")[0]
+        for api in clients.apis:
+            sent = await api.notify(bare, {"n": n})
+            heard = await raw.until(lambda e: e.tag == CLIENT + "message" and e.get("from") == "push.localhost")
+            assert heard.get("id") == sent["id"]
+            await raw.ping()
+            for other in clients.apis:
+                await other.eventually(f"/v1/notifications/{sent['id']}", lambda seen: seen["state"] == "acknowledged")
+
+
+async def test_an_item_reaches_followers_on_all_nodes(clients):
+    raws, topic = await clients(6), unique("news")
+    await clients.apis[0].ok("PUT", f"/v1/topics/{topic}", {}, status=201)
+    for raw in raws:
+        answer = await raw.ask(
+            f"<iq type='set' id='s' to='pubsub.localhost'><pubsub xmlns='http://jabber.org/protocol/pubsub'>"
+            f"<subscribe node='{topic}' jid='{raw.jid.partition('/')[0]}'/></pubsub></iq>",
+            "s",
+        )
+        assert answer.get("type") == "result"
+    for n, api in enumerate(clients.apis):
+        await api.ok("POST", f"/v1/topics/{topic}/items", {"id": f"i{n}", "payload": {"n": n}})
+        for raw in raws:
+            await raw.until(lambda e, id=f"i{n}": id in [item.get("id") for item in e.iter(ITEM)])
+
+
+async def test_a_room_has_occupants_on_all_nodes(clients):
+    raws, room = await clients(6), f"{unique('room')}@rooms.localhost"
+    for n, raw in enumerate(raws):
+        raw.send(f"<presence to='{room}/n{n}'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
+        await raw.until(lambda e, at=f"{room}/n{n}": e.tag == CLIENT + "presence" and e.get("from") == at)
+        if n == 0:
+            form = "<x xmlns='jabber:x:data' type='submit'/>"
+            owner = f"<query xmlns='http://jabber.org/protocol/muc#owner'>{form}</query>"
+            await raw.ask(f"<iq type='set' id='o' to='{room}'>{owner}</iq>", "o")
+    for n, raw in enumerate(raws):
+        raw.send(f"<message to='{room}' type='groupchat'><body>from {n}</body></message>")
+        for other in raws:
+            heard = await hears(other, f"from {n}")
+            assert heard.get("from") == f"{room}/n{n}"
+
+
+async def test_what_one_node_creates_all_know(clients):
+    domain = f"{unique('d')}.example.org"
+    await clients.apis[0].ok("PUT", f"/v1/admin/domains/{domain}", {}, status=201)
+    for api in clients.apis:
+        await api.eventually("/v1/admin/domains", lambda seen: domain in str(seen))
+    raws = await clients(3)
+    for api in clients.apis:
+        seen = await api.ok("GET", "/v1/admin/sessions")
+        assert {raw.jid for raw in raws} <= {session["jid"] for session in seen["sessions"]}
+    kicked = f"/v1/admin/sessions/{raws[1].jid.partition('/')[0]}"
+    await clients.apis[0].call("DELETE", kicked)
+    await raws[1].stream_error("policy-violation")
+
+
+async def login_somewhere(cell, name):
+    """Logs in by any node that lives, as soon as the account's home does."""
+    async with asyncio.timeout(BURIED_S):
+        while True:
+            for node in cell.nodes:
+                if node.is_running():
+                    with contextlib.suppress(AssertionError, OSError, TimeoutError):
+                        async with asyncio.timeout(5):
+                            return await Raw.logged_in(node, name)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
+async def test_a_node_goes_and_its_accounts_are_served_by_the_others(cell, clients, how):
+    raws = await clients(12)
+    gone = cell.nodes[2]
+    gone.process.send_signal(how)
+    await asyncio.to_thread(gone.process.wait)
+    # Of what is asked for while the cell finds out, it is said that it was accepted, or that nobody knows.
+    accepted, answers = [], set()
+    for raw in raws:
+        for api in clients.apis[:2]:
+            answer = await api.call("POST", "/v1/notifications", {"to": f"{raw.name}@localhost", "payload": 1})
+            answers.add(answer.status_code)
+            if answer.status_code == 202:
+                accepted.append(answer.json()["id"])
+    assert answers <= {202, 503}
+    assert len(accepted) > len(raws)
+    async with contextlib.AsyncExitStack() as stack:
+        again = [await login_somewhere(cell, raw.name) for raw in raws]
+        for one in again:
+            stack.push_async_callback(one.close)
+        # Whichever of an account's sessions has it.
+        for id in accepted:
+            await clients.apis[0].eventually(f"/v1/notifications/{id}", lambda seen: seen["state"] == "acknowledged")
+        cell.nodes[2] = cell.start(2)
+        clients.apis[2] = Api(cell.nodes[2])
+        stack.push_async_callback(clients.apis[2].aclose)
+    for n, raw in enumerate(raws[:6]):
+        one, other = await login_somewhere(cell, raw.name), await login_somewhere(cell, raws[n + 6].name)
+        one.send(chat(other.jid, f"again {n}"))
+        await hears(other, f"again {n}")
+        await one.close()
+        await other.close()
