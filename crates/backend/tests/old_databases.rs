@@ -316,7 +316,7 @@ fn operations(store: &dyn Store) {
     let again = once(store, 11, Publish { item, keep: 10, bytes_max: u64::MAX }).expect("the topic is there");
     assert_eq!((again.revision, again.published), (first.revision, T.plus(3)));
     let names = ItemNames { topic: NEWS, from: ItemsFrom::Newest, max: 9 };
-    assert_eq!(ask(store, names).expect("the topic is there").ids, ["second".into(), "first".into()]);
+    assert_eq!(ask(store, names).expect("the topic is there").ids, ["second", "first"].map(Box::from));
 }
 
 /// Of ends before version 8 there are none; what ends from now on has the next number.
@@ -353,7 +353,7 @@ fn everything_can_be_used(store: &dyn Store) {
     let published = ask(store, Publish { item, keep: 2, bytes_max: u64::MAX }).expect("the topic is there");
     assert!(published.revision > before.revision);
     let names = ItemNames { topic: NEWS, from: ItemsFrom::Newest, max: 9 };
-    assert_eq!(ask(store, names).expect("the topic is there").ids, ["third".into(), "second".into()]);
+    assert_eq!(ask(store, names).expect("the topic is there").ids, ["third", "second"].map(Box::from));
     // What was scheduled is handed out, and ends.
     let due = ask(
         store,

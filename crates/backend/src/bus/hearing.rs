@@ -6,7 +6,7 @@ use carillon_core::ports::bus::Hears;
 use carillon_core::ports::{Heard, Subject};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 /// A sender that was silent for so many ticks is forgotten. If it is heard again, a gap is told.
 const SILENT_TICKS_MAX: u32 = 2400;
@@ -116,9 +116,15 @@ impl Hearing {
         });
     }
 
-    /// A part of the time between two beats has passed: what a beat told before it is lost by now, or here.
-    pub(crate) fn tick(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A part of the time between two beats has passed: what a beat told before it is lost by now, or here. Whoever is being told something for
+    /// so long is not waited for: beats of this node go on. Also whether the engine can be reached, as [`Hearing::reached`].
+    pub(crate) fn tick(&self, is_reached: bool) {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(e)) => e.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        self.reach(&mut state, is_reached);
         let State { next, senders, due, is_closed, .. } = &mut *state;
         if *is_closed {
             return;
@@ -152,7 +158,10 @@ impl Hearing {
 
     /// The engine can be reached, or it cannot.
     pub(crate) fn reached(&self, is_reached: bool) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.reach(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner), is_reached);
+    }
+
+    fn reach(&self, state: &mut State, is_reached: bool) {
         if state.is_away == is_reached && !state.is_closed {
             state.is_away = !is_reached;
             (self.hears)(if is_reached { Heard::Back } else { Heard::Away });
@@ -230,19 +239,19 @@ mod tests {
         let (hearing, heard) = hearing();
         hearing.take(ALL, &records(FROM, 1, &["a"]));
         hearing.take(ALL, &beat(1));
-        hearing.tick();
-        hearing.tick();
+        hearing.tick(false);
+        hearing.tick(false);
         assert_eq!(said(&heard), ["a", "beat 1"]);
         // It may be on its way.
         hearing.take(ALL, &beat(2));
-        hearing.tick();
+        hearing.tick(false);
         hearing.take(ALL, &records(FROM, 2, &["b"]));
-        hearing.tick();
+        hearing.tick(false);
         assert_eq!(said(&heard), ["beat 2", "b"]);
         hearing.take(ALL, &beat(3));
-        hearing.tick();
-        hearing.tick();
-        hearing.tick();
+        hearing.tick(false);
+        hearing.tick(false);
+        hearing.tick(false);
         hearing.take(ALL, &records(FROM, 3, &["late"]));
         hearing.take(ALL, &records(FROM, 4, &["d"]));
         assert_eq!(said(&heard), ["beat 3", "gap", "d"]);
@@ -254,8 +263,8 @@ mod tests {
         let one = Subject::Partition(1);
         hearing.follow(BTreeSet::from([ALL, one]));
         hearing.take(ALL, &beat(0));
-        hearing.tick();
-        hearing.tick();
+        hearing.tick(false);
+        hearing.tick(false);
         assert_eq!(said(&heard), ["beat 0", "gap"]);
         hearing.take(one, &records(FROM, 10, &["x"]));
         hearing.follow(BTreeSet::from([ALL]));
@@ -276,7 +285,7 @@ mod tests {
     fn who_was_silent_for_long_is_forgotten() {
         let (hearing, heard) = hearing();
         hearing.take(ALL, &records(FROM, 1, &["a"]));
-        (0..=SILENT_TICKS_MAX).for_each(|_| hearing.tick());
+        (0..=SILENT_TICKS_MAX).for_each(|_| hearing.tick(false));
         assert!(hearing.state.lock().expect("nobody panics with it").next.is_empty());
         hearing.take(ALL, &records(FROM, 2, &["b"]));
         assert_eq!(said(&heard), ["a", "gap", "b"]);

@@ -143,7 +143,7 @@ fn carry(hub: &Weak<Shared>) {
             tick_at = Instant::now() + tick_every;
             beats = ticks % TICKS_PER_BEAT == 0;
             ticks += 1;
-            members.iter().for_each(|member| member.hearing.tick());
+            members.iter().for_each(|member| member.hearing.tick(member.fault() != Fault::Away));
         }
         if round(&members, beats) {
             shared.state().has_work = true;

@@ -229,8 +229,7 @@ async fn work(shared: &Arc<Shared>, client: &Client, tick_every: Duration) {
         let is_connected = client.connection_state() == State::Connected;
         if is_tick {
             while listening.try_join_next().is_some() {}
-            shared.hearing.tick();
-            shared.hearing.reached(is_connected);
+            shared.hearing.tick(is_connected);
         }
         if is_connected {
             // Beats do not wait for what is much.

@@ -31,13 +31,15 @@ pub(super) struct Registry {
     db: Connection,
     node: Node,
     asked: Receiver<Asked>,
+    /// Questions that failed, since one did not.
+    failures: u64,
 }
 
 /// Those who ask and what answers them, over this connection.
 pub(super) fn open(db: Connection, node: Node) -> (Nodes, Registry) {
     let (sender, asked) = sync_channel(WAITING_MAX);
     let nodes = Nodes { epoch: Epoch(node.epoch.unsigned_abs()), asked: Mutex::new(Some(sender)) };
-    (nodes, Registry { db, node, asked })
+    (nodes, Registry { db, node, asked, failures: 0 })
 }
 
 impl Nodes {
@@ -70,25 +72,48 @@ impl Members for Nodes {
 }
 
 impl Registry {
-    /// Answers until nobody asks any more.
+    /// Answers until nobody asks any more. Those who ask who the nodes are, while others are answered, are given one answer.
     pub(super) fn run(mut self) {
-        while let Ok(asked) = self.asked.recv() {
-            match asked {
-                Asked::List(answering) => self.answer(answering, list),
-                Asked::Bury(epoch, answering) => self.answer(answering, |db, node| bury(db, node, epoch)),
+        while let Ok(first) = self.asked.recv() {
+            let mut lists = Vec::new();
+            let waiting: Vec<Asked> = std::iter::once(first).chain(self.asked.try_iter()).collect();
+            for asked in waiting {
+                match asked {
+                    Asked::List(answering) => lists.push(answering),
+                    Asked::Bury(epoch, answering) => {
+                        if let Some(done) = self.done(|db, node| bury(db, node, epoch)) {
+                            answering.give(done);
+                        }
+                    }
+                }
+            }
+            if !lists.is_empty()
+                && let Some(found) = self.done(|db, _| list(db))
+            {
+                lists.into_iter().for_each(|answering| answering.give(found.clone()));
             }
         }
     }
 
-    /// A connection that was lost since the last question is made again once.
-    fn answer<T>(&mut self, answering: Answering<T>, ask: impl Fn(&Connection, &Node) -> Result<T>) {
+    /// Asks. A connection that was lost since the last question is made again once.
+    fn done<T>(&mut self, ask: impl Fn(&Connection, &Node) -> Result<T>) -> Option<T> {
         let mut done = self.attempt(&ask);
         if done.as_ref().is_err_and(Error::is_lost) {
             done = self.attempt(&ask);
         }
         match done {
-            Ok(answer) => answering.give(answer),
-            Err(e) => tracing::warn!(error = %e, "the nodes of the cell cannot be read or buried"),
+            Ok(answer) => {
+                self.failures = 0;
+                Some(answer)
+            }
+            Err(e) => {
+                self.failures += 1;
+                if self.failures.is_power_of_two() {
+                    let failures = self.failures;
+                    tracing::warn!(error = %e, failures, "the nodes of the cell cannot be read or buried");
+                }
+                None
+            }
         }
     }
 
@@ -102,7 +127,7 @@ impl Registry {
     }
 }
 
-fn list(db: &Connection, _: &Node) -> Result<Membership> {
+fn list(db: &Connection) -> Result<Membership> {
     let rows = db.query(
         "SELECT node.epoch, name, address, roles, dead, newest FROM node, node_epoch ORDER BY node.epoch",
         &[],

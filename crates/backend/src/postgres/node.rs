@@ -24,7 +24,11 @@ impl Node {
             "DELETE FROM lane WHERE buried AND NOT EXISTS (SELECT 1 FROM node WHERE node.name = lane.node)",
             &[],
         )?;
-        let row = db.one("UPDATE node_epoch SET newest = newest + 1 RETURNING newest", &[])?;
+        // A server of the version before may have counted on by itself.
+        let row = db.one(
+            "UPDATE node_epoch SET newest = 1 + greatest(newest, (SELECT max(epoch) FROM node)) RETURNING newest",
+            &[],
+        )?;
         let epoch: i64 = row.try_get(0)?;
         db.run(
             "INSERT INTO node (name, epoch, address, roles) VALUES ($1, $2, $3, $4)

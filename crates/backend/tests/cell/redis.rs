@@ -2,7 +2,7 @@
 
 use crate::certificates::Certificates;
 use crate::proxy::{Fault, Proxy, Upstream};
-use crate::server::Redis;
+use crate::server::{Redis, free_port};
 use carillon_backend::Secret;
 use carillon_backend::conformance::claims::{self, CASES};
 use carillon_backend::redis::{self, Options};
@@ -178,8 +178,7 @@ fn a_server_that_becomes_a_replica_is_left() {
 #[test]
 fn a_failover_that_loses_the_last_writes_is_told() {
     let runtime = runtime();
-    let port =
-        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it is bound").port();
+    let port = free_port();
     let primary = Redis::start(&["--port", &port.to_string()]);
     // The replica hears of its primary through a proxy.
     let link = Proxy::new(Upstream::Tcp(([127, 0, 0, 1], port).into()));
@@ -227,8 +226,7 @@ fn nodes_say_who_they_are() {
 #[test]
 fn tls_has_certificates_on_both_sides() {
     let (runtime, certificates) = (runtime(), Certificates::new());
-    let port =
-        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it is bound").port();
+    let port = free_port();
     let [cert, key, ca] = ["server", "server-key", "authority"].map(|name| certificates.text(name));
     let port = port.to_string();
     let tls =

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs a program until standard input is closed. The folder goes with it.
@@ -56,6 +57,19 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
         drop(self.shell.wait());
+    }
+}
+
+/// A port for a server that cannot be told to find one: below those that the system gives away, so that nobody is given it meanwhile.
+#[cfg(feature = "redis")]
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = 10_000 + (number % 20_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }
 

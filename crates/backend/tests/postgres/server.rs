@@ -40,6 +40,7 @@ pub(crate) fn server() -> &'static Server {
             "CREATE DATABASE {TEMPLATE} ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
         ));
         drop(PostgresStore::open(server.options(TEMPLATE)).expect("the tables are made"));
+        server.run(TEMPLATE, EMPTY);
         server
     })
 }

@@ -27,9 +27,9 @@ pub enum Claimed {
     Seat(Epoch),
 }
 
-/// The engine did not answer in time, or too much waits for it. A claim that was answered so may have been done.
+/// The engine did not answer in time, or too much waits for it. What was asked may have been done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("the directory cannot be asked")]
+#[error("there is no answer in time")]
 pub struct Unavailable;
 
 /// How long an account may be as a name, in bytes: `LOCAL@DOMAIN`. A longer one is [`Unavailable`].
