@@ -14,8 +14,12 @@ pub(super) const NOUN: Noun = Noun {
         let room = RoomId(77);
         vec![
             Ask::from(create(domain, "asked", &["alice"])),
-            Ask::from(ConfigureRoom { room, config: RoomConfig::default() }),
-            Ask::from(SetRoomMembers { room, changes: vec![member("bob", RoomAffiliation::Member)] }),
+            Ask::from(ConfigureRoom { room, config: RoomConfig::default(), version: 0 }),
+            Ask::from(SetRoomMembers {
+                room,
+                changes: vec![member("bob", RoomAffiliation::Member)],
+                version: 0,
+            }),
             Ask::from(SetRoomSubject { room, subject: None }),
             Ask::from(message(room, "alice", 1)),
             Ask::from(ReplaceRoomMessage { room, id: ArchiveId(1), stanza: "<message/>".into() }),
@@ -25,15 +29,22 @@ pub(super) const NOUN: Noun = Noun {
         ]
     },
     state: |store, domain| {
-        let names = ask(store, Rooms { domain, after: None, limit: 100, all: true });
+        let names = ask(store, Rooms { domain, kind: RoomKind::Muc, after: None, limit: 100, all: true });
         let records: Vec<_> = names.iter().map(|room| find(store, domain, &room.name)).collect();
         format!("{records:?}")
     },
     write_lasting: |store, domain| {
         let room = made(store, domain, "lasting", &["alice"]);
-        done(store, ConfigureRoom { room: room.id, config: unusual() });
+        done(store, ConfigureRoom { room: room.id, config: unusual(), version: 0 });
         done(store, SetRoomSubject { room: room.id, subject: Some(Box::new(subject())) });
-        done(store, SetRoomMembers { room: room.id, changes: vec![member("bob", RoomAffiliation::Outcast)] });
+        done(
+            store,
+            SetRoomMembers {
+                room: room.id,
+                changes: vec![member("bob", RoomAffiliation::Outcast)],
+                version: 0,
+            },
+        );
         keep(store, room.id, "alice", 1);
     },
     check_lasting: |store, domain| {
@@ -46,13 +57,13 @@ pub(super) const NOUN: Noun = Noun {
 
 fn member(local: &str, affiliation: RoomAffiliation) -> RoomMember {
     let jid = jid(&format!("{local}@example.org"));
-    RoomMember { jid, affiliation, nick: "".into(), reason: "".into() }
+    RoomMember::new(jid, affiliation)
 }
 
 fn create(domain: DomainId, name: &str, owners: &[&str]) -> CreateRoom {
     let members = owners.iter().map(|owner| member(owner, RoomAffiliation::Owner)).collect();
     let config = RoomConfig { persistent: true, ..RoomConfig::default() };
-    CreateRoom { domain, name: name.into(), config, members, owned_max: 10, now: T }
+    CreateRoom { domain, kind: RoomKind::Muc, name: name.into(), config, members, owned_max: 10, now: T }
 }
 
 fn made(store: &dyn Store, domain: DomainId, name: &str, owners: &[&str]) -> RoomRecord {
@@ -60,7 +71,7 @@ fn made(store: &dyn Store, domain: DomainId, name: &str, owners: &[&str]) -> Roo
 }
 
 fn find(store: &dyn Store, domain: DomainId, name: &str) -> Option<RoomRecord> {
-    ask(store, Room { domain, name: name.into() }).map(|record| *record)
+    ask(store, Room { domain, kind: RoomKind::Muc, name: name.into() }).map(|record| *record)
 }
 
 fn unusual() -> RoomConfig {
@@ -80,6 +91,8 @@ fn unusual() -> RoomConfig {
         archive: false,
         history: 3,
         locked: false,
+        members_history: RoomHistory::SinceMember,
+        fields: [("subject".to_owned(), "Thé".to_owned())].into(),
     }
 }
 
@@ -96,7 +109,14 @@ fn subject() -> RoomSubject {
 fn message(room: RoomId, sender: &str, number: u64) -> KeepRoomMessage {
     let stanza = format!("<message from='r@rooms.example.org/{sender}' id='{number}' type='groupchat'/>");
     let sender = jid(&format!("{sender}@example.org"));
-    KeepRoomMessage { room, received: T.plus(number), sender, stanza: stanza.into() }
+    KeepRoomMessage {
+        room,
+        received: T.plus(number),
+        sender,
+        stanza: stanza.into(),
+        entry: RoomEntry::Counted,
+        displayed: None,
+    }
 }
 
 fn keep(store: &dyn Store, room: RoomId, sender: &str, number: u64) -> ArchiveId {
@@ -104,7 +124,7 @@ fn keep(store: &dyn Store, room: RoomId, sender: &str, number: u64) -> ArchiveId
 }
 
 fn page_of(room: RoomId, filter: ArchiveFilter, start: ArchiveStart, max: u16) -> RoomArchivePage {
-    RoomArchivePage { room, filter, start, page: page(max) }
+    RoomArchivePage { room, since: ArchiveId(0), filter, start, page: page(max) }
 }
 
 /// The numbers that messages say.
@@ -153,12 +173,13 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
     }
     let hidden = RoomConfig { public: false, ..RoomConfig::default() };
     let room = find(store, domain, "b").expect("it is there");
-    done(store, ConfigureRoom { room: room.id, config: hidden });
+    done(store, ConfigureRoom { room: room.id, config: hidden, version: 0 });
     let locked = RoomConfig { locked: true, title: "C".to_owned(), ..RoomConfig::default() };
     let room = find(store, domain, "c").expect("it is there");
-    done(store, ConfigureRoom { room: room.id, config: locked });
+    done(store, ConfigureRoom { room: room.id, config: locked, version: 0 });
     let list = |after: Option<&str>, limit, all| {
-        let found = ask(store, Rooms { domain, after: after.map(Box::from), limit, all });
+        let found =
+            ask(store, Rooms { domain, kind: RoomKind::Muc, after: after.map(Box::from), limit, all });
         found.into_iter().map(|room| (room.name.into(), room.title.into(), room.public)).collect::<Vec<_>>()
     };
     let of = |name: &str, title: &str, public| (name.to_owned(), title.to_owned(), public);
@@ -172,13 +193,13 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
 pub(super) fn are_configured_and_have_a_subject(store: &dyn Store) {
     let domain = domain(store);
     let before = made(store, domain, "tea", &["alice"]);
-    done(store, ConfigureRoom { room: before.id, config: unusual() });
+    done(store, ConfigureRoom { room: before.id, config: unusual(), version: 0 });
     done(store, SetRoomSubject { room: before.id, subject: Some(Box::new(subject())) });
     let after = RoomRecord { config: unusual(), subject: Some(Box::new(subject())), ..before.clone() };
     assert_eq!(find(store, domain, "tea"), Some(after));
     done(store, SetRoomSubject { room: before.id, subject: None });
     assert_eq!(find(store, domain, "tea").and_then(|room| room.subject), None);
-    missing(store, ConfigureRoom { room: RoomId(999), config: unusual() });
+    missing(store, ConfigureRoom { room: RoomId(999), config: unusual(), version: 0 });
     missing(store, SetRoomSubject { room: RoomId(999), subject: None });
 }
 
@@ -190,15 +211,15 @@ pub(super) fn list_members(store: &dyn Store) {
     let reserved = RoomMember { nick: "Dave".into(), ..member("dave", RoomAffiliation::None) };
     let bob = member("bob", RoomAffiliation::Member);
     let changes = vec![reserved.clone(), bob.clone(), banned.clone(), member("eve", RoomAffiliation::None)];
-    done(store, SetRoomMembers { room: room.id, changes });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
     let owner = member("alice", RoomAffiliation::Owner);
     let members = |name| find(store, domain, name).expect("it is there").members;
     assert_eq!(members("tea"), [owner.clone(), bob, banned.clone(), reserved]);
     assert_eq!(members("coffee"), other.members);
     let rooms_of = |local: &str, after: Option<&str>, limit| {
         let jid = jid(&format!("{local}@example.org"));
-        let of = RoomsOf { domain, jid, after: after.map(Box::from), limit };
-        ask(store, of).into_iter().map(|(name, of)| (String::from(name), of)).collect::<Vec<_>>()
+        let of = RoomsOf { domain, kind: RoomKind::Muc, jid, after: after.map(Box::from), limit };
+        ask(store, of).into_iter().map(|of| (String::from(of.name), of.affiliation)).collect::<Vec<_>>()
     };
     let (coffee, tea) =
         (("coffee".to_owned(), RoomAffiliation::Owner), ("tea".to_owned(), RoomAffiliation::Member));
@@ -208,9 +229,9 @@ pub(super) fn list_members(store: &dyn Store) {
     assert_eq!(rooms_of("dave", None, 10), [], "a reserved nick is no affiliation");
     // Who is nothing any more is not listed.
     let changes = vec![member("bob", RoomAffiliation::None), member("dave", RoomAffiliation::None)];
-    done(store, SetRoomMembers { room: room.id, changes });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
     assert_eq!(members("tea"), [owner, banned]);
-    missing(store, SetRoomMembers { room: RoomId(999), changes: Vec::new() });
+    missing(store, SetRoomMembers { room: RoomId(999), changes: Vec::new(), version: 0 });
 }
 
 pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
@@ -219,7 +240,7 @@ pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
     account(store, domain, "carol");
     let room = made(store, domain, "tea", &["alice"]);
     let changes = vec![member("bob", RoomAffiliation::Admin), member("carol", RoomAffiliation::Outcast)];
-    done(store, SetRoomMembers { room: room.id, changes });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
     for local in ["bob", "carol"] {
         done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T });
     }
@@ -251,10 +272,12 @@ pub(super) fn keep_messages_in_their_order(store: &dyn Store) {
     assert_eq!(texts(store, tea, ArchiveStart::Last, 2), (vec![4, 5], true));
     assert_eq!(texts(store, tea, ArchiveStart::Before(ids[2]), 5), (vec![1, 2], false));
     assert_eq!(texts(store, coffee, ArchiveStart::First, 5), (vec![6], false));
-    let ends = ask(store, ReadRoomArchiveEnds { room: tea });
+    let ends = ask(store, ReadRoomArchiveEnds { room: tea, since: ArchiveId(0) });
     assert_eq!(ends, Some(ArchiveEnds { first: (ids[0], T.plus(1)), last: (ids[4], T.plus(5)) }));
-    assert_eq!(ask(store, ReadRoomArchiveEnds { room: RoomId(999) }), None);
-    let named = |ids: &[ArchiveId]| ask(store, RoomArchivedMessages { room: tea, ids: ids.to_vec() });
+    assert_eq!(ask(store, ReadRoomArchiveEnds { room: RoomId(999), since: ArchiveId(0) }), None);
+    let named = |ids: &[ArchiveId]| {
+        ask(store, RoomArchivedMessages { room: tea, since: ArchiveId(0), ids: ids.to_vec() })
+    };
     let found =
         answer!(named(&[ids[3], ids[0], ids[3]]), ArchivePageAnswer::Page { messages, .. } => messages);
     assert_eq!(numbers(&found), [1, 4]);
@@ -314,7 +337,7 @@ pub(super) fn replace_and_erase_messages(store: &dyn Store) {
     done(store, EraseRoomArchive { room });
     assert_eq!(texts(store, room, ArchiveStart::First, 5), (vec![], false));
     missing(store, ReplaceRoomMessage { room, id: ids[2], stanza: left.into() });
-    assert_eq!(ask(store, ReadRoomArchiveEnds { room }), None);
+    assert_eq!(ask(store, ReadRoomArchiveEnds { room, since: ArchiveId(0) }), None);
     let next = keep(store, room, "alice", 4);
     assert!(next > ids[2]);
     assert_eq!(texts(store, room, ArchiveStart::Last, 5), (vec![4], false));

@@ -6,7 +6,7 @@
 
 use super::column::Id;
 use crate::engine::asked::Write;
-use carillon_core::model::DomainId;
+use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
     WriteAsk, accounts, activity, archive, blocking, idempotency, inbox, items, leases, links, nodes,
     notifications, offline, parked, private, rooms, roster, subscriptions, topics, uploads, vcard,
@@ -25,6 +25,11 @@ const UPLOADS: i64 = 5;
 const API_KEY: i64 = 1 << 32;
 const TOPIC: i64 = 2 << 32;
 const ROOM: i64 = 3 << 32;
+/// What an account has read of its rooms, by a hash of its local part.
+const READER: i64 = 4 << 32;
+
+/// Members of one change that are locked one by one.
+const READERS_MAX: usize = 64;
 
 /// The locks of a group.
 #[derive(Debug, Default)]
@@ -123,8 +128,12 @@ impl Keys {
             }
             WriteAsk::Inbox(inbox::WriteAsk::ChangeConversation(asked)) => {
                 self.account(asked.domain, &asked.local);
+                self.reader(Some(&asked.local));
             }
-            WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => {
+                self.account(asked.domain, &asked.local);
+                self.reader(Some(&asked.local));
+            }
             other => self.add_topics(other)?,
         }
         Some(())
@@ -167,9 +176,20 @@ impl Keys {
     fn add_rooms(&mut self, ask: &rooms::WriteAsk) -> Option<()> {
         let room = match ask {
             rooms::WriteAsk::ConfigureRoom(asked) => asked.room,
-            rooms::WriteAsk::SetRoomMembers(asked) => asked.room,
+            rooms::WriteAsk::SetRoomMembers(asked) if asked.changes.len() > READERS_MAX => return None,
+            rooms::WriteAsk::SetRoomMembers(asked) => {
+                asked.changes.iter().for_each(|change| self.reader(change.jid.local()));
+                asked.room
+            }
             rooms::WriteAsk::SetRoomSubject(asked) => asked.room,
-            rooms::WriteAsk::KeepRoomMessage(asked) => asked.room,
+            rooms::WriteAsk::KeepRoomMessage(asked) => {
+                self.reader(asked.sender.local());
+                asked.room
+            }
+            rooms::WriteAsk::ChangeRoomBlocks(asked) => {
+                self.account(asked.domain, &asked.local);
+                return Some(());
+            }
             rooms::WriteAsk::ReplaceRoomMessage(asked) => asked.room,
             rooms::WriteAsk::EraseRoomArchive(asked) => asked.room,
             rooms::WriteAsk::CreateRoom(_)
@@ -219,6 +239,10 @@ impl Keys {
         if let (Some(other), Some(local)) = (other, contact.local()) {
             self.account(other, local);
         }
+    }
+
+    fn reader(&mut self, local: Option<&str>) {
+        self.name(READER + i64::from(bucket(local.unwrap_or_default())));
     }
 
     fn account(&mut self, domain: DomainId, local: &str) {

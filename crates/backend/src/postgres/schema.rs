@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_invitations.sql"),
     include_str!("migrations/0004_uploads.sql"),
     include_str!("migrations/0005_expiring_messages.sql"),
+    include_str!("migrations/0006_room_kinds.sql"),
 ];
 
 /// The version of the schema that this server knows.

@@ -66,8 +66,8 @@ pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use revocation::{AgentId, Revocations};
 pub use room::{
-    AllowPm, ROOM_HOST, RoomAffiliation, RoomConfig, RoomKey, RoomListed, RoomMember, RoomRecord, RoomRole,
-    RoomSubject, room_address,
+    AllowPm, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey, RoomKind, RoomListed,
+    RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject, room_version,
 };
 pub use roster::{
     BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,

@@ -2,12 +2,15 @@
 
 use super::asker::refuse;
 use super::history::History;
+use super::light;
 use super::occupants::{Occupant, Occupants};
 use super::step::Step;
 use super::xml::request::{self, Weight};
 use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
-use crate::message::{RoomAbout, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, ShardMessage};
-use crate::model::{RoomKey, RoomRecord};
+use crate::message::{
+    RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, ShardMessage,
+};
+use crate::model::{ArchiveId, RoomKey, RoomRecord};
 use crate::ports::Ask;
 use crate::ports::store::rooms;
 use crate::session::Cx;
@@ -31,6 +34,10 @@ pub(super) struct RoomState {
     pub(super) address: BareJid,
     pub(super) occupants: Occupants,
     pub(super) history: History,
+    /// The newest message of its archive.
+    pub(super) newest: ArchiveId,
+    /// The accounts that hear a room of MUC Light, by the shards that are their homes.
+    pub(super) audience: Vec<(crate::model::Place, Arc<Vec<BareJid>>)>,
     /// The members with reserved nicks, by these: where they are in the record's list.
     pub(super) reserved: Vec<u32>,
 }
@@ -78,7 +85,8 @@ impl Home {
     /// Asks the store for the room's record.
     pub(super) fn read_record(&mut self, key: &RoomKey, cx: &mut Cx<'_>) {
         self.begin_load();
-        self.ask(key, rooms::Room { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
+        let question = rooms::Room { domain: key.domain, kind: key.kind, name: (*key.name).into() };
+        self.ask(key, question, Step::Load, cx);
     }
 
     /// Asks the store.
@@ -97,12 +105,15 @@ impl Home {
 }
 
 impl RoomState {
-    /// Gives all clients something.
+    /// Gives all who hear the room something.
     pub(super) fn give_all(&self, stanzas: &[RoomStanza], except: &[RoomSeat], cx: &mut Cx<'_>) {
+        for (place, accounts) in &self.audience {
+            light::give(*place, accounts.clone(), stanzas.to_vec(), cx);
+        }
         for (place, list) in self.occupants.lists() {
             // A session has its name on its shard alone.
             let except = except.iter().filter(|seat| seat.place == place).map(|seat| seat.session).collect();
-            let (to, stanzas) = (list.clone(), stanzas.to_vec());
+            let (to, stanzas) = (RoomAudience::Clients(list.clone()), stanzas.to_vec());
             let event = RoomEvent { to, except, stanzas, about: RoomAbout::Others };
             cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
         }
@@ -130,7 +141,7 @@ pub(super) fn give(
     about: RoomAbout,
     cx: &mut Cx<'_>,
 ) {
-    let to = Arc::new(vec![RoomRecipient { session: seat.session, sees_addresses }]);
+    let to = RoomAudience::Clients(Arc::new(vec![RoomRecipient { session: seat.session, sees_addresses }]));
     let event = RoomEvent { to, except: Vec::new(), stanzas, about };
     cx.post(seat.place, ShardMessage::RoomEvent(Box::new(event)));
 }

@@ -8,7 +8,9 @@ use super::xml::user;
 use crate::command::RoomRefusal;
 use crate::error::StanzaError;
 use crate::message::RoomSeat;
-use crate::model::{ArchiveEnds, ArchiveId, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
+use crate::model::{
+    ArchiveEnds, ArchiveId, RoomAffiliation, RoomHistory, RoomKey, RoomRecord, RoomRole as Role,
+};
 use crate::ports::Fault;
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{ReadRoomArchiveEnds, RoomArchivePage, RoomArchivedMessages};
@@ -41,13 +43,13 @@ impl Home {
         {
             return Err(StanzaError::new(Condition::Forbidden));
         }
-        let room = record.id;
+        let (room, since) = (record.id, since(record, client));
         match (stanza.kind, payload.name()) {
             (Kind::Iq(IqType::Get), "query") => {
                 cx.reply(stanza.result_reply().with_payload(mam::form()));
             }
             (Kind::Iq(IqType::Get), "metadata") => {
-                self.ask(key, ReadRoomArchiveEnds { room }, Step::Ends(Box::new(stanza.clone())), cx);
+                self.ask(key, ReadRoomArchiveEnds { room, since }, Step::Ends(Box::new(stanza.clone())), cx);
             }
             (Kind::Iq(IqType::Set), "query") => {
                 let query = Query::of(payload)?;
@@ -60,8 +62,8 @@ impl Home {
                 let ids = query.ids.clone();
                 let step = Step::Page(Box::new(Reading { seat, request: stanza.clone(), query }));
                 match ids.is_empty() {
-                    true => self.ask(key, RoomArchivePage { room, filter, start, page }, step, cx),
-                    false => self.ask(key, RoomArchivedMessages { room, ids }, step, cx),
+                    true => self.ask(key, RoomArchivePage { room, since, filter, start, page }, step, cx),
+                    false => self.ask(key, RoomArchivedMessages { room, since, ids }, step, cx),
                 }
             }
             _ => return Err(StanzaError::new(Condition::ServiceUnavailable)),
@@ -129,7 +131,7 @@ impl Home {
 
     /// Reads the message that is to be moderated.
     pub(super) fn find(&mut self, of: Moderating, key: &RoomKey, cx: &mut Cx<'_>) {
-        let question = RoomArchivedMessages { room: of.record.id, ids: vec![of.id] };
+        let question = RoomArchivedMessages { room: of.record.id, since: ArchiveId(0), ids: vec![of.id] };
         self.hold();
         self.ask(key, question, Step::Moderating(Box::new(of)), cx);
     }
@@ -157,6 +159,17 @@ impl Home {
         let (left, told) = moderated(&self.state.address, id, &original, by, reason.as_deref(), &stamp);
         let change = Change::Moderate { id, left: Box::new(left), told: Box::new(told) };
         self.change(&record, change, asker, key, cx);
+    }
+}
+
+/// Behind which message a client is given what was said.
+pub(super) fn since(record: &RoomRecord, client: Option<&Jid>) -> ArchiveId {
+    let member = client.and_then(|client| record.member(client.bare_str()));
+    match record.config.members_history {
+        RoomHistory::SinceMember if record.config.members_only => {
+            member.map_or(ArchiveId(u64::MAX), |member| member.since)
+        }
+        _ => ArchiveId(0),
     }
 }
 

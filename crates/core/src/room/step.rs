@@ -1,6 +1,7 @@
 //! What a room's home asked the store for, and what it does with the answer.
 
 use super::asker::Asker;
+use super::light::{Adding, NewRoom};
 use crate::command::ReplyTo;
 use crate::message::RoomSeat;
 use crate::model::{ArchiveId, RoomConfig, RoomMember, RoomRecord, RoomSubject};
@@ -30,6 +31,10 @@ pub(super) enum Step {
     Moderating(Box<Moderating>),
     /// The ends of the archive.
     Ends(Box<Stanza>),
+    /// Who does not let itself be added to a room of MUC Light.
+    Adding(Box<Adding>),
+    /// To keep what the room says of itself.
+    Noted,
 }
 
 /// Who creates a room.
@@ -39,6 +44,8 @@ pub(super) enum Creator {
     Client { seat: RoomSeat, presence: Box<Stanza> },
     /// A command.
     Command(ReplyTo),
+    /// Whoever wants a room of MUC Light.
+    Light(NewRoom),
 }
 
 /// A change of a room under way.
