@@ -3,7 +3,9 @@
 use super::Noun;
 use super::ground::*;
 use carillon_core::model::*;
+use carillon_core::ports::Missing;
 use carillon_core::ports::store::archive::ArchivePageAnswer;
+use carillon_core::ports::store::inbox::*;
 use carillon_core::ports::store::rooms::*;
 use carillon_core::ports::{Ask, Store};
 use carillon_wire::jid::Jid;
@@ -25,13 +27,15 @@ pub(super) const NOUN: Noun = Noun {
             Ask::from(ReplaceRoomMessage { room, id: ArchiveId(1), stanza: "<message/>".into() }),
             Ask::from(EraseRoomArchive { room }),
             Ask::from(SweepRoomArchives { now: T, after: RoomId(0), max: 10 }),
+            Ask::from(blocks(domain, "alice")),
             Ask::from(DestroyRoom { room }),
         ]
     },
     state: |store, domain| {
         let names = ask(store, Rooms { domain, kind: RoomKind::Muc, after: None, limit: 100, all: true });
         let records: Vec<_> = names.iter().map(|room| find(store, domain, &room.name)).collect();
-        format!("{records:?}")
+        let blocks = ask(store, RoomBlocks { domain, local: "alice".into() });
+        format!("{records:?} {blocks:?}")
     },
     write_lasting: |store, domain| {
         let room = made(store, domain, "lasting", &["alice"]);
@@ -46,18 +50,25 @@ pub(super) const NOUN: Noun = Noun {
             },
         );
         keep(store, room.id, "alice", 1);
+        assert_eq!(ask(store, blocks(domain, "alice")), ChangeRoomBlocksAnswer::Changed);
     },
     check_lasting: |store, domain| {
         let room = find(store, domain, "lasting").expect("it is there");
         assert_eq!((&room.config, room.subject.as_deref()), (&unusual(), Some(&subject())));
         assert_eq!(room.affiliation("bob@example.org"), RoomAffiliation::Outcast);
         assert_eq!(texts(store, room.id, ArchiveStart::First, 10), (vec![1], false));
+        assert_eq!(ask(store, RoomBlocks { domain, local: "alice".into() }).len(), 1);
     },
 };
 
 fn member(local: &str, affiliation: RoomAffiliation) -> RoomMember {
     let jid = jid(&format!("{local}@example.org"));
     RoomMember::new(jid, affiliation)
+}
+
+fn blocks(domain: DomainId, local: &str) -> ChangeRoomBlocks {
+    let block = RoomBlock { is_room: true, jid: jid("tea@muclight.example.org") };
+    ChangeRoomBlocks { domain, local: local.into(), changes: vec![(block, true)], max: 10 }
 }
 
 fn create(domain: DomainId, name: &str, owners: &[&str]) -> CreateRoom {
@@ -381,4 +392,150 @@ pub(super) fn are_destroyed(store: &dyn Store) {
     let again = made(store, domain, "tea", &["bob"]);
     assert_ne!(again.id, room.id);
     assert_eq!(texts(store, again.id, ArchiveStart::First, 9), (vec![], false));
+}
+
+/// Who reads what: sending is reading, and a message costs no row of those who did not say it.
+pub(super) fn are_in_inboxes(store: &dyn Store) {
+    let domain = domain(store);
+    for name in ["alice", "bob", "carol"] {
+        account(store, domain, name);
+    }
+    let room = made(store, domain, "tea", &["alice"]).id;
+    let light = CreateRoom { kind: RoomKind::MucLight, ..create(domain, "tea", &["bob"]) };
+    let light = answer!(ask(store, light), CreateRoomAnswer::Created(record) => record.id);
+    assert_ne!(room, light, "each kind has its own names");
+    let first = keep(store, room, "alice", 1);
+    let bob = RoomMember { since: first, ..member("bob", RoomAffiliation::Member) };
+    done(store, SetRoomMembers { room, changes: vec![bob], version: 0 });
+    let second = keep(store, room, "alice", 2);
+    let third = keep(store, light, "alice", 3);
+    let asking = |local: &str| ReadInbox {
+        domain,
+        local: local.into(),
+        filter: InboxFilter::default(),
+        is_oldest_first: false,
+        start: ArchiveStart::First,
+        page: page(10),
+    };
+    let brief = |asked: ReadInbox| {
+        let page = ask(store, asked).expect("the account is there");
+        let entry = |entry: &InboxEntry| {
+            (entry.peer.as_str().to_owned(), entry.message.id, entry.conversation.unread())
+        };
+        (page.entries.iter().map(entry).collect::<Vec<_>>(), page.more)
+    };
+    let (tea, cosy) = ("tea@rooms.example.org".to_owned(), "tea@muclight.example.org".to_owned());
+    assert_eq!(brief(asking("alice")).0, [(tea.clone(), second, 0)], "sending is reading");
+    assert_eq!(brief(asking("carol")).0, []);
+    let all = [(cosy.clone(), third, 1), (tea.clone(), second, 1)];
+    assert_eq!(brief(asking("bob")).0, all, "what was said before is read");
+    let one = ReadInbox { page: page(1), ..asking("bob") };
+    assert_eq!(brief(one.clone()), (all[..1].to_vec(), true));
+    let entry = ask(store, one.clone()).expect("the account is there").entries.remove(0);
+    let next = ReadInbox { start: ArchiveStart::After(entry.place()), ..one };
+    assert_eq!(brief(next), (all[1..].to_vec(), false));
+    // A marker, by the number of the message or by its id.
+    let fourth = keep(store, room, "alice", 4);
+    let seen = |named: &str| KeepRoomMessage {
+        entry: RoomEntry::Other,
+        displayed: Some(named.into()),
+        ..message(room, "bob", 5)
+    };
+    ask(store, seen(&second.to_string())).expect("the room is there");
+    assert_eq!(brief(asking("bob")).0[0], (tea.clone(), fourth, 1));
+    ask(store, seen("4")).expect("the room is there");
+    assert_eq!(brief(asking("bob")).0[0], (tea.clone(), fourth, 0));
+    // What a client changes.
+    let change = |change| {
+        let with = jid(&cosy);
+        ask(store, ChangeConversation { domain, local: "bob".into(), with, change })
+    };
+    let read = change(ConversationChange { is_read: Some(true), ..ConversationChange::default() });
+    assert_eq!(read.expect("it is there").unread(), 0);
+    let unread = change(ConversationChange { is_read: Some(false), ..ConversationChange::default() });
+    assert_eq!(unread.expect("it is there").unread(), 1);
+    let binned = change(ConversationChange { folder: Some(Folder::Bin), ..ConversationChange::default() });
+    assert_eq!(binned.expect("it is there").folder(), Folder::Bin);
+    assert_eq!(ask(store, EmptyBin { domain, local: "bob".into() }), Ok(1));
+    assert_eq!(brief(asking("bob")).0, [(tea.clone(), fourth, 0)]);
+    assert_eq!(
+        ask(
+            store,
+            ChangeConversation {
+                domain,
+                local: "carol".into(),
+                with: jid(&tea),
+                change: ConversationChange::default(),
+            }
+        ),
+        Err(Missing)
+    );
+    keep(store, light, "alice", 6);
+    assert_eq!(brief(asking("bob")).0.len(), 2, "a message brings it back");
+    // Whoever has left reads nothing, and is back without what was said meanwhile.
+    done(store, SetRoomMembers { room, changes: vec![member("bob", RoomAffiliation::None)], version: 0 });
+    assert_eq!(brief(asking("bob")).0.len(), 1);
+}
+
+/// Members are given what was said since they were, where a room says so.
+pub(super) fn are_read_since_one_is_a_member(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &["alice"]).id;
+    let first = keep(store, room, "alice", 1);
+    let second = keep(store, room, "alice", 2);
+    let bob = RoomMember { since: first, ..member("bob", RoomAffiliation::Member) };
+    done(store, SetRoomMembers { room, changes: vec![bob.clone()], version: 3 });
+    let record = find(store, domain, "tea").expect("it is there");
+    assert_eq!((record.member("bob@example.org"), record.version, record.newest), (Some(&bob), 3, second));
+    let again = RoomMember { since: second, nick: "Bob".into(), ..bob.clone() };
+    done(store, SetRoomMembers { room, changes: vec![again], version: 4 });
+    let record = find(store, domain, "tea").expect("it is there");
+    assert_eq!(record.member("bob@example.org").map(|of| (of.since, &*of.nick)), Some((first, "Bob")));
+    let since =
+        |since| RoomArchivePage { since, ..page_of(room, ArchiveFilter::default(), ArchiveStart::First, 10) };
+    let read =
+        |asked| answer!(ask(store, asked), ArchivePageAnswer::Page { messages, .. } => numbers(&messages));
+    assert_eq!((read(since(ArchiveId(0))), read(since(first))), (vec![1, 2], vec![2]));
+    let ids = RoomArchivedMessages { room, since: first, ids: vec![first] };
+    answer!(ask(store, ids), ArchivePageAnswer::NotFound => ());
+    let ends = ask(store, ReadRoomArchiveEnds { room, since: first }).expect("there is one");
+    assert_eq!((ends.first.0, ends.last.0), (second, second));
+}
+
+/// Whom accounts block in MUC Light, and who is in too many rooms.
+pub(super) fn are_refused(store: &dyn Store) {
+    let domain = domain(store);
+    for name in ["alice", "bob", "carol"] {
+        account(store, domain, name);
+    }
+    let block = |is_room, address: &str| RoomBlock { is_room, jid: jid(address) };
+    let change = |local: &str, changes: &[(RoomBlock, bool)], max| {
+        ask(store, ChangeRoomBlocks { domain, local: local.into(), changes: changes.to_vec(), max })
+    };
+    let of = |local: &str| ask(store, RoomBlocks { domain, local: local.into() });
+    let (alice, tea) = (block(false, "alice@example.org"), block(true, "tea@muclight.example.org"));
+    let both = [(tea.clone(), true), (alice.clone(), true)];
+    assert_eq!(change("bob", &both, 1), ChangeRoomBlocksAnswer::Full);
+    assert_eq!(of("bob"), []);
+    assert_eq!(change("bob", &both, 2), ChangeRoomBlocksAnswer::Changed);
+    assert_eq!(change("bob", &both, 2), ChangeRoomBlocksAnswer::Changed, "it is so already");
+    assert_eq!(of("bob"), [alice.clone(), tea.clone()]);
+    assert_eq!(change("nobody", &both, 2), ChangeRoomBlocksAnswer::NoAccount);
+    let refusers = |by: &str, room: &str, rooms_max| {
+        let accounts = ["alice", "bob", "carol"].map(|name| jid(&format!("{name}@example.org"))).to_vec();
+        let room = jid(&format!("{room}@muclight.example.org"));
+        let by = jid(&format!("{by}@example.org"));
+        let asked = ask(store, RoomRefusers { domain, room, by, accounts, rooms_max });
+        asked.iter().map(|jid| jid.local().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(refusers("alice", "coffee", 10), ["bob"]);
+    assert_eq!(refusers("carol", "coffee", 10), Vec::<String>::new());
+    assert_eq!(refusers("carol", "tea", 10), ["bob"]);
+    let all = [(alice, false), (tea, false), (block(false, "example.org"), true)];
+    assert_eq!(change("bob", &all, 2), ChangeRoomBlocksAnswer::Changed);
+    assert_eq!(refusers("carol", "coffee", 10), ["bob"], "a domain is all of its accounts");
+    assert_eq!(refusers("bob", "coffee", 10), Vec::<String>::new(), "nobody blocks itself");
+    let light = CreateRoom { kind: RoomKind::MucLight, ..create(domain, "full", &["carol"]) };
+    answer!(ask(store, light), CreateRoomAnswer::Created(_) => ());
+    assert_eq!(refusers("carol", "coffee", 1), ["bob", "carol"]);
 }

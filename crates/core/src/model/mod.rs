@@ -48,8 +48,8 @@ pub use id::{
     OperationId, Place, Revision, RoomId, SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
 };
 pub use inbox::{
-    Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxTotals, MARKED_MAX,
-    UNREAD_MAX, has_id,
+    Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxPlace, InboxTotals,
+    MARKED_MAX, UNREAD_MAX, has_id, inbox_bound,
 };
 pub use invitation::{Invitation, TokenHash};
 pub use key::{ApiKey, Scope, Scopes};

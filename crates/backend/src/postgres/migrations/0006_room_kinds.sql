@@ -30,3 +30,5 @@ CREATE TABLE room_block (
     jid     text    COLLATE "C" NOT NULL,
     PRIMARY KEY (account, is_room, jid)
 );
+ALTER TABLE account ADD COLUMN room_blocks bigint NOT NULL DEFAULT 0;
+CREATE INDEX room_member_bin ON room_member (jid) WHERE folder = 2;

@@ -1,8 +1,7 @@
 //! What is only of rooms of MUC Light: whom accounts do not let add them.
 
-use super::super::column::{int, short, text};
+use super::super::column::{short, text};
 use super::super::error::{Error, Result};
-use super::super::lookup;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use carillon_core::model::*;
@@ -67,11 +66,19 @@ impl Answers<RoomBlocks, Error> for Snapshot<'_> {
 impl Answers<ChangeRoomBlocks, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ChangeRoomBlocks) -> Result<ChangeRoomBlocksAnswer> {
         let ChangeRoomBlocks { domain, local, changes, max } = asked;
-        let Some(account) = lookup::account(self.db, *domain, local)? else {
-            return Ok(ChangeRoomBlocksAnswer::NoAccount);
-        };
-        let account = int(account.0);
-        let rows = self.db.query("SELECT is_room, jid FROM room_block WHERE account = $1", &[&account])?;
+        let found = self.db.opt(
+            "SELECT id, room_blocks FROM account WHERE domain = $1 AND local = $2",
+            &[&i64::from(domain.0), local],
+        )?;
+        let Some(found) = found else { return Ok(ChangeRoomBlocksAnswer::NoAccount) };
+        let (account, count): (i64, i64) = (found.try_get(0)?, found.try_get(1)?);
+        let (kinds, jids): (Vec<bool>, Vec<&str>) =
+            changes.iter().map(|(block, _)| (block.is_room, block.jid.as_str())).unzip();
+        let rows = self.db.query(
+            "SELECT is_room, jid FROM room_block
+             WHERE account = $1 AND (is_room, jid) IN (SELECT * FROM unnest($2::boolean[], $3::text[]))",
+            &[&account, &kinds, &jids],
+        )?;
         let mut known = std::collections::BTreeSet::new();
         for row in &rows {
             let (is_room, jid): (bool, String) = (row.try_get(0)?, row.try_get(1)?);
@@ -86,8 +93,16 @@ impl Answers<ChangeRoomBlocks, Error> for Transaction<'_> {
                 _ => {}
             }
         }
-        if (known.len() + new.len()).saturating_sub(gone.len()) > *max as usize {
+        new.sort_unstable();
+        new.dedup();
+        gone.sort_unstable();
+        gone.dedup();
+        let after = count + new.len() as i64 - gone.len() as i64;
+        if after > i64::from(*max) {
             return Ok(ChangeRoomBlocksAnswer::Full);
+        }
+        if !new.is_empty() || !gone.is_empty() {
+            self.run("UPDATE account SET room_blocks = $2 WHERE id = $1", &[&account, &after])?;
         }
         for block in gone {
             self.run(

@@ -5,6 +5,8 @@ pub(super) mod inbox;
 mod light;
 mod sweep;
 
+pub(super) use archive::Archive;
+
 use super::column::{blob, code, int, ms, number, short, text, uint, whole_jid};
 use super::connection::Connection;
 use super::error::{Error, Result};

@@ -1,7 +1,6 @@
 //! What is only of rooms of MUC Light: whom accounts do not let add them.
 
-use super::super::column::{corrupt, int, text};
-use super::super::lookup;
+use super::super::column::{corrupt, text};
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use crate::rows::code::Code;
@@ -11,7 +10,7 @@ use carillon_core::ports::store::rooms::{
     ChangeRoomBlocks, ChangeRoomBlocksAnswer, RoomBlocks, RoomRefusers,
 };
 use carillon_wire::jid::BareJid;
-use rusqlite::{Error, Result, params};
+use rusqlite::{Error, OptionalExtension, Result, params};
 
 impl Answers<RoomRefusers, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &RoomRefusers) -> Result<Vec<BareJid>> {
@@ -75,14 +74,12 @@ impl Answers<RoomBlocks, Error> for Snapshot<'_> {
 impl Answers<ChangeRoomBlocks, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ChangeRoomBlocks) -> Result<ChangeRoomBlocksAnswer> {
         let ChangeRoomBlocks { domain, local, changes, max } = asked;
-        let Some(account) = lookup::account(self.db, *domain, local)? else {
-            return Ok(ChangeRoomBlocksAnswer::NoAccount);
-        };
-        let account = int(account.0);
-        let count: u32 = self
+        let found = self
             .db
-            .prepare_cached("SELECT count(*) FROM room_block WHERE account = ?1")?
-            .query_row([account], |row| row.get(0))?;
+            .prepare_cached("SELECT id, room_blocks FROM account WHERE domain = ?1 AND local = ?2")?
+            .query_row(params![domain.0, local], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?)))
+            .optional()?;
+        let Some((account, count)) = found else { return Ok(ChangeRoomBlocksAnswer::NoAccount) };
         let (mut new, mut gone) = (Vec::new(), Vec::new());
         for (block, is_wanted) in changes {
             let is_there = self
@@ -95,8 +92,16 @@ impl Answers<ChangeRoomBlocks, Error> for Transaction<'_> {
                 _ => {}
             }
         }
-        if (count as usize + new.len()).saturating_sub(gone.len()) > *max as usize {
+        new.sort_unstable();
+        new.dedup();
+        gone.sort_unstable();
+        gone.dedup();
+        let after = (count as usize + new.len()).saturating_sub(gone.len());
+        if after > *max as usize {
             return Ok(ChangeRoomBlocksAnswer::Full);
+        }
+        if !new.is_empty() || !gone.is_empty() {
+            self.run("UPDATE account SET room_blocks = ?2 WHERE id = ?1", params![account, after as i64])?;
         }
         for block in gone {
             self.run(
@@ -106,7 +111,7 @@ impl Answers<ChangeRoomBlocks, Error> for Transaction<'_> {
         }
         for block in new {
             self.run(
-                "INSERT INTO room_block (account, is_room, jid) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                "INSERT INTO room_block (account, is_room, jid) VALUES (?1, ?2, ?3)",
                 params![account, block.is_room, block.jid.as_str()],
             )?;
         }

@@ -5,6 +5,8 @@ pub(super) mod inbox;
 mod light;
 mod sweep;
 
+pub(super) use archive::Archive;
+
 use super::column::{blob, code, corrupt, int, ms, number, text, uint, whole_jid};
 use super::lookup;
 use super::snapshot::Snapshot;

@@ -2,8 +2,9 @@
 
 use super::{Committed, answers};
 use crate::model::{
-    ArchiveEnds, ArchiveId, ArchivedMessage, Conversation, DomainId, MARKED_MAX, RoomAffiliation, RoomBlock,
-    RoomEntry, RoomId, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, UnixMs, has_id, kept_at,
+    ArchiveEnds, ArchiveId, ArchivedMessage, Conversation, ConversationChange, DomainId, Folder, InboxEntry,
+    InboxFilter, MARKED_MAX, RoomAffiliation, RoomBlock, RoomEntry, RoomHistory, RoomId, RoomKind,
+    RoomListed, RoomMember, RoomOfAccount, RoomRecord, UnixMs, has_id, kept_at,
 };
 use crate::ports::Missing;
 use crate::ports::store::archive::ArchivePageAnswer;
@@ -90,6 +91,84 @@ impl Table {
         self.names.retain(|(of, ..), _| *of != domain);
         self.blocks.retain(|(of, _), _| *of != domain);
         self.rooms.retain(|_, room| room.record.domain != domain);
+    }
+}
+
+/// The rooms in inboxes.
+impl Table {
+    /// The entries of an account that a filter lets through.
+    pub(super) fn entries(&self, account: &BareJid, filter: &InboxFilter) -> Vec<InboxEntry> {
+        let rooms = self.rooms.values().filter(|room| room.is_member(account));
+        rooms.filter_map(|room| room.entry(account, filter)).collect()
+    }
+
+    /// Changes how a room stands for a member; nothing where this is no room.
+    pub(super) fn change(
+        &mut self,
+        account: &BareJid,
+        with: &BareJid,
+        change: &ConversationChange,
+    ) -> Option<Result<Conversation, Missing>> {
+        RoomKind::of_host(with.domain()).filter(|(_, domain)| *domain == account.domain())?;
+        let room = self.rooms.values_mut().find(|room| room.jid(account) == *with && room.is_member(account));
+        let Some(room) = room.filter(|room| room.standing(account).is_there()) else {
+            return Some(Err(Missing));
+        };
+        let (last, counted) = (room.last, room.counted);
+        let (noted, read) = room.noted.entry(account.clone()).or_default();
+        noted.change(change, last);
+        if change.is_read == Some(true) {
+            *read = counted;
+        }
+        Some(Ok(room.standing(account)))
+    }
+
+    /// Takes the rooms out of an account's bin; how many.
+    pub(super) fn empty_bin(&mut self, account: &BareJid) -> u32 {
+        let mut emptied = 0;
+        for room in self.rooms.values_mut() {
+            let last = room.last;
+            if let Some((noted, _)) = room.noted.get_mut(account)
+                && noted.folder == Folder::Bin
+                && noted.moved >= last
+            {
+                (noted.folder, noted.moved) = (Folder::Nowhere, last);
+                emptied += 1;
+            }
+        }
+        emptied
+    }
+}
+
+impl Stored {
+    fn is_member(&self, account: &BareJid) -> bool {
+        self.record.affiliation(account.as_str()) >= RoomAffiliation::Member
+    }
+
+    /// The address of the room, for an account of its domain.
+    fn jid(&self, account: &BareJid) -> BareJid {
+        let address = self.record.kind.address(&self.record.name, account.domain());
+        BareJid::new(&address).expect("the address of a room")
+    }
+
+    fn standing(&self, account: &BareJid) -> Conversation {
+        let (noted, read) = self.noted.get(account).copied().unwrap_or_default();
+        Conversation::of_room(noted, self.last, self.counted, read)
+    }
+
+    fn entry(&self, account: &BareJid, filter: &InboxFilter) -> Option<InboxEntry> {
+        let conversation = self.standing(account);
+        let (_, message) = self.archive.get(&self.last)?;
+        let is_of_time = filter.start.is_none_or(|start| message.received >= start)
+            && filter.end.is_none_or(|end| message.received <= end);
+        let config = &self.record.config;
+        let is_closed = config.members_only && config.members_history == RoomHistory::SinceMember;
+        let since = self.record.member(account.as_str())?.since;
+        let peer = self.jid(account);
+        let is_it = filter.with.as_ref().is_none_or(|with| *with == peer);
+        let is_shown =
+            is_of_time && is_it && filter.takes(&conversation) && !(is_closed && self.last <= since);
+        is_shown.then(|| InboxEntry { peer, conversation, message: message.clone(), is_room: true })
     }
 }
 
