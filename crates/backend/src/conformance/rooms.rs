@@ -394,8 +394,27 @@ pub(super) fn are_destroyed(store: &dyn Store) {
     assert_eq!(texts(store, again.id, ArchiveStart::First, 9), (vec![], false));
 }
 
-/// Who reads what: sending is reading, and a message costs no row of those who did not say it.
-pub(super) fn are_in_inboxes(store: &dyn Store) {
+/// With which rooms, the newest message of each, and what is unread; and whether more follow.
+fn brief(store: &dyn Store, asked: ReadInbox) -> (Vec<(String, ArchiveId, u32)>, bool) {
+    let page = ask(store, asked).expect("the account is there");
+    let entry =
+        |entry: &InboxEntry| (entry.peer.as_str().to_owned(), entry.message.id, entry.conversation.unread());
+    (page.entries.iter().map(entry).collect(), page.more)
+}
+
+fn inbox_of(domain: DomainId, local: &str) -> ReadInbox {
+    ReadInbox {
+        domain,
+        local: local.into(),
+        filter: InboxFilter::default(),
+        is_oldest_first: false,
+        start: ArchiveStart::First,
+        page: page(10),
+    }
+}
+
+/// A room of each kind with the same name: alice and bob are in the one, bob in the other.
+fn two_rooms(store: &dyn Store) -> (DomainId, RoomId, RoomId, ArchiveId) {
     let domain = domain(store);
     for name in ["alice", "bob", "carol"] {
         account(store, domain, name);
@@ -407,74 +426,60 @@ pub(super) fn are_in_inboxes(store: &dyn Store) {
     let first = keep(store, room, "alice", 1);
     let bob = RoomMember { since: first, ..member("bob", RoomAffiliation::Member) };
     done(store, SetRoomMembers { room, changes: vec![bob], version: 0 });
+    (domain, room, light, first)
+}
+
+const TEA: &str = "tea@rooms.example.org";
+const LIGHT_TEA: &str = "tea@muclight.example.org";
+
+/// Who has something to read: sending is reading, and what was said before one was a member is read.
+pub(super) fn are_in_inboxes(store: &dyn Store) {
+    let (domain, room, light, _) = two_rooms(store);
     let second = keep(store, room, "alice", 2);
     let third = keep(store, light, "alice", 3);
-    let asking = |local: &str| ReadInbox {
-        domain,
-        local: local.into(),
-        filter: InboxFilter::default(),
-        is_oldest_first: false,
-        start: ArchiveStart::First,
-        page: page(10),
-    };
-    let brief = |asked: ReadInbox| {
-        let page = ask(store, asked).expect("the account is there");
-        let entry = |entry: &InboxEntry| {
-            (entry.peer.as_str().to_owned(), entry.message.id, entry.conversation.unread())
-        };
-        (page.entries.iter().map(entry).collect::<Vec<_>>(), page.more)
-    };
-    let (tea, cosy) = ("tea@rooms.example.org".to_owned(), "tea@muclight.example.org".to_owned());
-    assert_eq!(brief(asking("alice")).0, [(tea.clone(), second, 0)], "sending is reading");
-    assert_eq!(brief(asking("carol")).0, []);
-    let all = [(cosy.clone(), third, 1), (tea.clone(), second, 1)];
-    assert_eq!(brief(asking("bob")).0, all, "what was said before is read");
-    let one = ReadInbox { page: page(1), ..asking("bob") };
-    assert_eq!(brief(one.clone()), (all[..1].to_vec(), true));
+    assert_eq!(brief(store, inbox_of(domain, "alice")).0, [(TEA.to_owned(), second, 0)]);
+    assert_eq!(brief(store, inbox_of(domain, "carol")).0, []);
+    let all = [(LIGHT_TEA.to_owned(), third, 1), (TEA.to_owned(), second, 1)];
+    assert_eq!(brief(store, inbox_of(domain, "bob")).0, all);
+    let one = ReadInbox { page: page(1), ..inbox_of(domain, "bob") };
+    assert_eq!(brief(store, one.clone()), (all[..1].to_vec(), true));
     let entry = ask(store, one.clone()).expect("the account is there").entries.remove(0);
     let next = ReadInbox { start: ArchiveStart::After(entry.place()), ..one };
-    assert_eq!(brief(next), (all[1..].to_vec(), false));
-    // A marker, by the number of the message or by its id.
-    let fourth = keep(store, room, "alice", 4);
-    let seen = |named: &str| KeepRoomMessage {
-        entry: RoomEntry::Other,
-        displayed: Some(named.into()),
-        ..message(room, "bob", 5)
-    };
-    ask(store, seen(&second.to_string())).expect("the room is there");
-    assert_eq!(brief(asking("bob")).0[0], (tea.clone(), fourth, 1));
-    ask(store, seen("4")).expect("the room is there");
-    assert_eq!(brief(asking("bob")).0[0], (tea.clone(), fourth, 0));
-    // What a client changes.
-    let change = |change| {
-        let with = jid(&cosy);
-        ask(store, ChangeConversation { domain, local: "bob".into(), with, change })
-    };
-    let read = change(ConversationChange { is_read: Some(true), ..ConversationChange::default() });
-    assert_eq!(read.expect("it is there").unread(), 0);
-    let unread = change(ConversationChange { is_read: Some(false), ..ConversationChange::default() });
-    assert_eq!(unread.expect("it is there").unread(), 1);
-    let binned = change(ConversationChange { folder: Some(Folder::Bin), ..ConversationChange::default() });
-    assert_eq!(binned.expect("it is there").folder(), Folder::Bin);
-    assert_eq!(ask(store, EmptyBin { domain, local: "bob".into() }), Ok(1));
-    assert_eq!(brief(asking("bob")).0, [(tea.clone(), fourth, 0)]);
-    assert_eq!(
-        ask(
-            store,
-            ChangeConversation {
-                domain,
-                local: "carol".into(),
-                with: jid(&tea),
-                change: ConversationChange::default(),
-            }
-        ),
-        Err(Missing)
-    );
-    keep(store, light, "alice", 6);
-    assert_eq!(brief(asking("bob")).0.len(), 2, "a message brings it back");
-    // Whoever has left reads nothing, and is back without what was said meanwhile.
+    assert_eq!(brief(store, next), (all[1..].to_vec(), false));
+    // Whoever has left reads nothing.
     done(store, SetRoomMembers { room, changes: vec![member("bob", RoomAffiliation::None)], version: 0 });
-    assert_eq!(brief(asking("bob")).0.len(), 1);
+    assert_eq!(brief(store, inbox_of(domain, "bob")).0.len(), 1);
+}
+
+/// A marker says what was read, by the number of the message or by its id; and clients change how a room stands.
+pub(super) fn are_read_and_put_away(store: &dyn Store) {
+    let (domain, room, light, first) = two_rooms(store);
+    let second = keep(store, room, "alice", 2);
+    keep(store, light, "alice", 3);
+    let fourth = keep(store, room, "alice", 4);
+    let seen = |named: &str| {
+        let displayed = Some(named.into());
+        let marker = KeepRoomMessage { entry: RoomEntry::Other, displayed, ..message(room, "bob", 5) };
+        ask(store, marker).expect("the room is there");
+        brief(store, inbox_of(domain, "bob")).0[0].clone()
+    };
+    assert_eq!(seen(&first.to_string()), (TEA.to_owned(), fourth, 2), "it was read before");
+    assert_eq!(seen(&second.to_string()), (TEA.to_owned(), fourth, 1));
+    assert_eq!(seen("4"), (TEA.to_owned(), fourth, 0));
+    let ask_change = |local: &str, change| {
+        ask(store, ChangeConversation { domain, local: local.into(), with: jid(LIGHT_TEA), change })
+    };
+    let change = |change| ask_change("bob", change).expect("it is there");
+    let read = ConversationChange { is_read: Some(true), ..ConversationChange::default() };
+    assert_eq!(change(read).unread(), 0);
+    assert_eq!(change(ConversationChange { is_read: Some(false), ..read }).unread(), 1);
+    let binned = ConversationChange { folder: Some(Folder::Bin), ..ConversationChange::default() };
+    assert_eq!(change(binned).folder(), Folder::Bin);
+    assert_eq!(ask(store, EmptyBin { domain, local: "bob".into() }), Ok(1));
+    assert_eq!(brief(store, inbox_of(domain, "bob")).0, [(TEA.to_owned(), fourth, 0)]);
+    assert_eq!(ask_change("carol", read), Err(Missing));
+    keep(store, light, "alice", 6);
+    assert_eq!(brief(store, inbox_of(domain, "bob")).0.len(), 2, "a message brings it back");
 }
 
 /// Members are given what was said since they were, where a room says so.

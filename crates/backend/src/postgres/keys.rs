@@ -126,14 +126,7 @@ impl Keys {
             WriteAsk::Archive(archive::WriteAsk::SetArchivePreferences(asked)) => {
                 self.account(asked.domain, &asked.local);
             }
-            WriteAsk::Inbox(inbox::WriteAsk::ChangeConversation(asked)) => {
-                self.account(asked.domain, &asked.local);
-                self.reader(Some(&asked.local));
-            }
-            WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => {
-                self.account(asked.domain, &asked.local);
-                self.reader(Some(&asked.local));
-            }
+            WriteAsk::Inbox(asked) => self.add_inbox(asked),
             other => self.add_topics(other)?,
         }
         Some(())
@@ -198,6 +191,16 @@ impl Keys {
         };
         self.name(ROOM + i64::from(room.0));
         Some(())
+    }
+
+    /// The same of a write about an inbox, in which rooms are, too.
+    fn add_inbox(&mut self, ask: &inbox::WriteAsk) {
+        let (domain, local) = match ask {
+            inbox::WriteAsk::ChangeConversation(asked) => (asked.domain, &asked.local),
+            inbox::WriteAsk::EmptyBin(asked) => (asked.domain, &asked.local),
+        };
+        self.account(domain, local);
+        self.reader(Some(local));
     }
 
     /// The same of a write about a file: what a domain's files take is one row.
