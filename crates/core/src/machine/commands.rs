@@ -25,7 +25,7 @@ impl Turn<'_> {
             }
             Command::Room { domain, kind, name, request } => {
                 let key = RoomKey { domain, kind, name: name.into() };
-                self.rooms.operate(key, RoomOp::Command { request, reply }, &mut self.cx);
+                self.rooms.operate(&key, RoomOp::Command { request, reply }, &mut self.cx);
             }
             Command::Kick { jid, reason } => {
                 let outcome = Outcome::Count(self.kick(&jid, reason));

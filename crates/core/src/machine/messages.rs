@@ -42,7 +42,8 @@ impl Turn<'_> {
                 self.topics.operate(domain, &name, actor, op, asker, &mut self.cx);
             }
             ShardMessage::Room { domain, kind, name, op } => {
-                self.rooms.operate(RoomKey { domain, kind, name: name.into() }, op, &mut self.cx);
+                let key = RoomKey { domain, kind, name: name.into() };
+                self.rooms.operate(&key, op, &mut self.cx);
             }
             ShardMessage::Publication(event) => {
                 if event.is_end() {

@@ -87,6 +87,16 @@ impl RoomRecord {
         room_version(self.id, self.version)
     }
 
+    /// Behind which message of the archive an account is given what was said.
+    pub fn heard_since(&self, jid: &str) -> ArchiveId {
+        match self.config.members_history {
+            RoomHistory::SinceMember if self.config.members_only => {
+                self.member(jid).map_or(ArchiveId(u64::MAX), |member| member.since)
+            }
+            _ => ArchiveId(0),
+        }
+    }
+
     /// What the room has of an account that is listed.
     pub fn member(&self, jid: &str) -> Option<&RoomMember> {
         let at = self.members.binary_search_by(|member| member.jid.as_str().cmp(jid)).ok()?;

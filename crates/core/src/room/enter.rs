@@ -2,8 +2,7 @@
 
 use super::asker::refuse;
 use super::history::delay;
-use super::home::{Home, RoomState, give, turn_away};
-use super::light;
+use super::home::{Home, RoomState, audience, give, turn_away};
 use super::occupants::{Client, Occupant};
 use super::xml::request::{self, Entry};
 use super::xml::user::{self, Said};
@@ -169,7 +168,7 @@ impl RoomState {
     /// Notes which nicks are reserved, and who hears a room of MUC Light.
     pub(super) fn note_members(&mut self, record: &RoomRecord, cx: &Cx<'_>) {
         if record.kind == RoomKind::MucLight {
-            self.audience = light::audience(record.members.iter().map(|member| &member.jid), cx);
+            self.audience = audience(record.members.iter().map(|member| &member.jid), cx);
             return;
         }
         let nick = |at: u32| record.members.get(at as usize).map_or("", |member| &*member.nick);
@@ -305,7 +304,7 @@ impl RoomState {
         own.extend(codes);
         let said = Said { codes: &own, ..Said::default() };
         stanzas.push(variants(record, |shows| user::presence(occupant, of, shows, &said)));
-        let (usual, behind) = (record.config.history as usize, super::mam::since(record, Some(client)));
+        let (usual, behind) = (record.config.history as usize, record.heard_since(client.bare_str()));
         stanzas.extend(self.history.given(&entry.history, usual, cx.now.unix, &self.address, behind));
         stanzas.push(RoomStanza::for_all(self.subject(record)));
         let about = RoomAbout::Entered(occupant.address.clone(), occupant.role);

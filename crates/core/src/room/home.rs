@@ -2,7 +2,6 @@
 
 use super::asker::refuse;
 use super::history::History;
-use super::light;
 use super::occupants::{Occupant, Occupants};
 use super::step::Step;
 use super::xml::request::{self, Weight};
@@ -10,12 +9,13 @@ use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
 use crate::message::{
     RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, ShardMessage,
 };
-use crate::model::{ArchiveId, RoomKey, RoomRecord};
+use crate::model::{ArchiveId, Place as ShardPlace, RoomKey, RoomRecord};
 use crate::ports::Ask;
 use crate::ports::store::rooms;
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{self, PresenceType, Stanza, StanzaError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The kind of home that rooms have.
@@ -37,7 +37,7 @@ pub(super) struct RoomState {
     /// The newest message of its archive.
     pub(super) newest: ArchiveId,
     /// The accounts that hear a room of MUC Light, by the shards that are their homes.
-    pub(super) audience: Vec<(crate::model::Place, Arc<Vec<BareJid>>)>,
+    pub(super) audience: Vec<(ShardPlace, Arc<Vec<BareJid>>)>,
     /// The members with reserved nicks, by these: where they are in the record's list.
     pub(super) reserved: Vec<u32>,
 }
@@ -108,7 +108,7 @@ impl RoomState {
     /// Gives all who hear the room something.
     pub(super) fn give_all(&self, stanzas: &[RoomStanza], except: &[RoomSeat], cx: &mut Cx<'_>) {
         for (place, accounts) in &self.audience {
-            light::give(*place, accounts.clone(), stanzas.to_vec(), cx);
+            give_accounts(*place, accounts.clone(), stanzas.to_vec(), cx);
         }
         for (place, list) in self.occupants.lists() {
             // A session has its name on its shard alone.
@@ -165,4 +165,29 @@ pub(super) fn turn_away(
         let about = RoomAbout::Left { occupant: occupant.clone(), presences: seat.presences };
         give(seat, false, vec![RoomStanza::for_all(reply)], about, cx);
     }
+}
+
+/// Accounts by the shards that are their homes.
+pub(super) fn audience<'a>(
+    accounts: impl Iterator<Item = &'a BareJid>,
+    cx: &Cx<'_>,
+) -> Vec<(ShardPlace, Arc<Vec<BareJid>>)> {
+    let mut places: BTreeMap<ShardPlace, BTreeSet<&BareJid>> = BTreeMap::new();
+    for account in accounts {
+        places.entry(cx.shard.directory.home(account.as_str())).or_default().insert(account);
+    }
+    let listed = |accounts: BTreeSet<&BareJid>| Arc::new(accounts.into_iter().cloned().collect());
+    places.into_iter().map(|(place, accounts)| (place, listed(accounts))).collect()
+}
+
+/// Gives the sessions of accounts of one shard something.
+pub(super) fn give_accounts(
+    place: ShardPlace,
+    accounts: Arc<Vec<BareJid>>,
+    stanzas: Vec<RoomStanza>,
+    cx: &mut Cx<'_>,
+) {
+    let to = RoomAudience::Accounts(accounts);
+    let event = RoomEvent { to, except: Vec::new(), stanzas, about: RoomAbout::Others };
+    cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
 }

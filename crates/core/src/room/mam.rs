@@ -8,9 +8,7 @@ use super::xml::user;
 use crate::command::RoomRefusal;
 use crate::error::StanzaError;
 use crate::message::RoomSeat;
-use crate::model::{
-    ArchiveEnds, ArchiveId, RoomAffiliation, RoomHistory, RoomKey, RoomRecord, RoomRole as Role,
-};
+use crate::model::{ArchiveEnds, ArchiveId, RoomAffiliation, RoomKey, RoomRecord, RoomRole as Role};
 use crate::ports::Fault;
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{ReadRoomArchiveEnds, RoomArchivePage, RoomArchivedMessages};
@@ -43,7 +41,8 @@ impl Home {
         {
             return Err(StanzaError::new(Condition::Forbidden));
         }
-        let (room, since) = (record.id, since(record, client));
+        let (room, since) =
+            (record.id, client.map_or(ArchiveId(0), |client| record.heard_since(client.bare_str())));
         match (stanza.kind, payload.name()) {
             (Kind::Iq(IqType::Get), "query") => {
                 cx.reply(stanza.result_reply().with_payload(mam::form()));
@@ -159,17 +158,6 @@ impl Home {
         let (left, told) = moderated(&self.state.address, id, &original, by, reason.as_deref(), &stamp);
         let change = Change::Moderate { id, left: Box::new(left), told: Box::new(told) };
         self.change(&record, change, asker, key, cx);
-    }
-}
-
-/// Behind which message a client is given what was said.
-pub(super) fn since(record: &RoomRecord, client: Option<&Jid>) -> ArchiveId {
-    let member = client.and_then(|client| record.member(client.bare_str()));
-    match record.config.members_history {
-        RoomHistory::SinceMember if record.config.members_only => {
-            member.map_or(ArchiveId(u64::MAX), |member| member.since)
-        }
-        _ => ArchiveId(0),
     }
 }
 

@@ -59,41 +59,41 @@ pub struct Rooms {
 
 impl Rooms {
     /// Deals with what a room is told, after what it was told before.
-    pub fn operate(&mut self, key: RoomKey, op: RoomOp, cx: &mut Cx<'_>) {
-        let is_crowded = match self.homes.get(&key) {
+    pub fn operate(&mut self, key: &RoomKey, op: RoomOp, cx: &mut Cx<'_>) {
+        let is_crowded = match self.homes.get(key) {
             Some(home) => home.load() >= cx.shard.settings.limits.room_queue,
-            None => match self.make(&key, cx) {
+            None => match self.make(key, cx) {
                 Ok(()) => false,
                 Err(refusal) => return give_up(None, op, refusal, cx),
             },
         };
         let pushed = match op {
             // Who is in the room and who is not must not be lost: these are as many as sessions at most.
-            RoomOp::Gone { .. } | RoomOp::Back { .. } => match self.homes.push(&key, op) {
-                Pushed::Refused(op) => self.homes.push_anyway(&key, op),
+            RoomOp::Gone { .. } | RoomOp::Back { .. } => match self.homes.push(key, op) {
+                Pushed::Refused(op) => self.homes.push_anyway(key, op),
                 pushed => pushed,
             },
             RoomOp::Stanza { .. } | RoomOp::Command { .. } if is_crowded => Pushed::Refused(op),
-            RoomOp::Stanza { .. } | RoomOp::Command { .. } => self.homes.push(&key, op),
+            RoomOp::Stanza { .. } | RoomOp::Command { .. } => self.homes.push(key, op),
         };
         match pushed {
             Pushed::Now(op) => {
-                if let Some(home) = self.homes.get_mut(&key) {
-                    home.start(op, &key, cx);
+                if let Some(home) = self.homes.get_mut(key) {
+                    home.start(op, key, cx);
                 }
             }
             Pushed::Load => {
-                if let Some(home) = self.homes.get_mut(&key) {
-                    home.read_record(&key, cx);
+                if let Some(home) = self.homes.get_mut(key) {
+                    home.read_record(key, cx);
                 }
             }
             Pushed::Waits => {}
             Pushed::Refused(op) => {
-                let occupants = self.homes.get_mut(&key).map(|home| &mut home.state.occupants);
+                let occupants = self.homes.get_mut(key).map(|home| &mut home.state.occupants);
                 give_up(occupants, op, RoomRefusal::Crowded, cx);
             }
         }
-        self.advance(&key, cx);
+        self.advance(key, cx);
     }
 
     /// Makes a place for a room that has none in memory.
@@ -183,7 +183,7 @@ impl Home {
                 self.light(&record, seat, stanza, settlement, key, cx);
             }
             (RoomOp::Stanza { stanza, settlement, .. }, None) if is_light => {
-                self.light_absent(stanza, key, cx);
+                self.light_absent(&stanza, key, cx);
                 cx.settle(settlement);
             }
             (RoomOp::Stanza { seat, stanza, settlement }, Some(record)) => {

@@ -171,7 +171,7 @@ impl Home {
                 return match creator {
                     Creator::Client { seat, presence } => self.first(&record, seat, &presence, cx),
                     Creator::Command(to) => Asker::Command(to).done(self.outcome(record), cx),
-                    Creator::Light(new) => self.light_created(&record, new, key, cx),
+                    Creator::Light(new) => self.light_created(&record, &new, key, cx),
                 };
             }
             Ok(CreateRoomAnswer::Exists) => {

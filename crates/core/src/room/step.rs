@@ -1,12 +1,11 @@
 //! What a room's home asked the store for, and what it does with the answer.
 
 use super::asker::Asker;
-use super::light::{Adding, NewRoom};
 use crate::command::ReplyTo;
 use crate::message::RoomSeat;
-use crate::model::{ArchiveId, RoomConfig, RoomMember, RoomRecord, RoomSubject};
+use crate::model::{ArchiveId, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomSubject};
 use crate::session::mam::Query;
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
@@ -83,4 +82,22 @@ pub(super) struct Moderating {
     /// The occupant who does it: its address in the room, and its id.
     pub(super) by: Option<(Jid, Box<str>)>,
     pub(super) asker: Asker,
+}
+
+/// Accounts that are to be added, if they let themselves be.
+#[derive(Debug)]
+pub(super) enum Adding {
+    /// To a room that is there, with other changes.
+    ToRoom { record: Arc<RoomRecord>, wanted: Vec<(BareJid, RoomAffiliation)>, asker: Asker },
+    /// To one that is created with them.
+    ToNewRoom(NewRoom),
+}
+
+/// A room that is to be created.
+#[derive(Debug)]
+pub(super) struct NewRoom {
+    pub(super) stanza: Box<Stanza>,
+    pub(super) creator: BareJid,
+    pub(super) config: RoomConfig,
+    pub(super) others: Vec<(BareJid, RoomAffiliation)>,
 }

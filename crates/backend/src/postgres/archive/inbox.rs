@@ -4,14 +4,13 @@ use super::super::column::{blob, code, int, ms, number, short, uint, whole_jid};
 use super::super::connection::Connection;
 use super::super::error::{Error, Result};
 use super::super::lookup;
-use super::super::room;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::erased;
 use super::read::{Archive, message};
+use super::rooms;
 use crate::rows::inbox::{Listed, Source, arrange};
 use crate::rows::page::Room;
-use crate::rows::room::RoomArchive;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -28,7 +27,7 @@ impl Answers<ReadInbox, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &ReadInbox) -> Result<Option<InboxPage>> {
         let Some(archive) = Archive::find(self.db, asked.domain, &asked.local)? else { return Ok(None) };
         let Some(domain) = lookup::domain_name(self.db, asked.domain)? else { return Ok(None) };
-        let rooms = room::inbox::standing(self.db, asked.domain, &format!("{}@{domain}", asked.local))?;
+        let rooms = rooms::standing(self.db, asked.domain, &format!("{}@{domain}", asked.local))?;
         let mut listed = found(&archive, &asked.filter)?;
         listed.extend(rooms.into_iter().filter_map(|room| room.listed(&asked.filter, &domain)));
         let mut page = InboxPage { totals: arrange(asked, &mut listed), ..InboxPage::default() };
@@ -63,9 +62,7 @@ fn entries(db: &Connection, part: &[Listed<i64>]) -> Result<Vec<Option<InboxEntr
                 places.push(place);
             }
             Source::Room(id, jid) => {
-                let archive = room::Archive::find(db, *id, ArchiveId(0))?;
-                let message =
-                    archive.map(|archive| archive.message(conversation.last)).transpose()?.flatten();
+                let message = rooms::message(db, *id, conversation.last)?;
                 let entry = message.map(|message| InboxEntry {
                     peer: jid.clone(),
                     conversation,
@@ -134,7 +131,7 @@ impl Answers<ChangeConversation, Error> for Transaction<'_> {
         let of_room = RoomKind::of_host(asked.with.domain()).filter(|(_, of)| Some(*of) == domain.as_deref());
         if let (Some((kind, domain)), Some(name)) = (of_room, asked.with.local()) {
             let member = format!("{}@{domain}", asked.local);
-            return room::inbox::change(self, asked.domain, (kind, name), &member, &asked.change);
+            return rooms::change(self, asked.domain, (kind, name), &member, &asked.change);
         }
         let Some(peer) = super::conversation(self.db, account, asked.with.as_str())? else {
             return Ok(Err(Missing));
@@ -174,7 +171,7 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
             put(self, account, peer, &noted)?;
         }
         if let Some(domain) = lookup::domain_name(self.db, asked.domain)? {
-            emptied += room::inbox::empty_bin(self, &format!("{}@{domain}", asked.local))?;
+            emptied += rooms::empty_bin(self, &format!("{}@{domain}", asked.local))?;
         }
         Ok(Ok(emptied))
     }

@@ -95,7 +95,7 @@ impl Answers<ReadRoomArchiveEnds, Error> for Snapshot<'_> {
 }
 
 /// The archive of a room, as of a snapshot.
-pub(in super::super) struct Archive<'a> {
+struct Archive<'a> {
     db: &'a Connection,
     room: i64,
     erased: u64,
@@ -103,11 +103,7 @@ pub(in super::super) struct Archive<'a> {
 
 impl Archive<'_> {
     /// What of it is behind a message.
-    pub(in super::super) fn find(
-        db: &Connection,
-        room: RoomId,
-        since: ArchiveId,
-    ) -> Result<Option<Archive<'_>>> {
+    fn find(db: &Connection, room: RoomId, since: ArchiveId) -> Result<Option<Archive<'_>>> {
         let room = i64::from(room.0);
         let row = db.opt("SELECT erased FROM room WHERE id = $1", &[&room])?;
         row.map(|row| Ok(Archive { db, room, erased: uint(&row, 0)?.max(since.0) })).transpose()

@@ -5,15 +5,14 @@
 
 use super::super::column::{code, corrupt, int, ms, uint};
 use super::super::lookup;
-use super::super::room;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::read::Archive;
+use super::rooms;
 use super::tail::Entry;
 use crate::rows::code::Code;
 use crate::rows::inbox::{Listed, Source, arrange};
 use crate::rows::page::Room;
-use crate::rows::room::RoomArchive;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -34,7 +33,7 @@ impl Answers<ReadInbox, Error> for Snapshot<'_> {
             return Ok(None);
         };
         let Some(domain) = lookup::domain_name(self.db, asked.domain)? else { return Ok(None) };
-        let rooms = room::inbox::standing(self.db, asked.domain, &format!("{}@{domain}", asked.local))?;
+        let rooms = rooms::standing(self.db, asked.domain, &format!("{}@{domain}", asked.local))?;
         // The numbers say which of several conversations is the newest, where there is nothing else.
         let has_rooms = !rooms.is_empty();
         let mut listed = Vec::new();
@@ -50,11 +49,7 @@ impl Answers<ReadInbox, Error> for Snapshot<'_> {
         for Listed { conversation, source, .. } in listed {
             let (message, peer, is_room) = match source {
                 Source::Peer(peer) => (archive.message(conversation.last.0)?, address(self.db, peer)?, false),
-                Source::Room(id, jid) => {
-                    let archive = room::Archive::find(self.db, id, ArchiveId(0))?;
-                    let found = archive.map(|archive| archive.message(conversation.last)).transpose()?;
-                    (found.flatten(), jid, true)
-                }
+                Source::Room(id, jid) => (rooms::message(self.db, id, conversation.last)?, jid, true),
             };
             let Some(message) = message else { continue };
             if !room.takes(message.stanza.len()) {
@@ -103,7 +98,7 @@ impl Answers<ChangeConversation, Error> for Transaction<'_> {
         let of_room = RoomKind::of_host(asked.with.domain()).filter(|(_, of)| Some(*of) == domain.as_deref());
         if let (Some((kind, domain)), Some(name)) = (of_room, asked.with.local()) {
             let member = format!("{}@{domain}", asked.local);
-            return room::inbox::change(self, asked.domain, (kind, name), &member, &asked.change);
+            return rooms::change(self, asked.domain, (kind, name), &member, &asked.change);
         }
         let peer = self
             .db
@@ -152,7 +147,7 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
             emptied += 1;
         }
         if let Some(domain) = lookup::domain_name(self.db, asked.domain)? {
-            emptied += room::inbox::empty_bin(self, &format!("{}@{domain}", asked.local))?;
+            emptied += rooms::empty_bin(self, &format!("{}@{domain}", asked.local))?;
         }
         Ok(Ok(emptied))
     }

@@ -105,7 +105,7 @@ impl Answers<ReadRoomArchiveEnds, Error> for Snapshot<'_> {
 }
 
 /// The archive of a room, as of a snapshot.
-pub(in super::super) struct Archive<'a> {
+struct Archive<'a> {
     db: &'a Connection,
     room: u32,
     erased: u64,
@@ -113,11 +113,7 @@ pub(in super::super) struct Archive<'a> {
 
 impl Archive<'_> {
     /// What of it is behind a message.
-    pub(in super::super) fn find(
-        db: &Connection,
-        room: RoomId,
-        since: ArchiveId,
-    ) -> Result<Option<Archive<'_>>> {
+    fn find(db: &Connection, room: RoomId, since: ArchiveId) -> Result<Option<Archive<'_>>> {
         db.prepare_cached("SELECT erased FROM room WHERE id = ?1")?
             .query_row([room.0], |row| Ok(Archive { db, room: room.0, erased: uint(row, 0)?.max(since.0) }))
             .optional()

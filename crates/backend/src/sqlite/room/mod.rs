@@ -1,11 +1,9 @@
 //! Rooms, and what accounts are to them.
 
 mod archive;
-pub(super) mod inbox;
+mod inbox;
 mod light;
 mod sweep;
-
-pub(super) use archive::Archive;
 
 use super::column::{blob, code, corrupt, int, ms, number, text, uint, whole_jid};
 use super::lookup;

@@ -74,7 +74,7 @@ fn of_room(session: &mut BoundSession, name: Box<str>, to: &Jid, stanza: Stanza,
     };
     if is_read {
         return Flow::Wait(Wait::reply(move |id, cx| {
-            cx.post(at, room(Stanza { id: Some(id), ..stanza }, None))
+            cx.post(at, room(Stanza { id: Some(id), ..stanza }, None));
         }));
     }
     let settlement = match stanza.kind {

@@ -1,6 +1,5 @@
 //! Who is an occupant of a room of MUC Light (§4.4, §5.4).
 
-use super::create::Adding;
 use super::xml::{self, USERS_MAX};
 use crate::command::RoomRefusal;
 use crate::error::StanzaError;
@@ -8,7 +7,7 @@ use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord};
 use crate::ports::store::rooms::RoomRefusers;
 use crate::room::asker::Asker;
 use crate::room::home::Home;
-use crate::room::step::{Change, Step};
+use crate::room::step::{Adding, Change, Step};
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Stanza};

@@ -1,7 +1,7 @@
 //! The configuration of a room of MUC Light (§4.2, §5.3).
 
 use super::affiliations::is_owner;
-use super::xml;
+use super::xml::{self, SUBJECT, TITLE};
 use crate::command::RoomRefusal;
 use crate::error::StanzaError;
 use crate::model::{RoomConfig, RoomKey, RoomRecord};
@@ -13,11 +13,6 @@ use carillon_wire::stanza::{Condition, Stanza};
 use carillon_wire::xml::Element;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// The field with the name for people.
-pub(super) const TITLE: &str = "roomname";
-/// The field with the subject.
-pub(super) const SUBJECT: &str = "subject";
 
 impl Home {
     /// A client configures the room.

@@ -9,37 +9,19 @@ use crate::ports::store::rooms::{CreateRoom, RoomRefusers};
 use crate::ports::{Answer, Fault, Question};
 use crate::room::asker::{Asker, refuse};
 use crate::room::home::Home;
-use crate::room::step::{Creator, Step};
+use crate::room::step::{Adding, Creator, NewRoom, Step};
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 use std::sync::Arc;
 
-/// Accounts that are to be added, if they let themselves be.
-#[derive(Debug)]
-pub(in crate::room) enum Adding {
-    /// To a room that is there, with other changes.
-    ToRoom { record: Arc<RoomRecord>, wanted: Vec<(BareJid, RoomAffiliation)>, asker: Asker },
-    /// To one that is created with them.
-    ToNewRoom(NewRoom),
-}
-
-/// A room that is to be created.
-#[derive(Debug)]
-pub(in crate::room) struct NewRoom {
-    pub(in crate::room) stanza: Box<Stanza>,
-    creator: BareJid,
-    config: RoomConfig,
-    others: Vec<(BareJid, RoomAffiliation)>,
-}
-
 impl Home {
     /// A client creates the room.
-    pub(super) fn light_create(&mut self, stanza: Box<Stanza>, key: &RoomKey, cx: &mut Cx<'_>) {
-        let new = match new_room(&stanza, self.state.address.domain(), cx) {
+    pub(super) fn light_create(&mut self, stanza: &Stanza, key: &RoomKey, cx: &mut Cx<'_>) {
+        let new = match new_room(stanza, self.state.address.domain(), cx) {
             Ok(new) => new,
-            Err(error) => return refuse(&stanza, &error, cx),
+            Err(error) => return refuse(stanza, &error, cx),
         };
         // The creator is among them: it may be in too many rooms.
         let accounts = new.others.iter().map(|(jid, _)| jid).chain([&new.creator]).cloned().collect();
@@ -105,7 +87,7 @@ impl Home {
     pub(in crate::room) fn light_created(
         &mut self,
         record: &Arc<RoomRecord>,
-        new: NewRoom,
+        new: &NewRoom,
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {

@@ -10,8 +10,6 @@ mod create;
 mod notice;
 mod xml;
 
-pub(super) use create::{Adding, NewRoom};
-pub(super) use notice::{audience, give};
 pub(super) use xml::is_field;
 
 use super::asker::{Asker, refuse};
@@ -55,7 +53,7 @@ impl Home {
             Kind::Message(MessageType::Groupchat) if is_to_room => {
                 return self.light_message(record, stanza, settlement, key, cx);
             }
-            Kind::Iq(_) if is_to_room => return self.light_request(record, seat, stanza, key, cx),
+            Kind::Iq(_) if is_to_room => return self.light_request(record, seat, &stanza, key, cx),
             // §7.3
             Kind::Message(_) | Kind::Iq(_) => Err(StanzaError::new(Condition::BadRequest)),
         };
@@ -66,14 +64,14 @@ impl Home {
     }
 
     /// A stanza of a client for a room that is not there.
-    pub(super) fn light_absent(&mut self, stanza: Box<Stanza>, key: &RoomKey, cx: &mut Cx<'_>) {
+    pub(super) fn light_absent(&mut self, stanza: &Stanza, key: &RoomKey, cx: &mut Cx<'_>) {
         match stanza.kind {
             Kind::Presence(_) | Kind::Message(MessageType::Error) => {}
-            Kind::Iq(IqType::Set) if is_creation(&stanza) && stanza.to.as_ref().is_some_and(Jid::is_bare) => {
+            Kind::Iq(IqType::Set) if is_creation(stanza) && stanza.to.as_ref().is_some_and(Jid::is_bare) => {
                 self.light_create(stanza, key, cx);
             }
             Kind::Message(_) | Kind::Iq(_) => {
-                refuse(&stanza, &StanzaError::new(Condition::ItemNotFound), cx);
+                refuse(stanza, &StanzaError::new(Condition::ItemNotFound), cx);
             }
         }
     }
@@ -111,12 +109,12 @@ impl Home {
         &mut self,
         record: &Arc<RoomRecord>,
         seat: RoomSeat,
-        stanza: Box<Stanza>,
+        stanza: &Stanza,
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
         let Some(payload) = stanza.payload.children().next().map(|child| child.element()) else {
-            return refuse(&stanza, &StanzaError::new(Condition::BadRequest), cx);
+            return refuse(stanza, &StanzaError::new(Condition::BadRequest), cx);
         };
         let is_get = stanza.kind == Kind::Iq(IqType::Get);
         let result = match (payload.ns(), payload.name()) {
@@ -131,13 +129,15 @@ impl Home {
                 Ok(())
             }
             (ns::MUCLIGHT_CONFIGURATION, "query") => {
-                self.light_configure(record, &payload, stanza.clone(), key, cx)
+                self.light_configure(record, &payload, Box::new(stanza.clone()), key, cx)
             }
             (ns::MUCLIGHT_AFFILIATIONS, "query") => {
-                self.light_affiliations(record, &payload, stanza.clone(), key, cx)
+                self.light_affiliations(record, &payload, Box::new(stanza.clone()), key, cx)
             }
-            (ns::MUCLIGHT_DESTROY, "query") if !is_get => self.light_destroy(record, stanza.clone(), key, cx),
-            (ns::MAM, _) => self.read_archive(record, seat, &payload, &stanza, key, cx),
+            (ns::MUCLIGHT_DESTROY, "query") if !is_get => {
+                self.light_destroy(record, Box::new(stanza.clone()), key, cx)
+            }
+            (ns::MAM, _) => self.read_archive(record, seat, &payload, stanza, key, cx),
             (ns::DISCO_INFO, "query") if is_get => xml::described(record, &payload).map(|info| {
                 cx.reply(stanza.result_reply().with_payload(info));
             }),
@@ -152,7 +152,7 @@ impl Home {
             _ => Err(StanzaError::new(Condition::ServiceUnavailable)),
         };
         if let Err(error) = result {
-            refuse(&stanza, &error, cx);
+            refuse(stanza, &error, cx);
         }
     }
 

@@ -1,10 +1,10 @@
 //! What a room of MUC Light tells its occupants of itself: who is one of them (§5.4), how it is configured (§5.3), that it is gone (§5.2).
 
 use super::xml::{self, USERS_MAX, text, user};
-use crate::message::{RoomAbout, RoomAudience, RoomEvent, RoomStanza, ShardMessage};
-use crate::model::{Place, RoomAffiliation, RoomEntry, RoomKey, RoomMember, RoomRecord};
+use crate::message::RoomStanza;
+use crate::model::{RoomAffiliation, RoomEntry, RoomKey, RoomMember, RoomRecord};
 use crate::ports::store::rooms::KeepRoomMessage;
-use crate::room::home::Home;
+use crate::room::home::{Home, audience, give_accounts};
 use crate::room::step::Step;
 use crate::session::Cx;
 use carillon_wire::Framing;
@@ -12,7 +12,6 @@ use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{MessageType, Payload, Stanza};
 use carillon_wire::xml::Element;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Home {
@@ -41,7 +40,7 @@ impl Home {
             push_changes(&mut x, changes);
             let told = self.notice(&[x], id.clone());
             for (place, accounts) in audience(stay.into_iter(), cx) {
-                give(place, accounts, vec![RoomStanza::for_all(told.clone())], cx);
+                give_accounts(place, accounts, vec![RoomStanza::for_all(told.clone())], cx);
             }
         }
         for change in changes.iter().filter(|change| !was(&change.jid) || !change.is_member()) {
@@ -95,7 +94,7 @@ impl Home {
     fn tell_one(&self, account: &BareJid, said: &[Element], id: Option<Box<str>>, cx: &mut Cx<'_>) {
         let told = RoomStanza::for_all(self.notice(said, id));
         let place = cx.shard.directory.home(account.as_str());
-        give(place, Arc::new(vec![account.clone()]), vec![told], cx);
+        give_accounts(place, Arc::new(vec![account.clone()]), vec![told], cx);
     }
 
     /// A message of the room itself.
@@ -142,29 +141,4 @@ fn push_changes(x: &mut Element, changes: &[RoomMember]) {
     for change in changes.iter().filter(|_| changes.len() <= 2 * USERS_MAX) {
         x.push(user(&change.jid, change.affiliation, ns::MUCLIGHT_AFFILIATIONS));
     }
-}
-
-/// Accounts by the shards that are their homes.
-pub(in crate::room) fn audience<'a>(
-    accounts: impl Iterator<Item = &'a BareJid>,
-    cx: &Cx<'_>,
-) -> Vec<(Place, Arc<Vec<BareJid>>)> {
-    let mut places: BTreeMap<Place, BTreeSet<&BareJid>> = BTreeMap::new();
-    for account in accounts {
-        places.entry(cx.shard.directory.home(account.as_str())).or_default().insert(account);
-    }
-    let listed = |accounts: BTreeSet<&BareJid>| Arc::new(accounts.into_iter().cloned().collect());
-    places.into_iter().map(|(place, accounts)| (place, listed(accounts))).collect()
-}
-
-/// Gives the sessions of accounts of one shard something.
-pub(in crate::room) fn give(
-    place: Place,
-    accounts: Arc<Vec<BareJid>>,
-    stanzas: Vec<RoomStanza>,
-    cx: &mut Cx<'_>,
-) {
-    let to = RoomAudience::Accounts(accounts);
-    let event = RoomEvent { to, except: Vec::new(), stanzas, about: RoomAbout::Others };
-    cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
 }

@@ -1,12 +1,16 @@
 //! What is said in MUC Light, as XML.
 
-use super::configuration::{SUBJECT, TITLE};
 use crate::error::StanzaError;
 use crate::model::{RoomAffiliation, RoomConfig, RoomMember, RoomRecord};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition;
 use carillon_wire::xml::Element;
+
+/// The field with the name for people.
+pub(super) const TITLE: &str = "roomname";
+/// The field with the subject.
+pub(super) const SUBJECT: &str = "subject";
 
 /// Accounts that one request names.
 pub(super) const USERS_MAX: usize = 200;
