@@ -4,7 +4,7 @@ mod letter;
 mod room;
 
 pub use letter::{Announcement, Letter, Requester, RosterCause};
-pub use room::{RoomAbout, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
+pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
 use crate::model::{ExpiredMessage, Place, PubsubEvent, Settlement, TopicId, Trace};
@@ -63,6 +63,8 @@ pub enum ShardMessage {
     Room {
         /// The room's domain.
         domain: crate::model::DomainId,
+        /// The room's kind.
+        kind: crate::model::RoomKind,
         /// The room's name.
         name: Box<str>,
         /// What it is told.
@@ -143,7 +145,7 @@ crate::form! {
         12 = LoginFailed { address },
         13 = Registered { address },
         14 = Expired(trace),
-        15 = Room { domain, name, op },
+        15 = Room { domain, kind, name, op },
         16 = RoomEvent(event),
         17 = MessageExpired(expired),
     }

@@ -28,6 +28,8 @@ pub struct Settings {
     pub light: Light,
     /// Files that clients upload (XEP-0363).
     pub upload: Upload,
+    /// Rooms of MUC Light.
+    pub muclight: MucLight,
     /// Largest `ttl` of a notification, milliseconds.
     pub notification_ttl_max_ms: u64,
     /// For how long the name of an account that was removed is not given to whoever registers in-band, milliseconds.
@@ -213,6 +215,23 @@ pub struct Upload {
     pub kept_ms: u64,
 }
 
+/// Rooms of MUC Light (`urn:xmpp:muclight:0`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MucLight {
+    /// Whether members may configure a room, not only its owner.
+    pub all_can_configure: bool,
+    /// Whether members may add others to a room, not only its owner.
+    pub all_can_invite: bool,
+    /// Occupants of one room.
+    pub occupants: u32,
+    /// Rooms of which one account can be an occupant.
+    pub rooms_per_user: u32,
+    /// Rooms of a page of those that an account is in.
+    pub rooms_per_page: u16,
+    /// Fields of a room's configuration beside `roomname` and `subject`.
+    pub fields: Vec<String>,
+}
+
 /// How long things may take, milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
@@ -243,6 +262,7 @@ impl Default for Settings {
             fanout: Fanout::default(),
             light: Light::default(),
             upload: Upload::default(),
+            muclight: MucLight::default(),
             notification_ttl_max_ms: 30 * 86_400_000,
             removed_names_held_ms: 30 * 86_400_000,
             invitations: Invitations::default(),
@@ -330,6 +350,19 @@ impl Default for Upload {
             types: Vec::new(),
             slot_ms: 600_000,
             kept_ms: 30 * 86_400_000,
+        }
+    }
+}
+
+impl Default for MucLight {
+    fn default() -> MucLight {
+        MucLight {
+            all_can_configure: false,
+            all_can_invite: false,
+            occupants: 5000,
+            rooms_per_user: 1000,
+            rooms_per_page: 100,
+            fields: Vec::new(),
         }
     }
 }

@@ -65,6 +65,10 @@ words! {
     Affiliation: "outcast", "none", "member", "admin", "owner";
     /// Who may send private messages to occupants of a room.
     AllowPm: "anyone", "participants", "moderators", "none";
+    /// By which protocol the occupants of a room use it: XEP-0045 or MUC Light.
+    RoomKind: "muc", "muclight";
+    /// What members of a room that only they may enter are given of what was said before they were: all of it, or nothing.
+    RoomHistory: "all", "since_member";
 }
 
 /// How a topic behaves. In a new topic, a member that is left out has its default.
@@ -150,6 +154,11 @@ pub(crate) struct RoomConfig {
     /// Whether nobody but its owner enters until it is configured once (XEP-0045 §10.1.2).
     #[schema(default = false)]
     locked: Option<bool>,
+    /// What members of a room that only they may enter are given of what was said before they were.
+    #[schema(default = "all")]
+    members_history: Option<RoomHistory>,
+    /// The fields of a room of MUC Light beside its title: `subject`, and those of `muclight.fields`. At most 1024 bytes each.
+    fields: Option<BTreeMap<String, String>>,
 }
 
 /// What a domain allows. In a new domain, a member that is left out has its default.

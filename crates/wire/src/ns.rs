@@ -129,6 +129,20 @@ namespaces! {
     MUC_STABLE_ID = "http://jabber.org/protocol/muc#stable_id";
     /// That a room answers pings of occupants to themselves (XEP-0410).
     MUC_SELF_PING = "http://jabber.org/protocol/muc#self-ping-optimization";
+    /// MUC Light: rooms whose occupants are accounts.
+    MUCLIGHT = "urn:xmpp:muclight:0";
+    /// MUC Light: the configuration of a room.
+    MUCLIGHT_CONFIGURATION = "urn:xmpp:muclight:0#configuration";
+    /// MUC Light: the occupants of a room.
+    MUCLIGHT_AFFILIATIONS = "urn:xmpp:muclight:0#affiliations";
+    /// MUC Light: both of them.
+    MUCLIGHT_INFO = "urn:xmpp:muclight:0#info";
+    /// MUC Light: creating a room.
+    MUCLIGHT_CREATE = "urn:xmpp:muclight:0#create";
+    /// MUC Light: destroying a room.
+    MUCLIGHT_DESTROY = "urn:xmpp:muclight:0#destroy";
+    /// MUC Light: who may not add an account to rooms.
+    MUCLIGHT_BLOCKING = "urn:xmpp:muclight:0#blocking";
     /// Ids of occupants of rooms (XEP-0421).
     OCCUPANT_ID = "urn:xmpp:occupant-id:0";
     /// Moderation of messages in rooms (XEP-0425).

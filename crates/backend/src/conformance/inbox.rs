@@ -53,7 +53,7 @@ fn read(store: &dyn Store, asked: ReadInbox) -> InboxPage {
 /// With whom, the newest message, and what is unread.
 fn brief(page: &InboxPage) -> Vec<(&str, ArchiveId, u32)> {
     let mut found = Vec::new();
-    for InboxEntry { peer, conversation, message } in &page.entries {
+    for InboxEntry { peer, conversation, message, .. } in &page.entries {
         assert_eq!(conversation.last, message.id);
         found.push((peer.local().expect("a name"), message.id, conversation.unread()));
     }

@@ -3,7 +3,9 @@
 use super::Noun;
 use super::ground::*;
 use carillon_core::model::*;
+use carillon_core::ports::Missing;
 use carillon_core::ports::store::archive::ArchivePageAnswer;
+use carillon_core::ports::store::inbox::*;
 use carillon_core::ports::store::rooms::*;
 use carillon_core::ports::{Ask, Store};
 use carillon_wire::jid::Jid;
@@ -14,45 +16,65 @@ pub(super) const NOUN: Noun = Noun {
         let room = RoomId(77);
         vec![
             Ask::from(create(domain, "asked", &["alice"])),
-            Ask::from(ConfigureRoom { room, config: RoomConfig::default() }),
-            Ask::from(SetRoomMembers { room, changes: vec![member("bob", RoomAffiliation::Member)] }),
+            Ask::from(ConfigureRoom { room, config: RoomConfig::default(), version: 0 }),
+            Ask::from(SetRoomMembers {
+                room,
+                changes: vec![member("bob", RoomAffiliation::Member)],
+                version: 0,
+            }),
             Ask::from(SetRoomSubject { room, subject: None }),
             Ask::from(message(room, "alice", 1)),
             Ask::from(ReplaceRoomMessage { room, id: ArchiveId(1), stanza: "<message/>".into() }),
             Ask::from(EraseRoomArchive { room }),
             Ask::from(SweepRoomArchives { now: T, after: RoomId(0), max: 10 }),
+            Ask::from(blocks(domain, "alice")),
             Ask::from(DestroyRoom { room }),
         ]
     },
     state: |store, domain| {
-        let names = ask(store, Rooms { domain, after: None, limit: 100, all: true });
+        let names = ask(store, Rooms { domain, kind: RoomKind::Muc, after: None, limit: 100, all: true });
         let records: Vec<_> = names.iter().map(|room| find(store, domain, &room.name)).collect();
-        format!("{records:?}")
+        let blocks = ask(store, RoomBlocks { domain, local: "alice".into() });
+        format!("{records:?} {blocks:?}")
     },
     write_lasting: |store, domain| {
         let room = made(store, domain, "lasting", &["alice"]);
-        done(store, ConfigureRoom { room: room.id, config: unusual() });
+        done(store, ConfigureRoom { room: room.id, config: unusual(), version: 0 });
         done(store, SetRoomSubject { room: room.id, subject: Some(Box::new(subject())) });
-        done(store, SetRoomMembers { room: room.id, changes: vec![member("bob", RoomAffiliation::Outcast)] });
+        done(
+            store,
+            SetRoomMembers {
+                room: room.id,
+                changes: vec![member("bob", RoomAffiliation::Outcast)],
+                version: 0,
+            },
+        );
         keep(store, room.id, "alice", 1);
+        assert_eq!(ask(store, blocks(domain, "alice")), ChangeRoomBlocksAnswer::Changed);
     },
     check_lasting: |store, domain| {
         let room = find(store, domain, "lasting").expect("it is there");
         assert_eq!((&room.config, room.subject.as_deref()), (&unusual(), Some(&subject())));
         assert_eq!(room.affiliation("bob@example.org"), RoomAffiliation::Outcast);
         assert_eq!(texts(store, room.id, ArchiveStart::First, 10), (vec![1], false));
+        assert_eq!(ask(store, RoomBlocks { domain, local: "alice".into() }).len(), 1);
     },
 };
 
 fn member(local: &str, affiliation: RoomAffiliation) -> RoomMember {
     let jid = jid(&format!("{local}@example.org"));
-    RoomMember { jid, affiliation, nick: "".into(), reason: "".into() }
+    RoomMember::new(jid, affiliation)
+}
+
+fn blocks(domain: DomainId, local: &str) -> ChangeRoomBlocks {
+    let block = RoomBlock { is_room: true, jid: jid("tea@muclight.example.org") };
+    ChangeRoomBlocks { domain, local: local.into(), changes: vec![(block, true)], max: 10 }
 }
 
 fn create(domain: DomainId, name: &str, owners: &[&str]) -> CreateRoom {
     let members = owners.iter().map(|owner| member(owner, RoomAffiliation::Owner)).collect();
     let config = RoomConfig { persistent: true, ..RoomConfig::default() };
-    CreateRoom { domain, name: name.into(), config, members, owned_max: 10, now: T }
+    CreateRoom { domain, kind: RoomKind::Muc, name: name.into(), config, members, owned_max: 10, now: T }
 }
 
 fn made(store: &dyn Store, domain: DomainId, name: &str, owners: &[&str]) -> RoomRecord {
@@ -60,7 +82,7 @@ fn made(store: &dyn Store, domain: DomainId, name: &str, owners: &[&str]) -> Roo
 }
 
 fn find(store: &dyn Store, domain: DomainId, name: &str) -> Option<RoomRecord> {
-    ask(store, Room { domain, name: name.into() }).map(|record| *record)
+    ask(store, Room { domain, kind: RoomKind::Muc, name: name.into() }).map(|record| *record)
 }
 
 fn unusual() -> RoomConfig {
@@ -80,6 +102,8 @@ fn unusual() -> RoomConfig {
         archive: false,
         history: 3,
         locked: false,
+        members_history: RoomHistory::SinceMember,
+        fields: [("subject".to_owned(), "Thé".to_owned())].into(),
     }
 }
 
@@ -96,7 +120,14 @@ fn subject() -> RoomSubject {
 fn message(room: RoomId, sender: &str, number: u64) -> KeepRoomMessage {
     let stanza = format!("<message from='r@rooms.example.org/{sender}' id='{number}' type='groupchat'/>");
     let sender = jid(&format!("{sender}@example.org"));
-    KeepRoomMessage { room, received: T.plus(number), sender, stanza: stanza.into() }
+    KeepRoomMessage {
+        room,
+        received: T.plus(number),
+        sender,
+        stanza: stanza.into(),
+        entry: RoomEntry::Counted,
+        displayed: None,
+    }
 }
 
 fn keep(store: &dyn Store, room: RoomId, sender: &str, number: u64) -> ArchiveId {
@@ -104,7 +135,7 @@ fn keep(store: &dyn Store, room: RoomId, sender: &str, number: u64) -> ArchiveId
 }
 
 fn page_of(room: RoomId, filter: ArchiveFilter, start: ArchiveStart, max: u16) -> RoomArchivePage {
-    RoomArchivePage { room, filter, start, page: page(max) }
+    RoomArchivePage { room, since: ArchiveId(0), filter, start, page: page(max) }
 }
 
 /// The numbers that messages say.
@@ -153,12 +184,13 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
     }
     let hidden = RoomConfig { public: false, ..RoomConfig::default() };
     let room = find(store, domain, "b").expect("it is there");
-    done(store, ConfigureRoom { room: room.id, config: hidden });
+    done(store, ConfigureRoom { room: room.id, config: hidden, version: 0 });
     let locked = RoomConfig { locked: true, title: "C".to_owned(), ..RoomConfig::default() };
     let room = find(store, domain, "c").expect("it is there");
-    done(store, ConfigureRoom { room: room.id, config: locked });
+    done(store, ConfigureRoom { room: room.id, config: locked, version: 0 });
     let list = |after: Option<&str>, limit, all| {
-        let found = ask(store, Rooms { domain, after: after.map(Box::from), limit, all });
+        let found =
+            ask(store, Rooms { domain, kind: RoomKind::Muc, after: after.map(Box::from), limit, all });
         found.into_iter().map(|room| (room.name.into(), room.title.into(), room.public)).collect::<Vec<_>>()
     };
     let of = |name: &str, title: &str, public| (name.to_owned(), title.to_owned(), public);
@@ -172,13 +204,13 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
 pub(super) fn are_configured_and_have_a_subject(store: &dyn Store) {
     let domain = domain(store);
     let before = made(store, domain, "tea", &["alice"]);
-    done(store, ConfigureRoom { room: before.id, config: unusual() });
+    done(store, ConfigureRoom { room: before.id, config: unusual(), version: 0 });
     done(store, SetRoomSubject { room: before.id, subject: Some(Box::new(subject())) });
     let after = RoomRecord { config: unusual(), subject: Some(Box::new(subject())), ..before.clone() };
     assert_eq!(find(store, domain, "tea"), Some(after));
     done(store, SetRoomSubject { room: before.id, subject: None });
     assert_eq!(find(store, domain, "tea").and_then(|room| room.subject), None);
-    missing(store, ConfigureRoom { room: RoomId(999), config: unusual() });
+    missing(store, ConfigureRoom { room: RoomId(999), config: unusual(), version: 0 });
     missing(store, SetRoomSubject { room: RoomId(999), subject: None });
 }
 
@@ -190,15 +222,15 @@ pub(super) fn list_members(store: &dyn Store) {
     let reserved = RoomMember { nick: "Dave".into(), ..member("dave", RoomAffiliation::None) };
     let bob = member("bob", RoomAffiliation::Member);
     let changes = vec![reserved.clone(), bob.clone(), banned.clone(), member("eve", RoomAffiliation::None)];
-    done(store, SetRoomMembers { room: room.id, changes });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
     let owner = member("alice", RoomAffiliation::Owner);
     let members = |name| find(store, domain, name).expect("it is there").members;
     assert_eq!(members("tea"), [owner.clone(), bob, banned.clone(), reserved]);
     assert_eq!(members("coffee"), other.members);
     let rooms_of = |local: &str, after: Option<&str>, limit| {
         let jid = jid(&format!("{local}@example.org"));
-        let of = RoomsOf { domain, jid, after: after.map(Box::from), limit };
-        ask(store, of).into_iter().map(|(name, of)| (String::from(name), of)).collect::<Vec<_>>()
+        let of = RoomsOf { domain, kind: RoomKind::Muc, jid, after: after.map(Box::from), limit };
+        ask(store, of).into_iter().map(|of| (String::from(of.name), of.affiliation)).collect::<Vec<_>>()
     };
     let (coffee, tea) =
         (("coffee".to_owned(), RoomAffiliation::Owner), ("tea".to_owned(), RoomAffiliation::Member));
@@ -208,9 +240,9 @@ pub(super) fn list_members(store: &dyn Store) {
     assert_eq!(rooms_of("dave", None, 10), [], "a reserved nick is no affiliation");
     // Who is nothing any more is not listed.
     let changes = vec![member("bob", RoomAffiliation::None), member("dave", RoomAffiliation::None)];
-    done(store, SetRoomMembers { room: room.id, changes });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
     assert_eq!(members("tea"), [owner, banned]);
-    missing(store, SetRoomMembers { room: RoomId(999), changes: Vec::new() });
+    missing(store, SetRoomMembers { room: RoomId(999), changes: Vec::new(), version: 0 });
 }
 
 pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
@@ -219,7 +251,7 @@ pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
     account(store, domain, "carol");
     let room = made(store, domain, "tea", &["alice"]);
     let changes = vec![member("bob", RoomAffiliation::Admin), member("carol", RoomAffiliation::Outcast)];
-    done(store, SetRoomMembers { room: room.id, changes });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
     for local in ["bob", "carol"] {
         done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T });
     }
@@ -251,10 +283,12 @@ pub(super) fn keep_messages_in_their_order(store: &dyn Store) {
     assert_eq!(texts(store, tea, ArchiveStart::Last, 2), (vec![4, 5], true));
     assert_eq!(texts(store, tea, ArchiveStart::Before(ids[2]), 5), (vec![1, 2], false));
     assert_eq!(texts(store, coffee, ArchiveStart::First, 5), (vec![6], false));
-    let ends = ask(store, ReadRoomArchiveEnds { room: tea });
+    let ends = ask(store, ReadRoomArchiveEnds { room: tea, since: ArchiveId(0) });
     assert_eq!(ends, Some(ArchiveEnds { first: (ids[0], T.plus(1)), last: (ids[4], T.plus(5)) }));
-    assert_eq!(ask(store, ReadRoomArchiveEnds { room: RoomId(999) }), None);
-    let named = |ids: &[ArchiveId]| ask(store, RoomArchivedMessages { room: tea, ids: ids.to_vec() });
+    assert_eq!(ask(store, ReadRoomArchiveEnds { room: RoomId(999), since: ArchiveId(0) }), None);
+    let named = |ids: &[ArchiveId]| {
+        ask(store, RoomArchivedMessages { room: tea, since: ArchiveId(0), ids: ids.to_vec() })
+    };
     let found =
         answer!(named(&[ids[3], ids[0], ids[3]]), ArchivePageAnswer::Page { messages, .. } => messages);
     assert_eq!(numbers(&found), [1, 4]);
@@ -314,7 +348,7 @@ pub(super) fn replace_and_erase_messages(store: &dyn Store) {
     done(store, EraseRoomArchive { room });
     assert_eq!(texts(store, room, ArchiveStart::First, 5), (vec![], false));
     missing(store, ReplaceRoomMessage { room, id: ids[2], stanza: left.into() });
-    assert_eq!(ask(store, ReadRoomArchiveEnds { room }), None);
+    assert_eq!(ask(store, ReadRoomArchiveEnds { room, since: ArchiveId(0) }), None);
     let next = keep(store, room, "alice", 4);
     assert!(next > ids[2]);
     assert_eq!(texts(store, room, ArchiveStart::Last, 5), (vec![4], false));
@@ -358,4 +392,155 @@ pub(super) fn are_destroyed(store: &dyn Store) {
     let again = made(store, domain, "tea", &["bob"]);
     assert_ne!(again.id, room.id);
     assert_eq!(texts(store, again.id, ArchiveStart::First, 9), (vec![], false));
+}
+
+/// With which rooms, the newest message of each, and what is unread; and whether more follow.
+fn brief(store: &dyn Store, asked: ReadInbox) -> (Vec<(String, ArchiveId, u32)>, bool) {
+    let page = ask(store, asked).expect("the account is there");
+    let entry =
+        |entry: &InboxEntry| (entry.peer.as_str().to_owned(), entry.message.id, entry.conversation.unread());
+    (page.entries.iter().map(entry).collect(), page.more)
+}
+
+fn inbox_of(domain: DomainId, local: &str) -> ReadInbox {
+    ReadInbox {
+        domain,
+        local: local.into(),
+        filter: InboxFilter::default(),
+        is_oldest_first: false,
+        start: ArchiveStart::First,
+        page: page(10),
+    }
+}
+
+/// A room of each kind with the same name: alice and bob are in the one, bob in the other.
+fn two_rooms(store: &dyn Store) -> (DomainId, RoomId, RoomId, ArchiveId) {
+    let domain = domain(store);
+    for name in ["alice", "bob", "carol"] {
+        account(store, domain, name);
+    }
+    let room = made(store, domain, "tea", &["alice"]).id;
+    let light = CreateRoom { kind: RoomKind::MucLight, ..create(domain, "tea", &["bob"]) };
+    let light = answer!(ask(store, light), CreateRoomAnswer::Created(record) => record.id);
+    assert_ne!(room, light, "each kind has its own names");
+    let first = keep(store, room, "alice", 1);
+    let bob = RoomMember { since: first, ..member("bob", RoomAffiliation::Member) };
+    done(store, SetRoomMembers { room, changes: vec![bob], version: 0 });
+    (domain, room, light, first)
+}
+
+const TEA: &str = "tea@rooms.example.org";
+const LIGHT_TEA: &str = "tea@muclight.example.org";
+
+/// Who has something to read: sending is reading, and what was said before one was a member is read.
+pub(super) fn are_in_inboxes(store: &dyn Store) {
+    let (domain, room, light, _) = two_rooms(store);
+    let second = keep(store, room, "alice", 2);
+    let third = keep(store, light, "alice", 3);
+    assert_eq!(brief(store, inbox_of(domain, "alice")).0, [(TEA.to_owned(), second, 0)]);
+    assert_eq!(brief(store, inbox_of(domain, "carol")).0, []);
+    let all = [(LIGHT_TEA.to_owned(), third, 1), (TEA.to_owned(), second, 1)];
+    assert_eq!(brief(store, inbox_of(domain, "bob")).0, all);
+    let one = ReadInbox { page: page(1), ..inbox_of(domain, "bob") };
+    assert_eq!(brief(store, one.clone()), (all[..1].to_vec(), true));
+    let entry = ask(store, one.clone()).expect("the account is there").entries.remove(0);
+    let next = ReadInbox { start: ArchiveStart::After(entry.place()), ..one };
+    assert_eq!(brief(store, next), (all[1..].to_vec(), false));
+    // Whoever has left reads nothing.
+    done(store, SetRoomMembers { room, changes: vec![member("bob", RoomAffiliation::None)], version: 0 });
+    assert_eq!(brief(store, inbox_of(domain, "bob")).0.len(), 1);
+}
+
+/// A marker says what was read, by the number of the message or by its id; and clients change how a room stands.
+pub(super) fn are_read_and_put_away(store: &dyn Store) {
+    let (domain, room, light, first) = two_rooms(store);
+    let second = keep(store, room, "alice", 2);
+    keep(store, light, "alice", 3);
+    let fourth = keep(store, room, "alice", 4);
+    let seen = |named: &str| {
+        let displayed = Some(named.into());
+        let marker = KeepRoomMessage { entry: RoomEntry::Other, displayed, ..message(room, "bob", 5) };
+        ask(store, marker).expect("the room is there");
+        brief(store, inbox_of(domain, "bob")).0[0].clone()
+    };
+    assert_eq!(seen(&first.to_string()), (TEA.to_owned(), fourth, 2), "it was read before");
+    assert_eq!(seen(&second.to_string()), (TEA.to_owned(), fourth, 1));
+    assert_eq!(seen("4"), (TEA.to_owned(), fourth, 0));
+    let ask_change = |local: &str, change| {
+        ask(store, ChangeConversation { domain, local: local.into(), with: jid(LIGHT_TEA), change })
+    };
+    let change = |change| ask_change("bob", change).expect("it is there");
+    let read = ConversationChange { is_read: Some(true), ..ConversationChange::default() };
+    assert_eq!(change(read).unread(), 0);
+    assert_eq!(change(ConversationChange { is_read: Some(false), ..read }).unread(), 1);
+    let binned = ConversationChange { folder: Some(Folder::Bin), ..ConversationChange::default() };
+    assert_eq!(change(binned).folder(), Folder::Bin);
+    assert_eq!(ask(store, EmptyBin { domain, local: "bob".into() }), Ok(1));
+    assert_eq!(brief(store, inbox_of(domain, "bob")).0, [(TEA.to_owned(), fourth, 0)]);
+    assert_eq!(ask_change("carol", read), Err(Missing));
+    keep(store, light, "alice", 6);
+    assert_eq!(brief(store, inbox_of(domain, "bob")).0.len(), 2, "a message brings it back");
+}
+
+/// Members are given what was said since they were, where a room says so.
+pub(super) fn are_read_since_one_is_a_member(store: &dyn Store) {
+    let domain = domain(store);
+    let room = made(store, domain, "tea", &["alice"]).id;
+    let first = keep(store, room, "alice", 1);
+    let second = keep(store, room, "alice", 2);
+    let bob = RoomMember { since: first, ..member("bob", RoomAffiliation::Member) };
+    done(store, SetRoomMembers { room, changes: vec![bob.clone()], version: 3 });
+    let record = find(store, domain, "tea").expect("it is there");
+    assert_eq!((record.member("bob@example.org"), record.version, record.newest), (Some(&bob), 3, second));
+    let again = RoomMember { since: second, nick: "Bob".into(), ..bob.clone() };
+    done(store, SetRoomMembers { room, changes: vec![again], version: 4 });
+    let record = find(store, domain, "tea").expect("it is there");
+    assert_eq!(record.member("bob@example.org").map(|of| (of.since, &*of.nick)), Some((first, "Bob")));
+    let since =
+        |since| RoomArchivePage { since, ..page_of(room, ArchiveFilter::default(), ArchiveStart::First, 10) };
+    let read =
+        |asked| answer!(ask(store, asked), ArchivePageAnswer::Page { messages, .. } => numbers(&messages));
+    assert_eq!((read(since(ArchiveId(0))), read(since(first))), (vec![1, 2], vec![2]));
+    let ids = RoomArchivedMessages { room, since: first, ids: vec![first] };
+    answer!(ask(store, ids), ArchivePageAnswer::NotFound => ());
+    let ends = ask(store, ReadRoomArchiveEnds { room, since: first }).expect("there is one");
+    assert_eq!((ends.first.0, ends.last.0), (second, second));
+}
+
+/// Whom accounts block in MUC Light, and who is in too many rooms.
+pub(super) fn are_refused(store: &dyn Store) {
+    let domain = domain(store);
+    for name in ["alice", "bob", "carol"] {
+        account(store, domain, name);
+    }
+    let block = |is_room, address: &str| RoomBlock { is_room, jid: jid(address) };
+    let change = |local: &str, changes: &[(RoomBlock, bool)], max| {
+        ask(store, ChangeRoomBlocks { domain, local: local.into(), changes: changes.to_vec(), max })
+    };
+    let of = |local: &str| ask(store, RoomBlocks { domain, local: local.into() });
+    let (alice, tea) = (block(false, "alice@example.org"), block(true, "tea@muclight.example.org"));
+    let both = [(tea.clone(), true), (alice.clone(), true)];
+    assert_eq!(change("bob", &both, 1), ChangeRoomBlocksAnswer::Full);
+    assert_eq!(of("bob"), []);
+    assert_eq!(change("bob", &both, 2), ChangeRoomBlocksAnswer::Changed);
+    assert_eq!(change("bob", &both, 2), ChangeRoomBlocksAnswer::Changed, "it is so already");
+    assert_eq!(of("bob"), [alice.clone(), tea.clone()]);
+    assert_eq!(change("nobody", &both, 2), ChangeRoomBlocksAnswer::NoAccount);
+    let refusers = |by: &str, room: &str, rooms_max| {
+        let accounts = ["alice", "bob", "carol"].map(|name| jid(&format!("{name}@example.org"))).to_vec();
+        let room = jid(&format!("{room}@muclight.example.org"));
+        let by = jid(&format!("{by}@example.org"));
+        let asked = ask(store, RoomRefusers { domain, room, by, accounts, rooms_max });
+        asked.iter().map(|jid| jid.local().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(refusers("alice", "coffee", 10), ["bob"]);
+    assert_eq!(refusers("carol", "coffee", 10), Vec::<String>::new());
+    assert_eq!(refusers("carol", "tea", 10), ["bob"]);
+    let all = [(alice, false), (tea, false), (block(false, "example.org"), true)];
+    assert_eq!(change("bob", &all, 2), ChangeRoomBlocksAnswer::Changed);
+    assert_eq!(refusers("carol", "coffee", 10), ["bob"], "a domain is all of its accounts");
+    assert_eq!(refusers("bob", "coffee", 10), Vec::<String>::new(), "nobody blocks itself");
+    let light = CreateRoom { kind: RoomKind::MucLight, ..create(domain, "full", &["carol"]) };
+    answer!(ask(store, light), CreateRoomAnswer::Created(_) => ());
+    assert_eq!(refusers("carol", "coffee", 1), ["bob", "carol"]);
 }

@@ -6,7 +6,7 @@
 
 use super::column::Id;
 use crate::engine::asked::Write;
-use carillon_core::model::DomainId;
+use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
     WriteAsk, accounts, activity, archive, blocking, idempotency, inbox, invitations, items, leases, links,
     nodes, notifications, offline, parked, private, rooms, roster, subscriptions, topics, uploads, vcard,
@@ -27,6 +27,11 @@ const TOPIC: i64 = 2 << 32;
 const ROOM: i64 = 3 << 32;
 /// Those of a domain: how many there are is bounded.
 const INVITATIONS: i64 = 4 << 32;
+/// What an account has read of its rooms, by a hash of its local part.
+const READER: i64 = 5 << 32;
+
+/// Members of one change that are locked one by one.
+const READERS_MAX: usize = 64;
 
 /// The locks of a group.
 #[derive(Debug, Default)]
@@ -125,10 +130,7 @@ impl Keys {
             WriteAsk::Archive(archive::WriteAsk::SetArchivePreferences(asked)) => {
                 self.account(asked.domain, &asked.local);
             }
-            WriteAsk::Inbox(inbox::WriteAsk::ChangeConversation(asked)) => {
-                self.account(asked.domain, &asked.local);
-            }
-            WriteAsk::Inbox(inbox::WriteAsk::EmptyBin(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Inbox(asked) => self.add_inbox(asked),
             other => self.add_topics(other)?,
         }
         Some(())
@@ -172,9 +174,20 @@ impl Keys {
     fn add_rooms(&mut self, ask: &rooms::WriteAsk) -> Option<()> {
         let room = match ask {
             rooms::WriteAsk::ConfigureRoom(asked) => asked.room,
-            rooms::WriteAsk::SetRoomMembers(asked) => asked.room,
+            rooms::WriteAsk::SetRoomMembers(asked) if asked.changes.len() > READERS_MAX => return None,
+            rooms::WriteAsk::SetRoomMembers(asked) => {
+                asked.changes.iter().for_each(|change| self.reader(change.jid.local()));
+                asked.room
+            }
             rooms::WriteAsk::SetRoomSubject(asked) => asked.room,
-            rooms::WriteAsk::KeepRoomMessage(asked) => asked.room,
+            rooms::WriteAsk::KeepRoomMessage(asked) => {
+                self.reader(asked.sender.local());
+                asked.room
+            }
+            rooms::WriteAsk::ChangeRoomBlocks(asked) => {
+                self.account(asked.domain, &asked.local);
+                return Some(());
+            }
             rooms::WriteAsk::ReplaceRoomMessage(asked) => asked.room,
             rooms::WriteAsk::EraseRoomArchive(asked) => asked.room,
             rooms::WriteAsk::CreateRoom(_)
@@ -183,6 +196,16 @@ impl Keys {
         };
         self.name(ROOM + i64::from(room.0));
         Some(())
+    }
+
+    /// The same of a write about an inbox, in which rooms are, too.
+    fn add_inbox(&mut self, ask: &inbox::WriteAsk) {
+        let (domain, local) = match ask {
+            inbox::WriteAsk::ChangeConversation(asked) => (asked.domain, &asked.local),
+            inbox::WriteAsk::EmptyBin(asked) => (asked.domain, &asked.local),
+        };
+        self.account(domain, local);
+        self.reader(Some(local));
     }
 
     /// The same of a write about a file: what a domain's files take is one row.
@@ -243,6 +266,10 @@ impl Keys {
         if let (Some(other), Some(local)) = (other, contact.local()) {
             self.account(other, local);
         }
+    }
+
+    fn reader(&mut self, local: Option<&str>) {
+        self.name(READER + i64::from(bucket(local.unwrap_or_default())));
     }
 
     fn account(&mut self, domain: DomainId, local: &str) {

@@ -13,8 +13,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_invitations.sql"),
     include_str!("migrations/0004_uploads.sql"),
     include_str!("migrations/0005_expiring_messages.sql"),
+    include_str!("migrations/0006_room_kinds.sql"),
     include_str!("migrations/0007_invitation_keys.sql"),
-    include_str!("migrations/0010_members.sql"),
+    include_str!("migrations/0008_members.sql"),
 ];
 
 /// The version of the schema that this server knows.

@@ -30,6 +30,7 @@ codes!(Access { Open = 0, Whitelist = 1, Presence = 2, Roster = 3 });
 codes!(PublishModel { Publishers = 0, Subscribers = 1, Open = 2 });
 codes!(SendLast { Never = 0, OnSub = 1, OnSubAndPresence = 2 });
 codes!(Affiliation { Outcast = 0, None = 1, Member = 2, Publisher = 3, Owner = 4 });
+codes!(RoomKind { Muc = 0, MucLight = 1 });
 codes!(RoomAffiliation { Outcast = 0, None = 1, Member = 2, Admin = 3, Owner = 4 });
 codes!(Audience { Active = 0, Connected = 1, Always = 2 });
 // Delivery order is ascending.

@@ -2,6 +2,7 @@
 //!
 //! - [`code`]: enumerations as numbers.
 //! - [`idempotency`]: digests of the lines of requests.
+//! - [`inbox`]: the order of what is said between two, and in rooms.
 //! - [`last`]: the last items of topics in memory, so that logins share them.
 //! - [`page`]: the bounds of a page.
 //! - [`remembered`]: operations, writes that are done once.
@@ -10,6 +11,7 @@
 
 pub(crate) mod code;
 pub(crate) mod idempotency;
+pub(crate) mod inbox;
 pub(crate) mod last;
 pub(crate) mod page;
 pub(crate) mod remembered;

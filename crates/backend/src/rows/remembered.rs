@@ -477,10 +477,21 @@ fn created(asked: &CreateTopic, id: TopicId) -> TopicRecord {
 
 /// A room as it was created.
 pub(crate) fn created_room(asked: &CreateRoom, id: RoomId) -> RoomRecord {
-    let CreateRoom { domain, name, config, members, owned_max: _, now } = asked;
+    let CreateRoom { domain, kind, name, config, members, owned_max: _, now } = asked;
     let (config, mut members) = (config.clone(), members.clone());
     members.sort_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
-    RoomRecord { id, domain: *domain, name: name.clone(), config, members, subject: None, created: *now }
+    RoomRecord {
+        id,
+        domain: *domain,
+        kind: *kind,
+        name: name.clone(),
+        config,
+        members,
+        subject: None,
+        created: *now,
+        version: 0,
+        newest: ArchiveId(0),
+    }
 }
 
 #[cfg(test)]

@@ -114,6 +114,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0034_invitations.sql"),
     include_str!("migrations/0035_uploads.sql"),
     include_str!("migrations/0036_expiring_messages.sql"),
+    include_str!("migrations/0037_room_kinds.sql"),
+    include_str!("migrations/0038_room_blocks.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

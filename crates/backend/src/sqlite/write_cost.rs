@@ -27,6 +27,7 @@ use carillon_core::ports::store::notifications::*;
 use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline};
 use carillon_core::ports::store::parked::{ForgetParked, ParkedGroup, StoreParked};
 use carillon_core::ports::store::private::{PrivateElement, StorePrivate};
+use carillon_core::ports::store::rooms::ChangeRoomBlocks;
 use carillon_core::ports::store::roster::{ChangeSubscription, PutContact, RemoveContact};
 use carillon_core::ports::store::subscriptions::{Subscribe, Unsubscribe};
 use carillon_core::ports::store::topics::{ConfigureTopic, CreateTopic, DeleteTopic, SetAffiliations};
@@ -504,6 +505,13 @@ fn of_chats() -> Vec<Ask> {
         SweepArchives { now: T, after: AccountId(0), max: 10 }.into(),
         ChangeConversation { domain: HERE, local: alice(), with: jid("c1@example.org"), change }.into(),
         EmptyBin { domain: HERE, local: alice() }.into(),
+        ChangeRoomBlocks {
+            domain: HERE,
+            local: alice(),
+            changes: vec![(RoomBlock { is_room: false, jid: jid("new@example.org") }, true)],
+            max: 100_000,
+        }
+        .into(),
     ]
 }
 

@@ -28,26 +28,26 @@ enum Command {
     ///
     /// A room that exists is left as it is: exit code 0 if it has all that is given, else 1.
     Create {
-        /// Name of the room: the local part of its address
+        /// Name of the room: the local part of its address; or the whole address of a room of MUC Light
         room: String,
         #[command(flatten)]
         config: Box<ConfigArgs>,
     },
     /// Change a room; what is not given stays as it is
     Set {
-        /// Name of the room
+        /// Name of the room, or its address
         room: String,
         #[command(flatten)]
         config: Box<ConfigArgs>,
     },
     /// Show a room
     Show {
-        /// Name of the room
+        /// Name of the room, or its address
         room: String,
     },
     /// Delete a room with its members and its archive
     Delete {
-        /// Name of the room
+        /// Name of the room, or its address
         room: String,
         /// Why, for those who are in it
         #[arg(long)]
@@ -58,7 +58,7 @@ enum Command {
     },
     /// List the accounts that a room lists
     Members {
-        /// Name of the room
+        /// Name of the room, or its address
         room: String,
         /// Only those of this affiliation
         #[arg(long, value_parser = AFFILIATIONS)]
@@ -66,7 +66,7 @@ enum Command {
     },
     /// Set what an account is to a room
     Member {
-        /// Name of the room
+        /// Name of the room, or its address
         room: String,
         /// The account: a bare JID, or a local part in the room's domain
         account: String,
@@ -82,12 +82,12 @@ enum Command {
     },
     /// List who is in a room
     Occupants {
-        /// Name of the room
+        /// Name of the room, or its address
         room: String,
     },
     /// Remove somebody from a room; it may enter again
     Kick {
-        /// Name of the room
+        /// Name of the room, or its address
         room: String,
         /// Its nick
         nick: String,
@@ -97,7 +97,7 @@ enum Command {
     },
     /// Say something in a room
     Send {
-        /// Name of the room
+        /// Name of the room, or its address
         room: String,
         /// The text
         text: String,

@@ -387,6 +387,21 @@ settings! {
         "rooms.max_waiting" = core.limits.room_queue, count(1, 1_000_000, "stanzas"), Live;
     }
 
+    "MUC Light in all domains: `docs/book/rooms.md`." {
+        /// Whether all occupants configure a room, not only its owner. The subject is everybody's to change.
+        "muclight.all_can_configure" = core.muclight.all_can_configure, Kind::Switch, Live;
+        /// Whether all occupants add others to a room, not only its owner.
+        "muclight.all_can_invite" = core.muclight.all_can_invite, Kind::Switch, Live;
+        /// Occupants of one room at most.
+        "muclight.max_occupants" = core.muclight.occupants, count(1, 1_000_000, "occupants"), Live;
+        /// Rooms that one account can be in; it is not added to further ones.
+        "muclight.rooms_per_user" = core.muclight.rooms_per_user, count(1, 1_000_000, "rooms"), Live;
+        /// Rooms of one page of those that an account is in.
+        "muclight.rooms_per_page" = core.muclight.rooms_per_page, count(1, 1000, "rooms"), Live;
+        /// Fields of a room's configuration beside `roomname` and `subject`, by their names.
+        "muclight.fields" = core.muclight.fields, Kind::Names, Live;
+    }
+
     "What providers send." {
         /// Longest time to live of a notification; a request for a longer one is refused.
         "notifications.ttl_max_ms" = core.notification_ttl_max_ms, ms(SECOND, 30 * DAY), Restart;

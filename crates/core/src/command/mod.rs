@@ -60,7 +60,7 @@ pub enum Command {
     /// The live sessions of this shard, at most `limit`, those of `account` or of `domain` or all → [`Outcome::Sessions`].
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
     /// Do something with a room → the [`RoomOutcome`] of the request.
-    Room { domain: DomainId, name: Box<str>, request: Box<RoomRequest> },
+    Room { domain: DomainId, kind: RoomKind, name: Box<str>, request: Box<RoomRequest> },
 }
 
 crate::form! {
@@ -79,7 +79,7 @@ crate::form! {
         11 = Presence { accounts },
         12 = TopicFigures { topics },
         13 = Sessions { domain, account, limit },
-        14 = Room { domain, name, request },
+        14 = Room { domain, kind, name, request },
     }
 }
 

@@ -153,6 +153,8 @@ pub enum RoomRefusal {
     TooManyRooms,
     /// The configuration is another one by now.
     Changed,
+    /// A room of its kind has no such affiliation, or no such configuration.
+    Unsuited,
     /// Too much waits for the room.
     Crowded,
     /// The store could not do it.
@@ -172,6 +174,7 @@ crate::form! {
         8 = Changed,
         9 = Crowded,
         10 = Fault(fault),
+        11 = Unsuited,
     }
 }
 
@@ -207,6 +210,7 @@ impl From<RoomRefusal> for StanzaError {
             RoomRefusal::NoNick => (Condition::JidMalformed, "a nick is needed"),
             RoomRefusal::TooManyMembers => (Condition::ResourceConstraint, "the room lists too many"),
             RoomRefusal::TooManyRooms => (Condition::ResourceConstraint, "an owner owns too many rooms"),
+            RoomRefusal::Unsuited => (Condition::NotAcceptable, ""),
             RoomRefusal::Crowded => (Condition::ResourceConstraint, "too much waits for this room"),
             RoomRefusal::Fault(Fault::Unknown) => {
                 (Condition::InternalServerError, "it is unknown whether this was done")

@@ -17,6 +17,7 @@ pub mod invitations;
 pub mod json;
 pub mod last_activity;
 pub mod muc;
+pub mod muclight;
 pub mod notifications;
 pub mod offline;
 pub mod pep;
@@ -52,6 +53,7 @@ pub const ORDER: &[&Feature] = &[
     &notifications::FEATURE,
     &pubsub::FEATURE,
     &muc::FEATURE,
+    &muclight::FEATURE,
     // Refuses rules before anything copies their message.
     &amp::FEATURE,
     // Before those who give what it lets pass.

@@ -2,7 +2,7 @@
 
 use super::{Form, Malformed, Reader, Writer};
 use smallvec::{Array, SmallVec};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,6 +71,21 @@ impl Form for i64 {
 
     fn read(input: &mut Reader<'_>) -> Result<i64, Malformed> {
         input.signed()
+    }
+}
+
+impl<K: Form + Ord, V: Form> Form for BTreeMap<K, V> {
+    fn write(&self, out: &mut Writer) {
+        out.number(self.len() as u64);
+        for (key, value) in self {
+            key.write(out);
+            value.write(out);
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<BTreeMap<K, V>, Malformed> {
+        let count = input.count()?;
+        (0..count).map(|_| Ok((K::read(input)?, V::read(input)?))).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::connection::Io;
 use crate::effect::Effect;
 use crate::error::StreamError;
 use crate::message::RoomOp;
-use crate::model::{DomainId, TopicId};
+use crate::model::{DomainId, RoomKey, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
 use crate::session::pipeline::Pipeline;
@@ -23,8 +23,9 @@ impl Turn<'_> {
                 debug_assert!(matches!(actor, Actor::Provider), "accounts ask by IQ");
                 self.topics.operate(domain, &name, actor, op, Asker::Command(reply), &mut self.cx);
             }
-            Command::Room { domain, name, request } => {
-                self.rooms.operate(domain, &name, RoomOp::Command { request, reply }, &mut self.cx);
+            Command::Room { domain, kind, name, request } => {
+                let key = RoomKey { domain, kind, name: name.into() };
+                self.rooms.operate(&key, RoomOp::Command { request, reply }, &mut self.cx);
             }
             Command::Kick { jid, reason } => {
                 let outcome = Outcome::Count(self.kick(&jid, reason));

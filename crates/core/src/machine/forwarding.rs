@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::command::Command;
 use crate::message::ShardMessage;
-use crate::model::{DomainId, Place, room_address, topic_address};
+use crate::model::{DomainId, Place, topic_address};
 
 impl Turn<'_> {
     /// Sends a message on whose home is on another node; any other comes back.
@@ -32,14 +32,18 @@ impl Turn<'_> {
                 home(account.as_str())
             }
             ShardMessage::Topic { domain, name, .. } => home(&topic_address(name, &self.name_of(*domain)?)),
-            ShardMessage::Room { domain, name, .. } => home(&room_address(name, &self.name_of(*domain)?)),
+            ShardMessage::Room { domain, kind, name, .. } => {
+                home(&kind.address(name, &self.name_of(*domain)?))
+            }
             ShardMessage::Command { command, .. } => match command {
                 Command::Notify(notification) => home(notification.to.as_str()),
                 Command::Cancel { id } | Command::Trace { id } => {
                     Some(self.cx.shard.directory.home_of_notification(*id))
                 }
                 Command::Topic { domain, name, .. } => home(&topic_address(name, &self.name_of(*domain)?)),
-                Command::Room { domain, name, .. } => home(&room_address(name, &self.name_of(*domain)?)),
+                Command::Room { domain, kind, name, .. } => {
+                    home(&kind.address(name, &self.name_of(*domain)?))
+                }
                 Command::Act { account, .. }
                 | Command::RevokeTokens { account, .. }
                 | Command::RemoveAccount { account, .. } => home(account.as_str()),

@@ -5,7 +5,7 @@ use crate::command::Outcome;
 use crate::effect::Effect;
 use crate::home::HomeKey;
 use crate::message::ShardMessage;
-use crate::model::Ticket;
+use crate::model::{RoomKey, Ticket};
 use crate::ports::{Answer, Derived};
 use crate::route;
 use crate::session::{Continuation, KeyContinuation, Session};
@@ -42,8 +42,9 @@ impl Turn<'_> {
             ShardMessage::Topic { domain, name, actor, op, asker } => {
                 self.topics.operate(domain, &name, actor, op, asker, &mut self.cx);
             }
-            ShardMessage::Room { domain, name, op } => {
-                self.rooms.operate(domain, &name, op, &mut self.cx);
+            ShardMessage::Room { domain, kind, name, op } => {
+                let key = RoomKey { domain, kind, name: name.into() };
+                self.rooms.operate(&key, op, &mut self.cx);
             }
             ShardMessage::Publication(event) => {
                 if event.is_end() {

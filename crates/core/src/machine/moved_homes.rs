@@ -3,7 +3,7 @@
 
 use super::Turn;
 use crate::error::StreamError;
-use crate::model::{SessionId, room_address, topic_address};
+use crate::model::{SessionId, topic_address};
 use crate::ports::Directory;
 use carillon_wire::stream::Condition;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Turn<'_> {
         self.topics
             .keep_homes(|key| is_of(key.domain, &|domain| topic_address(&key.name, domain)), &mut self.cx);
         self.rooms
-            .keep_homes(|key| is_of(key.domain, &|domain| room_address(&key.name, domain)), &mut self.cx);
+            .keep_homes(|key| is_of(key.domain, &|domain| key.kind.address(&key.name, domain)), &mut self.cx);
         let (stay, leave): (Vec<_>, Vec<_>) = self
             .sessions
             .all_bound()

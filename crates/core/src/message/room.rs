@@ -2,7 +2,7 @@
 
 use crate::command::{ReplyTo, RoomRequest};
 use crate::model::{Place, RoomRole, SessionId, Settlement};
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
@@ -87,11 +87,33 @@ impl RoomOp {
     }
 }
 
-/// What clients of a room are given, all of them on one shard: the same bytes but for the address that each has in `to`.
+/// Whom a room gives something, all of them on one shard.
+#[derive(Clone, Debug)]
+pub enum RoomAudience {
+    /// Clients that are in it.
+    Clients(Arc<Vec<RoomRecipient>>),
+    /// The sessions of accounts whose home the shard is.
+    Accounts(Arc<Vec<BareJid>>),
+}
+
+crate::form! { enum RoomAudience { 0 = Clients(clients), 1 = Accounts(accounts) } }
+
+impl RoomAudience {
+    fn memory_bytes(&self) -> usize {
+        match self {
+            RoomAudience::Clients(clients) => clients.len() * size_of::<RoomRecipient>(),
+            RoomAudience::Accounts(accounts) => {
+                accounts.iter().map(|account| size_of::<BareJid>() + account.as_str().len()).sum()
+            }
+        }
+    }
+}
+
+/// What those are given who hear a room, all of them on one shard: the same bytes but for the address that each has in `to`.
 #[derive(Clone, Debug)]
 pub struct RoomEvent {
-    /// The clients.
-    pub to: Arc<Vec<RoomRecipient>>,
+    /// Who they are.
+    pub to: RoomAudience,
     /// Those of them that are not given it.
     pub except: Vec<SessionId>,
     /// The stanzas, in their order.
@@ -109,7 +131,7 @@ impl RoomEvent {
             let full = stanza.full.as_ref().map_or(0, |stanza| stanza.memory_bytes());
             stanza.stanza.memory_bytes() + full
         });
-        self.to.len() * size_of::<RoomRecipient>() + stanzas.sum::<usize>()
+        self.to.memory_bytes() + stanzas.sum::<usize>()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The inbox of an account: how the conversations of its archive stand (XEP-0430).
 
-use super::{ArchiveId, ArchivedMessage, UnixMs};
+use super::{ArchiveId, ArchiveStart, ArchivedMessage, UnixMs};
 use carillon_wire::jid::BareJid;
 
 /// What a message of an archive is to its conversation.
@@ -55,6 +55,12 @@ pub const UNREAD_MAX: u32 = 1000;
 pub const MARKED_MAX: usize = 32;
 
 impl Conversation {
+    /// How what is said in a room stands for a member, with how many messages that count there were in all and when it had read last.
+    pub fn of_room(noted: Conversation, last: ArchiveId, counted: u64, read_counted: u64) -> Conversation {
+        let unread = u32::try_from(counted.saturating_sub(read_counted)).unwrap_or(UNREAD_MAX);
+        Conversation { last, unread: unread.min(UNREAD_MAX), ..noted }
+    }
+
     /// The next message of the conversation.
     pub fn add(&mut self, id: ArchiveId, kind: EntryKind) {
         match kind {
@@ -153,6 +159,42 @@ pub struct InboxEntry {
     pub conversation: Conversation,
     /// Its newest message with contents.
     pub message: ArchivedMessage,
+    /// Whether it is what is said in a room: then its numbers are those of the room's archive.
+    pub is_room: bool,
+}
+
+/// What tells the numbers of rooms from those of the account's own archive, where one names a place in an inbox.
+const OF_ROOM: u64 = 1 << 52;
+
+impl InboxEntry {
+    /// Its place in the inbox, by which the next page is asked for.
+    pub fn place(&self) -> ArchiveId {
+        ArchiveId(self.conversation.last.0 | if self.is_room { OF_ROOM } else { 0 })
+    }
+}
+
+/// Where an entry of an inbox is: the oldest is least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InboxPlace {
+    /// When its newest message was received.
+    pub received: UnixMs,
+    /// Whether it is a room.
+    pub is_room: bool,
+    /// The number of its newest message.
+    pub last: ArchiveId,
+}
+
+/// Which part of an inbox is asked for, of which these are all places: from where on. Whatever the place was that is named, if it is not there any more,
+/// those that are older than what came after it are behind it.
+pub fn inbox_bound(start: ArchiveStart, places: impl Iterator<Item = InboxPlace>) -> Option<InboxPlace> {
+    let named = match start {
+        ArchiveStart::First | ArchiveStart::Last => return None,
+        ArchiveStart::After(id) | ArchiveStart::Before(id) => id,
+    };
+    let (is_room, last) = (named.0 & OF_ROOM != 0, ArchiveId(named.0 & !OF_ROOM));
+    let of = places.filter(|place| place.is_room == is_room && place.last >= last);
+    let received = of.map(|place| place.received).min().unwrap_or(UnixMs(u64::MAX));
+    Some(InboxPlace { received, is_room, last })
 }
 
 /// What there is in all conversations that a filter lets through.

@@ -49,8 +49,8 @@ pub use id::{
     bucket,
 };
 pub use inbox::{
-    Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxTotals, MARKED_MAX,
-    UNREAD_MAX, has_id,
+    Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxPlace, InboxTotals,
+    MARKED_MAX, UNREAD_MAX, has_id, inbox_bound,
 };
 pub use invitation::{Invitation, TokenHash};
 pub use key::{ApiKey, Scope, Scopes};
@@ -67,8 +67,8 @@ pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use revocation::{AgentId, Revocations};
 pub use room::{
-    AllowPm, ROOM_HOST, RoomAffiliation, RoomConfig, RoomKey, RoomListed, RoomMember, RoomRecord, RoomRole,
-    RoomSubject, room_address,
+    AllowPm, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey, RoomKind, RoomListed,
+    RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject, room_version,
 };
 pub use roster::{
     BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,

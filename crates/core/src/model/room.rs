@@ -1,24 +1,57 @@
-//! Rooms: conversations of many (XEP-0045), at `rooms.DOMAIN`.
+//! Rooms: conversations of many, at `rooms.DOMAIN` (XEP-0045) and `muclight.DOMAIN` (MUC Light).
 
-use super::{DomainId, RoomId, UnixMs};
+use super::{ArchiveId, DomainId, RoomId, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The first label of the host at which rooms have their addresses, in every domain.
-pub const ROOM_HOST: &str = "rooms";
-
-/// The address of a room, from which its home is computed.
-pub fn room_address(name: &str, domain: &str) -> String {
-    [name, "@", ROOM_HOST, ".", domain].concat()
+/// By which protocol the occupants of a room use it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum RoomKind {
+    /// Clients enter and leave it (XEP-0045).
+    #[default]
+    Muc,
+    /// Accounts are its occupants, whether they have a session or not (`urn:xmpp:muclight:0`).
+    MucLight,
 }
 
-/// The domain and name of a room.
+crate::form! { enum RoomKind { 0 = Muc, 1 = MucLight } }
+
+impl RoomKind {
+    /// All of them.
+    pub const ALL: [RoomKind; 2] = [RoomKind::Muc, RoomKind::MucLight];
+
+    /// The first label of the host at which such rooms have their addresses, in every domain.
+    pub const fn host(self) -> &'static str {
+        match self {
+            RoomKind::Muc => "rooms",
+            RoomKind::MucLight => "muclight",
+        }
+    }
+
+    /// The address of a room, from which its home is computed.
+    pub fn address(self, name: &str, domain: &str) -> String {
+        [name, "@", self.host(), ".", domain].concat()
+    }
+
+    /// The kind of the rooms whose addresses have this host, and the name of their domain.
+    pub fn of_host(host: &str) -> Option<(RoomKind, &str)> {
+        let (label, domain) = host.split_once('.')?;
+        RoomKind::ALL.into_iter().find(|kind| kind.host() == label).map(|kind| (kind, domain))
+    }
+}
+
+/// The domain, kind and name of a room.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RoomKey {
     /// Its domain.
     pub domain: DomainId,
+    /// Its kind.
+    pub kind: RoomKind,
     /// Its name: the local part of its address.
     pub name: Arc<str>,
 }
@@ -30,6 +63,8 @@ pub struct RoomRecord {
     pub id: RoomId,
     /// Its domain.
     pub domain: DomainId,
+    /// Its kind.
+    pub kind: RoomKind,
     /// The local part of its address.
     pub name: Box<str>,
     /// How it behaves.
@@ -40,9 +75,28 @@ pub struct RoomRecord {
     pub subject: Option<Box<RoomSubject>>,
     /// When it was created.
     pub created: UnixMs,
+    /// How often the configuration or the members of a room of MUC Light have changed since.
+    pub version: u32,
+    /// The newest message of its archive when the record was read; 0 for none.
+    pub newest: ArchiveId,
 }
 
 impl RoomRecord {
+    /// The version as clients are told it. No room ever has one that it had before, nor one of the same name that was removed.
+    pub fn version_text(&self) -> String {
+        room_version(self.id, self.version)
+    }
+
+    /// Behind which message of the archive an account is given what was said.
+    pub fn heard_since(&self, jid: &str) -> ArchiveId {
+        match self.config.members_history {
+            RoomHistory::SinceMember if self.config.members_only => {
+                self.member(jid).map_or(ArchiveId(u64::MAX), |member| member.since)
+            }
+            _ => ArchiveId(0),
+        }
+    }
+
     /// What the room has of an account that is listed.
     pub fn member(&self, jid: &str) -> Option<&RoomMember> {
         let at = self.members.binary_search_by(|member| member.jid.as_str().cmp(jid)).ok()?;
@@ -66,7 +120,8 @@ impl RoomRecord {
             while let Some(new) = changes.next_if(|change| change.jid.as_str() < jid) {
                 members.push(new.clone());
             }
-            members.push(changes.next_if(|change| change.jid.as_str() == jid).unwrap_or(member).clone());
+            let change = changes.next_if(|change| change.jid.as_str() == jid);
+            members.push(change.map_or_else(|| member.clone(), |change| change.clone().after(member)));
         }
         members.extend(changes.cloned());
         members.retain(|member| !member.is_nothing());
@@ -78,11 +133,19 @@ impl RoomRecord {
         let members: usize = self.members.iter().map(RoomMember::bytes).sum();
         let subject = self.subject.as_ref().map_or(0, |subject| subject.stanza.len() + subject.nick.len());
         let RoomConfig { title, description, password, .. } = &self.config;
-        self.name.len() + members + subject + title.len() + description.len() + password.len()
+        let fields: usize = self.config.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.name.len() + members + subject + title.len() + description.len() + password.len() + fields
     }
 }
 
-crate::form! { struct RoomRecord { id, domain, name, config, members, subject, created } }
+crate::form! {
+    struct RoomRecord { id, domain, kind, name, config, members, subject, created, version, newest }
+}
+
+/// A version of a room, as clients are told it.
+pub fn room_version(room: RoomId, version: u32) -> String {
+    format!("{:x}-{version:x}", room.0)
+}
 
 /// An account that a room lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,11 +158,29 @@ pub struct RoomMember {
     pub nick: Box<str>,
     /// Why it has this affiliation, or empty.
     pub reason: Box<str>,
+    /// The newest message of the room's archive when it became a member; 0 where it is none.
+    pub since: ArchiveId,
 }
 
-crate::form! { struct RoomMember { jid, affiliation, nick, reason } }
+crate::form! { struct RoomMember { jid, affiliation, nick, reason, since } }
 
 impl RoomMember {
+    /// An account of this affiliation, without nick and reason.
+    pub fn new(jid: BareJid, affiliation: RoomAffiliation) -> RoomMember {
+        RoomMember { jid, affiliation, nick: "".into(), reason: "".into(), since: ArchiveId(0) }
+    }
+
+    /// What there is of an account after this change. Whoever was a member stays one since the same message.
+    pub fn after(self, before: &RoomMember) -> RoomMember {
+        let since = if self.is_member() && before.is_member() { before.since } else { self.since };
+        RoomMember { since, ..self }
+    }
+
+    /// Whether it may enter a members-only room.
+    pub fn is_member(&self) -> bool {
+        self.affiliation >= RoomAffiliation::Member
+    }
+
     /// Whether it says nothing.
     pub fn is_nothing(&self) -> bool {
         self.affiliation == RoomAffiliation::None && self.nick.is_empty()
@@ -183,15 +264,46 @@ pub struct RoomConfig {
     pub history: u32,
     /// Whether it has been configured once: until then nobody but its owner enters (XEP-0045 §10.1.2).
     pub locked: bool,
+    /// What members of a room that only they may enter are given of what was said before they were.
+    pub members_history: RoomHistory,
+    /// The fields of a room of MUC Light beside its title, such as `subject`, by their names.
+    pub fields: BTreeMap<String, String>,
 }
 
 impl RoomConfig {
+    /// That of a room of MUC Light: nobody finds it, and it stays while it has members, who know each other.
+    pub fn light() -> RoomConfig {
+        RoomConfig {
+            public: false,
+            persistent: true,
+            members_only: true,
+            non_anonymous: true,
+            ..RoomConfig::default()
+        }
+    }
+
+    /// Whether a room of this kind can be configured like this. The names of fields are for others to check.
+    pub fn suits(&self, kind: RoomKind) -> bool {
+        match kind {
+            RoomKind::Muc => self.fields.is_empty(),
+            RoomKind::MucLight => {
+                let RoomConfig { public, persistent, members_only, non_anonymous, locked, .. } = *self;
+                let is_long = |value: &String| value.len() > RoomConfig::FIELD_BYTES_MAX;
+                (public, persistent, members_only, non_anonymous, locked) == (false, true, true, true, false)
+                    && self.password.is_empty()
+                    && !self.fields.values().any(is_long)
+            }
+        }
+    }
+
     /// Bytes of a title.
     pub const TITLE_BYTES_MAX: usize = 256;
     /// Bytes of a description.
     pub const DESCRIPTION_BYTES_MAX: usize = 1024;
     /// Bytes of a password.
     pub const PASSWORD_BYTES_MAX: usize = 256;
+    /// Bytes of a field of a room of MUC Light.
+    pub const FIELD_BYTES_MAX: usize = 1024;
     /// Messages that those who enter can be given at most.
     pub const HISTORY_MAX: u32 = 100;
 }
@@ -214,6 +326,8 @@ impl Default for RoomConfig {
             archive: true,
             history: 20,
             locked: false,
+            members_history: RoomHistory::All,
+            fields: BTreeMap::new(),
         }
     }
 }
@@ -235,8 +349,23 @@ crate::form! {
         archive,
         history,
         locked,
+        members_history,
+        fields,
     }
 }
+
+/// What members of a room that only they may enter are given of what was said before they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoomHistory {
+    /// All of it.
+    #[default]
+    All,
+    /// Nothing.
+    SinceMember,
+}
+
+crate::form! { enum RoomHistory { 0 = All, 1 = SinceMember } }
 
 /// Who may send private messages to occupants of a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -270,6 +399,19 @@ pub struct RoomSubject {
 
 crate::form! { struct RoomSubject { nick, by, set, stanza } }
 
+/// What a message of a room is to the inboxes of its members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoomEntry {
+    /// Nothing: a marker, a correction of another message.
+    Other,
+    /// It is shown, and nobody need have read it: the room says what has changed.
+    Shown,
+    /// It is unread until it was read.
+    Counted,
+}
+
+crate::form! { enum RoomEntry { 0 = Other, 1 = Shown, 2 = Counted } }
+
 /// A room in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomListed {
@@ -281,13 +423,37 @@ pub struct RoomListed {
     pub public: bool,
 }
 
+/// A room that lists an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomOfAccount {
+    /// Its number.
+    pub id: RoomId,
+    /// The local part of its address.
+    pub name: Box<str>,
+    /// Its name for people, or empty.
+    pub title: Box<str>,
+    /// [`RoomRecord::version`]
+    pub version: u32,
+    /// What the account is to it.
+    pub affiliation: RoomAffiliation,
+}
+
+/// Whom, or what, an account does not let add it to rooms of MUC Light.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RoomBlock {
+    /// Whether it is a room, or the host of rooms; else it is an account or a domain.
+    pub is_room: bool,
+    /// The address, without a resource.
+    pub jid: BareJid,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn member(local: &str, affiliation: RoomAffiliation, nick: &str) -> RoomMember {
         let jid = BareJid::new(&format!("{local}@d")).expect("an address");
-        RoomMember { jid, affiliation, nick: nick.into(), reason: "".into() }
+        RoomMember { nick: nick.into(), ..RoomMember::new(jid, affiliation) }
     }
 
     #[test]
@@ -295,11 +461,14 @@ mod tests {
         let mut record = RoomRecord {
             id: RoomId(1),
             domain: DomainId(1),
+            kind: RoomKind::Muc,
             name: "r".into(),
             config: RoomConfig::default(),
             members: vec![member("b", RoomAffiliation::Owner, "")],
             subject: None,
             created: UnixMs(0),
+            version: 0,
+            newest: ArchiveId(0),
         };
         record.members = record.members_after(&[
             member("c", RoomAffiliation::Member, ""),

@@ -191,7 +191,7 @@ impl Home {
             let nick = record.member(jid.as_str()).map(|member| member.nick.clone()).unwrap_or_default();
             let nick = if wanted == RoomAffiliation::Outcast { "".into() } else { nick };
             let reason: Box<str> = item.reason.clone().unwrap_or_default().into();
-            changes.push(RoomMember { jid, affiliation: wanted, nick, reason });
+            changes.push(RoomMember { nick, reason, ..RoomMember::new(jid, wanted) });
         }
         let after = record.members_after(&changes);
         if !after.iter().any(|member| member.affiliation == RoomAffiliation::Owner) {
@@ -228,12 +228,17 @@ impl Home {
     pub(super) fn change(
         &mut self,
         record: &Arc<RoomRecord>,
-        change: Change,
+        mut change: Change,
         asker: Asker,
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
-        let question = change.question(record.id);
+        if let Change::Members { changes, .. } = &mut change {
+            for member in changes.iter_mut().filter(|member| member.is_member()) {
+                member.since = self.state.newest;
+            }
+        }
+        let question = change.question(record);
         self.hold();
         self.ask(key, question, Step::Change { record: record.clone(), change, asker }, cx);
     }

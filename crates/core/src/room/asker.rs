@@ -37,6 +37,25 @@ impl Asker {
         }
     }
 
+    /// The id of the stanza.
+    pub(super) fn id(&self) -> Option<Box<str>> {
+        match self {
+            Asker::Client { stanza, .. } => stanza.id.clone(),
+            Asker::Command(_) => None,
+        }
+    }
+
+    /// It was not done: a client is told this error, others that refusal.
+    pub(super) fn refused_by(self, error: &StanzaError, refusal: RoomRefusal, cx: &mut Cx<'_>) {
+        match self {
+            Asker::Client { stanza, settlement } => {
+                refuse(&stanza, error, cx);
+                cx.settle(settlement);
+            }
+            Asker::Command(_) => self.refused(refusal, cx),
+        }
+    }
+
     /// It was not done.
     pub(super) fn refused(self, refusal: RoomRefusal, cx: &mut Cx<'_>) {
         match self {

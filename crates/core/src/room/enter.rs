@@ -2,13 +2,13 @@
 
 use super::asker::refuse;
 use super::history::delay;
-use super::home::{Home, RoomState, give, turn_away};
+use super::home::{Home, RoomState, audience, give, turn_away};
 use super::occupants::{Client, Occupant};
 use super::xml::request::{self, Entry};
 use super::xml::user::{self, Said};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
-use crate::model::{RoomAffiliation, RoomRecord, RoomRole as Role};
+use crate::model::{RoomAffiliation, RoomKind, RoomRecord, RoomRole as Role};
 use crate::session::Cx;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -165,8 +165,12 @@ pub(super) fn variants(record: &RoomRecord, with: impl Fn(bool) -> Stanza) -> Ro
 }
 
 impl RoomState {
-    /// Notes which nicks are reserved.
-    pub(super) fn reserve(&mut self, record: &RoomRecord) {
+    /// Notes which nicks are reserved, and who hears a room of MUC Light.
+    pub(super) fn note_members(&mut self, record: &RoomRecord, cx: &Cx<'_>) {
+        if record.kind == RoomKind::MucLight {
+            self.audience = audience(record.members.iter().map(|member| &member.jid), cx);
+            return;
+        }
         let nick = |at: u32| record.members.get(at as usize).map_or("", |member| &*member.nick);
         self.reserved =
             (0u32..).zip(&record.members).filter(|(_, of)| !of.nick.is_empty()).map(|(at, _)| at).collect();
@@ -300,8 +304,8 @@ impl RoomState {
         own.extend(codes);
         let said = Said { codes: &own, ..Said::default() };
         stanzas.push(variants(record, |shows| user::presence(occupant, of, shows, &said)));
-        let usual = record.config.history as usize;
-        stanzas.extend(self.history.given(&entry.history, usual, cx.now.unix, &self.address));
+        let (usual, behind) = (record.config.history as usize, record.heard_since(client.bare_str()));
+        stanzas.extend(self.history.given(&entry.history, usual, cx.now.unix, &self.address, behind));
         stanzas.push(RoomStanza::for_all(self.subject(record)));
         let about = RoomAbout::Entered(occupant.address.clone(), occupant.role);
         give(of.seat, occupant.is_moderator(), stanzas, about, cx);

@@ -61,11 +61,18 @@ impl History {
         usual: usize,
         now: UnixMs,
         room: &BareJid,
+        behind: ArchiveId,
     ) -> Vec<RoomStanza> {
         let max = wanted.stanzas.unwrap_or(usual).min(HISTORY_MAX);
         let since = wanted.since(now);
         let (mut left, mut given) = (wanted.chars, Vec::new());
-        for said in self.messages.iter().rev().take(max).take_while(|said| said.at >= since) {
+        for said in self
+            .messages
+            .iter()
+            .rev()
+            .take(max)
+            .take_while(|said| said.at >= since && said.id.is_none_or(|id| id > behind))
+        {
             let bytes = said.message.payload.bytes().len();
             match left.checked_sub(bytes) {
                 Some(rest) => left = rest,

@@ -6,13 +6,16 @@ use super::occupants::{Occupant, Occupants};
 use super::step::Step;
 use super::xml::request::{self, Weight};
 use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
-use crate::message::{RoomAbout, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, ShardMessage};
-use crate::model::{RoomKey, RoomRecord};
+use crate::message::{
+    RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, ShardMessage,
+};
+use crate::model::{ArchiveId, Place as ShardPlace, RoomKey, RoomRecord};
 use crate::ports::Ask;
 use crate::ports::store::rooms;
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{self, PresenceType, Stanza, StanzaError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The kind of home that rooms have.
@@ -31,6 +34,10 @@ pub(super) struct RoomState {
     pub(super) address: BareJid,
     pub(super) occupants: Occupants,
     pub(super) history: History,
+    /// The newest message of its archive.
+    pub(super) newest: ArchiveId,
+    /// The accounts that hear a room of MUC Light, by the shards that are their homes.
+    pub(super) audience: Vec<(ShardPlace, Arc<Vec<BareJid>>)>,
     /// The members with reserved nicks, by these: where they are in the record's list.
     pub(super) reserved: Vec<u32>,
 }
@@ -78,7 +85,8 @@ impl Home {
     /// Asks the store for the room's record.
     pub(super) fn read_record(&mut self, key: &RoomKey, cx: &mut Cx<'_>) {
         self.begin_load();
-        self.ask(key, rooms::Room { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
+        let question = rooms::Room { domain: key.domain, kind: key.kind, name: (*key.name).into() };
+        self.ask(key, question, Step::Load, cx);
     }
 
     /// Asks the store.
@@ -97,12 +105,15 @@ impl Home {
 }
 
 impl RoomState {
-    /// Gives all clients something.
+    /// Gives all who hear the room something.
     pub(super) fn give_all(&self, stanzas: &[RoomStanza], except: &[RoomSeat], cx: &mut Cx<'_>) {
+        for (place, accounts) in &self.audience {
+            give_accounts(*place, accounts.clone(), stanzas.to_vec(), cx);
+        }
         for (place, list) in self.occupants.lists() {
             // A session has its name on its shard alone.
             let except = except.iter().filter(|seat| seat.place == place).map(|seat| seat.session).collect();
-            let (to, stanzas) = (list.clone(), stanzas.to_vec());
+            let (to, stanzas) = (RoomAudience::Clients(list.clone()), stanzas.to_vec());
             let event = RoomEvent { to, except, stanzas, about: RoomAbout::Others };
             cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
         }
@@ -130,7 +141,7 @@ pub(super) fn give(
     about: RoomAbout,
     cx: &mut Cx<'_>,
 ) {
-    let to = Arc::new(vec![RoomRecipient { session: seat.session, sees_addresses }]);
+    let to = RoomAudience::Clients(Arc::new(vec![RoomRecipient { session: seat.session, sees_addresses }]));
     let event = RoomEvent { to, except: Vec::new(), stanzas, about };
     cx.post(seat.place, ShardMessage::RoomEvent(Box::new(event)));
 }
@@ -154,4 +165,29 @@ pub(super) fn turn_away(
         let about = RoomAbout::Left { occupant: occupant.clone(), presences: seat.presences };
         give(seat, false, vec![RoomStanza::for_all(reply)], about, cx);
     }
+}
+
+/// Accounts by the shards that are their homes.
+pub(super) fn audience<'a>(
+    accounts: impl Iterator<Item = &'a BareJid>,
+    cx: &Cx<'_>,
+) -> Vec<(ShardPlace, Arc<Vec<BareJid>>)> {
+    let mut places: BTreeMap<ShardPlace, BTreeSet<&BareJid>> = BTreeMap::new();
+    for account in accounts {
+        places.entry(cx.shard.directory.home(account.as_str())).or_default().insert(account);
+    }
+    let listed = |accounts: BTreeSet<&BareJid>| Arc::new(accounts.into_iter().cloned().collect());
+    places.into_iter().map(|(place, accounts)| (place, listed(accounts))).collect()
+}
+
+/// Gives the sessions of accounts of one shard something.
+pub(super) fn give_accounts(
+    place: ShardPlace,
+    accounts: Arc<Vec<BareJid>>,
+    stanzas: Vec<RoomStanza>,
+    cx: &mut Cx<'_>,
+) {
+    let to = RoomAudience::Accounts(accounts);
+    let event = RoomEvent { to, except: Vec::new(), stanzas, about: RoomAbout::Others };
+    cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
 }

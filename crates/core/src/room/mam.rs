@@ -41,13 +41,14 @@ impl Home {
         {
             return Err(StanzaError::new(Condition::Forbidden));
         }
-        let room = record.id;
+        let (room, since) =
+            (record.id, client.map_or(ArchiveId(0), |client| record.heard_since(client.bare_str())));
         match (stanza.kind, payload.name()) {
             (Kind::Iq(IqType::Get), "query") => {
                 cx.reply(stanza.result_reply().with_payload(mam::form()));
             }
             (Kind::Iq(IqType::Get), "metadata") => {
-                self.ask(key, ReadRoomArchiveEnds { room }, Step::Ends(Box::new(stanza.clone())), cx);
+                self.ask(key, ReadRoomArchiveEnds { room, since }, Step::Ends(Box::new(stanza.clone())), cx);
             }
             (Kind::Iq(IqType::Set), "query") => {
                 let query = Query::of(payload)?;
@@ -60,8 +61,8 @@ impl Home {
                 let ids = query.ids.clone();
                 let step = Step::Page(Box::new(Reading { seat, request: stanza.clone(), query }));
                 match ids.is_empty() {
-                    true => self.ask(key, RoomArchivePage { room, filter, start, page }, step, cx),
-                    false => self.ask(key, RoomArchivedMessages { room, ids }, step, cx),
+                    true => self.ask(key, RoomArchivePage { room, since, filter, start, page }, step, cx),
+                    false => self.ask(key, RoomArchivedMessages { room, since, ids }, step, cx),
                 }
             }
             _ => return Err(StanzaError::new(Condition::ServiceUnavailable)),
@@ -129,7 +130,7 @@ impl Home {
 
     /// Reads the message that is to be moderated.
     pub(super) fn find(&mut self, of: Moderating, key: &RoomKey, cx: &mut Cx<'_>) {
-        let question = RoomArchivedMessages { room: of.record.id, ids: vec![of.id] };
+        let question = RoomArchivedMessages { room: of.record.id, since: ArchiveId(0), ids: vec![of.id] };
         self.hold();
         self.ask(key, question, Step::Moderating(Box::new(of)), cx);
     }

@@ -9,6 +9,7 @@ mod asker;
 mod enter;
 mod history;
 mod home;
+mod light;
 mod mam;
 mod occupants;
 mod owner;
@@ -22,8 +23,8 @@ use crate::error::StanzaError;
 use crate::home::{Places, Pushed};
 use crate::message::{RoomOp, RoomSeat};
 use crate::model::{
-    ArchiveFilter, ArchiveStart, DomainId, RoomAffiliation, RoomKey, RoomMember, RoomRecord, Settlement,
-    Ticket, room_address,
+    ArchiveFilter, ArchiveId, ArchiveStart, RoomAffiliation, RoomKey, RoomKind, RoomMember, RoomRecord,
+    Settlement, Ticket,
 };
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{
@@ -58,49 +59,48 @@ pub struct Rooms {
 
 impl Rooms {
     /// Deals with what a room is told, after what it was told before.
-    pub fn operate(&mut self, domain: DomainId, name: &str, op: RoomOp, cx: &mut Cx<'_>) {
-        let key = RoomKey { domain, name: name.into() };
-        let is_crowded = match self.homes.get(&key) {
+    pub fn operate(&mut self, key: &RoomKey, op: RoomOp, cx: &mut Cx<'_>) {
+        let is_crowded = match self.homes.get(key) {
             Some(home) => home.load() >= cx.shard.settings.limits.room_queue,
-            None => match self.make(&key, cx) {
+            None => match self.make(key, cx) {
                 Ok(()) => false,
                 Err(refusal) => return give_up(None, op, refusal, cx),
             },
         };
         let pushed = match op {
             // Who is in the room and who is not must not be lost: these are as many as sessions at most.
-            RoomOp::Gone { .. } | RoomOp::Back { .. } => match self.homes.push(&key, op) {
-                Pushed::Refused(op) => self.homes.push_anyway(&key, op),
+            RoomOp::Gone { .. } | RoomOp::Back { .. } => match self.homes.push(key, op) {
+                Pushed::Refused(op) => self.homes.push_anyway(key, op),
                 pushed => pushed,
             },
             RoomOp::Stanza { .. } | RoomOp::Command { .. } if is_crowded => Pushed::Refused(op),
-            RoomOp::Stanza { .. } | RoomOp::Command { .. } => self.homes.push(&key, op),
+            RoomOp::Stanza { .. } | RoomOp::Command { .. } => self.homes.push(key, op),
         };
         match pushed {
             Pushed::Now(op) => {
-                if let Some(home) = self.homes.get_mut(&key) {
-                    home.start(op, &key, cx);
+                if let Some(home) = self.homes.get_mut(key) {
+                    home.start(op, key, cx);
                 }
             }
             Pushed::Load => {
-                if let Some(home) = self.homes.get_mut(&key) {
-                    home.read_record(&key, cx);
+                if let Some(home) = self.homes.get_mut(key) {
+                    home.read_record(key, cx);
                 }
             }
             Pushed::Waits => {}
             Pushed::Refused(op) => {
-                let occupants = self.homes.get_mut(&key).map(|home| &mut home.state.occupants);
+                let occupants = self.homes.get_mut(key).map(|home| &mut home.state.occupants);
                 give_up(occupants, op, RoomRefusal::Crowded, cx);
             }
         }
-        self.advance(&key, cx);
+        self.advance(key, cx);
     }
 
     /// Makes a place for a room that has none in memory.
     fn make(&mut self, key: &RoomKey, cx: &Cx<'_>) -> Result<(), RoomRefusal> {
         let domain = cx.shard.domains.numbered(key.domain).map(|domain| domain.name.clone());
         let domain = domain.ok_or(RoomRefusal::NotFound)?;
-        let address = BareJid::new(&room_address(&key.name, &domain));
+        let address = BareJid::new(&key.kind.address(&key.name, &domain));
         let address = address.map_err(|_| RoomRefusal::NotFound)?;
         if self.homes.len() >= self.full.max(ROOMS_MAX) {
             self.homes.forget_idle(1);
@@ -117,6 +117,8 @@ impl Rooms {
                 occupants: Occupants::default(),
                 history: history::History::default(),
                 reserved: Vec::new(),
+                newest: ArchiveId(0),
+                audience: Vec::new(),
             })
         });
         Ok(())
@@ -176,13 +178,20 @@ fn left_behind(seat: RoomSeat, presence: &Stanza, cx: &mut Cx<'_>) {
 impl Home {
     /// Deals with what is its turn.
     fn start(&mut self, op: RoomOp, key: &RoomKey, cx: &mut Cx<'_>) {
-        let record = self.known();
+        let (record, is_light) = (self.known(), key.kind == RoomKind::MucLight);
         match (op, record) {
             (RoomOp::Gone { client, seat, is_lost }, Some(record)) => {
                 self.state.gone(&record, &client, seat, is_lost, cx);
             }
             (RoomOp::Back { seat, presence, role }, Some(record)) => {
                 self.state.back(&record, seat, &presence, role, cx);
+            }
+            (RoomOp::Stanza { seat, stanza, settlement }, Some(record)) if is_light => {
+                self.light(&record, seat, stanza, settlement, key, cx);
+            }
+            (RoomOp::Stanza { stanza, settlement, .. }, None) if is_light => {
+                self.light_absent(&stanza, key, cx);
+                cx.settle(settlement);
             }
             (RoomOp::Stanza { seat, stanza, settlement }, Some(record)) => {
                 self.stanza(&record, seat, stanza, settlement, key, cx);
@@ -326,6 +335,14 @@ impl Home {
                 self.page(&reading, answer, cx);
             }
             Step::Ends(request) => self.ends(&request, ReadRoomArchiveEnds::answer(answer), cx),
+            Step::Adding(adding) => self.asked_whom(*adding, Home::refusers(answer), key, cx),
+            Step::Noted => {
+                let answer = KeepRoomMessage::answer(answer);
+                self.written(matches!(answer, Ok(Err(_))));
+                if let Ok(Ok(id)) = answer {
+                    self.state.newest = self.state.newest.max(id);
+                }
+            }
             Step::Moderating(of) => self.found(*of, RoomArchivedMessages::answer(answer), key, cx),
         }
     }
@@ -334,12 +351,12 @@ impl Home {
         match answer {
             Ok(Some(record)) => {
                 let record: Arc<RoomRecord> = Arc::from(record);
-                if !record.config.archive {
+                if !record.config.archive || record.kind == RoomKind::MucLight {
                     return self.read_again(&record, cx);
                 }
                 let page = Page { entries: history::HISTORY_MAX as u16, bytes: 256 * 1024 };
                 let (filter, start) = (ArchiveFilter::default(), ArchiveStart::Last);
-                let question = RoomArchivePage { room: record.id, filter, start, page };
+                let question = RoomArchivePage { room: record.id, since: ArchiveId(0), filter, start, page };
                 self.ask(key, question, Step::History(record), cx);
             }
             Ok(None) => self.destroyed(None, None, None, cx),
@@ -384,14 +401,10 @@ impl Home {
             .occupants
             .iter()
             .filter(is_other)
-            .map(|of| RoomMember {
-                jid: of.account.clone(),
-                affiliation: record.affiliation(of.account.as_str()),
-                nick: "".into(),
-                reason: "".into(),
-            })
+            .map(|of| RoomMember::new(of.account.clone(), record.affiliation(of.account.as_str())))
             .collect();
-        self.state.reserve(record);
+        self.state.newest = self.state.newest.max(record.newest);
+        self.state.note_members(record, cx);
         self.open(record.clone());
         self.state.members_changed(record, &changes, None, cx);
     }

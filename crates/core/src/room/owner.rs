@@ -9,7 +9,7 @@ use super::xml::{form, user};
 use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomSeat, RoomStanza};
-use crate::model::{RoomAffiliation, RoomId, RoomKey, RoomMember, RoomRecord};
+use crate::model::{RoomAffiliation, RoomKey, RoomKind, RoomMember, RoomRecord};
 use crate::ports::store::rooms::{
     ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ReplaceRoomMessage,
     SetRoomMembers, SetRoomSubject,
@@ -95,22 +95,13 @@ impl Home {
             return cx.reply(reply);
         }
         let change = if query.child("remove", ns::REGISTER).is_some() {
-            Ok(RoomMember {
-                jid: account.clone(),
-                affiliation: if affiliation == RoomAffiliation::Member {
-                    RoomAffiliation::None
-                } else {
-                    affiliation
-                },
-                nick: "".into(),
-                reason: "".into(),
-            })
+            let is_member = affiliation == RoomAffiliation::Member;
+            let left = if is_member { RoomAffiliation::None } else { affiliation };
+            Ok(RoomMember::new(account.clone(), left))
         } else {
-            self.nick_of(record, query, account.as_str()).map(|nick| RoomMember {
-                jid: account.clone(),
-                affiliation: affiliation.max(RoomAffiliation::Member),
-                nick,
-                reason: "".into(),
+            self.nick_of(record, query, account.as_str()).map(|nick| {
+                let member = RoomMember::new(account.clone(), affiliation.max(RoomAffiliation::Member));
+                RoomMember { nick, ..member }
             })
         };
         match change {
@@ -148,14 +139,10 @@ impl Home {
         if stanza.to.as_ref().is_none_or(carillon_wire::jid::Jid::is_bare) {
             return Err((stanza, StanzaError::new(Condition::JidMalformed).with_text("a nick is needed")));
         }
-        let owner = RoomMember {
-            jid: from.bare(),
-            affiliation: RoomAffiliation::Owner,
-            nick: "".into(),
-            reason: "".into(),
-        };
+        let owner = RoomMember::new(from.bare(), RoomAffiliation::Owner);
         let question = CreateRoom {
             domain: key.domain,
+            kind: key.kind,
             name: (*key.name).into(),
             config: crate::model::RoomConfig { locked: true, ..Default::default() },
             members: vec![owner],
@@ -179,11 +166,12 @@ impl Home {
         let refusal = match answer {
             Ok(CreateRoomAnswer::Created(record)) => {
                 let record: Arc<RoomRecord> = Arc::from(record);
-                self.state.reserve(&record);
+                self.state.note_members(&record, cx);
                 self.open(record.clone());
                 return match creator {
                     Creator::Client { seat, presence } => self.first(&record, seat, &presence, cx),
                     Creator::Command(to) => Asker::Command(to).done(self.outcome(record), cx),
+                    Creator::Light(new) => self.light_created(&record, &new, key, cx),
                 };
             }
             Ok(CreateRoomAnswer::Exists) => {
@@ -210,6 +198,7 @@ impl Home {
                 turn_away(None, seat, &presence, &error, cx);
             }
             Creator::Command(to) => Asker::Command(to).refused(refusal, cx),
+            Creator::Light(new) => Asker::client(new.stanza).refused(refusal, cx),
         }
     }
 
@@ -233,7 +222,15 @@ impl Home {
         cx: &mut Cx<'_>,
     ) {
         match change.is_done(answer) {
-            Ok(Ok(())) => self.carry_through(&record, change, asker, cx),
+            Ok(Ok(())) => {
+                let left = match record.kind {
+                    RoomKind::Muc => Some((change, asker)),
+                    RoomKind::MucLight => self.carry_light(&record, change, asker, key, cx),
+                };
+                if let Some((change, asker)) = left {
+                    self.carry_through(&record, change, asker, cx);
+                }
+            }
             Ok(Err(Missing)) => {
                 let refusal = match change {
                     Change::Moderate { .. } => {
@@ -284,7 +281,7 @@ impl Home {
             Change::Members { changes, by } => {
                 let members = record.members_after(&changes);
                 let after = Arc::new(RoomRecord { members, ..(**record).clone() });
-                self.state.reserve(&after);
+                self.state.note_members(&after, cx);
                 self.open(after.clone());
                 self.state.members_changed(&after, &changes, by.as_deref(), cx);
             }
@@ -333,6 +330,7 @@ impl Home {
         }
         self.state.history.clear();
         self.state.reserved.clear();
+        self.state.audience.clear();
         self.vanish();
     }
 
@@ -349,11 +347,15 @@ impl Home {
 
 impl Change {
     /// The question to the store.
-    pub(super) fn question(&self, room: RoomId) -> Ask {
+    pub(super) fn question(&self, record: &RoomRecord) -> Ask {
+        let room = record.id;
+        let version = record.version + u32::from(record.kind == RoomKind::MucLight);
         match self {
             Change::Subject(subject, _) => SetRoomSubject { room, subject: subject.clone() }.into(),
-            Change::Configure(config) => ConfigureRoom { room, config: (**config).clone() }.into(),
-            Change::Members { changes, .. } => SetRoomMembers { room, changes: changes.clone() }.into(),
+            Change::Configure(config) => ConfigureRoom { room, config: (**config).clone(), version }.into(),
+            Change::Members { changes, .. } => {
+                SetRoomMembers { room, changes: changes.clone(), version }.into()
+            }
             Change::Destroy { .. } => DestroyRoom { room }.into(),
             Change::EraseArchive => EraseRoomArchive { room }.into(),
             Change::Moderate { id, left, .. } => {

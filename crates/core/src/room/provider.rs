@@ -3,6 +3,7 @@
 use super::admin::KICKED;
 use super::asker::Asker;
 use super::home::Home;
+use super::light;
 use super::speak::{clean, subject};
 use super::step::{Change, Creator, Moderating, Step};
 use super::xml::request;
@@ -10,10 +11,13 @@ use super::xml::user::{self, Said};
 use crate::command::{
     ReplyTo, RoomMemberChange, RoomOccupant, RoomOutcome, RoomRefusal, RoomRequest, RoomSpeaker,
 };
-use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
+use crate::model::{
+    RoomAffiliation, RoomConfig, RoomKey, RoomKind, RoomMember, RoomRecord, RoomRole as Role,
+};
 use crate::ports::store::rooms::CreateRoom;
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::ns;
 use carillon_wire::stanza::{MessageType, Payload, Stanza};
 use std::sync::Arc;
 
@@ -34,12 +38,18 @@ impl Home {
                 let occupants = self.occupants(after.as_deref(), max);
                 return asker.done(RoomOutcome::Occupants(occupants), cx);
             }
+            RoomRequest::Configure { after, .. } if !is_suited(&after, record.kind, cx) => {
+                RoomRefusal::Unsuited
+            }
             RoomRequest::Configure { before, after } if *before == record.config => {
                 return self.change(record, Change::Configure(after), asker, key, cx);
             }
             RoomRequest::Destroy { reason, venue } => {
                 let change = Change::Destroy { reason, venue, password: None };
                 return self.change(record, change, asker, key, cx);
+            }
+            RoomRequest::SetMembers { changes } if record.kind == RoomKind::MucLight => {
+                return self.light_members(record, &changes, asker, key, cx);
             }
             RoomRequest::SetMembers { changes } => return self.set_members(record, &changes, asker, key, cx),
             RoomRequest::SetRole { nick, role, reason } => {
@@ -76,8 +86,12 @@ impl Home {
         let RoomRequest::Create { config } = request else {
             return Asker::Command(reply).refused(RoomRefusal::NotFound, cx);
         };
+        if !is_suited(&config, key.kind, cx) {
+            return Asker::Command(reply).refused(RoomRefusal::Unsuited, cx);
+        }
         let question = CreateRoom {
             domain: key.domain,
+            kind: key.kind,
             name: (*key.name).into(),
             config: *config,
             members: Vec::new(),
@@ -157,6 +171,10 @@ impl Home {
         let Some(RoomSpeaker { account, nick }) = speaker else {
             return Ok(Speaker { account: room.clone(), address: room.to_jid(), id: None });
         };
+        if record.kind == RoomKind::MucLight {
+            let address = room.with_resource(account.as_str()).map_err(|_| RoomRefusal::NoNick)?;
+            return Ok(Speaker { account: account.clone(), address, id: None });
+        }
         let reserved = record.member(account.as_str()).map(|member| &*member.nick);
         let nick = nick.as_deref().or(reserved.filter(|nick| !nick.is_empty()));
         let nick = nick.or(account.local()).unwrap_or_default();
@@ -188,9 +206,19 @@ impl Home {
         if !request::is_subject(&said.payload) {
             return self.keep(record, said, speaker.account.clone(), asker, key, cx);
         }
+        if record.kind == RoomKind::MucLight {
+            let subject = said.payload.find("subject", ns::CLIENT).map(|subject| subject.element().text());
+            return self.light_subject(record, &subject.unwrap_or_default(), asker, key, cx);
+        }
         let subject = subject(&said, &speaker.account, cx);
         self.change(record, Change::Subject(subject, Box::new(said)), asker, key, cx);
     }
+}
+
+/// Whether a room of this kind can be configured like this.
+fn is_suited(config: &RoomConfig, kind: RoomKind, cx: &Cx<'_>) -> bool {
+    let fields = &cx.shard.settings.muclight.fields;
+    config.suits(kind) && config.fields.keys().all(|name| light::is_field(name, fields))
 }
 
 /// In whose name something is said.
@@ -214,10 +242,6 @@ fn changed(record: &RoomRecord, change: &RoomMemberChange) -> RoomMember {
         RoomAffiliation::Outcast => "".into(),
         _ => keep(&change.nick, |member| &member.nick),
     };
-    RoomMember {
-        jid: change.jid.clone(),
-        affiliation,
-        nick,
-        reason: keep(&change.reason, |member| &member.reason),
-    }
+    let reason = keep(&change.reason, |member| &member.reason);
+    RoomMember { nick, reason, ..RoomMember::new(change.jid.clone(), affiliation) }
 }

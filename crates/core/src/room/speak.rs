@@ -10,8 +10,8 @@ use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
 use crate::model::{
-    AllowPm, ArchiveId, RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role, RoomSubject,
-    Settlement,
+    AllowPm, ArchiveId, RoomAffiliation, RoomEntry, RoomKey, RoomMember, RoomRecord, RoomRole as Role,
+    RoomSubject, Settlement,
 };
 use crate::ports::store::rooms::KeepRoomMessage;
 use crate::ports::{Fault, Missing};
@@ -121,8 +121,14 @@ impl Home {
         let mut bytes = Vec::new();
         said.write(&mut bytes, Framing::Tcp);
         self.wrote();
-        let question =
-            KeepRoomMessage { room: record.id, received: cx.now.unix, sender, stanza: bytes.into() };
+        let question = KeepRoomMessage {
+            room: record.id,
+            received: cx.now.unix,
+            sender,
+            stanza: bytes.into(),
+            entry: if mam::has_contents(&said) { RoomEntry::Counted } else { RoomEntry::Other },
+            displayed: mam::displayed(&said),
+        };
         self.ask(key, question, Step::Keep { said: Box::new(said), asker }, cx);
     }
 
@@ -137,6 +143,7 @@ impl Home {
         self.written(matches!(answer, Ok(Err(Missing))));
         match answer {
             Ok(Ok(id)) => {
+                self.state.newest = self.state.newest.max(id);
                 said.payload.push_element(&user::stanza_id(&self.state.address, id));
                 self.said(Arc::new(said), Some(id), cx);
                 asker.done(RoomOutcome::Said(Some(id)), cx);
@@ -153,7 +160,8 @@ impl Home {
 
     /// Something is said to all.
     pub(super) fn said(&mut self, message: Arc<Stanza>, id: Option<ArchiveId>, cx: &mut Cx<'_>) {
-        if message.payload.find("body", ns::CLIENT).is_some() || id.is_some() {
+        let is_entered = self.state.audience.is_empty();
+        if is_entered && (message.payload.find("body", ns::CLIENT).is_some() || id.is_some()) {
             self.state.history.push(message.clone(), cx.now.unix, id);
         }
         self.state.give_all(&[RoomStanza { stanza: message, full: None }], &[], cx);
@@ -317,11 +325,9 @@ impl Home {
         let members: Vec<RoomMember> = invited
             .iter()
             .filter(new)
-            .map(|jid| RoomMember {
-                jid: jid.clone(),
-                affiliation: RoomAffiliation::Member,
-                nick: record.member(jid.as_str()).map(|member| member.nick.clone()).unwrap_or_default(),
-                reason: "".into(),
+            .map(|jid| {
+                let nick = record.member(jid.as_str()).map(|member| member.nick.clone()).unwrap_or_default();
+                RoomMember { nick, ..RoomMember::new(jid.clone(), RoomAffiliation::Member) }
             })
             .collect();
         if record.config.members_only && !members.is_empty() {

@@ -3,9 +3,9 @@
 use super::asker::Asker;
 use crate::command::ReplyTo;
 use crate::message::RoomSeat;
-use crate::model::{ArchiveId, RoomConfig, RoomMember, RoomRecord, RoomSubject};
+use crate::model::{ArchiveId, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomSubject};
 use crate::session::mam::Query;
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
@@ -30,6 +30,10 @@ pub(super) enum Step {
     Moderating(Box<Moderating>),
     /// The ends of the archive.
     Ends(Box<Stanza>),
+    /// Who does not let itself be added to a room of MUC Light.
+    Adding(Box<Adding>),
+    /// To keep what the room says of itself.
+    Noted,
 }
 
 /// Who creates a room.
@@ -39,6 +43,8 @@ pub(super) enum Creator {
     Client { seat: RoomSeat, presence: Box<Stanza> },
     /// A command.
     Command(ReplyTo),
+    /// Whoever wants a room of MUC Light.
+    Light(NewRoom),
 }
 
 /// A change of a room under way.
@@ -76,4 +82,22 @@ pub(super) struct Moderating {
     /// The occupant who does it: its address in the room, and its id.
     pub(super) by: Option<(Jid, Box<str>)>,
     pub(super) asker: Asker,
+}
+
+/// Accounts that are to be added, if they let themselves be.
+#[derive(Debug)]
+pub(super) enum Adding {
+    /// To a room that is there, with other changes.
+    ToRoom { record: Arc<RoomRecord>, wanted: Vec<(BareJid, RoomAffiliation)>, asker: Asker },
+    /// To one that is created with them.
+    ToNewRoom(NewRoom),
+}
+
+/// A room that is to be created.
+#[derive(Debug)]
+pub(super) struct NewRoom {
+    pub(super) stanza: Box<Stanza>,
+    pub(super) creator: BareJid,
+    pub(super) config: RoomConfig,
+    pub(super) others: Vec<(BareJid, RoomAffiliation)>,
 }

@@ -32,6 +32,22 @@ pub(crate) fn is_kept(stanza: &Stanza) -> bool {
         || has("encrypted", ns::OMEMO_OLD)
 }
 
+/// Whether a message is one to be read, and not about another one.
+pub(crate) fn has_contents(stanza: &Stanza) -> bool {
+    let has = |name, ns| stanza.payload.find(name, ns).is_some();
+    (has("body", ns::CLIENT) || has("encrypted", ns::OMEMO) || has("encrypted", ns::OMEMO_OLD))
+        && !has("replace", ns::CORRECTION)
+        && !has("retract", ns::RETRACT)
+        && !has("reactions", ns::REACTIONS)
+}
+
+/// The message that the sender has seen (XEP-0333).
+pub(crate) fn displayed(stanza: &Stanza) -> Option<Box<str>> {
+    let marker = |name| stanza.payload.find(name, ns::CHAT_MARKERS);
+    let marker = marker("displayed").or_else(|| marker("acknowledged"))?;
+    marker.element().attr("id").map(Box::from)
+}
+
 /// What a client asks for.
 #[derive(Debug)]
 pub(crate) struct Query {

@@ -121,6 +121,7 @@ impl Script {
                 }
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
                 _ if key.starts_with("upload.") => set_upload(&mut settings.upload, key, value),
+                _ if key.starts_with("muclight.") => set_muclight(&mut settings.muclight, key, value),
                 _ => set_limit(&mut settings.limits, key, value),
             }
         }
@@ -748,6 +749,19 @@ fn set_limit(limits: &mut Limits, key: &str, value: &str) {
         "topics_owned" => limits.topics_owned = number(value),
         "topics_followed" => limits.topics_followed = number(value),
         "topic_items" => limits.topic_items = number(value),
+        _ => panic!("no setting {key}"),
+    }
+}
+
+/// Sets what rooms of MUC Light may be.
+fn set_muclight(muclight: &mut settings::MucLight, key: &str, value: &str) {
+    match key {
+        "muclight.all_can_configure" => muclight.all_can_configure = value == "yes",
+        "muclight.all_can_invite" => muclight.all_can_invite = value == "yes",
+        "muclight.max_occupants" => muclight.occupants = value.parse().expect("a number"),
+        "muclight.rooms_per_user" => muclight.rooms_per_user = value.parse().expect("a number"),
+        "muclight.rooms_per_page" => muclight.rooms_per_page = value.parse().expect("a number"),
+        "muclight.fields" => muclight.fields = value.split(',').map(Into::into).collect(),
         _ => panic!("no setting {key}"),
     }
 }

@@ -287,6 +287,10 @@ fn meant(kind: &str) -> Result<Asks, String> {
         }),
         "records" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Roster(_)))),
         "rosters" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Roster(_) | WriteAsk::Blocking(_)))),
+        "rooms" => Ok(|ask| match ask {
+            Ask::Read(ask) => matches!(ask, ReadAsk::Rooms(_)),
+            Ask::Write(ask) | Ask::Once(_, ask) => matches!(ask, WriteAsk::Rooms(_)),
+        }),
         "removals" => Ok(|ask| DeleteAccount::of(ask).is_some()),
         "vcards" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Vcard(_)) | Ask::Write(WriteAsk::Vcard(_)))),
         other => Err(format!("no questions are called {other}")),

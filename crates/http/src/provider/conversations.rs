@@ -149,7 +149,7 @@ pub(crate) async fn list(
     let view = |entry: &InboxEntry| ConversationView::of(entry, query.messages, now());
     Ok(Json(ConversationPage {
         conversations: page.entries.iter().map(view).collect(),
-        next: page.entries.last().filter(|_| page.more).map(|entry| entry.conversation.last.0),
+        next: page.entries.last().filter(|_| page.more).map(|entry| entry.place().0),
         total: page.totals.conversations,
         unread_conversations: page.totals.unread_conversations,
         unread_messages: page.totals.unread,

@@ -44,7 +44,7 @@ pub(super) struct TargetArgs {
     /// The pubsub service; `pubsub.` and the domain if not given
     #[arg(long, value_name = "JID")]
     pubsub: Option<String>,
-    /// The service of rooms; `rooms.` and the domain if not given
+    /// The service of rooms; `rooms.` or `muclight.` and the domain if not given
     #[arg(long, value_name = "JID")]
     rooms: Option<String>,
     /// Localpart of the account that publishes by XEP-0060

@@ -48,7 +48,7 @@ pub enum Action {
     Notify(Notify),
     /// Messages between neighbours: `RTT` from due to received.
     Talk(Talk),
-    /// Players enter rooms (XEP-0045), which the first occupant of each makes.
+    /// Players enter rooms (XEP-0045, or MUC Light), which the first occupant of each makes.
     EnterRooms(Rooms),
     /// Messages in rooms that players have entered: `RTT` from due to heard, by each occupant.
     Speak(Speak),
@@ -178,6 +178,8 @@ pub struct Rooms {
     pub occupants: u32,
     /// The number of rooms that each player is in.
     pub rooms: u32,
+    /// Whether they are rooms of MUC Light.
+    pub light: bool,
 }
 
 /// Messages in rooms.

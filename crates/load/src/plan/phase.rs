@@ -38,6 +38,7 @@ struct Table {
     resend: Option<bool>,
     occupants: Option<u32>,
     rooms: Option<u32>,
+    light: Option<bool>,
 }
 
 /// The names of the actions.
@@ -153,6 +154,7 @@ impl Table {
             bucket: self.bucket.take().unwrap_or_else(Rooms::default_bucket),
             occupants: self.occupants.take().unwrap_or_else(Rooms::default_occupants),
             rooms: self.rooms.take().unwrap_or_else(Rooms::default_rooms),
+            light: self.light.take().unwrap_or_default(),
         }
     }
 
@@ -194,6 +196,7 @@ impl Table {
             ("resend", self.resend.is_some()),
             ("occupants", self.occupants.is_some()),
             ("rooms", self.rooms.is_some()),
+            ("light", self.light.is_some()),
         ];
         given.into_iter().find_map(|(key, is_given)| is_given.then_some(key))
     }

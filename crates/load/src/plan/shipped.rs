@@ -3,13 +3,14 @@
 use super::scenario::{Scenario, ScenarioError};
 
 /// The scenarios by name.
-const SHIPPED: [(&str, &str); 13] = [
+const SHIPPED: [(&str, &str); 14] = [
     ("login-storm", include_str!("../../scenarios/login-storm.toml")),
     ("idle", include_str!("../../scenarios/idle.toml")),
     ("fanout", include_str!("../../scenarios/fanout.toml")),
     ("direct", include_str!("../../scenarios/direct.toml")),
     ("one-to-one", include_str!("../../scenarios/one-to-one.toml")),
     ("rooms", include_str!("../../scenarios/rooms.toml")),
+    ("muclight", include_str!("../../scenarios/muclight.toml")),
     ("archive", include_str!("../../scenarios/archive.toml")),
     ("mass-disconnect", include_str!("../../scenarios/mass-disconnect.toml")),
     ("resume", include_str!("../../scenarios/resume.toml")),

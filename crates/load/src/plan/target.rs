@@ -33,7 +33,7 @@ pub struct Target {
     /// The pubsub service; `pubsub.` and the domain when not given.
     #[serde(default)]
     pub pubsub: Option<String>,
-    /// The service of rooms; `rooms.` and the domain when not given.
+    /// The service of rooms; `rooms.` or `muclight.` and the domain when not given.
     #[serde(default)]
     pub rooms: Option<String>,
     /// The localpart of the account that publishes by XEP-0060.

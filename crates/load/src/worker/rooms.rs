@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_player_is_in_so_many_rooms_each_time_with_others() {
-        let plan = RoomPlan::new(Rooms { bucket: 50, occupants: 5, rooms: 10 }, 100);
+        let plan = RoomPlan::new(Rooms { bucket: 50, occupants: 5, rooms: 10, light: false }, 100);
         for player in 0..100 {
             let rooms = (0..10).map(|division| plan.of(player, division));
             let neighbours = rooms.map(|room| {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_last_rooms_have_who_is_there() {
-        let plan = RoomPlan::new(Rooms { bucket: 10, occupants: 5, rooms: 2 }, 13);
+        let plan = RoomPlan::new(Rooms { bucket: 10, occupants: 5, rooms: 2, light: false }, 13);
         assert_eq!(plan.occupants(plan.of(12, 0)).collect::<Vec<_>>(), [10, 12]);
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Setup {
     pub(super) service: Jid,
     /// The service of rooms.
     rooms: String,
+    /// That of rooms of MUC Light.
+    light_rooms: String,
     pub(super) clock: Clock,
     pub(super) profile: Arc<Profile>,
     /// Notifications of the current phase that have arrived.
@@ -65,7 +67,9 @@ impl Setup {
         };
         let service = target.pubsub.clone().unwrap_or_else(|| format!("pubsub.{}", target.domain));
         let service = Jid::new(&service).map_err(|error| at_target(format!("{service:?}: {error}")))?;
-        let rooms = target.rooms.clone().unwrap_or_else(|| format!("rooms.{}", target.domain));
+        let rooms_at =
+            |host: &str| target.rooms.clone().unwrap_or_else(|| format!("{host}.{}", target.domain));
+        let (rooms, light_rooms) = (rooms_at("rooms"), rooms_at("muclight"));
         let keys = Arc::new(KeyCache::default());
         read_keys(target, &keys)?;
         let profile = profile(&job, &keys)?;
@@ -76,6 +80,7 @@ impl Setup {
             addresses,
             service,
             rooms,
+            light_rooms,
             clock,
             profile,
             notified: AtomicU64::new(0),
@@ -88,9 +93,10 @@ impl Setup {
         Ok(setup)
     }
 
-    /// The address of a room.
-    pub(super) fn room(&self, name: &str) -> Option<Jid> {
-        Jid::from_parts(Some(name), &self.rooms, None).ok()
+    /// The address of a room, of MUC Light or another.
+    pub(super) fn room(&self, name: &str, is_light: bool) -> Option<Jid> {
+        let service = if is_light { &self.light_rooms } else { &self.rooms };
+        Jid::from_parts(Some(name), service, None).ok()
     }
 
     /// The address that a player has in a room.

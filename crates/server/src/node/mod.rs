@@ -519,8 +519,8 @@ impl Target {
                 Some(domain) => home(&carillon_core::model::topic_address(name, &domain.name)),
                 None => Target::Nothing,
             },
-            Command::Room { domain, name, .. } => match node.domains().numbered(*domain) {
-                Some(domain) => home(&carillon_core::model::room_address(name, &domain.name)),
+            Command::Room { domain, kind, name, .. } => match node.domains().numbered(*domain) {
+                Some(domain) => home(&kind.address(name, &domain.name)),
                 None => Target::Nothing,
             },
             Command::Kick { jid, .. } if jid.local().is_some() => home(jid.bare_str()),

@@ -8,6 +8,8 @@ use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::erased;
 use super::read::{Archive, message};
+use super::rooms;
+use crate::rows::inbox::{Listed, Source, arrange};
 use crate::rows::page::Room;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
@@ -24,35 +26,20 @@ const SEARCHED_MAX: i64 = 512;
 impl Answers<ReadInbox, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &ReadInbox) -> Result<Option<InboxPage>> {
         let Some(archive) = Archive::find(self.db, asked.domain, &asked.local)? else { return Ok(None) };
-        let mut found = found(&archive, &asked.filter)?;
-        let mut page = InboxPage::default();
-        found.iter().for_each(|(_, conversation)| page.totals.add(conversation));
-        found.sort_unstable_by_key(|(_, conversation)| conversation.last);
-        if !asked.is_oldest_first {
-            found.reverse();
-        }
-        let is_after = |last: ArchiveId, id| if asked.is_oldest_first { last > id } else { last < id };
-        match asked.start {
-            ArchiveStart::First | ArchiveStart::Last => {}
-            ArchiveStart::After(id) => found.retain(|(_, at)| is_after(at.last, id)),
-            ArchiveStart::Before(id) => found.retain(|(_, at)| at.last != id && !is_after(at.last, id)),
-        }
-        if asked.start.is_backward() {
-            found.reverse();
-        }
+        let Some(domain) = lookup::domain_name(self.db, asked.domain)? else { return Ok(None) };
+        let rooms = rooms::standing(self.db, asked.domain, &format!("{}@{domain}", asked.local))?;
+        let mut listed = found(&archive, &asked.filter)?;
+        listed.extend(rooms.into_iter().filter_map(|room| room.listed(&asked.filter, &domain)));
+        let mut page = InboxPage { totals: arrange(asked, &mut listed), ..InboxPage::default() };
         let mut room = Room::new(asked.page);
         // One more than there is room for says whether more follow.
-        'page: for part in found.chunks(usize::from(asked.page.entries) + 1) {
-            let (peers, lasts): (Vec<i64>, Vec<i64>) =
-                part.iter().map(|(peer, conversation)| (*peer, int(conversation.last.0))).unzip();
-            for row in self.db.query(ENTRIES, &[&peers, &lasts])? {
-                let (message, peer, place) = (message(&row)?, whole_jid(&row, 3)?, uint(&row, 4)? as usize);
-                let Some((_, conversation)) = part.get(place - 1) else { continue };
-                if !room.takes(message.stanza.len()) {
+        'page: for part in listed.chunks(usize::from(asked.page.entries) + 1) {
+            for entry in entries(self.db, part)?.into_iter().flatten() {
+                if !room.takes(entry.message.stanza.len()) {
                     page.more = true;
                     break 'page;
                 }
-                page.entries.push(InboxEntry { peer, conversation: *conversation, message });
+                page.entries.push(entry);
             }
         }
         if asked.start.is_backward() {
@@ -62,13 +49,48 @@ impl Answers<ReadInbox, Error> for Snapshot<'_> {
     }
 }
 
+/// Entries with their last messages, in their places; none where there is no such message any more.
+fn entries(db: &Connection, part: &[Listed<i64>]) -> Result<Vec<Option<InboxEntry>>> {
+    let mut entries: Vec<Option<InboxEntry>> = part.iter().map(|_| None).collect();
+    let (mut peers, mut lasts, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, listed) in part.iter().enumerate() {
+        let conversation = listed.conversation;
+        match &listed.source {
+            Source::Peer(peer) => {
+                peers.push(*peer);
+                lasts.push(int(conversation.last.0));
+                places.push(place);
+            }
+            Source::Room(id, jid) => {
+                let message = rooms::message(db, *id, conversation.last)?;
+                let entry = message.map(|message| InboxEntry {
+                    peer: jid.clone(),
+                    conversation,
+                    message,
+                    is_room: true,
+                });
+                entries.get_mut(place).into_iter().for_each(|at| at.clone_from(&entry));
+            }
+        }
+    }
+    for row in db.query(ENTRIES, &[&peers, &lasts])? {
+        let (message, peer, nth) = (message(&row)?, whole_jid(&row, 3)?, uint(&row, 4)? as usize);
+        let place = places.get(nth - 1).copied().unwrap_or(usize::MAX);
+        if let (Some(at), Some(listed)) = (entries.get_mut(place), part.get(place)) {
+            let conversation = listed.conversation;
+            *at = Some(InboxEntry { peer, conversation, message, is_room: false });
+        }
+    }
+    Ok(entries)
+}
+
 /// With whom conversations are, and their last messages, of those that have one.
 const ENTRIES: &str = "SELECT m.seq, m.received, m.stanza, p.jid, r.place
     FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS r (peer, last, place)
     JOIN archive_message m ON m.seq = r.last JOIN archive_peer p ON p.id = r.peer ORDER BY r.place";
 
 /// The conversations that a filter lets through.
-fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<(i64, Conversation)>> {
+fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<Listed<i64>>> {
     let with = match &filter.with {
         None => None,
         Some(with) => match super::conversation(archive.db, archive.account, with.as_str())? {
@@ -77,7 +99,7 @@ fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<(i64, Conver
         },
     };
     let rows = archive.db.query(
-        "SELECT i.last, i.read, i.unread, i.marked, i.folder, i.moved, i.muted, i.peer
+        "SELECT i.last, i.read, i.unread, i.marked, i.folder, i.moved, i.muted, i.peer, coalesce(m.received, 0)
          FROM inbox i LEFT JOIN archive_message m ON m.seq = i.last
          WHERE i.account = $1 AND ($2::bigint IS NULL OR i.peer = $2)
              AND ($3::bigint IS NULL OR m.received >= $3) AND ($4::bigint IS NULL OR m.received <= $4)",
@@ -92,7 +114,8 @@ fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<(i64, Conver
     for row in &rows {
         let at = conversation(row, 0)?;
         if filter.takes(&at) && at.last.0 > archive.erased {
-            all.push((row.try_get(7)?, at));
+            let place = InboxPlace { received: ms(row, 8)?, is_room: false, last: at.last };
+            all.push(Listed { place, conversation: at, source: Source::Peer(row.try_get(7)?) });
         }
     }
     Ok(all)
@@ -104,6 +127,12 @@ impl Answers<ChangeConversation, Error> for Transaction<'_> {
             return Ok(Err(Missing));
         };
         let account = int(account.0);
+        let domain = lookup::domain_name(self.db, asked.domain)?;
+        let of_room = RoomKind::of_host(asked.with.domain()).filter(|(_, of)| Some(*of) == domain.as_deref());
+        if let (Some((kind, domain)), Some(name)) = (of_room, asked.with.local()) {
+            let member = format!("{}@{domain}", asked.local);
+            return rooms::change(self, asked.domain, (kind, name), &member, &asked.change);
+        }
         let Some(peer) = super::conversation(self.db, account, asked.with.as_str())? else {
             return Ok(Err(Missing));
         };
@@ -140,6 +169,9 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
                 noted.folder = Folder::Inbox;
             }
             put(self, account, peer, &noted)?;
+        }
+        if let Some(domain) = lookup::domain_name(self.db, asked.domain)? {
+            emptied += rooms::empty_bin(self, &format!("{}@{domain}", asked.local))?;
         }
         Ok(Ok(emptied))
     }

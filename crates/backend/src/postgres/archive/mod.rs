@@ -4,6 +4,7 @@ mod inbox;
 mod keep;
 mod preferences;
 mod read;
+mod rooms;
 mod sweep;
 
 pub(super) use keep::keep_all;

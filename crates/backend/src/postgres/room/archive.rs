@@ -5,6 +5,7 @@ use super::super::connection::Connection;
 use super::super::error::{Error, Result};
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
+use super::inbox;
 use crate::rows::room::{self, Entry, RoomArchive};
 use bytes::Bytes;
 use carillon_core::model::*;
@@ -17,28 +18,37 @@ use carillon_core::ports::store::rooms::{
 use tokio_postgres::Row;
 
 impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
-    /// One statement: the time is as [`kept_at`] says.
+    /// The time is as [`kept_at`] says. One statement, and another where somebody has read something.
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<std::result::Result<ArchiveId, Missing>> {
-        let KeepRoomMessage { room, received, sender, stanza } = asked;
+        let KeepRoomMessage { room, received, sender, stanza, entry, displayed } = asked;
         let kept = self.db.opt(
-            "WITH counted AS (
+            "WITH next AS (SELECT nextval(pg_get_serial_sequence('room_message', 'seq')) AS seq),
+             noted AS (
                  UPDATE room SET messages = messages + 1, bytes = bytes + $2,
-                 archived_at = CASE WHEN $3 < archived_at AND archived_at - $3 <= 60000 THEN archived_at ELSE $3 END
-                 WHERE id = $1 RETURNING archived_at)
-             INSERT INTO room_message (room, received, sender, stanza)
-             SELECT $1, archived_at, $4, $5 FROM counted RETURNING seq",
+                 archived_at = CASE WHEN $3 < archived_at AND archived_at - $3 <= 60000 THEN archived_at ELSE $3 END,
+                 counted = counted + $6, last = CASE WHEN $7 THEN next.seq ELSE last END
+                 FROM next WHERE id = $1 RETURNING next.seq, archived_at, counted)
+             INSERT INTO room_message (seq, room, received, sender, stanza, counted) OVERRIDING SYSTEM VALUE
+             SELECT seq, $1, archived_at, $4, $5, counted FROM noted RETURNING seq, counted",
             &[
                 &i64::from(room.0),
                 &(stanza.len() as i64),
                 &int(received.0),
                 &sender.as_str(),
                 &&stanza[..],
+                &i64::from(*entry == RoomEntry::Counted),
+                &(*entry != RoomEntry::Other),
             ],
         )?;
-        match kept {
-            Some(row) => Ok(Ok(ArchiveId(uint(&row, 0)?))),
-            None => Ok(Err(Missing)),
+        let Some(row) = kept else { return Ok(Err(Missing)) };
+        let (id, counted) = (ArchiveId(uint(&row, 0)?), uint(&row, 1)?);
+        if *entry == RoomEntry::Counted {
+            inbox::read(self, *room, sender, id, counted)?;
         }
+        if let Some(named) = displayed {
+            inbox::displayed(self, *room, sender, named)?;
+        }
+        Ok(Ok(id))
     }
 }
 
@@ -59,7 +69,7 @@ impl Answers<ReplaceRoomMessage, Error> for Transaction<'_> {
 
 impl Answers<RoomArchivePage, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &RoomArchivePage) -> Result<ArchivePageAnswer> {
-        match Archive::find(self.db, asked.room)? {
+        match Archive::find(self.db, asked.room, asked.since)? {
             Some(archive) => room::page(&archive, asked),
             None => Ok(ArchivePageAnswer::NoAccount),
         }
@@ -68,7 +78,7 @@ impl Answers<RoomArchivePage, Error> for Snapshot<'_> {
 
 impl Answers<RoomArchivedMessages, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &RoomArchivedMessages) -> Result<ArchivePageAnswer> {
-        match Archive::find(self.db, asked.room)? {
+        match Archive::find(self.db, asked.room, asked.since)? {
             Some(archive) => room::named(&archive, &asked.ids),
             None => Ok(ArchivePageAnswer::NoAccount),
         }
@@ -77,7 +87,7 @@ impl Answers<RoomArchivedMessages, Error> for Snapshot<'_> {
 
 impl Answers<ReadRoomArchiveEnds, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &ReadRoomArchiveEnds) -> Result<Option<ArchiveEnds>> {
-        match Archive::find(self.db, asked.room)? {
+        match Archive::find(self.db, asked.room, asked.since)? {
             Some(archive) => room::ends(&archive),
             None => Ok(None),
         }
@@ -92,10 +102,11 @@ struct Archive<'a> {
 }
 
 impl Archive<'_> {
-    fn find(db: &Connection, room: RoomId) -> Result<Option<Archive<'_>>> {
+    /// What of it is behind a message.
+    fn find(db: &Connection, room: RoomId, since: ArchiveId) -> Result<Option<Archive<'_>>> {
         let room = i64::from(room.0);
         let row = db.opt("SELECT erased FROM room WHERE id = $1", &[&room])?;
-        row.map(|row| Ok(Archive { db, room, erased: uint(&row, 0)? })).transpose()
+        row.map(|row| Ok(Archive { db, room, erased: uint(&row, 0)?.max(since.0) })).transpose()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Rooms, and what accounts are to them.
 
 mod archive;
+mod inbox;
+mod light;
 mod sweep;
 
-use super::column::{blob, code, int, ms, number, short, text, whole_jid};
+use super::column::{blob, code, int, ms, number, short, text, uint, whole_jid};
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::lookup;
@@ -24,13 +26,15 @@ use tokio_postgres::Row;
 impl Answers<Room, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Room) -> Result<Option<Box<RoomRecord>>> {
         let found = self.db.opt(
-            "SELECT id, domain, name, created, config, subject FROM room WHERE domain = $1 AND name = $2",
-            &[&i64::from(asked.domain.0), &asked.name],
+            "SELECT id, domain, name, created, config, subject, kind, version,
+                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0)
+             FROM room WHERE domain = $1 AND kind = $2 AND name = $3",
+            &[&i64::from(asked.domain.0), &short(asked.kind), &asked.name],
         )?;
         let Some(row) = found else { return Ok(None) };
         let mut record = record(&row)?;
         let members = self.db.query(
-            "SELECT jid, affiliation, nick, reason FROM room_member WHERE room = $1 ORDER BY jid",
+            "SELECT jid, affiliation, nick, reason, since FROM room_member WHERE room = $1 ORDER BY jid",
             &[&i64::from(record.id.0)],
         )?;
         record.members = members.iter().map(member).collect::<Result<_>>()?;
@@ -44,14 +48,17 @@ impl Answers<Rooms, Error> for Snapshot<'_> {
         let after = asked.after.as_deref().unwrap_or_default();
         let sql = match asked.all {
             true => {
-                "SELECT name, title, is_found FROM room WHERE domain = $1 AND name > $2 ORDER BY name LIMIT $3"
+                "SELECT name, title, is_found FROM room WHERE domain = $1 AND kind = $4 AND name > $2
+                 ORDER BY name LIMIT $3"
             }
             false => {
-                "SELECT name, title, is_found FROM room WHERE domain = $1 AND name > $2 AND is_found
+                "SELECT name, title, is_found FROM room WHERE domain = $1 AND kind = $4 AND name > $2 AND is_found
                  ORDER BY name LIMIT $3"
             }
         };
-        let rows = self.db.query(sql, &[&i64::from(asked.domain.0), &after, &i64::from(asked.limit)])?;
+        let rows = self
+            .db
+            .query(sql, &[&i64::from(asked.domain.0), &after, &i64::from(asked.limit), &short(asked.kind)])?;
         let listed =
             |row: &Row| Ok(RoomListed { name: text(row, 0)?, title: text(row, 1)?, public: row.try_get(2)? });
         rows.iter().map(listed).collect()
@@ -59,26 +66,37 @@ impl Answers<Rooms, Error> for Snapshot<'_> {
 }
 
 impl Answers<RoomsOf, Error> for Snapshot<'_> {
-    fn answer(&mut self, asked: &RoomsOf) -> Result<Vec<(Box<str>, RoomAffiliation)>> {
+    fn answer(&mut self, asked: &RoomsOf) -> Result<Vec<RoomOfAccount>> {
         let after = asked.after.as_deref().unwrap_or_default();
         let rows = self.db.query(
-            "SELECT r.name, m.affiliation FROM room_member m JOIN room r ON r.id = m.room
-             WHERE m.jid = $2 AND m.affiliation <> $5 AND r.domain = $1 AND r.name > $3 ORDER BY r.name LIMIT $4",
+            "SELECT r.name, m.affiliation, r.id, r.title, r.version FROM room_member m JOIN room r ON r.id = m.room
+             WHERE m.jid = $2 AND m.affiliation <> $5 AND r.domain = $1 AND r.kind = $6 AND r.name > $3
+             ORDER BY r.name LIMIT $4",
             &[
                 &i64::from(asked.domain.0),
                 &asked.jid.as_str(),
                 &after,
                 &i64::from(asked.limit),
                 &short(RoomAffiliation::None),
+                &short(asked.kind),
             ],
         )?;
-        rows.iter().map(|row| Ok((text(row, 0)?, code(row, 1)?))).collect()
+        let of = |row: &Row| {
+            Ok(RoomOfAccount {
+                name: text(row, 0)?,
+                affiliation: code(row, 1)?,
+                id: RoomId(number(row, 2)?),
+                title: text(row, 3)?,
+                version: number(row, 4)?,
+            })
+        };
+        rows.iter().map(of).collect()
     }
 }
 
 impl Answers<CreateRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
-        let CreateRoom { domain, name, config, members, owned_max, now } = asked;
+        let CreateRoom { domain, kind, name, config, members, owned_max, now } = asked;
         if owns(self.db, members, *owned_max)? {
             return Ok(CreateRoomAnswer::Full);
         }
@@ -86,8 +104,8 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
             return Ok(CreateRoomAnswer::NoDomain);
         }
         let made = self.db.opt(
-            "INSERT INTO room (domain, name, created, title, is_found, config) VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT DO NOTHING RETURNING id",
+            "INSERT INTO room (domain, name, created, title, is_found, config, kind)
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id",
             &[
                 &i64::from(domain.0),
                 name,
@@ -95,6 +113,7 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
                 &&*config.title,
                 &is_found(config),
                 &encode(config, 0),
+                &short(*kind),
             ],
         )?;
         let Some(made) = made else { return Ok(CreateRoomAnswer::Exists) };
@@ -106,18 +125,24 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
 
 impl Answers<ConfigureRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ConfigureRoom) -> Result<std::result::Result<(), Missing>> {
-        let ConfigureRoom { room, config } = asked;
+        let ConfigureRoom { room, config, version } = asked;
         self.change(
-            "UPDATE room SET title = $2, is_found = $3, config = $4 WHERE id = $1",
-            &[&i64::from(room.0), &&*config.title, &is_found(config), &encode(config, 0)],
+            "UPDATE room SET title = $2, is_found = $3, config = $4, version = $5 WHERE id = $1",
+            &[
+                &i64::from(room.0),
+                &&*config.title,
+                &is_found(config),
+                &encode(config, 0),
+                &i64::from(*version),
+            ],
         )
     }
 }
 
 impl Answers<SetRoomMembers, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &SetRoomMembers) -> Result<std::result::Result<(), Missing>> {
-        let room = i64::from(asked.room.0);
-        if self.db.opt("SELECT 1 FROM room WHERE id = $1", &[&room])?.is_none() {
+        let (room, version) = (i64::from(asked.room.0), i64::from(asked.version));
+        if self.run("UPDATE room SET version = $2 WHERE id = $1", &[&room, &version])? == 0 {
             return Ok(Err(Missing));
         }
         set_members(self, asked.room, &asked.changes)?;
@@ -180,16 +205,23 @@ fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) ->
         let affiliations: Vec<i16> = listed.iter().map(|member| short(member.affiliation)).collect();
         let nicks: Vec<&str> = listed.iter().map(|member| &*member.nick).collect();
         let reasons: Vec<&str> = listed.iter().map(|member| &*member.reason).collect();
-        // Of several about one account the last counts.
+        let sinces: Vec<i64> = listed.iter().map(|member| int(member.since.0)).collect();
+        // Of several about one account the last counts. Whoever becomes a member has read what was said before.
         write.run(
-            "INSERT INTO room_member (room, jid, affiliation, nick, reason)
-             SELECT DISTINCT ON (jid) $1::bigint, jid, affiliation, nick, reason
-             FROM unnest($2::text[], $3::smallint[], $4::text[], $5::text[]) WITH ORDINALITY
-                 AS member (jid, affiliation, nick, reason, place)
+            "INSERT INTO room_member AS known (room, jid, affiliation, nick, reason, since, read, read_counted)
+             SELECT DISTINCT ON (jid) $1::bigint, jid, affiliation, nick, reason, since, since,
+                 (SELECT counted FROM room WHERE id = $1)
+             FROM unnest($2::text[], $3::smallint[], $4::text[], $5::text[], $6::bigint[]) WITH ORDINALITY
+                 AS member (jid, affiliation, nick, reason, since, place)
              ORDER BY jid, place DESC
              ON CONFLICT (room, jid) DO UPDATE SET affiliation = excluded.affiliation, nick = excluded.nick,
-             reason = excluded.reason",
-            &[&room, &jids, &affiliations, &nicks, &reasons],
+             reason = excluded.reason,
+             (since, read, read_counted) = (SELECT
+                 CASE WHEN was THEN known.since ELSE excluded.since END,
+                 CASE WHEN was THEN known.read ELSE excluded.read END,
+                 CASE WHEN was THEN known.read_counted ELSE excluded.read_counted END
+                 FROM (SELECT known.affiliation >= $7 AND excluded.affiliation >= $7 AS was) AS standing)",
+            &[&room, &jids, &affiliations, &nicks, &reasons, &sinces, &short(RoomAffiliation::Member)],
         )?;
     }
     Ok(())
@@ -201,6 +233,7 @@ fn member(row: &Row) -> Result<RoomMember> {
         affiliation: code(row, 1)?,
         nick: text(row, 2)?,
         reason: text(row, 3)?,
+        since: ArchiveId(uint(row, 4)?),
     })
 }
 
@@ -209,11 +242,14 @@ fn record(row: &Row) -> Result<RoomRecord> {
     Ok(RoomRecord {
         id: RoomId(number(row, 0)?),
         domain: DomainId(number(row, 1)?),
+        kind: code(row, 6)?,
         name: text(row, 2)?,
         created: ms(row, 3)?,
         config: form(blob(row, 4)?)?,
         members: Vec::new(),
         subject: subject.map(form).transpose()?.map(Box::new),
+        version: number(row, 7)?,
+        newest: ArchiveId(uint(row, 8)?),
     })
 }
 

@@ -8,8 +8,10 @@ use super::super::lookup;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::read::Archive;
+use super::rooms;
 use super::tail::Entry;
 use crate::rows::code::Code;
+use crate::rows::inbox::{Listed, Source, arrange};
 use crate::rows::page::Room;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
@@ -30,30 +32,31 @@ impl Answers<ReadInbox, Error> for Snapshot<'_> {
         let Some(archive) = Archive::find(self.db, self.tail, asked.domain, &asked.local)? else {
             return Ok(None);
         };
-        let mut found = found(&archive, &asked.filter)?;
-        let mut page = InboxPage::default();
-        found.iter().for_each(|(_, conversation)| page.totals.add(conversation));
-        found.sort_unstable_by_key(|(_, conversation)| conversation.last);
-        if !asked.is_oldest_first {
-            found.reverse();
+        let Some(domain) = lookup::domain_name(self.db, asked.domain)? else { return Ok(None) };
+        let rooms = rooms::standing(self.db, asked.domain, &format!("{}@{domain}", asked.local))?;
+        // The numbers say which of several conversations is the newest, where there is nothing else.
+        let has_rooms = !rooms.is_empty();
+        let mut listed = Vec::new();
+        for (peer, conversation) in found(&archive, &asked.filter)? {
+            let last = conversation.last;
+            let received = if has_rooms { archive.received(last.0)?.unwrap_or_default() } else { UnixMs(0) };
+            let place = InboxPlace { received, is_room: false, last };
+            listed.push(Listed { place, conversation, source: Source::Peer(peer) });
         }
-        let is_after = |last: ArchiveId, id| if asked.is_oldest_first { last > id } else { last < id };
-        match asked.start {
-            ArchiveStart::First | ArchiveStart::Last => {}
-            ArchiveStart::After(id) => found.retain(|(_, at)| is_after(at.last, id)),
-            ArchiveStart::Before(id) => found.retain(|(_, at)| at.last != id && !is_after(at.last, id)),
-        }
-        if asked.start.is_backward() {
-            found.reverse();
-        }
+        listed.extend(rooms.into_iter().filter_map(|room| room.listed(&asked.filter, &domain)));
+        let mut page = InboxPage { totals: arrange(asked, &mut listed), ..InboxPage::default() };
         let mut room = Room::new(asked.page);
-        for (peer, conversation) in found {
-            let Some(message) = archive.message(conversation.last.0)? else { continue };
+        for Listed { conversation, source, .. } in listed {
+            let (message, peer, is_room) = match source {
+                Source::Peer(peer) => (archive.message(conversation.last.0)?, address(self.db, peer)?, false),
+                Source::Room(id, jid) => (rooms::message(self.db, id, conversation.last)?, jid, true),
+            };
+            let Some(message) = message else { continue };
             if !room.takes(message.stanza.len()) {
                 page.more = true;
                 break;
             }
-            page.entries.push(InboxEntry { peer: address(self.db, peer)?, conversation, message });
+            page.entries.push(InboxEntry { peer, conversation, message, is_room });
         }
         if asked.start.is_backward() {
             page.entries.reverse();
@@ -91,6 +94,12 @@ impl Answers<ChangeConversation, Error> for Transaction<'_> {
             return Ok(Err(Missing));
         };
         let account = int(account.0);
+        let domain = lookup::domain_name(self.db, asked.domain)?;
+        let of_room = RoomKind::of_host(asked.with.domain()).filter(|(_, of)| Some(*of) == domain.as_deref());
+        if let (Some((kind, domain)), Some(name)) = (of_room, asked.with.local()) {
+            let member = format!("{}@{domain}", asked.local);
+            return rooms::change(self, asked.domain, (kind, name), &member, &asked.change);
+        }
         let peer = self
             .db
             .prepare_cached("SELECT id FROM archive_peer WHERE account = ?1 AND jid = ?2")?
@@ -136,6 +145,9 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
             (noted.folder, noted.moved) = (Folder::Nowhere, newest);
             put(self, account, peer, &noted)?;
             emptied += 1;
+        }
+        if let Some(domain) = lookup::domain_name(self.db, asked.domain)? {
+            emptied += rooms::empty_bin(self, &format!("{}@{domain}", asked.local))?;
         }
         Ok(Ok(emptied))
     }

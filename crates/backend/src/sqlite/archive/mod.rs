@@ -21,6 +21,7 @@ mod keep;
 mod list;
 mod preferences;
 mod read;
+mod rooms;
 mod sweep;
 mod tail;
 

@@ -241,7 +241,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    fn received(&self, seq: u64) -> Result<Option<UnixMs>> {
+    pub(super) fn received(&self, seq: u64) -> Result<Option<UnixMs>> {
         self.db
             .prepare_cached("SELECT received FROM archive_message WHERE seq = ?1")?
             .query_row([int(seq)], |row| ms(row, 0))

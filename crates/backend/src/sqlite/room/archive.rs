@@ -6,6 +6,7 @@
 use super::super::column::{blob, int, ms, text, uint};
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
+use super::inbox;
 use crate::rows::room::{self, Entry, RoomArchive};
 use bytes::Bytes;
 use carillon_core::model::*;
@@ -19,23 +20,40 @@ use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<Result<ArchiveId, Missing>> {
-        let KeepRoomMessage { room, received, sender, stanza } = asked;
-        // As `kept_at` says.
-        let received = self
+        let KeepRoomMessage { room, received, sender, stanza, entry, displayed } = asked;
+        let before = self
             .db
-            .prepare_cached(
-                "UPDATE room SET messages = messages + 1, bytes = bytes + ?2,
-                 archived_at = CASE WHEN ?3 < archived_at AND archived_at - ?3 <= 60000 THEN archived_at ELSE ?3 END
-                 WHERE id = ?1 RETURNING archived_at",
-            )?
-            .query_row(params![room.0, stanza.len() as i64, int(received.0)], |row| ms(row, 0))
+            .prepare_cached("SELECT archived_at, counted FROM room WHERE id = ?1")?
+            .query_row([room.0], |row| Ok((ms(row, 0)?, uint(row, 1)?)))
             .optional()?;
-        let Some(received) = received else { return Ok(Err(Missing)) };
+        let Some((archived_at, counted)) = before else { return Ok(Err(Missing)) };
+        let received = kept_at(*received, archived_at);
+        let counted = counted + u64::from(*entry == RoomEntry::Counted);
         self.run(
-            "INSERT INTO room_message (room, received, sender, stanza) VALUES (?1, ?2, ?3, ?4)",
-            params![room.0, int(received.0), sender.as_str(), &stanza[..]],
+            "INSERT INTO room_message (room, received, sender, stanza, counted) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![room.0, int(received.0), sender.as_str(), &stanza[..], int(counted)],
         )?;
-        Ok(Ok(ArchiveId(self.db.last_insert_rowid().unsigned_abs())))
+        let seq = self.db.last_insert_rowid();
+        self.run(
+            "UPDATE room SET messages = messages + 1, bytes = bytes + ?2, archived_at = ?3, counted = ?4,
+             last = CASE WHEN ?5 THEN ?6 ELSE last END WHERE id = ?1",
+            params![
+                room.0,
+                stanza.len() as i64,
+                int(received.0),
+                int(counted),
+                *entry != RoomEntry::Other,
+                seq
+            ],
+        )?;
+        let id = ArchiveId(seq.unsigned_abs());
+        if *entry == RoomEntry::Counted {
+            inbox::read(self, *room, sender, id, counted)?;
+        }
+        if let Some(named) = displayed {
+            inbox::displayed(self, *room, sender, named)?;
+        }
+        Ok(Ok(id))
     }
 }
 
@@ -61,7 +79,7 @@ impl Answers<ReplaceRoomMessage, Error> for Transaction<'_> {
 
 impl Answers<RoomArchivePage, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &RoomArchivePage) -> Result<ArchivePageAnswer> {
-        match Archive::find(self.db, asked.room)? {
+        match Archive::find(self.db, asked.room, asked.since)? {
             Some(archive) => room::page(&archive, asked),
             None => Ok(ArchivePageAnswer::NoAccount),
         }
@@ -70,7 +88,7 @@ impl Answers<RoomArchivePage, Error> for Snapshot<'_> {
 
 impl Answers<RoomArchivedMessages, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &RoomArchivedMessages) -> Result<ArchivePageAnswer> {
-        match Archive::find(self.db, asked.room)? {
+        match Archive::find(self.db, asked.room, asked.since)? {
             Some(archive) => room::named(&archive, &asked.ids),
             None => Ok(ArchivePageAnswer::NoAccount),
         }
@@ -79,7 +97,7 @@ impl Answers<RoomArchivedMessages, Error> for Snapshot<'_> {
 
 impl Answers<ReadRoomArchiveEnds, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &ReadRoomArchiveEnds) -> Result<Option<ArchiveEnds>> {
-        match Archive::find(self.db, asked.room)? {
+        match Archive::find(self.db, asked.room, asked.since)? {
             Some(archive) => room::ends(&archive),
             None => Ok(None),
         }
@@ -94,9 +112,10 @@ struct Archive<'a> {
 }
 
 impl Archive<'_> {
-    fn find(db: &Connection, room: RoomId) -> Result<Option<Archive<'_>>> {
+    /// What of it is behind a message.
+    fn find(db: &Connection, room: RoomId, since: ArchiveId) -> Result<Option<Archive<'_>>> {
         db.prepare_cached("SELECT erased FROM room WHERE id = ?1")?
-            .query_row([room.0], |row| Ok(Archive { db, room: room.0, erased: uint(row, 0)? }))
+            .query_row([room.0], |row| Ok(Archive { db, room: room.0, erased: uint(row, 0)?.max(since.0) }))
             .optional()
     }
 }

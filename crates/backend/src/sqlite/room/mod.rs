@@ -1,9 +1,11 @@
 //! Rooms, and what accounts are to them.
 
 mod archive;
+mod inbox;
+mod light;
 mod sweep;
 
-use super::column::{blob, code, corrupt, int, ms, number, text, whole_jid};
+use super::column::{blob, code, corrupt, int, ms, number, text, uint, whole_jid};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
@@ -24,14 +26,17 @@ use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 impl Answers<Room, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Room) -> Result<Option<Box<RoomRecord>>> {
         let mut query = self.db.prepare_cached(
-            "SELECT id, domain, name, created, config, subject FROM room WHERE domain = ?1 AND name = ?2",
+            "SELECT id, domain, name, created, config, subject, kind, version,
+                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0)
+             FROM room WHERE domain = ?1 AND kind = ?2 AND name = ?3",
         )?;
-        let found = query.query_row(params![asked.domain.0, asked.name], record).optional()?;
+        let found =
+            query.query_row(params![asked.domain.0, asked.kind.code(), asked.name], record).optional()?;
         let Some(mut record) = found else { return Ok(None) };
         record.members = self
             .db
             .prepare_cached(
-                "SELECT jid, affiliation, nick, reason FROM room_member WHERE room = ?1 ORDER BY jid",
+                "SELECT jid, affiliation, nick, reason, since FROM room_member WHERE room = ?1 ORDER BY jid",
             )?
             .query_map([record.id.0], member)?
             .collect::<Result<_>>()?;
@@ -45,15 +50,17 @@ impl Answers<Rooms, Error> for Snapshot<'_> {
         let after = asked.after.as_deref().unwrap_or_default();
         let sql = match asked.all {
             true => {
-                "SELECT name, title, is_found FROM room WHERE domain = ?1 AND name > ?2 ORDER BY name LIMIT ?3"
+                "SELECT name, title, is_found FROM room WHERE domain = ?1 AND kind = ?4 AND name > ?2
+                 ORDER BY name LIMIT ?3"
             }
             false => {
-                "SELECT name, title, is_found FROM room WHERE domain = ?1 AND name > ?2 AND is_found
+                "SELECT name, title, is_found FROM room WHERE domain = ?1 AND kind = ?4 AND name > ?2 AND is_found
                  ORDER BY name LIMIT ?3"
             }
         };
         let mut query = self.db.prepare_cached(sql)?;
-        let rows = query.query_map(params![asked.domain.0, after, asked.limit], |row| {
+        let asked = params![asked.domain.0, after, asked.limit, asked.kind.code()];
+        let rows = query.query_map(asked, |row| {
             Ok(RoomListed { name: text(row, 0)?, title: text(row, 1)?, public: row.get(2)? })
         })?;
         rows.collect()
@@ -61,22 +68,31 @@ impl Answers<Rooms, Error> for Snapshot<'_> {
 }
 
 impl Answers<RoomsOf, Error> for Snapshot<'_> {
-    fn answer(&mut self, asked: &RoomsOf) -> Result<Vec<(Box<str>, RoomAffiliation)>> {
+    fn answer(&mut self, asked: &RoomsOf) -> Result<Vec<RoomOfAccount>> {
         let after = asked.after.as_deref().unwrap_or_default();
         let mut query = self.db.prepare_cached(
-            "SELECT r.name, m.affiliation FROM room_member m JOIN room r ON r.id = m.room
-             WHERE m.jid = ?2 AND m.affiliation <> ?5 AND r.domain = ?1 AND r.name > ?3 ORDER BY r.name LIMIT ?4",
+            "SELECT r.name, m.affiliation, r.id, r.title, r.version FROM room_member m JOIN room r ON r.id = m.room
+             WHERE m.jid = ?2 AND m.affiliation <> ?5 AND r.domain = ?1 AND r.kind = ?6 AND r.name > ?3
+             ORDER BY r.name LIMIT ?4",
         )?;
-        let none = RoomAffiliation::None.code();
-        let asked = params![asked.domain.0, asked.jid.as_str(), after, asked.limit, none];
-        let rows = query.query_map(asked, |row| Ok((text(row, 0)?, code(row, 1)?)))?;
+        let (none, kind) = (RoomAffiliation::None.code(), asked.kind.code());
+        let asked = params![asked.domain.0, asked.jid.as_str(), after, asked.limit, none, kind];
+        let rows = query.query_map(asked, |row| {
+            Ok(RoomOfAccount {
+                name: text(row, 0)?,
+                affiliation: code(row, 1)?,
+                id: RoomId(row.get(2)?),
+                title: text(row, 3)?,
+                version: row.get(4)?,
+            })
+        })?;
         rows.collect()
     }
 }
 
 impl Answers<CreateRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
-        let CreateRoom { domain, name, config, members, owned_max, now } = asked;
+        let CreateRoom { domain, kind, name, config, members, owned_max, now } = asked;
         for owner in members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner) {
             if owned(self.db, &owner.jid)? >= *owned_max {
                 return Ok(CreateRoomAnswer::Full);
@@ -86,9 +102,17 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
             return Ok(CreateRoomAnswer::NoDomain);
         }
         let made = self.run(
-            "INSERT INTO room (domain, name, created, title, is_found, config) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT DO NOTHING",
-            params![domain.0, name, int(now.0), config.title, is_found(config), encode(config, 0)],
+            "INSERT INTO room (domain, name, created, title, is_found, config, kind)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+            params![
+                domain.0,
+                name,
+                int(now.0),
+                config.title,
+                is_found(config),
+                encode(config, 0),
+                kind.code()
+            ],
         )?;
         if made == 0 {
             return Ok(CreateRoomAnswer::Exists);
@@ -101,21 +125,21 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
 
 impl Answers<ConfigureRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ConfigureRoom) -> Result<Result<(), Missing>> {
-        let ConfigureRoom { room, config } = asked;
+        let ConfigureRoom { room, config, version } = asked;
         self.change(
-            "UPDATE room SET title = ?2, is_found = ?3, config = ?4 WHERE id = ?1",
-            params![room.0, config.title, is_found(config), encode(config, 0)],
+            "UPDATE room SET title = ?2, is_found = ?3, config = ?4, version = ?5 WHERE id = ?1",
+            params![room.0, config.title, is_found(config), encode(config, 0), version],
         )
     }
 }
 
 impl Answers<SetRoomMembers, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &SetRoomMembers) -> Result<Result<(), Missing>> {
-        let is_there = self.db.prepare_cached("SELECT 1 FROM room WHERE id = ?1")?.exists([asked.room.0])?;
-        if !is_there {
+        let SetRoomMembers { room, changes, version } = asked;
+        if self.run("UPDATE room SET version = ?2 WHERE id = ?1", params![room.0, version])? == 0 {
             return Ok(Err(Missing));
         }
-        set_members(self, asked.room, &asked.changes)?;
+        set_members(self, *room, changes)?;
         Ok(Ok(()))
     }
 }
@@ -161,10 +185,25 @@ fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) ->
                 write.run("DELETE FROM room_member WHERE room = ?1 AND jid = ?2", params![room.0, jid])?
             }
             false => write.run(
-                "INSERT INTO room_member (room, jid, affiliation, nick, reason) VALUES (?1, ?2, ?3, ?4, ?5)
+                // Whoever becomes a member has read what was said before.
+                "INSERT INTO room_member (room, jid, affiliation, nick, reason, since, read, read_counted)
+                 SELECT id, ?2, ?3, ?4, ?5, ?6, ?6, counted FROM room WHERE id = ?1
                  ON CONFLICT (room, jid) DO UPDATE SET affiliation = excluded.affiliation, nick = excluded.nick,
-                 reason = excluded.reason",
-                params![room.0, jid, change.affiliation.code(), change.nick, change.reason],
+                 reason = excluded.reason,
+                 (since, read, read_counted) = (SELECT
+                     CASE WHEN was THEN since ELSE excluded.since END,
+                     CASE WHEN was THEN read ELSE excluded.read END,
+                     CASE WHEN was THEN read_counted ELSE excluded.read_counted END
+                     FROM (SELECT affiliation >= ?7 AND excluded.affiliation >= ?7 AS was))",
+                params![
+                    room.0,
+                    jid,
+                    change.affiliation.code(),
+                    change.nick,
+                    change.reason,
+                    int(change.since.0),
+                    RoomAffiliation::Member.code()
+                ],
             )?,
         };
     }
@@ -177,6 +216,7 @@ fn member(row: &Row<'_>) -> Result<RoomMember> {
         affiliation: code(row, 1)?,
         nick: text(row, 2)?,
         reason: text(row, 3)?,
+        since: ArchiveId(uint(row, 4)?),
     })
 }
 
@@ -185,11 +225,14 @@ fn record(row: &Row<'_>) -> Result<RoomRecord> {
     Ok(RoomRecord {
         id: RoomId(row.get(0)?),
         domain: DomainId(row.get(1)?),
+        kind: code(row, 6)?,
         name: text(row, 2)?,
         created: ms(row, 3)?,
         config: form(blob(row, 4)?, 4)?,
         members: Vec::new(),
         subject: subject.map(|bytes| form(bytes, 5)).transpose()?.map(Box::new),
+        version: row.get(7)?,
+        newest: ArchiveId(uint(row, 8)?),
     })
 }
 

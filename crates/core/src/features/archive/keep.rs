@@ -7,6 +7,7 @@ use crate::ports::Fault;
 use crate::ports::store::archive::{KeepMessage, KeepMessageAnswer};
 use crate::route;
 use crate::session::hook::{Arrival, Held};
+use crate::session::mam;
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -49,8 +50,8 @@ fn question(stanza: &Stanza, cx: &Cx<'_>) -> Option<KeepMessage> {
         recipient,
         received: cx.now.unix,
         stanza: xml::write(stanza),
-        has_contents: xml::has_contents(stanza),
-        displayed: xml::displayed(stanza),
+        has_contents: mam::has_contents(stanza),
+        displayed: mam::displayed(stanza),
     })
 }
 

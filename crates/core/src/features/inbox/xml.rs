@@ -48,7 +48,7 @@ impl Query {
 
     /// The part of the list that a page is.
     pub(super) fn set(&self, page: &InboxPage) -> Element {
-        let id = |entry: Option<&InboxEntry>| entry.map(|entry| entry.conversation.last.to_string());
+        let id = |entry: Option<&InboxEntry>| entry.map(|entry| entry.place().to_string());
         rsm::set(
             id(page.entries.first()).as_deref(),
             id(page.entries.last()).as_deref(),

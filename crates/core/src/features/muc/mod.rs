@@ -6,8 +6,8 @@ use state::Joined;
 pub use state::State;
 
 use crate::error::StanzaError;
-use crate::message::{Announcement, RoomAbout, RoomEvent, RoomOp, RoomSeat, ShardMessage};
-use crate::model::{ROOM_HOST, room_address};
+use crate::message::{Announcement, RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomSeat, ShardMessage};
+use crate::model::RoomKind;
 use crate::ports::Directory;
 use crate::ports::store::rooms::Rooms;
 use crate::room::xml;
@@ -64,12 +64,14 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
+const KIND: RoomKind = RoomKind::Muc;
+
 const SERVICE: Service = Service {
-    host: ROOM_HOST,
+    host: KIND.host(),
     name: "Rooms",
     identity: ("conference", "text"),
     submit,
-    place: Some(room_address),
+    place: Some(|name, domain| KIND.address(name, domain)),
 };
 
 /// Rooms of a page of the list.
@@ -96,7 +98,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
             let mut stanza = Box::new(stanza_for_room);
             stanza.id = Some(id);
             let op = RoomOp::Stanza { seat, stanza, settlement: None };
-            cx.post(at, ShardMessage::Room { domain, name, op });
+            cx.post(at, ShardMessage::Room { domain, kind: KIND, name, op });
         })));
     }
     let settlement = match stanza.kind {
@@ -104,7 +106,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
         _ => None,
     };
     let op = RoomOp::Stanza { seat, stanza: Box::new(stanza_for_room), settlement };
-    cx.post(at, ShardMessage::Room { domain, name, op });
+    cx.post(at, ShardMessage::Room { domain, kind: KIND, name, op });
     Ok(Flow::Taken(Taken::Request))
 }
 
@@ -165,8 +167,8 @@ fn of_service(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) -> R
         return Ok(Flow::Pass);
     }
     let page = rsm::Page::of(&query)?;
-    let question =
-        Rooms { domain: session.domain, after: page.after()?, limit: page.max(PAGE, PAGE), all: false };
+    let (after, limit) = (page.after()?, page.max(PAGE, PAGE));
+    let question = Rooms { domain: session.domain, kind: KIND, after, limit, all: false };
     Ok(Flow::Wait(Wait::ask(question, move |session, stanza, answer, cx| {
         let rooms = answer.map_err(|_| StanzaError::new(Condition::InternalServerError))?;
         // A client that does not page is told that there are more.
@@ -193,10 +195,11 @@ fn info() -> Element {
 /// A room gives something to clients of this shard.
 fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage> {
     let ShardMessage::RoomEvent(event) = message else { return Some(message) };
-    let RoomEvent { to, except, stanzas, about } = *event;
+    let RoomAudience::Clients(to) = &event.to else { return Some(ShardMessage::RoomEvent(event)) };
+    let RoomEvent { except, stanzas, about, .. } = &*event;
     for recipient in to.iter().filter(|recipient| !except.contains(&recipient.session)) {
         let Some(session) = sessions.bound(recipient.session) else { continue };
-        match &about {
+        match about {
             RoomAbout::Others => {}
             RoomAbout::Entered(occupant, role) => match session.state.muc.of(occupant.bare_str()) {
                 Some(joined) => (joined.occupant, joined.role) = (occupant.clone(), Some(*role)),
@@ -207,7 +210,7 @@ fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> O
                 session.state.muc.leave(occupant.bare_str(), *presences);
             }
         }
-        for of in &stanzas {
+        for of in stanzas {
             let stanza = of.full.as_ref().filter(|_| recipient.sees_addresses).unwrap_or(&of.stanza);
             let mut stanza = Stanza::clone(stanza);
             stanza.to = Some(session.jid.clone());
@@ -280,5 +283,5 @@ fn come_back(session: &BoundSession, mut is_told: impl FnMut(&Joined) -> bool, c
 fn tell(session: &BoundSession, occupant: &Jid, op: RoomOp, cx: &mut Cx<'_>) {
     let Some(name) = occupant.local() else { return };
     let at = SERVICE.home(name, session.bare.domain(), cx);
-    cx.post(at, ShardMessage::Room { domain: session.domain, name: name.into(), op });
+    cx.post(at, ShardMessage::Room { domain: session.domain, kind: KIND, name: name.into(), op });
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::command::*;
 use crate::message::{
-    Addressees, Announcement, Letter, Pace, Requester, RoomAbout, RoomEvent, RoomOp, RoomRecipient, RoomSeat,
-    RoomStanza, RosterCause, ShardMessage,
+    Addressees, Announcement, Letter, Pace, Requester, RoomAbout, RoomAudience, RoomEvent, RoomOp,
+    RoomRecipient, RoomSeat, RoomStanza, RosterCause, ShardMessage,
 };
 use crate::model::*;
 use crate::ports::Fault;
@@ -194,12 +194,13 @@ fn messages() -> Vec<ShardMessage> {
 /// What a session and the home of a room tell each other.
 fn of_rooms() -> Vec<ShardMessage> {
     let seat = RoomSeat { place: PLACE, session: SESSION, presences: 7 };
-    let room = |op| ShardMessage::Room { domain: DomainId(1), name: "tea".into(), op };
+    let room =
+        |op| ShardMessage::Room { domain: DomainId(1), kind: RoomKind::MucLight, name: "tea".into(), op };
     let presence = Box::new(Stanza::presence(PresenceType::Available).with_from(full()));
     let recipient = RoomRecipient { session: SESSION, sees_addresses: true };
     let event = |about| {
         let said = RoomStanza { stanza: Arc::new(chat()), full: Some(Arc::new(chat())) };
-        let (to, except) = (Arc::new(vec![recipient]), vec![SESSION]);
+        let (to, except) = (RoomAudience::Clients(Arc::new(vec![recipient])), vec![SESSION]);
         ShardMessage::RoomEvent(Box::new(RoomEvent { to, except, stanzas: vec![said], about }))
     };
     vec![
@@ -208,6 +209,12 @@ fn of_rooms() -> Vec<ShardMessage> {
         room(RoomOp::Back { seat, presence, role: RoomRole::Moderator }),
         room(RoomOp::Command { request: Box::new(RoomRequest::Describe), reply: reply() }),
         event(RoomAbout::Others),
+        ShardMessage::RoomEvent(Box::new(RoomEvent {
+            to: RoomAudience::Accounts(Arc::new(vec![ann()])),
+            except: Vec::new(),
+            stanzas: vec![RoomStanza::for_all(chat())],
+            about: RoomAbout::Others,
+        })),
         event(RoomAbout::Entered(full(), RoomRole::Visitor)),
         event(RoomAbout::Left { occupant: full(), presences: 7 }),
     ]

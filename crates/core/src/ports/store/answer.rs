@@ -33,7 +33,11 @@ impl Answer {
             Answer::Rooms(rooms::Answer::Rooms(found)) => {
                 sum(found, |room| room.name.len() + room.title.len())
             }
-            Answer::Rooms(rooms::Answer::RoomsOf(found)) => sum(found, |(name, _)| name.len()),
+            Answer::Rooms(rooms::Answer::RoomsOf(found)) => {
+                sum(found, |room| room.name.len() + room.title.len())
+            }
+            Answer::Rooms(rooms::Answer::RoomRefusers(found)) => sum(found, |jid| jid.as_str().len()),
+            Answer::Rooms(rooms::Answer::RoomBlocks(found)) => sum(found, |block| block.jid.as_str().len()),
             Answer::Inbox(inbox::Answer::ReadInbox(Some(page))) => {
                 sum(&page.entries, |entry| of_message(&entry.message))
             }

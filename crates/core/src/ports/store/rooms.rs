@@ -6,8 +6,8 @@ use super::archive::ArchivePageAnswer;
 use super::question::questions;
 use super::{Load, Loads, Missing, Page};
 use crate::model::{
-    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, RoomAffiliation, RoomConfig, RoomId,
-    RoomListed, RoomMember, RoomRecord, RoomSubject, UnixMs,
+    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, RoomBlock, RoomConfig, RoomEntry, RoomId,
+    RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject, UnixMs,
 };
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
@@ -17,7 +17,9 @@ questions! {
     reads {
         Room => Option<Box<RoomRecord>>,
         Rooms => Vec<RoomListed>,
-        RoomsOf => Vec<(Box<str>, RoomAffiliation)>,
+        RoomsOf => Vec<RoomOfAccount>,
+        RoomRefusers => Vec<BareJid>,
+        RoomBlocks => Vec<RoomBlock>,
         RoomArchivePage => ArchivePageAnswer,
         RoomArchivedMessages => ArchivePageAnswer,
         ReadRoomArchiveEnds => Option<ArchiveEnds>,
@@ -29,44 +31,87 @@ questions! {
         ReplaceRoomMessage => Result<(), Missing>,
         EraseRoomArchive => Result<(), Missing>,
         SweepRoomArchives => SweepRoomArchivesAnswer,
+        ChangeRoomBlocks => ChangeRoomBlocksAnswer,
     }
     once {
         CreateRoom => CreateRoomAnswer,
         DestroyRoom => Result<(), Missing>,
         KeepRoomMessage => Result<ArchiveId, Missing>,
     }
-    loads { SetRoomMembers, SetRoomSubject, ReplaceRoomMessage, CreateRoom, KeepRoomMessage, }
+    loads { SetRoomMembers, SetRoomSubject, ReplaceRoomMessage, CreateRoom, KeepRoomMessage, ChangeRoomBlocks, }
 }
 
 /// A room.
 #[derive(Clone, Debug)]
 pub struct Room {
     pub domain: DomainId,
+    pub kind: RoomKind,
     pub name: Box<str>,
 }
 
-/// Rooms in the order of their names, those after `after`, at most `limit`; only those that can be found by everybody, or all.
+/// Rooms of a kind in the order of their names, those after `after`, at most `limit`; only those that can be found by everybody, or all.
 #[derive(Clone, Debug)]
 pub struct Rooms {
     pub domain: DomainId,
+    pub kind: RoomKind,
     pub after: Option<Box<str>>,
     pub limit: u16,
     pub all: bool,
 }
 
-/// The rooms of a domain that list an account with an affiliation, in the order of their names, those after `after`, at most `limit`.
+/// The rooms of a kind in a domain that list an account with an affiliation, in the order of their names, those after `after`, at most `limit`.
 #[derive(Clone, Debug)]
 pub struct RoomsOf {
     pub domain: DomainId,
+    pub kind: RoomKind,
     pub jid: BareJid,
     pub after: Option<Box<str>>,
     pub limit: u16,
+}
+
+/// Which of these accounts are not to be added to a room of MUC Light: those that block `by`, its domain, the room or the host of such rooms, and
+/// those that are members of `rooms_max` such rooms. `by` itself blocks nothing of that.
+#[derive(Clone, Debug)]
+pub struct RoomRefusers {
+    pub domain: DomainId,
+    pub room: BareJid,
+    pub by: BareJid,
+    pub accounts: Vec<BareJid>,
+    pub rooms_max: u32,
+}
+
+/// Whom, and what, an account blocks in MUC Light, in their order.
+#[derive(Clone, Debug)]
+pub struct RoomBlocks {
+    pub domain: DomainId,
+    pub local: Box<str>,
+}
+
+/// Changes that: each entry is there afterwards, or is not. Nothing is changed if there would be more than `max`.
+#[derive(Clone, Debug)]
+pub struct ChangeRoomBlocks {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub changes: Vec<(RoomBlock, bool)>,
+    pub max: u32,
+}
+
+/// What became of [`ChangeRoomBlocks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeRoomBlocksAnswer {
+    /// It is so.
+    Changed,
+    /// The account would block too many.
+    Full,
+    /// There is no such account.
+    NoAccount,
 }
 
 /// Creates a room, unless one of its owners owns `owned_max` rooms already. `members` as in [`RoomRecord`].
 #[derive(Clone, Debug)]
 pub struct CreateRoom {
     pub domain: DomainId,
+    pub kind: RoomKind,
     pub name: Box<str>,
     pub config: RoomConfig,
     pub members: Vec<RoomMember>,
@@ -92,6 +137,7 @@ pub enum CreateRoomAnswer {
 pub struct ConfigureRoom {
     pub room: RoomId,
     pub config: RoomConfig,
+    pub version: u32,
 }
 
 /// Sets what a room has of accounts ([`RoomRecord::members_after`]). The accounts are of the room's domain or of others; that there is such an
@@ -100,6 +146,7 @@ pub struct ConfigureRoom {
 pub struct SetRoomMembers {
     pub room: RoomId,
     pub changes: Vec<RoomMember>,
+    pub version: u32,
 }
 
 /// Sets a room's subject.
@@ -116,36 +163,43 @@ pub struct DestroyRoom {
 }
 
 /// Keeps a message in a room's archive. Its number is higher than that of every message that was kept in the room before. `sender` is the
-/// account that sent it. The times ascend as those of the archives of accounts do ([`kept_at`](crate::model::kept_at)).
+/// account that sent it. What it sends as [`RoomEntry::Counted`], and the message that it names as `displayed`, by its number or its id, it has read.
+/// The times ascend as those of the archives of accounts do ([`kept_at`](crate::model::kept_at)).
 #[derive(Clone, Debug)]
 pub struct KeepRoomMessage {
     pub room: RoomId,
     pub received: UnixMs,
     pub sender: BareJid,
     pub stanza: Bytes,
+    pub entry: RoomEntry,
+    pub displayed: Option<Box<str>>,
 }
 
-/// A page of a room's archive: the messages that the filter lets through, in the order of their numbers. `with` names the account that sent
-/// them, bare, or nobody.
+/// A page of a room's archive: the messages that the filter lets through, in the order of their numbers, and behind `since`. `with` names the
+/// account that sent them, bare, or nobody.
 #[derive(Clone, Debug)]
 pub struct RoomArchivePage {
     pub room: RoomId,
+    pub since: ArchiveId,
     pub filter: ArchiveFilter,
     pub start: ArchiveStart,
     pub page: Page,
 }
 
-/// Messages of a room's archive by their numbers, in their order. Not bounded in bytes: whoever asks for many asks more than once.
+/// Messages of a room's archive by their numbers, in their order, all of them behind `since`. Not bounded in bytes: whoever asks for many asks
+/// more than once.
 #[derive(Clone, Debug)]
 pub struct RoomArchivedMessages {
     pub room: RoomId,
+    pub since: ArchiveId,
     pub ids: Vec<ArchiveId>,
 }
 
-/// The oldest and the newest message of a room's archive.
+/// The oldest and the newest message of a room's archive, of those behind `since`.
 #[derive(Clone, Debug)]
 pub struct ReadRoomArchiveEnds {
     pub room: RoomId,
+    pub since: ArchiveId,
 }
 
 /// Replaces a message in a room's archive by what is left of it (XEP-0425 §5).
@@ -183,6 +237,13 @@ pub struct SweepRoomArchivesAnswer {
 impl Loads for SetRoomMembers {
     fn load(&self) -> Load<'_> {
         Load { bytes: self.changes.iter().map(RoomMember::bytes).sum(), account: None }
+    }
+}
+
+impl Loads for ChangeRoomBlocks {
+    fn load(&self) -> Load<'_> {
+        let bytes = self.changes.iter().map(|(block, _)| size_of::<RoomBlock>() + block.jid.as_str().len());
+        Load { bytes: bytes.sum(), account: Some((self.domain, &self.local)) }
     }
 }
 

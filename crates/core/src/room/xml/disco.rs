@@ -1,6 +1,6 @@
 //! What a room says of itself (XEP-0045 §6.4, §6.5, §7.12).
 
-use crate::model::{RoomConfig, RoomListed, RoomRecord, room_address};
+use crate::model::{RoomConfig, RoomKind, RoomListed, RoomRecord};
 use crate::room::occupants::Occupants;
 use crate::session::rsm;
 use carillon_wire::ns;
@@ -91,7 +91,8 @@ pub(crate) fn rooms(rooms: &[RoomListed], domain: &str, is_paged: bool) -> Eleme
     let mut query = Element::new("query", ns::DISCO_ITEMS);
     for room in rooms {
         let name = if room.title.is_empty() { &room.name } else { &room.title };
-        let item = Element::new("item", ns::DISCO_ITEMS).with_attr("jid", room_address(&room.name, domain));
+        let address = RoomKind::Muc.address(&room.name, domain);
+        let item = Element::new("item", ns::DISCO_ITEMS).with_attr("jid", address);
         query.push(item.with_attr("name", &**name));
     }
     if is_paged {

@@ -1,7 +1,7 @@
 //! Data forms of rooms (XEP-0004): configuration, voice, registration.
 
 use crate::error::StanzaError;
-use crate::model::{AllowPm, RoomConfig};
+use crate::model::{AllowPm, RoomConfig, RoomHistory};
 use crate::room::occupants::Occupant;
 use crate::settings::Limits;
 use carillon_wire::ns;
@@ -15,6 +15,9 @@ const PM: &[(&str, AllowPm)] = &[
     ("none", AllowPm::None),
 ];
 
+const HISTORY: &[(&str, RoomHistory)] =
+    &[("all", RoomHistory::All), ("since_member", RoomHistory::SinceMember)];
+
 /// The configuration form of a room, with its present values (XEP-0045 §10.2).
 pub(in crate::room) fn config(config: &RoomConfig, limits: &Limits) -> Element {
     let toggle =
@@ -26,6 +29,13 @@ pub(in crate::room) fn config(config: &RoomConfig, limits: &Limits) -> Element {
     let mut whois = field("whois", "list-single", "Who may see the addresses of occupants", whois);
     ["moderators", "anyone"].iter().for_each(|word| whois.push(option(word)));
     let max = if config.max_users == 0 { limits.room_occupants } else { config.max_users };
+    let mut history = field(
+        "members_history",
+        "list-single",
+        "What members are given of what was said",
+        word_of(HISTORY, config.members_history),
+    );
+    HISTORY.iter().for_each(|(word, _)| history.push(option(word)));
     form(ns::MUC_ROOM_CONFIG)
         .with_child(field("roomname", "text-single", "A name for people", &config.title))
         .with_child(field("roomdesc", "text-single", "What it is about", &config.description))
@@ -51,6 +61,7 @@ pub(in crate::room) fn config(config: &RoomConfig, limits: &Limits) -> Element {
             "Messages for those who enter",
             &config.history.to_string(),
         ))
+        .with_child(history)
 }
 
 /// Reads a configuration form. What it does not say stays; a form without fields accepts the room as it is (XEP-0045 §10.1.2).
@@ -113,6 +124,7 @@ fn set(config: &mut RoomConfig, name: &str, value: &str, limits: &Limits) -> Opt
         "allowinvites" => config.allow_invites = boolean(value)?,
         "changesubject" => config.change_subject = boolean(value)?,
         "allowpm" => config.allow_pm = word(PM, value)?,
+        "members_history" => config.members_history = word(HISTORY, value)?,
         "enablelogging" => config.archive = boolean(value)?,
         "maxhistoryfetch" => {
             config.history = value.parse().ok().filter(|max| *max <= RoomConfig::HISTORY_MAX)?;

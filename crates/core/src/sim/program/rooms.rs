@@ -1,7 +1,7 @@
 //! A room: clients enter it, speak in it, and leave it. All are told one order, which is that of its archive.
 
 use super::{DOMAIN, Program, holds};
-use crate::model::{ArchiveId, RoomConfig};
+use crate::model::{ArchiveId, RoomConfig, RoomKind};
 use crate::ports::store::rooms::{CreateRoom, CreateRoomAnswer, KeepRoomMessage};
 use crate::ports::{Answer, Ask, Question};
 use crate::sim::client::value;
@@ -37,7 +37,8 @@ impl Program {
     pub(super) fn has_room(&mut self) {
         let (domain, now) = (self.world.domain_id(DOMAIN), self.world.now().unix);
         let config = RoomConfig { persistent: true, ..RoomConfig::default() };
-        let create = CreateRoom { domain, name: ROOM.into(), config, members: Vec::new(), owned_max: 0, now };
+        let (kind, name) = (RoomKind::Muc, ROOM.into());
+        let create = CreateRoom { domain, kind, name, config, members: Vec::new(), owned_max: 0, now };
         let CreateRoomAnswer::Created(_) = self.world.ask(create) else { panic!("it is new") };
     }
 

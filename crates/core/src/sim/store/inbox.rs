@@ -3,7 +3,8 @@
 use super::tables::Account;
 use super::{Committed, answers};
 use crate::model::{
-    ArchiveId, ArchiveStart, Conversation, EntryKind, Folder, InboxEntry, InboxTotals, MARKED_MAX, has_id,
+    ArchiveId, ArchiveStart, Conversation, EntryKind, Folder, InboxEntry, InboxPlace, InboxTotals,
+    MARKED_MAX, has_id, inbox_bound,
 };
 use crate::ports::Missing;
 use crate::ports::store::inbox::*;
@@ -62,25 +63,26 @@ fn read(store: &Committed, asked: &ReadInbox) -> Option<InboxPage> {
         let is_of_time = filter.start.is_none_or(|start| message.received >= start)
             && filter.end.is_none_or(|end| message.received <= end);
         if is_of_time {
-            found.push(InboxEntry { peer, conversation, message: message.clone() });
+            found.push(InboxEntry { peer, conversation, message: message.clone(), is_room: false });
         }
     }
+    found.extend(store.own.rooms.entries(&account.jid, filter));
     let mut totals = InboxTotals::default();
     found.iter().for_each(|entry| totals.add(&entry.conversation));
-    found.sort_by_key(|entry| entry.conversation.last);
+    let place = |entry: &InboxEntry| InboxPlace {
+        received: entry.message.received,
+        is_room: entry.is_room,
+        last: entry.conversation.last,
+    };
+    let bound = inbox_bound(asked.start, found.iter().map(place));
+    found.sort_by_key(place);
     if !asked.is_oldest_first {
         found.reverse();
     }
-    let is_after = |entry: &InboxEntry, id: ArchiveId| match asked.is_oldest_first {
-        true => entry.conversation.last > id,
-        false => entry.conversation.last < id,
-    };
-    match asked.start {
-        ArchiveStart::First | ArchiveStart::Last => {}
-        ArchiveStart::After(id) => found.retain(|entry| is_after(entry, id)),
-        ArchiveStart::Before(id) => {
-            found.retain(|entry| !is_after(entry, id) && entry.conversation.last != id);
-        }
+    if let Some(bound) = bound {
+        let is_behind = |at: InboxPlace| if asked.is_oldest_first { at > bound } else { at < bound };
+        let is_before = matches!(asked.start, ArchiveStart::Before(_));
+        found.retain(|entry| place(entry) != bound && is_behind(place(entry)) != is_before);
     }
     let sized = |entry: &InboxEntry| (entry.message.stanza.len(), entry.clone());
     let mut part = match asked.start.is_backward() {
@@ -95,6 +97,11 @@ fn read(store: &Committed, asked: &ReadInbox) -> Option<InboxPage> {
 
 fn change(store: &mut Committed, asked: &ChangeConversation) -> Result<Conversation, Missing> {
     let newest = ArchiveId(store.numbered.into());
+    let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
+    let jid = account.jid.clone();
+    if let Some(changed) = store.own.rooms.change(&jid, &asked.with, &asked.change) {
+        return changed;
+    }
     let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
     if !standing(account, &asked.with).is_there() {
         return Err(Missing);
@@ -116,5 +123,6 @@ fn empty_bin(store: &mut Committed, asked: &EmptyBin) -> Result<u32, Missing> {
             emptied += 1;
         }
     }
-    Ok(emptied)
+    let jid = account.jid.clone();
+    Ok(emptied + store.own.rooms.empty_bin(&jid))
 }

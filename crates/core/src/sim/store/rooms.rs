@@ -2,20 +2,23 @@
 
 use super::{Committed, answers};
 use crate::model::{
-    ArchiveEnds, ArchiveId, ArchivedMessage, DomainId, RoomAffiliation, RoomId, RoomListed, RoomMember,
-    RoomRecord, UnixMs, kept_at,
+    ArchiveEnds, ArchiveId, ArchivedMessage, Conversation, ConversationChange, DomainId, Folder, InboxEntry,
+    InboxFilter, MARKED_MAX, RoomAffiliation, RoomBlock, RoomEntry, RoomHistory, RoomId, RoomKind,
+    RoomListed, RoomMember, RoomOfAccount, RoomRecord, UnixMs, has_id, kept_at,
 };
 use crate::ports::Missing;
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::*;
 use carillon_wire::jid::{BareJid, Jid};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All rooms.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Table {
     rooms: BTreeMap<RoomId, Stored>,
-    names: BTreeMap<(DomainId, Box<str>), RoomId>,
+    names: BTreeMap<(DomainId, RoomKind, Box<str>), RoomId>,
+    /// Whom, and what, accounts block in MUC Light.
+    blocks: BTreeMap<(DomainId, Box<str>), BTreeSet<RoomBlock>>,
 }
 
 #[derive(Clone, Debug)]
@@ -23,6 +26,13 @@ struct Stored {
     record: RoomRecord,
     /// The archive: who sent each message, and the message.
     archive: BTreeMap<ArchiveId, (Jid, ArchivedMessage)>,
+    /// How many messages there were that count with each message.
+    counts: BTreeMap<ArchiveId, u64>,
+    /// The newest message that inboxes show, and how many count.
+    last: ArchiveId,
+    counted: u64,
+    /// What members have noted of it, and how many they have read that count.
+    noted: BTreeMap<BareJid, (Conversation, u64)>,
     /// When the newest message was received.
     archived_at: UnixMs,
 }
@@ -31,6 +41,9 @@ answers! {
     Room => describe;
     Rooms => list;
     RoomsOf => rooms_of;
+    RoomRefusers => refusers;
+    RoomBlocks => blocks;
+    ChangeRoomBlocks => change_blocks;
     RoomArchivePage => page;
     RoomArchivedMessages => messages;
     ReadRoomArchiveEnds => ends;
@@ -50,39 +63,125 @@ impl Table {
         self.rooms.get_mut(&room).ok_or(Missing)
     }
 
-    /// The rooms of a domain in the order of their names, behind one of them.
-    fn after<'a>(&'a self, of: DomainId, after: Option<&'a str>) -> impl Iterator<Item = &'a Stored> {
-        let names = self
-            .names
-            .iter()
-            .filter(move |((domain, name), _)| *domain == of && after.is_none_or(|after| **name > *after));
+    /// The rooms of a kind in a domain in the order of their names, behind one of them.
+    fn after<'a>(
+        &'a self,
+        of: (DomainId, RoomKind),
+        after: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Stored> {
+        let names = self.names.iter().filter(move |((domain, kind, name), _)| {
+            (*domain, *kind) == of && after.is_none_or(|after| **name > *after)
+        });
         names.filter_map(|(_, id)| self.rooms.get(id))
     }
 
     /// An account was removed: no room lists it any more.
-    pub(super) fn forget_account(&mut self, jid: &BareJid) {
+    pub(super) fn forget_account(&mut self, domain: DomainId, jid: &BareJid) {
+        self.blocks.retain(|(of, local), _| *of != domain || Some(&**local) != jid.local());
         for room in self.rooms.values_mut() {
             // A ban stays: deleting the account would be the way around it.
             let is_kept = |of: &RoomMember| of.jid != *jid || of.affiliation == RoomAffiliation::Outcast;
             room.record.members.retain(is_kept);
+            room.noted.remove(jid);
         }
     }
 
     /// A domain was removed.
     pub(super) fn forget_domain(&mut self, domain: DomainId) {
-        self.names.retain(|(of, _), _| *of != domain);
+        self.names.retain(|(of, ..), _| *of != domain);
+        self.blocks.retain(|(of, _), _| *of != domain);
         self.rooms.retain(|_, room| room.record.domain != domain);
+    }
+}
+
+/// The rooms in inboxes.
+impl Table {
+    /// The entries of an account that a filter lets through.
+    pub(super) fn entries(&self, account: &BareJid, filter: &InboxFilter) -> Vec<InboxEntry> {
+        let rooms = self.rooms.values().filter(|room| room.is_member(account));
+        rooms.filter_map(|room| room.entry(account, filter)).collect()
+    }
+
+    /// Changes how a room stands for a member; nothing where this is no room.
+    pub(super) fn change(
+        &mut self,
+        account: &BareJid,
+        with: &BareJid,
+        change: &ConversationChange,
+    ) -> Option<Result<Conversation, Missing>> {
+        RoomKind::of_host(with.domain()).filter(|(_, domain)| *domain == account.domain())?;
+        let room = self.rooms.values_mut().find(|room| room.jid(account) == *with && room.is_member(account));
+        let Some(room) = room.filter(|room| room.standing(account).is_there()) else {
+            return Some(Err(Missing));
+        };
+        let (last, counted) = (room.last, room.counted);
+        let (noted, read) = room.noted.entry(account.clone()).or_default();
+        noted.change(change, last);
+        if change.is_read == Some(true) {
+            *read = counted;
+        }
+        Some(Ok(room.standing(account)))
+    }
+
+    /// Takes the rooms out of an account's bin; how many.
+    pub(super) fn empty_bin(&mut self, account: &BareJid) -> u32 {
+        let mut emptied = 0;
+        for room in self.rooms.values_mut() {
+            let last = room.last;
+            if let Some((noted, _)) = room.noted.get_mut(account)
+                && noted.folder == Folder::Bin
+                && noted.moved >= last
+            {
+                (noted.folder, noted.moved) = (Folder::Nowhere, last);
+                emptied += 1;
+            }
+        }
+        emptied
+    }
+}
+
+impl Stored {
+    fn is_member(&self, account: &BareJid) -> bool {
+        self.record.affiliation(account.as_str()) >= RoomAffiliation::Member
+    }
+
+    /// The address of the room, for an account of its domain.
+    fn jid(&self, account: &BareJid) -> BareJid {
+        let address = self.record.kind.address(&self.record.name, account.domain());
+        BareJid::new(&address).expect("the address of a room")
+    }
+
+    fn standing(&self, account: &BareJid) -> Conversation {
+        let (noted, read) = self.noted.get(account).copied().unwrap_or_default();
+        Conversation::of_room(noted, self.last, self.counted, read)
+    }
+
+    fn entry(&self, account: &BareJid, filter: &InboxFilter) -> Option<InboxEntry> {
+        let conversation = self.standing(account);
+        let (_, message) = self.archive.get(&self.last)?;
+        let is_of_time = filter.start.is_none_or(|start| message.received >= start)
+            && filter.end.is_none_or(|end| message.received <= end);
+        let config = &self.record.config;
+        let is_closed = config.members_only && config.members_history == RoomHistory::SinceMember;
+        let since = self.record.member(account.as_str())?.since;
+        let peer = self.jid(account);
+        let is_it = filter.with.as_ref().is_none_or(|with| *with == peer);
+        let is_shown =
+            is_of_time && is_it && filter.takes(&conversation) && !(is_closed && self.last <= since);
+        is_shown.then(|| InboxEntry { peer, conversation, message: message.clone(), is_room: true })
     }
 }
 
 fn describe(store: &Committed, asked: &Room) -> Option<Box<RoomRecord>> {
     let table = &store.own.rooms;
-    let id = table.names.get(&(asked.domain, asked.name.clone()))?;
-    table.rooms.get(id).map(|room| Box::new(room.record.clone()))
+    let id = table.names.get(&(asked.domain, asked.kind, asked.name.clone()))?;
+    let room = table.rooms.get(id)?;
+    let newest = room.archive.last_key_value().map_or(ArchiveId(0), |(id, _)| *id);
+    Some(Box::new(RoomRecord { newest, ..room.record.clone() }))
 }
 
 fn list(store: &Committed, asked: &Rooms) -> Vec<RoomListed> {
-    let rooms = store.own.rooms.after(asked.domain, asked.after.as_deref());
+    let rooms = store.own.rooms.after((asked.domain, asked.kind), asked.after.as_deref());
     let listed = rooms.map(|Stored { record: RoomRecord { name, config, .. }, .. }| RoomListed {
         name: name.clone(),
         title: config.title.clone().into(),
@@ -91,17 +190,63 @@ fn list(store: &Committed, asked: &Rooms) -> Vec<RoomListed> {
     listed.filter(|room| asked.all || room.public).take(asked.limit.into()).collect()
 }
 
-fn rooms_of(store: &Committed, asked: &RoomsOf) -> Vec<(Box<str>, RoomAffiliation)> {
-    let rooms = store.own.rooms.after(asked.domain, asked.after.as_deref());
+fn rooms_of(store: &Committed, asked: &RoomsOf) -> Vec<RoomOfAccount> {
+    let rooms = store.own.rooms.after((asked.domain, asked.kind), asked.after.as_deref());
     let of = rooms.filter_map(|Stored { record, .. }| match record.affiliation(asked.jid.as_str()) {
         RoomAffiliation::None => None,
-        affiliation => Some((record.name.clone(), affiliation)),
+        affiliation => Some(RoomOfAccount {
+            id: record.id,
+            name: record.name.clone(),
+            title: record.config.title.clone().into(),
+            version: record.version,
+            affiliation,
+        }),
     });
     of.take(asked.limit.into()).collect()
 }
 
+fn refusers(store: &Committed, asked: &RoomRefusers) -> Vec<BareJid> {
+    let table = &store.own.rooms;
+    let refuses = |account: &&BareJid| {
+        let blocked = table.blocks.get(&(asked.domain, account.local().unwrap_or_default().into()));
+        let is_it = |block: &RoomBlock| {
+            let of = if block.is_room { &asked.room } else { &asked.by };
+            [of.as_str(), of.domain()].contains(&block.jid.as_str())
+        };
+        let rooms = table.rooms.values().filter(|room| room.record.kind == RoomKind::MucLight);
+        let count = rooms.filter(|room| room.record.affiliation(account.as_str()) >= RoomAffiliation::Member);
+        let blocks = **account != asked.by && blocked.is_some_and(|blocked| blocked.iter().any(is_it));
+        blocks || count.count() >= asked.rooms_max as usize
+    };
+    asked.accounts.iter().filter(refuses).cloned().collect()
+}
+
+fn blocks(store: &Committed, asked: &RoomBlocks) -> Vec<RoomBlock> {
+    let blocks = store.own.rooms.blocks.get(&(asked.domain, asked.local.clone()));
+    blocks.into_iter().flatten().cloned().collect()
+}
+
+fn change_blocks(store: &mut Committed, asked: &ChangeRoomBlocks) -> ChangeRoomBlocksAnswer {
+    if store.account_mut(asked.domain, &asked.local).is_none() {
+        return ChangeRoomBlocksAnswer::NoAccount;
+    }
+    let known = store.own.rooms.blocks.entry((asked.domain, asked.local.clone())).or_default();
+    let mut after = known.clone();
+    for (block, is_wanted) in &asked.changes {
+        match is_wanted {
+            true => after.insert(block.clone()),
+            false => after.remove(block),
+        };
+    }
+    if after.len() > asked.max as usize {
+        return ChangeRoomBlocksAnswer::Full;
+    }
+    *known = after;
+    ChangeRoomBlocksAnswer::Changed
+}
+
 fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
-    let CreateRoom { domain, name, config, members, owned_max, now } = asked;
+    let CreateRoom { domain, kind, name, config, members, owned_max, now } = asked;
     let is_owner = |member: &&RoomMember| member.affiliation == RoomAffiliation::Owner;
     let owned = |jid: &BareJid| {
         let rooms = store.own.rooms.rooms.values();
@@ -113,7 +258,7 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
     if !store.domains.contains_key(domain) {
         return CreateRoomAnswer::NoDomain;
     }
-    if store.own.rooms.names.contains_key(&(*domain, name.clone())) {
+    if store.own.rooms.names.contains_key(&(*domain, *kind, name.clone())) {
         return CreateRoomAnswer::Exists;
     }
     let mut members = members.clone();
@@ -121,27 +266,49 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
     let record = RoomRecord {
         id: RoomId(store.number()),
         domain: *domain,
+        kind: *kind,
         name: name.clone(),
         config: config.clone(),
         members,
         subject: None,
         created: *now,
+        version: 0,
+        newest: ArchiveId(0),
     };
     let table = &mut store.own.rooms;
-    table.names.insert((*domain, name.clone()), record.id);
-    let stored = Stored { record: record.clone(), archive: BTreeMap::new(), archived_at: UnixMs(0) };
+    table.names.insert((*domain, *kind, name.clone()), record.id);
+    let stored = Stored {
+        record: record.clone(),
+        archive: BTreeMap::new(),
+        counts: BTreeMap::new(),
+        last: ArchiveId(0),
+        counted: 0,
+        noted: BTreeMap::new(),
+        archived_at: UnixMs(0),
+    };
     table.rooms.insert(record.id, stored);
     CreateRoomAnswer::Created(Box::new(record))
 }
 
 fn configure(store: &mut Committed, asked: &ConfigureRoom) -> Result<(), Missing> {
-    store.own.rooms.room(asked.room)?.record.config = asked.config.clone();
+    let record = &mut store.own.rooms.room(asked.room)?.record;
+    (record.config, record.version) = (asked.config.clone(), asked.version);
     Ok(())
 }
 
 fn set_members(store: &mut Committed, asked: &SetRoomMembers) -> Result<(), Missing> {
-    let record = &mut store.own.rooms.room(asked.room)?.record;
-    record.members = record.members_after(&asked.changes);
+    let room = store.own.rooms.room(asked.room)?;
+    let before = room.record.clone();
+    room.record.members = before.members_after(&asked.changes);
+    room.record.version = asked.version;
+    room.noted.retain(|jid, _| room.record.member(jid.as_str()).is_some());
+    for member in &room.record.members {
+        let is_new = before.member(member.jid.as_str()).is_none_or(|before| !before.is_member());
+        if is_new || !member.is_member() {
+            let noted = room.noted.entry(member.jid.clone()).or_default();
+            (noted.0.read, noted.1) = (member.since, room.counted);
+        }
+    }
     Ok(())
 }
 
@@ -152,7 +319,7 @@ fn set_subject(store: &mut Committed, asked: &SetRoomSubject) -> Result<(), Miss
 
 fn destroy(store: &mut Committed, asked: &DestroyRoom) -> Result<(), Missing> {
     let room = store.own.rooms.rooms.remove(&asked.room).ok_or(Missing)?;
-    store.own.rooms.names.remove(&(room.record.domain, room.record.name));
+    store.own.rooms.names.remove(&(room.record.domain, room.record.kind, room.record.name));
     Ok(())
 }
 
@@ -163,24 +330,66 @@ fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Mis
     room.archived_at = received;
     let message = ArchivedMessage { id, received, stanza: asked.stanza.clone() };
     room.archive.insert(id, (asked.sender.to_jid(), message));
+    if asked.entry != RoomEntry::Other {
+        room.last = id;
+    }
+    let counted = room.counted + u64::from(asked.entry == RoomEntry::Counted);
+    room.counted = counted;
+    room.counts.insert(id, counted);
+    if asked.entry == RoomEntry::Counted {
+        room.read(&asked.sender, id, counted);
+    }
+    if let Some(named) = &asked.displayed {
+        room.displayed(&asked.sender, named);
+    }
     Ok(id)
+}
+
+impl Stored {
+    /// A member has read everything up to this message.
+    fn read(&mut self, member: &BareJid, id: ArchiveId, counted: u64) {
+        if self.record.member(member.as_str()).is_none() {
+            return;
+        }
+        let (noted, read) = self.noted.entry(member.clone()).or_default();
+        if noted.read < id {
+            (noted.read, noted.marked, *read) = (id, ArchiveId(0), counted);
+        }
+    }
+
+    fn displayed(&mut self, member: &BareJid, named: &str) {
+        let numbered = named.parse().ok().map(ArchiveId).filter(|id| self.archive.contains_key(id));
+        let with_id = || {
+            let newest = self.archive.iter().rev().take(MARKED_MAX);
+            newest.filter(|(_, (_, message))| has_id(&message.stanza, named)).map(|(id, _)| *id).next()
+        };
+        if let Some(id) = numbered.or_else(with_id) {
+            let counted = self.counts.get(&id).copied().unwrap_or_default();
+            self.read(member, id, counted);
+        }
+    }
 }
 
 fn page(store: &Committed, asked: &RoomArchivePage) -> ArchivePageAnswer {
     let Some(room) = store.own.rooms.rooms.get(&asked.room) else { return ArchivePageAnswer::NoAccount };
-    let all: Vec<_> = room.archive.values().map(|(sender, message)| (sender, message)).collect();
+    let since = ArchiveId(asked.since.0 + 1);
+    let all: Vec<_> = room.archive.range(since..).map(|(_, (sender, message))| (sender, message)).collect();
     super::archive::page_of(&all, &asked.filter, asked.start, asked.page)
 }
 
 fn messages(store: &Committed, asked: &RoomArchivedMessages) -> ArchivePageAnswer {
     let Some(room) = store.own.rooms.rooms.get(&asked.room) else { return ArchivePageAnswer::NoAccount };
-    super::archive::named(&asked.ids, |id| room.archive.get(&id).map(|(_, message)| message))
+    let found =
+        |id: ArchiveId| room.archive.get(&id).filter(|_| id > asked.since).map(|(_, message)| message);
+    super::archive::named(&asked.ids, found)
 }
 
 fn ends(store: &Committed, asked: &ReadRoomArchiveEnds) -> Option<ArchiveEnds> {
     let archive = &store.own.rooms.rooms.get(&asked.room)?.archive;
     let of = |(id, (_, message)): (&ArchiveId, &(Jid, ArchivedMessage))| (*id, message.received);
-    Some(ArchiveEnds { first: archive.first_key_value().map(of)?, last: archive.last_key_value().map(of)? })
+    let mut all = archive.range(ArchiveId(asked.since.0 + 1)..).map(of);
+    let first = all.next()?;
+    Some(ArchiveEnds { first, last: all.next_back().unwrap_or(first) })
 }
 
 fn replace(store: &mut Committed, asked: &ReplaceRoomMessage) -> Result<(), Missing> {

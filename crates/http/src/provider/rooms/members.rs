@@ -91,7 +91,7 @@ pub(crate) struct MemberQuery {
 /// List a room's members
 #[utoipa::path(
     get, path = "/v1/rooms/{room}/members", operation_id = "listRoomMembers", tag = "rooms",
-    params(MemberQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(MemberQuery, ("room" = String, Path, description = "The room's name, or its address, percent-encoded")),
     responses((status = 200, description = "A page of members", body = MemberPage), schema::Problems)
 )]
 pub(crate) async fn list(
@@ -121,7 +121,7 @@ pub(crate) async fn list(
     request_body = MemberBody,
     params(
         DomainQuery,
-        ("room" = String, Path, description = "The room's name, percent-encoded"),
+        ("room" = String, Path, description = "The room's name, or its address, percent-encoded"),
         ("jid" = String, Path, description = "A bare JID, or a local part in the room's domain"),
     ),
     responses((status = 204, description = "It is so"), schema::Problems)
@@ -147,7 +147,7 @@ pub(crate) async fn put(
     delete, path = "/v1/rooms/{room}/members/{jid}", operation_id = "deleteRoomMember", tag = "rooms",
     params(
         DomainQuery,
-        ("room" = String, Path, description = "The room's name, percent-encoded"),
+        ("room" = String, Path, description = "The room's name, or its address, percent-encoded"),
         ("jid" = String, Path, description = "A bare JID, or a local part in the room's domain"),
     ),
     responses((status = 204, description = "The room does not list it"), schema::Problems)
@@ -170,7 +170,7 @@ pub(crate) async fn delete(
 /// NDJSON, one account per line. They are changed together: when a line cannot be read, or the room would list too many, none is.
 #[utoipa::path(
     post, path = "/v1/rooms/{room}/members", operation_id = "changeRoomMembers", tag = "rooms",
-    params(DomainQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(DomainQuery, ("room" = String, Path, description = "The room's name, or its address, percent-encoded")),
     request_body(content = MemberLine, content_type = "application/x-ndjson"),
     responses((status = 204, description = "All were changed"), schema::Problems)
 )]

@@ -59,7 +59,7 @@ pub(crate) struct SaidMessage {
     post, path = "/v1/rooms/{room}/messages", operation_id = "sendRoomMessage", tag = "rooms", request_body = RoomMessageBody,
     params(
         DomainQuery,
-        ("room" = String, Path, description = "The room's name, percent-encoded"),
+        ("room" = String, Path, description = "The room's name, or its address, percent-encoded"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes the request safe to send again for 24 hours: 1 to 255 printable ASCII characters"),
     ),
     responses(
@@ -116,7 +116,7 @@ pub(crate) async fn send(
 /// room.
 #[utoipa::path(
     get, path = "/v1/rooms/{room}/messages", operation_id = "listRoomMessages", tag = "rooms",
-    params(MessageQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(MessageQuery, ("room" = String, Path, description = "The room's name, or its address, percent-encoded")),
     responses((status = 200, description = "A page of messages", body = MessagePage), schema::Problems)
 )]
 pub(crate) async fn list(
@@ -134,7 +134,8 @@ pub(crate) async fn list(
         room = room.address.as_str(),
         "messages of a room are read"
     );
-    let answer = app.ask(RoomArchivePage { room: record.id, filter, start, page }).await?;
+    let answer =
+        app.ask(RoomArchivePage { room: record.id, since: ArchiveId(0), filter, start, page }).await?;
     MessagePage::of(answer, || room.unknown()).map(Json)
 }
 
@@ -145,7 +146,7 @@ pub(crate) async fn list(
     delete, path = "/v1/rooms/{room}/messages/{id}", operation_id = "retractRoomMessage", tag = "rooms",
     params(
         ReasonQuery,
-        ("room" = String, Path, description = "The room's name, percent-encoded"),
+        ("room" = String, Path, description = "The room's name, or its address, percent-encoded"),
         ("id" = u64, Path, description = "The message's number in the archive"),
     ),
     responses((status = 204, description = "It is retracted"), schema::Problems)
@@ -167,7 +168,7 @@ pub(crate) async fn retract(
 /// What was in it cannot be read any more at once, and those who enter are not given it.
 #[utoipa::path(
     delete, path = "/v1/rooms/{room}/messages", operation_id = "eraseRoomMessages", tag = "rooms",
-    params(DomainQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(DomainQuery, ("room" = String, Path, description = "The room's name, or its address, percent-encoded")),
     responses((status = 204, description = "It is empty"), schema::Problems)
 )]
 pub(crate) async fn erase(

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::auth::{Granted, Rooms};
 use crate::extract::{DomainQuery, Named, Params, Patch, Wanted, limit};
 use crate::problem::{Code, Problem};
-use crate::provider::topics::{PageQuery, cut};
+use crate::provider::topics::cut;
 use crate::schema;
 use crate::text::fits;
 use crate::time::Time;
@@ -16,7 +16,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{Command, Outcome, RoomOutcome, RoomRefusal, RoomRequest};
-use carillon_core::model::{Domain, RoomConfig, RoomRecord, room_address};
+use carillon_core::model::{Domain, RoomConfig, RoomKind, RoomRecord};
 use carillon_core::ports::store::rooms::Rooms as ListRooms;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -28,6 +28,9 @@ use std::sync::Arc;
 pub(crate) struct RoomView {
     /// Its name: the local part of its address.
     name: String,
+    /// Its kind: `muc` (XEP-0045) or `muclight` (MUC Light).
+    #[schema(value_type = schema::RoomKind)]
+    kind: RoomKind,
     /// Its domain.
     domain: String,
     /// Its address.
@@ -79,6 +82,24 @@ pub(crate) struct RoomListing {
     public: bool,
 }
 
+/// Which rooms are listed.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct RoomsQuery {
+    /// The domain to act in, for a key of the whole node; by default the node's first.
+    domain: Option<String>,
+    /// Those of this kind: `muc` (XEP-0045) or `muclight` (MUC Light).
+    #[param(value_type = Option<schema::RoomKind>)]
+    #[serde(default)]
+    kind: RoomKind,
+    /// Only what comes after this: `next` of the page before.
+    after: Option<String>,
+    /// Number of entries in a page, at most.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u16>,
+}
+
 /// How a room is removed.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -107,22 +128,24 @@ pub(crate) struct ReasonQuery {
 ///
 /// Those that nobody can find, too.
 #[utoipa::path(
-    get, path = "/v1/rooms", operation_id = "listRooms", tag = "rooms", params(PageQuery),
+    get, path = "/v1/rooms", operation_id = "listRooms", tag = "rooms", params(RoomsQuery),
     responses((status = 200, description = "A page of rooms", body = RoomPage), schema::Problems)
 )]
 pub(crate) async fn list(
     key: Granted<Rooms>,
     State(app): State<App>,
-    Params(query): Params<PageQuery>,
+    Params(query): Params<RoomsQuery>,
 ) -> Result<Json<RoomPage>, Problem> {
     let domain = key.domain(&app, query.domain.as_deref())?;
     let limit = limit(query.limit)?;
     let after = query.after.map(Into::into);
-    let mut found = app.ask(ListRooms { domain: domain.id, after, limit: limit + 1, all: true }).await?;
+    let kind = query.kind;
+    let question = ListRooms { domain: domain.id, kind, after, limit: limit + 1, all: true };
+    let mut found = app.ask(question).await?;
     let more = cut(&mut found, limit);
     let next = found.last().filter(|_| more).map(|last| last.name.to_string());
     let listing = |room: carillon_core::model::RoomListed| RoomListing {
-        jid: room_address(&room.name, &domain.name),
+        jid: kind.address(&room.name, &domain.name),
         name: room.name.into(),
         title: room.title.into(),
         public: room.public,
@@ -134,10 +157,11 @@ pub(crate) async fn list(
 ///
 /// Members that are left out have their defaults; `persistent` is on, for nobody is in a room that is made here. A room that exists is left
 /// as it is: `200` when it has all that the request names, else `409` with the names of the members that differ. `PATCH` changes a room. It has
-/// no owner until one is given by `PUT /v1/rooms/{room}/members/{jid}`.
+/// no owner until one is given by `PUT /v1/rooms/{room}/members/{jid}`. A room of MUC Light has other defaults (`public` off; `persistent`, `members_only`
+/// and `non_anonymous` on), which it cannot be without.
 #[utoipa::path(
     put, path = "/v1/rooms/{room}", operation_id = "putRoom", tag = "rooms",
-    params(DomainQuery, ("room" = String, Path, description = "The room's name, percent-encoded: the local part of its address")),
+    params(DomainQuery, ("room" = String, Path, description = "The room's name, the local part of its address; of a room of MUC Light its whole address; percent-encoded")),
     request_body = schema::RoomConfig,
     responses(
         (status = 200, description = "It exists as the request wants it, and was not changed", body = RoomView),
@@ -153,7 +177,11 @@ pub(crate) async fn put(
     Wanted(wanted): Wanted<RoomConfig>,
 ) -> Result<(StatusCode, Json<RoomView>), Problem> {
     let room = Room::named(&app, &key, query.domain.as_deref(), &name)?;
-    let config = wanted.over(&RoomConfig { persistent: true, ..RoomConfig::default() })?;
+    let default = match room.kind {
+        RoomKind::Muc => RoomConfig { persistent: true, ..RoomConfig::default() },
+        RoomKind::MucLight => RoomConfig::light(),
+    };
+    let config = wanted.over(&default)?;
     check(&app, &config)?;
     if !config.persistent {
         let detail = "a room that is made here is persistent: it would be gone at once, for nobody is in it";
@@ -176,7 +204,7 @@ pub(crate) async fn put(
 /// when its owner configures it.
 #[utoipa::path(
     patch, path = "/v1/rooms/{room}", operation_id = "updateRoom", tag = "rooms",
-    params(DomainQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(DomainQuery, ("room" = String, Path, description = "The room's name, or its address, percent-encoded")),
     request_body(content = schema::RoomConfig, content_type = "application/merge-patch+json"),
     responses((status = 200, description = "The room as it is now", body = RoomView), schema::Problems)
 )]
@@ -200,7 +228,7 @@ pub(crate) async fn update(
 /// Read a room
 #[utoipa::path(
     get, path = "/v1/rooms/{room}", operation_id = "getRoom", tag = "rooms",
-    params(DomainQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(DomainQuery, ("room" = String, Path, description = "The room's name, or its address, percent-encoded")),
     responses((status = 200, description = "The room", body = RoomView), schema::Problems)
 )]
 pub(crate) async fn get(
@@ -218,7 +246,7 @@ pub(crate) async fn get(
 /// With its members and its archive. Those who are in it are told (XEP-0045 §10.9).
 #[utoipa::path(
     delete, path = "/v1/rooms/{room}", operation_id = "deleteRoom", tag = "rooms",
-    params(DestroyQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(DestroyQuery, ("room" = String, Path, description = "The room's name, or its address, percent-encoded")),
     responses((status = 204, description = "It is gone"), schema::Problems)
 )]
 pub(crate) async fn delete(
@@ -240,11 +268,12 @@ pub(crate) async fn delete(
 /// The room that a request is about.
 pub(super) struct Room {
     domain: Arc<Domain>,
+    kind: RoomKind,
     address: BareJid,
 }
 
 impl Room {
-    /// The room of this name in the domain that the request names.
+    /// The room of this name, or with this address, in the domain that the request names.
     pub(super) fn named<S>(
         app: &App,
         key: &Granted<S>,
@@ -252,21 +281,29 @@ impl Room {
         name: &str,
     ) -> Result<Room, Problem> {
         let domain = key.domain(app, domain)?;
-        let address =
-            BareJid::new(&room_address(name, &domain.name)).ok().filter(|jid| jid.local().is_some());
-        let address = address.ok_or_else(|| {
-            Problem::new(
-                Code::InvalidParameter,
-                "a room's name is a local part of an address (RFC 7622 §3.3)",
-            )
-        })?;
-        Ok(Room { domain, address })
+        let address = match name.contains('@') {
+            true => BareJid::new(name),
+            false => BareJid::new(&RoomKind::Muc.address(name, &domain.name)),
+        };
+        let address = address.ok().filter(|jid| jid.local().is_some());
+        let of_domain = |(_, of): &(RoomKind, &str)| **of == *domain.name;
+        let kind = address.as_ref().and_then(|address| RoomKind::of_host(address.domain()).filter(of_domain));
+        let kind = kind.map(|(kind, _)| kind);
+        match (address, kind) {
+            (Some(address), Some(kind)) => Ok(Room { domain, kind, address }),
+            _ => {
+                let detail = "a room's name is a local part of an address (RFC 7622 §3.3), or the address of a room \
+                              of the domain";
+                Err(Problem::new(Code::InvalidParameter, detail))
+            }
+        }
     }
 
     /// Asks something of the room.
     pub(super) async fn ask(&self, app: &App, request: RoomRequest) -> Result<RoomOutcome, Problem> {
         let name = self.address.local().unwrap_or_default().into();
-        let command = Command::Room { domain: self.domain.id, name, request: Box::new(request) };
+        let command =
+            Command::Room { domain: self.domain.id, kind: self.kind, name, request: Box::new(request) };
         match app.command(command).await? {
             Outcome::Room(Ok(outcome)) => Ok(outcome),
             Outcome::Room(Err(refusal)) => Err(self.refused(refusal)),
@@ -329,6 +366,10 @@ impl Room {
                 (Code::TooManyMembers, "the room would list more accounts than `rooms.max_members` allows")
             }
             RoomRefusal::TooManyRooms => (Code::Forbidden, "an owner owns as many rooms as it may"),
+            RoomRefusal::Unsuited => (
+                Code::InvalidValue,
+                "a room of this kind cannot be configured like this, or has no such members",
+            ),
             RoomRefusal::Changed => {
                 (Code::RoomChanged, "others configured the room at the same time; try again")
             }
@@ -349,6 +390,7 @@ impl RoomView {
         };
         RoomView {
             name: record.name.to_string(),
+            kind: record.kind,
             domain: domain.name.to_string(),
             jid: address.as_str().to_owned(),
             created_at: Time(record.created),

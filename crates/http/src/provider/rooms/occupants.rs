@@ -61,7 +61,7 @@ pub(crate) struct OccupantBody {
 /// List who is in a room
 #[utoipa::path(
     get, path = "/v1/rooms/{room}/occupants", operation_id = "listOccupants", tag = "rooms",
-    params(PageQuery, ("room" = String, Path, description = "The room's name, percent-encoded")),
+    params(PageQuery, ("room" = String, Path, description = "The room's name, or its address, percent-encoded")),
     responses((status = 200, description = "A page of occupants", body = OccupantPage), schema::Problems)
 )]
 pub(crate) async fn list(
@@ -91,7 +91,7 @@ pub(crate) async fn list(
     request_body = OccupantBody,
     params(
         DomainQuery,
-        ("room" = String, Path, description = "The room's name, percent-encoded"),
+        ("room" = String, Path, description = "The room's name, or its address, percent-encoded"),
         ("nick" = String, Path, description = "The occupant's nick, percent-encoded"),
     ),
     responses((status = 204, description = "It is so"), schema::Problems)
@@ -121,7 +121,7 @@ pub(crate) async fn update(
     delete, path = "/v1/rooms/{room}/occupants/{nick}", operation_id = "kickOccupant", tag = "rooms",
     params(
         ReasonQuery,
-        ("room" = String, Path, description = "The room's name, percent-encoded"),
+        ("room" = String, Path, description = "The room's name, or its address, percent-encoded"),
         ("nick" = String, Path, description = "The occupant's nick, percent-encoded"),
     ),
     responses((status = 204, description = "It has left"), schema::Problems)

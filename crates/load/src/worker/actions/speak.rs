@@ -24,6 +24,8 @@ pub(super) struct SpeakInRooms {
     marks: Marks,
     phase: u32,
     rooms: RoomPlan,
+    /// Whether they are rooms of MUC Light.
+    is_light: bool,
     payload_bytes: usize,
     schedule: Schedule,
     /// Messages tried so far; determines who speaks, and where.
@@ -48,6 +50,7 @@ impl SpeakInRooms {
             marks: Marks::of(&setup.job.test),
             phase: step.position.phase,
             rooms: RoomPlan::new(speak.rooms, setup.job.total),
+            is_light: speak.rooms.light,
             payload_bytes: speak.payload_bytes,
             schedule: Schedule::new(&speak.rate, setup.share(&states.numbers), step.at),
             turns: 0,
@@ -61,7 +64,7 @@ impl SpeakInRooms {
         let Turn { from, room, .. } = turn(self.turns, &context.states.numbers, &self.rooms);
         let item = u32::try_from(self.turns).unwrap_or(u32::MAX).min(mark::UNTRACKED);
         self.turns += 1;
-        let Some(to) = context.setup.room(&room.name()) else { return };
+        let Some(to) = context.setup.room(&room.name(), self.is_light) else { return };
         let mark =
             Mark { number: mark::number(self.phase, item), due_unix_ns: context.setup.clock.unix_ns(due) };
         let mut message = stanzas::message(to, &self.marks.text(mark, self.payload_bytes));
