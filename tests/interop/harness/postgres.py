@@ -70,6 +70,7 @@ class Postgres:
     def stop(self, how=signal.SIGINT):
         """Ends the server: SIGINT ends its sessions first (`fast`), SIGQUIT nothing (`immediate`), after which it recovers from its log."""
         os.kill(self.pid, how)
+        self._shell.stdin.close()
         self._shell.wait()
 
     def end(self):
