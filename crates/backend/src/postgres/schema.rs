@@ -4,7 +4,7 @@
 //! only raise `version`; `min_reader` and `min_writer` say which servers may go on.
 
 use super::connection::Connection;
-use super::options::OpenError;
+use super::open_error::OpenError;
 
 /// The migrations, by the number of the version that each makes.
 const MIGRATIONS: &[&str] = &[
