@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_uploads.sql"),
     include_str!("migrations/0005_expiring_messages.sql"),
     include_str!("migrations/0007_invitation_keys.sql"),
+    include_str!("migrations/0008_long_ids.sql"),
 ];
 
 /// The version of the schema that this server knows.
