@@ -111,16 +111,10 @@ fn look(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Result<Vec<Opt
     Ok(all)
 }
 
-/// What waits is counted once for each account, however many are for it.
-const LOOK: &str = "WITH wanted AS MATERIALIZED (
-        SELECT k.place, k.id, a.id AS account FROM unnest($1::bigint[], $2::text[], $3::uuid[]) WITH ORDINALITY AS k (domain, local, id, place)
-        JOIN account a ON a.domain = k.domain AND a.local = k.local),
-    waiting AS MATERIALIZED (
-        SELECT account, (SELECT count(*) FROM notification n WHERE n.account = one.account) AS count
-        FROM (SELECT DISTINCT account FROM wanted) AS one)
-    SELECT w.place, w.account, waiting.count,
-        EXISTS (SELECT 1 FROM notification n WHERE n.id = w.id) OR EXISTS (SELECT 1 FROM trace t WHERE t.id = w.id)
-    FROM wanted w JOIN waiting USING (account)";
+const LOOK: &str = "SELECT k.place, a.id, (SELECT count(*) FROM notification n WHERE n.account = a.id),
+        EXISTS (SELECT 1 FROM notification n WHERE n.id = k.id) OR EXISTS (SELECT 1 FROM trace t WHERE t.id = k.id)
+    FROM unnest($1::bigint[], $2::text[], $3::uuid[]) WITH ORDINALITY AS k (domain, local, id, place)
+    JOIN account a ON a.domain = k.domain AND a.local = k.local";
 
 /// Writes the rows, in their order.
 fn insert(write: &Transaction<'_>, keeps: &[(&StoreNotification, AccountId)]) -> Result<()> {
