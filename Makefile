@@ -14,7 +14,7 @@ export CARILLON := $(TARGET)/debug/carillon
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask $(FEATURES) && $(TARGET)/debug/xtask
 
-.PHONY: help run install bench test test-rust test-sim test-counts test-kills test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
+.PHONY: help run install bench test test-rust test-sim test-counts test-kills test-postgres test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
 	lint-python typos clean-interop
 
 help: ## This list
@@ -26,7 +26,7 @@ run: ## A node with a few clients, to look at; quick to build, not to measure
 install: ## The optimised binary, into ~/.cargo/bin
 	cargo install --locked --path crates/carillon
 
-test: test-rust test-sim test-counts test-kills test-interop ## Every test; fetches what the tests need
+test: test-rust test-sim test-counts test-kills test-postgres test-interop ## Every test; fetches what the tests need
 
 test-rust: tools ## Unit tests, conversations, simulations
 	cargo test --workspace $(FEATURES)
@@ -39,6 +39,10 @@ test-counts: tools ## Instructions a login and a delivery cost, under valgrind
 
 test-kills: build tools ## A node under load that is killed, restarted, upgraded, cut off; for longer: see tests/interop/README.md
 	cd $(INTEROP) && $(VENV)/bin/python -m kills
+
+test-postgres: build tools ## A choice of the interop tests and of the campaign with the store on PostgreSQL; all of them: STORE=postgresql
+	cd $(INTEROP) && STORE=postgresql $(VENV)/bin/pytest test_archive.py test_invitations.py test_inbox.py
+	cd $(INTEROP) && STORE=postgresql $(VENV)/bin/python -m kills --rounds 2 --fault database-crash
 
 test-interop: test-python test-node ## Other people's clients against the real server
 

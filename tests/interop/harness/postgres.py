@@ -70,7 +70,6 @@ class Postgres:
     def stop(self, how=signal.SIGINT):
         """Ends the server: SIGINT ends its sessions first (`fast`), SIGQUIT nothing (`immediate`), after which it recovers from its log."""
         os.kill(self.pid, how)
-        # The shell waits for that, or for the server.
         self._shell.stdin.close()
         self._shell.wait()
 

@@ -40,6 +40,28 @@ fn ground(store: &dyn Store) -> DomainId {
     domain
 }
 
+/// An address is as long as it can be, and of letters that nothing compresses.
+pub(super) fn are_of_addresses_of_any_length(store: &dyn Store) {
+    let domain = ground(store);
+    let long = |seed: u32| -> String {
+        let next = |n: &u32| Some(n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+        let letters: String = std::iter::successors(Some(seed), next)
+            .take(1023)
+            .map(|n| char::from_digit((n >> 24) % 36, 36).unwrap_or('a'))
+            .collect();
+        format!("{letters}@{}.example.org/{letters}", [&letters[..63]; 15].join("."))
+    };
+    let (one, other) = (long(1), long(2));
+    let blocking = |edit| ChangeBlockList {
+        bounds: BlockListBounds { addresses: 4, bytes: 10_000 },
+        ..self::edit(domain, "alice", edit)
+    };
+    changed(store, blocking(block(&[&one, &other])));
+    assert_eq!(changed(store, blocking(block(&[&one]))).blocked, [], "it is there already");
+    changed(store, blocking(unblock(&[&one])));
+    assert_eq!(list(store, domain), addresses(&[&other]));
+}
+
 pub(super) fn are_sorted_and_without_doubles(store: &dyn Store) {
     let domain = ground(store);
     let names =

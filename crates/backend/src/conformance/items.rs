@@ -69,6 +69,31 @@ pub(super) fn are_found_by_id(store: &dyn Store) {
     assert!(ids(&["A"]).is_empty());
 }
 
+/// Ids are as long as a stanza lets them be, and of letters that nothing compresses.
+pub(super) fn have_ids_of_any_length(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    let long = |seed: u32| -> String {
+        let next = |n: &u32| Some(n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+        std::iter::successors(Some(seed), next)
+            .take(9000)
+            .map(|n| char::from(b'0' + (n >> 25) as u8 % 75))
+            .collect()
+    };
+    let (one, other) = (long(1), long(2));
+    publish(store, news, domain, &one, 10);
+    publish(store, news, domain, &other, 10);
+    let again = publish(store, news, domain, &one, 10);
+    assert_eq!(item_ids(store, news), [&*one, &*other].map(Box::from), "what is published again is replaced");
+    assert_eq!(items(store, news, &[&one], 0), [again]);
+    let from = ItemsFrom::After((&*one).into());
+    let question = Items { topic: news, ids: Vec::new(), from, max: 10, bytes_max: usize::MAX };
+    let behind = answer!(ask(store, question), Some(items) => items);
+    assert_eq!(behind.iter().map(|item| &*item.id).collect::<Vec<_>>(), [&*other]);
+    done(store, Retract { topic: news, item: (&*one).into() });
+    assert_eq!(item_ids(store, news), [&*other].map(Box::from));
+}
+
 pub(super) fn come_page_by_page(store: &dyn Store) {
     let domain = domain(store);
     let news = topic(store, domain, "news");

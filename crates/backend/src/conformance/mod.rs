@@ -90,7 +90,7 @@ pub const CASES: &[Case] = cases! {
         are_listed_by_jid_in_pages,
         are_bounded_for_their_account;
     items: are_kept_newest_first, replace_those_of_their_id, are_bounded, not_kept_are_only_numbered,
-        are_found_by_id, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, are_bounded_in_bytes,
+        are_found_by_id, have_ids_of_any_length, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, are_bounded_in_bytes,
         have_ever_higher_revisions,
         show_every_change_by_the_revision, are_seen_in_the_order_of_their_revisions, of_no_topic;
     notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
@@ -122,7 +122,7 @@ pub const CASES: &[Case] = cases! {
         hold_names_back_where_anybody_registers, are_told_the_same_again;
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_as_their_publisher_wants_them, are_bounded,
         go_with_their_account, give_their_last_items, give_their_last_items_without_payloads_where_they_say_so;
-    blocklists: are_sorted_and_without_doubles, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
+    blocklists: are_sorted_and_without_doubles, are_of_addresses_of_any_length, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
         keep_subscriptions_out;
     archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_read_in_bounded_steps, are_found_by_number,
         follow_preferences, have_times_that_ascend, are_erased, keep_what_their_domain_wants, go_with_their_account;

@@ -1,6 +1,6 @@
 //! Reading the address of a database: what PostgreSQL's own tools take, without a password in it.
 
-use super::options::OpenError;
+use super::open_error::OpenError;
 use super::tls::{Mode, Tls};
 use std::net::IpAddr;
 use std::path::PathBuf;

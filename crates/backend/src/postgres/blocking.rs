@@ -38,7 +38,8 @@ impl Answers<ChangeBlockList, Error> for Transaction<'_> {
             let new: Vec<&str> = blocked.iter().map(Jid::as_str).collect();
             self.run("INSERT INTO blocked (account, jid) SELECT $1, unnest($2::text[])", &[&id, &new])?;
             let gone: Vec<&str> = unblocked.iter().map(Jid::as_str).collect();
-            self.run("DELETE FROM blocked WHERE account = $1 AND jid = ANY ($2::text[])", &[&id, &gone])?;
+            self.run("DELETE FROM blocked WHERE account = $1 AND jid = ANY ($2::text[])
+                 AND hashtextextended(jid, 0) = ANY (ARRAY (SELECT hashtextextended(gone, 0) FROM unnest($2::text[]) AS gone))", &[&id, &gone])?;
         }
         let account = BareJid::from_parts(Some(&asked.local), row.try_get(4)?);
         let account = account.map_err(|_| Error::Corrupt("not an address"))?;
@@ -62,7 +63,7 @@ impl BlockList for Stored<'_> {
     }
 
     fn has(&mut self, jid: &Jid) -> Result<bool> {
-        let sql = "SELECT 1 FROM blocked WHERE account = $1 AND jid = $2";
+        let sql = "SELECT 1 FROM blocked WHERE account = $1 AND hashtextextended(jid, 0) = hashtextextended($2, 0) AND jid = $2";
         Ok(self.db.opt(sql, &[&self.account, &jid.as_str()])?.is_some())
     }
 
@@ -75,7 +76,8 @@ impl BlockList for Stored<'_> {
 
 /// Whether an account blocks all of another.
 pub(super) fn blocks(db: &Connection, account: AccountId, other: &BareJid) -> Result<bool> {
-    let sql = "SELECT 1 FROM blocked WHERE account = $1 AND jid IN ($2, $3)";
+    let sql = "SELECT 1 FROM blocked WHERE account = $1 AND jid IN ($2, $3)
+        AND hashtextextended(jid, 0) IN (hashtextextended($2, 0), hashtextextended($3, 0))";
     Ok(db.opt(sql, &[&int(account.0), &other.as_str(), &other.domain()])?.is_some())
 }
 

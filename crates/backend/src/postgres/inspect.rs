@@ -2,7 +2,8 @@
 
 use super::connection::Connection;
 use super::error::Error;
-use super::options::{OpenError, Options};
+use super::open_error::OpenError;
+use super::options::Options;
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -67,7 +67,8 @@ struct Removed {
 
 /// Deletes an item by its id.
 const ONE: &str =
-    "DELETE FROM item WHERE topic = $1 AND id = $2 RETURNING octet_length(id) + length(payload)::bigint";
+    "DELETE FROM item WHERE topic = $1 AND hashtextextended(id, 0) = hashtextextended($2, 0) AND id = $2
+     RETURNING octet_length(id) + length(payload)::bigint";
 /// Deletes the oldest items.
 const OLDEST: &str = "DELETE FROM item WHERE topic = $1
          AND revision IN (SELECT revision FROM item WHERE topic = $1 ORDER BY revision LIMIT $2)
@@ -182,7 +183,9 @@ impl Answers<Items, Error> for Snapshot<'_> {
         let topic = i64::from(asked.topic.0);
         if !asked.ids.is_empty() {
             let rows = self.db.query(
-                "SELECT revision, length(payload)::bigint FROM item WHERE topic = $1 AND id = ANY ($2::text[])
+                "SELECT revision, length(payload)::bigint FROM item
+                 WHERE topic = $1 AND id = ANY ($2::text[])
+                     AND hashtextextended(id, 0) = ANY (ARRAY (SELECT hashtextextended(wanted, 0) FROM unnest($2::text[]) AS wanted))
                  ORDER BY revision DESC",
                 &[&topic, &asked.ids],
             )?;
@@ -250,7 +253,7 @@ impl Stretch {
             ItemsFrom::Before(id) => (id, false),
         };
         let found =
-            db.opt("SELECT revision FROM item WHERE topic = $1 AND id = $2", &[&i64::from(topic.0), id])?;
+            db.opt("SELECT revision FROM item WHERE topic = $1 AND hashtextextended(id, 0) = hashtextextended($2, 0) AND id = $2", &[&i64::from(topic.0), id])?;
         found.map(|row| Ok(Stretch { bound: row.try_get(0)?, is_backward })).transpose()
     }
 

@@ -120,10 +120,9 @@ impl Lane {
         if let Err(e) = committed {
             let is_done = self.is_done(next);
             let figures = self.db.figures();
-            if is_done.is_some() {
-                figures.settled()
-            } else {
-                figures.unknown()
+            match is_done {
+                Some(_) => figures.settled(),
+                None => figures.unknown(),
             }
             match is_done {
                 Some(true) => {

@@ -42,6 +42,7 @@ mod node_edit;
 mod node_items;
 mod notification;
 mod offline;
+mod open_error;
 mod operation;
 mod options;
 mod parked;
@@ -63,7 +64,8 @@ mod webhook;
 mod writes;
 
 pub use inspect::{Finding, inspect};
-pub use options::{OpenError, Options};
+pub use open_error::OpenError;
+pub use options::Options;
 pub use tls::{Mode, Tls};
 
 use crate::engine::asked::{Asked, Carries, Respond, Write};

@@ -181,7 +181,8 @@ impl Effect {
 
 /// The item of this id, to be removed.
 fn named(db: &Connection, node: i64, id: &str) -> Result<Option<Taken>> {
-    let sql = "SELECT revision, octet_length(id) + length(payload)::bigint FROM account_node_item WHERE node = $1 AND id = $2";
+    let sql = "SELECT revision, octet_length(id) + length(payload)::bigint FROM account_node_item
+        WHERE node = $1 AND hashtextextended(id, 0) = hashtextextended($2, 0) AND id = $2";
     db.opt(sql, &[&node, &id])?.as_ref().map(taken).transpose()
 }
 

@@ -124,7 +124,8 @@ fn reader(row: &Row) -> Result<Option<Reader>> {
 }
 
 const TOLD: &str = "SELECT r.place, n.id, n.name, a.local || '@' || d.name = $5,
-        EXISTS (SELECT 1 FROM blocked b WHERE b.account = a.id AND b.jid IN ($5, $6)), c.standing,
+        EXISTS (SELECT 1 FROM blocked b WHERE b.account = a.id AND b.jid IN ($5, $6)
+            AND hashtextextended(b.jid, 0) IN (hashtextextended($5, 0), hashtextextended($6, 0))), c.standing,
         i.revision, i.id, i.bytes, n.title, n.access_model, n.publish_model, n.max_items, n.persist_items, n.send_last,
         n.notify_retract, n.notify_delete, n.deliver_payloads
     FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS r (domain, local, place)

@@ -1,8 +1,8 @@
-//! How a store on PostgreSQL is opened, and why it may not open.
+//! How a store on PostgreSQL is opened.
 
 use super::address;
+use super::open_error::OpenError;
 use super::tls::Tls;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
@@ -70,55 +70,5 @@ impl Options {
             answer_max: Duration::from_secs(15),
             items_bytes_max: 16 << 20,
         })
-    }
-}
-
-/// Why a store did not open.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The address is none of PostgreSQL.
-    #[error("the address of the database is not of the form postgresql://USER@HOST:PORT/DATABASE")]
-    Address,
-    /// The address carries a password: it would be seen in lists of processes and settings.
-    #[error(
-        "the address of the database has a password: put it into a file (store.password_file), or into the variable PGPASSWORD"
-    )]
-    Password,
-    /// The address asks for a mode of TLS that there is not.
-    #[error("sslmode is one of disable, require, verify-ca and verify-full")]
-    SslMode,
-    /// The address names one half of the certificate that the server is to be shown.
-    #[error("sslcert and sslkey belong together")]
-    ClientCertificate,
-    /// The server cannot be reached, or refuses.
-    #[error("{0}")]
-    Server(String),
-    /// Text is not stored as UTF-8.
-    #[error("the database stores text as {0}: create one with ENCODING 'UTF8'")]
-    Encoding(String),
-    /// It is a database of some other program.
-    #[error("the database has tables, but none of this server: give it a database of its own")]
-    Foreign,
-    /// A later version of the server has changed its schema.
-    #[error(
-        "the schema has version {found}, for servers that know {needed} or a later one; this one knows {known}"
-    )]
-    Newer {
-        /// The version of the schema.
-        found: u32,
-        /// The version that a server has to know.
-        needed: u32,
-        /// The latest version known here.
-        known: u32,
-    },
-    /// A thread could not be started.
-    #[error("no thread for the store: {0}")]
-    Thread(io::Error),
-}
-
-impl From<super::error::Error> for OpenError {
-    fn from(e: super::error::Error) -> OpenError {
-        OpenError::Server(e.to_string())
     }
 }

@@ -99,7 +99,8 @@ fn about(snapshot: &Snapshot<'_>, ask: &ReadRecord, record: &mut Record) -> Resu
             jids.extend([jid.domain(), jid.bare_str(), jid.as_str()].map(str::to_owned));
             jids.extend(jid.resource().map(|resource| [jid.domain(), "/", resource].concat()));
         }
-        let sql = "SELECT jid FROM blocked WHERE account = $1 AND jid = ANY ($2::text[])";
+        let sql = "SELECT jid FROM blocked WHERE account = $1 AND jid = ANY ($2::text[])
+            AND hashtextextended(jid, 0) = ANY (ARRAY (SELECT hashtextextended(wanted, 0) FROM unnest($2::text[]) AS wanted))";
         for row in snapshot.db.query(sql, &[&account, &jids])? {
             record.blocked.push(blocking::address(&row, 0)?);
         }

@@ -4,7 +4,7 @@
 //! only raise `version`; `min_reader` and `min_writer` say which servers may go on.
 
 use super::connection::Connection;
-use super::options::OpenError;
+use super::open_error::OpenError;
 
 /// The migrations, by the number of the version that each makes.
 const MIGRATIONS: &[&str] = &[
@@ -15,7 +15,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_expiring_messages.sql"),
     include_str!("migrations/0006_room_kinds.sql"),
     include_str!("migrations/0007_invitation_keys.sql"),
-    include_str!("migrations/0008_members.sql"),
+    include_str!("migrations/0008_long_ids.sql"),
+    include_str!("migrations/0009_members.sql"),
 ];
 
 /// The version of the schema that this server knows.

@@ -13,6 +13,8 @@ use tokio::sync::broadcast;
 pub(crate) struct Keys {
     seen: Mutex<HashMap<[u8; 32], Seen>>,
     deleted: broadcast::Sender<KeyId>,
+    /// When a store that failed was asked last.
+    probed: Mutex<Option<Instant>>,
 }
 
 struct Seen {
@@ -22,16 +24,34 @@ struct Seen {
 
 impl Default for Keys {
     fn default() -> Keys {
-        Keys { seen: Mutex::default(), deleted: broadcast::channel(64).0 }
+        Keys { seen: Mutex::default(), deleted: broadcast::channel(64).0, probed: Mutex::default() }
     }
 }
 
 impl Keys {
-    /// The key of this hash, if there is one. May be as old as [`KEPT`] when another node deleted it.
+    /// The key of this hash, if there is one. May be as old as [`KEPT`] when another node deleted it; and as [`KEPT_AWAY`] while the store fails.
     pub(crate) async fn find(&self, app: &App, hash: [u8; 32]) -> Result<Option<ApiKey>, Problem> {
-        if let Some(key) = self.recall(&hash, Instant::now()) {
+        let now = Instant::now();
+        if let Some(key) = self.recall(&hash, now) {
             return Ok(Some(key));
         }
+        let old = self.recall_old(&hash, now);
+        if old.is_some() && app.node.store_health().fails {
+            // What needs no store goes on while that is away; and it is found out that it is back.
+            if self.may_probe(now) {
+                let app = app.clone();
+                tokio::spawn(async move { app.keys.ask(&app, hash).await.is_ok() });
+            }
+            return Ok(old);
+        }
+        match self.ask(app, hash).await {
+            Err(problem) => old.map(Some).ok_or(problem),
+            found => found,
+        }
+    }
+
+    /// The same from the store.
+    async fn ask(&self, app: &App, hash: [u8; 32]) -> Result<Option<ApiKey>, Problem> {
         // Deletions are told from here on, so that one which overtakes the answer is not forgotten again.
         let mut deleted = self.deleted.subscribe();
         let found = app.ask(Key { hash }).await?;
@@ -40,7 +60,21 @@ impl Keys {
         {
             self.keep(hash, key.clone(), Instant::now());
         }
+        if found.is_none() {
+            // Another node deleted it.
+            self.lock().remove(&hash);
+        }
         Ok(found)
+    }
+
+    /// Whether a store that fails is asked again: once per second.
+    fn may_probe(&self, now: Instant) -> bool {
+        let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = probed.is_none_or(|at| now.saturating_duration_since(at) >= PROBE);
+        if may {
+            *probed = Some(now);
+        }
+        may
     }
 
     /// Forgets a key that was deleted, and tells the streams it opened.
@@ -57,6 +91,11 @@ impl Keys {
 
     fn recall(&self, hash: &[u8; 32], now: Instant) -> Option<ApiKey> {
         self.lock().get(hash).filter(|seen| seen.until > now).map(|seen| seen.key.clone())
+    }
+
+    /// The same of a key that would have to be asked for again.
+    fn recall_old(&self, hash: &[u8; 32], now: Instant) -> Option<ApiKey> {
+        self.lock().get(hash).filter(|seen| seen.until + KEPT_AWAY > now).map(|seen| seen.key.clone())
     }
 
     fn keep(&self, hash: [u8; 32], key: ApiKey, now: Instant) {
@@ -77,6 +116,10 @@ impl Keys {
 
 /// How long a key is believed without asking again.
 const KEPT: Duration = Duration::from_secs(5);
+/// For how much longer it is while the store cannot be asked.
+const KEPT_AWAY: Duration = Duration::from_secs(600);
+/// How often a store that fails is asked.
+const PROBE: Duration = Duration::from_secs(1);
 const KEYS_MAX: usize = 4096;
 
 #[cfg(test)]
@@ -95,6 +138,8 @@ mod tests {
         keys.keep([1; 32], key(1), now);
         assert!(keys.recall(&[1; 32], now).is_some());
         assert!(keys.recall(&[1; 32], now + KEPT).is_none());
+        assert!(keys.recall_old(&[1; 32], now + KEPT_AWAY).is_some(), "while the store cannot be asked");
+        assert!(keys.recall_old(&[1; 32], now + KEPT + KEPT_AWAY).is_none());
         assert!(keys.recall(&[2; 32], now).is_none());
     }
 
@@ -105,7 +150,7 @@ mod tests {
         keys.keep([1; 32], key(1), now);
         keys.keep([2; 32], key(2), now);
         keys.forget(KeyId(1));
-        assert!(keys.recall(&[1; 32], now).is_none());
+        assert!(keys.recall(&[1; 32], now).is_none() && keys.recall_old(&[1; 32], now).is_none());
         assert!(keys.recall(&[2; 32], now).is_some());
         assert_eq!(deletions.try_recv(), Ok(KeyId(1)));
     }

@@ -49,7 +49,7 @@ impl Answers<SetArchivePreferences, Error> for Transaction<'_> {
         for (wanted, jids) in [(true, &preferences.always), (false, &preferences.never)] {
             let jids: Vec<&str> = jids.iter().map(Jid::as_str).collect();
             self.run(
-                "INSERT INTO archive_rule (account, jid, wanted) SELECT $1, unnest($2::text[]), $3 ON CONFLICT DO NOTHING",
+                "INSERT INTO archive_rule (account, jid, wanted) SELECT DISTINCT $1::bigint, rule.jid, $3::boolean FROM unnest($2::text[]) AS rule (jid)",
                 &[&id, &jids, &wanted],
             )?;
         }
@@ -64,7 +64,8 @@ pub(super) fn wants(db: &Connection, account: i64, wish: i64, other: &Jid) -> Re
     if wish >= RULES {
         let mut covering = [other.as_str(), other.bare_str(), other.domain()].map(str::to_owned).to_vec();
         covering.extend(other.resource().map(|resource| format!("{}/{resource}", other.domain())));
-        let sql = "SELECT jid, wanted FROM archive_rule WHERE account = $1 AND jid = ANY ($2::text[])";
+        let sql = "SELECT jid, wanted FROM archive_rule WHERE account = $1 AND jid = ANY ($2::text[])
+            AND hashtextextended(jid, 0) = ANY (ARRAY (SELECT hashtextextended(covering, 0) FROM unnest($2::text[]) AS covering))";
         add(&mut preferences, &db.query(sql, &[&account, &covering])?)?;
     }
     let is_contact = match default {

@@ -2,10 +2,9 @@
 -- before call the function without it.
 CREATE FUNCTION lock_keys(keys bigint[], exclusive boolean[], domains bigint[], locals text[], notifications uuid[], invitations bytea[])
 RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    wanted record;
 BEGIN
-    FOR wanted IN
+    -- One statement: a loop takes twice as long. The locks are taken in the order in which the rows come, which is sorted.
+    PERFORM count(CASE WHEN alone THEN pg_advisory_xact_lock(key) ELSE pg_advisory_xact_lock_shared(key) END) FROM (
         SELECT key, bool_or(alone) AS alone FROM (
             SELECT key, alone FROM unnest(keys, exclusive) AS named (key, alone)
             UNION ALL
@@ -15,12 +14,5 @@ BEGIN
             UNION ALL
             SELECT hashtextextended(a.local, a.domain), true FROM invitation i JOIN account a ON a.id = i.account
                 WHERE i.hash = ANY (invitations)
-        ) AS wanted GROUP BY key ORDER BY key
-    LOOP
-        IF wanted.alone THEN
-            PERFORM pg_advisory_xact_lock(wanted.key);
-        ELSE
-            PERFORM pg_advisory_xact_lock_shared(wanted.key);
-        END IF;
-    END LOOP;
+        ) AS wanted GROUP BY key ORDER BY key) AS sorted;
 END $$;
