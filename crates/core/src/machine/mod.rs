@@ -211,7 +211,7 @@ impl Turn<'_> {
             },
             Input::Message(message) => self.message(message),
             Input::Domains(domains) => self.domains(domains),
-            Input::Directory(directory) => self.move_homes(directory),
+            Input::Directory(directory) => self.move_homes(&directory),
             Input::Answer { ticket, answer } => self.answer(ticket, answer),
             Input::Derived { ticket, derived } => self.derived(ticket, derived),
             Input::Tick => self.tick(),

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 impl Turn<'_> {
     /// Homes are where `directory` says from now on.
-    pub(super) fn move_homes(&mut self, directory: Arc<dyn Directory>) {
+    pub(super) fn move_homes(&mut self, directory: &Arc<dyn Directory>) {
         let here = self.cx.shard.place;
-        let before = std::mem::replace(&mut self.cx.shard.directory, Arc::clone(&directory));
+        let before = std::mem::replace(&mut self.cx.shard.directory, Arc::clone(directory));
         let is_here = |name: &str| directory.home(name) == here;
         self.cx.shard.accounts.login_cache.keep_homes(is_here);
         self.cx.homes.forget_all_empty();

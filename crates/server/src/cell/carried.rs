@@ -108,7 +108,7 @@ impl ShardIo {
         far.handled += bytes;
         if far.handled >= WINDOW / 4 {
             let credit = std::mem::take(&mut far.handled) as u32;
-            self.to_edge(id, EdgeOutput::Credit(credit));
+            self.tell_edge(id, EdgeOutput::Credit(credit));
         }
     }
 
@@ -140,15 +140,15 @@ impl ShardIo {
                 self.set_far_flow(id, Flow::Open);
                 self.cell.carried.resumed.push_back(id);
             }
-            Effect::WatchFlush { .. } => self.to_edge(id, EdgeOutput::WatchFlush),
-            Effect::CountUnacked { .. } => self.to_edge(id, EdgeOutput::CountUnacked),
+            Effect::WatchFlush { .. } => self.tell_edge(id, EdgeOutput::WatchFlush),
+            Effect::CountUnacked { .. } => self.tell_edge(id, EdgeOutput::CountUnacked),
             Effect::Close { .. } => {
-                self.to_edge(id, EdgeOutput::Close);
+                self.tell_edge(id, EdgeOutput::Close);
                 self.set_far_flow(id, Flow::Closing);
             }
             // It came with its TLS, and to its account's home: should the home have moved on meanwhile, its client tries again.
             Effect::Move { .. } | Effect::Secure { .. } => {
-                self.to_edge(id, EdgeOutput::Close);
+                self.tell_edge(id, EdgeOutput::Close);
                 self.set_far_flow(id, Flow::Closing);
             }
             other => return Some(other),
@@ -186,10 +186,10 @@ impl ShardIo {
             ends.push((end - start) as u32);
         }
         self.counters.bytes_out += (end - start) as u64;
-        self.to_edge(id, EdgeOutput::Send { bytes: bytes[start..end].to_vec(), ends });
+        self.tell_edge(id, EdgeOutput::Send { bytes: bytes[start..end].to_vec(), ends });
     }
 
-    fn to_edge(&mut self, id: ConnId, output: EdgeOutput) {
+    fn tell_edge(&self, id: ConnId, output: EdgeOutput) {
         let Some(far) = self.cell.carried.conns.get(&id) else { return };
         let Edge { place, conn } = far.edge;
         self.post_far(place.node, &Record::ToClient { shard: place.shard, conn, output });

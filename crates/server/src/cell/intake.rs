@@ -53,7 +53,7 @@ impl Intake {
             Record::Message { shard, message } => self.give(shard, InboxItem::ShardMessage(message)),
             Record::MessageToAll(message) => self.give_all(message, bytes, clock),
             Record::CommandToAll { command, reply } => {
-                self.command(command, reply);
+                self.command(&command, reply);
                 true
             }
             Record::Outcome { to, outcome } => {
@@ -104,9 +104,9 @@ impl Intake {
     }
 
     /// Has every shard of this node carry a command out, and answers the node that gave it.
-    fn command(&self, command: Command, reply: ReplyTo) {
+    fn command(&self, command: &Command, reply: ReplyTo) {
         if let Some(node) = self.node.get() {
-            node.command_here(&command, reply);
+            node.command_here(command, reply);
         }
     }
 

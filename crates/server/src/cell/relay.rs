@@ -81,7 +81,7 @@ impl ShardIo {
     }
 
     /// What the session on another node does with a connection of this shard.
-    pub(crate) fn from_session(&mut self, id: ConnId, output: EdgeOutput, effects: &mut Effects) {
+    pub(crate) fn do_for_session(&mut self, id: ConnId, output: EdgeOutput, effects: &mut Effects) {
         if !self.cell.relays.has(id) {
             return;
         }

@@ -16,11 +16,11 @@ impl<M: Machine> EventLoop<M> {
             InboxItem::Claim { edge, claim } => self.claimed(edge, claim),
             InboxItem::FromClient { edge, input } => {
                 if let Some(conn) = self.io.cell.carried.at(&edge) {
-                    self.from_client(conn, input);
+                    self.client_did(conn, input);
                 }
             }
             InboxItem::ToClient { conn, output } => {
-                self.io.from_session(conn, output, &mut self.effects);
+                self.io.do_for_session(conn, output, &mut self.effects);
                 if self.effects.bytes.len() > EFFECTS_BYTES {
                     self.run_effects();
                 }
@@ -28,7 +28,7 @@ impl<M: Machine> EventLoop<M> {
             InboxItem::Lost(node) => {
                 self.run_effects();
                 for conn in self.io.carried_from(node) {
-                    self.from_client(conn, EdgeInput::Closed(u64::MAX));
+                    self.client_did(conn, EdgeInput::Closed(u64::MAX));
                 }
                 self.io.close_relays_to(node);
                 self.run_effects();
@@ -49,7 +49,7 @@ impl<M: Machine> EventLoop<M> {
         self.handle(Input::Carried { conn, claim });
     }
 
-    fn from_client(&mut self, conn: ConnId, input: EdgeInput) {
+    fn client_did(&mut self, conn: ConnId, input: EdgeInput) {
         let input = match input {
             EdgeInput::Bytes(bytes) => {
                 if let Some(bytes) = self.io.cell.carried.received(conn, bytes) {

@@ -245,7 +245,7 @@ impl<M: Machine> EventLoop<M> {
                 Err(error) => return self.close(id, error.close_code()),
             };
             match event {
-                FrameEvent::Text(text) if self.io.cell.relays.has(id) => self.io.relay_bytes(id, text.into()),
+                FrameEvent::Text(text) if self.io.cell.relays.has(id) => self.io.relay_bytes(id, text),
                 FrameEvent::Text(text) => {
                     let before = self.effects.list.len();
                     self.machine.handle(self.now, Input::Bytes { conn: id, bytes: &text }, &mut self.effects);
