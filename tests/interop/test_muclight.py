@@ -101,9 +101,7 @@ async def test_the_owner_decides_who_is_in(peer):
     await change(bob, tea, (alice.bare, "none"))
     await alice.messages.take(affiliation(alice.bare, "none"), "she is out")
     information = await ask(carol, "get", tea, f"<query xmlns='{LIGHT}#info'><version/></query>")
-    occupants = {
-        user.text: user.get("affiliation") for user in information.iter(f"{{{LIGHT}#info}}user")
-    }
+    occupants = {user.text: user.get("affiliation") for user in information.iter(f"{{{LIGHT}#info}}user")}
     assert occupants == {bob.bare: "owner", carol.bare: "member"}
 
 
