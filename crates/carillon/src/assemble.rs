@@ -1,8 +1,8 @@
 //! The wiring: settings become what each crate is started with. The only place that knows every concrete type.
 
-use crate::cell::Opened;
 use crate::config::Settings;
 use carillon_backend::StoreOptions;
+use carillon_core::ports::{Members, Store};
 use carillon_core::settings as core;
 use carillon_http::WebhookRoots;
 use carillon_server::Options;
@@ -56,6 +56,14 @@ pub fn server(settings: &Settings) -> Options {
 pub fn event_folder(settings: &Settings) -> PathBuf {
     let folder = &settings.server.event_log.folder;
     if folder.as_os_str().is_empty() { settings.node.data_dir.join("events") } else { folder.clone() }
+}
+
+/// A store, and who shares it if others can.
+pub struct Opened {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The nodes that share it.
+    pub members: Option<Arc<dyn Members>>,
 }
 
 /// Opens the store: the embedded one, searched for damage if that is wanted, or the one on the PostgreSQL that the settings name.

@@ -25,7 +25,7 @@
 //! | `websocket`, [`host_meta`] | the HTTP request before the frames, and where clients learn of the port |
 //! | [`tls`], `listener_tls` | TLS, and what each listener offers |
 //! | `inbox`, `join`, `watch` | between threads |
-//! | `cell` | between nodes: records on the bus, and connections whose sessions are elsewhere |
+//! | `cell`, `far` | between nodes: records on the bus, and connections whose sessions are elsewhere |
 //! | `jobs` | what is done by the clock |
 //! | [`events`] | the event log: from the shards' journals to files |
 //!
@@ -41,6 +41,7 @@ mod deadlines;
 mod derivers;
 mod event_loop;
 pub mod events;
+mod far;
 pub mod handover;
 pub mod host_meta;
 mod inbox;

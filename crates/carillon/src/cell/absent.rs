@@ -1,6 +1,6 @@
 //! A binary without the drivers of a cell.
 
-use crate::config::Settings;
+use crate::options;
 use carillon_core::ports::Members;
 use carillon_server::{Cell, Server};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ pub enum Joined {}
 impl Joining {
     /// Refuses what cannot be done.
     pub fn begin(
-        settings: &Settings,
+        settings: &options::Cell,
         _: Option<Arc<dyn Members>>,
         _: &Handle,
     ) -> Result<Option<Joining>, String> {
-        match settings.cell.nats.is_empty() {
+        match settings.nats.is_empty() {
             true => Ok(None),
             false => Err("cell.nats: this binary was built without NATS and PostgreSQL: build it with `--features nats,postgres`".into()),
         }

@@ -11,17 +11,6 @@ mod absent;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod watch;
 
-use carillon_core::ports::{Members, Store};
-use std::sync::Arc;
-
-/// A store, and who shares it if others can.
-pub struct Opened {
-    /// The store.
-    pub store: Arc<dyn Store>,
-    /// The nodes that share it.
-    pub members: Option<Arc<dyn Members>>,
-}
-
 /// A node on its way into its cell: the server is started with what [`Joining::cell`] gives.
 #[cfg(all(feature = "nats", feature = "postgres"))]
 pub use watch::{Joined, Joining};

@@ -1,6 +1,6 @@
 //! The thread that watches the other nodes, and says where homes are.
 
-use crate::config::Settings;
+use crate::options;
 use carillon_backend::nats;
 use carillon_core::cell::{Fence, Verdict, Watch};
 use carillon_core::model::{Epoch, Mono, NodeId};
@@ -60,25 +60,25 @@ impl Joining {
     /// # Errors
     /// When the settings are wrong, or the nodes cannot be read.
     pub fn begin(
-        settings: &Settings,
+        settings: &options::Cell,
         members: Option<Arc<dyn Members>>,
         runtime: &Handle,
     ) -> Result<Option<Joining>, String> {
-        if settings.cell.nats.is_empty() {
+        if settings.nats.is_empty() {
             return Ok(None);
         }
         let members =
             members.ok_or("cell.nats: the nodes of a cell share a PostgreSQL database: set store.url")?;
-        if settings.cell.secret_file.is_none() {
+        if settings.secret_file.is_none() {
             return Err("cell.nats: the nodes of a cell share a secret: set cell.secret_file".into());
         }
-        let mut options = nats::Options::new(&settings.cell.nats);
-        options.servers = settings.cell.nats.split(',').map(|server| server.trim().into()).collect();
-        options.prefix = settings.cell.prefix.as_str().into();
-        if let Some(file) = &settings.cell.nats_credentials {
+        let mut options = nats::Options::new(&settings.nats);
+        options.servers = settings.nats.split(',').map(|server| server.trim().into()).collect();
+        options.prefix = settings.prefix.as_str().into();
+        if let Some(file) = &settings.nats_credentials {
             options.auth = nats::Auth::Credentials(carillon_backend::Secret::File(file.clone()));
         }
-        options.tls.authorities.clone_from(&settings.cell.nats_ca_file);
+        options.tls.authorities.clone_from(&settings.nats_ca_file);
         let membership = read(&*members)?;
         let own = node_of(members.epoch())
             .ok_or("store.url: the database has given more epochs than a node can have")?;

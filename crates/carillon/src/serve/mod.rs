@@ -5,8 +5,8 @@ mod leave;
 mod provision;
 mod reload;
 
-use crate::assemble;
-use crate::cell::{Joined, Joining, Opened};
+use crate::assemble::{self, Opened};
+use crate::cell::{Joined, Joining};
 use crate::config::{Config, Source};
 use crate::files::{AdminKey, NodeFile, Ready};
 use crate::memory;
@@ -190,7 +190,7 @@ impl Running {
         let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
         // What another process had open until now is not searched for damage: clients wait.
         let Opened { store, members } = assemble::open_store(settings, take_over.is_none())?;
-        let joining = Joining::begin(settings, members, runtime.handle())?;
+        let joining = Joining::begin(&settings.cell, members, runtime.handle())?;
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let core = Arc::new(assemble::core(settings, secret));

@@ -1,14 +1,8 @@
-//! Connections of other nodes whose sessions are on this shard. For the core each is a connection like any other.
+//! Which connections of other nodes have their sessions on a shard.
 
-use super::record::{Edge, EdgeOutput, Record};
-use super::relay::WINDOW;
-use crate::shard_io::ShardIo;
-use carillon_core::Effect;
+use super::record::Edge;
 use carillon_core::model::{ConnId, NodeId};
 use std::collections::{BTreeMap, VecDeque};
-use std::iter::Peekable;
-use std::ops::Range;
-use std::vec::Drain;
 
 /// The connections of other nodes.
 #[derive(Debug, Default)]
@@ -24,14 +18,16 @@ pub(crate) struct Carried {
 struct Far {
     edge: Edge,
     flow: Flow,
-    /// What came while the core took no input: at most [`WINDOW`] bytes and one message.
+    /// What came while the core took no input: as much as the other node sends without a credit.
     kept: VecDeque<Vec<u8>>,
     /// Bytes that were handled since the last credit.
     handled: usize,
 }
 
+/// Whether the core takes input of such a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flow {
+pub(crate) enum Flow {
+    /// It does.
     Open,
     /// The core takes no input.
     Paused,
@@ -67,6 +63,49 @@ impl Carried {
         None
     }
 
+    /// A connection has this name here from now on.
+    pub(crate) fn add(&mut self, id: ConnId, edge: Edge) {
+        self.conns.insert(id, Far { edge, flow: Flow::Open, kept: VecDeque::new(), handled: 0 });
+        // A name that its node has given again was that of a connection which is gone.
+        self.by_edge.insert(edge, id);
+    }
+
+    /// A connection is gone. Whether it was there.
+    pub(crate) fn remove(&mut self, id: ConnId) -> bool {
+        let Some(far) = self.conns.remove(&id) else { return false };
+        if self.by_edge.get(&far.edge) == Some(&id) {
+            self.by_edge.remove(&far.edge);
+        }
+        true
+    }
+
+    /// The name of a connection where its socket is.
+    pub(crate) fn edge_of(&self, id: ConnId) -> Option<Edge> {
+        self.conns.get(&id).map(|far| far.edge)
+    }
+
+    /// The connections of a node.
+    pub(crate) fn of(&self, node: NodeId) -> Vec<ConnId> {
+        let of = |(id, far): (&ConnId, &Far)| (far.edge.place.node == node).then_some(*id);
+        self.conns.iter().filter_map(of).collect()
+    }
+
+    /// Whether the core takes input from now on. One that is closed stays closed.
+    pub(crate) fn set_flow(&mut self, id: ConnId, flow: Flow) {
+        let Some(far) = self.conns.get_mut(&id).filter(|far| far.flow != Flow::Closing) else { return };
+        far.flow = flow;
+        if flow == Flow::Open {
+            self.resumed.push_back(id);
+        }
+    }
+
+    /// The core was given so many bytes: how many more may come, once that is worth telling.
+    pub(crate) fn handled(&mut self, id: ConnId, bytes: usize, worth: usize) -> Option<u32> {
+        let far = self.conns.get_mut(&id)?;
+        far.handled += bytes;
+        (far.handled >= worth).then(|| std::mem::take(&mut far.handled) as u32)
+    }
+
     /// Bytes came: they come back if the core takes them now.
     pub(crate) fn received(&mut self, id: ConnId, bytes: Vec<u8>) -> Option<Vec<u8>> {
         let far = self.conns.get_mut(&id)?;
@@ -80,127 +119,3 @@ impl Carried {
         }
     }
 }
-
-impl ShardIo {
-    /// A client of another node claims an account of this shard: its name here.
-    pub(crate) fn carry(&mut self, edge: Edge) -> ConnId {
-        let id = self.conns.reserve();
-        let far = Far { edge, flow: Flow::Open, kept: VecDeque::new(), handled: 0 };
-        self.cell.carried.conns.insert(id, far);
-        // A name that its node has given again was that of a connection which is gone.
-        self.cell.carried.by_edge.insert(edge, id);
-        id
-    }
-
-    /// A connection of another node is gone.
-    pub(crate) fn uncarry(&mut self, id: ConnId) {
-        if let Some(far) = self.cell.carried.conns.remove(&id) {
-            if self.cell.carried.by_edge.get(&far.edge) == Some(&id) {
-                self.cell.carried.by_edge.remove(&far.edge);
-            }
-            self.conns.release(id);
-        }
-    }
-
-    /// The core was given so many bytes of a connection of another node.
-    pub(crate) fn handled_of(&mut self, id: ConnId, bytes: usize) {
-        let Some(far) = self.cell.carried.conns.get_mut(&id) else { return };
-        far.handled += bytes;
-        if far.handled >= WINDOW / 4 {
-            let credit = std::mem::take(&mut far.handled) as u32;
-            self.tell_edge(id, EdgeOutput::Credit(credit));
-        }
-    }
-
-    /// Carries out an effect on a connection of another node; gives it back if it is one on another.
-    pub(crate) fn carry_out_far(
-        &mut self,
-        effect: Effect,
-        bytes: &[u8],
-        list: &mut Peekable<Drain<'_, Effect>>,
-    ) -> Option<Effect> {
-        let id = match &effect {
-            Effect::Send { conn, .. }
-            | Effect::Secure { conn }
-            | Effect::Pause { conn }
-            | Effect::Resume { conn }
-            | Effect::WatchFlush { conn }
-            | Effect::CountUnacked { conn }
-            | Effect::Close { conn }
-            | Effect::Move { conn, .. } => *conn,
-            _ => return Some(effect),
-        };
-        if !self.cell.carried.has(id) {
-            return Some(effect);
-        }
-        match effect {
-            Effect::Send { range, .. } => self.send_far(id, range, bytes, list),
-            Effect::Pause { .. } => self.set_far_flow(id, Flow::Paused),
-            Effect::Resume { .. } => {
-                self.set_far_flow(id, Flow::Open);
-                self.cell.carried.resumed.push_back(id);
-            }
-            Effect::WatchFlush { .. } => self.tell_edge(id, EdgeOutput::WatchFlush),
-            Effect::CountUnacked { .. } => self.tell_edge(id, EdgeOutput::CountUnacked),
-            Effect::Close { .. } => {
-                self.tell_edge(id, EdgeOutput::Close);
-                self.set_far_flow(id, Flow::Closing);
-            }
-            // It came with its TLS, and to its account's home: should the home have moved on meanwhile, its client tries again.
-            Effect::Move { .. } | Effect::Secure { .. } => {
-                self.tell_edge(id, EdgeOutput::Close);
-                self.set_far_flow(id, Flow::Closing);
-            }
-            other => return Some(other),
-        }
-        None
-    }
-
-    fn set_far_flow(&mut self, id: ConnId, flow: Flow) {
-        if let Some(far) = self.cell.carried.conns.get_mut(&id)
-            && far.flow != Flow::Closing
-        {
-            far.flow = flow;
-        }
-    }
-
-    /// Sends an element, and with it those that follow for the same connection.
-    fn send_far(
-        &mut self,
-        id: ConnId,
-        first: Range<usize>,
-        bytes: &[u8],
-        list: &mut Peekable<Drain<'_, Effect>>,
-    ) {
-        let start = first.start;
-        let mut end = first.end;
-        let mut ends = vec![(end - start) as u32];
-        let follows = |effect: &Effect, end: usize| match effect {
-            Effect::Send { conn, range } => {
-                *conn == id && range.start == end && end - start <= SEND_BYTES_MAX
-            }
-            _ => false,
-        };
-        while let Some(Effect::Send { range, .. }) = list.next_if(|effect| follows(effect, end)) {
-            end = range.end;
-            ends.push((end - start) as u32);
-        }
-        self.counters.bytes_out += (end - start) as u64;
-        self.tell_edge(id, EdgeOutput::Send { bytes: bytes[start..end].to_vec(), ends });
-    }
-
-    fn tell_edge(&self, id: ConnId, output: EdgeOutput) {
-        let Some(far) = self.cell.carried.conns.get(&id) else { return };
-        let Edge { place, conn } = far.edge;
-        self.post_far(place.node, &Record::ToClient { shard: place.shard, conn, output });
-    }
-
-    /// The connections of a node.
-    pub(crate) fn carried_from(&self, node: NodeId) -> Vec<ConnId> {
-        let of = |(id, far): (&ConnId, &Far)| (far.edge.place.node == node).then_some(*id);
-        self.cell.carried.conns.iter().filter_map(of).collect()
-    }
-}
-
-/// Bytes after which a record takes no further element.
-const SEND_BYTES_MAX: usize = 64 * 1024;

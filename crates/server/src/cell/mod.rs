@@ -7,21 +7,18 @@
 //! ```
 //!
 //! A client may connect to any node. Where its account's home is another, the connection stays, with its TLS, and its session is made at
-//! the home: [`relay`] is the one end of that, [`carried`] the other.
+//! the home: `relays` are the one end of that, `carried` the other. What is done with them is in `far`.
 
 mod carried;
-mod intake;
 mod record;
-mod relay;
+mod relays;
 mod unsettled;
 
-pub(crate) use carried::Carried;
-pub(crate) use intake::Intake;
+pub(crate) use carried::{Carried, Flow};
 pub(crate) use record::{Edge, EdgeInput, EdgeOutput, Record};
-pub(crate) use relay::Relays;
+pub(crate) use relays::Relays;
 pub(crate) use unsettled::Unsettled;
 
-use crate::shard_io::ShardIo;
 use carillon_core::form::encode;
 use carillon_core::model::{Epoch, Mono, NodeId};
 use carillon_core::ports::bus::Hears;
@@ -67,13 +64,4 @@ pub(crate) struct CellIo {
 /// Sends a record to another node.
 pub(crate) fn post(bus: &dyn Bus, to: NodeId, record: &Record, now: Mono) {
     bus.post(Subject::Node(Epoch(u64::from(to.0))), encode(record, now.0));
-}
-
-impl ShardIo {
-    /// Sends a record to another node. Without a bus there is none: what is for one, such as for a session of an earlier process, is for nobody.
-    pub(crate) fn post_far(&self, to: NodeId, record: &Record) {
-        if let Some(bus) = &self.cell.bus {
-            post(&**bus, to, record, self.mono);
-        }
-    }
 }

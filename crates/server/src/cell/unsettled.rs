@@ -2,10 +2,8 @@
 //! or something that it was sent is lost, whether it dealt with them is not known: their senders are told so, and they count as settled. So
 //! no stream waits for what nobody answers.
 
-use super::Record;
-use crate::shard_io::ShardIo;
 use carillon_core::message::{RoomOp, ShardMessage};
-use carillon_core::model::{NodeId, Place, Settlement};
+use carillon_core::model::{NodeId, Settlement};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, Kind, MessageType, Stanza, StanzaError};
 use std::collections::{BTreeMap, VecDeque};
@@ -27,7 +25,7 @@ struct Sent {
 
 impl Unsettled {
     /// A message goes to another node: if a stanza is in it that somebody waits for, it is remembered.
-    fn sent(&mut self, to: NodeId, message: &ShardMessage) {
+    pub(crate) fn sent(&mut self, to: NodeId, message: &ShardMessage) {
         let (stanza, settlement) = match message {
             ShardMessage::Stanza { stanza, settlement: Some(settlement) } => (stanza, settlement),
             ShardMessage::Room {
@@ -81,13 +79,5 @@ impl Sent {
         };
         let text = "the node that serves the recipient is gone; whether it has the stanza is not known";
         stanza.error_reply(&StanzaError::new(Condition::RemoteServerTimeout).with_text(text))
-    }
-}
-
-impl ShardIo {
-    /// Sends a message to a shard of another node.
-    pub(crate) fn post_message_far(&mut self, to: Place, message: ShardMessage) {
-        self.cell.unsettled.sent(to.node, &message);
-        self.post_far(to.node, &Record::Message { shard: to.shard, message });
     }
 }

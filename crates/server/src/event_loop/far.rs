@@ -27,7 +27,7 @@ impl<M: Machine> EventLoop<M> {
             }
             InboxItem::Lost(node) => {
                 self.run_effects();
-                for conn in self.io.carried_from(node) {
+                for conn in self.io.cell.carried.of(node) {
                     self.client_did(conn, EdgeInput::Closed(u64::MAX));
                 }
                 self.io.close_relays_to(node);

@@ -1,11 +1,12 @@
 //! A running server: starting, reloading and draining it. Everything that can fail is done before the first thread runs.
 
+mod among;
 mod leaving;
 mod seeds;
 mod shards;
 mod threads;
 
-use crate::cell::{Cell, Intake};
+use crate::cell::Cell;
 use crate::derivers::Derivers;
 use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
 use crate::handover::TakeOver;
@@ -18,12 +19,12 @@ use crate::metrics::ShardFigures;
 use crate::node::{Node, NodeParts};
 use crate::options::{Options, OutQueues};
 use crate::parked;
-use crate::replies::Replies;
 use crate::tls;
+use among::Among;
 use carillon_core::machine::ShardMachine as Core;
-use carillon_core::model::{Domains, NodeId};
+use carillon_core::model::Domains;
 use carillon_core::ports::store::domains;
-use carillon_core::ports::{Computed, Directory, Fault, Question, Store};
+use carillon_core::ports::{Fault, Question, Store};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Member;
 pub use leaving::{FreezeError, HandedOver};
@@ -33,7 +34,7 @@ use shards::{ShardBuilder, ShardParts, inbox};
 use socket2::Socket;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use threads::Threads;
 
@@ -129,24 +130,8 @@ impl Server {
         let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
-        let (own, mut nodes, told, open_bus) = match cell {
-            Some(Cell { node, others, told, bus }) => (node, others, Some(told), Some(bus)),
-            None => (NodeId::default(), Vec::new(), None, None),
-        };
-        nodes.push(own);
-        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&nodes, own, count));
-        let replies = Arc::new(Replies::new(own, count));
-        let known: Arc<OnceLock<Node>> = Arc::default();
-        let intake = Intake {
-            own,
-            inboxes: Arc::clone(&inboxes),
-            replies: Arc::clone(&replies),
-            clock,
-            told,
-            node: Arc::clone(&known),
-        };
-        let open = open_bus.map(|open| open(intake.hears())).transpose();
-        let bus = open.map_err(StartError::Bus)?;
+        let among = Among::join(cell, &inboxes, clock)?;
+        let Among { own, directory, replies, bus, known } = among;
         let builder = ShardBuilder {
             options,
             core,

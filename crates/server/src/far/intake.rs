@@ -1,7 +1,6 @@
 //! What comes from the bus: records become items of the shards' inboxes.
 
-use super::record::Record;
-use super::{Said, Tells};
+use crate::cell::{Record, Said, Tells};
 use crate::clock::Clock;
 use crate::inbox::{Inbox, InboxItem};
 use crate::node::Node;

@@ -1,42 +1,20 @@
 //! Connections of this shard whose sessions are on other nodes. The socket, TLS and WebSocket stay here; what the client says goes to
 //! its session, what the session sends comes back.
 
-use super::record::{Edge, EdgeInput, EdgeOutput, Record};
+use super::WINDOW;
+use crate::cell::{Edge, EdgeInput, EdgeOutput, Record};
 use crate::conn::ReadFlow;
 use crate::shard_io::{GOING_AWAY, ShardIo, Upcall};
 use carillon_core::connection::{CarriedClaim, Claimed};
 use carillon_core::model::{ConnId, NodeId, Place};
 use carillon_core::{Effect, Effects};
-use std::collections::BTreeMap;
-
-/// Bytes of a client that may be on their way to its session: as much as one read of its socket takes, several times.
-pub(super) const WINDOW: usize = 256 * 1024;
-
-/// The connections whose sessions are elsewhere.
-#[derive(Debug, Default)]
-pub(crate) struct Relays(BTreeMap<ConnId, Relay>);
-
-#[derive(Debug)]
-struct Relay {
-    /// Where its session is.
-    home: Place,
-    /// Bytes that were sent there and of which it is not known that they were handled.
-    on_the_way: usize,
-}
-
-impl Relays {
-    /// Whether the session of a connection is elsewhere.
-    pub(crate) fn has(&self, id: ConnId) -> bool {
-        !self.0.is_empty() && self.0.contains_key(&id)
-    }
-}
 
 impl ShardIo {
     /// A client of this shard claims an account whose home is on another node: from now on it is connected to its session there.
     pub(crate) fn relay(&mut self, id: ConnId, home: Place, claimed: Claimed) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         conn.flow = ReadFlow::Open;
-        self.cell.relays.0.insert(id, Relay { home, on_the_way: 0 });
+        self.cell.relays.add(id, home);
         let claim = Box::new(CarriedClaim::from(claimed));
         self.post_far(home.node, &Record::Claim { shard: home.shard, edge: self.edge(id), claim });
         self.release_held(id);
@@ -45,7 +23,7 @@ impl ShardIo {
 
     /// Bytes of a client for its session on another node.
     pub(crate) fn relay_bytes(&mut self, id: ConnId, bytes: Vec<u8>) {
-        let Some(relay) = self.cell.relays.0.get_mut(&id) else { return };
+        let Some(relay) = self.cell.relays.get_mut(id) else { return };
         relay.on_the_way += bytes.len();
         if relay.on_the_way >= WINDOW
             && let Some(conn) = self.conns.get_mut(id)
@@ -69,13 +47,13 @@ impl ShardIo {
         };
         self.tell_session(id, input);
         if matches!(upcall, Upcall::Closed(..)) {
-            self.cell.relays.0.remove(&id);
+            self.cell.relays.remove(id);
         }
         true
     }
 
     fn tell_session(&mut self, id: ConnId, input: EdgeInput) {
-        let Some(Relay { home, .. }) = self.cell.relays.0.get(&id) else { return };
+        let Some(home) = self.cell.relays.get_mut(id).map(|relay| relay.home) else { return };
         let record = Record::FromClient { shard: home.shard, edge: self.edge(id), input };
         self.post_far(home.node, &record);
     }
@@ -101,7 +79,7 @@ impl ShardIo {
             EdgeOutput::CountUnacked => effects.push(Effect::CountUnacked { conn: id }),
             EdgeOutput::Close => effects.push(Effect::Close { conn: id }),
             EdgeOutput::Credit(bytes) => {
-                let Some(relay) = self.cell.relays.0.get_mut(&id) else { return };
+                let Some(relay) = self.cell.relays.get_mut(id) else { return };
                 relay.on_the_way = relay.on_the_way.saturating_sub(bytes as usize);
                 if relay.on_the_way < WINDOW {
                     effects.push(Effect::Resume { conn: id });
@@ -112,8 +90,7 @@ impl ShardIo {
 
     /// A node is gone, or what it sent was lost: the connections whose sessions are there are closed.
     pub(crate) fn close_relays_to(&mut self, node: NodeId) {
-        let relays = self.cell.relays.0.iter().filter(|(_, relay)| relay.home.node == node);
-        for id in relays.map(|(id, _)| *id).collect::<Vec<_>>() {
+        for id in self.cell.relays.to(node) {
             self.close(id, GOING_AWAY);
         }
     }
