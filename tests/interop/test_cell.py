@@ -8,7 +8,6 @@ import signal
 import pytest
 
 from harness.api import Api
-from harness.inbox import deadline
 from harness.nats import Nats
 from harness.peer import CLIENT
 from harness.postgres import Postgres

@@ -10,7 +10,7 @@ use crate::cell::Cell;
 use crate::derivers::Derivers;
 use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
 use crate::handover::TakeOver;
-use crate::inbox::Control;
+use crate::inbox::{Control, Inbox};
 use crate::jobs::Jobs;
 use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, Listener, Ports, Service, bind};
 use crate::listener_tls::ListenerTls;
@@ -122,12 +122,9 @@ impl Server {
         let clock = take_over.clock;
         let domains = Arc::new(read_domains(&*store)?);
         let count = options.shard_count();
-        let (ports, listeners) = bind(&options.listen_config(), std::mem::take(&mut take_over.listeners))?;
+        let Ground { ports, listeners, polls, inboxes, descriptor_limit, admission } =
+            Ground::prepare(options, &mut take_over)?;
         let listening = copies(&listeners)?;
-        let polls = (0..count).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
-        let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
-        let descriptor_limit = DescriptorLimit::find(take_over.connections());
-        let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
         let among = Among::join(cell, &inboxes, clock)?;
@@ -246,6 +243,28 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.node.set_ready(false);
         self.threads.stop(&self.node);
+    }
+}
+
+/// What the shards stand on.
+struct Ground {
+    ports: Ports,
+    /// The listeners of each shard.
+    listeners: Vec<Vec<Listener>>,
+    polls: Vec<Poll>,
+    inboxes: Arc<[Arc<Inbox>]>,
+    descriptor_limit: DescriptorLimit,
+    admission: Arc<Admission>,
+}
+
+impl Ground {
+    fn prepare(options: &Options, take_over: &mut TakeOver) -> Result<Ground, StartError> {
+        let (ports, listeners) = bind(&options.listen_config(), std::mem::take(&mut take_over.listeners))?;
+        let polls = (0..options.shard_count()).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
+        let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
+        let descriptor_limit = DescriptorLimit::find(take_over.connections());
+        let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
+        Ok(Ground { ports, listeners, polls, inboxes, descriptor_limit, admission })
     }
 }
 
