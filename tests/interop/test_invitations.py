@@ -142,7 +142,9 @@ async def test_an_account_invites_from_its_client_and_another_accepts(node, oper
         await operator.account(f"{name}@localhost")
     carol, dave = await Raw.logged_in(node, "carol"), await Raw.logged_in(node, "dave")
     try:
-        command = "<command xmlns='http://jabber.org/protocol/commands' node='urn:xmpp:invite#invite' action='execute'/>"
+        command = (
+            "<command xmlns='http://jabber.org/protocol/commands' node='urn:xmpp:invite#invite' action='execute'/>"
+        )
         ask = f"<iq type='set' id='{{}}' to='localhost'>{command}</iq>"
         answer = await carol.ask(ask.format("invite"), "invite")
         fields = {f.get("var"): f[0].text for f in answer.iter("{jabber:x:data}field")}

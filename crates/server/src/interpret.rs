@@ -23,7 +23,13 @@ impl ShardIo {
             if ends_batch(&effect) {
                 self.send_batch();
             }
-            let Some(effect) = self.carry_out_far(effect, bytes, &mut list) else { continue };
+            let effect = match self.cell.carried.is_empty() {
+                true => effect,
+                false => match self.carry_out_far(effect, bytes, &mut list) {
+                    Some(effect) => effect,
+                    None => continue,
+                },
+            };
             match effect {
                 Effect::Send { conn, range } => self.send_run(conn, range, bytes, &mut list),
                 Effect::Secure { conn } => self.secure(conn),

@@ -19,7 +19,9 @@ class Nats:
     """A running server."""
 
     def __init__(self):
-        assert shutil.which("nats-server"), "the Debian package nats-server is not installed: tests/interop/setup does it"
+        assert shutil.which("nats-server"), (
+            "the Debian package nats-server is not installed: tests/interop/setup does it"
+        )
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="carillon-nats-"))
         self.port = -1
         self.start()

@@ -41,9 +41,14 @@ impl Carried {
         self.by_edge.get(edge).copied()
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.conns.is_empty()
+    }
+
     /// Whether a connection is of another node.
     pub(crate) fn has(&self, id: ConnId) -> bool {
-        !self.conns.is_empty() && self.conns.contains_key(&id)
+        self.conns.contains_key(&id)
     }
 
     /// Whether any has input that the core can be given.

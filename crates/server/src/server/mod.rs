@@ -128,29 +128,27 @@ impl Server {
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
         let among = Among::join(cell, &inboxes, clock)?;
-        let Among { own, directory, replies, bus, known } = among;
         let builder = ShardBuilder {
             options,
             core,
             store: &store,
             derivers: &Derivers::start()?,
-            node: own,
-            bus: bus.as_ref(),
+            among: &among,
             inboxes: &inboxes,
-            replies: &replies,
             admission: &admission,
             tls: &listener_tls,
             clock,
             left_parked: parked::take(&*store).map_err(StartError::Parked)?.into(),
         };
-        let handed = take_over.into_shards(count, &*directory, &admission);
+        let handed = take_over.into_shards(count, &*among.directory, &admission);
         let (events, producers) = start_event_log(&options.event_log, count)?;
         let mut producers = producers.into_iter();
         let parts = polls.into_iter().zip(listeners).zip(handed).map(|((poll, listeners), handed)| {
             ShardParts { poll, listeners, producer: producers.next(), handed }
         });
-        let member = |place| Member { place, shards: count, directory: Arc::clone(&directory) };
+        let member = |place| Member { place, shards: count, directory: Arc::clone(&among.directory) };
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
+        let Among { own, directory, replies, bus, known } = among;
         let node = Node::new(NodeParts {
             inboxes,
             own,
@@ -164,8 +162,7 @@ impl Server {
             domains,
             events: events.as_ref().map(EventLog::figures),
         });
-        // It is known once.
-        drop(known.set(node.clone()));
+        known.get_or_init(|| node.clone());
         let (jobs, stop_jobs) = Jobs::new(node.clone(), options.traces_kept_ms);
         let threads = Threads::start(shards, jobs, stop_jobs, &node)?;
         serve(&node, tls, ports, count);

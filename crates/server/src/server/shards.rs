@@ -1,5 +1,6 @@
 //! Building the shards of a server.
 
+use super::Among;
 use crate::cell::CellIo;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
@@ -14,14 +15,13 @@ use crate::machine::Machine;
 use crate::metrics::{IoCounters, ShardFigures};
 use crate::options::Options;
 use crate::proxies::TrustedProxies;
-use crate::replies::Replies;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
-use carillon_core::model::{Mono, NodeId, Place, ShardId};
+use carillon_core::model::{Mono, Place, ShardId};
+use carillon_core::ports::Store;
 use carillon_core::ports::store::parked::ParkedGroup;
-use carillon_core::ports::{Bus, Store};
 use carillon_core::settings::Settings;
 use mio::{Poll, Waker};
 use std::io;
@@ -33,10 +33,8 @@ pub(super) struct ShardBuilder<'a> {
     pub(super) core: &'a Arc<Settings>,
     pub(super) store: &'a Arc<dyn Store>,
     pub(super) derivers: &'a Derivers,
-    pub(super) node: NodeId,
-    pub(super) bus: Option<&'a Arc<dyn Bus>>,
+    pub(super) among: &'a Among,
     pub(super) inboxes: &'a Arc<[Arc<Inbox>]>,
-    pub(super) replies: &'a Arc<Replies>,
     pub(super) admission: &'a Arc<Admission>,
     pub(super) tls: &'a Arc<ListenerTls>,
     pub(super) clock: Clock,
@@ -59,7 +57,7 @@ impl ShardBuilder<'_> {
         machine: impl Fn(Place) -> M,
         figures: &[Arc<ShardFigures>],
     ) -> io::Result<Vec<EventLoop<M>>> {
-        let places = (0..).map(|shard| Place { node: self.node, shard: ShardId(shard) });
+        let places = (0..).map(|shard| Place { node: self.among.own, shard: ShardId(shard) });
         let shards = places.zip(parts).zip(figures);
         shards.map(|((place, parts), figures)| self.build(place, machine(place), parts, figures)).collect()
     }
@@ -88,9 +86,9 @@ impl ShardBuilder<'_> {
             ready: Ready::default(),
             deadlines: Deadlines::default(),
             outboxes: Outboxes::new(Arc::clone(self.inboxes), place),
-            cell: CellIo { bus: self.bus.cloned(), ..CellIo::default() },
+            cell: CellIo { bus: self.among.bus.clone(), ..CellIo::default() },
             deferred: Deferred::default(),
-            replies: Arc::clone(self.replies),
+            replies: Arc::clone(&self.among.replies),
             store: Arc::clone(self.store),
             derivers: self.derivers.clone(),
             watchers: Watchers::default(),
