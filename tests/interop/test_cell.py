@@ -137,8 +137,8 @@ async def test_an_item_reaches_followers_on_all_nodes(clients):
             await raw.until(lambda e, id=f"i{n}": id in [item.get("id") for item in e.iter(ITEM)])
 
 
-async def test_a_room_has_occupants_on_all_nodes(clients):
-    raws, room = await clients(6), f"{unique('room')}@rooms.localhost"
+async def enter(room, raws):
+    """The first makes the room, and the others enter it."""
     for n, raw in enumerate(raws):
         raw.send(f"<presence to='{room}/n{n}'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
         await raw.until(lambda e, at=f"{room}/n{n}": e.tag == CLIENT + "presence" and e.get("from") == at)
@@ -146,6 +146,20 @@ async def test_a_room_has_occupants_on_all_nodes(clients):
             form = "<x xmlns='jabber:x:data' type='submit'/>"
             owner = f"<query xmlns='http://jabber.org/protocol/muc#owner'>{form}</query>"
             await raw.ask(f"<iq type='set' id='o' to='{room}'>{owner}</iq>", "o")
+
+
+async def is_alive(raw):
+    """Whether neither the node of its connection nor that of its session is gone."""
+    with contextlib.suppress(AssertionError, OSError, TimeoutError):
+        async with asyncio.timeout(5):
+            await raw.ping()
+            return True
+    return False
+
+
+async def test_a_room_has_occupants_on_all_nodes(clients):
+    raws, room = await clients(6), f"{unique('room')}@rooms.localhost"
+    await enter(room, raws)
     for n, raw in enumerate(raws):
         raw.send(f"<message to='{room}' type='groupchat'><body>from {n}</body></message>")
         for other in raws:
@@ -181,6 +195,9 @@ async def login_somewhere(cell, name):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
 async def test_a_node_goes_and_its_accounts_are_served_by_the_others(cell, clients, how):
     raws = await clients(12)
+    rooms = [f"{unique('room')}@rooms.localhost" for _ in range(4)]
+    for room in rooms:
+        await enter(room, raws)
     gone = cell.nodes[2]
     gone.process.send_signal(how)
     await asyncio.to_thread(gone.process.wait)
@@ -201,6 +218,13 @@ async def test_a_node_goes_and_its_accounts_are_served_by_the_others(cell, clien
         # Whichever of an account's sessions has it.
         for id in accepted:
             await clients.apis[0].eventually(f"/v1/notifications/{id}", lambda seen: seen["state"] == "acknowledged")
+        # Who is still there is in the rooms, wherever these are at home now.
+        alive = [raw for raw in raws if await is_alive(raw)]
+        for room in rooms:
+            for n, raw in enumerate(alive):
+                raw.send(f"<message to='{room}' type='groupchat'><body>still {n}</body></message>")
+                for other in alive:
+                    assert (await hears(other, f"still {n}")).get("type") == "groupchat"
         cell.nodes[2] = cell.start(2)
         clients.apis[2] = Api(cell.nodes[2])
         stack.push_async_callback(clients.apis[2].aclose)

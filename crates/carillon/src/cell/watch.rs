@@ -295,12 +295,12 @@ impl Watcher {
                     self.node.end_as_dead();
                 }
                 Verdict::Fence(fence) => {
-                    tracing::error!(?fence, "others may have buried this node: it takes no sessions");
-                    self.node.retire();
+                    tracing::error!(?fence, "others may have buried this node: it rests until it knows");
+                    self.node.fence(true);
                 }
                 Verdict::Unfence => {
-                    tracing::info!("this node is not buried: it takes sessions again");
-                    self.node.unretire();
+                    tracing::info!("this node is not buried: it goes on");
+                    self.node.fence(false);
                 }
             }
         }

@@ -154,7 +154,7 @@ fn unknown_keys_say_where_and_what_may_be_meant() {
         ("colour = 1", "carillon.toml:1: there is no setting colour"),
         ("[nothing]", "carillon.toml:1: there is no setting nothing"),
         ("c2s = 1", "carillon.toml:1: there is no setting c2s"),
-        ("[domain]\nname = 'x'", "carillon.toml:2: there is no setting domain.name"),
+        ("[domain]\nname = 'x'", "carillon.toml:2: there is no setting domain.name; did you mean node.name?"),
     ] {
         assert_eq!(problems(file, &[]), says);
     }

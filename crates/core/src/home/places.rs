@@ -186,6 +186,11 @@ impl<K: Kind> Places<K> {
         left
     }
 
+    /// Does something with each place.
+    pub(crate) fn each(&mut self, then: impl FnMut(&mut Place<K>)) {
+        self.places.values_mut().for_each(then);
+    }
+
     /// The record of a place could not be read: it is asked for again after a while.
     pub(crate) fn failed(&mut self, key: &K::Key, now: Mono) {
         if let Some(place) = self.places.get_mut(key) {

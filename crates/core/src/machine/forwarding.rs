@@ -2,7 +2,7 @@
 
 use super::Turn;
 use crate::command::Command;
-use crate::message::ShardMessage;
+use crate::message::{RoomAudience, ShardMessage};
 use crate::model::{DomainId, Place, topic_address};
 
 impl Turn<'_> {
@@ -35,6 +35,10 @@ impl Turn<'_> {
             ShardMessage::Room { domain, kind, name, .. } => {
                 home(&kind.address(name, &self.name_of(*domain)?))
             }
+            ShardMessage::RoomEvent(event) => match &event.to {
+                RoomAudience::Accounts(accounts) => home(accounts.first()?.as_str()),
+                RoomAudience::Clients(_) => None,
+            },
             ShardMessage::Command { command, .. } => match command {
                 Command::Notify(notification) => home(notification.to.as_str()),
                 Command::Cancel { id } | Command::Trace { id } => {

@@ -137,6 +137,12 @@ impl Rooms {
         for (_, op) in self.homes.keep(is_here) {
             give_up(None, op, RoomRefusal::Crowded, cx);
         }
+        // Those of their accounts have moved, too.
+        self.homes.each(|home| {
+            if let Some(record) = home.known() {
+                home.state.note_members(&record, cx);
+            }
+        });
     }
 
     /// Forgets rooms that were not used lately.

@@ -307,9 +307,12 @@ impl Node {
         self.set_ready(false);
     }
 
-    /// Takes back [`Node::retire`].
-    pub fn unretire(&self) {
-        self.set_ready(true);
+    /// Others may have buried this node: it is not ready, reads no client, runs no timer and takes no commands, until it is known that
+    /// it lives.
+    pub fn fence(&self, is_fenced: bool) {
+        self.set_ready(!is_fenced);
+        self.refuse_commands(is_fenced);
+        self.control(|| Control::Freeze(is_fenced));
     }
 
     /// Nothing that this node does is of use any more: the process is to end, and to be started again.
