@@ -181,6 +181,23 @@ async def test_what_one_node_creates_all_know(clients):
     await raws[1].stream_error("policy-violation")
 
 
+async def test_the_bus_is_away_and_comes_back(cell, clients):
+    raws = await clients(6)
+    cell.nats.stop()
+    # What needs no other node goes on: the API, and what is in the database.
+    for api in clients.apis:
+        await api.ok("GET", "/v1/admin/accounts")
+    cell.nats.start()
+    # Streams that passed the bus may have lost something, and are closed; their clients come back.
+    again = [await login_somewhere(cell, raw.name) for raw in raws]
+    for n, raw in enumerate(again):
+        other = again[(n + 1) % len(again)]
+        raw.send(chat(other.jid, f"back {n}"))
+        await hears(other, f"back {n}")
+    for raw in again:
+        await raw.close()
+
+
 async def login_somewhere(cell, name):
     """Logs in by any node that lives, as soon as the account's home does."""
     async with asyncio.timeout(BURIED_S):

@@ -14,11 +14,12 @@ impl<M: Machine> EventLoop<M> {
     pub(super) fn far(&mut self, item: InboxItem) {
         match item {
             InboxItem::Claim { edge, claim } => self.claimed(edge, claim),
-            InboxItem::FromClient { edge, input } => {
-                if let Some(conn) = self.io.cell.carried.at(&edge) {
-                    self.client_did(conn, input);
-                }
-            }
+            InboxItem::FromClient { edge, input } => match self.io.cell.carried.at(&edge) {
+                Some(conn) => self.client_did(conn, input),
+                // What came before was lost: its client is to begin anew.
+                None if matches!(input, EdgeInput::Bytes(_)) => self.io.close_edge(edge),
+                None => {}
+            },
             InboxItem::ToClient { conn, output } => {
                 self.io.do_for_session(conn, output, &mut self.effects);
                 if self.effects.bytes.len() > EFFECTS_BYTES {
@@ -28,6 +29,8 @@ impl<M: Machine> EventLoop<M> {
             InboxItem::Lost(node) => {
                 self.run_effects();
                 for conn in self.io.cell.carried.of(node) {
+                    // If the node lives, its client is not to wait for answers.
+                    self.io.cell.carried.edge_of(conn).into_iter().for_each(|edge| self.io.close_edge(edge));
                     self.client_did(conn, EdgeInput::Closed(u64::MAX));
                 }
                 self.io.close_relays_to(node);

@@ -97,6 +97,13 @@ impl ShardIo {
         self.tell_edge(id, EdgeOutput::Send { bytes: bytes[start..end].to_vec(), ends });
     }
 
+    /// Has a connection of another node closed.
+    pub(crate) fn close_edge(&self, edge: Edge) {
+        let Edge { place, conn } = edge;
+        let output = EdgeOutput::Close;
+        self.post_far(place.node, &Record::ToClient { shard: place.shard, conn, output });
+    }
+
     fn tell_edge(&self, id: ConnId, output: EdgeOutput) {
         let Some(Edge { place, conn }) = self.cell.carried.edge_of(id) else { return };
         self.post_far(place.node, &Record::ToClient { shard: place.shard, conn, output });
