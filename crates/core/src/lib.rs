@@ -10,7 +10,7 @@
 //! topics; [`light`], the protocol of those who speak no XMPP; [`shard`], the state of a shard; [`machine`], what drives all of it. What
 //! may import what is one list: docs/adr/0010.
 //!
-//! Everything has a home: an account, with all its sessions, lives on the shard that a [`Directory`](ports::Directory) names for its
+//! Everything has a home: an account, with all its sessions, lives on the shard that a [`Directory`] names for its
 //! bare JID, and a topic on the one for its address. A connection is accepted on any shard and moves, socket and
 //! all, to its account's home once it has said whose it is. So every decision about an account or a topic is taken by
 //! one thread that owns all there is to know, without a lock (docs/adr/0002, 0029).

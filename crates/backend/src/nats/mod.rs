@@ -2,7 +2,7 @@
 //!
 //! Subjects: `PREFIX.n.EPOCH` to a node, `PREFIX.t.PARTITION` to who follows a partition of the topics, `PREFIX.all` to all. The client connects again by
 //! itself, for ever; it drops silently what a subscription has no room for, and what was in its buffer when a connection was lost. Both are seen by
-//! the numbers in the envelopes ([`crate::bus`]).
+//! the numbers in the envelopes (`bus`).
 
 mod options;
 

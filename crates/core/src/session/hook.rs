@@ -83,7 +83,7 @@ pub struct Service {
     /// Handles stanzas for this address. What it passes is answered as by any host: by service discovery if that is enabled,
     /// else by an error.
     pub submit: SubmitHook,
-    /// The name from which the home of one of its places (a topic, a room) is found ([`Directory`](crate::ports::Directory)), given the place's own
+    /// The name from which the home of one of its places (a topic, a room) is found ([`Directory`]), given the place's own
     /// name and the domain's; none where it has no places.
     pub place: Option<fn(name: &str, domain: &str) -> String>,
 }
