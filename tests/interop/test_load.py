@@ -10,6 +10,12 @@ from harness.postgres import WANTED
 from harness.server import Server, run
 
 PLAYERS = 20
+# Of both kinds of rooms.
+ROOMS = [
+    *(f"{phase}.{key}" for phase in ("enter-rooms", "speak") for key in ("bucket=10", "rooms=2")),
+    "speak.rate=100",
+    "speak.for=1",
+]
 # What makes a scenario short. Phases that a scenario does not have are not named for it.
 SHORT = {
     "login-storm": ["settle.for=0.2"],
@@ -30,11 +36,8 @@ SHORT = {
     "rosters": ["befriend.contacts=4"],
     "roster-login": ["arrive.contacts=4", "settle.for=0.2"],
     "archive": ["talk.for=1", "read-archive.page=7"],
-    "rooms": [
-        *(f"{phase}.{key}" for phase in ("enter-rooms", "speak") for key in ("bucket=10", "rooms=2")),
-        "speak.rate=100",
-        "speak.for=1",
-    ],
+    "rooms": ROOMS,
+    "muclight": ROOMS,
 }
 # What needs more than a server: rosters that were made before, an archive that was empty.
 APART = {"rosters", "roster-login", "archive"}
@@ -55,6 +58,7 @@ MEASURED = {
     "archive": ("page", PLAYERS),
     # Each of a hundred, or nearly, by five.
     "rooms": ("RTT", 450),
+    "muclight": ("RTT", 450),
 }
 
 
