@@ -85,8 +85,8 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) purity
 
 lint-python: tools
-	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame bench/timeline docs/pictures/make
-	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame bench/timeline docs/pictures/make
+	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make
+	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make
 
 typos: tools ## Spelling, everywhere
 	$(VENV)/bin/typos --format brief

@@ -2,17 +2,15 @@
 
 import asyncio
 import contextlib
-import os
 import signal
 
 import pytest
 
 from harness.api import Api
-from harness.nats import Nats
+from harness.cell import Cell
 from harness.peer import CLIENT
-from harness.postgres import Postgres
 from harness.raw import Raw
-from harness.server import Server, unique
+from harness.server import unique
 
 NODES = 3
 # A node that is killed is silent for nine seconds before it is buried.
@@ -20,32 +18,9 @@ BURIED_S = 30
 ITEM = "{http://jabber.org/protocol/pubsub#event}item"
 
 
-class Cell:
-    """Nodes that share their engines."""
-
-    def __init__(self, folder):
-        self.folder, self.nats, self.postgres = folder, Nats(), Postgres()
-        self.url = self.postgres.database()
-        self.secret = folder / "secret"
-        self.secret.write_bytes(os.urandom(32))
-        self.nodes = [self.start(n) for n in range(NODES)]
-
-    def start(self, number):
-        folder = self.folder / str(number)
-        folder.mkdir(exist_ok=True)
-        return Server(folder, store__url=self.url, cell__nats=self.nats.url, cell__secret_file=self.secret)
-
-    def end(self):
-        for node in self.nodes:
-            if node.is_running():
-                node.kill()
-        self.nats.end()
-        self.postgres.end()
-
-
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory):
-    cell = Cell(tmp_path_factory.mktemp("cell"))
+    cell = Cell(tmp_path_factory.mktemp("cell"), NODES)
     yield cell
     cell.end()
 
