@@ -19,17 +19,16 @@ impl ShardIo {
     pub(crate) fn carry_out(&mut self, effects: &mut Effects) {
         let Effects { list, bytes, .. } = effects;
         let mut list = list.drain(..).peekable();
-        while let Some(effect) = list.next() {
+        while let Some(mut effect) = list.next() {
             if ends_batch(&effect) {
                 self.send_batch();
             }
-            let effect = match self.cell.carried.is_empty() {
-                true => effect,
-                false => match self.carry_out_far(effect, bytes, &mut list) {
-                    Some(effect) => effect,
+            if !self.cell.carried.is_empty() {
+                match self.carry_out_far(effect, bytes, &mut list) {
+                    Some(other) => effect = other,
                     None => continue,
-                },
-            };
+                }
+            }
             match effect {
                 Effect::Send { conn, range } => self.send_run(conn, range, bytes, &mut list),
                 Effect::Secure { conn } => self.secure(conn),

@@ -6,19 +6,13 @@ use crate::message::{RoomAudience, ShardMessage};
 use crate::model::{DomainId, Place, topic_address};
 
 impl Turn<'_> {
-    /// Sends a message on whose home is on another node; any other comes back.
-    pub(super) fn forward(&mut self, message: ShardMessage) -> Option<ShardMessage> {
+    /// Where the home of a message is, if that is on another node.
+    pub(super) fn home_elsewhere(&self, message: &ShardMessage) -> Option<Place> {
         if self.cx.shard.directory.other_nodes().is_empty() {
-            return Some(message);
+            return None;
         }
         let own = self.cx.shard.place.node;
-        match self.home_of(&message).filter(|home| home.node != own) {
-            Some(home) => {
-                self.cx.post(home, message);
-                None
-            }
-            None => Some(message),
-        }
+        self.home_of(message).filter(|home| home.node != own)
     }
 
     /// The home that a message is for; none if it is for this shard, whatever moves.

@@ -14,7 +14,9 @@ use carillon_wire::stanza::Stanza;
 
 impl Turn<'_> {
     pub(super) fn message(&mut self, message: ShardMessage) {
-        let Some(message) = self.forward(message) else { return };
+        if let Some(home) = self.home_elsewhere(&message) {
+            return self.cx.post(home, message);
+        }
         match message {
             ShardMessage::Stanza { stanza, settlement } => {
                 if let Some((stanza, settlement)) =
