@@ -13,10 +13,15 @@ use crate::session::{account_reads, home};
 use carillon_wire::stanza::Stanza;
 
 impl Turn<'_> {
+    /// A message came: for this shard, unless its home is on another node by now.
     pub(super) fn message(&mut self, message: ShardMessage) {
-        if let Some(home) = self.home_elsewhere(&message) {
-            return self.cx.post(home, message);
+        match self.home_elsewhere(&message) {
+            Some(home) => self.cx.post(home, message),
+            None => self.take(message),
         }
+    }
+
+    fn take(&mut self, message: ShardMessage) {
         match message {
             ShardMessage::Stanza { stanza, settlement } => {
                 if let Some((stanza, settlement)) =
