@@ -1,15 +1,14 @@
 //! Nodes of a cell, within one process: whichever a client connects to, it is served as by one.
 
 use super::client::{BIND, Client, HEADER, Tls, auth, tls};
-use super::{BIND_WS, OPEN, PING_WS, UPGRADE, ask, options, store};
+use super::{ask, options, store, websocket_in_one_breath};
 use carillon_backend::BusOptions;
 use carillon_backend::memory::Hub;
 use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{Epoch, NodeId};
 use carillon_core::ports::{Computed, Directory};
 use carillon_server::{Cell, Server};
-use carillon_wire::frame::websocket::{Opcode, encode_masked};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 
 const NODES: u32 = 3;
@@ -111,18 +110,7 @@ fn whoever_sends_everything_in_one_breath_is_served_elsewhere() {
         client.ping();
         client.send("</stream:stream>");
         client.until("</stream:stream>");
-        let mut stream = tls(Client::connect(node.ports().websocket.unwrap()).stream);
-        let messages = [OPEN, &auth(user), OPEN, BIND_WS, "<presence xmlns='jabber:client'/>", PING_WS];
-        let mut sent = UPGRADE.as_bytes().to_vec();
-        messages.iter().for_each(|m| encode_masked(&mut sent, Opcode::Text, m.as_bytes(), [9, 8, 7, 6]));
-        stream.write_all(&sent).unwrap();
-        let mut got = Vec::new();
-        while !got.windows(9).any(|w| w == b"id='ping'") {
-            let mut bytes = [0; 4096];
-            let n = stream.read(&mut bytes).unwrap();
-            assert!(n > 0, "{}", String::from_utf8_lossy(&got));
-            got.extend_from_slice(&bytes[..n]);
-        }
+        websocket_in_one_breath(node.ports().websocket.unwrap(), user);
     }
 }
 

@@ -88,19 +88,23 @@ fn direct_tls_with_everything_in_one_breath() {
 fn websocket_with_everything_in_one_breath() {
     let server = start();
     for n in 0..10 {
-        let mut stream = client::tls(Client::connect(server.ports().websocket.unwrap()).stream);
-        let user = format!("u{n}");
-        let messages = [OPEN, &auth(&user), OPEN, BIND_WS, "<presence xmlns='jabber:client'/>", PING_WS];
-        let mut sent = UPGRADE.as_bytes().to_vec();
-        messages.iter().for_each(|m| encode_masked(&mut sent, Opcode::Text, m.as_bytes(), [9, 8, 7, 6]));
-        stream.write_all(&sent).unwrap();
-        let mut got = Vec::new();
-        while !got.windows(9).any(|w| w == b"id='ping'") {
-            let mut bytes = [0; 4096];
-            let n = stream.read(&mut bytes).unwrap();
-            assert!(n > 0, "{}", String::from_utf8_lossy(&got));
-            got.extend_from_slice(&bytes[..n]);
-        }
+        websocket_in_one_breath(server.ports().websocket.unwrap(), &format!("u{n}"));
+    }
+}
+
+/// Logs in over WebSocket without waiting for an answer, and waits for that to a ping.
+fn websocket_in_one_breath(port: u16, user: &str) {
+    let mut stream = client::tls(Client::connect(port).stream);
+    let messages = [OPEN, &auth(user), OPEN, BIND_WS, "<presence xmlns='jabber:client'/>", PING_WS];
+    let mut sent = UPGRADE.as_bytes().to_vec();
+    messages.iter().for_each(|m| encode_masked(&mut sent, Opcode::Text, m.as_bytes(), [9, 8, 7, 6]));
+    stream.write_all(&sent).unwrap();
+    let mut got = Vec::new();
+    while !got.windows(9).any(|w| w == b"id='ping'") {
+        let mut bytes = [0; 4096];
+        let n = stream.read(&mut bytes).unwrap();
+        assert!(n > 0, "{}", String::from_utf8_lossy(&got));
+        got.extend_from_slice(&bytes[..n]);
     }
 }
 
