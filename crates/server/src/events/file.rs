@@ -86,23 +86,38 @@ pub(super) fn current(folder: &Path, format: Format) -> PathBuf {
     folder.join(format!("events.{}", format.extension()))
 }
 
-/// Renames a file to the time of its end.
+/// Renames a file to the time of its end, or to a millisecond after the newest rotated file: names must sort in the
+/// order in which files were written, also when the clock is set back and when a file takes less than a millisecond.
 fn put_away(folder: &Path, path: &Path, format: Format) -> io::Result<()> {
-    let mut at = crate::clock::unix();
-    loop {
-        let name = format!("events-{}.{}", stamp(at), format.extension());
-        let taken = [folder.join(&name), folder.join(format!("{name}.zst"))];
-        if !taken[0].try_exists()? && !taken[1].try_exists()? {
-            std::fs::rename(path, &taken[0])?;
-            return sync_folder(folder);
-        }
-        at = at.plus(1);
+    let newest = newest(folder)?;
+    let now = crate::clock::unix();
+    let at = newest.map_or(now, |newest| now.max(newest.plus(1)));
+    std::fs::rename(path, folder.join(format!("{PUT_AWAY}{}.{}", stamp(at), format.extension())))?;
+    sync_folder(folder)
+}
+
+/// The time in the name of the newest rotated file. The newest is never removed for the number of files, so no name is
+/// used again.
+fn newest(folder: &Path) -> io::Result<Option<UnixMs>> {
+    let mut newest = None;
+    for entry in std::fs::read_dir(folder)? {
+        newest = newest.max(entry?.file_name().to_str().and_then(stamped));
     }
+    Ok(newest)
 }
 
 /// A time for a file name: it sorts by time and has no colon.
 fn stamp(at: UnixMs) -> String {
     at.to_xmpp().replace([':', '-'], "")
+}
+
+/// The time in the name of a rotated file, compressed or not.
+fn stamped(name: &str) -> Option<UnixMs> {
+    let (stamp, _) = name.strip_prefix(PUT_AWAY)?.split_once('Z')?;
+    let (date, time) = (stamp.get(..8)?, stamp.get(9..)?);
+    let (year, month, day) = (date.get(..4)?, date.get(4..6)?, date.get(6..)?);
+    let (hour, minute, second) = (time.get(..2)?, time.get(2..4)?, time.get(4..)?);
+    UnixMs::from_rfc3339(&format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z"))
 }
 
 /// Cuts off what follows the last newline.
@@ -150,4 +165,6 @@ pub(super) fn last_of_each_shard(path: &Path) -> io::Result<Vec<(u16, u64, UnixM
     Ok(last)
 }
 
+/// How the names of rotated files begin.
+pub(super) const PUT_AWAY: &str = "events-";
 const CHUNK_BYTES: u64 = 64 * 1024;

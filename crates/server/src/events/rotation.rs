@@ -2,7 +2,7 @@
 //! priority.
 
 use super::figures::{LogFigures, add};
-use super::file::{private, sync_folder};
+use super::file::{PUT_AWAY, private, sync_folder};
 use super::line::Format;
 use super::options::Options;
 use std::fs::File;
@@ -157,7 +157,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-const PUT_AWAY: &str = "events-";
 const CHUNK_BYTES: usize = 1 << 20;
 const HOUR: Duration = Duration::from_secs(3600);
 /// The lowest priority as a `nice` value.

@@ -86,6 +86,22 @@ fn an_old_file_is_put_away() {
 }
 
 #[test]
+fn files_are_in_order_although_the_clock_is_set_back() {
+    let rig = Rig::new();
+    let late = rig.folder.path().join("events-29991231T235959.999Z.jsonl.zst");
+    std::fs::write(&late, b"").unwrap();
+    for _ in 0..3 {
+        log_events(&rig, 1);
+        assert!(LogFile::open(rig.folder.path(), Format::Json).unwrap().rotate().unwrap());
+    }
+    let names = names(&rig);
+    assert_eq!(names[1], "events-30000101T000000.000Z.jsonl", "{names:?}");
+    std::fs::remove_file(late).unwrap();
+    let (lines, findings) = rig.read();
+    assert_eq!((lines.len(), findings), (9, vec![]), "{names:?}");
+}
+
+#[test]
 fn another_form_begins_another_file() {
     let mut rig = Rig::new();
     log_events(&rig, 1);
