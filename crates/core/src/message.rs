@@ -1,8 +1,10 @@
 //! What one home sends another, through the shards' inboxes.
 
+mod claim;
 mod letter;
 mod room;
 
+pub use claim::ClaimMessage;
 pub use letter::{Announcement, Letter, Requester, RosterCause};
 pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
@@ -126,6 +128,8 @@ pub enum ShardMessage {
     Expired(Box<Trace>),
     /// The time is over of a message that the store keeps for an account. Sent to the account's home, which has it deleted.
     MessageExpired(Box<ExpiredMessage>),
+    /// Something about the homes of accounts, from another node.
+    Claim(Box<ClaimMessage>),
 }
 
 crate::form! {
@@ -148,6 +152,7 @@ crate::form! {
         15 = Room { domain, kind, name, op },
         16 = RoomEvent(event),
         17 = MessageExpired(expired),
+        18 = Claim(claim),
     }
 }
 
@@ -165,6 +170,7 @@ impl ShardMessage {
             }
             ShardMessage::Letter { to, letter } => to.len() * size_of::<BareJid>() + letter.memory_bytes(),
             ShardMessage::MessageExpired(expired) => expired.message.stanza.len(),
+            ShardMessage::Claim(claim) => claim.memory_bytes(),
             ShardMessage::Settled(_)
             | ShardMessage::Pace { .. }
             | ShardMessage::Subscribed { last: None, .. }

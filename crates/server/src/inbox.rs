@@ -63,7 +63,7 @@ pub(crate) enum InboxItem {
         output: EdgeOutput,
     },
     /// Something that a node sent here was lost, or the node is gone.
-    Lost(NodeId),
+    Lost { node: NodeId, is_gone: bool },
     /// A control message from the node itself.
     Control(Control),
 }
@@ -308,7 +308,7 @@ impl InboxItem {
             | InboxItem::Claim { .. }
             | InboxItem::FromClient { .. }
             | InboxItem::ToClient { .. }
-            | InboxItem::Lost(_)
+            | InboxItem::Lost { .. }
             | InboxItem::Control(_) => size_of::<InboxItem>(),
         }
     }

@@ -79,6 +79,18 @@ impl Replies {
         }
     }
 
+    /// A command went on to another node, which is to answer.
+    pub(crate) fn forwarded(&self, to: ReplyTo, at: NodeId) {
+        let (shard, generation, index) =
+            (ShardId((to.number >> 48) as u16), (to.number >> 32) as u16, to.number as u32);
+        if to.node != self.own || usize::from(shard.0) >= self.parts.len() {
+            return;
+        }
+        let mut part = self.part(shard);
+        let entry = part.entries.get_mut(index as usize).filter(|entry| entry.generation == generation);
+        entry.into_iter().for_each(|entry| entry.at = at);
+    }
+
     /// A shard has ended. What it was given it may have done.
     pub(crate) fn end(&self, shard: ShardId) {
         self.give_up(shard, |_| true);

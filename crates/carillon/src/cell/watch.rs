@@ -129,6 +129,7 @@ impl Joining {
             own,
             strangers: known.clone(),
             settled: Some(settled),
+            alive: known.clone(),
             known,
             left: BTreeSet::new(),
             began,
@@ -186,10 +187,12 @@ struct Watcher {
     bus: Arc<dyn Bus>,
     node: Node,
     own: NodeId,
-    /// The other nodes that have homes.
+    /// The other nodes that keep partitions.
     known: BTreeSet<NodeId>,
-    /// Those that left: their rows say that they live until they are buried or start again.
+    /// Those that leave: they keep none, and have homes of accounts until they are buried or start again.
     left: BTreeSet<NodeId>,
+    /// All others that may have homes.
+    alive: BTreeSet<NodeId>,
     /// Those that have not said yet that they know this one, and whoever waits for that.
     strangers: BTreeSet<NodeId>,
     settled: Option<SyncSender<()>>,
@@ -261,27 +264,29 @@ impl Watcher {
     fn view(&mut self) {
         let lives = living(self.watch.membership());
         self.left.retain(|node| lives.contains(node));
-        let is_other = |node: &NodeId| *node != self.own && !self.left.contains(node);
-        let others: BTreeSet<NodeId> = lives.into_iter().filter(is_other).collect();
-        if others == self.known {
+        let alive: BTreeSet<NodeId> = lives.into_iter().filter(|node| *node != self.own).collect();
+        let known: BTreeSet<NodeId> = alive.difference(&self.left).copied().collect();
+        if known == self.known && alive == self.alive {
             return;
         }
-        for node in self.known.difference(&others) {
+        for node in self.alive.difference(&alive) {
             tracing::info!(node = node.0, "a node of the cell is gone");
             self.node.lose(*node);
         }
-        for node in others.difference(&self.known) {
+        for node in alive.difference(&self.alive) {
             tracing::info!(node = node.0, "a node has joined the cell");
             self.node.greet(*node);
         }
-        self.known = others;
+        (self.known, self.alive) = (known, alive);
         self.move_homes(Some(self.own));
         self.settle();
     }
 
     fn move_homes(&self, own: Option<NodeId>) {
         let nodes: Vec<NodeId> = self.known.iter().copied().chain(own).collect();
-        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&nodes, self.own, self.node.shards()));
+        let leaving: Vec<NodeId> = self.alive.difference(&self.known).copied().collect();
+        let directory: Arc<dyn Directory> =
+            Arc::new(Computed::with_leaving(&nodes, &leaving, self.own, self.node.shards()));
         self.node.move_homes(&directory);
     }
 

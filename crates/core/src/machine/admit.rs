@@ -9,6 +9,7 @@ use crate::model::{SessionPolicy, Waiting};
 use crate::session::home;
 use crate::session::hook::Ending;
 use crate::session::{BoundSession, Loaded, Session};
+use crate::shard::Whereabouts;
 use carillon_wire::jid::Jid;
 use carillon_wire::stream::Condition;
 
@@ -17,7 +18,7 @@ impl Turn<'_> {
     /// client is told.
     pub(super) fn admit(&mut self, loaded: Loaded) {
         let Loaded { io, authenticated, jid, greeting, mut login } = loaded;
-        if self.cx.shard.directory.home(jid.bare_str()).node != self.cx.shard.place.node {
+        if self.whereabouts(jid.bare_str()) != Whereabouts::Here {
             // Its home has moved since the client named its account.
             return self.cx.out.push(Effect::Close { conn: io.conn });
         }
@@ -59,6 +60,7 @@ impl Turn<'_> {
         if self.sessions.bind(&session.bare, session.id.slot) > 1 {
             self.cx.shard.accounts.multi_session.insert(session.account);
         }
+        self.cx.shard.claims.forget_held(session.bare.as_str());
         self.cx.shard.counters.sessions += 1;
         self.cx.shard.counters.domains.of(session.domain).sessions += 1;
     }
@@ -76,6 +78,7 @@ impl Turn<'_> {
 
     /// A session has ended. When it was the last of its account, its home forgets the account, after what it is still told.
     fn leave_home(&mut self, session: &BoundSession) {
+        self.hold_claim(&session.bare);
         if !self.cx.pipeline.keeps_records() || self.sessions.has_any(session.bare.as_str()) {
             return;
         }

@@ -1,53 +1,100 @@
-//! A message came for a home that is on another node by now: whoever sent it had not heard of that yet. It goes on to where the home is.
+//! A message came for a home that is on another node: it goes on to there. That of a topic or a room may have moved while the message was on
+//! its way; that of an account is known by the shard of each node that its name leads to.
 
 use super::Turn;
 use crate::command::Command;
-use crate::message::{RoomAudience, ShardMessage};
-use crate::model::{DomainId, Place, topic_address};
+use crate::message::ShardMessage;
+use crate::model::{DomainId, topic_address};
+use crate::ports::store::notifications::Whose;
+use carillon_wire::jid::BareJid;
+
+/// What a message is for.
+enum Subject {
+    /// This shard, whatever moves.
+    Here,
+    /// The home of an account.
+    Account(BareJid),
+    /// The home of a topic or a room, by its address; none if its domain is not known.
+    Place(Option<String>),
+}
 
 impl Turn<'_> {
-    /// Where the home of a message is, if that is on another node.
-    pub(super) fn home_elsewhere(&self, message: &ShardMessage) -> Option<Place> {
-        if self.cx.shard.directory.other_nodes().is_empty() {
-            return None;
+    /// Sends a message on whose home is on another node. It comes back if this shard is to take it.
+    pub(super) fn forward(&mut self, message: ShardMessage) -> Option<ShardMessage> {
+        let message = match message {
+            ShardMessage::Letter { to, letter } => {
+                let to = self.pass_letter_on(to, &letter);
+                return (!to.is_empty()).then_some(ShardMessage::Letter { to, letter });
+            }
+            ShardMessage::RoomEvent(event) => return self.pass_event_on(event),
+            ShardMessage::Command { command, reply } => match command {
+                Command::Cancel { id } | Command::Trace { id } => {
+                    return self.find_home(id, command, reply);
+                }
+                command => ShardMessage::Command { command, reply },
+            },
+            message => message,
+        };
+        match self.subject(&message) {
+            Subject::Here => Some(message),
+            Subject::Account(account) => self.pass_on(&account, message),
+            Subject::Place(address) => {
+                let Some(address) = address else { return Some(message) };
+                let home = self.cx.shard.directory.home(&address);
+                if home == self.cx.shard.place {
+                    return Some(message);
+                }
+                self.cx.post(home, message);
+                None
+            }
         }
-        let own = self.cx.shard.place.node;
-        self.home_of(message).filter(|home| home.node != own)
     }
 
-    /// The home that a message is for; none if it is for this shard, whatever moves.
-    fn home_of(&self, message: &ShardMessage) -> Option<Place> {
-        let home = |name: &str| Some(self.cx.shard.directory.home(name));
+    fn subject(&self, message: &ShardMessage) -> Subject {
         match message {
-            ShardMessage::Stanza { stanza, .. } => home(stanza.to.as_ref()?.bare_str()),
-            // All of them were at home in one partition when it was sent; those of one partition move together.
-            ShardMessage::Letter { to, .. } => home(to.first()?.as_str()),
+            ShardMessage::Stanza { stanza, .. } | ShardMessage::Reply { stanza } => match &stanza.to {
+                Some(to) => Subject::Account(to.bare()),
+                None => Subject::Here,
+            },
             ShardMessage::Subscribed { account, .. } | ShardMessage::Unsubscribed { account, .. } => {
-                home(account.as_str())
+                Subject::Account(account.clone())
             }
-            ShardMessage::Topic { domain, name, .. } => home(&topic_address(name, &self.name_of(*domain)?)),
+            ShardMessage::MessageExpired(expired) => Subject::Account(expired.to.clone()),
+            ShardMessage::Expired(trace) => Subject::Account(trace.to.clone()),
+            ShardMessage::Topic { domain, name, .. } => {
+                Subject::Place(self.name_of(*domain).map(|domain| topic_address(name, &domain)))
+            }
             ShardMessage::Room { domain, kind, name, .. } => {
-                home(&kind.address(name, &self.name_of(*domain)?))
+                Subject::Place(self.name_of(*domain).map(|domain| kind.address(name, &domain)))
             }
-            ShardMessage::RoomEvent(event) => match &event.to {
-                RoomAudience::Accounts(accounts) => home(accounts.first()?.as_str()),
-                RoomAudience::Clients(_) => None,
-            },
-            ShardMessage::Command { command, .. } => match command {
-                Command::Notify(notification) => home(notification.to.as_str()),
-                Command::Cancel { id } | Command::Trace { id } => {
-                    Some(self.cx.shard.directory.home_of_notification(*id))
+            ShardMessage::Command { command, .. } => self.subject_of(command),
+            _ => Subject::Here,
+        }
+    }
+
+    fn subject_of(&self, command: &Command) -> Subject {
+        match command {
+            Command::Notify(notification) => Subject::Account(notification.to.clone()),
+            Command::Act { account, .. }
+            | Command::RevokeTokens { account, .. }
+            | Command::RemoveAccount { account, .. }
+            | Command::Sessions { account: Some(account), .. } => Subject::Account(account.clone()),
+            Command::Kick { jid, .. } if jid.local().is_some() => Subject::Account(jid.bare()),
+            Command::TracesInMemory { query, .. } => match &query.whose {
+                Whose::Account(domain, local) => {
+                    let domain = self.name_of(*domain);
+                    let account = domain.and_then(|domain| BareJid::new(&format!("{local}@{domain}")).ok());
+                    account.map_or(Subject::Here, Subject::Account)
                 }
-                Command::Topic { domain, name, .. } => home(&topic_address(name, &self.name_of(*domain)?)),
-                Command::Room { domain, kind, name, .. } => {
-                    home(&kind.address(name, &self.name_of(*domain)?))
-                }
-                Command::Act { account, .. }
-                | Command::RevokeTokens { account, .. }
-                | Command::RemoveAccount { account, .. } => home(account.as_str()),
-                _ => None,
+                Whose::Anyones | Whose::Domain(_) => Subject::Here,
             },
-            _ => None,
+            Command::Topic { domain, name, .. } => {
+                Subject::Place(self.name_of(*domain).map(|domain| topic_address(name, &domain)))
+            }
+            Command::Room { domain, kind, name, .. } => {
+                Subject::Place(self.name_of(*domain).map(|domain| kind.address(name, &domain)))
+            }
+            _ => Subject::Here,
         }
     }
 

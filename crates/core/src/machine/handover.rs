@@ -72,7 +72,7 @@ impl HandedSession {
     /// Where its home is; nowhere for one of the light protocol, which is at home in any shard.
     pub fn home(&self, directory: &dyn Directory) -> Option<Place> {
         match &self.0 {
-            Kind::Xmpp(moved) => Some(directory.home(moved.session.bare.as_str())),
+            Kind::Xmpp(moved) => Some(directory.account(moved.session.bare.as_str())),
             Kind::Light(_) => None,
         }
     }
@@ -89,7 +89,7 @@ impl HandedSession {
 impl HandedTrace {
     /// Where the home of the notification's account is.
     pub fn home(&self, directory: &dyn Directory) -> Place {
-        directory.home(self.0.to.as_str())
+        directory.account(self.0.to.as_str())
     }
 }
 

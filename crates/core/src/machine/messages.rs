@@ -13,11 +13,12 @@ use crate::session::{account_reads, home};
 use carillon_wire::stanza::Stanza;
 
 impl Turn<'_> {
-    /// A message came: for this shard, unless its home is on another node by now.
+    /// A message came: for this shard, unless its home is on another node.
     pub(super) fn message(&mut self, message: ShardMessage) {
-        match self.home_elsewhere(&message) {
-            Some(home) => self.cx.post(home, message),
-            None => self.take(message),
+        if self.is_alone() {
+            self.take(message);
+        } else if let Some(message) = self.forward(message) {
+            self.take(message);
         }
     }
 
@@ -50,6 +51,7 @@ impl Turn<'_> {
                 self.topics.operate(domain, &name, actor, op, asker, &mut self.cx);
             }
             ShardMessage::Room { domain, kind, name, op } => {
+                self.note_sender(kind, &op);
                 let key = RoomKey { domain, kind, name: name.into() };
                 self.rooms.operate(&key, op, &mut self.cx);
             }
@@ -76,6 +78,7 @@ impl Turn<'_> {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);
                 self.cx.shard.throttle.registered_from(address, mono, limits);
             }
+            ShardMessage::Claim(claim) => self.claim_message(*claim),
             ShardMessage::Subscribed { .. }
             | ShardMessage::Unsubscribed { .. }
             | ShardMessage::RoomEvent(_)

@@ -2,6 +2,7 @@
 //! what they share, and gives each input to the one it is for.
 
 mod admit;
+mod claims;
 mod commands;
 mod drain;
 mod forwarding;
@@ -120,6 +121,7 @@ impl ShardMachine {
             retries.due(),
             self.features.due(),
             self.homes.due(),
+            self.shard.claims.retry_at,
             Some(self.tidy_at),
         ];
         due.into_iter().flatten().min()
@@ -220,6 +222,7 @@ impl Turn<'_> {
             Input::StopDraining => self.stop_draining(),
         }
         self.work();
+        self.after_answers();
     }
 
     /// Makes one slice of the deliveries under way. Returns whether any are left.
@@ -288,6 +291,7 @@ impl Turn<'_> {
             hooks.iter().fold(refused, |refused, hook| hook(refused, &mut self.cx));
         }
         home::tick(&mut self.cx);
+        self.retry_claims();
         for hook in &self.cx.pipeline.tick {
             hook(&mut self.cx);
         }
@@ -299,6 +303,7 @@ impl Turn<'_> {
             account_reads::tidy(self.sessions, &mut self.cx);
             let longest = self.cx.shard.settings.timeouts.auth_ms + self.cx.shard.settings.timeouts.bind_ms;
             self.cx.shard.subscribers.tidy(self.cx.now.mono, longest + TIDY_MS);
+            self.tidy_claims(longest);
             self.cx.features.tidy();
             let rates = &self.cx.shard.settings.limits.rates;
             self.cx.shard.accounts.tidy(self.cx.now.mono, rates, longest + TIDY_MS);

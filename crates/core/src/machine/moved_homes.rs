@@ -2,19 +2,19 @@
 //! what the store says.
 
 use super::Turn;
-use crate::error::StreamError;
 use crate::model::{SessionId, topic_address};
 use crate::ports::Directory;
-use carillon_wire::stream::Condition;
 use std::sync::Arc;
 
 impl Turn<'_> {
-    /// Homes are where `directory` says from now on.
+    /// Homes are where `directory` says from now on. Those of accounts stay where they are.
     pub(super) fn move_homes(&mut self, directory: &Arc<dyn Directory>) {
         let here = self.cx.shard.place;
         let before = std::mem::replace(&mut self.cx.shard.directory, Arc::clone(directory));
         let is_here = |name: &str| directory.home(name) == here;
-        self.cx.shard.accounts.login_cache.keep_homes(is_here);
+        let (sessions, claims) = (&*self.sessions, &self.cx.shard.claims);
+        let is_known = |name: &str| is_here(name) || sessions.has_any(name) || claims.holds(name);
+        self.cx.shard.accounts.login_cache.keep_homes(is_known);
         self.cx.homes.forget_all_empty();
         let domains = Arc::clone(&self.cx.shard.domains);
         let is_of = |domain, address: &dyn Fn(&str) -> String| {
@@ -24,16 +24,9 @@ impl Turn<'_> {
             .keep_homes(|key| is_of(key.domain, &|domain| topic_address(&key.name, domain)), &mut self.cx);
         self.rooms
             .keep_homes(|key| is_of(key.domain, &|domain| key.kind.address(&key.name, domain)), &mut self.cx);
-        let (stay, leave): (Vec<_>, Vec<_>) = self
-            .sessions
-            .all_bound()
-            .map(|session| (session.id, is_here(session.bare.as_str())))
-            .partition(|(_, stays)| *stays);
-        for (session, _) in leave {
-            let text = "your account is served by another node from now on; connect again";
-            self.cx.end(session, StreamError::new(Condition::Reset, text));
-        }
-        for (session, _) in stay {
+        self.keepers_changed(&*before);
+        let sessions: Vec<_> = self.sessions.all_bound().map(|session| session.id).collect();
+        for session in sessions {
             self.tell_moved(session, &*before);
         }
     }

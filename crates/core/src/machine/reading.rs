@@ -136,14 +136,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Moves a session to its home, if that is another shard.
+    /// Moves a session to its home, if that is elsewhere.
     fn depart(&mut self, session: Session) -> Option<Session> {
         match session {
-            Session::Claimed(claimed) => {
-                self.cx.shard.counters.connections -= 1;
-                claimed.depart(&mut self.cx);
-                None
-            }
+            Session::Claimed(claimed) => self.seek_home(claimed),
             session => Some(session),
         }
     }

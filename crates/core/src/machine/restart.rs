@@ -45,7 +45,8 @@ impl ShardMachine {
     /// How many answers of the store the shard waits for; one more if a write is to be repeated. Sessions are best written when it is none,
     /// and no message between shards is on its way: what is not settled by then, the sender's client sends again.
     pub fn awaited(&self) -> usize {
-        self.agenda.awaited() + usize::from(self.shard.retries.due().is_some())
+        let moving = self.shard.claims.moving_count();
+        self.agenda.awaited() + moving + usize::from(self.shard.retries.due().is_some())
     }
 
     /// Takes parked sessions out of the shard, as bytes, and what is known here of notifications that have not ended: those of as many
@@ -190,9 +191,10 @@ impl Turn<'_> {
 
     /// Keeps what another process knew of a notification, if its account's home is here.
     pub(super) fn take_in_trace(&mut self, trace: Trace) {
-        if self.cx.shard.directory.home(trace.to.as_str()) == self.cx.shard.place
+        if self.cx.shard.directory.account(trace.to.as_str()) == self.cx.shard.place
             && let Some(handler) = self.cx.pipeline.traces
         {
+            self.hold_claim(&trace.to);
             (handler.put)(trace, &mut self.cx);
         }
     }
@@ -213,7 +215,7 @@ impl Turn<'_> {
                 io.reader.trust(&self.cx.shard.settings.limits);
                 self.cx.shard.counters.connections += 1;
             }
-            if self.cx.shard.directory.home(moved.session.bare.as_str()) != self.cx.shard.place {
+            if self.cx.shard.directory.account(moved.session.bare.as_str()) != self.cx.shard.place {
                 result.elsewhere += 1;
                 self.turn_away(&mut moved.session, conn);
             } else if !self.can_restore(&moved.session) {
@@ -259,6 +261,7 @@ impl Turn<'_> {
             }
         }
         accounts.iter().for_each(|account| crate::session::home::verify(account, &mut self.cx));
+        self.report_to_all();
         result
     }
 

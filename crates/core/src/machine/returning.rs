@@ -9,7 +9,7 @@ impl Turn<'_> {
     /// Goes on with a client that claims an account, if this is the account's home.
     pub(super) fn claimed(&mut self, session: Session) -> Session {
         let claimed = match session {
-            Session::Claimed(claimed) if claimed.is_home(&self.cx) => claimed,
+            Session::Claimed(claimed) if self.is_home_of(&claimed) => claimed,
             other => return other,
         };
         let remembered = claimed.is_for_feature().then(|| self.recall(&claimed)).flatten();

@@ -220,6 +220,87 @@ impl FromStr for NotificationId {
 #[error("not a notification id")]
 pub struct NotAnId;
 
+/// One of the parts into which names are divided. All names of a partition are with one node, and move together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Partition(pub u8);
+
+impl Partition {
+    /// That of a name.
+    pub fn of(name: &str) -> Partition {
+        Partition::of_bucket(bucket(name))
+    }
+
+    /// That of the names with a bucket.
+    pub fn of_bucket(bucket: u16) -> Partition {
+        Partition((bucket >> 8) as u8)
+    }
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Partition> {
+        (0..=u8::MAX).map(Partition)
+    }
+}
+
+/// Some of the partitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Partitions([u64; 4]);
+
+impl Form for Partitions {
+    fn write(&self, out: &mut Writer) {
+        self.0.iter().for_each(|word| word.write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Partitions, Malformed> {
+        let mut partitions = Partitions::default();
+        for word in &mut partitions.0 {
+            *word = u64::read(input)?;
+        }
+        Ok(partitions)
+    }
+}
+
+impl Partitions {
+    /// Whether one is among them.
+    pub fn has(&self, partition: Partition) -> bool {
+        let Partition(number) = partition;
+        self.0.get(usize::from(number >> 6)).is_some_and(|word| word >> (number & 63) & 1 == 1)
+    }
+
+    /// Adds one.
+    pub fn insert(&mut self, partition: Partition) {
+        let Partition(number) = partition;
+        if let Some(word) = self.0.get_mut(usize::from(number >> 6)) {
+            *word |= 1 << (number & 63);
+        }
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, partition: Partition) {
+        let Partition(number) = partition;
+        if let Some(word) = self.0.get_mut(usize::from(number >> 6)) {
+            *word &= !(1 << (number & 63));
+        }
+    }
+
+    /// Adds others.
+    pub fn join(&mut self, others: &Partitions) {
+        self.0.iter_mut().zip(others.0).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Partitions::default()
+    }
+}
+
+impl FromIterator<Partition> for Partitions {
+    fn from_iter<I: IntoIterator<Item = Partition>>(partitions: I) -> Partitions {
+        let mut all = Partitions::default();
+        partitions.into_iter().for_each(|partition| all.insert(partition));
+        all
+    }
+}
+
 /// The bucket of a name (a bare JID, or `topic@pubsub.domain`): the same on every node and in every version, because it
 /// decides where a thing lives. FNV-1a, folded to 16 bits.
 pub fn bucket(name: &str) -> u16 {

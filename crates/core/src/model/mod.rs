@@ -45,8 +45,8 @@ pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
     AccountId, ArchiveId, ConnId, DomainId, Epoch, Generation, InvitationId, KeyId, LinkId, NodeId,
-    NotificationId, OperationId, Place, Revision, RoomId, SessionId, ShardId, Ticket, TopicId, WebhookId,
-    bucket,
+    NotificationId, OperationId, Partition, Partitions, Place, Revision, RoomId, SessionId, ShardId, Ticket,
+    TopicId, WebhookId, bucket,
 };
 pub use inbox::{
     Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxPlace, InboxTotals,

@@ -1,15 +1,24 @@
 //! Where homes are.
 
-use crate::model::{NodeId, NotificationId, Place, ShardId, bucket};
+use crate::model::{NodeId, NotificationId, Partition, Place, ShardId, bucket};
 use std::fmt::Debug;
 
 /// Says where the home of a name is. While nothing moves, everyone who asks is told the same place, and it is the only one.
+///
+/// The home of a topic or a room is where its name says. The home of an account is the node that claimed it, or, as long as none has, that
+/// which keeps the partition of its name ([`Claims`](crate::shard::Claims)): on each node the one shard that its name says knows which.
 pub trait Directory: Debug + Send + Sync {
-    /// The home of this name: a bare JID, or the address of a topic.
+    /// The home of this topic or room, by its address.
     fn home(&self, name: &str) -> Place;
 
-    /// The home of the account that this notification is for.
+    /// The shard of this node that knows where the home of this account is.
+    fn account(&self, name: &str) -> Place;
+
+    /// The shard that knows where the home of the account is that this notification is for.
     fn home_of_notification(&self, id: NotificationId) -> Place;
+
+    /// The node that keeps a partition.
+    fn keeper(&self, partition: Partition) -> NodeId;
 
     /// The other nodes, which have shards that are told what every shard is told.
     fn other_nodes(&self) -> &[NodeId];
@@ -28,9 +37,6 @@ pub struct Computed {
     owners: Box<[u16]>,
 }
 
-/// Into how many partitions names are divided. A partition moves as a whole.
-pub const PARTITIONS: usize = 256;
-
 impl Computed {
     /// For a node that runs alone, with so many shards.
     pub fn alone(shards: u16) -> Computed {
@@ -39,14 +45,18 @@ impl Computed {
 
     /// For the node `own` of `nodes`, which has so many shards. There is at least one node.
     pub fn among(nodes: &[NodeId], own: NodeId, shards: u16) -> Computed {
-        let others = nodes.iter().copied().filter(|node| *node != own).collect();
-        let owners = (0..PARTITIONS as u64).map(|partition| owner(nodes, partition)).collect();
+        Computed::with_leaving(nodes, &[], own, shards)
+    }
+
+    /// The same beside nodes that leave: they keep no partition, and still have homes of accounts.
+    pub fn with_leaving(nodes: &[NodeId], leaving: &[NodeId], own: NodeId, shards: u16) -> Computed {
+        let others = nodes.iter().chain(leaving).copied().filter(|node| *node != own).collect();
+        let owners = Partition::all().map(|partition| owner(nodes, u64::from(partition.0))).collect();
         Computed { own, shards: shards.max(1), nodes: nodes.to_vec(), others, owners }
     }
 
     fn of_bucket(&self, bucket: u16) -> Place {
-        let owner = self.owners.get(usize::from(bucket >> 8)).copied().unwrap_or_default();
-        let node = self.nodes.get(usize::from(owner)).copied().unwrap_or(self.own);
+        let node = self.keeper(Partition::of_bucket(bucket));
         match node == self.own {
             true => Place { node, shard: ShardId(bucket % self.shards) },
             false => Place { node, shard: ShardId(bucket) },
@@ -73,8 +83,17 @@ impl Directory for Computed {
         self.of_bucket(bucket(name))
     }
 
+    fn account(&self, name: &str) -> Place {
+        Place { node: self.own, shard: ShardId(bucket(name) % self.shards) }
+    }
+
     fn home_of_notification(&self, id: NotificationId) -> Place {
         self.of_bucket(id.bucket())
+    }
+
+    fn keeper(&self, partition: Partition) -> NodeId {
+        let owner = self.owners.get(usize::from(partition.0)).copied().unwrap_or_default();
+        self.nodes.get(usize::from(owner)).copied().unwrap_or(self.own)
     }
 
     fn other_nodes(&self) -> &[NodeId] {

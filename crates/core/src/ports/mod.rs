@@ -10,7 +10,7 @@ pub mod store;
 pub use crate::sasl::{Derivation, Derived, Hashes, Password};
 pub use bus::{Bus, Heard, Subject};
 pub use claims::{Claimed, Claims, Policy, Unavailable};
-pub use directory::{Computed, Directory, PARTITIONS};
+pub use directory::{Computed, Directory};
 pub use members::{Member, Members, Membership};
 pub use store::{
     Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreLane, StoreStats,

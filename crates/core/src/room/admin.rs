@@ -1,6 +1,6 @@
 //! What moderators, admins and owners do (XEP-0045 §8, §9, §10; XEP-0425).
 
-use super::asker::{Asker, refuse};
+use super::asker::{Asker, refuse, reply};
 use super::enter::{LOGGED, role_of};
 use super::home::{Home, RoomState};
 use super::speak::of_room;
@@ -37,8 +37,8 @@ impl Home {
     ) {
         let result = admin_items(query).and_then(|items| match stanza.kind {
             Kind::Iq(IqType::Get) => {
-                let reply = stanza.result_reply().with_payload(self.list(record, stanza, &items)?);
-                cx.reply(reply);
+                let answer = stanza.result_reply().with_payload(self.list(record, stanza, &items)?);
+                reply(answer, cx);
                 Ok(())
             }
             _ if items.iter().all(|item| item.role.is_some()) => self.set_roles(record, stanza, &items, cx),
@@ -142,7 +142,7 @@ impl Home {
             }
             changes.push((nick, wanted, item.reason.clone()));
         }
-        cx.reply(stanza.result_reply());
+        reply(stanza.result_reply(), cx);
         for (nick, wanted, reason) in changes {
             let codes = [KICKED];
             let codes = if wanted == Role::None { &codes[..] } else { &[] };

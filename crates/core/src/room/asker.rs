@@ -3,6 +3,7 @@
 use crate::command::{Outcome, ReplyTo, RoomOutcome, RoomRefusal};
 use crate::effect::Effect;
 use crate::error::StanzaError;
+use crate::message::ShardMessage;
 use crate::model::Settlement;
 use crate::session::Cx;
 use carillon_wire::stanza::{Kind, Stanza};
@@ -27,7 +28,7 @@ impl Asker {
         match self {
             Asker::Client { stanza, settlement } => {
                 if let Kind::Iq(_) = stanza.kind {
-                    cx.reply(stanza.result_reply());
+                    reply(stanza.result_reply(), cx);
                 }
                 cx.settle(settlement);
             }
@@ -70,7 +71,16 @@ impl Asker {
 
 /// Answers a stanza with an error.
 pub(super) fn refuse(stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
-    if let Some(reply) = stanza.error_reply(error) {
-        cx.reply(reply);
+    if let Some(answer) = stanza.error_reply(error) {
+        reply(answer, cx);
+    }
+}
+
+/// Answers a client, in order with what it is told of the room.
+pub(super) fn reply(answer: Stanza, cx: &mut Cx<'_>) {
+    let sender = answer.from.as_ref().zip(answer.to.as_ref());
+    match sender.and_then(|(room, client)| cx.shard.claims.sender(room.bare(), client.bare())) {
+        Some(place) => cx.post(place, ShardMessage::Reply { stanza: answer }),
+        None => cx.reply(answer),
     }
 }

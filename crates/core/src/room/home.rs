@@ -167,14 +167,14 @@ pub(super) fn turn_away(
     }
 }
 
-/// Accounts by the shards that are their homes.
+/// Accounts by the shards that know where their homes are.
 pub(super) fn audience<'a>(
     accounts: impl Iterator<Item = &'a BareJid>,
     cx: &Cx<'_>,
 ) -> Vec<(ShardPlace, Arc<Vec<BareJid>>)> {
     let mut places: BTreeMap<ShardPlace, BTreeSet<&BareJid>> = BTreeMap::new();
     for account in accounts {
-        places.entry(cx.shard.directory.home(account.as_str())).or_default().insert(account);
+        places.entry(cx.shard.directory.account(account.as_str())).or_default().insert(account);
     }
     let listed = |accounts: BTreeSet<&BareJid>| Arc::new(accounts.into_iter().cloned().collect());
     places.into_iter().map(|(place, accounts)| (place, listed(accounts))).collect()

@@ -1,6 +1,6 @@
 //! The archive of a room (XEP-0313 §3.1), and the moderation of what is in it (XEP-0425).
 
-use super::asker::{Asker, refuse};
+use super::asker::{Asker, refuse, reply};
 use super::home::Home;
 use super::speak::send;
 use super::step::{Change, Moderating, Reading, Step};
@@ -45,7 +45,7 @@ impl Home {
             (record.id, client.map_or(ArchiveId(0), |client| record.heard_since(client.bare_str())));
         match (stanza.kind, payload.name()) {
             (Kind::Iq(IqType::Get), "query") => {
-                cx.reply(stanza.result_reply().with_payload(mam::form()));
+                reply(stanza.result_reply().with_payload(mam::form()), cx);
             }
             (Kind::Iq(IqType::Get), "metadata") => {
                 self.ask(key, ReadRoomArchiveEnds { room, since }, Step::Ends(Box::new(stanza.clone())), cx);
@@ -83,7 +83,7 @@ impl Home {
                 }
                 send(*seat, results, cx);
                 let fin = Fin::of(query, &messages, more, reached);
-                return cx.reply(request.result_reply().with_payload(fin.element()));
+                return reply(request.result_reply().with_payload(fin.element()), cx);
             }
             Ok(ArchivePageAnswer::NotFound) => StanzaError::new(Condition::ItemNotFound)
                 .with_text("a message that the query names is not in the archive"),
@@ -96,7 +96,7 @@ impl Home {
     /// The ends of the archive were read.
     pub(super) fn ends(&self, request: &Stanza, answer: Result<Option<ArchiveEnds>, Fault>, cx: &mut Cx<'_>) {
         match answer {
-            Ok(ends) => cx.reply(request.result_reply().with_payload(mam::metadata(ends))),
+            Ok(ends) => reply(request.result_reply().with_payload(mam::metadata(ends)), cx),
             Err(_) => refuse(request, &StanzaError::new(Condition::InternalServerError), cx),
         }
     }

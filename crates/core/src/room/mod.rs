@@ -33,7 +33,7 @@ use crate::ports::store::rooms::{
 };
 use crate::ports::{Answer, Fault, Page, Question};
 use crate::session::Cx;
-use asker::{Asker, refuse};
+use asker::{Asker, refuse, reply};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
@@ -278,7 +278,7 @@ impl Home {
                 self.describe(record, &payload, &stanza, cx)
             }
             (ns::PING, "ping") if is_get => {
-                cx.reply(stanza.result_reply());
+                reply(stanza.result_reply(), cx);
                 Ok(())
             }
             _ => Err(StanzaError::new(Condition::ServiceUnavailable)),
@@ -314,7 +314,7 @@ impl Home {
             (ns::DISCO_ITEMS, None) => xml::disco::items(occupants),
             _ => return Err(StanzaError::new(Condition::ItemNotFound)),
         };
-        cx.reply(stanza.result_reply().with_payload(payload));
+        reply(stanza.result_reply().with_payload(payload), cx);
         Ok(())
     }
 

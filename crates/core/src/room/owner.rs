@@ -1,6 +1,6 @@
 //! What owners do: configuring a room, and destroying it (XEP-0045 §10); and registering with a room (§7.10).
 
-use super::asker::{Asker, refuse};
+use super::asker::{Asker, refuse, reply};
 use super::enter::{CREATED, SELF, left};
 use super::home::{Home, give, turn_away};
 use super::step::{Change, Creator, Step};
@@ -39,7 +39,7 @@ impl Home {
         if stanza.kind == Kind::Iq(IqType::Get) {
             let form = form::config(&record.config, &cx.shard.settings.limits);
             let query = Element::new("query", ns::MUC_OWNER).with_child(form);
-            return cx.reply(stanza.result_reply().with_payload(query));
+            return reply(stanza.result_reply().with_payload(query), cx);
         }
         let text = |element: &Element, name: &str| element.child(name, ns::MUC_OWNER).map(Element::text);
         if let Some(destroy) = query.child("destroy", ns::MUC_OWNER) {
@@ -60,7 +60,7 @@ impl Home {
                     let change = Change::Destroy { reason: None, venue: None, password: None };
                     self.change(record, change, Asker::client(stanza), key, cx);
                 }
-                false => cx.reply(stanza.result_reply()),
+                false => reply(stanza.result_reply(), cx),
             };
         }
         match form::parse_config(x, &record.config, &cx.shard.settings.limits) {
@@ -91,8 +91,8 @@ impl Home {
             return refuse(&stanza, &StanzaError::new(Condition::NotAllowed), cx);
         }
         if stanza.kind == Kind::Iq(IqType::Get) {
-            let reply = stanza.result_reply().with_payload(form::register(member.map(|of| &*of.nick)));
-            return cx.reply(reply);
+            let answer = stanza.result_reply().with_payload(form::register(member.map(|of| &*of.nick)));
+            return reply(answer, cx);
         }
         let change = if query.child("remove", ns::REGISTER).is_some() {
             let is_member = affiliation == RoomAffiliation::Member;

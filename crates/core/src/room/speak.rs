@@ -1,6 +1,6 @@
 //! What is said in a room, and between its occupants (XEP-0045 §7.4, §7.5, §7.8, §7.13, §8.1).
 
-use super::asker::{Asker, refuse};
+use super::asker::{Asker, refuse, reply};
 use super::enter::LOST;
 use super::home::{Home, give};
 use super::occupants::Occupant;
@@ -217,7 +217,7 @@ impl Home {
                 && stanza.payload.find("ping", ns::PING).is_some()
             {
                 // XEP-0410: it is in the room.
-                cx.reply(stanza.result_reply());
+                reply(stanza.result_reply(), cx);
                 return Ok(());
             }
             let mut told = stanza.clone();

@@ -285,7 +285,7 @@ fn undelivered(
     if let Err(error) = result
         && let Some(reply) = stanza.error_reply(&error)
     {
-        cx.reply(reply);
+        cx.reply_to(*settlement, reply);
     }
 }
 

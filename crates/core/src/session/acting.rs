@@ -78,7 +78,7 @@ pub(super) fn send(account: &BareJid, number: u32, mut stanza: Stanza, sessions:
         hook(account, &mut stanza, has_session, cx);
     }
     let settlement = Some(Acting::settlement(cx.shard.place, number));
-    let at = cx.shard.directory.home(to.bare_str());
+    let at = cx.shard.directory.account(to.bare_str());
     cx.post(at, ShardMessage::Stanza { stanza, settlement });
 }
 

@@ -9,12 +9,12 @@ use crate::features::PerShard;
 use crate::home::HomeKey;
 use crate::message::{Pace, ShardMessage};
 use crate::model::{
-    ConnId, Domain, DomainId, Followed, Map, Now, Place, SessionId, Settlement, ShardId, Ticket, TopicId,
-    Wants,
+    ConnId, Domain, DomainId, Followed, Map, NodeId, Now, Partitions, Place, SessionId, Settlement, ShardId,
+    Ticket, TopicId, Wants,
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
-use crate::shard::{Deadline, Known, RefusedWrite, ShardState, Timer, Wake};
+use crate::shard::{Barriers, Deadline, Known, RefusedWrite, ShardState, Timer, Wake};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
@@ -67,12 +67,23 @@ impl std::fmt::Debug for KeyContinuation {
 pub struct Agenda {
     queue: VecDeque<Work>,
     asks: Map<Ticket, Continuation>,
+    /// What waits until the store has answered all it was asked before.
+    barriers: Barriers<AfterBarrier>,
     derivations: Map<Ticket, KeyContinuation>,
     last_ticket: u64,
     /// Reads that clients caused.
     pub(crate) reads: AccountReads,
     /// The number of the stanza that goes on after it waited, if it was counted then ([`ParkedHook`](super::hook::ParkedHook)).
     pub(super) counted: Option<u32>,
+}
+
+/// What is done once the store has answered all it was asked before.
+#[derive(Clone, Debug)]
+pub(crate) enum AfterBarrier {
+    /// An account leaves for another node, after so many further rounds: what answers it may have asked again.
+    Leave { account: BareJid, rounds: u8 },
+    /// A node has become the keeper of partitions, and is told what this shard has of them.
+    Report { to: NodeId, partitions: Partitions, rounds: u8 },
 }
 
 /// Work a shard gives itself.
@@ -133,7 +144,20 @@ impl Agenda {
 
     /// Takes the continuation of an answered question.
     pub(crate) fn answered(&mut self, ticket: Ticket) -> Option<Continuation> {
+        if !self.barriers.is_empty() {
+            self.barriers.answered(ticket);
+        }
         self.asks.remove(&ticket)
+    }
+
+    /// `then` waits until all questions that are open now are answered.
+    pub(crate) fn await_answers(&mut self, then: AfterBarrier) {
+        self.barriers.add(Ticket(self.last_ticket), self.asks.len(), then);
+    }
+
+    /// What need not wait any longer for answers.
+    pub(crate) fn next_after_answers(&mut self) -> Option<Vec<AfterBarrier>> {
+        if self.barriers.is_empty() { None } else { self.barriers.next() }
     }
 
     /// Takes the continuation of a derivation that is done.
@@ -164,14 +188,14 @@ impl Cx<'_> {
     /// Sends a stanza to the home of its `to`, which must be an account of this node.
     pub fn route(&mut self, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
-        let at = self.shard.directory.home(to.bare_str());
+        let at = self.shard.directory.account(to.bare_str());
         self.post(at, ShardMessage::Stanza { stanza, settlement: None });
     }
 
     /// The same for a stanza from a client, whose session may wait until it is settled.
     pub(super) fn route_from(&mut self, session: &mut BoundSession, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
-        let at = self.shard.directory.home(to.bare_str());
+        let at = self.shard.directory.account(to.bare_str());
         let settlement = self.settlement_of(session, &stanza);
         self.post(at, ShardMessage::Stanza { stanza, settlement });
     }
@@ -195,8 +219,16 @@ impl Cx<'_> {
     /// Sends what this server answers to the home of its `to`, if that is an account of this node.
     pub fn reply(&mut self, stanza: Stanza) {
         let Some(to) = stanza.to.as_ref().filter(|to| self.domain_of(to).is_some()) else { return };
-        let at = self.shard.directory.home(to.bare_str());
+        let at = self.shard.directory.account(to.bare_str());
         self.post(at, ShardMessage::Reply { stanza });
+    }
+
+    /// The same for a stanza that somebody waits for: it goes the way of what is said when it is settled, and comes before that.
+    pub fn reply_to(&mut self, settlement: Option<Settlement>, stanza: Stanza) {
+        match settlement {
+            Some(settlement) => self.post(settlement.place, ShardMessage::Reply { stanza }),
+            None => self.reply(stanza),
+        }
     }
 
     /// Gives a message to a shard, which may be this one.

@@ -157,7 +157,7 @@ fn deny(account: &BareJid, letter: Letter, denial: Denial, sessions: &mut Sessio
             answer(&stanza, cx);
         }
         (_, Some(_)) => answer_for_nobody(account, &stanza, sessions, cx),
-        (_, None) => answer_error(&stanza, &(denial.0)(), cx),
+        (_, None) => answer_error(&stanza, &(denial.0)(), settlement, cx),
     }
     cx.settle(settlement);
 }
@@ -178,14 +178,14 @@ fn route_or_refuse(
     cx: &mut Cx<'_>,
 ) {
     let Some(error) = refused else { return cx.route_on(stanza, settlement) };
-    answer_error(&stanza, &error, cx);
+    answer_error(&stanza, &error, settlement, cx);
     cx.settle(settlement);
 }
 
 /// Tells another account that its stanza leads to nothing.
-fn answer_error(stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
+fn answer_error(stanza: &Stanza, error: &StanzaError, settlement: Option<Settlement>, cx: &mut Cx<'_>) {
     if let Some(reply) = stanza.error_reply(error) {
-        cx.reply(reply);
+        cx.reply_to(settlement, reply);
     }
 }
 
@@ -344,10 +344,10 @@ fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
             reply(Requester::Command(number), &stanza, Err(error), sessions, cx);
         }
         Letter::Stanza { stanza, settlement } => {
-            answer_error(&stanza, &error, cx);
+            answer_error(&stanza, &error, settlement, cx);
             cx.settle(settlement);
         }
-        Letter::Asked(stanza) => answer_error(&stanza, &error, cx),
+        Letter::Asked(stanza) => answer_error(&stanza, &error, None, cx),
         _ => {}
     }
 }
@@ -481,15 +481,15 @@ impl Cx<'_> {
 
     /// Sends a letter to the home of an account, which must be one of this node.
     pub fn letter(&mut self, account: BareJid, letter: Letter) {
-        let at = self.shard.directory.home(account.as_str());
+        let at = self.shard.directory.account(account.as_str());
         self.post(at, ShardMessage::Letter { to: Addressees::from_iter([account]), letter });
     }
 
-    /// Sends a letter to the homes of many accounts: one message per shard.
+    /// Sends a letter to the homes of many accounts: one message per shard of this node, which sends it on.
     pub fn letters(&mut self, accounts: impl Iterator<Item = BareJid>, letter: &Letter) {
         let mut places: BTreeMap<Place, Addressees> = BTreeMap::new();
         for account in accounts {
-            places.entry(self.shard.directory.home(account.as_str())).or_default().push(account);
+            places.entry(self.shard.directory.account(account.as_str())).or_default().push(account);
         }
         for (place, to) in places {
             self.post(place, ShardMessage::Letter { to, letter: letter.clone() });

@@ -27,8 +27,8 @@ use crate::error::{StanzaError, StreamError};
 use crate::features::state::PerAccount;
 use crate::message::{Announcement, Letter, Requester, ShardMessage};
 use crate::model::{
-    Node, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, Standing, Trace,
-    Wants,
+    Node, NotificationId, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement,
+    Standing, Trace, Wants,
 };
 use crate::ports::Directory;
 use crate::sasl::Inline;
@@ -230,10 +230,19 @@ pub struct KeepHandler {
         fn(message: &Stanza, recipients: Arc<Recipients>, settlement: Option<Settlement>, cx: &mut Cx<'_>),
 }
 
+/// Takes out the traces of some accounts, which are at home elsewhere from now on.
+pub type TakeTraces = fn(is_wanted: &dyn Fn(&BareJid) -> bool, cx: &mut Cx<'_>) -> Vec<Trace>;
+
 /// Keeps what is known of notifications.
 pub struct TracesHandler {
     /// Takes traces out, of about so many bytes: those of notifications that have not ended, or that have; none when none are left.
     pub take: fn(have_ended: bool, bytes_max: usize, cx: &mut Cx<'_>) -> Vec<Trace>,
+    /// Takes out those of an account, which is at home elsewhere from now on.
+    pub take_of: fn(account: &BareJid, cx: &mut Cx<'_>) -> Vec<Trace>,
+    /// The same for many.
+    pub take_where: TakeTraces,
+    /// Whether that of a notification is here.
+    pub knows: fn(id: NotificationId, cx: &Cx<'_>) -> bool,
     /// Keeps one that another process had, and whose account's home is here.
     pub put: fn(trace: Trace, cx: &mut Cx<'_>),
 }

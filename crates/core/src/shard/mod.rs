@@ -2,7 +2,9 @@
 
 mod accounts;
 mod acting;
+mod barriers;
 mod behind;
+mod claims;
 mod counters;
 mod figures;
 mod latency;
@@ -22,7 +24,10 @@ mod wheel;
 
 pub use accounts::{Accounts, Allowances, Altered, CachedLogin, Known, LoginCache, Recent};
 pub use acting::Acting;
+pub(crate) use barriers::Barriers;
 pub use behind::Behind;
+pub use claims::Claims;
+pub(crate) use claims::{Waiting, Whereabouts, Why};
 pub use counters::{Counters, Reasons};
 pub use figures::CountedTopics;
 pub use latency::Latency;

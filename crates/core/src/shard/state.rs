@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Acting, Behind, CountedTopics, Counters, Deadline, Offers, Retries, Subscribers, Throttle,
-    Told, Wake, Wheel,
+    Accounts, Acting, Behind, Claims, CountedTopics, Counters, Deadline, Offers, Retries, Subscribers,
+    Throttle, Told, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, ShardId};
@@ -17,6 +17,8 @@ pub struct ShardState {
     pub place: Place,
     /// Where homes are.
     pub directory: Arc<dyn Directory>,
+    /// Which of the accounts whose names lead here are at home on this node.
+    pub claims: Claims,
     /// The number of shards of the node.
     pub shard_count: u16,
     /// What the operator decided.
@@ -86,9 +88,12 @@ impl ShardState {
         let mut random = Random::new(seed);
         let acting = Acting::new(random.number() as u32);
         counters.domains.keep(&domains, settings.limits.domains_counted);
+        let mut claims = Claims::default();
+        claims.retry_at = (!directory.other_nodes().is_empty()).then_some(now);
         ShardState {
             place,
             directory,
+            claims,
             shard_count: shards,
             random,
             counters,

@@ -186,7 +186,7 @@ impl Home {
         asker.answer(&key.name, Ok(TopicOutcome::Subscribed { new }), cx);
         // Of one that is not new the home was told, and with the last item.
         if new {
-            let at = cx.shard.directory.home(account.as_str());
+            let at = cx.shard.directory.account(account.as_str());
             cx.post(at, ShardMessage::Subscribed { account, topic: record.id, last });
         }
     }
@@ -203,7 +203,7 @@ impl Home {
         self.written(false);
         let result = match (Unsubscribe::answer(answer), record) {
             (Ok(Ok(())), Some(record)) => {
-                let at = cx.shard.directory.home(account.as_str());
+                let at = cx.shard.directory.account(account.as_str());
                 cx.post(at, ShardMessage::Unsubscribed { account, topic: record.id });
                 Ok(TopicOutcome::Done)
             }

@@ -53,12 +53,17 @@ pub type Tells = Box<dyn Fn(NodeId, Said) + Send + Sync>;
 pub type OpenBus = Box<dyn FnOnce(Hears) -> Result<Arc<dyn Bus>, String> + Send>;
 
 /// What a shard has for and of other nodes.
-#[derive(Default)]
 pub(crate) struct CellIo {
     pub(crate) bus: Option<Arc<dyn Bus>>,
     pub(crate) relays: Relays,
     pub(crate) carried: Carried,
-    pub(crate) unsettled: Unsettled,
+    pub(crate) unsettled: Arc<Unsettled>,
+}
+
+impl CellIo {
+    pub(crate) fn new(bus: Option<Arc<dyn Bus>>, unsettled: Arc<Unsettled>) -> CellIo {
+        CellIo { bus, relays: Relays::default(), carried: Carried::default(), unsettled }
+    }
 }
 
 /// Sends a record to another node.

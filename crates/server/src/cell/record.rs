@@ -3,7 +3,7 @@
 use carillon_core::command::{Command, Outcome, ReplyTo};
 use carillon_core::connection::{CarriedClaim, QueueBound};
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{ConnId, Place, ShardId};
+use carillon_core::model::{ConnId, NodeId, Place, Settlement, ShardId};
 
 /// One record on the bus, for one node.
 #[derive(Debug)]
@@ -28,6 +28,10 @@ pub(crate) enum Record {
     FromClient { shard: ShardId, edge: Edge, input: EdgeInput },
     /// Something for a connection of this shard, from its session at the sender.
     ToClient { shard: ShardId, conn: ConnId, output: EdgeOutput },
+    /// A stanza that the sender was sent went on to another node.
+    Forwarded { settlement: Settlement, to: NodeId },
+    /// So did a command.
+    CommandForwarded { reply: ReplyTo, to: NodeId },
 }
 
 carillon_core::form! {
@@ -42,6 +46,8 @@ carillon_core::form! {
         7 = ToClient { shard, conn, output },
         8 = Leaving,
         9 = Known,
+        10 = Forwarded { settlement, to },
+        11 = CommandForwarded { reply, to },
     }
 }
 

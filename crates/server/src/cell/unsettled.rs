@@ -1,17 +1,31 @@
-//! Stanzas that clients of this shard sent to homes on other nodes, as long as nobody said that they are settled there. When a node is gone
+//! Stanzas that clients of this node sent to homes on other nodes, as long as nobody said that they are settled there. When a node is gone
 //! or something that it was sent is lost, whether it dealt with them is not known: their senders are told so, and they count as settled. So
 //! no stream waits for what nobody answers.
+//!
+//! A stanza may go on to a third node, which its sender's node is told ([`Record::Forwarded`](super::Record::Forwarded)).
 
 use carillon_core::message::{RoomOp, ShardMessage};
-use carillon_core::model::{NodeId, Settlement};
+use carillon_core::model::{NodeId, Settlement, ShardId};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, Kind, MessageType, Stanza, StanzaError};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The stanzas that are not settled, by the node that they were sent to, in the order in which they were sent. There are as many as the core has
-/// sessions wait for.
+/// The stanzas that are not settled, a part for each shard whose sessions wait for them: any shard may send them on. There are as many as the
+/// core has sessions wait for.
+#[derive(Debug)]
+pub(crate) struct Unsettled {
+    own: NodeId,
+    parts: Box<[Mutex<Part>]>,
+}
+
+/// Those of one shard, by the node that they were sent to, in the order in which they were sent.
 #[derive(Debug, Default)]
-pub(crate) struct Unsettled(BTreeMap<NodeId, VecDeque<Sent>>);
+struct Part {
+    sent: BTreeMap<NodeId, VecDeque<Sent>>,
+    /// Nodes that are gone.
+    gone: BTreeSet<NodeId>,
+}
 
 /// What its sender is told of a stanza.
 #[derive(Debug)]
@@ -24,48 +38,87 @@ struct Sent {
 }
 
 impl Unsettled {
-    /// A message goes to another node: if a stanza is in it that somebody waits for, it is remembered.
-    pub(crate) fn sent(&mut self, to: NodeId, message: &ShardMessage) {
+    /// There is none.
+    pub(crate) fn new(own: NodeId, shards: usize) -> Unsettled {
+        Unsettled { own, parts: (0..shards).map(|_| Mutex::default()).collect() }
+    }
+
+    fn part(&self, of: &Settlement) -> Option<MutexGuard<'_, Part>> {
+        let part = (of.place.node == self.own).then(|| self.parts.get(usize::from(of.place.shard.0)))??;
+        Some(part.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A message goes to another node: if a stanza is in it that somebody waits for, it is remembered. If that is somebody of another node, it
+    /// comes back, so that the other node can be told.
+    pub(crate) fn sent(&self, to: NodeId, message: &ShardMessage) -> Option<Settlement> {
         let (stanza, settlement) = match message {
             ShardMessage::Stanza { stanza, settlement: Some(settlement) } => (stanza, settlement),
             ShardMessage::Room {
                 op: RoomOp::Stanza { stanza, settlement: Some(settlement), .. }, ..
             } => (&**stanza, settlement),
-            _ => return,
+            _ => return None,
         };
+        let Some(mut part) = self.part(settlement) else { return Some(*settlement) };
         let (settlement, kind) = (*settlement, stanza.kind);
         let (from, to_jid, id) = (stanza.from.clone(), stanza.to.clone(), stanza.id.clone());
-        self.0.entry(to).or_default().push_back(Sent { settlement, kind, from, to: to_jid, id });
+        part.sent.entry(to).or_default().push_back(Sent { settlement, kind, from, to: to_jid, id });
+        None
     }
 
     /// A stanza is settled. Most are in the order in which they were sent.
-    pub(crate) fn settled(&mut self, settlement: &Settlement) {
+    pub(crate) fn settled(&self, settlement: &Settlement) {
+        if let Some(mut part) = self.part(settlement) {
+            part.take(settlement);
+        }
+    }
+
+    /// A stanza was sent on to a third node. What is said to its sender, if that is gone.
+    pub(crate) fn forwarded(&self, settlement: &Settlement, to: NodeId) -> Vec<ShardMessage> {
+        let Some(mut part) = self.part(settlement) else { return Vec::new() };
+        let Some(sent) = part.take(settlement) else { return Vec::new() };
+        if part.gone.contains(&to) {
+            return sent.lost();
+        }
+        part.sent.entry(to).or_default().push_back(sent);
+        Vec::new()
+    }
+
+    /// What is said to the senders of stanzas to a node that is lost, of the sessions of one shard, and that they are settled. `is_gone`: whether the node does
+    /// not come back.
+    pub(crate) fn lose(&self, shard: ShardId, node: NodeId, is_gone: bool) -> Vec<ShardMessage> {
+        let Some(part) = self.parts.get(usize::from(shard.0)) else { return Vec::new() };
+        let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_gone {
+            part.gone.insert(node);
+        }
+        part.sent.remove(&node).into_iter().flatten().flat_map(Sent::lost).collect()
+    }
+}
+
+impl Part {
+    fn take(&mut self, settlement: &Settlement) -> Option<Sent> {
         let Settlement { place, session, number } = settlement;
         let is_it = |sent: &Sent| {
             let of = &sent.settlement;
             (of.number, of.session, of.place) == (*number, *session, *place)
         };
-        for sent in self.0.values_mut() {
-            if let Some(at) = sent.iter().position(is_it) {
-                sent.remove(at);
-                break;
-            }
+        let found = self.sent.iter().find_map(|(node, sent)| Some((*node, sent.iter().position(is_it)?)));
+        let (node, at) = found?;
+        let sent = self.sent.get_mut(&node)?;
+        let taken = sent.remove(at);
+        if sent.is_empty() {
+            self.sent.remove(&node);
         }
-        self.0.retain(|_, sent| !sent.is_empty());
-    }
-
-    /// What is said to the senders of stanzas to a node that is lost, and that they are settled.
-    pub(crate) fn lose(&mut self, node: NodeId) -> Vec<ShardMessage> {
-        let lost = self.0.remove(&node).into_iter().flatten();
-        lost.flat_map(|sent| {
-            let settled = ShardMessage::Settled(sent.settlement);
-            sent.reply().map(|stanza| ShardMessage::Reply { stanza }).into_iter().chain([settled])
-        })
-        .collect()
+        taken
     }
 }
 
 impl Sent {
+    fn lost(self) -> Vec<ShardMessage> {
+        let settled = ShardMessage::Settled(self.settlement);
+        self.reply().map(|stanza| ShardMessage::Reply { stanza }).into_iter().chain([settled]).collect()
+    }
+
     fn reply(self) -> Option<Stanza> {
         if self.kind == Kind::Message(MessageType::Error) {
             return None;

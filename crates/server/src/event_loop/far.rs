@@ -26,7 +26,7 @@ impl<M: Machine> EventLoop<M> {
                     self.run_effects();
                 }
             }
-            InboxItem::Lost(node) => {
+            InboxItem::Lost { node, is_gone } => {
                 self.run_effects();
                 for conn in self.io.cell.carried.of(node) {
                     // If the node lives, its client is not to wait for answers.
@@ -35,7 +35,7 @@ impl<M: Machine> EventLoop<M> {
                 }
                 self.io.close_relays_to(node);
                 self.run_effects();
-                for message in self.io.cell.unsettled.lose(node) {
+                for message in self.io.cell.unsettled.lose(self.io.place.shard, node, is_gone) {
                     self.handle(Input::Message(message));
                 }
             }

@@ -1,6 +1,6 @@
 //! What comes from the bus: records become items of the shards' inboxes.
 
-use crate::cell::{Record, Said, Tells};
+use crate::cell::{Record, Said, Tells, Unsettled};
 use crate::clock::Clock;
 use crate::inbox::{Inbox, InboxItem};
 use crate::node::Node;
@@ -18,6 +18,7 @@ pub(crate) struct Intake {
     pub(crate) own: NodeId,
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
     pub(crate) replies: Arc<Replies>,
+    pub(crate) unsettled: Arc<Unsettled>,
     pub(crate) clock: Clock,
     pub(crate) told: Option<Tells>,
     /// The node, as soon as there is one: until then nobody knows of it either.
@@ -57,6 +58,15 @@ impl Intake {
             }
             Record::Outcome { to, outcome } => {
                 self.replies.give(to, outcome);
+                true
+            }
+            Record::Forwarded { settlement, to } => {
+                let shard = settlement.place.shard;
+                let said = self.unsettled.forwarded(&settlement, to);
+                said.into_iter().all(|message| self.give(shard, InboxItem::ShardMessage(message)))
+            }
+            Record::CommandForwarded { reply, to } => {
+                self.replies.forwarded(reply, to);
                 true
             }
             Record::DomainsChanged => {
@@ -114,7 +124,9 @@ impl Intake {
         let Ok(node) = u32::try_from(from.0) else { return };
         if NodeId(node) != self.own {
             self.replies.lose(NodeId(node));
-            self.inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Lost(NodeId(node))));
+            self.inboxes
+                .iter()
+                .for_each(|inbox| inbox.push(InboxItem::Lost { node: NodeId(node), is_gone: false }));
         }
     }
 }

@@ -426,12 +426,12 @@ impl Node {
     /// Another node is gone: what it had is not waited for.
     pub fn lose(&self, node: NodeId) {
         self.inner.replies.lose(node);
-        self.inner.inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Lost(node)));
+        self.inner.inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Lost { node, is_gone: true }));
     }
 
     /// Tells the home of an account something that must not be refused.
     pub(crate) fn tell_home(&self, account: &str, message: ShardMessage) {
-        let Place { node, shard } = self.directory().home(account);
+        let Place { node, shard } = self.directory().account(account);
         match node == self.inner.own {
             true => self.inbox(shard).push(InboxItem::ShardMessage(message)),
             false => self.post_far(node, &Record::Message { shard, message }),
@@ -513,8 +513,10 @@ impl Target {
     fn of(command: &Command, node: &Node) -> Target {
         let directory = node.directory();
         let home = |name: &str| Target::Shard(directory.home(name));
+        // It knows where the account is at home, and sends the command on.
+        let account_of = |name: &str| Target::Shard(directory.account(name));
         match command {
-            Command::Notify(notification) => home(notification.to.as_str()),
+            Command::Notify(notification) => account_of(notification.to.as_str()),
             Command::Cancel { id } | Command::Trace { id } => {
                 Target::Shard(directory.home_of_notification(*id))
             }
@@ -526,17 +528,17 @@ impl Target {
                 Some(domain) => home(&kind.address(name, &domain.name)),
                 None => Target::Nothing,
             },
-            Command::Kick { jid, .. } if jid.local().is_some() => home(jid.bare_str()),
-            Command::Sessions { account: Some(account), .. } => home(account.as_str()),
+            Command::Kick { jid, .. } if jid.local().is_some() => account_of(jid.bare_str()),
+            Command::Sessions { account: Some(account), .. } => account_of(account.as_str()),
             Command::Act { account, .. }
             | Command::RevokeTokens { account, .. }
-            | Command::RemoveAccount { account, .. } => home(account.as_str()),
+            | Command::RemoveAccount { account, .. } => account_of(account.as_str()),
             Command::ContactsRemoved { .. } => {
                 Target::Shard(Place { node: node.inner.own, shard: ShardId(0) })
             }
             Command::TracesInMemory { query, .. } => match &query.whose {
                 Whose::Account(domain, local) => match node.domains().numbered(*domain) {
-                    Some(domain) => home(&format!("{local}@{}", domain.name)),
+                    Some(domain) => account_of(&format!("{local}@{}", domain.name)),
                     None => Target::Nothing,
                 },
                 Whose::Anyones | Whose::Domain(_) => Target::AllShards,

@@ -1,7 +1,7 @@
 //! A node among others, or alone: its number, where homes are, and its bus.
 
 use super::StartError;
-use crate::cell::Cell;
+use crate::cell::{Cell, Unsettled};
 use crate::clock::Clock;
 use crate::far::Intake;
 use crate::inbox::Inbox;
@@ -17,6 +17,7 @@ pub(super) struct Among {
     pub(super) directory: Arc<dyn Directory>,
     pub(super) replies: Arc<Replies>,
     pub(super) bus: Option<Arc<dyn Bus>>,
+    pub(super) unsettled: Arc<Unsettled>,
     /// The node, for what comes from the bus: it is told as soon as there is one.
     pub(super) known: Arc<OnceLock<Node>>,
 }
@@ -37,15 +38,17 @@ impl Among {
         let directory: Arc<dyn Directory> = Arc::new(Computed::among(&nodes, own, shards));
         let replies = Arc::new(Replies::new(own, shards));
         let known: Arc<OnceLock<Node>> = Arc::default();
+        let unsettled = Arc::new(Unsettled::new(own, inboxes.len()));
         let intake = Intake {
             own,
             inboxes: Arc::clone(inboxes),
             replies: Arc::clone(&replies),
+            unsettled: Arc::clone(&unsettled),
             clock,
             told,
             node: Arc::clone(&known),
         };
         let bus = open_bus.map(|open| open(intake.hears())).transpose().map_err(StartError::Bus)?;
-        Ok(Among { own, directory, replies, bus, known })
+        Ok(Among { own, directory, replies, bus, unsettled, known })
     }
 }

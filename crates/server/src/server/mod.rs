@@ -148,7 +148,7 @@ impl Server {
         });
         let member = |place| Member { place, shards: count, directory: Arc::clone(&among.directory) };
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
-        let Among { own, directory, replies, bus, known } = among;
+        let Among { own, directory, replies, bus, known, .. } = among;
         let node = Node::new(NodeParts {
             inboxes,
             own,

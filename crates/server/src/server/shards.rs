@@ -86,7 +86,7 @@ impl ShardBuilder<'_> {
             ready: Ready::default(),
             deadlines: Deadlines::default(),
             outboxes: Outboxes::new(Arc::clone(self.inboxes), place),
-            cell: CellIo { bus: self.among.bus.clone(), ..CellIo::default() },
+            cell: CellIo::new(self.among.bus.clone(), Arc::clone(&self.among.unsettled)),
             deferred: Deferred::default(),
             replies: Arc::clone(&self.among.replies),
             store: Arc::clone(self.store),

@@ -5,6 +5,7 @@ mod trusting;
 
 pub(crate) use trusting::{client_config, client_config_of};
 
+use crate::cell::{CellIo, Unsettled};
 use crate::conn::{Conn, Protocol, Transport};
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
@@ -261,7 +262,7 @@ impl Rig {
             deadlines: Deadlines::default(),
             // Its own, and that of a shard that does nothing.
             outboxes: Outboxes::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())]), place(0)),
-            cell: Default::default(),
+            cell: CellIo::new(None, Arc::new(Unsettled::new(NodeId::default(), 1))),
             deferred: Deferred::default(),
             replies: Arc::new(Replies::new(NodeId(0), 1)),
             store: Arc::new(EmptyStore::default()),

@@ -74,6 +74,9 @@ pub const FEATURE: Feature = Feature {
         close: Some(delivery::close),
         traces: Some(&TracesHandler {
             take: |have_ended, bytes_max, cx| cx.features.notifications.take_traces(have_ended, bytes_max),
+            take_of: |account, cx| cx.features.notifications.take_traces_of(account),
+            take_where: |is_wanted, cx| cx.features.notifications.take_traces_where(is_wanted),
+            knows: |id, cx| cx.features.notifications.trace(id).is_some(),
             put: report::keep_trace,
         }),
         parked: Some(delivery::parked),

@@ -96,7 +96,7 @@ fn of_two_cancellations_in_one_millisecond_one_is_told() {
     let one = notification(&world, 1);
     let id = one.id;
     notify(&mut world, one);
-    let home = world.home(ALICE);
+    let home = world.home_of_account(ALICE);
     let [first, second] = [(); 2].map(|()| world.begin(ALICE, Command::Cancel { id }));
     // Both find it waiting.
     for step in [Step::Read(0), Step::Read(0), Step::Give(0)] {

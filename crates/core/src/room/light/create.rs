@@ -7,7 +7,7 @@ use crate::error::StanzaError;
 use crate::model::{RoomAffiliation, RoomConfig, RoomKey, RoomMember, RoomRecord};
 use crate::ports::store::rooms::{CreateRoom, RoomRefusers};
 use crate::ports::{Answer, Fault, Question};
-use crate::room::asker::{Asker, refuse};
+use crate::room::asker::{Asker, refuse, reply};
 use crate::room::home::Home;
 use crate::room::step::{Adding, Creator, NewRoom, Step};
 use crate::session::Cx;
@@ -93,7 +93,7 @@ impl Home {
     ) {
         let id = new.stanza.id.clone();
         self.tell_members(None, record, &record.members, id, key, cx);
-        cx.reply(new.stanza.result_reply());
+        reply(new.stanza.result_reply(), cx);
     }
 
     /// The answer of the store, with its type.

@@ -12,7 +12,7 @@ mod xml;
 
 pub(super) use xml::is_field;
 
-use super::asker::{Asker, refuse};
+use super::asker::{Asker, refuse, reply};
 use super::home::Home;
 use super::speak::clean;
 use super::step::Change;
@@ -121,11 +121,12 @@ impl Home {
             (ns::MUCLIGHT_CONFIGURATION | ns::MUCLIGHT_AFFILIATIONS | ns::MUCLIGHT_INFO, "query")
                 if is_get =>
             {
-                let reply = stanza.result_reply();
-                cx.reply(match xml::information(record, &payload) {
-                    Some(information) => reply.with_payload(information),
-                    None => reply,
-                });
+                let empty = stanza.result_reply();
+                let answer = match xml::information(record, &payload) {
+                    Some(information) => empty.with_payload(information),
+                    None => empty,
+                };
+                reply(answer, cx);
                 Ok(())
             }
             (ns::MUCLIGHT_CONFIGURATION, "query") => {
@@ -139,14 +140,14 @@ impl Home {
             }
             (ns::MAM, _) => self.read_archive(record, seat, &payload, stanza, key, cx),
             (ns::DISCO_INFO, "query") if is_get => xml::described(record, &payload).map(|info| {
-                cx.reply(stanza.result_reply().with_payload(info));
+                reply(stanza.result_reply().with_payload(info), cx);
             }),
             (ns::DISCO_ITEMS, "query") if is_get => {
-                cx.reply(stanza.result_reply().with_payload(Element::new("query", ns::DISCO_ITEMS)));
+                reply(stanza.result_reply().with_payload(Element::new("query", ns::DISCO_ITEMS)), cx);
                 Ok(())
             }
             (ns::PING, "ping") if is_get => {
-                cx.reply(stanza.result_reply());
+                reply(stanza.result_reply(), cx);
                 Ok(())
             }
             _ => Err(StanzaError::new(Condition::ServiceUnavailable)),

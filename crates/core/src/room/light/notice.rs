@@ -93,7 +93,7 @@ impl Home {
 
     fn tell_one(&self, account: &BareJid, said: &[Element], id: Option<Box<str>>, cx: &mut Cx<'_>) {
         let told = RoomStanza::for_all(self.notice(said, id));
-        let place = cx.shard.directory.home(account.as_str());
+        let place = cx.shard.directory.account(account.as_str());
         give_accounts(place, Arc::new(vec![account.clone()]), vec![told], cx);
     }
 

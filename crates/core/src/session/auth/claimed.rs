@@ -7,7 +7,7 @@ use super::proving::{KnownAccount, Proving};
 use super::{Asking, Authenticating};
 use crate::Effect;
 use crate::connection::{Claim, Claimed, Client, FeatureProof, Proof};
-use crate::model::{ConnId, DomainId, Identity};
+use crate::model::{ConnId, DomainId, Identity, Place};
 use crate::sasl::Failure;
 use crate::session::{Cx, Session};
 use crate::shard::{CachedLogin, Deadline};
@@ -29,9 +29,9 @@ impl Claimed {
         matches!(self.claim.proof, Proof::Feature(_))
     }
 
-    /// Whether this is the account's home.
-    pub fn is_home(&self, cx: &Cx<'_>) -> bool {
-        cx.shard.directory.home(self.account().as_str()) == cx.shard.place
+    /// Its connection.
+    pub fn conn(&self) -> ConnId {
+        self.client.io.conn
     }
 
     /// It has a new number on the shard it came to, where the timeout of its login continues.
@@ -40,10 +40,9 @@ impl Claimed {
         cx.set_deadline(conn, cx.shard.settings.timeouts.auth_ms, Deadline::Login);
     }
 
-    /// Leaves for its account's home.
-    pub fn depart(self: Box<Self>, cx: &mut Cx<'_>) {
+    /// Leaves for its account's home, or for the shard that knows where that is.
+    pub fn depart(self: Box<Self>, to: Place, cx: &mut Cx<'_>) {
         let conn = self.client.io.conn;
-        let to = cx.shard.directory.home(self.account().as_str());
         cx.out.push(Effect::Move { conn, to, moving: self });
     }
 

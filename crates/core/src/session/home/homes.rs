@@ -235,6 +235,22 @@ impl Homes {
         });
     }
 
+    /// Whether nothing waits for the record of an account.
+    pub(crate) fn is_quiet(&self, account: &str) -> bool {
+        self.places.get(account).is_none_or(Home::is_quiet)
+    }
+
+    /// An account for which nothing waits is at home elsewhere.
+    pub(crate) fn leave(&mut self, account: &BareJid) {
+        self.forget_empty(account);
+        self.places.settle(account, |home| !home.is_quiet());
+    }
+
+    /// Accounts that are not kept are at home elsewhere. What waited for them.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&BareJid) -> bool) -> Vec<(BareJid, Letter)> {
+        self.places.keep(is_kept)
+    }
+
     /// Drops records until they take at most so many bytes; they are read again when they are needed.
     pub(super) fn shrink(&mut self, bytes_max: usize) {
         // One without a session is here only while something waits for it.

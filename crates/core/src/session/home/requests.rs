@@ -36,7 +36,7 @@ pub(super) fn other(request: &Stanza, home: &AtHome<'_>, sessions: &mut Sessions
         AnswerOther::Now(_) => false,
     });
     if !is_answered {
-        answer_error(request, &StanzaError::new(Condition::ServiceUnavailable), cx);
+        answer_error(request, &StanzaError::new(Condition::ServiceUnavailable), None, cx);
     }
 }
 

@@ -17,7 +17,8 @@ pub(super) const GROUP_BYTES: usize = 2048;
 /// All sessions of a node on their way to another process.
 #[derive(Debug)]
 pub struct Estate {
-    groups: Vec<HandedGroup>,
+    /// Each with the number of the node that it is of.
+    groups: Vec<(usize, HandedGroup)>,
 }
 
 /// A restart, in the order in which it happens.
@@ -68,19 +69,22 @@ impl World {
     /// The next process starts `away_ms` later, with so many shards, and restores what was parked.
     pub fn start_again(&mut self, shards: u16, away_ms: u64) {
         self.plan.shards = shards;
-        self.crash();
+        self.lose_all();
         self.leap(away_ms);
         let all = self.ask(ParkedGroups { after: None, page: Page { entries: u16::MAX, bytes: usize::MAX } });
         self.ask(ForgetParked);
         for ParkedGroup { shard, shards, sessions, written, bytes, .. } in all.entries {
+            let node = usize::from(shard / (shards / self.plan.nodes).max(1));
             let group = Group { bytes: bytes.to_vec(), sessions };
             let elapsed_ms = self.now.unix.0.saturating_sub(written.0);
             for own in 0..self.shards.len() {
-                if usize::from(shards) != self.planned() || usize::from(shard) == own {
+                let is_theirs = usize::from(shards) != self.planned() || usize::from(shard) == own;
+                if is_theirs && self.node_of(own) == node {
                     self.put_parked(own, &group, elapsed_ms);
                 }
             }
         }
+        self.first_turn();
     }
 }
 
@@ -119,7 +123,7 @@ impl World {
             while let Some(group) =
                 self.quietly(shard, |machine, now, effects| machine.hand_over(now, GROUP_BYTES, effects))
             {
-                groups.push(group);
+                groups.push((self.node_of(shard), group));
             }
             let gauges = |counters: &Counters| {
                 (counters.sessions, counters.available, counters.parked, counters.light)
@@ -134,7 +138,7 @@ impl World {
     pub fn replace(&mut self, estate: &Estate, shards: u16) {
         self.trace.note(format_args!("goes on in {shards} other shards"));
         self.disk.close();
-        let goes_along = |conn: ConnId| estate.groups.iter().any(|group| group.conns.contains(&conn));
+        let goes_along = |conn: ConnId| estate.groups.iter().any(|(_, group)| group.conns.contains(&conn));
         for link in &mut self.links {
             if link.is_open() && !goes_along(link.conn) {
                 link.lose();
@@ -146,9 +150,10 @@ impl World {
 
     /// The shards that there are take the sessions, written `elapsed_ms` ago. These connections were lost on the way.
     pub fn take_in(&mut self, estate: Estate, elapsed_ms: u64, lost: &[usize]) {
-        let (count, directory) = (self.shards.len(), self.member(0).directory);
+        let count = self.shards.len();
         let mut all: Vec<(Vec<_>, Vec<_>)> = self.shards.iter().map(|_| Default::default()).collect();
-        for group in estate.groups {
+        for (node, group) in estate.groups {
+            let directory = self.member(node * usize::from(self.plan.shards)).directory;
             let mut conns = group.conns.into_iter();
             let handed = Handed::read(&group.bytes, self.now.mono, elapsed_ms).expect("a group");
             for trace in handed.traces {
@@ -169,6 +174,7 @@ impl World {
                 self.run(shard, |machine, now, effects| machine.take_over(now, traces, sessions, effects));
             assert_eq!(taken.restored + taken.expired, count, "{taken:?}");
         }
+        self.first_turn();
     }
 
     /// A connection goes on under another name, unless it is lost.

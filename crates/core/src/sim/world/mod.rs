@@ -89,6 +89,8 @@ pub struct World {
     walking: Vec<bool>,
     /// No connection is read and no timer runs.
     is_frozen: bool,
+    /// The shards have not had their first turn.
+    is_restoring: bool,
     now: Now,
     /// What happened.
     pub trace: Trace,
@@ -129,6 +131,7 @@ impl World {
             holds_derived: false,
             walking: Vec::new(),
             is_frozen: false,
+            is_restoring: false,
             now: Now { mono: Mono(1_000_000), unix: UnixMs(1_795_167_000_000) },
             trace: Trace::default(),
             meters: None,
@@ -141,12 +144,14 @@ impl World {
             plan,
         };
         world.start();
+        world.first_turn();
         world
     }
 
     /// Starts the shards, anew if they were there.
     fn start(&mut self) {
         let count = self.planned();
+        self.is_restoring = true;
         self.disk.serve(count);
         self.posts = std::iter::repeat_with(VecDeque::new).take(count * count).collect();
         self.walking = vec![false; count];
@@ -158,9 +163,23 @@ impl World {
         self.shards = seeds.into_iter().enumerate().map(machine).collect();
     }
 
+    /// The shards run, with what was restored: nodes tell each other what they have.
+    pub(super) fn first_turn(&mut self) {
+        self.is_restoring = false;
+        if self.plan.nodes > 1 {
+            self.every_shard(|| Input::Tick);
+        }
+    }
+
     /// The node ends without a word, and starts again: what was not committed is forgotten, and every connection is lost.
     pub fn crash(&mut self) {
         self.trace.note(format_args!("crash"));
+        self.lose_all();
+        self.first_turn();
+    }
+
+    /// The same, before anything else is done.
+    pub(super) fn lose_all(&mut self) {
         self.derived.clear();
         self.links.iter_mut().for_each(Link::lose);
         self.start();
@@ -184,9 +203,19 @@ impl World {
         node * usize::from(self.plan.shards) + usize::from(place.shard.0 % self.plan.shards)
     }
 
-    /// The shard that is the home of a name.
+    /// The shard that is the home of a topic or a room, by its address.
     pub fn home(&self, name: &str) -> usize {
         self.at(self.member(0).directory.home(name))
+    }
+
+    /// The shard of the first node that knows where the home of an account is: where whoever is outside tells it something.
+    pub fn home_of_account(&self, account: &str) -> usize {
+        self.at(self.member(0).directory.account(account))
+    }
+
+    /// The number of the node that a shard is of.
+    pub(super) fn node_of(&self, shard: usize) -> usize {
+        shard / usize::from(self.plan.shards)
     }
 
     fn nodes(&self) -> Vec<NodeId> {

@@ -17,21 +17,27 @@ impl World {
         self.trace.note(format_args!("restart"));
         (0..SLICES).rev().for_each(|slices_left| self.end_slice(slices_left, SLICES));
         self.settle();
-        let groups: Vec<_> = (0..self.shards.len()).flat_map(|shard| self.take_parked(shard)).collect();
+        let mut groups = Vec::new();
+        for shard in 0..self.shards.len() {
+            let node = self.node_of(shard);
+            groups.extend(self.take_parked(shard).into_iter().map(|group| (node, group)));
+        }
         for key in 0..self.links.len() {
             self.lose(key);
         }
-        self.crash();
+        self.lose_all();
         self.leap(away_ms);
         let mut all = Restored::default();
-        for group in groups {
-            for shard in 0..self.shards.len() {
+        for (node, group) in groups {
+            let shards = usize::from(self.plan.shards);
+            for shard in node * shards..(node + 1) * shards {
                 let restored = self.put_parked(shard, &group, away_ms);
                 all.restored += restored.restored;
                 all.expired += restored.expired;
                 all.refused += restored.refused;
             }
         }
+        self.first_turn();
         self.settle();
         all
     }
@@ -116,8 +122,10 @@ impl World {
         effects.journal.keep(self.logs);
         let result = run(&mut self.shards[shard], self.now, &mut effects);
         self.carry_out(shard, effects);
-        // What is left to do it does with the next input.
-        self.give(shard, Input::Tick);
+        if !self.is_restoring || self.plan.nodes == 1 {
+            // What is left to do it does with the next input.
+            self.give(shard, Input::Tick);
+        }
         result
     }
 }

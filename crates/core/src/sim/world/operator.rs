@@ -68,13 +68,16 @@ impl World {
         let answer = self.ask(SetCredentials { domain: id, local: local.into(), credentials });
         answer.expect("the account is there");
         let account = BareJid::from_parts(Some(local), domain).expect("an account has an address");
-        let accounts = [account.clone()].into();
-        self.command(account.as_str(), Command::Changed { accounts });
+        for shard in 0..self.shard_count() {
+            let command = Command::Changed { accounts: [account.clone()].into() };
+            drop(self.begin_at(shard, |reply| ShardMessage::Command { command, reply }));
+        }
+        self.settle();
     }
 
-    /// Begins a command at the home of `name`; its outcome, once there is one.
+    /// Begins a command for `name`; its outcome, once there is one. The first node, which is given it, sends it on to where its home is.
     pub fn begin(&mut self, name: &str, command: Command) -> Receiver<Outcome> {
-        let home = self.home(name);
+        let home = self.home_of_account(name);
         self.begin_at(home, |reply| ShardMessage::Command { command, reply })
     }
 
@@ -94,7 +97,7 @@ impl World {
 
     /// Gives the home of `name` a message.
     pub fn message(&mut self, name: &str, message: ShardMessage) {
-        let home = self.home(name);
+        let home = self.home_of_account(name);
         self.give(home, Input::Message(message));
     }
 

@@ -10,6 +10,7 @@ mod traces;
 use crate::features::Shared;
 use crate::model::{Mono, NotificationId, Set, Trace, UnixMs};
 use crate::shard::Reads;
+use carillon_wire::jid::BareJid;
 use sent::Sent;
 use traces::Traces;
 
@@ -107,6 +108,16 @@ impl Ledger {
             false => self.traces.take_open(bytes_max),
             true => self.traces.take_ended(bytes_max),
         }
+    }
+
+    /// Takes out the traces of an account, which is at home elsewhere from now on.
+    pub(super) fn take_traces_of(&mut self, account: &BareJid) -> Vec<Trace> {
+        self.traces.take_of(account)
+    }
+
+    /// The same for many.
+    pub(super) fn take_traces_where(&mut self, is_wanted: impl Fn(&BareJid) -> bool) -> Vec<Trace> {
+        self.traces.take_where(is_wanted)
     }
 
     /// The store is asked to end a notification; false if it is already.

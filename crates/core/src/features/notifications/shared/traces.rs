@@ -2,8 +2,9 @@
 //! times at which stored ones were given to a connection. Bounded in bytes: traces that have ended are forgotten first, the
 //! oldest first; then others, whose acknowledgement can then not be reported any more.
 
-use crate::model::{Audience, Map, NotificationId, Trace};
-use std::collections::VecDeque;
+use crate::model::{Audience, Map, NotificationId, Trace, bucket};
+use carillon_wire::jid::BareJid;
+use std::collections::{BTreeSet, VecDeque};
 
 /// How many notifications that are not in the store a shard lists: this bounds the cost of a list.
 const LISTED_MAX: usize = 4096;
@@ -20,6 +21,8 @@ pub(super) struct Traces {
     ended: VecDeque<Place>,
     /// The newest notifications that are not in the store.
     unkept: VecDeque<NotificationId>,
+    /// All of them by the buckets of their accounts, once those of an account were asked for.
+    by_bucket: Option<BTreeSet<(u16, NotificationId)>>,
     /// The number of the last place.
     last: u64,
     bytes: usize,
@@ -53,6 +56,9 @@ impl Traces {
             _ => self.place(id, has_ended),
         };
         self.by_id.insert(id, Kept { trace, place });
+        if let Some(index) = &mut self.by_bucket {
+            index.insert((id.bucket(), id));
+        }
         while self.bytes > bytes_max {
             let Some(oldest) = self.ended.pop_front().or_else(|| self.open.pop_front()) else { break };
             if self.is_held(&oldest) {
@@ -115,6 +121,26 @@ impl Traces {
         taken
     }
 
+    /// Takes out those of an account.
+    pub(super) fn take_of(&mut self, account: &BareJid) -> Vec<Trace> {
+        let all = || self.by_id.keys().map(|id| (id.bucket(), *id)).collect();
+        let index = self.by_bucket.get_or_insert_with(all);
+        let bucket = bucket(account.as_str());
+        let ids = index.range((bucket, NotificationId(0))..=(bucket, NotificationId(u128::MAX)));
+        let is_theirs =
+            |id: &NotificationId| self.by_id.get(id).is_some_and(|kept| kept.trace.to == *account);
+        let ids: Vec<_> = ids.map(|(_, id)| *id).filter(is_theirs).collect();
+        ids.into_iter().filter_map(|id| self.forget(id)).collect()
+    }
+
+    /// Takes out those of some accounts.
+    pub(super) fn take_where(&mut self, is_wanted: impl Fn(&BareJid) -> bool) -> Vec<Trace> {
+        let wanted = self.by_id.iter().filter(|(_, kept)| is_wanted(&kept.trace.to));
+        let mut ids: Vec<_> = wanted.map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids.into_iter().filter_map(|id| self.forget(id)).collect()
+    }
+
     fn take(&mut self, place: &Place) -> Option<Trace> {
         self.is_held(place).then(|| self.forget(place.id)).flatten()
     }
@@ -122,6 +148,9 @@ impl Traces {
     fn remove(&mut self, id: NotificationId) -> Option<Kept> {
         let kept = self.by_id.remove(&id)?;
         self.bytes -= bytes(&kept.trace);
+        if let Some(index) = &mut self.by_bucket {
+            index.remove(&(id.bucket(), id));
+        }
         Some(kept)
     }
 

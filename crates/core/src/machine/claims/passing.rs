@@ -1,0 +1,127 @@
+//! What is for accounts goes on to where they are at home.
+
+use crate::Effect;
+use crate::command::Outcome;
+use crate::machine::Turn;
+use crate::message::{Addressees, Letter, RoomAudience, RoomEvent, RoomOp, ShardMessage};
+use crate::model::{Place, RoomKind};
+use crate::shard::{Waiting, Whereabouts, Why};
+use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::{Condition as StanzaCondition, StanzaError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Turn<'_> {
+    /// Passes a message for one account on to where it is at home, or has it wait; it comes back if that is here.
+    pub(in crate::machine) fn pass_on(
+        &mut self,
+        account: &BareJid,
+        message: ShardMessage,
+    ) -> Option<ShardMessage> {
+        match self.for_account(account.as_str()) {
+            Whereabouts::Here => return Some(message),
+            Whereabouts::At(node) => {
+                let place = self.place_on(node, account.as_str());
+                self.cx.post(place, message);
+            }
+            Whereabouts::Unknown => self.have_wait(account, message),
+        }
+        None
+    }
+
+    pub(super) fn have_wait(&mut self, account: &BareJid, message: ShardMessage) {
+        if self.cx.shard.claims.moving(account.as_str()).is_none() {
+            self.begin(account, Why::Gathering);
+        }
+        if let Err(Waiting::Message(refused)) =
+            self.cx.shard.claims.wait(account.as_str(), Waiting::Message(Box::new(message)))
+        {
+            self.refuse(*refused);
+        }
+    }
+
+    /// Too much waits for an account of which it is not known where it is at home.
+    pub(super) fn refuse(&mut self, message: ShardMessage) {
+        match message {
+            ShardMessage::Stanza { stanza, settlement } => {
+                let text = "too much waits until it is known where the recipient is served; try again later";
+                let error = StanzaError::new(StanzaCondition::ResourceConstraint).with_text(text);
+                if let Some(reply) = stanza.error_reply(&error) {
+                    self.cx.reply_to(settlement, reply);
+                }
+                self.cx.settle(settlement);
+            }
+            ShardMessage::Command { reply, .. } => {
+                self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable });
+            }
+            _ => {}
+        }
+    }
+
+    /// The same for a letter to many. Those at home here are left.
+    pub(in crate::machine) fn pass_letter_on(&mut self, to: Addressees, letter: &Letter) -> Addressees {
+        let (here, elsewhere, unknown) = self.divide(to);
+        for (place, to) in elsewhere {
+            self.cx.post(place, ShardMessage::Letter { to, letter: letter.clone() });
+        }
+        for account in unknown {
+            let to = Addressees::from_iter([account.clone()]);
+            self.have_wait(&account, ShardMessage::Letter { to, letter: letter.clone() });
+        }
+        here
+    }
+
+    /// The same for what a room gives to accounts.
+    pub(in crate::machine) fn pass_event_on(&mut self, mut event: Box<RoomEvent>) -> Option<ShardMessage> {
+        let RoomAudience::Accounts(accounts) = &event.to else { return Some(ShardMessage::RoomEvent(event)) };
+        let (here, elsewhere, unknown) = self.divide(accounts.iter().cloned().collect());
+        for (place, to) in elsewhere {
+            let mut event = event.clone();
+            event.to = RoomAudience::Accounts(Arc::new(to.into_vec()));
+            self.cx.post(place, ShardMessage::RoomEvent(event));
+        }
+        for account in unknown {
+            let mut event = event.clone();
+            event.to = RoomAudience::Accounts(Arc::new(vec![account.clone()]));
+            self.have_wait(&account, ShardMessage::RoomEvent(event));
+        }
+        if here.is_empty() {
+            return None;
+        }
+        if here.len() < accounts.len() {
+            event.to = RoomAudience::Accounts(Arc::new(here.into_vec()));
+        }
+        Some(ShardMessage::RoomEvent(event))
+    }
+
+    /// Those of some accounts that are at home here, the others by where they are, and those of which that is not known.
+    pub(super) fn divide(
+        &mut self,
+        to: Addressees,
+    ) -> (Addressees, BTreeMap<Place, Addressees>, Vec<BareJid>) {
+        let (mut here, mut elsewhere, mut unknown) = (Addressees::new(), BTreeMap::new(), Vec::new());
+        for account in to {
+            match self.for_account(account.as_str()) {
+                Whereabouts::Here => here.push(account),
+                Whereabouts::At(node) => {
+                    let place = self.place_on(node, account.as_str());
+                    elsewhere.entry(place).or_insert_with(Addressees::new).push(account);
+                }
+                Whereabouts::Unknown => unknown.push(account),
+            }
+        }
+        (here, elsewhere, unknown)
+    }
+
+    /// A room was sent something: its answer goes to where that came from.
+    pub(in crate::machine) fn note_sender(&mut self, kind: RoomKind, op: &RoomOp) {
+        if self.is_alone() || kind != RoomKind::Muc {
+            return;
+        }
+        if let RoomOp::Stanza { seat, stanza, .. } = op
+            && let (Some(room), Some(from)) = (&stanza.to, &stanza.from)
+        {
+            self.cx.shard.claims.note_sender(room.bare(), from.bare(), seat.place);
+        }
+    }
+}

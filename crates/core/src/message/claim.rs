@@ -1,0 +1,112 @@
+//! What the nodes of a cell tell each other about whose home an account has.
+
+use crate::command::{Command, ReplyTo};
+use crate::model::{NodeId, Partitions, Place, Trace};
+use carillon_wire::jid::BareJid;
+
+/// Something about the homes of accounts, for the shard of a node that knows where they are.
+#[derive(Clone, Debug)]
+pub enum ClaimMessage {
+    /// A client of this shard's node claims an account: the node wants to be its home. For the account's keeper, which passes it on to
+    /// the node that is the home.
+    Claim {
+        /// The account.
+        account: BareJid,
+        /// The shard that knows of the account on the node that claims it.
+        by: Place,
+    },
+    /// The answer: that node is the account's home.
+    Home {
+        /// The account.
+        account: BareJid,
+        /// The home: the node that claimed it, or another, which keeps it because it has sessions of the account.
+        at: NodeId,
+        /// Who says so.
+        said_by: NodeId,
+        /// What was known of its notifications at its home before.
+        traces: Vec<Trace>,
+    },
+    /// An account is not at home on this node any more. For its keeper.
+    Left {
+        /// The account.
+        account: BareJid,
+        /// The node that was its home.
+        from: NodeId,
+        /// The node that claimed it; none if it goes to its keeper.
+        to: Option<NodeId>,
+        /// What is known of its notifications.
+        traces: Vec<Trace>,
+    },
+    /// Accounts that are at home on this shard's node. For each shard of the node that has become the keeper of their partitions.
+    Report {
+        /// The shard.
+        from: Place,
+        /// How many shards its node has, each of which reports.
+        shards: u16,
+        /// The partitions of which this shard has told everything, once this was read.
+        partitions: Partitions,
+        /// The accounts.
+        accounts: Vec<BareJid>,
+    },
+    /// A keeper has no report of this node.
+    ReportAgain {
+        /// The keeper.
+        to: NodeId,
+    },
+    /// What is known of the notifications of an account, for its home.
+    Traces {
+        /// The account.
+        account: BareJid,
+        /// What is known.
+        traces: Vec<Trace>,
+    },
+    /// A command about a notification, for the home of its account.
+    Command {
+        /// The account.
+        account: BareJid,
+        /// The command.
+        command: Command,
+        /// Where its outcome goes.
+        reply: ReplyTo,
+    },
+    /// The same for one that the store does not have: carried out where it is known, else by the keeper of its account.
+    Find {
+        /// The command.
+        command: Command,
+        /// Where its outcome goes.
+        reply: ReplyTo,
+        /// The nodes that are asked behind this one.
+        left: Vec<NodeId>,
+        /// The keeper's shard.
+        keeper: Place,
+    },
+}
+
+crate::form! {
+    enum ClaimMessage {
+        0 = Claim { account, by },
+        1 = Home { account, at, said_by, traces },
+        2 = Left { account, from, to, traces },
+        3 = Report { from, shards, partitions, accounts },
+        4 = ReportAgain { to },
+        5 = Command { account, command, reply },
+        6 = Find { command, reply, left, keeper },
+        7 = Traces { account, traces },
+    }
+}
+
+impl ClaimMessage {
+    /// Bytes that it takes in memory, as far as a client chose them.
+    pub fn memory_bytes(&self) -> usize {
+        let bytes = |account: &BareJid| size_of::<BareJid>() + account.as_str().len();
+        match self {
+            ClaimMessage::Claim { account, .. }
+            | ClaimMessage::Home { account, .. }
+            | ClaimMessage::Command { account, .. }
+            | ClaimMessage::Traces { account, .. }
+            | ClaimMessage::Left { account, .. } => bytes(account),
+            ClaimMessage::Report { accounts, .. } => accounts.iter().map(bytes).sum(),
+            ClaimMessage::ReportAgain { .. } | ClaimMessage::Find { .. } => 0,
+        }
+    }
+}

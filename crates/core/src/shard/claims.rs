@@ -1,0 +1,322 @@
+//! Which node is the home of an account, as far as this shard knows. It knows of the accounts whose names lead to it: on each node there is
+//! one shard for a name.
+//!
+//! A node *claims* an account when a client of its own logs in, and is its home from then on, so that the session is where its connection
+//! is. Each partition of names has a *keeper*, which knows the claims, and is the home of the accounts that nobody has claimed.
+//!
+//! ```text
+//!  client of N ─► N: Claim ─► keeper: nobody has it ─► Home(N) ─► N
+//!                                     M has it ─► M: has sessions ─► Home(M) ─► N: the connection is carried to M
+//!                                                    has none ─► Left(to N) ─► keeper ─► Home(N) ─► N
+//!  message for the account ─► at any node but its home: goes on to the keeper, and from there to the home
+//! ```
+//!
+//! While it is not known where a home is, what is for it waits here. Where nodes come or go and a partition has another keeper, every node
+//! reports to it what it has of that partition; the keeper begins once it has heard of all.
+
+use super::accounts::Recent;
+use crate::message::ShardMessage;
+use crate::model::{ConnId, Map, Mono, NodeId, Partition, Partitions, Place, Set, ShardId, bucket};
+use carillon_wire::jid::BareJid;
+use std::collections::VecDeque;
+
+/// What a shard knows of the homes of accounts.
+#[derive(Debug, Default)]
+pub struct Claims {
+    /// Accounts that are at home here, have no session now, and another node keeps.
+    held: Set<BareJid>,
+    /// Accounts of partitions that this node keeps, and the nodes that have claimed them, by the buckets of their names.
+    claimed: Map<u16, Vec<(BareJid, NodeId)>>,
+    /// Accounts of which it is not known where they are at home.
+    moving: Map<BareJid, Moving>,
+    /// Bytes of what waits for that.
+    waiting_bytes: usize,
+    /// What the other nodes have reported, a line per shard.
+    reports: Map<NodeId, Vec<(ShardId, Partitions)>>,
+    /// How many shards they have.
+    shards: Map<NodeId, u16>,
+    /// Partitions that this node keeps, and of which every node has reported.
+    open: Partitions,
+    /// Accounts without a session for which something was done lately: it may be under way yet.
+    touched: Recent,
+    /// Accounts that clients have claimed here lately: they may be about to have a session, or to be guessed at.
+    logins: Recent,
+    /// Where those are at home who sent something to a room here lately, by the room and the account: what a room answers comes in order
+    /// with what happens in it only if it goes the same way, straight to there.
+    senders: Map<(BareJid, BareJid), Place>,
+    /// Whether the other nodes, if there are any, were told of this shard.
+    pub(crate) has_joined: bool,
+    /// When what was not answered is asked again.
+    pub(crate) retry_at: Option<Mono>,
+}
+
+/// An account of which it is not known where it is at home.
+#[derive(Debug)]
+pub(crate) struct Moving {
+    /// Why.
+    pub(crate) why: Why,
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+    since: Mono,
+}
+
+/// Why it is not known where an account is at home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Not all nodes have reported what they have of its partition.
+    Gathering,
+    /// This node has claimed it.
+    Claiming,
+    /// It is at home here, and goes to that node as soon as nothing is under way for it.
+    Leaving(NodeId),
+}
+
+/// What waits until it is known where an account is at home.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    /// A message for the account.
+    Message(Box<ShardMessage>),
+    /// A client that claims to be the account.
+    Client(ConnId),
+}
+
+/// Where an account is at home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// Here.
+    Here,
+    /// On this node, or by way of it.
+    At(NodeId),
+    /// It is being found out.
+    Unknown,
+}
+
+/// Bytes that may wait for one account, and for all of the shard.
+const WAITING_BYTES_MAX: usize = 1 << 20;
+const ALL_WAITING_BYTES_MAX: usize = 32 << 20;
+/// Senders of rooms that are remembered; past that all are forgotten.
+const SENDERS_MAX: usize = 4096;
+/// For how long something may be under way for an account for which something was done.
+const TOUCHED_MS: u64 = 10_000;
+
+impl Claims {
+    /// Whether it is being found out where an account is at home.
+    pub(crate) fn moving(&self, account: &str) -> Option<Why> {
+        if self.moving.is_empty() {
+            return None;
+        }
+        self.moving.get(account).map(|moving| moving.why)
+    }
+
+    /// Of how many accounts it is being found out where they are at home.
+    pub(crate) fn moving_count(&self) -> usize {
+        self.moving.len()
+    }
+
+    /// From now on it is found out where an account is at home.
+    pub(crate) fn begin(&mut self, account: &BareJid, why: Why, now: Mono) {
+        let new = || Moving { why, waiting: VecDeque::new(), bytes: 0, since: now };
+        self.moving.entry(account.clone()).or_insert_with(new).why = why;
+    }
+
+    /// Something waits for an account. It comes back if too much waits.
+    pub(crate) fn wait(&mut self, account: &str, waiting: Waiting) -> Result<(), Waiting> {
+        let Some(moving) = self.moving.get_mut(account) else { return Err(waiting) };
+        let bytes = match &waiting {
+            Waiting::Message(message) => message.memory_bytes(),
+            Waiting::Client(_) => size_of::<Waiting>(),
+        };
+        if moving.bytes + bytes > WAITING_BYTES_MAX || self.waiting_bytes + bytes > ALL_WAITING_BYTES_MAX {
+            return Err(waiting);
+        }
+        moving.bytes += bytes;
+        self.waiting_bytes += bytes;
+        moving.waiting.push_back(waiting);
+        Ok(())
+    }
+
+    /// Whether a client waits for an account already.
+    pub(crate) fn awaits(&self, account: &str, client: ConnId) -> bool {
+        let is_it = |waiting: &Waiting| matches!(waiting, Waiting::Client(conn) if *conn == client);
+        self.moving.get(account).is_some_and(|moving| moving.waiting.iter().any(is_it))
+    }
+
+    /// It is known where an account is at home: what waited.
+    pub(crate) fn end(&mut self, account: &str) -> VecDeque<Waiting> {
+        let Some(moving) = self.moving.remove(account) else { return VecDeque::new() };
+        self.waiting_bytes -= moving.bytes;
+        moving.waiting
+    }
+
+    /// Accounts of which it is not known, for such a reason, where they are.
+    pub(crate) fn moving_for(&self, is_wanted: impl Fn(&BareJid, &Moving) -> bool) -> Vec<BareJid> {
+        let wanted = self.moving.iter().filter(|(account, moving)| is_wanted(account, moving));
+        let mut wanted: Vec<_> = wanted.map(|(account, _)| account.clone()).collect();
+        // The order in which they are dealt with is to be the same in every run.
+        wanted.sort_unstable();
+        wanted
+    }
+
+    /// An account without a session is at home here, and another node keeps it.
+    pub(crate) fn hold(&mut self, account: &BareJid) {
+        self.held.insert(account.clone());
+    }
+
+    /// It has a session now, which says so, or is not at home here any more.
+    pub(crate) fn forget_held(&mut self, account: &str) {
+        if !self.held.is_empty() {
+            self.held.remove(account);
+        }
+    }
+
+    /// Whether an account without a session is at home here.
+    pub(crate) fn holds(&self, account: &str) -> bool {
+        !self.held.is_empty() && self.held.contains(account)
+    }
+
+    /// The accounts without a session that are at home here.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &BareJid> {
+        self.held.iter()
+    }
+
+    /// Something is done for an account without a session.
+    pub(crate) fn touch(&mut self, account: &str) {
+        self.touched.mark(account);
+    }
+
+    /// Whether something may be under way for an account without a session.
+    pub(crate) fn is_touched(&self, account: &str) -> bool {
+        self.touched.is_marked(account)
+    }
+
+    /// A client claims an account that is at home here.
+    pub(crate) fn logs_in(&mut self, account: &str) {
+        self.logins.mark(account);
+    }
+
+    /// Whether a client may be about to have a session of an account here.
+    pub(crate) fn is_logging_in(&self, account: &str) -> bool {
+        self.logins.is_marked(account)
+    }
+
+    /// An account sent something to a room here.
+    pub(crate) fn note_sender(&mut self, room: BareJid, account: BareJid, at: Place) {
+        if self.senders.len() >= SENDERS_MAX {
+            self.senders.clear();
+        }
+        self.senders.insert((room, account), at);
+    }
+
+    /// Where an account is at home that sent something to a room here.
+    pub(crate) fn sender(&self, room: BareJid, account: BareJid) -> Option<Place> {
+        self.senders.get(&(room, account)).copied()
+    }
+
+    /// How many shards a node has, if it has said so.
+    pub(crate) fn shards_of(&self, node: NodeId) -> Option<u16> {
+        self.shards.get(&node).copied()
+    }
+
+    /// Forgets for which accounts something was done a while ago. `login_ms`: how long a login lasts at most.
+    pub(crate) fn tidy(&mut self, now: Mono, login_ms: u64) {
+        self.touched.tidy(now, TOUCHED_MS);
+        self.logins.tidy(now, login_ms);
+        if self.moving.capacity() > 4 * self.moving.len() + 64 {
+            self.moving.shrink_to_fit();
+        }
+        if self.held.capacity() > 4 * self.held.len() + 64 {
+            self.held.shrink_to_fit();
+        }
+    }
+
+    /// The node that has claimed an account of a partition that this one keeps.
+    pub(crate) fn claimed_by(&self, account: &str) -> Option<NodeId> {
+        if self.claimed.is_empty() {
+            return None;
+        }
+        let claimed = self.claimed.get(&bucket(account))?;
+        claimed.iter().find(|(name, _)| name.as_str() == account).map(|(_, node)| *node)
+    }
+
+    /// A node is the home of an account that this one keeps.
+    pub(crate) fn note(&mut self, account: &BareJid, node: NodeId) {
+        let claimed = self.claimed.entry(bucket(account.as_str())).or_default();
+        match claimed.iter_mut().find(|(name, _)| name == account) {
+            Some((_, known)) => *known = node,
+            None => claimed.push((account.clone(), node)),
+        }
+    }
+
+    /// An account that this node keeps is at home on no other node.
+    pub(crate) fn forget(&mut self, account: &str) {
+        let bucket = bucket(account);
+        if let Some(claimed) = self.claimed.get_mut(&bucket) {
+            claimed.retain(|(name, _)| name.as_str() != account);
+            if claimed.is_empty() {
+                self.claimed.remove(&bucket);
+            }
+        }
+    }
+
+    /// The nodes that have claimed accounts of a bucket.
+    pub(crate) fn nodes_with(&self, bucket: u16) -> Vec<NodeId> {
+        let mut nodes: Vec<_> =
+            self.claimed.get(&bucket).into_iter().flatten().map(|(_, node)| *node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Whether every node has reported what it has of a partition that this node keeps.
+    pub(crate) fn is_open(&self, partition: Partition) -> bool {
+        self.open.has(partition)
+    }
+
+    /// A shard of another node, which has so many, has reported all it has of these partitions.
+    pub(crate) fn reported(&mut self, node: NodeId, shard: ShardId, shards: u16, partitions: &Partitions) {
+        self.shards.insert(node, shards);
+        let lines = self.reports.entry(node).or_default();
+        match lines.iter_mut().find(|(known, _)| *known == shard) {
+            Some((_, known)) => known.join(partitions),
+            None => lines.push((shard, *partitions)),
+        }
+    }
+
+    /// Whether all shards of a node have reported a partition.
+    pub(crate) fn has_reported(&self, node: NodeId, partition: Partition) -> bool {
+        let lines = self.reports.get(&node).map_or(&[][..], Vec::as_slice);
+        let reported = lines.iter().filter(|(_, partitions)| partitions.has(partition)).count();
+        self.shards.get(&node).is_some_and(|shards| reported >= usize::from(*shards))
+    }
+
+    /// A partition is kept here, and every node has reported.
+    pub(crate) fn open(&mut self, partition: Partition) {
+        self.open.insert(partition);
+    }
+
+    /// These partitions are not kept here any more: what was known of them is of no use.
+    pub(crate) fn lose(&mut self, lost: &Partitions) {
+        for partition in Partition::all().filter(|partition| lost.has(*partition)) {
+            self.open.remove(partition);
+            self.reports.values_mut().flatten().for_each(|(_, known)| known.remove(partition));
+        }
+        self.claimed.retain(|bucket, _| !lost.has(Partition::of_bucket(*bucket)));
+    }
+
+    /// Nothing is with nodes that are gone.
+    pub(crate) fn keep_nodes(&mut self, lives: impl Fn(NodeId) -> bool) {
+        self.claimed.retain(|_, claimed| {
+            claimed.retain(|(_, node)| lives(*node));
+            !claimed.is_empty()
+        });
+        self.reports.retain(|node, _| lives(*node));
+        self.shards.retain(|node, _| lives(*node));
+    }
+}
+
+impl Moving {
+    /// Since when it is not known.
+    pub(crate) fn since(&self) -> Mono {
+        self.since
+    }
+}
