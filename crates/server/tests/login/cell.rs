@@ -8,7 +8,7 @@ use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{Epoch, NodeId};
 use carillon_core::ports::{Computed, Directory};
 use carillon_server::{Cell, Server};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 const NODES: u32 = 3;
@@ -115,14 +115,44 @@ fn whoever_sends_everything_in_one_breath_is_served_elsewhere() {
 }
 
 #[test]
-fn a_node_that_goes_closes_its_sessions_and_the_others_take_its_homes() {
+fn a_session_is_carried_to_the_node_that_had_one_of_its_account_before() {
+    let nodes = start();
+    let login = |node: usize, user: &str| {
+        let mut client = Client::connect(nodes[node % nodes.len()].ports().c2s.unwrap()).starttls();
+        client.login(user);
+        client
+    };
+    let users = users();
+    let (peer, users) = users.split_last().unwrap();
+    let mut peer_client = login(2, peer);
+    for (n, user) in users.iter().enumerate() {
+        let mut before = login(n, user);
+        // It comes to another node, and is made at the first: which closes the session that it replaces.
+        let mut carried = login(n + 1, user);
+        before.until("</stream:stream>");
+        let long = "x".repeat(10_000);
+        // More than may be on its way, without an answer in between.
+        for n in 0..60 {
+            chat(&mut carried, peer, &format!("{n} {long}"));
+        }
+        for n in 0..60 {
+            hears(&mut peer_client, &format!("{n} {long}"));
+        }
+        chat(&mut peer_client, user, "and back");
+        hears(&mut carried, "and back");
+    }
+}
+
+#[test]
+fn a_node_that_goes_takes_its_clients_along_and_no_others() {
     let mut servers = start();
     let users = users();
+    let node_of = |n: usize| n % NODES as usize;
     let mut clients: Vec<_> = users
         .iter()
-        .map(|user| {
-            // All of them by one node, the sessions wherever their homes are.
-            let mut client = Client::connect(servers[0].ports().c2s.unwrap()).starttls();
+        .enumerate()
+        .map(|(n, user)| {
+            let mut client = Client::connect(servers[node_of(n)].ports().c2s.unwrap()).starttls();
             client.login(user);
             client
         })
@@ -135,10 +165,10 @@ fn a_node_that_goes_closes_its_sessions_and_the_others_take_its_homes() {
         let directory: Arc<dyn Directory> = Arc::new(Computed::among(&left, *own, SHARDS));
         server.node().move_homes(&directory);
     }
-    for (user, client) in users.iter().zip(&mut clients) {
-        if home(user) == gone.0 {
-            let mut rest = String::new();
-            client.stream.read_to_string(&mut rest).unwrap();
+    for (n, (user, client)) in users.iter().zip(&mut clients).enumerate() {
+        if node_of(n) == servers.len() {
+            let ended = client.stream.read_to_string(&mut String::new());
+            assert!(ended.is_ok() || ended.is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof));
             *client = Client::connect(servers[1].ports().c2s.unwrap()).starttls();
             client.login(user);
         } else {
