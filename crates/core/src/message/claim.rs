@@ -60,6 +60,20 @@ pub enum ClaimMessage {
         /// What is known.
         traces: Vec<Trace>,
     },
+    /// Where is an account at home? For its home, by the way that messages for it go.
+    Where {
+        /// The account.
+        account: BareJid,
+        /// The shard that wants to know.
+        asker: Place,
+    },
+    /// The answer of the home.
+    There {
+        /// The account.
+        account: BareJid,
+        /// The home.
+        at: NodeId,
+    },
     /// A command about a notification, for the home of its account.
     Command {
         /// The account.
@@ -92,6 +106,8 @@ crate::form! {
         5 = Command { account, command, reply },
         6 = Find { command, reply, left, keeper },
         7 = Traces { account, traces },
+        8 = Where { account, asker },
+        9 = There { account, at },
     }
 }
 
@@ -104,6 +120,8 @@ impl ClaimMessage {
             | ClaimMessage::Home { account, .. }
             | ClaimMessage::Command { account, .. }
             | ClaimMessage::Traces { account, .. }
+            | ClaimMessage::Where { account, .. }
+            | ClaimMessage::There { account, .. }
             | ClaimMessage::Left { account, .. } => bytes(account),
             ClaimMessage::Report { accounts, .. } => accounts.iter().map(bytes).sum(),
             ClaimMessage::ReportAgain { .. } | ClaimMessage::Find { .. } => 0,

@@ -41,6 +41,8 @@ pub struct Claims {
     touched: Recent,
     /// Accounts that clients have claimed here lately: they may be about to have a session, or to be guessed at.
     logins: Recent,
+    /// The ways to accounts that others keep and are sent something from here.
+    ways: Map<BareJid, Way>,
     /// Where those are at home who sent something to a room here lately, by the room and the account: what a room answers comes in order
     /// with what happens in it only if it goes the same way, straight to there.
     senders: Map<(BareJid, BareJid), Place>,
@@ -60,6 +62,20 @@ pub(crate) struct Moving {
     since: Mono,
 }
 
+/// The way to an account that another node keeps: by its keeper, or straight to its home once that was asked for.
+///
+/// A way changes only so that nothing overtakes: the question where the account is at home goes the old way, behind everything that went there,
+/// and what comes meanwhile waits for the answer. A node that becomes the home forgets its way, so every way leads to one that was the home later
+/// than it was itself, and none leads in a circle.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// The home; none if that was not asked.
+    at: Option<NodeId>,
+    /// How many messages went this way, up to [`ASKED_AFTER`].
+    messages: u8,
+    since: Mono,
+}
+
 /// Why it is not known where an account is at home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
@@ -69,6 +85,8 @@ pub(crate) enum Why {
     Claiming,
     /// It is at home here, and goes to that node as soon as nothing is under way for it.
     Leaving(NodeId),
+    /// Its home was asked for, so that what is for it need not go by its keeper.
+    Seeking,
 }
 
 /// What waits until it is known where an account is at home.
@@ -91,6 +109,12 @@ pub(crate) enum Whereabouts {
     Unknown,
 }
 
+/// An account to which so many messages went by its keeper is looked for.
+const ASKED_AFTER: u8 = 2;
+/// How long an answer counts.
+const WAY_MS: u64 = 30_000;
+/// Ways that are known; past that all are forgotten.
+const WAYS_MAX: usize = 16 * 1024;
 /// Bytes that may wait for one account, and for all of the shard.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 const ALL_WAITING_BYTES_MAX: usize = 32 << 20;
@@ -157,13 +181,50 @@ impl Claims {
         wanted
     }
 
+    /// Whether it is time to ask where an account is at home.
+    pub(crate) fn is_to_be_sought(&mut self, account: &BareJid, now: Mono) -> bool {
+        match self.ways.get_mut(account.as_str()) {
+            Some(way) if way.at.is_some() => now.since(way.since) >= WAY_MS,
+            Some(way) if way.messages >= ASKED_AFTER => true,
+            Some(way) => {
+                way.messages += 1;
+                false
+            }
+            None => {
+                if self.ways.len() >= WAYS_MAX {
+                    self.ways.clear();
+                }
+                self.ways.insert(account.clone(), Way { at: None, messages: 1, since: now });
+                false
+            }
+        }
+    }
+
+    /// The node that an account is sent something by, where that is not its keeper.
+    pub(crate) fn way(&self, account: &str) -> Option<NodeId> {
+        if self.ways.is_empty() { None } else { self.ways.get(account)?.at }
+    }
+
+    /// An account is at home on this node, as was asked.
+    pub(crate) fn note_way(&mut self, account: &BareJid, at: NodeId, now: Mono) {
+        self.ways.insert(account.clone(), Way { at: Some(at), messages: 0, since: now });
+    }
+
+    fn forget_way(&mut self, account: &str) {
+        if !self.ways.is_empty() {
+            self.ways.remove(account);
+        }
+    }
+
     /// An account without a session is at home here, and another node keeps it.
     pub(crate) fn hold(&mut self, account: &BareJid) {
+        self.forget_way(account.as_str());
         self.held.insert(account.clone());
     }
 
     /// It has a session now, which says so, or is not at home here any more.
     pub(crate) fn forget_held(&mut self, account: &str) {
+        self.forget_way(account);
         if !self.held.is_empty() {
             self.held.remove(account);
         }
@@ -309,6 +370,7 @@ impl Claims {
             claimed.retain(|(_, node)| lives(*node));
             !claimed.is_empty()
         });
+        self.ways.retain(|_, way| way.at.is_none_or(&lives));
         self.reports.retain(|node, _| lives(*node));
         self.shards.retain(|node, _| lives(*node));
     }

@@ -22,8 +22,16 @@ impl Turn<'_> {
             return self.tell_home(account, own, by, Vec::new());
         }
         let partition = Partition::of(name);
-        if self.cx.shard.directory.keeper(partition) != own {
+        let keeper = self.cx.shard.directory.keeper(partition);
+        if keeper != own && self.cx.shard.claims.holds(name) {
             return self.leave(&account, by.node);
+        }
+        if keeper != own {
+            // It has left since the keeper sent the claim here, or was never here.
+            let left =
+                ClaimMessage::Left { account: account.clone(), from: own, to: None, traces: Vec::new() };
+            self.tell(keeper, name, left);
+            return self.tell(keeper, name, ClaimMessage::Claim { account: account.clone(), by });
         }
         match self.cx.shard.claims.claimed_by(name) {
             Some(node) if node == by.node => self.tell_home(account, node, by, Vec::new()),

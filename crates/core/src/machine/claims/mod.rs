@@ -92,6 +92,25 @@ impl Turn<'_> {
         self.cx.shard.claims.retry_at.get_or_insert(now.plus(RETRY_MS));
     }
 
+    /// Somebody asks where an account is at home. The question goes on as a message for it would.
+    fn where_is(&mut self, account: BareJid, asker: Place) {
+        match self.whereabouts(account.as_str()) {
+            Whereabouts::Here => {
+                let at = self.own();
+                self.cx.post(asker, ShardMessage::Claim(Box::new(ClaimMessage::There { account, at })));
+            }
+            Whereabouts::At(node) => {
+                let place = self.place_on(self.way_to(&account, node), account.as_str());
+                let message = ClaimMessage::Where { account, asker };
+                self.cx.post(place, ShardMessage::Claim(Box::new(message)));
+            }
+            Whereabouts::Unknown => {
+                let message = ClaimMessage::Where { account: account.clone(), asker };
+                self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
+            }
+        }
+    }
+
     /// It is known again where an account is at home: what waited goes there. `home`: what its clients are told, if this node claimed it.
     fn resolve(&mut self, account: &BareJid, home: Option<NodeId>) {
         let own = self.own();
@@ -114,6 +133,13 @@ impl Turn<'_> {
         match message {
             ClaimMessage::Claim { account, by } => match self.cx.shard.claims.moving(account.as_str()) {
                 Some(Why::Leaving(to)) if to == by.node => {}
+                // Its own claim has come back.
+                Some(Why::Claiming) if by.node == self.own() => self.claimed_by(account, by),
+                // It is not at home here: the keeper knows better by now.
+                Some(Why::Claiming) if self.keeper(account.as_str()) != self.own() => {
+                    let keeper = self.keeper(account.as_str());
+                    self.tell(keeper, account.as_str(), ClaimMessage::Claim { account: account.clone(), by });
+                }
                 Some(_) => {
                     let message = ClaimMessage::Claim { account: account.clone(), by };
                     self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
@@ -135,6 +161,15 @@ impl Turn<'_> {
                     && let ClaimMessage::Command { command, reply, .. } = *message
                 {
                     self.command(command, reply);
+                }
+            }
+            ClaimMessage::Where { account, asker } => self.where_is(account, asker),
+            ClaimMessage::There { account, at } => {
+                if self.cx.shard.claims.moving(account.as_str()) == Some(Why::Seeking) {
+                    if at != self.own() {
+                        self.cx.shard.claims.note_way(&account, at, self.cx.now.mono);
+                    }
+                    self.resolve(&account, None);
                 }
             }
             ClaimMessage::Traces { account, traces } => self.take_in_traces(&account, traces),
@@ -184,6 +219,13 @@ impl Turn<'_> {
         let given_up = self.cx.shard.claims.moving_for(|_, moving| late(moving.since()));
         for account in given_up {
             self.give_up_claim(&account);
+        }
+        let sought = self.cx.shard.claims.moving_for(|_, moving| moving.why == Why::Seeking);
+        for account in sought {
+            // The question or its answer was lost. Messages go on by the way they went, and it is asked again after a while.
+            let at = self.way_to(&account, self.keeper(account.as_str()));
+            self.cx.shard.claims.note_way(&account, at, now);
+            self.resolve(&account, None);
         }
         let again = self.cx.shard.claims.moving_for(|_, moving| moving.why == Why::Claiming);
         let waits = !again.is_empty();

@@ -3,8 +3,8 @@
 use crate::Effect;
 use crate::command::Outcome;
 use crate::machine::Turn;
-use crate::message::{Addressees, Letter, RoomAudience, RoomEvent, RoomOp, ShardMessage};
-use crate::model::{Place, RoomKind};
+use crate::message::{Addressees, ClaimMessage, Letter, RoomAudience, RoomEvent, RoomOp, ShardMessage};
+use crate::model::{NodeId, Place, RoomKind};
 use crate::shard::{Waiting, Whereabouts, Why};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition as StanzaCondition, StanzaError};
@@ -21,12 +21,39 @@ impl Turn<'_> {
         match self.for_account(account.as_str()) {
             Whereabouts::Here => return Some(message),
             Whereabouts::At(node) => {
-                let place = self.place_on(node, account.as_str());
-                self.cx.post(place, message);
+                if self.seeks(account, node) {
+                    self.have_wait(account, message);
+                } else {
+                    let place = self.place_on(self.way_to(account, node), account.as_str());
+                    self.cx.post(place, message);
+                }
             }
             Whereabouts::Unknown => self.have_wait(account, message),
         }
         None
+    }
+
+    /// The node by which an account is sent something that is at home on `node`, or kept there.
+    pub(super) fn way_to(&self, account: &BareJid, node: NodeId) -> NodeId {
+        match node == self.own() {
+            true => node,
+            false => self.cx.shard.claims.way(account.as_str()).unwrap_or(node),
+        }
+    }
+
+    /// Asks where an account is at home that another node keeps, if it is sent something often and that was not asked lately.
+    fn seeks(&mut self, account: &BareJid, keeper: NodeId) -> bool {
+        let now = self.cx.now.mono;
+        let is_kept_elsewhere = keeper != self.own() && self.keeper(account.as_str()) == keeper;
+        if !is_kept_elsewhere || !self.cx.shard.claims.is_to_be_sought(account, now) {
+            return false;
+        }
+        let place = self.place_on(self.way_to(account, keeper), account.as_str());
+        self.begin(account, Why::Seeking);
+        let asker = self.cx.shard.place;
+        let message = ClaimMessage::Where { account: account.clone(), asker };
+        self.cx.post(place, ShardMessage::Claim(Box::new(message)));
+        true
     }
 
     pub(super) fn have_wait(&mut self, account: &BareJid, message: ShardMessage) {
@@ -104,7 +131,7 @@ impl Turn<'_> {
             match self.for_account(account.as_str()) {
                 Whereabouts::Here => here.push(account),
                 Whereabouts::At(node) => {
-                    let place = self.place_on(node, account.as_str());
+                    let place = self.place_on(self.way_to(&account, node), account.as_str());
                     elsewhere.entry(place).or_insert_with(Addressees::new).push(account);
                 }
                 Whereabouts::Unknown => unknown.push(account),

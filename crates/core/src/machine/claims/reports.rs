@@ -154,6 +154,7 @@ impl Turn<'_> {
         let lives = |node: NodeId| node == own || directory.other_nodes().contains(&node);
         let moving = self.cx.shard.claims.moving_for(|account, moving| match moving.why {
             Why::Leaving(to) => !lives(to) || changed.has(Partition::of(account.as_str())),
+            Why::Seeking => true,
             Why::Claiming | Why::Gathering => changed.has(Partition::of(account.as_str())),
         });
         for account in moving {
