@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -176,6 +178,41 @@ def test_what_it_installs(machine, package, tmp_path):
     assert not left
     assert machine.run("getent", "passwd", "carillon").returncode == 2
     assert machine.run("getent", "group", "carillon").returncode == 2
+
+
+def typed():
+    """The commands of the page, as they stand there."""
+    page = (ROOT / "docs/book/install.md").read_text()
+    section = re.search(r"^## The Debian package$(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
+    return re.findall(r"^# (.+)$", section, re.MULTILINE)
+
+
+def test_from_the_package_to_a_delivered_notification(machine, package, tmp_path):
+    install, create, connect, send = typed()
+    began = time.monotonic()
+    machine.ok("sh", "-c", f"cd {package.parent} && {install}")
+    node = Node(machine, tmp_path / "log")
+    device = None
+    try:
+        machine.ok("sh", "-c", create)
+        device = subprocess.Popen(
+            machine.command("sh", "-c", f"exec {connect}"),
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert "alice@localhost" in device.stdout.readline()
+        assert "acknowledged" in machine.ok("sh", "-c", send)
+        took = time.monotonic() - began
+        print(f"delivered {took:.1f} s after apt-get began")
+        assert took < 60
+        assert any('{"hello":1}' in line for line in iter(device.stdout.readline, ""))
+    finally:
+        if device:
+            device.kill()
+            device.wait()
+        node.close()
 
 
 def test_an_upgrade_of_the_package_disconnects_nobody(machine, package, successor, tmp_path):
