@@ -142,7 +142,7 @@ async def test_the_pod_of_a_single_node_serves(pods):
     assert pod.probe("startupProbe")
     assert pod.probe("livenessProbe")
     told = pod.machine.ok(
-        "carillon", "config", "explain", "limits.stanza_bytes", "--config", "/etc/carillon/carillon.toml"
+        "/usr/local/bin/carillon", "config", "explain", "limits.stanza_bytes", "--config", "/etc/carillon/carillon.toml"
     )
     assert "300000" in told, told
     api = Api(pod)
@@ -157,6 +157,7 @@ async def test_the_pod_of_a_single_node_serves(pods):
 
 
 @as_processes
+@pytest.mark.timeout(240)
 async def test_a_cell_of_three_comes_up_and_is_restarted_pod_by_pod(pods, engines):
     nats, postgres = engines
     url = postgres.database()

@@ -34,6 +34,8 @@ timeout = "60s"
 """
 
 pytestmark = [
+    # Packages are made and installed besides; what is waited for has deadlines of its own.
+    pytest.mark.timeout(240),
     pytest.mark.skipif(os.getuid() != 0, reason="packages are installed as root"),
     pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg here"),
 ]

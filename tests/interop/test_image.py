@@ -20,6 +20,7 @@ EPOCH = "1790000000"
 BYTES_MAX = 40_000_000
 
 pytestmark = [
+    pytest.mark.timeout(240),
     pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="the libraries are Debian's"),
     pytest.mark.skipif(os.getuid() != 0, reason="files of other users are unpacked"),
 ]
