@@ -138,7 +138,7 @@ def test_built_twice_it_is_the_same(package, tmp_path):
 @pytest.mark.skipif(shutil.which("lintian") is None, reason="Debian's lintian is not installed")
 def test_lintian_finds_nothing(package):
     command = ["lintian", "--allow-root", "--fail-on=error,warning"]
-    checked = subprocess.run([*command, str(package)], capture_output=True, text=True, timeout=80, check=False)
+    checked = subprocess.run([*command, str(package)], capture_output=True, text=True, timeout=200, check=False)
     assert (checked.returncode, checked.stdout) == (0, ""), checked.stdout + checked.stderr
 
 
