@@ -227,7 +227,7 @@ def test_an_upgrade_of_the_package_disconnects_nobody(machine, package, successo
         target = ["--target", f"127.0.0.1:{node.ports['c2s']}", "--domain", "localhost", "--password", "pw"]
         upgrade = " ".join(machine.command("env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "dpkg", "--install", successor))
         when = ["--upgrade-cmd", upgrade, "--upgrade-at", "2s", "--upgrade-phase", "talk"]
-        done = run("load", "run", str(scenario), *target, "--register", *when, "--report", str(report), timeout=85)
+        done = run("load", "run", str(scenario), *target, "--register", *when, "--report", str(report), timeout=200)
         assert done.returncode == 0, done.stdout + done.stderr + node.log.read_text()
         seen = json.loads(report.read_text())["upgrade"]
         assert seen["exitCode"] == 0, seen
