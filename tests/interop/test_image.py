@@ -95,6 +95,7 @@ def test_it_has_nothing_to_log_in_to(image):
 
 
 def test_it_says_what_it_is(image):
+    assert image.name == "carillon:0.1.0"
     settings = image.config["config"]
     assert settings["User"] == "65532:65532"
     assert settings["StopSignal"] == "SIGTERM"

@@ -20,7 +20,7 @@ class Image:
         with tarfile.open(archive) as tar:
             self._blobs = {name: tar.extractfile(name).read() for name in tar.getnames()}
         [listed] = json.loads(self._blobs["index.json"])["manifests"]
-        self.digest = listed["digest"]
+        self.digest, self.name = listed["digest"], listed["annotations"]["org.opencontainers.image.ref.name"]
         self.manifest = json.loads(self.blob(self.digest))
         self.config = json.loads(self.blob(self.manifest["config"]["digest"]))
         self.root = pathlib.Path(folder)
