@@ -11,11 +11,17 @@ VENV := $(TARGET)/interop/venv
 # What only some operators need is built for tests, and not for a first look.
 FEATURES := --features carillon/aws,carillon/postgres,carillon/nats,carillon/redis
 export CARILLON := $(TARGET)/debug/carillon
+# What is packed, and for which machine; another binary by BINARY=…
+BINARY := $(TARGET)/release/carillon
+ARCH ?= $(shell dpkg --print-architecture 2>/dev/null || echo amd64)
+VERSION ?= $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' Cargo.toml | head -1)
+PACKAGES := $(TARGET)/packages
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask $(FEATURES) && $(TARGET)/debug/xtask
 
 .PHONY: help run install bench test test-rust test-sim test-counts test-kills test-postgres test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
-	lint-python typos clean-interop
+	release-binary packages package image lint-python typos clean-interop
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s $$'\t'
@@ -52,6 +58,24 @@ test-python: build tools ## slixmpp, raw sockets, the HTTP API
 test-node: build tools ## xmpp.js over WebSocket, the console in a browser
 	cd $(INTEROP) && node --test --test-reporter=spec js/*.test.mjs
 
+release-binary: ## The binary that is packed, optimised, with everything that some operators need
+	cargo build --locked --release --package carillon --features aws,postgres,nats,redis
+
+packages: package image ## The Debian package and the image of a binary that was built (make release-binary)
+
+package image: export VERSION := $(VERSION)
+package image: export SOURCE_DATE_EPOCH = $(EPOCH)
+package: ## The Debian package, into target/packages
+	deploy/debian/build $(BINARY) $(PACKAGES)
+
+image: ## The image as an OCI archive, without a container engine, into target/packages
+	rm -rf $(PACKAGES)/rootfs
+	deploy/container/rootfs $(BINARY) $(PACKAGES)/rootfs
+	deploy/container/image $(PACKAGES)/rootfs $(PACKAGES)/carillon_$(VERSION)_$(ARCH).oci.tar --arch $(ARCH) --version $(VERSION) \
+		--revision $$(git rev-parse HEAD)
+	cp $(PACKAGES)/rootfs/usr/share/doc/carillon/sbom.cdx.json $(PACKAGES)/carillon_$(VERSION)_$(ARCH).cdx.json
+	rm -rf $(PACKAGES)/rootfs
+
 fuzz: ## Each fuzz target for ten seconds
 	fuzz/run
 
@@ -85,8 +109,8 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) purity
 
 lint-python: tools
-	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make
-	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make
+	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make deploy/sbom deploy/container/image
+	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make deploy/sbom deploy/container/image
 
 typos: tools ## Spelling, everywhere
 	$(VENV)/bin/typos --format brief

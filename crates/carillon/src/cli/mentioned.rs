@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const PLACES: &[&str] =
     &["README.md", "docs/book", "console", "deploy", "crates/carillon/src", "crates/http/src"];
 /// Files of these kinds are read.
-const KINDS: &[&str] = &["md", "html", "js", "rs", "service", "yml", "json", "Containerfile"];
+const KINDS: &[&str] = &["md", "html", "js", "rs", "service", "yml", "yaml", "txt", "json", "Containerfile"];
 
 #[test]
 fn every_command_that_is_named_exists() {

@@ -39,6 +39,7 @@ mod webhook;
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// XMPP server that reaches millions of connected devices and people.
@@ -112,6 +113,13 @@ enum Printing {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages of all commands into a folder, as packages do
+    #[command(hide = true)]
+    Man {
+        /// The folder, which must exist
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
 }
 
 /// Reads the command line of this process and does what it says.
@@ -158,5 +166,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
             clap_complete::generate(shell, &mut Cli::command(), "carillon", &mut script);
             Ok(out.write_all(&script)?)
         }
+        Printing::Man { folder } => clap_mangen::generate_to(Cli::command(), &folder)
+            .map_err(|e| Failure::Usage(format!("{}: {e}", folder.display()))),
     }
 }

@@ -428,6 +428,23 @@ fn completions_know_the_commands() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("text");
+    assert_eq!(run(Cli::try_parse_from(["carillon", "man", path]).expect("valid")).1, Ok(()));
+    for page in ["carillon.1", "carillon-serve.1", "carillon-config-check.1", "carillon-load-run.1"] {
+        let text = std::fs::read_to_string(folder.path().join(page)).expect(page);
+        assert!(text.contains(".TH") && text.contains(".SH OPTIONS"), "{page}");
+    }
+    assert!(!folder.path().join("carillon-man.1").exists(), "it is for those who make packages");
+    let nowhere = folder.path().join("none");
+    let refused =
+        run(Cli::try_parse_from(["carillon", "man", nowhere.to_str().expect("text")]).expect("valid")).1;
+    let why = format!("{}: No such file or directory (os error 2)", nowhere.display());
+    assert_eq!(refused, Err((2, why)));
+}
+
+#[test]
 fn a_notification_is_followed_to_its_end() {
     let mut trace = json!({"id": "N", "state": "stored", "accepted_at": "T1", "stored_at": "T2"});
     let stored = trace.clone();
