@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from faulty import Faulty
+
 from harness.server import BINARY, Server
 
 SCOPES = "send,topics,enrol,links"

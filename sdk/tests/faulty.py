@@ -117,7 +117,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             node.request(self.command, path, body or None, headers)
             answer = node.getresponse()
             if fault in ("cut", "hang"):
-                answer.read()
+                if not is_stream(answer):
+                    answer.read()
                 self.close_connection = True
                 if fault == "hang":
                     # Readable: the client has closed its end.
@@ -132,7 +133,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for name, value in answer.getheaders():
             if name.lower() not in HOP:
                 self.send_header(name, value)
-        if answer.headers.get("content-type", "").startswith("text/event-stream"):
+        if is_stream(answer):
             return self.stream(answer, fault)
         body = answer.read()
         if answer.status != 204:
@@ -153,3 +154,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             has_data |= line.startswith(b"data:")
             if fault == "event" and has_data and line == b"\n":
                 return
+
+
+def is_stream(answer):
+    return answer.headers.get("content-type", "").startswith("text/event-stream")

@@ -157,7 +157,7 @@ class Client:
         return self._http.call("DELETE /v1/notifications/{id}", path={"id": id})
 
     def events(self, *, states: Iterable[NotificationState] | None = None, after: int | None = None) -> Events:
-        """Receipts as they happen: from now on, or all behind an event's number. Do not share it between threads."""
+        """Receipts as they happen: from when this returns, or all behind an event's number. Threads may not share them."""
         return Events(self._http, states, after)
 
     def presence(self, accounts: list[str]) -> list[PresenceView]:

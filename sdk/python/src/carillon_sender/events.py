@@ -54,9 +54,13 @@ class Events(Iterator[Event]):
         query = {"state": None if states is None else ",".join(states)}
         _, self._target = http.target("GET /v1/events", query=query)
         self._events = self._run()
+        # The node's first words: it follows from here.
+        next(self._events)
 
     def __next__(self) -> Event:
-        return next(self._events)
+        while (event := next(self._events)) is None:
+            pass
+        return event
 
     def close(self) -> None:
         """Ends the connection."""
@@ -68,16 +72,15 @@ class Events(Iterator[Event]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self) -> Generator[Event]:
-        """A connection after the other. Once there was one, only a refusal for good ends it."""
+    def _run(self) -> Generator[Event | None]:
+        """What one connection after the other brings. Once there was one, only a refusal for good ends it."""
         failures, was_open = 0, False
         while True:
             wait = self._http.retry.backoff(1)
             try:
                 for event in self._connection():
                     failures, was_open = 0, True
-                    if event is not None:
-                        yield event
+                    yield event
             except (ApiError, NoAnswer) as error:
                 failures += 1
                 if not is_worth_repeating(error):
