@@ -98,5 +98,6 @@ def test_what_is_old_or_ahead_is_not(webhook, request_of_the_node):
 
 def test_a_secret_that_is_none(request_of_the_node):
     _, headers, body = request_of_the_node
-    with pytest.raises(ValueError, match="whsec_"):
-        verify_webhook("no secret", headers, body)
+    for none in ("no secret", "", "whsec_"):
+        with pytest.raises(ValueError, match="whsec_"):
+            verify_webhook(none, headers, body)
