@@ -8,3 +8,9 @@ SDK = ROOT / "sdk"
 def test_the_client_for_senders(program):
     program("npx", "tsc", "-p", "typescript", cwd=SDK)
     print(program("npm", "test", "--workspace", "typescript", cwd=SDK))
+
+
+def test_the_device(program):
+    program("npx", "tsc", "-p", "typescript", cwd=SDK)
+    program("npx", "tsc", "-p", "device-typescript", cwd=SDK)
+    print(program("npm", "test", "--workspace", "device-typescript", cwd=SDK))

@@ -77,8 +77,9 @@ test("a key of one's own outlives the client", async () => {
 test("it comes back when it is asked to, and gives up in the end", async () => {
   const faulty = connect(["busy:1", "unavailable"]);
   await faulty.send("alice", { payload: PAYLOAD });
-  const [one, two, three] = (await faulty.seen()).map(({ at }) => at);
-  assert.ok(two - one >= 1 && two - one < 1.5 && three - two < 0.5);
+  const [one, two, ...more] = (await faulty.seen()).map(({ at }) => at);
+  assert.ok(two - one >= 1);
+  assert.equal(more.length, 1);
   const down = connect(Array(9).fill("unavailable"));
   await assert.rejects(all(down.topics()), refused("unavailable"));
   assert.equal((await down.seen()).length, 4);
