@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import threading
 
@@ -20,6 +21,8 @@ def server(tmp_path_factory):
     settings = {
         "invitations__enabled": "true",
         "links__hosts": "go.example.com=localhost",
+        # Tokens are for connections with TLS.
+        "websocket__tls": "true",
         "webhooks__allow_addresses": "127.0.0.0/8",
     }
     server = Server(tmp_path_factory.mktemp("node"), **settings)
@@ -76,7 +79,8 @@ def environment(server, faulty, carillon, alice):
         "CARILLON_ADMIN_KEY": server.key,
         "CARILLON_FAULTY": faulty.url,
         "CARILLON_DATA_DIR": str(server.data),
-        "CARILLON_WEBSOCKET": server.websocket,
+        "CARILLON_WEBSOCKET": f"wss://localhost:{server.port('websocket')}/xmpp-websocket",
+        "NODE_EXTRA_CA_CERTS": str(server.certificate),
         "NO_PROXY": "*",
     }
 
@@ -87,7 +91,7 @@ def program(environment):
 
     def run(*command, cwd, more=None, timeout=90):
         assert shutil.which(command[0]), f"{command[0]} is not installed"
-        done = subprocess.run(
+        process = subprocess.Popen(
             [str(part) for part in command],
             cwd=cwd,
             env={**environment, **(more or {})},
@@ -95,10 +99,15 @@ def program(environment):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=timeout,
-            check=False,
+            # A group of its own, so that what it started ends with it.
+            start_new_session=True,
         )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise AssertionError(f"{command} did not end:\n{process.communicate()[0]}") from None
+        assert process.returncode == 0, output
+        return output
 
     return run

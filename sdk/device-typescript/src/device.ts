@@ -2,6 +2,7 @@ import { type Client, type Element, client, xml } from "@xmpp/client";
 
 import type { Notification, TopicEvent } from "./messages.js";
 import { notificationOf, topicEventsOf } from "./parse.js";
+import { ScramSha256 } from "./scram.js";
 import { type Kept, type Store, memory } from "./store.js";
 
 /** Where a device is: it logs in, has a session, waits before it comes back, or has ended. */
@@ -42,8 +43,11 @@ export class Refused extends Error {
 const SM = "urn:xmpp:sm:3";
 const PUBSUB = "http://jabber.org/protocol/pubsub";
 const ANSWER_MS = 20_000;
+const GOODBYE_MS = 2_000;
 /** How long a login may take. */
 const LOGIN_MS = 30_000;
+/** A connection is dead that is silent for so long: a server answers `<r/>`, which is sent every half minute, or asks a silent client after one. */
+const SILENCE_MS = { session: 75_000, receipt: 150_000 };
 /** Two copies of a device would end each other for ever. */
 const CONFLICT_MS = 300_000;
 /** How many notifications are known again. */
@@ -62,6 +66,7 @@ export class Device {
   /** What the server asked to wait, for the next time. */
   #asked: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #silence: ReturnType<typeof setTimeout> | undefined;
   #online: { resolve: () => void; reject: (error: Error) => void } | undefined;
   #known: string[] = [];
   /** Handlers run one after the other. */
@@ -76,14 +81,12 @@ export class Device {
       service: options.url,
       domain,
       username,
-      credentials: async (authenticate, mechanisms, fast, entity) => {
+      credentials: async (authenticate, _, fast) => {
         const userAgent = xml("user-agent", { id: this.#kept.userAgent });
         const token = await fast?.fetch();
         if (!token && options.secret === undefined) throw new Error("there is neither a secret nor a token");
-        // A password may only be sent where nobody listens.
-        const mechanism = mechanisms.find((one) => one !== "PLAIN") ?? (entity.isSecure() ? "PLAIN" : undefined);
         const password = options.secret === undefined ? {} : { password: options.secret };
-        await authenticate({ username, ...password, token }, mechanism, userAgent);
+        await authenticate({ username, ...password, token }, ScramSha256.prototype.name, userAgent);
       },
     });
     this.#setUp();
@@ -102,6 +105,9 @@ export class Device {
   /** Connects, and stays connected until `disconnect`. Resolves when it is online, however long that takes; a login that is refused is an error. */
   async connect(): Promise<void> {
     if (this.#state !== "offline" && this.#state !== "refused") throw new Error(`the device is ${this.#state}`);
+    this.#xmpp.timeout = ANSWER_MS;
+    // Its own waits for a goodbye, and then ends what has been connected meanwhile.
+    this.#xmpp.disconnect = async () => this.#xmpp.socket?.end();
     this.#kept = (await this.#store.load()) ?? this.#kept;
     const online = new Promise<void>((resolve, reject) => (this.#online = { resolve, reject }));
     this.#attempt();
@@ -111,9 +117,14 @@ export class Device {
   /** Ends the session in good order. */
   async disconnect(): Promise<void> {
     clearTimeout(this.#timer);
+    const isOnline = this.#state === "online";
     this.#become("offline");
     this.#online?.reject(new Error("the device was disconnected"));
     this.#online = undefined;
+    clearTimeout(this.#silence);
+    // Its own, which says goodbye; to nobody for long.
+    if (isOnline) this.#xmpp.disconnect = Object.getPrototypeOf(this.#xmpp).disconnect;
+    this.#xmpp.timeout = GOODBYE_MS;
     if (this.#xmpp.status !== "offline") await this.#xmpp.stop().catch(() => {});
   }
 
@@ -144,8 +155,9 @@ export class Device {
   }
 
   #setUp(): void {
-    const { fast, bind2, reconnect, streamManagement } = this.#xmpp;
-    this.#xmpp.timeout = ANSWER_MS;
+    const { fast, bind2, reconnect, saslFactory, streamManagement } = this.#xmpp;
+    saslFactory.use(ScramSha256);
+    streamManagement.timeout = 0;
     // Its own waits do not grow, and it knows no reason for which not to come back.
     reconnect.stop();
     fast.fetchToken = async () => this.#kept.token;
@@ -155,6 +167,7 @@ export class Device {
       await this.#keep({});
     };
     if (this.#options.acknowledge === "receipt") bind2.use(SM, () => undefined, () => {});
+    this.#xmpp.on("element", () => this.#heard());
     this.#xmpp.on("stanza", (stanza) => this.#read(stanza));
     // A moment later stream management counts what is sent, as the server does.
     this.#xmpp.on("online", () => void Promise.resolve().then(() => this.#begin()));
@@ -168,13 +181,19 @@ export class Device {
     this.#become("connecting");
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#drop(), LOGIN_MS);
-    // That it failed is told by an event, too.
     this.#xmpp.reconnect.reconnect().catch(() => this.#drop());
   }
 
+  /** Ends the connection; the event `disconnect` tells that it has ended. */
   #drop(): void {
-    if (this.#xmpp.status === "disconnect") this.#wait();
-    else this.#xmpp.disconnect().catch(() => this.#wait());
+    if (this.#xmpp.socket) this.#xmpp.socket.end();
+    else this.#wait();
+  }
+
+  /** Something came: the connection lives. */
+  #heard(): void {
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#drop(), SILENCE_MS[this.#options.acknowledge ?? "session"]);
   }
 
   /** Waits for the next attempt, if there is to be one. */
@@ -185,6 +204,7 @@ export class Device {
     const wait = (this.#asked ?? 0) + backoff;
     this.#asked = undefined;
     this.#become("waiting");
+    clearTimeout(this.#silence);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#attempt(), wait);
   }
@@ -195,8 +215,9 @@ export class Device {
     if (hasNoProof || (error.name === "SASLError" && condition !== "temporary-auth-failure")) {
       const refused = new Refused(`the login was refused: ${condition ?? error.message}`, { cause: error });
       clearTimeout(this.#timer);
+      clearTimeout(this.#silence);
       this.#become("refused");
-      this.#xmpp.disconnect().catch(() => {});
+      this.#xmpp.socket?.end();
       if (!this.#online) this.#options.onError?.(refused);
       this.#online?.reject(refused);
       this.#online = undefined;

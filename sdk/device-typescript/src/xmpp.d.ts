@@ -37,9 +37,10 @@ declare module "@xmpp/client" {
     status: string;
     timeout: number;
     fast: Fast;
-    socket: { socket: WebSocket | null } | null;
+    socket: { end(): void } | null;
     reconnect: { stop(): void; reconnect(): Promise<void> };
-    streamManagement: { id: string; on(event: "resumed", listener: () => void): void };
+    saslFactory: { use(mechanism: new () => object): void };
+    streamManagement: { timeout: number; on(event: "resumed", listener: () => void): void };
     bind2: { use(ns: string, request: () => Element | undefined, answer: () => void): void };
     iqCaller: {
       get(element: Element, to?: string, timeout?: number): Promise<Element>;
@@ -47,7 +48,7 @@ declare module "@xmpp/client" {
     };
     on(event: "online" | "disconnect", listener: () => void): void;
     on(event: "error", listener: (error: Error & { condition?: string; element?: Element }) => void): void;
-    on(event: "stanza", listener: (stanza: Element) => void): void;
+    on(event: "element" | "stanza", listener: (stanza: Element) => void): void;
     isSecure(): boolean;
     send(element: Element): Promise<void>;
     disconnect(): Promise<unknown>;

@@ -89,7 +89,7 @@ export async function way(test) {
       });
     }
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(0, target.hostname);
   await once(server, "listening");
   const cut = () => open.forEach((one) => one.destroy());
   test.after(() => {
@@ -97,7 +97,7 @@ export async function way(test) {
     server.close();
   });
   return {
-    url: `ws://127.0.0.1:${server.address().port}${target.pathname}`,
+    url: `wss://localhost:${server.address().port}${target.pathname}`,
     cut,
     close: () => { server.isClosed = true; },
     open: () => { server.isClosed = false; },
