@@ -1,9 +1,7 @@
-import { type Client, type Element, client, xml } from "@xmpp/client";
-
 import type { Notification, TopicEvent } from "./messages.js";
 import { notificationOf, topicEventsOf } from "./parse.js";
-import { ScramSha256 } from "./scram.js";
 import { type Kept, type Store, memory } from "./store.js";
+import { type Client, type Element, assemble, xml } from "./xmpp.js";
 
 /** Where a device is: it logs in, has a session, waits before it comes back, or has ended. */
 export type State = "offline" | "connecting" | "online" | "waiting" | "refused";
@@ -40,7 +38,6 @@ export class Refused extends Error {
   override name = "Refused";
 }
 
-const SM = "urn:xmpp:sm:3";
 const PUBSUB = "http://jabber.org/protocol/pubsub";
 const ANSWER_MS = 20_000;
 const GOODBYE_MS = 2_000;
@@ -56,6 +53,7 @@ const KNOWN_MAX = 200;
 /** A device: one session, which outlives its connections. */
 export class Device {
   readonly #options: DeviceOptions;
+  readonly #parts: ReturnType<typeof assemble>;
   readonly #xmpp: Client;
   readonly #domain: string;
   readonly #store: Store;
@@ -77,18 +75,14 @@ export class Device {
     this.#store = options.store ?? memory();
     const [username = "", domain = ""] = options.jid.split("@");
     this.#domain = domain;
-    this.#xmpp = client({
-      service: options.url,
-      domain,
-      username,
-      credentials: async (authenticate, _, fast) => {
-        const userAgent = xml("user-agent", { id: this.#kept.userAgent });
-        const token = await fast?.fetch();
-        if (!token && options.secret === undefined) throw new Error("there is neither a secret nor a token");
-        const password = options.secret === undefined ? {} : { password: options.secret };
-        await authenticate({ username, ...password, token }, ScramSha256.prototype.name, userAgent);
-      },
-    });
+    const credentials = async () => {
+      const { token } = this.#kept;
+      if (!token && options.secret === undefined) throw new Error("there is neither a secret nor a token");
+      return { username, token, ...(options.secret === undefined ? {} : { password: options.secret }) };
+    };
+    const userAgent = () => xml("user-agent", { id: this.#kept.userAgent });
+    this.#parts = assemble({ service: options.url, domain }, { isManaged: options.acknowledge !== "receipt", credentials, userAgent });
+    this.#xmpp = this.#parts.entity;
     this.#setUp();
   }
 
@@ -104,7 +98,7 @@ export class Device {
 
   /** Connects, and stays connected until `disconnect`. Resolves when it is online, however long that takes; a login that is refused is an error. */
   async connect(): Promise<void> {
-    if (this.#state !== "offline" && this.#state !== "refused") throw new Error(`the device is ${this.#state}`);
+    if (!this.#isOver()) throw new Error(`the device is ${this.#state}`);
     this.#xmpp.timeout = ANSWER_MS;
     // Its own waits for a goodbye, and then ends what has been connected meanwhile.
     this.#xmpp.disconnect = async () => this.#xmpp.socket?.end();
@@ -151,27 +145,23 @@ export class Device {
   }
 
   #askPubsub(kind: "get" | "set", request: Element): Promise<Element | undefined> {
-    return this.#xmpp.iqCaller[kind](xml("pubsub", { xmlns: PUBSUB }, request), `pubsub.${this.#domain}`, ANSWER_MS);
+    return this.#parts.iqCaller[kind](xml("pubsub", { xmlns: PUBSUB }, request), `pubsub.${this.#domain}`, ANSWER_MS);
   }
 
   #setUp(): void {
-    const { fast, bind2, reconnect, saslFactory, streamManagement } = this.#xmpp;
-    saslFactory.use(ScramSha256);
-    streamManagement.timeout = 0;
-    // Its own waits do not grow, and it knows no reason for which not to come back.
-    reconnect.stop();
+    const { fast, streamManagement } = this.#parts;
+    if (streamManagement) streamManagement.timeout = 0;
     fast.fetchToken = async () => this.#kept.token;
     fast.saveToken = (token) => this.#keep({ token });
     fast.deleteToken = async () => {
       delete this.#kept.token;
       await this.#keep({});
     };
-    if (this.#options.acknowledge === "receipt") bind2.use(SM, () => undefined, () => {});
     this.#xmpp.on("element", () => this.#heard());
     this.#xmpp.on("stanza", (stanza) => this.#read(stanza));
     // A moment later stream management counts what is sent, as the server does.
     this.#xmpp.on("online", () => void Promise.resolve().then(() => this.#begin()));
-    streamManagement.on("resumed", () => this.#resume());
+    streamManagement?.on("resumed", () => this.#resume());
     this.#xmpp.on("error", (error) => this.#failed(error));
     this.#xmpp.on("disconnect", () => this.#wait());
   }
@@ -181,7 +171,8 @@ export class Device {
     this.#become("connecting");
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#drop(), LOGIN_MS);
-    this.#xmpp.reconnect.reconnect().catch(() => this.#drop());
+    const opened = this.#xmpp.connect(this.#options.url).then(() => this.#xmpp.open({ domain: this.#domain }));
+    opened.catch(() => this.#drop());
   }
 
   /** Ends the connection; the event `disconnect` tells that it has ended. */
@@ -193,12 +184,18 @@ export class Device {
   /** Something came: the connection lives. */
   #heard(): void {
     clearTimeout(this.#silence);
+    if (this.#isOver()) return;
     this.#silence = setTimeout(() => this.#drop(), SILENCE_MS[this.#options.acknowledge ?? "session"]);
+  }
+
+  /** Whether nothing more is to be done. */
+  #isOver(): boolean {
+    return this.#state === "offline" || this.#state === "refused";
   }
 
   /** Waits for the next attempt, if there is to be one. */
   #wait(): void {
-    if (this.#state === "offline" || this.#state === "refused" || this.#state === "waiting") return;
+    if (this.#isOver() || this.#state === "waiting") return;
     const { firstWaitMs = 1_000, longestWaitMs = 60_000 } = this.#options;
     const backoff = Math.random() * Math.min(longestWaitMs, firstWaitMs * 2 ** this.#failures++);
     const wait = (this.#asked ?? 0) + backoff;

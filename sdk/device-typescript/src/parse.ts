@@ -1,4 +1,4 @@
-import type { Element } from "@xmpp/client";
+import type { Element } from "@xmpp/client-core";
 
 import type { Notification, TopicEvent } from "./messages.js";
 

@@ -92,10 +92,8 @@ export async function way(test) {
   server.listen(0, target.hostname);
   await once(server, "listening");
   const cut = () => open.forEach((one) => one.destroy());
-  test.after(() => {
-    cut();
-    server.close();
-  });
+  // Its connections end with those who use it.
+  test.after(() => server.close());
   return {
     url: `wss://localhost:${server.address().port}${target.pathname}`,
     cut,
@@ -104,10 +102,12 @@ export async function way(test) {
   };
 }
 
-/** Follows a notification until it is in a state. */
+/** Asks until a notification is in a state; its trace. */
 export async function becomes(id, state) {
   const signal = AbortSignal.timeout(DEADLINE_MS);
-  for await (const event of await api.events({ after: 0, signal })) {
-    if (event.notification.id === id && event.notification.state === state) return event.notification;
+  for (;;) {
+    const trace = await api.notification(id);
+    if (trace.state === state) return trace;
+    if (signal.aborted) throw new Error(`the notification was last ${JSON.stringify(trace)}`);
   }
 }
