@@ -66,6 +66,7 @@ export class Device {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #online: { resolve: () => void; reject: (error: Error) => void } | undefined;
+  #ending: Promise<void> = Promise.resolve();
   #known: string[] = [];
   /** Handlers run one after the other. */
   #work: Promise<void> = Promise.resolve();
@@ -99,6 +100,7 @@ export class Device {
   /** Connects, and stays connected until `disconnect`. Resolves when it is online, however long that takes; a login that is refused is an error. */
   async connect(): Promise<void> {
     if (!this.#isOver()) throw new Error(`the device is ${this.#state}`);
+    await this.#ending;
     this.#xmpp.timeout = ANSWER_MS;
     // Its own waits for a goodbye, and then ends what has been connected meanwhile.
     this.#xmpp.disconnect = async () => this.#xmpp.socket?.end();
@@ -115,11 +117,9 @@ export class Device {
     this.#become("offline");
     this.#online?.reject(new Error("the device was disconnected"));
     this.#online = undefined;
-    clearTimeout(this.#silence);
-    // Its own, which says goodbye; to nobody for long.
-    if (isOnline) this.#xmpp.disconnect = Object.getPrototypeOf(this.#xmpp).disconnect;
-    this.#xmpp.timeout = GOODBYE_MS;
-    if (this.#xmpp.status !== "offline") await this.#xmpp.stop().catch(() => {});
+    await this.#ending;
+    this.#ending = this.#goodbye(isOnline);
+    await this.#ending;
   }
 
   /** Says whether somebody uses the device. While nobody does, it is given no notification for the audience `active`. */
@@ -181,6 +181,14 @@ export class Device {
     else this.#wait();
   }
 
+  /** Ends the connection for good: in good order where there is one. */
+  async #goodbye(isThere: boolean): Promise<void> {
+    clearTimeout(this.#silence);
+    if (isThere) this.#xmpp.disconnect = Object.getPrototypeOf(this.#xmpp).disconnect;
+    this.#xmpp.timeout = GOODBYE_MS;
+    if (this.#xmpp.status !== "offline") await this.#xmpp.stop().catch(() => {});
+  }
+
   /** Something came: the connection lives. */
   #heard(): void {
     clearTimeout(this.#silence);
@@ -212,9 +220,8 @@ export class Device {
     if (hasNoProof || (error.name === "SASLError" && condition !== "temporary-auth-failure")) {
       const refused = new Refused(`the login was refused: ${condition ?? error.message}`, { cause: error });
       clearTimeout(this.#timer);
-      clearTimeout(this.#silence);
       this.#become("refused");
-      this.#xmpp.socket?.end();
+      this.#ending = this.#goodbye(true);
       if (!this.#online) this.#options.onError?.(refused);
       this.#online?.reject(refused);
       this.#online = undefined;

@@ -111,7 +111,7 @@ test("a session outlives a connection that is cut", async (t) => {
     await panel.notifications.take(({ id }) => id === sent.id, "what came meanwhile");
     await panel.topics.take(({ id }) => id === item.id, "the item that came meanwhile");
     assert.equal((await becomes(sent.id, "acknowledged")).acknowledged_by, "stream-management");
-    assert.equal(panel.state, "online");
+    await panel.states.take(() => panel.state === "online", "the session");
     assert.equal(panel.jid, jid);
   }
   assert.deepEqual(panel.notifications.all.map(({ payload }) => payload.cut), [0, 1, 2]);
