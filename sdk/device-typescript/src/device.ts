@@ -235,6 +235,7 @@ export class Device {
 
   /** A new session. */
   #begin(): void {
+    if (this.#isOver()) return;
     const have = Object.entries(this.#kept.items).map(([topic, item]) => xml("have", { topic, item }));
     const topics = have.length ? xml("topics", { xmlns: "urn:carillon:topics:0" }, ...have) : undefined;
     this.#send(xml("presence", {}, topics));
@@ -243,6 +244,7 @@ export class Device {
 
   /** The session goes on, where it is not a new one. */
   #resume(): void {
+    if (this.#isOver()) return;
     clearTimeout(this.#timer);
     this.#failures = 0;
     if (!this.#isActive) this.#send(this.#activity());
