@@ -8,13 +8,14 @@ INTEROP := tests/interop
 # One profile for all but a first look, what ships and what is measured.
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
+SDK_VENV := $(TARGET)/sdk/venv
 # What only some operators need is built for tests, and not for a first look.
 FEATURES := --features carillon/aws,carillon/postgres,carillon/nats,carillon/redis
 export CARILLON := $(TARGET)/debug/carillon
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask $(FEATURES) && $(TARGET)/debug/xtask
 
-.PHONY: help run install bench test test-rust test-sim test-counts test-kills test-postgres test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
+.PHONY: help run install bench test test-rust test-sim test-counts test-kills test-postgres test-interop test-python test-node test-sdk fuzz build tools lint fmt-check clippy doc tidy \
 	lint-python typos clean-interop
 
 help: ## This list
@@ -26,7 +27,7 @@ run: ## A node with a few clients, to look at; quick to build, not to measure
 install: ## The optimised binary, into ~/.cargo/bin
 	cargo install --locked --path crates/carillon
 
-test: test-rust test-sim test-counts test-kills test-postgres test-interop ## Every test; fetches what the tests need
+test: test-rust test-sim test-counts test-kills test-postgres test-interop test-sdk ## Every test; fetches what the tests need
 
 test-rust: tools ## Unit tests, conversations, simulations
 	cargo test --workspace $(FEATURES)
@@ -51,6 +52,10 @@ test-python: build tools ## slixmpp, raw sockets, the HTTP API
 
 test-node: build tools ## xmpp.js over WebSocket, the console in a browser
 	cd $(INTEROP) && node --test --test-reporter=spec js/*.test.mjs
+
+test-sdk: build tools ## The SDKs: their packages and their tests, with the real server
+	bash sdk/setup $(SDK_VENV)
+	cd sdk/tests && $(SDK_VENV)/bin/pytest
 
 fuzz: ## Each fuzz target for ten seconds
 	fuzz/run
@@ -85,8 +90,8 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) purity
 
 lint-python: tools
-	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make
-	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make
+	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make sdk
+	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make sdk
 
 typos: tools ## Spelling, everywhere
 	$(VENV)/bin/typos --format brief

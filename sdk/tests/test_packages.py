@@ -7,6 +7,7 @@ import tomllib
 import zipfile
 
 import pytest
+
 from harness.server import ROOT
 
 SDK = ROOT / "sdk"
@@ -44,7 +45,8 @@ def test_python(program, wheel):
     assert "carillon_sender/py.typed" in names
     assert sum(name.rpartition("/")[2] in ("LICENSE-MIT", "LICENSE-APACHE") for name in names) == 2
     (source,) = wheel.glob("*.tar.gz")
-    assert any(name.endswith("/README.md") for name in tarfile.open(source).getnames())
+    with tarfile.open(source) as packed:
+        assert any(name.endswith("/README.md") for name in packed.getnames())
     install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", wheel / "installed", built]
     program(sys.executable, *install, cwd=wheel)
     program(sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "src", cwd=SDK / "python")

@@ -47,6 +47,8 @@ const LOGIN_MS = 30_000;
 const SILENCE_MS = { session: 75_000, receipt: 150_000 };
 /** Two copies of a device would end each other for ever. */
 const CONFLICT_MS = 300_000;
+/** What a login is not worth repeating for. */
+const REFUSALS = new Set(["not-authorized", "account-disabled", "credentials-expired"]);
 /** How many notifications are known again. */
 const KNOWN_MAX = 200;
 
@@ -163,7 +165,11 @@ export class Device {
     this.#xmpp.on("online", () => void Promise.resolve().then(() => this.#begin()));
     streamManagement?.on("resumed", () => this.#resume());
     this.#xmpp.on("error", (error) => this.#failed(error));
-    this.#xmpp.on("disconnect", () => this.#wait());
+    this.#xmpp.on("disconnect", () => {
+      // A login that the end of the connection interrupted would answer to the server in the next one.
+      this.#xmpp.removeAllListeners("nonza");
+      this.#wait();
+    });
   }
 
   /** Connects once. What becomes of it is an event: online, resumed, or disconnect. */
@@ -217,7 +223,8 @@ export class Device {
   #failed(error: Error & { condition?: string; element?: Element }): void {
     const { condition, element } = error;
     const hasNoProof = this.#options.secret === undefined && this.#kept.token === undefined;
-    if (hasNoProof || (error.name === "SASLError" && condition !== "temporary-auth-failure")) {
+    const isLogin = error.name === "SASLError";
+    if (hasNoProof || (isLogin && REFUSALS.has(condition ?? ""))) {
       const refused = new Refused(`the login was refused: ${condition ?? error.message}`, { cause: error });
       clearTimeout(this.#timer);
       this.#become("refused");
@@ -231,6 +238,8 @@ export class Device {
     if (seconds !== undefined) this.#asked = Number(seconds) * 1000;
     else if (condition === "conflict") this.#asked = CONFLICT_MS;
     if (this.#state !== "offline") this.#options.onError?.(error);
+    // A login that failed otherwise, such as for a fault of the server, may succeed over the next connection.
+    if (isLogin) this.#drop();
   }
 
   /** A new session. */
