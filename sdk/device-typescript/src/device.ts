@@ -190,8 +190,20 @@ export class Device {
   /** Ends the connection for good: in good order where there is one. */
   async #goodbye(isThere: boolean): Promise<void> {
     clearTimeout(this.#silence);
-    if (isThere) this.#xmpp.disconnect = Object.getPrototypeOf(this.#xmpp).disconnect;
     this.#xmpp.timeout = GOODBYE_MS;
+    if (isThere) {
+      this.#xmpp.disconnect = Object.getPrototypeOf(this.#xmpp).disconnect;
+    } else if (this.#xmpp.socket) {
+      // A login that is under way may still succeed: its session is forgotten behind that.
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, GOODBYE_MS);
+        this.#xmpp.once("disconnect", () => {
+          clearTimeout(timer);
+          resolve();
+        });
+        this.#xmpp.socket?.end();
+      });
+    }
     if (this.#xmpp.status !== "offline") await this.#xmpp.stop().catch(() => {});
   }
 

@@ -22,6 +22,7 @@ declare module "@xmpp/client-core" {
     on(event: "online" | "disconnect", listener: () => void): void;
     on(event: "error", listener: (error: Error & { condition?: string; element?: Element }) => void): void;
     on(event: "element" | "stanza", listener: (stanza: Element) => void): void;
+    once(event: "disconnect", listener: () => void): void;
     removeAllListeners(event: "nonza"): void;
     connect(service: string): Promise<void>;
     open(options: { domain: string }): Promise<unknown>;

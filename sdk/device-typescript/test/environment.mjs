@@ -72,13 +72,19 @@ export function again(test, enrolled, options = {}) {
   return Object.assign(made, { enrolled, notifications, topics, states, errors });
 }
 
-/** A way to the node that can be cut, and closed for a while. */
-export async function way(test) {
+/** A way to the node that can be cut, and closed for a while. Its first connections end after so many bytes of the node. */
+export async function way(test, { budgets = [] } = {}) {
+  const left = [...budgets];
   const target = new URL(CARILLON_WEBSOCKET);
   const open = new Set();
   const server = createServer((client) => {
     if (server.isClosed) return client.destroy();
     const node = connect(target.port, target.hostname);
+    let budget = left.shift() ?? Number.POSITIVE_INFINITY;
+    node.on("data", (bytes) => {
+      budget -= bytes.length;
+      if (budget < 0) client.destroy();
+    });
     for (const [one, other] of [[client, node], [node, client]]) {
       open.add(one);
       one.pipe(other);
