@@ -63,6 +63,7 @@ export class Device {
   #state: State = "offline";
   #isActive = true;
   #failures = 0;
+  #attempts = 0;
   /** What the server asked to wait, for the next time. */
   #asked: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -178,7 +179,9 @@ export class Device {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#drop(), LOGIN_MS);
     const opened = this.#xmpp.connect(this.#options.url).then(() => this.#xmpp.open({ domain: this.#domain }));
-    opened.catch(() => this.#drop());
+    const attempt = ++this.#attempts;
+    // It may be told of long after the next attempt has begun.
+    opened.catch(() => attempt === this.#attempts && this.#drop());
   }
 
   /** Ends the connection; the event `disconnect` tells that it has ended. */
