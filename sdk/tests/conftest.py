@@ -9,7 +9,7 @@ import threading
 import pytest
 from faulty import Faulty
 
-from harness.server import BINARY, Server
+from harness.server import BINARY, ROOT, Server
 
 SCOPES = "send,topics,enrol,links"
 ALICE = "alice@localhost"
@@ -85,7 +85,7 @@ def environment(server, faulty, carillon, alice):
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def program(environment):
     """Runs a program to its end, which has to be a good one; what it printed."""
 
@@ -111,3 +111,10 @@ def program(environment):
         return output
 
     return run
+
+
+@pytest.fixture(scope="session")
+def built(program):
+    """The packages in TypeScript, compiled."""
+    for folder in ("typescript", "device-typescript"):
+        program("npx", "tsc", "-p", folder, cwd=ROOT / "sdk")

@@ -5,12 +5,9 @@ from harness.server import ROOT
 SDK = ROOT / "sdk"
 
 
-def test_the_client_for_senders(program):
-    program("npx", "tsc", "-p", "typescript", cwd=SDK)
+def test_the_client_for_senders(built, program):
     print(program("npm", "test", "--workspace", "typescript", cwd=SDK))
 
 
-def test_the_device(program):
-    program("npx", "tsc", "-p", "typescript", cwd=SDK)
-    program("npx", "tsc", "-p", "device-typescript", cwd=SDK)
+def test_the_device(built, program):
     print(program("npm", "test", "--workspace", "device-typescript", cwd=SDK))
