@@ -1,5 +1,6 @@
 """The client in Python, with a real node."""
 
+import concurrent.futures
 import inspect
 import re
 import time
@@ -159,6 +160,13 @@ def test_a_key_of_ones_own_outlives_the_client(connect, api):
     sent = {connect().send(device, payload=PAYLOAD, idempotency_key=f"one-{device}")["id"] for _ in range(2)}
     assert len(sent) == 1
     assert api.device(device)["pending"] == 4
+
+
+def test_threads_share_a_client(connect, api):
+    device, shared = api.enrol()["id"], connect()
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        sent = list(threads.map(lambda n: shared.send(device, payload=n)["id"], range(200)))
+    assert len(set(sent)) == api.device(device)["pending"] == 200
 
 
 def test_it_comes_back_when_it_is_asked_to(connect):

@@ -100,7 +100,10 @@ class Http:
 
     def exchange(self, method: str, target: str, data: bytes | None, headers: dict[str, str], *, fresh: bool) -> bytes:
         """One request and its answer. A fresh connection cannot have been closed by the node since the request before."""
-        connection = self.connect() if fresh or not self._idle else self._idle.pop()
+        try:
+            connection = self.connect() if fresh else self._idle.pop()
+        except IndexError:
+            connection = self.connect()
         try:
             connection.request(method, target, data, {**self._headers, **headers})
             answer = connection.getresponse()
