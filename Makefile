@@ -8,6 +8,7 @@ INTEROP := tests/interop
 # One profile for all but a first look, what ships and what is measured.
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
+SDK_VENV := $(TARGET)/sdk/venv
 # What only some operators need is built for tests, and not for a first look.
 FEATURES := --features carillon/aws,carillon/postgres,carillon/nats,carillon/redis
 export CARILLON := $(TARGET)/debug/carillon
@@ -20,7 +21,7 @@ EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask $(FEATURES) && $(TARGET)/debug/xtask
 
-.PHONY: help run install bench test test-rust test-sim test-counts test-kills test-postgres test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
+.PHONY: help run install bench test test-rust test-sim test-counts test-kills test-postgres test-interop test-python test-node test-sdk fuzz build tools lint fmt-check clippy doc tidy \
 	release-binary packages package image lint-python typos clean-interop
 
 help: ## This list
@@ -32,7 +33,7 @@ run: ## A node with a few clients, to look at; quick to build, not to measure
 install: ## The optimised binary, into ~/.cargo/bin
 	cargo install --locked --path crates/carillon
 
-test: test-rust test-sim test-counts test-kills test-postgres test-interop ## Every test; fetches what the tests need
+test: test-rust test-sim test-counts test-kills test-postgres test-interop test-sdk ## Every test; fetches what the tests need
 
 test-rust: tools ## Unit tests, conversations, simulations
 	cargo test --workspace $(FEATURES)
@@ -76,6 +77,10 @@ image: ## The image as an OCI archive, without a container engine, into target/p
 	cp $(PACKAGES)/rootfs/usr/share/doc/carillon/sbom.cdx.json $(PACKAGES)/carillon_$(VERSION)_$(ARCH).cdx.json
 	rm -rf $(PACKAGES)/rootfs
 
+test-sdk: build tools ## The SDKs: their packages and their tests, with the real server
+	bash sdk/setup $(SDK_VENV)
+	cd sdk/tests && $(SDK_VENV)/bin/pytest
+
 fuzz: ## Each fuzz target for ten seconds
 	fuzz/run
 
@@ -109,8 +114,8 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) purity
 
 lint-python: tools
-	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make deploy/sbom deploy/container/image
-	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make deploy/sbom deploy/container/image
+	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make deploy/sbom deploy/container/image sdk
+	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/fill bench/flame bench/timeline docs/pictures/make deploy/sbom deploy/container/image sdk
 
 typos: tools ## Spelling, everywhere
 	$(VENV)/bin/typos --format brief

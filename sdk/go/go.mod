@@ -1,0 +1,3 @@
+module github.com/carillon-im/carillon/sdk/go
+
+go 1.24
