@@ -385,11 +385,14 @@ pub struct SessionInfo {
     pub topics: u32,
     /// Notifications given to it and not yet acknowledged.
     pub unacknowledged: u32,
+    /// The node that its connection is on, where that is another than the session's.
+    pub via: Option<NodeId>,
 }
 
 crate::form! {
     struct SessionInfo {
         jid, parked, address, transport, since, presence, stream_management, topics, unacknowledged,
+        via: since(5),
     }
 }
 

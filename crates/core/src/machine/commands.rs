@@ -196,6 +196,7 @@ fn info(session: &BoundSession, pipeline: &Pipeline) -> SessionInfo {
         stream_management: false,
         topics: 0,
         unacknowledged: 0,
+        via: session.io.as_ref().and_then(|io| io.via),
     };
     pipeline.describe.iter().for_each(|hook| hook(session, &mut info));
     info

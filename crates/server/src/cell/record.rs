@@ -1,5 +1,6 @@
 //! What one node of a cell sends another.
 
+use super::request::{NodeReport, NodeRequest};
 use carillon_core::command::{Command, Outcome, ReplyTo};
 use carillon_core::connection::{CarriedClaim, QueueBound};
 use carillon_core::message::ShardMessage;
@@ -28,6 +29,12 @@ pub(crate) enum Record {
     FromClient { shard: ShardId, edge: Edge, input: EdgeInput },
     /// Something for a connection of this shard, from its session at the sender.
     ToClient { shard: ShardId, conn: ConnId, output: EdgeOutput },
+    /// What an operator asks of it by the sender.
+    Request { request: NodeRequest, number: u64 },
+    /// Its answer to such a question.
+    Report { number: u64, report: Box<NodeReport> },
+    /// The sender has homes again.
+    Returning,
 }
 
 carillon_core::form! {
@@ -42,6 +49,9 @@ carillon_core::form! {
         7 = ToClient { shard, conn, output },
         8 = Leaving,
         9 = Known,
+        20 = Request { request, number },
+        21 = Report { number, report },
+        22 = Returning,
     }
 }
 

@@ -11,7 +11,11 @@ use std::collections::{BTreeMap, VecDeque};
 /// The stanzas that are not settled, by the node that they were sent to, in the order in which they were sent. There are as many as the core has
 /// sessions wait for.
 #[derive(Debug, Default)]
-pub(crate) struct Unsettled(BTreeMap<NodeId, VecDeque<Sent>>);
+pub(crate) struct Unsettled {
+    sent: BTreeMap<NodeId, VecDeque<Sent>>,
+    count: u64,
+    bytes: u64,
+}
 
 /// What its sender is told of a stanza.
 #[derive(Debug)]
@@ -35,7 +39,14 @@ impl Unsettled {
         };
         let (settlement, kind) = (*settlement, stanza.kind);
         let (from, to_jid, id) = (stanza.from.clone(), stanza.to.clone(), stanza.id.clone());
-        self.0.entry(to).or_default().push_back(Sent { settlement, kind, from, to: to_jid, id });
+        let sent = Sent { settlement, kind, from, to: to_jid, id };
+        (self.count, self.bytes) = (self.count + 1, self.bytes + sent.bytes());
+        self.sent.entry(to).or_default().push_back(sent);
+    }
+
+    /// How many there are, and the bytes of what is remembered of them.
+    pub(crate) fn count(&self) -> (u64, u64) {
+        (self.count, self.bytes)
     }
 
     /// A stanza is settled. Most are in the order in which they were sent.
@@ -45,27 +56,37 @@ impl Unsettled {
             let of = &sent.settlement;
             (of.number, of.session, of.place) == (*number, *session, *place)
         };
-        for sent in self.0.values_mut() {
-            if let Some(at) = sent.iter().position(is_it) {
-                sent.remove(at);
+        for sent in self.sent.values_mut() {
+            if let Some(it) = sent.iter().position(is_it).and_then(|at| sent.remove(at)) {
+                (self.count, self.bytes) = (self.count - 1, self.bytes - it.bytes());
                 break;
             }
         }
-        self.0.retain(|_, sent| !sent.is_empty());
+        self.sent.retain(|_, sent| !sent.is_empty());
     }
 
     /// What is said to the senders of stanzas to a node that is lost, and that they are settled.
     pub(crate) fn lose(&mut self, node: NodeId) -> Vec<ShardMessage> {
-        let lost = self.0.remove(&node).into_iter().flatten();
-        lost.flat_map(|sent| {
-            let settled = ShardMessage::Settled(sent.settlement);
-            sent.reply().map(|stanza| ShardMessage::Reply { stanza }).into_iter().chain([settled])
-        })
-        .collect()
+        let lost = self.sent.remove(&node).unwrap_or_default();
+        self.count -= lost.len() as u64;
+        self.bytes -= lost.iter().map(Sent::bytes).sum::<u64>();
+        lost.into_iter()
+            .flat_map(|sent| {
+                let settled = ShardMessage::Settled(sent.settlement);
+                sent.reply().map(|stanza| ShardMessage::Reply { stanza }).into_iter().chain([settled])
+            })
+            .collect()
     }
 }
 
 impl Sent {
+    /// What it takes of memory.
+    fn bytes(&self) -> u64 {
+        let jid = |jid: &Option<Jid>| jid.as_ref().map_or(0, |jid| jid.as_str().len());
+        let id = self.id.as_ref().map_or(0, |id| id.len());
+        (size_of::<Sent>() + jid(&self.from) + jid(&self.to) + id) as u64
+    }
+
     fn reply(self) -> Option<Stanza> {
         if self.kind == Kind::Message(MessageType::Error) {
             return None;
