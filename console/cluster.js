@@ -67,7 +67,7 @@ function actions(page, cell, node, changed) {
   }
   return button("Drain", "quiet danger", async () => {
     const homes = cell.alone ? "" : "The other nodes take its homes at once. ";
-    const yes = await confirm("Drain this node?", `${homes}${node.node} takes no new sessions, and its connections end within a minute.`, "Drain");
+    const yes = await confirm("Drain this node?", `${homes}${node.node} takes no new sessions, and its connections end.`, "Drain");
     if (yes) await does(() => put(at("drain"), { over_ms: DRAIN_MS }), `${node.node} is drained.`);
   }, { "data-testid": "node-drain" });
 }

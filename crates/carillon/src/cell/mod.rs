@@ -11,6 +11,8 @@ mod absent;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod operated;
 #[cfg(all(feature = "nats", feature = "postgres"))]
+mod told;
+#[cfg(all(feature = "nats", feature = "postgres"))]
 mod watch;
 
 /// A node on its way into its cell: the server is started with what [`Joining::cell`] gives.

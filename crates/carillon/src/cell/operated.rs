@@ -1,6 +1,6 @@
 //! What operators see of the cell and do with it, between the node and the thread that watches the others.
 
-use super::watch::{Told, node_of};
+use super::told::{Told, node_of};
 use carillon_core::cell::Watch;
 use carillon_core::model::{Mono, NodeId};
 use carillon_core::ports::Reply;

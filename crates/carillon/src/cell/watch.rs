@@ -1,6 +1,7 @@
 //! The thread that watches the other nodes, and says where homes are.
 
 use super::operated::{self, Hands};
+use super::told::{Told, node_of};
 use crate::options;
 use carillon_backend::nats;
 use carillon_core::cell::{Fence, Verdict, Watch};
@@ -32,22 +33,6 @@ pub struct Joining {
 pub struct Joined {
     sender: SyncSender<Told>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// What the thread is told.
-pub(super) enum Told {
-    /// A beat was heard.
-    Beat { from: Epoch, count: u64, store: bool },
-    /// What a node says of itself.
-    Said(NodeId, Said),
-    /// The store was read; the reading began then.
-    Read(Instant, Result<Membership, Unavailable>),
-    /// An operator wants the homes of this node to go to the others; or its share of them back.
-    Yield(bool),
-    /// An operator wants a node buried.
-    Bury { node: NodeId, reason: String, reply: Reply<bool> },
-    /// The node ends.
-    Leave,
 }
 
 /// What waits for the thread: some beats of each of many nodes. What does not fit is not heard, as if it had been lost on its way.
@@ -178,11 +163,6 @@ fn read(members: &dyn Members) -> Result<Membership, String> {
     members.list(Box::new(move |membership| drop(sender.send(membership))));
     let failed = "store.url: the nodes that share the database cannot be read";
     answer.recv_timeout(PATIENCE).map_err(|_| failed.to_owned())?.map_err(|_| failed.to_owned())
-}
-
-/// The number of a node in addresses is that of its epoch.
-pub(super) fn node_of(epoch: Epoch) -> Option<NodeId> {
-    u32::try_from(epoch.0).ok().map(NodeId)
 }
 
 fn living(membership: &Membership) -> BTreeSet<NodeId> {

@@ -30,7 +30,7 @@ enum Command {
         /// Its JID
         jid: String,
     },
-    /// Give the homes of a node to the others, and end its connections gradually; it takes no new ones
+    /// Give the homes of a node to the others, and end its connections; it takes no new ones
     Drain {
         /// Name or number of the node
         node: String,

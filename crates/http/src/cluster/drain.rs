@@ -15,8 +15,8 @@ use std::time::Instant;
 
 /// Drain a node of the cell
 ///
-/// The other nodes take its homes at once: sessions of the accounts at home there end with `<reset/>`, and their clients come back. Then it is drained
-/// as by `PUT /v1/admin/drain`. Needs a key of the whole node.
+/// The other nodes take its homes at once: sessions of the accounts at home there end with `<reset/>`, and its connections whose sessions are on other nodes
+/// are closed; their clients come back. What is left ends over the time, as by `PUT /v1/admin/drain`. Needs a key of the whole node.
 #[utoipa::path(
     put, path = "/v1/cluster/nodes/{node}/drain", operation_id = "startNodeDrain", tag = "admin",
     params(("node" = String, Path, description = "Name or number of a node, percent-encoded")),
