@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import signal
 import sys
 import tempfile
 
@@ -70,17 +69,14 @@ class Cell:
 
 
 def main(nodes):
-    """Runs a cell for a program that says when it ends, by closing standard input, and which node is to be stopped for a while, or to go on."""
+    """Runs a cell for a program that says when it ends, by closing standard input, and when NATS is to `stop` and to `start` again."""
     with tempfile.TemporaryDirectory(prefix="carillon-cell-") as folder:
         cell = Cell(pathlib.Path(folder), nodes)
         try:
-            print(
-                json.dumps([{"name": cell.name(n), "http": s.http, "key": s.key} for n, s in enumerate(cell.nodes)]),
-                flush=True,
-            )
+            told = [{"name": cell.name(n), "http": s.http, "key": s.key} for n, s in enumerate(cell.nodes)]
+            print(json.dumps(told), flush=True)
             for line in sys.stdin:
-                what, number = line.split()
-                cell.nodes[int(number)].process.send_signal(getattr(signal, what))
+                {"stop": cell.nats.stop, "start": cell.nats.start}[line.strip()]()
         finally:
             cell.end()
 

@@ -22,9 +22,9 @@ export class Cell {
     return cell;
   }
 
-  /** Has a node stop, or go on. */
-  signal(name, number) {
-    this.process.stdin.write(`${name} ${number}\n`);
+  /** Has NATS `stop`, or `start` again. */
+  nats(what) {
+    this.process.stdin.write(`${what}\n`);
   }
 
   async end() {
