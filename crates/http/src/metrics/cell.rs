@@ -40,7 +40,7 @@ impl Cell {
         let help = "Nodes of the cell by state, as this node sees them: `alive`, `leaving` (drained), `silent` (not heard for three seconds), \
                     `dead` (buried within the last day).";
         let count = |state| self.view.members.iter().filter(|member| member.state(now) == state).count();
-        let states = MemberState::ALL.map(|state| (labels(&[("state", &state.word())]), count(state)));
+        let states = MemberState::ALL.map(|state| (labels(&[("state", state.word())]), count(state)));
         page.family("carillon_cell_nodes", "gauge", help, states);
         let help = "Time since a node of the cell was heard last, in seconds. Nodes say once per second that they live.";
         let ages = self.living().filter_map(|member| Some((of(member), member.age(now)?.as_secs_f64())));
@@ -64,7 +64,7 @@ impl Cell {
         page.counters("carillon_cell_partitions_moved_total", help, "way", moves);
         let help = "Connections between clients and sessions on different nodes: `relayed` are connections here, `carried` are sessions here.";
         let far = [("relayed", status.relayed), ("carried", status.carried)];
-        let far = far.map(|(side, count)| (labels(&[("side", &side)]), count));
+        let far = far.map(|(side, count)| (labels(&[("side", side)]), count));
         page.family("carillon_cell_connections", "gauge", help, far);
         let help = "Stanzas that clients of this node sent to other nodes, and of which nobody has said that they are settled.";
         page.gauge("carillon_cell_unsettled", help, status.unsettled);
@@ -86,11 +86,11 @@ impl Cell {
         for ((from, subject), count) in &self.bus.gaps {
             if let Some(member) = self.living().find(|member| epoch(member) == *from) {
                 let word = subject_word(*subject);
-                *gaps.entry(labels(&[("node", &member.name), ("subject", &word)])).or_insert(0) += count;
+                *gaps.entry(labels(&[("node", &member.name), ("subject", word)])).or_insert(0) += count;
             }
         }
         for member in self.living().filter(|member| member.node != self.view.own) {
-            gaps.entry(labels(&[("node", &member.name), ("subject", &"node")])).or_insert(0);
+            gaps.entry(labels(&[("node", &member.name), ("subject", "node")])).or_insert(0);
         }
         page.family("carillon_cell_gaps_total", "counter", help, gaps);
     }

@@ -21,8 +21,7 @@ pub(super) struct User {
 }
 
 /// `$1` is the signal that ends the program well, `$2` its log.
-const SHELL: &str =
-    r#"end=$1 log=$2; shift 2; "$@" </dev/null >>"$log" 2>&1 & echo $!; read -r _; kill -$end $! 2>/dev/null; wait $!"#;
+const SHELL: &str = r#"end=$1 log=$2; shift 2; "$@" </dev/null >>"$log" 2>&1 & echo $!; read -r _; kill -$end $! 2>/dev/null; wait $!"#;
 
 impl Program {
     /// Starts a program, which `end` ends well (`TERM`, `INT`).
