@@ -5,7 +5,7 @@ use carillon_load::blocking::Client;
 use carillon_load::client::tls::Trust;
 use carillon_load::client::{ClientEvent, Options, Profile, Settings, StreamManagement};
 use carillon_wire::jid::BareJid;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -53,10 +53,7 @@ impl Told {
 
     /// The next thing that is told before `deadline`.
     pub(super) fn next(&self, deadline: Instant) -> Option<News> {
-        match self.news.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(news) => Some(news),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.news.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
     }
 }
 
