@@ -21,7 +21,7 @@ EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask $(FEATURES) && $(TARGET)/debug/xtask
 
-.PHONY: help run install bench test test-rust test-sim test-counts test-kills test-postgres test-interop test-python test-node test-sdk fuzz build tools lint fmt-check clippy doc tidy \
+.PHONY: help run cell install bench test test-rust test-sim test-counts test-kills test-postgres test-interop test-python test-node test-sdk fuzz build tools lint fmt-check clippy doc tidy \
 	release-binary packages package image lint-python typos clean-interop
 
 help: ## This list
@@ -29,6 +29,9 @@ help: ## This list
 
 run: ## A node with a few clients, to look at; quick to build, not to measure
 	cargo run --profile look -p carillon -- demo
+
+cell: ## Three nodes with a PostgreSQL and a NATS on this machine; one of them is killed
+	cargo run --profile look -p carillon --features nats,postgres -- demo --cell
 
 install: ## The optimised binary, into ~/.cargo/bin
 	cargo install --locked --path crates/carillon

@@ -1,6 +1,7 @@
 // The console: signing in, and which page is shown.
 
 import { choose, chosenDomain, get, may, node, probe, remember, session } from "./api.js";
+import { cluster } from "./cluster.js";
 import { device } from "./device.js";
 import { devices } from "./devices.js";
 import { domains } from "./domains.js";
@@ -25,6 +26,7 @@ import { webhooks } from "./webhooks.js";
 const VIEWS = {
   overview: { make: overview, scope: "admin", whole: true, title: "Overview" },
   sessions: { make: sessions, scope: "admin", title: "Sessions" },
+  cluster: { make: cluster, scope: "admin", whole: true, title: "Cluster" },
   send: { make: send, scope: "send", title: "Send" },
   notifications: { make: notifications, one: notification, scope: "send", title: "Notifications" },
   events: { make: events, scope: "send", title: "Events" },

@@ -138,6 +138,8 @@ async def test_every_query_of_the_dashboard_and_of_the_alerts_has_data(traffic, 
     assert len(alerts) >= 15
     for alert in alerts:
         wanted |= {selector: alert["name"] for selector in selectors(alert["query"])}
+    # A node that runs alone has no figures of a cell: test_cell_figures.py.
+    wanted = {query: title for query, title in wanted.items() if "carillon_cell_" not in query}
     assert len(wanted) > 80
     async with deadline("data for every query", 60):
         while wanted:

@@ -54,7 +54,7 @@ pub use effect::{Effect, Effects};
 
 use connection::{CarriedClaim, Claimed, QueueBound};
 use message::ShardMessage;
-use model::{ConnId, Domains, DrainSlice, Ticket};
+use model::{ConnId, Domains, DrainSlice, NodeId, Ticket};
 use ports::{Answer, Derived, Directory};
 use sasl::ChannelBinding;
 use std::sync::Arc;
@@ -123,6 +123,8 @@ pub enum Input<'a> {
     Carried {
         /// Its name on this shard.
         conn: ConnId,
+        /// The node that it is on.
+        via: NodeId,
         /// The claim.
         claim: Box<CarriedClaim>,
     },

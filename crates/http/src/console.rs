@@ -35,6 +35,7 @@ const ASSETS: &[Asset] = assets! {
     "api.js": SCRIPT,
     "app.js": SCRIPT,
     "chart.js": SCRIPT,
+    "cluster.js": SCRIPT,
     "compose.js": SCRIPT,
     "device.js": SCRIPT,
     "devices.js": SCRIPT,

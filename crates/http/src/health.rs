@@ -1,10 +1,13 @@
 //! `/healthz` and `/readyz`: whether the process lives, and whether it should be given work.
 
 use crate::app::App;
+use crate::cluster::status::READ_MAX;
+use crate::cluster::why_fenced;
 use crate::problem::Problem;
 use crate::schema;
 use axum::extract::State;
 use carillon_core::ports::StoreHealth;
+use carillon_core::ports::bus::BusFigures;
 use std::time::Duration;
 
 /// Whether the process is alive
@@ -18,8 +21,9 @@ pub(crate) async fn alive() -> &'static str {
 
 /// Whether the node takes sessions
 ///
-/// `503` before it is ready and while it drains or shuts down; `detail` says which. `200` also while the store fails, may be damaged or takes seconds to commit:
-/// sessions go on, and neither a restart nor another node would help. The body says it then, behind `ready`.
+/// `503` before it is ready, while it drains or shuts down, and while it does not act because the other nodes of its cell may have buried it; `detail` says
+/// which. `200` also while the store fails, may be damaged or takes seconds to commit, and while the bus of the cell is away: sessions go on, and neither
+/// a restart nor another node would help. The body says it then, behind `ready`.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "isReady", tag = "operation",
     responses((status = 200, description = "The node takes sessions", body = String, content_type = "text/plain"), schema::Problems)
@@ -31,10 +35,30 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<String, Problem> {
     if app.node.drain_progress().is_some() {
         return Err(Problem::unavailable("draining: takes no new sessions"));
     }
+    let cell = app.node.cell();
+    if let Some(fence) = cell.as_ref().and_then(|cell| cell.fence) {
+        return Err(Problem::unavailable(why_fenced(fence)));
+    }
     if !app.node.is_ready() {
         return Err(Problem::unavailable("takes no new sessions: starting, ending, or a shard has failed"));
     }
-    Ok(said(app.node.store_health()))
+    let mut said = said(app.node.store_health());
+    if let Some(cell) = cell {
+        said.push_str(&of_cell(&app.node.bus().unwrap_or_default(), cell.read.elapsed()));
+    }
+    Ok(said + "\n")
+}
+
+/// What is wrong with the engines of the cell.
+fn of_cell(bus: &BusFigures, unread: Duration) -> String {
+    let mut said = String::new();
+    if !bus.is_connected {
+        said.push_str("; the bus of the cell is away");
+    }
+    if unread > READ_MAX {
+        said.push_str(&format!("; who the nodes of the cell are was read {} s ago", unread.as_secs()));
+    }
+    said
 }
 
 /// A commit that takes longer is said to be slow.
@@ -51,7 +75,6 @@ fn said(store: StoreHealth) -> String {
     if let Some(took) = store.committing.filter(|took| *took >= SLOW) {
         said.push_str(&format!("; a commit of the store has been under way for {} s", took.as_secs()));
     }
-    said.push('\n');
     said
 }
 
@@ -63,12 +86,21 @@ mod tests {
     fn what_is_wrong_with_the_store_is_said() {
         let (fails, may_be_damaged) = (true, true);
         let committing = |ms| Some(Duration::from_millis(ms));
-        assert_eq!(said(StoreHealth::default()), "ready\n");
-        assert_eq!(said(StoreHealth { committing: committing(999), ..StoreHealth::default() }), "ready\n");
-        assert_eq!(said(StoreHealth { fails, ..StoreHealth::default() }), "ready; the store fails\n");
+        assert_eq!(said(StoreHealth::default()), "ready");
+        assert_eq!(said(StoreHealth { committing: committing(999), ..StoreHealth::default() }), "ready");
+        assert_eq!(said(StoreHealth { fails, ..StoreHealth::default() }), "ready; the store fails");
         assert_eq!(
             said(StoreHealth { fails, may_be_damaged, committing: committing(2500) }),
-            "ready; the store fails; the store may be damaged; a commit of the store has been under way for 2 s\n"
+            "ready; the store fails; the store may be damaged; a commit of the store has been under way for 2 s"
         );
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_engines_of_a_cell_is_said() {
+        let connected = BusFigures { is_connected: true, ..BusFigures::default() };
+        let second = Duration::from_secs(1);
+        assert_eq!(of_cell(&connected, second), "");
+        assert_eq!(of_cell(&BusFigures::default(), second), "; the bus of the cell is away");
+        assert_eq!(of_cell(&connected, 7 * second), "; who the nodes of the cell are was read 7 s ago");
     }
 }

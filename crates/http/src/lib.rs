@@ -3,7 +3,7 @@
 //! - [`serve`] runs it on a listener; [`router`] gives it as a value. [`Options`] configures it and contains its [`Settings`].
 //! - `provider/` is for those who send: notifications, their receipts as a stream, topics and items.
 //! - `consumer/` is for those who enrol devices: devices, their secrets, what they follow.
-//! - `admin/` is for operators: domains, accounts, keys, sessions, figures.
+//! - `admin/` is for operators: domains, accounts, keys, sessions, figures. `cluster/` is too: the nodes of a cell.
 //! - `links/` are short links, on hosts of their own; their routes of the API are in it.
 //! - `upload/` are files that clients upload, on a host of their own.
 //! - `webhooks/` tells URLs how notifications ended; their routes are in `admin/`.
@@ -19,6 +19,7 @@ mod accounts;
 mod admin;
 mod app;
 mod auth;
+mod cluster;
 mod console;
 mod consumer;
 mod examples;

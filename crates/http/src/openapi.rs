@@ -2,6 +2,7 @@
 
 use crate::admin::{accounts, domains, drain, history, import, keys, leases, sessions, status, webhooks};
 use crate::app::App;
+use crate::cluster;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::links::{api as link, file_api as link_file};
 use crate::options::Options;
@@ -161,6 +162,12 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(drain::start, drain::progress, drain::cancel))
         .routes(routes!(leases::take, leases::get, leases::release))
         .routes(routes!(history::history))
+        .routes(routes!(cluster::status::status))
+        .routes(routes!(cluster::nodes::list))
+        .routes(routes!(cluster::nodes::get))
+        .routes(routes!(cluster::drain::start, cluster::drain::progress, cluster::drain::cancel))
+        .routes(routes!(cluster::evict::evict))
+        .routes(routes!(cluster::locate::locate))
 }
 
 fn operation() -> OpenApiRouter<App> {

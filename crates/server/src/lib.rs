@@ -67,8 +67,11 @@ pub mod tls;
 mod watch;
 mod websocket;
 
-pub use cell::{Cell, OpenBus, Said, Tells};
+pub use cell::{
+    Cell, CellHands, CellView, DrainReport, MemberState, MemberView, NodeReport, NodeRequest, OpenBus, Said,
+    Standing, Tells,
+};
 pub use listen::{BindError, Bounds, Ports};
-pub use node::{DrainProgress, Node, history};
+pub use node::{DrainProgress, HomeMoves, Node, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};
 pub use server::{FreezeError, HandedOver, Server, StartError};

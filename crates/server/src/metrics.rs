@@ -102,6 +102,14 @@ pub struct Status {
     pub common_overflows: u64,
     /// Memory of what waits in the queues of connections now, in bytes.
     pub out_queue_bytes: u64,
+    /// Connections whose sessions are on other nodes of the cell now.
+    pub relayed: u64,
+    /// Sessions whose connections are on other nodes of the cell now.
+    pub carried: u64,
+    /// Stanzas sent to other nodes of the cell of which nobody has said that they are settled.
+    pub unsettled: u64,
+    /// Memory of what is remembered of these stanzas, in bytes.
+    pub unsettled_bytes: u64,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
     /// Questions that the store failed to answer to shards.
@@ -144,6 +152,12 @@ pub(crate) struct IoCounters {
     pub(crate) out_queue_bytes: u64,
     pub(crate) sessions_restored: u64,
     pub(crate) sessions_expired: u64,
+    /// Now: connections whose sessions are on other nodes, and sessions whose connections are.
+    pub(crate) relayed: u64,
+    pub(crate) carried: u64,
+    /// Now: stanzas for other nodes that are not settled, and their bytes.
+    pub(crate) unsettled: u64,
+    pub(crate) unsettled_bytes: u64,
 }
 
 /// The figures of a shard as last published.
@@ -243,6 +257,10 @@ impl Snapshot {
             overflows: io.overflows,
             common_overflows: io.common_overflows,
             out_queue_bytes: io.out_queue_bytes,
+            relayed: io.relayed,
+            carried: io.carried,
+            unsettled: io.unsettled,
+            unsettled_bytes: io.unsettled_bytes,
             faults: core.faults,
             given_up: core.given_up,
             ..Status::default()
@@ -266,6 +284,10 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
         out_queue_bytes,
         sessions_restored,
         sessions_expired,
+        relayed,
+        carried,
+        unsettled,
+        unsettled_bytes,
     } = other;
     sum.accepted += accepted;
     sum.refusals.iter_mut().zip(refusals).for_each(|(sum, more)| *sum += more);
@@ -279,6 +301,10 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
     sum.out_queue_bytes += out_queue_bytes;
     sum.sessions_restored += sessions_restored;
     sum.sessions_expired += sessions_expired;
+    sum.relayed += relayed;
+    sum.carried += carried;
+    sum.unsettled += unsettled;
+    sum.unsettled_bytes += unsettled_bytes;
 }
 
 fn add_core(sum: &mut Counters, other: Counters) {

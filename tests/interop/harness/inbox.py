@@ -29,10 +29,10 @@ class Inbox:
         self._items.append(item)
         self._news.set()
 
-    async def take(self, wanted=lambda item: True, what="anything"):
+    async def take(self, wanted=lambda item: True, what="anything", seconds=DEADLINE_S):
         """The first item that is wanted, among those here and those to come."""
         try:
-            async with asyncio.timeout(DEADLINE_S):
+            async with asyncio.timeout(seconds):
                 while True:
                     for i, item in enumerate(self._items):
                         if wanted(item):

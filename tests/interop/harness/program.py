@@ -5,7 +5,7 @@ import json
 import os
 import signal
 
-from .inbox import Inbox, deadline
+from .inbox import DEADLINE_S, Inbox, deadline
 from .server import BINARY
 
 
@@ -47,9 +47,10 @@ class Program:
         ]
         return program
 
-    async def line(self, *words):
+    async def line(self, *words, seconds=DEADLINE_S):
         """The next line that has all of these words."""
-        return await self.lines.take(lambda line: all(word in line for word in words), f"a line with {words}")
+        wanted = f"a line with {words}"
+        return await self.lines.take(lambda line: all(word in line for word in words), wanted, seconds)
 
     async def event(self, name, **members):
         """The next line of JSON that tells this event."""

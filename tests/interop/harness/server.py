@@ -124,10 +124,16 @@ class Server:
         assert not bad, "the server's log has errors:\n" + "\n".join(bad)
 
 
-def run(*arguments, input=None, timeout=START_S):
+def run(*arguments, input=None, timeout=START_S, environment=None):
     """Runs a command of the binary to its end."""
     return subprocess.run(
-        [str(BINARY), *arguments], input=input, capture_output=True, text=True, timeout=timeout, check=False
+        [str(BINARY), *arguments],
+        input=input,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env=os.environ | (environment or {}),
     )
 
 

@@ -2,7 +2,7 @@
 
 use super::envelope::{self, Envelope, Sender};
 use carillon_core::model::Epoch;
-use carillon_core::ports::bus::Hears;
+use carillon_core::ports::bus::{BusFigures, Hears, Traffic};
 use carillon_core::ports::{Heard, Subject};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -26,6 +26,9 @@ struct State {
     senders: HashMap<Epoch, Known>,
     /// Last numbers that beats told and that were not reached. Their records may be on the way on another subject's path.
     due: HashMap<(Epoch, Subject), Due>,
+    /// What was heard of each sender, and how often it was told that something was lost.
+    heard: HashMap<Epoch, Traffic>,
+    gaps: HashMap<(Epoch, Subject), u64>,
     unreadable: u64,
     is_away: bool,
     is_closed: bool,
@@ -79,10 +82,13 @@ impl Hearing {
         self.meet(state, from);
         let next = state.next.entry((from.epoch, subject)).or_insert(1);
         if number > *next {
+            *state.gaps.entry((from.epoch, subject)).or_default() += 1;
             (self.hears)(Heard::Gap { from: from.epoch, subject });
         }
         let known = next.saturating_sub(number);
+        let heard = state.heard.entry(from.epoch).or_default();
         for record in records.iter().skip(usize::try_from(known).unwrap_or(usize::MAX)) {
+            heard.count(record.len());
             (self.hears)(Heard::Record { from: from.epoch, subject, record: record.to_vec() });
         }
         *next = (*next).max(number.saturating_add(records.len() as u64));
@@ -108,8 +114,10 @@ impl Hearing {
         }
         known.run = from.run;
         state.due.retain(|(epoch, _), _| *epoch != from.epoch);
-        state.next.retain(|(epoch, subject), _| {
+        let State { next, gaps, .. } = state;
+        next.retain(|(epoch, subject), _| {
             if *epoch == from.epoch {
+                *gaps.entry((*epoch, *subject)).or_default() += 1;
                 (self.hears)(Heard::Gap { from: *epoch, subject: *subject });
             }
             *epoch != from.epoch
@@ -125,7 +133,7 @@ impl Hearing {
             Err(TryLockError::WouldBlock) => return,
         };
         self.reach(&mut state, is_reached);
-        let State { next, senders, due, is_closed, .. } = &mut *state;
+        let State { next, senders, due, heard, gaps, is_closed, .. } = &mut *state;
         if *is_closed {
             return;
         }
@@ -135,6 +143,7 @@ impl Hearing {
                 return false;
             }
             if due.waited {
+                *gaps.entry(*key).or_default() += 1;
                 (self.hears)(Heard::Gap { from: key.0, subject: key.1 });
                 *next = due.last + 1;
             }
@@ -145,6 +154,16 @@ impl Hearing {
             known.silent_ticks <= SILENT_TICKS_MAX
         });
         next.retain(|(epoch, _), _| senders.contains_key(epoch));
+        gaps.retain(|(epoch, _), _| senders.contains_key(epoch));
+        heard.retain(|epoch, _| senders.contains_key(epoch));
+    }
+
+    /// Adds what was heard, and whether the engine can be reached.
+    pub(crate) fn add_to(&self, figures: &mut BusFigures) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        figures.is_connected = !state.is_away && !state.is_closed;
+        figures.heard = state.heard.iter().map(|(epoch, traffic)| (*epoch, *traffic)).collect();
+        figures.gaps = state.gaps.iter().map(|(of, count)| (*of, *count)).collect();
     }
 
     /// From now on what comes on these subjects is heard, and nothing else. What is new is heard from its next record on, after a gap if there was

@@ -12,6 +12,7 @@ mod outbox;
 pub(crate) use hearing::Hearing;
 pub(crate) use outbox::Outbox;
 
+use carillon_core::ports::bus::BusFigures;
 use std::time::Duration;
 
 /// Bounds and intervals of a bus.
@@ -32,3 +33,10 @@ impl Default for Options {
 
 /// How many times between two beats it is looked at what is due.
 pub(crate) const TICKS_PER_BEAT: u32 = 4;
+
+/// What a node's bus carried, and what waits.
+pub(crate) fn figures(outbox: &Outbox, hearing: &Hearing) -> BusFigures {
+    let mut figures = outbox.figures();
+    hearing.add_to(&mut figures);
+    figures
+}

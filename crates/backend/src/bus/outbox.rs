@@ -3,7 +3,7 @@
 use super::envelope::{self, Sender};
 use carillon_core::model::Epoch;
 use carillon_core::ports::Subject;
-use carillon_core::ports::bus::RECORD_BYTES_MAX;
+use carillon_core::ports::bus::{BusFigures, RECORD_BYTES_MAX, Traffic};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::mem;
@@ -62,6 +62,8 @@ struct Sent {
     /// Envelopes that are full and wait.
     full: u32,
     idle_beats: u32,
+    /// What there was room for.
+    traffic: Traffic,
 }
 
 impl Outbox {
@@ -116,6 +118,7 @@ impl Outbox {
             *bytes += sent.envelope.len();
             begun.push_back(to);
         }
+        sent.traffic.count(record.len());
         let before = sent.envelope.len();
         envelope::append(&mut sent.envelope, record);
         *bytes += sent.envelope.len() - before;
@@ -190,6 +193,17 @@ impl Outbox {
     /// Whether the node wants to hear what is posted there.
     pub(crate) fn is_for(&self, subject: Subject) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).follows.contains(&subject)
+    }
+
+    /// What was posted, and what waits.
+    pub(crate) fn figures(&self) -> BusFigures {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        BusFigures {
+            waiting_bytes: state.bytes as u64,
+            dropped: state.lost,
+            posted: state.subjects.iter().map(|(subject, sent)| (*subject, sent.traffic)).collect(),
+            ..BusFigures::default()
+        }
     }
 
     /// Takes nothing from now on.

@@ -2,7 +2,7 @@
 
 use crate::BusOptions;
 use carillon_core::model::Epoch;
-use carillon_core::ports::bus::{Hears, RECORD_BYTES_MAX};
+use carillon_core::ports::bus::{Hears, RECORD_BYTES_MAX, Traffic};
 use carillon_core::ports::{Bus, Heard, Subject};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -58,6 +58,7 @@ pub const CASES: &[Case] = cases![
     what_waits_is_bounded,
     long_records_come_and_longer_ones_are_told,
     beats_count_and_tell_of_the_store,
+    what_is_carried_is_counted,
     who_is_closed_hears_nothing,
 ];
 
@@ -424,6 +425,27 @@ fn beats_count_and_tell_of_the_store(engine: &dyn Engine) {
     }
     a.bus.tell_store(true);
     while !beat().1 {}
+}
+
+fn what_is_carried_is_counted(engine: &dyn Engine) {
+    let [a, b] = two(engine);
+    let to = Subject::Node(b.epoch);
+    (0..100).for_each(|number| a.post(to, number));
+    a.bus.post(to, vec![0; RECORD_BYTES_MAX + 1]);
+    b.hear_until(&a, to, 0, 99);
+    let posted = a.bus.figures();
+    assert_eq!(posted.posted.get(&to), Some(&Traffic { records: 100, bytes: 800 }));
+    assert_eq!((posted.dropped, posted.is_connected), (1, true));
+    assert_eq!(b.next(&a, to), None, "the one that was too long");
+    let heard = b.bus.figures();
+    assert_eq!(heard.heard.get(&a.epoch), Some(&Traffic { records: 100, bytes: 800 }));
+    assert_eq!(heard.gaps.get(&(a.epoch, to)), Some(&1));
+    assert_eq!(heard.posted.get(&to), None);
+    engine.fault(b.epoch, Fault::Cut);
+    b.hear("that the bus is away", |heard| (heard == Heard::Away).then_some(()));
+    b.post(Subject::Node(a.epoch), 1);
+    let cut = b.bus.figures();
+    assert!(!cut.is_connected && cut.waiting_bytes > 0, "{cut:?}");
 }
 
 fn who_is_closed_hears_nothing(engine: &dyn Engine) {

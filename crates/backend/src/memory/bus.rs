@@ -1,8 +1,8 @@
 //! A bus within one process.
 
-use crate::bus::{Hearing, Options, Outbox, TICKS_PER_BEAT};
+use crate::bus::{self, Hearing, Options, Outbox, TICKS_PER_BEAT};
 use carillon_core::model::Epoch;
-use carillon_core::ports::bus::Hears;
+use carillon_core::ports::bus::{BusFigures, Hears};
 use carillon_core::ports::{Bus, Subject};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -201,6 +201,10 @@ impl Bus for Joined {
 
     fn tell_store(&self, works: bool) {
         self.member.outbox.tell_store(works);
+    }
+
+    fn figures(&self) -> BusFigures {
+        bus::figures(&self.member.outbox, &self.member.hearing)
     }
 
     fn close(&self) {

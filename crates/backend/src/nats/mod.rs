@@ -8,11 +8,11 @@ mod options;
 
 pub use options::{Auth, OpenError, Options, Tls};
 
-use crate::bus::{Hearing, Outbox, TICKS_PER_BEAT};
+use crate::bus::{self, Hearing, Outbox, TICKS_PER_BEAT};
 use async_nats::connection::State;
 use async_nats::{Client, ConnectOptions, Event, ServerAddr};
 use carillon_core::model::Epoch;
-use carillon_core::ports::bus::Hears;
+use carillon_core::ports::bus::{BusFigures, Hears};
 use carillon_core::ports::{Bus, Subject};
 use futures_util::StreamExt;
 use std::collections::{BTreeSet, HashMap};
@@ -100,6 +100,10 @@ impl Bus for Nats {
 
     fn tell_store(&self, works: bool) {
         self.0.outbox.tell_store(works);
+    }
+
+    fn figures(&self) -> BusFigures {
+        bus::figures(&self.0.outbox, &self.0.hearing)
     }
 
     fn close(&self) {

@@ -3,11 +3,15 @@
 //! ```text
 //!  NATS ──Heard::Beat──► the thread ◄──Membership── PostgreSQL, once per second
 //!                            │ core::cell::Watch: who lives, who is to be buried, whether this node may act
-//!                            └──► Node: homes move, what was with a dead node is given up
+//!                            └──► Node: homes move, what was with a dead node is given up; what operators see (`operated`)
 //! ```
 
 #[cfg(not(all(feature = "nats", feature = "postgres")))]
 mod absent;
+#[cfg(all(feature = "nats", feature = "postgres"))]
+mod operated;
+#[cfg(all(feature = "nats", feature = "postgres"))]
+mod told;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod watch;
 

@@ -1,11 +1,13 @@
 //! The thread that watches the other nodes, and says where homes are.
 
+use super::operated::{self, Hands};
+use super::told::{Told, node_of};
 use crate::options;
 use carillon_backend::nats;
 use carillon_core::cell::{Fence, Verdict, Watch};
 use carillon_core::model::{Epoch, Mono, NodeId};
 use carillon_core::ports::bus::Hears;
-use carillon_core::ports::{Bus, Computed, Directory, Heard, Members, Membership, Unavailable};
+use carillon_core::ports::{Bus, Computed, Directory, Heard, Members, Membership, Reply, Unavailable};
 use carillon_server::{Cell, Node, Said, Server};
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -33,18 +35,6 @@ pub struct Joined {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread is told.
-enum Told {
-    /// A beat was heard.
-    Beat { from: Epoch, count: u64, store: bool },
-    /// What a node says of itself.
-    Said(NodeId, Said),
-    /// The store was read; the reading began then.
-    Read(Instant, Result<Membership, Unavailable>),
-    /// The node ends.
-    Leave,
-}
-
 /// What waits for the thread: some beats of each of many nodes. What does not fit is not heard, as if it had been lost on its way.
 const TOLD_MAX: usize = 4096;
 /// How often the store is read.
@@ -53,6 +43,8 @@ const TICK: Duration = Duration::from_secs(1);
 const KNOWN_MAX: Duration = Duration::from_secs(5);
 /// How long the first reading may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is said that this node has homes again: a record may be lost.
+const RETURNS: u8 = 5;
 
 impl Joining {
     /// Begins, if the settings name a cell.
@@ -118,6 +110,7 @@ impl Joining {
         let mut watch = Watch::new(members.epoch(), Mono(0));
         watch.read(Mono(0), membership, Mono(0));
         let node = server.node();
+        node.set_hands(Box::new(Hands(sender.clone())));
         let known: BTreeSet<NodeId> = others.into_iter().collect();
         let (settled, all_know) = sync_channel(1);
         server.set_accepting(false);
@@ -132,6 +125,8 @@ impl Joining {
             alive: known.clone(),
             known,
             left: BTreeSet::new(),
+            yields: false,
+            returns: 0,
             began,
             sender: sender.clone(),
         };
@@ -171,11 +166,6 @@ fn read(members: &dyn Members) -> Result<Membership, String> {
     answer.recv_timeout(PATIENCE).map_err(|_| failed.to_owned())?.map_err(|_| failed.to_owned())
 }
 
-/// The number of a node in addresses is that of its epoch.
-fn node_of(epoch: Epoch) -> Option<NodeId> {
-    u32::try_from(epoch.0).ok().map(NodeId)
-}
-
 fn living(membership: &Membership) -> BTreeSet<NodeId> {
     membership.living().into_iter().filter_map(node_of).collect()
 }
@@ -193,6 +183,10 @@ struct Watcher {
     left: BTreeSet<NodeId>,
     /// All others that may have homes.
     alive: BTreeSet<NodeId>,
+    /// Whether an operator has this node drained: its homes are with the others.
+    yields: bool,
+    /// How often it is yet to be said that it has homes again.
+    returns: u8,
     /// Those that have not said yet that they know this one, and whoever waits for that.
     strangers: BTreeSet<NodeId>,
     settled: Option<SyncSender<()>>,
@@ -206,27 +200,30 @@ impl Watcher {
         // Of two that begin at once each knows the other already.
         self.known.iter().for_each(|node| self.node.greet(*node));
         self.settle();
+        self.publish();
         loop {
             match told.recv_timeout(tick.saturating_duration_since(Instant::now())) {
                 Ok(Told::Beat { from, count, store }) => {
                     let now = self.at(Instant::now());
                     self.watch.beat(from, count, store, now);
                 }
-                Ok(Told::Said(node, Said::Leaves)) => {
-                    self.left.insert(node);
-                    self.view();
-                }
+                Ok(Told::Said(node, Said::Leaves)) => self.said_whether_it_leaves(node, true),
+                Ok(Told::Said(node, Said::Returns)) => self.said_whether_it_leaves(node, false),
                 Ok(Told::Said(node, Said::Knows)) => {
                     self.strangers.remove(&node);
                     self.settle();
                 }
                 Ok(Told::Read(began, membership)) => self.was_read(began, membership),
+                Ok(Told::Yield(gives)) => self.yield_homes(gives),
+                Ok(Told::Bury { node, reason, reply }) => self.bury_as_told(node, &reason, reply),
                 Ok(Told::Leave) => return self.leave(),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     tick = Instant::now() + TICK;
                     self.look();
                     self.ask();
+                    self.repeat();
+                    self.publish();
                 }
             }
         }
@@ -270,16 +267,57 @@ impl Watcher {
             return;
         }
         for node in self.alive.difference(&alive) {
-            tracing::info!(node = node.0, "a node of the cell is gone");
+            tracing::info!(node = node.0, name = self.name_of(*node), "a node of the cell is gone");
             self.node.lose(*node);
         }
         for node in alive.difference(&self.alive) {
-            tracing::info!(node = node.0, "a node has joined the cell");
+            tracing::info!(node = node.0, name = self.name_of(*node), "a node has joined the cell");
             self.node.greet(*node);
         }
         (self.known, self.alive) = (known, alive);
-        self.move_homes(Some(self.own));
+        self.move_homes(self.own_if_home());
         self.settle();
+        self.publish();
+    }
+
+    /// This node, where it has homes: while it is drained there have to be others.
+    fn own_if_home(&self) -> Option<NodeId> {
+        (!self.yields || self.known.is_empty()).then_some(self.own)
+    }
+
+    fn said_whether_it_leaves(&mut self, node: NodeId, leaves: bool) {
+        let is_new = if leaves { self.left.insert(node) } else { self.left.remove(&node) };
+        if is_new {
+            self.view();
+            self.publish();
+        }
+    }
+
+    fn yield_homes(&mut self, gives: bool) {
+        if self.yields == gives {
+            return;
+        }
+        (self.yields, self.returns) = (gives, if gives { 0 } else { RETURNS });
+        self.repeat();
+        self.move_homes(self.own_if_home());
+        self.publish();
+    }
+
+    /// Says again what others may not have heard.
+    fn repeat(&mut self) {
+        if self.yields {
+            self.node.announce_leaving();
+        } else if self.returns > 0 {
+            self.returns -= 1;
+            self.node.announce_return(self.known.iter().copied());
+        }
+    }
+
+    /// What operators see from now on.
+    fn publish(&self) {
+        let mut left = self.left.clone();
+        left.extend(self.yields.then_some(self.own));
+        self.node.set_cell(operated::view(&self.watch, self.own, &left, self.began));
     }
 
     fn move_homes(&self, own: Option<NodeId>) {
@@ -312,11 +350,31 @@ impl Watcher {
     }
 
     fn bury(&self, epoch: Epoch) {
-        tracing::warn!(node = epoch.0, "a node of the cell is silent: it is buried");
+        let name = node_of(epoch).map_or("", |node| self.name_of(node));
+        tracing::warn!(node = epoch.0, name, "a node of the cell is silent: it is buried");
         let told = move |buried: Result<bool, Unavailable>| {
             tracing::warn!(node = epoch.0, ?buried, "burial");
         };
         self.members.bury(epoch, Box::new(told));
+    }
+
+    /// Buries a node because an operator wants it. The next reading, which is asked for behind it, shows that it is dead.
+    fn bury_as_told(&self, node: NodeId, reason: &str, reply: Reply<bool>) {
+        let name = self.name_of(node);
+        tracing::warn!(node = node.0, name, reason, "an operator has a node of the cell buried");
+        let told = move |buried: Result<bool, Unavailable>| {
+            tracing::warn!(node = node.0, ?buried, "burial");
+            if let Ok(buried) = buried {
+                reply(buried);
+            }
+        };
+        self.members.bury(Epoch(node.0.into()), Box::new(told));
+        self.ask();
+    }
+
+    fn name_of(&self, node: NodeId) -> &str {
+        let members = &self.watch.membership().members;
+        members.iter().find(|member| node_of(member.epoch) == Some(node)).map_or("", |member| &member.name)
     }
 
     /// The others take the homes of this node, which has none from now on.

@@ -13,6 +13,13 @@ use std::time::Duration;
 pub(super) struct Args {
     #[command(flatten)]
     remote: Remote,
+    #[command(flatten)]
+    pace: Pace,
+}
+
+/// How a node is drained, and whether the command waits.
+#[derive(Debug, clap::Args)]
+pub(super) struct Pace {
     /// Over how long sessions end
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     over: u64,
@@ -34,28 +41,45 @@ fn time(text: &str) -> Result<u64, String> {
 /// Does what is said. While it waits it prints a line per step, one every second at most.
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let client = args.remote.client()?;
-    if args.cancel {
-        let gone = client.delete(PATH)?;
-        return args.remote.output(out).done("the node takes sessions", &gone);
-    }
-    let mut body = json!({"over_ms": args.over});
-    if let (Some(to), Some(body)) = (&args.to, body.as_object_mut()) {
-        body.insert("to".into(), to.as_str().into());
-    }
-    let begun = client.put(PATH, &body)?;
-    if args.no_wait {
-        return args.remote.output(out).done(&sentence(&begun), &begun);
-    }
-    wait(args, &client, begun, out)
+    drain(&args.remote, &client, PATH, &args.pace, out)
 }
 
-fn wait(args: &Args, client: &Client, mut progress: Value, out: &mut dyn Write) -> Result<(), Failure> {
+/// Drains the node whose drain is at `path`.
+pub(super) fn drain(
+    remote: &Remote,
+    client: &Client,
+    path: &str,
+    pace: &Pace,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if pace.cancel {
+        let gone = client.delete(path)?;
+        return remote.output(out).done("the node takes sessions", &gone);
+    }
+    let mut body = json!({"over_ms": pace.over});
+    if let (Some(to), Some(body)) = (&pace.to, body.as_object_mut()) {
+        body.insert("to".into(), to.as_str().into());
+    }
+    let begun = client.put(path, &body)?;
+    if pace.no_wait {
+        return remote.output(out).done(&sentence(&begun), &begun);
+    }
+    wait(remote, client, path, begun, out)
+}
+
+fn wait(
+    remote: &Remote,
+    client: &Client,
+    path: &str,
+    mut progress: Value,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let mut said = None;
     loop {
         let sentence = sentence(&progress);
         // A line per step: the last clients may take their time.
         if said.as_ref() != Some(&sentence) {
-            match args.remote.is_json() {
+            match remote.is_json() {
                 // An object per line, for programs.
                 true => writeln!(out, "{progress}")?,
                 false => writeln!(out, "{sentence}")?,
@@ -70,7 +94,7 @@ fn wait(args: &Args, client: &Client, mut progress: Value, out: &mut dyn Write) 
         }
         let left = Duration::from_millis(progress["ends_in_ms"].as_u64().unwrap_or_default());
         std::thread::sleep(left.clamp(SOON, SECOND));
-        progress = client.get(PATH)?;
+        progress = client.get(path)?;
     }
 }
 

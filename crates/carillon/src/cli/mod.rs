@@ -8,6 +8,7 @@ mod account;
 mod autoscale;
 mod backup;
 mod client;
+mod cluster;
 mod config;
 mod confirm;
 mod connect;
@@ -71,6 +72,8 @@ enum Printing {
     Status(status::Args),
     /// End the sessions of a node gradually; it takes no new ones
     Drain(drain::Args),
+    /// The cell of several nodes: how it is, where things are, draining and burying a node
+    Cluster(cluster::Args),
     /// Replace the program of a running node, keeping all its sessions and connections
     ///
     /// The node is found by its data folder, not by a URL: what runs a program is for the machine's operator. Exit code 0: the new
@@ -144,6 +147,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Connect(args) => connect::run(&args, out),
         Printing::Status(args) => status::run(&args, out),
         Printing::Drain(args) => drain::run(&args, out),
+        Printing::Cluster(args) => cluster::run(args, out),
         Printing::Upgrade(args) => upgrade::run(&args, out),
         Printing::Domain(args) => domain::run(args, out),
         Printing::Account(args) => account::run(args, out),

@@ -74,11 +74,11 @@ fn run(cli: Cli) -> (String, Result<(), (u8, String)>) {
     (String::from_utf8(out).expect("text"), done)
 }
 
-fn ok(body: &Value) -> (u16, String) {
+pub(super) fn ok(body: &Value) -> (u16, String) {
     (200, body.to_string())
 }
 
-fn asked(method_and_path: &str, body: &str) -> Seen {
+pub(super) fn asked(method_and_path: &str, body: &str) -> Seen {
     (method_and_path.to_owned(), body.to_owned())
 }
 

@@ -19,6 +19,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         features(settings),
         links(settings),
         uploads(settings),
+        cell(settings),
     ];
     broken
         .into_iter()
@@ -151,4 +152,30 @@ fn uploads(s: &Settings) -> Option<Broken> {
     carillon_http::check_uploads(&s.core.upload, &s.http.links)
         .err()
         .and_then(|(key, rule)| broken(&[key, "upload.url"], rule))
+}
+
+/// What a node of a cell needs besides the bus.
+fn cell(s: &Settings) -> Option<Broken> {
+    if s.cell.nats.is_empty() {
+        return None;
+    }
+    let because = "it has to be set, because cell.nats is";
+    if !cfg!(all(feature = "nats", feature = "postgres")) {
+        let rule =
+            "this binary was built without NATS and PostgreSQL: build it with `--features nats,postgres`";
+        return broken(&["cell.nats"], rule);
+    }
+    if s.node.store_url.is_empty() {
+        return broken(
+            &["store.url", "cell.nats"],
+            format!("{because}: the nodes of a cell share a PostgreSQL database"),
+        );
+    }
+    if s.cell.secret_file.is_none() {
+        return broken(
+            &["cell.secret_file", "cell.nats"],
+            format!("{because}: the nodes of a cell share a secret"),
+        );
+    }
+    None
 }

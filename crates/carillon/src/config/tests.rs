@@ -294,6 +294,33 @@ fn rules_between_settings_name_the_one_to_change() {
 }
 
 #[test]
+#[cfg(all(feature = "nats", feature = "postgres"))]
+fn a_cell_needs_a_database_and_a_secret() {
+    for (file, says) in [
+        (
+            "cell.nats = 'nats://a'\ncell.secret_file = 's'",
+            "carillon.toml:1: store.url: it has to be set, because cell.nats is: the nodes of a cell share a PostgreSQL database",
+        ),
+        (
+            "store.url = 'postgresql://a@b/c'\ncell.nats = 'nats://a'",
+            "carillon.toml:2: cell.secret_file: it has to be set, because cell.nats is: the nodes of a cell share a secret",
+        ),
+    ] {
+        assert_eq!(problems(file, &[]), says);
+    }
+    loaded("store.url = 'postgresql://a@b/c'\ncell.nats = 'nats://a'\ncell.secret_file = 's'", &[]);
+}
+
+#[test]
+#[cfg(not(all(feature = "nats", feature = "postgres")))]
+fn a_cell_needs_the_drivers() {
+    assert_eq!(
+        problems("cell.nats = 'nats://a'", &[]),
+        "carillon.toml:1: cell.nats: this binary was built without NATS and PostgreSQL: build it with `--features nats,postgres`"
+    );
+}
+
+#[test]
 fn every_problem_is_reported() {
     assert_eq!(
         problems("colour = 1\n[c2s]\nport = 70000\nenabled = 'yes'", &["shards"]),

@@ -153,6 +153,16 @@ impl Watch {
         (self.membership.living().into(), self.membership.newest)
     }
 
+    /// When a node was heard last, or became known; this node, when its own beat came back last.
+    pub fn heard(&self, epoch: Epoch) -> Option<Mono> {
+        if epoch == self.own { self.own_beat } else { self.nodes.get(&epoch).map(|node| node.moved) }
+    }
+
+    /// When the last reading of the store that succeeded began.
+    pub fn read_at(&self) -> Mono {
+        self.read
+    }
+
     /// The nodes as they were read last.
     pub fn membership(&self) -> &Membership {
         &self.membership

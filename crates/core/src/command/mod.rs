@@ -385,11 +385,16 @@ pub struct SessionInfo {
     pub topics: u32,
     /// Notifications given to it and not yet acknowledged.
     pub unacknowledged: u32,
+    /// The node that its connection is on, where that is another than the session's.
+    pub via: Option<NodeId>,
+    /// The node that it is on: its account's home.
+    pub home: NodeId,
 }
 
 crate::form! {
     struct SessionInfo {
         jid, parked, address, transport, since, presence, stream_management, topics, unacknowledged,
+        via: since(5), home: since(5),
     }
 }
 

@@ -11,7 +11,7 @@ const HEADER: &str = "<stream:stream xmlns='jabber:client' xmlns:stream='http://
 
 fn io(reader: Reader) -> Io {
     let (conn, address) = (ConnId { slot: 0, generation: 0 }, IpAddr::from([127, 0, 0, 1]));
-    Io { conn, address, framing: Framing::Tcp, tls: None, reader, noted: Noted::Begun }
+    Io { conn, address, framing: Framing::Tcp, tls: None, via: None, reader, noted: Noted::Begun }
 }
 
 /// Takes all frames out of what was read, and keeps what is left.

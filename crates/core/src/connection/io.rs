@@ -1,7 +1,7 @@
 //! What every state of a connection has.
 
 use super::Reader;
-use crate::model::{ConnId, Transport};
+use crate::model::{ConnId, NodeId, Transport};
 use carillon_wire::Framing;
 use std::net::IpAddr;
 
@@ -16,16 +16,19 @@ pub struct Io {
     pub framing: Framing,
     /// Whether this node encrypts it; none if the release that accepted it did not say.
     pub tls: Option<bool>,
+    /// The node that its socket is on, where that is another.
+    pub via: Option<NodeId>,
     /// What was read and not yet handled.
     pub reader: Reader,
     /// What the event log was told of the connection.
     pub noted: Noted,
 }
 
-// The connection has another name in another process, which says it.
+// The connection has another name in another process, which says it. No connection that is on another node outlives its process.
 crate::form! {
     struct Io {
         conn: omitted(ConnId { slot: u32::MAX, generation: 0 }), address, framing, reader, noted, tls: since(3),
+        via: omitted(None),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::connection::Io;
 use crate::effect::Effect;
 use crate::error::StreamError;
 use crate::message::RoomOp;
-use crate::model::{DomainId, RoomKey, TopicId};
+use crate::model::{DomainId, NodeId, RoomKey, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
 use crate::session::pipeline::Pipeline;
@@ -134,7 +134,7 @@ impl Turn<'_> {
 
     fn list(&self, domain: Option<DomainId>, account: Option<&BareJid>, limit: usize) -> Vec<SessionInfo> {
         let wanted = |session: &&BoundSession| domain.is_none_or(|d| d == session.domain);
-        let describe = |session: &BoundSession| info(session, self.cx.pipeline);
+        let describe = |session: &BoundSession| info(session, self.cx.shard.place.node, self.cx.pipeline);
         match account {
             Some(account) => self
                 .sessions
@@ -183,7 +183,7 @@ impl KickReason {
     }
 }
 
-fn info(session: &BoundSession, pipeline: &Pipeline) -> SessionInfo {
+fn info(session: &BoundSession, home: NodeId, pipeline: &Pipeline) -> SessionInfo {
     let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
     let transport = session.io.as_ref().map(Io::transport).or(parked.and_then(|parked| parked.transport));
     let mut info = SessionInfo {
@@ -196,6 +196,8 @@ fn info(session: &BoundSession, pipeline: &Pipeline) -> SessionInfo {
         stream_management: false,
         topics: 0,
         unacknowledged: 0,
+        via: session.io.as_ref().and_then(|io| io.via),
+        home,
     };
     pipeline.describe.iter().for_each(|hook| hook(session, &mut info));
     info

@@ -206,8 +206,11 @@ impl Turn<'_> {
                 self.settle(conn, session);
                 self.cx.read_on(conn);
             }
-            Input::Carried { conn, claim } => match claim.arrived(&self.cx.shard.domains) {
-                Some(claimed) => self.handle(Input::Arrived { conn, moving: Box::new(claimed) }),
+            Input::Carried { conn, via, claim } => match claim.arrived(&self.cx.shard.domains) {
+                Some(mut claimed) => {
+                    claimed.client.io.via = Some(via);
+                    self.handle(Input::Arrived { conn, moving: Box::new(claimed) });
+                }
                 // The domain is gone, or this node has not heard of it yet: the client tries again.
                 None => self.cx.out.push(Effect::Close { conn }),
             },

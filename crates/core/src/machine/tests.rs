@@ -98,6 +98,7 @@ impl Rig {
             address: Ipv4Addr::LOCALHOST.into(),
             framing: Framing::Tcp,
             tls: Some(true),
+            via: None,
             reader: Reader::new(limits),
             noted: Noted::Begun,
         };

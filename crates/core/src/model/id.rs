@@ -225,6 +225,9 @@ pub struct NotAnId;
 pub struct Partition(pub u8);
 
 impl Partition {
+    /// How many there are.
+    pub const COUNT: usize = 256;
+
     /// That of a name.
     pub fn of(name: &str) -> Partition {
         Partition::of_bucket(bucket(name))

@@ -1,6 +1,7 @@
 //! Between the nodes of a cell.
 
 use crate::model::Epoch;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub const RECORD_BYTES_MAX: usize = 1_000_000;
 /// - **Bounded.** What waits to be sent is bounded in bytes. Past that bound records are lost (`bus::what_waits_is_bounded`).
 /// - **Nobody hears itself**, but for beats: a node whose own beats come back knows that others can hear it
 ///   (`bus::nobody_hears_its_own_records`).
+/// - **What is carried is counted**, by subject and by sender (`bus::what_is_carried_is_counted`).
 /// - **Nothing is kept.** A node that does not follow a subject while a record passes never hears it.
 ///
 /// A node follows from its start what is for [`Subject::All`] and for its own epoch.
@@ -48,8 +50,45 @@ pub trait Bus: Debug + Send + Sync {
     /// What the beats of this node say from now on of its reads of the store. At first they say that these work.
     fn tell_store(&self, works: bool);
 
+    /// What it carried since it was opened, and what waits now.
+    fn figures(&self) -> BusFigures;
+
     /// Stops. What waits is sent if that takes no waiting; nothing is heard after this has returned.
     fn close(&self);
+}
+
+/// What a bus carried for a node since it was opened, and what waits now. Nodes that were silent for long, or sent nothing for long, are forgotten.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BusFigures {
+    /// Whether it can be reached now.
+    pub is_connected: bool,
+    /// Bytes that wait to be sent.
+    pub waiting_bytes: u64,
+    /// Records that were lost here: there was no room for them, or they were too long.
+    pub dropped: u64,
+    /// Records that others posted and of which this node was told that they, or some of them, were lost: how often, by sender and subject.
+    pub gaps: BTreeMap<(Epoch, Subject), u64>,
+    /// What was taken to be sent, by subject.
+    pub posted: BTreeMap<Subject, Traffic>,
+    /// What was heard, by sender.
+    pub heard: BTreeMap<Epoch, Traffic>,
+}
+
+/// So many records, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Records.
+    pub records: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// Counts a record of so many bytes.
+    pub fn count(&mut self, bytes: usize) {
+        self.records += 1;
+        self.bytes += bytes as u64;
+    }
 }
 
 /// Something that a node hears.

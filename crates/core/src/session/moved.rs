@@ -42,7 +42,8 @@ mod tests {
         let mut reader = Reader::new(&Limits::default());
         reader.keep(b"<message");
         let (address, framing) = ([127, 0, 0, 1].into(), Framing::WebSocket);
-        connected.session.io = Some(Io { conn, address, framing, tls: None, reader, noted: Noted::Begun });
+        connected.session.io =
+            Some(Io { conn, address, framing, tls: None, via: None, reader, noted: Noted::Begun });
         connected.session.resumption = None;
         proves("Moved, connected", &connected);
     }

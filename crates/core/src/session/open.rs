@@ -35,6 +35,7 @@ impl Opening {
             address: opened.address,
             framing: opened.framing,
             tls: Some(matches!(protection, Protection::Tls(_))),
+            via: None,
             reader: Reader::new(&cx.shard.settings.limits),
             noted: Noted::Begun,
         };

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::model::{NoHost, OtherHost};
-use carillon_server::DrainProgress;
+use carillon_server::DrainReport;
 use std::time::Duration;
 
 /// How a node is to be drained.
@@ -22,6 +22,19 @@ pub(crate) struct DrainBody {
     /// Where clients are sent: a host name or an IP address (IPv6 in brackets), with or without a port. Left out: they are told that the
     /// server shuts down.
     to: Option<String>,
+}
+
+impl DrainBody {
+    /// What it says, if that can be.
+    pub(crate) fn checked(&self) -> Result<(Duration, Option<OtherHost>), Problem> {
+        if self.over_ms > OVER_MAX_MS {
+            let text = format!("`over_ms` is from 0 to {OVER_MAX_MS}");
+            return Err(Problem::new(Code::InvalidValue, text).at("/over_ms"));
+        }
+        let to = self.to.as_deref().map(str::parse::<OtherHost>).transpose();
+        let to = to.map_err(|error: NoHost| Problem::new(Code::InvalidValue, error.to_string()).at("/to"))?;
+        Ok((Duration::from_millis(self.over_ms), to))
+    }
 }
 
 /// How far a drain has come.
@@ -47,7 +60,7 @@ pub(crate) struct DrainView {
 ///
 /// It takes no new sessions, `/readyz` answers 503, and the present sessions end in slices over a time, those first that cost least:
 /// logins that are not complete, parked sessions and those of the light protocol, sessions that nobody uses now, then the others. Clients
-/// are told `<see-other-host/>` where a host is given. A drain under way is replaced. Needs a key of the whole node.
+/// are told `<see-other-host/>` where a host is given. A drain under way is replaced. In a cell the other nodes take its homes at once. Needs a key of the whole node.
 #[utoipa::path(
     put, path = "/v1/admin/drain", operation_id = "startDrain", tag = "admin",
     request_body = DrainBody,
@@ -59,15 +72,10 @@ pub(crate) async fn start(
     JsonBody { value: body, .. }: JsonBody<DrainBody>,
 ) -> Result<(StatusCode, Json<DrainView>), Problem> {
     key.whole_node()?;
-    if body.over_ms > OVER_MAX_MS {
-        let text = format!("`over_ms` is from 0 to {OVER_MAX_MS}");
-        return Err(Problem::new(Code::InvalidValue, text).at("/over_ms"));
-    }
-    let to = body.to.as_deref().map(str::parse::<OtherHost>).transpose();
-    let to = to.map_err(|error: NoHost| Problem::new(Code::InvalidValue, error.to_string()).at("/to"))?;
-    let progress = app.node.start_drain(Duration::from_millis(body.over_ms), to);
+    let (over, to) = body.checked()?;
+    let progress = app.node.start_drain(over, to);
     let progress = progress.ok_or_else(|| Problem::new(Code::Unavailable, "the node is shutting down"))?;
-    Ok((StatusCode::ACCEPTED, Json(DrainView::of(Some(&progress)))))
+    Ok((StatusCode::ACCEPTED, Json(DrainView::of(Some(progress.into())))))
 }
 
 /// How far the drain has come
@@ -82,7 +90,7 @@ pub(crate) async fn progress(
     State(app): State<App>,
 ) -> Result<Json<DrainView>, Problem> {
     key.whole_node()?;
-    Ok(Json(DrainView::of(app.node.drain_progress().as_ref())))
+    Ok(Json(DrainView::of(app.node.drain_progress().map(Into::into))))
 }
 
 /// Cancel the drain
@@ -99,21 +107,22 @@ pub(crate) async fn cancel(key: Granted<Admin>, State(app): State<App>) -> Resul
 }
 
 impl DrainView {
-    fn of(progress: Option<&DrainProgress>) -> DrainView {
-        let state = match progress {
-            None => "none",
-            Some(progress) if progress.is_done() => "drained",
-            Some(_) => "draining",
+    /// How far a drain has come, if there is one.
+    pub(crate) fn of(drain: Option<DrainReport>) -> DrainView {
+        let Some(drain) = drain else {
+            return DrainView {
+                state: "none",
+                total: 0,
+                left: 0,
+                ends_in_ms: 0,
+                slices_done: 0,
+                slices: 0,
+                to: None,
+            };
         };
-        DrainView {
-            state,
-            total: progress.map_or(0, |progress| progress.total),
-            left: progress.map_or(0, |progress| progress.left),
-            ends_in_ms: progress.map_or(0, |progress| progress.ends_in.as_millis() as u64),
-            slices_done: progress.map_or(0, |progress| progress.slices_done),
-            slices: progress.map_or(0, |progress| progress.slices),
-            to: progress.and_then(|progress| progress.to.as_ref()).map(ToString::to_string),
-        }
+        let DrainReport { total, left, ends_in_ms, slices_done, slices, to } = drain;
+        let state = if left == 0 { "drained" } else { "draining" };
+        DrainView { state, total, left, ends_in_ms, slices_done, slices, to: to.map(Into::into) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `/metrics`: the node's figures as Prometheus text. What each is for is in `docs/book/operations.md`.
 
+mod cell;
 mod page;
 mod process;
 
@@ -19,6 +20,7 @@ use carillon_server::metrics::Status;
 use page::{Histogram, Labels, Page, labels};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Read the node's figures for Prometheus
 ///
@@ -34,7 +36,11 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     }
     let health = app.node.store_health();
     let webhooks = app.webhooks.figures();
-    let mut text = text(&app.node.status(), health, app.node.is_ready(), &webhooks, &app.requests.answered());
+    let status = app.node.status();
+    let mut text = text(&status, health, app.node.is_ready(), &webhooks, &app.requests.answered());
+    if let Some(cell) = cell::Cell::of(&app.node) {
+        text.push_str(&cell.text(&status, Instant::now()));
+    }
     text.push_str(&lanes(&app.node.store_lanes()));
     if app.uploads.are_on() {
         text.push_str(&uploads(app.uploads.figures()));

@@ -2,8 +2,11 @@
 
 use super::*;
 use axum::http::StatusCode;
-use carillon_core::model::UnixMs;
+use carillon_core::model::{Epoch, NodeId, UnixMs};
+use carillon_core::ports::Subject;
+use carillon_core::ports::bus::{BusFigures, Traffic};
 use carillon_server::metrics::DomainFigures;
+use carillon_server::{CellView, HomeMoves, MemberView, Standing};
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -57,10 +60,42 @@ fn full() -> String {
     files.uploaded.fetch_add(2, Ordering::Relaxed);
     files.uploaded_bytes.fetch_add(77, Ordering::Relaxed);
     let lane = StoreLane { waiting: 5, waiting_bytes: 4096, settled: 2, ..StoreLane::default() };
+    (status.relayed, status.carried, status.unsettled, status.unsettled_bytes) = (3, 2, 1, 120);
     text(&status, health, true, &webhooks, &requests.answered())
+        + &in_a_cell(&status)
         + &lanes(&[StoreLane::default(), lane])
         + &links(&figures, 512)
         + &uploads(&files)
+}
+
+/// A cell of two, one of which was not heard for five seconds, and a dead one.
+fn in_a_cell(status: &Status) -> String {
+    let now = Instant::now() + Duration::from_secs(60);
+    let ago = |seconds| now - Duration::from_secs(seconds);
+    let member = |node, name: &str, standing, heard| MemberView {
+        node: NodeId(node),
+        name: name.into(),
+        standing,
+        heard: Some(ago(heard)),
+    };
+    let members = vec![
+        member(1, "a", Standing::Lives, 1),
+        member(2, "b", Standing::Lives, 5),
+        member(3, "c", Standing::Dead, 50),
+    ];
+    let view = CellView { own: NodeId(1), fence: None, read: ago(2), members };
+    let other = (Epoch(2), Subject::Node(Epoch(1)));
+    let bus = BusFigures {
+        is_connected: true,
+        waiting_bytes: 11,
+        dropped: 12,
+        gaps: [(other, 4), ((Epoch(2), Subject::All), 5)].into(),
+        posted: [(Subject::Node(Epoch(2)), Traffic { records: 6, bytes: 600 })].into(),
+        heard: [(Epoch(2), Traffic { records: 7, bytes: 700 })].into(),
+    };
+    let homes = [(NodeId(1), 200), (NodeId(2), 56)].into();
+    let moves = HomeMoves { came: 8, went: 9 };
+    cell::Cell { view, bus, homes, moves }.text(status, now)
 }
 
 #[test]
@@ -68,6 +103,27 @@ fn figures_are_where_they_belong() {
     let page = full();
     for line in [
         "carillon_uptime_seconds 1.5",
+        "carillon_cell_nodes{state=\"alive\"} 1",
+        "carillon_cell_nodes{state=\"silent\"} 1",
+        "carillon_cell_nodes{state=\"dead\"} 1",
+        "carillon_cell_beat_age_seconds{node=\"b\"} 5",
+        "carillon_cell_fenced 0",
+        "carillon_cell_read_age_seconds 2",
+        "carillon_cell_partitions{node=\"a\"} 200",
+        "carillon_cell_partitions_moved_total{way=\"went\"} 9",
+        "carillon_cell_connections{side=\"relayed\"} 3",
+        "carillon_cell_connections{side=\"carried\"} 2",
+        "carillon_cell_unsettled 1",
+        "carillon_cell_unsettled_bytes 120",
+        "carillon_cell_bus_connected 1",
+        "carillon_cell_bus_waiting_bytes 11",
+        "carillon_cell_bus_dropped_total 12",
+        "carillon_cell_gaps_total{node=\"b\",subject=\"node\"} 4",
+        "carillon_cell_gaps_total{node=\"b\",subject=\"all\"} 5",
+        "carillon_cell_posted_records_total{node=\"b\"} 6",
+        "carillon_cell_posted_bytes_total{node=\"b\"} 600",
+        "carillon_cell_taken_records_total{node=\"b\"} 7",
+        "carillon_cell_taken_bytes_total{node=\"b\"} 700",
         "carillon_link_requests_total{result=\"followed\"} 4",
         "carillon_link_cache_bytes 512",
         "carillon_upload_requests_total{result=\"uploaded\"} 2",

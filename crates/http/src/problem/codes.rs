@@ -131,6 +131,8 @@ codes! {
     UnknownWebhook: NOT_FOUND, "unknown-webhook", "No such webhook";
     /// Nobody holds a lease of this name.
     UnknownLease: NOT_FOUND, "unknown-lease", "No such lease";
+    /// The cell has no such node, or it is dead.
+    UnknownNode: NOT_FOUND, "unknown-node", "No such node";
     /// The webhook has no dead letter of this event.
     UnknownDeadLetter: NOT_FOUND, "unknown-dead-letter", "No such dead letter";
     /// The domain has no short link with this code.
@@ -171,6 +173,8 @@ codes! {
     TooManyInvitations: CONFLICT, "too-many-invitations", "Too many invitations";
     /// There are no invitations here: the setting `invitations.enabled` is off.
     NoInvitations: CONFLICT, "no-invitations", "No invitations";
+    /// The node lives: it is heard, or it is the one that was asked. `detail` says which.
+    NodeAlive: CONFLICT, "node-alive", "The node lives";
     /// Somebody else holds the lease; `detail` says who, and until when.
     LeaseHeld: CONFLICT, "lease-held", "Somebody else holds the lease";
     /// There are as many leases as there may be; `detail` says how many.

@@ -121,6 +121,9 @@ const DRAINED: &[&str] = &["startDrain"];
 /// Those that need a client in a room: `tests/interop/test_rooms.py` sends them.
 const OF_OCCUPANTS: &[&str] = &["updateOccupant"];
 
+/// Those that need a cell: `tests/interop/test_cell_operated.py` sends them.
+const OF_CELLS: &[&str] = &["startNodeDrain", "evictNode"];
+
 /// One after the other, as a reader would try them.
 #[tokio::test]
 async fn examples_work() {
@@ -139,7 +142,7 @@ async fn examples_work() {
             assert_eq!(reply.json()["valid"], true);
         }
     }
-    are_all(&document, &[MADE, USED, DRAINED, OF_OCCUPANTS].concat());
+    are_all(&document, &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS].concat());
 }
 
 /// Whatever has a body has an example that was sent.

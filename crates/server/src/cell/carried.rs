@@ -41,6 +41,11 @@ impl Carried {
         self.by_edge.get(edge).copied()
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.conns.len()
+    }
+
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.conns.is_empty()

@@ -8,19 +8,28 @@
 //!
 //! A client may connect to any node. Where its account's home is another, the connection stays, with its TLS, and its session is made at
 //! the home: `relays` are the one end of that, `carried` the other. What is done with them is in `far`.
+//!
+//! For operators: `view` is what a node knows of the others, `request` what one asks of another.
 
 mod carried;
 mod record;
 mod relays;
+mod request;
 mod unsettled;
+mod view;
 
 pub(crate) use carried::{Carried, Flow};
 pub(crate) use record::{Edge, EdgeInput, EdgeOutput, Record};
 pub(crate) use relays::Relays;
+pub(crate) use request::Questions;
+pub use request::{DrainReport, NodeReport, NodeRequest};
 pub(crate) use unsettled::Unsettled;
+pub(crate) use view::owners;
+pub use view::{CellHands, CellView, MemberState, MemberView, Standing};
 
+use crate::metrics::IoCounters;
 use carillon_core::form::encode;
-use carillon_core::model::{Epoch, Mono, NodeId};
+use carillon_core::model::{Epoch, Mono, NodeId, ShardId};
 use carillon_core::ports::bus::Hears;
 use carillon_core::ports::{Bus, Subject};
 use std::sync::Arc;
@@ -44,6 +53,8 @@ pub enum Said {
     Leaves,
     /// It knows that this node has homes.
     Knows,
+    /// It has homes again.
+    Returns,
 }
 
 /// Who is told what a node says of itself. It must not block.
@@ -63,6 +74,15 @@ pub(crate) struct CellIo {
 impl CellIo {
     pub(crate) fn new(bus: Option<Arc<dyn Bus>>, unsettled: Arc<Unsettled>) -> CellIo {
         CellIo { bus, relays: Relays::default(), carried: Carried::default(), unsettled }
+    }
+}
+
+impl CellIo {
+    /// Notes what there is now.
+    pub(crate) fn count(&self, shard: ShardId, counters: &mut IoCounters) {
+        counters.relayed = self.relays.len() as u64;
+        counters.carried = self.carried.len() as u64;
+        (counters.unsettled, counters.unsettled_bytes) = self.unsettled.count(shard);
     }
 }
 

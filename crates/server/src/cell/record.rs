@@ -1,5 +1,6 @@
 //! What one node of a cell sends another.
 
+use super::request::{NodeReport, NodeRequest};
 use carillon_core::command::{Command, Outcome, ReplyTo};
 use carillon_core::connection::{CarriedClaim, QueueBound};
 use carillon_core::message::ShardMessage;
@@ -32,6 +33,12 @@ pub(crate) enum Record {
     Forwarded { settlement: Settlement, to: NodeId },
     /// So did a command.
     CommandForwarded { reply: ReplyTo, to: NodeId },
+    /// What an operator asks of it by the sender.
+    Request { request: NodeRequest, number: u64 },
+    /// Its answer to such a question.
+    Report { number: u64, report: Box<NodeReport> },
+    /// The sender has homes again.
+    Returning,
 }
 
 carillon_core::form! {
@@ -48,6 +55,9 @@ carillon_core::form! {
         9 = Known,
         10 = Forwarded { settlement, to },
         11 = CommandForwarded { reply, to },
+        20 = Request { request, number },
+        21 = Report { number, report },
+        22 = Returning,
     }
 }
 

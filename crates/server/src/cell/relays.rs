@@ -17,6 +17,11 @@ pub(crate) struct Relay {
 }
 
 impl Relays {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether the session of a connection is elsewhere.
     pub(crate) fn has(&self, id: ConnId) -> bool {
         !self.0.is_empty() && self.0.contains_key(&id)

@@ -25,6 +25,8 @@ struct Part {
     sent: BTreeMap<NodeId, VecDeque<Sent>>,
     /// Nodes that are gone.
     gone: BTreeSet<NodeId>,
+    count: u64,
+    bytes: u64,
 }
 
 /// What its sender is told of a stanza.
@@ -61,8 +63,15 @@ impl Unsettled {
         let Some(mut part) = self.part(settlement) else { return Some(*settlement) };
         let (settlement, kind) = (*settlement, stanza.kind);
         let (from, to_jid, id) = (stanza.from.clone(), stanza.to.clone(), stanza.id.clone());
-        part.sent.entry(to).or_default().push_back(Sent { settlement, kind, from, to: to_jid, id });
+        part.add(to, Sent { settlement, kind, from, to: to_jid, id });
         None
+    }
+
+    /// How many there are of the sessions of a shard, and the bytes of what is remembered of them.
+    pub(crate) fn count(&self, shard: ShardId) -> (u64, u64) {
+        let Some(part) = self.parts.get(usize::from(shard.0)) else { return (0, 0) };
+        let part = part.lock().unwrap_or_else(PoisonError::into_inner);
+        (part.count, part.bytes)
     }
 
     /// A stanza is settled. Most are in the order in which they were sent.
@@ -79,7 +88,7 @@ impl Unsettled {
         if part.gone.contains(&to) {
             return sent.lost();
         }
-        part.sent.entry(to).or_default().push_back(sent);
+        part.add(to, sent);
         Vec::new()
     }
 
@@ -91,11 +100,20 @@ impl Unsettled {
         if is_gone {
             part.gone.insert(node);
         }
-        part.sent.remove(&node).into_iter().flatten().flat_map(Sent::lost).collect()
+        let lost = part.sent.remove(&node).unwrap_or_default();
+        part.count -= lost.len() as u64;
+        part.bytes -= lost.iter().map(Sent::bytes).sum::<u64>();
+        drop(part);
+        lost.into_iter().flat_map(Sent::lost).collect()
     }
 }
 
 impl Part {
+    fn add(&mut self, to: NodeId, sent: Sent) {
+        (self.count, self.bytes) = (self.count + 1, self.bytes + sent.bytes());
+        self.sent.entry(to).or_default().push_back(sent);
+    }
+
     fn take(&mut self, settlement: &Settlement) -> Option<Sent> {
         let Settlement { place, session, number } = settlement;
         let is_it = |sent: &Sent| {
@@ -105,15 +123,23 @@ impl Part {
         let found = self.sent.iter().find_map(|(node, sent)| Some((*node, sent.iter().position(is_it)?)));
         let (node, at) = found?;
         let sent = self.sent.get_mut(&node)?;
-        let taken = sent.remove(at);
+        let taken = sent.remove(at)?;
         if sent.is_empty() {
             self.sent.remove(&node);
         }
-        taken
+        (self.count, self.bytes) = (self.count - 1, self.bytes - taken.bytes());
+        Some(taken)
     }
 }
 
 impl Sent {
+    /// What it takes of memory.
+    fn bytes(&self) -> u64 {
+        let jid = |jid: &Option<Jid>| jid.as_ref().map_or(0, |jid| jid.as_str().len());
+        let id = self.id.as_ref().map_or(0, |id| id.len());
+        (size_of::<Sent>() + jid(&self.from) + jid(&self.to) + id) as u64
+    }
+
     fn lost(self) -> Vec<ShardMessage> {
         let settled = ShardMessage::Settled(self.settlement);
         self.reply().map(|stanza| ShardMessage::Reply { stanza }).into_iter().chain([settled]).collect()

@@ -49,7 +49,7 @@ impl<M: Machine> EventLoop<M> {
 
     fn claimed(&mut self, edge: Edge, claim: Box<CarriedClaim>) {
         let conn = self.io.carry(edge);
-        self.handle(Input::Carried { conn, claim });
+        self.handle(Input::Carried { conn, via: edge.place.node, claim });
     }
 
     fn client_did(&mut self, conn: ConnId, input: EdgeInput) {

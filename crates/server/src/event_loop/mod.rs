@@ -325,6 +325,7 @@ impl<M: Machine> EventLoop<M> {
     }
 
     fn publish(&mut self) {
+        self.io.cell.count(self.io.place.shard, &mut self.io.counters);
         // If another thread is reading them, the next turn publishes them.
         if self.figures.publish(&self.io.counters, self.machine.counters()) {
             self.unpublished = false;

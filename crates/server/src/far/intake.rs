@@ -1,6 +1,6 @@
 //! What comes from the bus: records become items of the shards' inboxes.
 
-use crate::cell::{Record, Said, Tells, Unsettled};
+use crate::cell::{NodeReport, NodeRequest, Record, Said, Tells, Unsettled};
 use crate::clock::Clock;
 use crate::inbox::{Inbox, InboxItem};
 use crate::node::Node;
@@ -75,6 +75,9 @@ impl Intake {
             }
             Record::Leaving => self.said(from, Said::Leaves),
             Record::Known => self.said(from, Said::Knows),
+            Record::Returning => self.said(from, Said::Returns),
+            Record::Request { request, number } => self.request(from, request, number),
+            Record::Report { number, report } => self.report(from, number, *report),
             Record::Claim { shard, edge, claim } => self.give(shard, InboxItem::Claim { edge, claim }),
             Record::FromClient { shard, edge, input } => {
                 self.give(shard, InboxItem::FromClient { edge, input })
@@ -117,6 +120,22 @@ impl Intake {
         if let Some(node) = self.node.get() {
             node.command_here(command, reply);
         }
+    }
+
+    /// An operator asks something of this node by another, which is answered.
+    fn request(&self, from: Epoch, request: NodeRequest, number: u64) -> bool {
+        if let (Some(node), Ok(from)) = (self.node.get(), u32::try_from(from.0)) {
+            let report = Box::new(node.answer(request));
+            node.post_far(NodeId(from), &Record::Report { number, report });
+        }
+        true
+    }
+
+    fn report(&self, from: Epoch, number: u64, report: NodeReport) -> bool {
+        if let (Some(node), Ok(from)) = (self.node.get(), u32::try_from(from.0)) {
+            node.answered(NodeId(from), number, report);
+        }
+        true
     }
 
     /// Something that a node sent was lost.

@@ -74,7 +74,7 @@ impl Run {
 
 impl Node {
     /// Drains the node: it takes no new sessions and ends the present ones within `over`, those first that cost least. Clients are sent
-    /// to another host where one is given. A drain under way is replaced; `None` if the node ends anyway.
+    /// to another host where one is given. In a cell the other nodes take its homes at once. A drain under way is replaced; `None` if the node ends anyway.
     pub fn start_drain(&self, over: Duration, to: Option<OtherHost>) -> Option<DrainProgress> {
         let drain = self.drain_state();
         let mut state = drain.lock();
@@ -89,6 +89,7 @@ impl Node {
         let number = state.begin(Run::new(to, self.present(), over, slices));
         drain.replaced.notify_all();
         drop(state);
+        self.yield_homes(true);
         let node = self.clone();
         let pace = move || {
             if node.drain_state().pace(&node, number, |_| Arc::clone(&farewell)) {
@@ -129,6 +130,7 @@ impl Node {
         drain.replaced.notify_all();
         self.control(|| Control::StopDraining);
         self.set_ready(true);
+        self.yield_homes(false);
         tracing::info!("the drain was cancelled");
         true
     }

@@ -1,12 +1,14 @@
 //! The handle to a running node, for HTTP, the command line and the demo.
 
+mod cell;
 mod drain;
 pub mod history;
 mod rates;
 
+pub use cell::HomeMoves;
 pub use drain::DrainProgress;
 
-use crate::cell::{self, Record};
+use crate::cell::{Record, post};
 use crate::clock::{Clock, unix};
 use crate::events;
 use crate::inbox::{Control, Inbox, InboxItem, turn_away};
@@ -57,6 +59,7 @@ struct Inner {
     history: Mutex<History>,
     /// When the TLS certificate in use expires, in milliseconds since the Unix epoch.
     certificate_expires: AtomicU64,
+    of_cell: cell::OfCell,
 }
 
 /// The domains, and the number of the question that they answer.
@@ -116,6 +119,7 @@ impl Node {
             rates: Mutex::default(),
             history: Mutex::default(),
             certificate_expires: AtomicU64::new(0),
+            of_cell: cell::OfCell::default(),
         };
         Node { inner: Arc::new(inner) }
     }
@@ -402,7 +406,8 @@ impl Node {
 
     /// Homes are where this says from now on, for every shard and for commands.
     pub fn move_homes(&self, directory: &Arc<dyn Directory>) {
-        *lock(&self.inner.directory) = Arc::clone(directory);
+        let before = std::mem::replace(&mut *lock(&self.inner.directory), Arc::clone(directory));
+        self.count_moves(&*before, &**directory);
         self.control(|| Control::Directory(Arc::clone(directory)));
     }
 
@@ -426,6 +431,7 @@ impl Node {
     /// Another node is gone: what it had is not waited for.
     pub fn lose(&self, node: NodeId) {
         self.inner.replies.lose(node);
+        self.lose_answers(node);
         self.inner.inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Lost { node, is_gone: true }));
     }
 
@@ -441,7 +447,7 @@ impl Node {
     /// Sends a record to another node.
     pub(crate) fn post_far(&self, to: NodeId, record: &Record) {
         if let Some(bus) = &self.inner.bus {
-            cell::post(&**bus, to, record, self.mono());
+            post(&**bus, to, record, self.mono());
         }
     }
 

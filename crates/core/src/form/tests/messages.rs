@@ -239,6 +239,8 @@ fn outcomes() -> Vec<Outcome> {
         stream_management: true,
         topics: 3,
         unacknowledged: 4,
+        via: Some(NodeId(7)),
+        home: NodeId(3),
     };
     let present = AccountPresence { index: 1, sessions: 2, reach: Reach::Asleep, since: NOW };
     let done = [

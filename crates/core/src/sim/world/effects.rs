@@ -144,7 +144,8 @@ impl World {
                 let input = if is_own {
                     Input::Arrived { conn, moving }
                 } else {
-                    Input::Carried { conn, claim: Box::new(self.carried(&CarriedClaim::from(*moving))) }
+                    let claim = Box::new(self.carried(&CarriedClaim::from(*moving)));
+                    Input::Carried { conn, via: self.place(shard).node, claim }
                 };
                 self.post(shard, to, input);
             }

@@ -1,8 +1,12 @@
 //! `carillon demo`: a node of its own with three devices on it, to look at. Each device is connected by real TLS and XMPP, each
-//! notification is sent over HTTP, and each delivery is printed with the time it took.
+//! notification is sent over HTTP, and each delivery is printed with the time it took. `--cell` shows several nodes.
+
+mod api;
+mod cell;
 
 use crate::config::Source;
 use crate::serve::{Running, Started, start};
+use api::Api;
 use carillon_load::blocking::{Client, StreamLost};
 use carillon_load::client::tls::Trust;
 use carillon_load::client::{
@@ -22,6 +26,10 @@ pub struct Args {
     /// Where its settings come from, over those of the demo: data in ./data/demo, and a quiet log
     #[command(flatten)]
     pub source: Source,
+    /// Show a cell: three nodes with a PostgreSQL and a NATS of their own, one of which is killed. The binary has to be built with
+    /// `--features nats,postgres`. Of the settings those of `--set` are given to each node
+    #[arg(long)]
+    pub cell: bool,
 }
 
 /// The devices of the demo: a name, and what it is.
@@ -35,6 +43,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs the demo, then stays up until it is told to end.
 pub fn run(args: &Args) -> ExitCode {
+    if args.cell {
+        return cell::run(&args.source.overrides);
+    }
     let Started { mut running, signals, telemetry } = match start(&source(args)) {
         Ok(started) => started,
         Err(code) => return code,
@@ -223,29 +234,4 @@ fn acknowledged(api: &Api, answer: &Value, sent: Instant) -> Result<(), String> 
 
 fn ms(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1000.0)
-}
-
-/// The node's HTTP API, as a provider uses it.
-struct Api {
-    base: String,
-    key: String,
-}
-
-impl Api {
-    fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
-        let request = ureq::http::Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.base))
-            .header("authorization", format!("Bearer {}", self.key))
-            .header("content-type", "application/json");
-        let text = body.map(Value::to_string).unwrap_or_default();
-        let request = request.body(text).map_err(|e| e.to_string())?;
-        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-        let mut response = agent.run(request).map_err(|e| format!("{method} {path}: {e}"))?;
-        let text = response.body_mut().read_to_string().map_err(|e| e.to_string())?;
-        if !response.status().is_success() {
-            return Err(format!("{method} {path}: {} {text}", response.status()));
-        }
-        Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
-    }
 }

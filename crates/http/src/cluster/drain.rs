@@ -1,0 +1,80 @@
+//! Draining a node of the cell, by any of its nodes.
+
+use super::{ask, named, view};
+use crate::admin::drain::{DrainBody, DrainView};
+use crate::app::App;
+use crate::auth::{Admin, Granted};
+use crate::extract::{JsonBody, Named};
+use crate::problem::{Code, Problem};
+use crate::schema;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use carillon_server::{MemberState, NodeRequest};
+use std::time::Instant;
+
+/// Drain a node of the cell
+///
+/// The other nodes take its homes at once: sessions of the accounts at home there end with `<reset/>`, and its connections whose sessions are on other nodes
+/// are closed; their clients come back. What is left ends over the time, as by `PUT /v1/admin/drain`. Needs a key of the whole node.
+#[utoipa::path(
+    put, path = "/v1/cluster/nodes/{node}/drain", operation_id = "startNodeDrain", tag = "admin",
+    params(("node" = String, Path, description = "Name or number of a node, percent-encoded")),
+    request_body = DrainBody,
+    responses((status = 202, description = "It has begun", body = DrainView), schema::Problems)
+)]
+pub(crate) async fn start(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(node): Named<String>,
+    JsonBody { value: body, .. }: JsonBody<DrainBody>,
+) -> Result<(StatusCode, Json<DrainView>), Problem> {
+    key.whole_node()?;
+    let (over, to) = body.checked()?;
+    let drain = told(&app, &node, NodeRequest::drain(over, to.as_ref())).await?;
+    Ok((StatusCode::ACCEPTED, Json(drain)))
+}
+
+/// How far the drain of a node has come
+///
+/// Needs a key of the whole node.
+#[utoipa::path(
+    get, path = "/v1/cluster/nodes/{node}/drain", operation_id = "getNodeDrain", tag = "admin",
+    params(("node" = String, Path, description = "Name or number of a node, percent-encoded")),
+    responses((status = 200, description = "How far it has come", body = DrainView), schema::Problems)
+)]
+pub(crate) async fn progress(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(node): Named<String>,
+) -> Result<Json<DrainView>, Problem> {
+    key.whole_node()?;
+    told(&app, &node, NodeRequest::Report).await.map(Json)
+}
+
+/// Cancel the drain of a node
+///
+/// It takes its share of the homes, and sessions, again. Needs a key of the whole node.
+#[utoipa::path(
+    delete, path = "/v1/cluster/nodes/{node}/drain", operation_id = "cancelNodeDrain", tag = "admin",
+    params(("node" = String, Path, description = "Name or number of a node, percent-encoded")),
+    responses((status = 204, description = "The node is not drained"), schema::Problems)
+)]
+pub(crate) async fn cancel(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(node): Named<String>,
+) -> Result<StatusCode, Problem> {
+    key.whole_node()?;
+    told(&app, &node, NodeRequest::CancelDrain).await.map(|_| StatusCode::NO_CONTENT)
+}
+
+async fn told(app: &App, name: &str, request: NodeRequest) -> Result<DrainView, Problem> {
+    let cell = view(app);
+    let node = named(&cell, name)?;
+    if node.state(Instant::now()) == MemberState::Dead {
+        return Err(Problem::new(Code::UnknownNode, format!("the node `{}` is dead", node.name)));
+    }
+    let report = ask(app, node.node, request).await.ok_or_else(Problem::timed_out)?;
+    Ok(DrainView::of(report.drain))
+}
