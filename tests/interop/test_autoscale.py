@@ -12,11 +12,13 @@ import stat
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
 
 from harness.autoscale import POLICY, Demand, Kubernetes, Page, Scaler, Table, page
+from harness.inbox import deadline
 from harness.server import ROOT, run
 
 KEDA = 'kind = "keda"\nlisten = "127.0.0.1:0"'
@@ -58,6 +60,25 @@ def test_up_at_once_and_down_after_a_while(tmp_path):
     assert all(line["reason"] == "below" for line in down)
 
 
+# What the `metrics-api` scaler sends: `http.Get` of Go, for a `url` with a path and a query.
+KEDAS_REQUEST = (
+    "GET /units?cluster=a HTTP/1.1\r\nHost: autoscaler:8090\r\n"
+    "User-Agent: Go-http-client/1.1\r\nAccept-Encoding: gzip\r\n\r\n"
+)
+
+
+async def asked(url, request):
+    """What is answered to a request, to the end of the connection."""
+    at = urllib.parse.urlsplit(url)
+    reader, writer = await asyncio.open_connection(at.hostname, at.port)
+    try:
+        writer.write(request.encode())
+        async with deadline("an answer"):
+            return (await reader.read()).decode()
+    finally:
+        writer.close()
+
+
 async def test_keda_reads_what_there_is_to_be(tmp_path):
     with Demand(7.0) as demand:
         scaler = Scaler(tmp_path, page(demand), KEDA)
@@ -66,10 +87,18 @@ async def test_keda_reads_what_there_is_to_be(tmp_path):
             url = re.search(r"serves (http://\S+/)", await program.line("serves"))[1]
             await program.line("hold")
             answer = await asyncio.to_thread(lambda: json.load(urllib.request.urlopen(url, timeout=5)))
+            as_keda = await asked(url, KEDAS_REQUEST)
+            refused = await asked(url, KEDAS_REQUEST.replace("GET", "POST"))
         finally:
             program.process.terminate()
             await program.process.wait()
     assert answer == {"units": 10}
+    # It wants 200, and a number at `valueLocation`.
+    head, body = as_keda.split("\r\n\r\n")
+    assert head.splitlines()[0] == "HTTP/1.1 200 OK"
+    assert f"content-length: {len(body)}" in head.splitlines()
+    assert type(json.loads(body)["units"]) is int
+    assert refused.startswith("HTTP/1.1 405 ")
     # The next one goes on from there, and not from the minimum.
     with Demand(7.0) as demand:
         again = Scaler(tmp_path, page(demand), KEDA)
@@ -106,6 +135,7 @@ def test_one_scaler_at_a_time(tmp_path):
     ("change", "why"),
     [
         (("min = 1\n", "min = 101\n"), "policy.min: 101 is more than max, 100"),
+        (("log = ", 'log_bytes_max = "1KiB"\nlog = '), "`1KiB` is no size of at least 64KiB"),
         (("target = 70", "target = 0"), "policy.target: expected more than 0 and at most 100 percent"),
         (("min = 1\n", 'min = 1\nname = "demnad"\n'), 'policy.name: "demnad" is no policy'),
         (("min = 1\n", "min = 1\nmni = 1\n"), "unknown field `mni`"),

@@ -1,8 +1,9 @@
-"""What befalls the process: it is stopped, has no descriptors left, is talked to by thousands that never finish a word. SIGKILL
+"""What befalls the process: it is stopped, a shard dies, it has no descriptors left, is talked to by thousands that never finish a word. SIGKILL
 and SIGSTOP under load: ``kills``. Clocks: ``test_clock.py``; disks: ``test_disks.py``."""
 
 import asyncio
 import contextlib
+import errno
 import os
 import random
 import resource
@@ -14,6 +15,7 @@ import time
 import pytest
 
 from harness.api import Api
+from harness.faults import Faults
 from harness.inbox import deadline
 from harness.raw import CLIENT, STARTTLS, Raw, header
 from harness.server import Server
@@ -32,6 +34,35 @@ async def test_a_process_that_is_stopped_and_goes_on_loses_nothing(tmp_path):
     await campaign.run(3, "stop")
     assert not campaign.ledger.violations, table(campaign)
     assert campaign.ledger.notifications
+
+
+async def test_a_shard_that_dies_ends_the_process_and_loses_nothing(tmp_path):
+    """No other shard serves its accounts: the process says so, ends by itself with a failure, and its successor has what was accepted."""
+    faults = Faults(tmp_path)
+    server = Server(tmp_path, environment=faults.environment, drain__timeout_ms=1000)
+    api = Api(server)
+    names = [f"u{n}" for n in range(8)]
+    for name in names:
+        await api.account(f"{name}@localhost")
+    sessions = [await Raw.logged_in(server, name) for name in names[:4]]
+    accepted = {name: (await api.notify(name, 1))["id"] for name in names[4:]}
+    faults.set(shard_clock_errno=errno.EINVAL)
+    code = await asyncio.to_thread(server.process.wait, 20)
+    log = server.log.read_text()
+    assert code == 1, log
+    assert faults.met == 1
+    for said in ("a shard has died of a fault", "the node ends, to be started again by whoever watches it"):
+        assert said in log, log
+    assert not (server.data / "node.json").exists(), "it ended in order"
+    for session in sessions:
+        await session.close()
+    await api.aclose()
+    server = Server(tmp_path)
+    for name, id in accepted.items():
+        session = await Raw.logged_in(server, name)
+        assert (await session.until(lambda e: e.tag == CLIENT + "message")).get("id") == id
+        await session.close()
+    server.end()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Faults of the disk under the store of a node, to be switched on and off while it runs."""
+"""Faults of the disk under the store of a node, and of the clock of a shard, to be switched on and off while it runs."""
 
 import mmap
 import pathlib
@@ -6,7 +6,7 @@ import struct
 import subprocess
 
 SOURCE = pathlib.Path(__file__).parent / "faulty.c"
-FIELDS = ["read_errno", "write_errno", "sync_errno", "sync_ms", "met"]
+FIELDS = ["read_errno", "write_errno", "sync_errno", "sync_ms", "shard_clock_errno", "met"]
 
 
 class Faults:

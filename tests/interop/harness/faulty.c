@@ -1,5 +1,5 @@
-/* Preloaded into a node: has reads, writes and synchronisations of the store's files fail or take long, as the file that
- * CARILLON_TEST_FAULTS names says at the moment. It is mapped, so that a test can change its mind. */
+/* Preloaded into a node: has reads, writes and synchronisations of the store's files fail or take long, and the clock of a shard
+ * fail, as the file that CARILLON_TEST_FAULTS names says at the moment. It is mapped, so that a test can change its mind. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +22,8 @@ struct faults {
     _Atomic int write_errno;
     _Atomic int sync_errno;
     _Atomic int sync_ms;
+    /* Once: the standard library has no answer to a clock that fails, and panics. */
+    _Atomic int shard_clock_errno;
     /* Calls that failed or waited. */
     _Atomic int met;
 };
@@ -119,4 +123,18 @@ int fdatasync(int fd) {
     if (sync_fails(fd))
         return -1;
     REAL(fdatasync, fd);
+}
+
+int clock_gettime(clockid_t id, struct timespec *now) {
+    if (id == CLOCK_MONOTONIC && atomic_load(&faults->shard_clock_errno) != 0) {
+        char name[16] = "";
+        prctl(PR_GET_NAME, name);
+        int code = strcmp(name, "shard-0") == 0 ? atomic_exchange(&faults->shard_clock_errno, 0) : 0;
+        if (code != 0) {
+            atomic_fetch_add(&faults->met, 1);
+            errno = code;
+            return -1;
+        }
+    }
+    return (int)syscall(SYS_clock_gettime, id, now);
 }

@@ -181,3 +181,46 @@ pub(super) fn are_bounded_in_bytes(store: &dyn Store) {
     assert_eq!(reserve("d", each, later), Reservation::Full);
     assert_eq!(reserve("d", each + 1, later), go(later));
 }
+
+pub(super) fn are_bounded_for_a_domain(store: &dyn Store) {
+    const MAX: u64 = 16 * (ENTRY_BYTES + 2);
+    let (here, there) = (domain(store), domain_named(store, "other.example"));
+    let create = |seed: u8, domain| {
+        let scopes = Scopes::of(&[Scope::Send]);
+        let (name, node_keys_max) = ("sender".into(), NODE_KEYS_MAX);
+        let create =
+            CreateKey { hash: [seed; 32], name, domain, scopes, expires: None, node_keys_max, now: T };
+        answer!(ask(store, create), CreateKeyAnswer::Created(key) => key).id
+    };
+    let reserve = |key, n: u64| {
+        let idempotency_key = format!("{n:02}").into();
+        ask(store, Reserve { key, idempotency_key, body_hash: [1; 32], kept_bytes_max: MAX, now: T })
+    };
+    let go = Reservation::Go { since: T };
+    let large: Vec<KeyId> = (1..=5).map(|seed| create(seed, Some(here))).collect();
+    let (small, elsewhere, of_node) = (create(6, Some(here)), create(7, Some(there)), create(8, None));
+    // Each has less than it may have; together they have what the domain may have.
+    for key in &large {
+        for n in 0..12 {
+            assert_eq!(reserve(*key, n), go);
+        }
+    }
+    for n in 12..16 {
+        assert_eq!(reserve(large[0], n), go);
+    }
+    for key in &large[1..] {
+        assert_eq!(reserve(*key, 12), Reservation::Full);
+    }
+    // One that has next to nothing goes on, as do others' keys, and what was reserved is there.
+    assert_eq!(reserve(small, 0), go);
+    assert_eq!(reserve(small, 1), Reservation::Full);
+    for key in [elsewhere, of_node] {
+        for n in 0..3 {
+            assert_eq!(reserve(key, n), go);
+        }
+    }
+    assert_eq!(reserve(large[1], 0), Reservation::InProgress);
+    // A key that is deleted makes room.
+    ask(store, DeleteKey { id: large[4] }).expect("it is there");
+    assert_eq!(reserve(large[1], 12), go);
+}

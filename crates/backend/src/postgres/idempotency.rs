@@ -15,7 +15,7 @@ use carillon_core::ports::store::idempotency::{
 
 impl Answers<Reserve, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Reserve) -> Result<Reservation> {
-        let Reserve { key, idempotency_key, body_hash, kept_bytes_max, now } = asked;
+        let Reserve { key, idempotency_key, body_hash, now, .. } = asked;
         let id = i64::from(key.0);
         let earlier = reserved(self, *key, idempotency_key)?;
         if let Some(earlier) = &earlier
@@ -34,7 +34,8 @@ impl Answers<Reserve, Error> for Transaction<'_> {
             remove(self, &[id], &[idempotency_key])?;
         }
         let kept = self.db.opt("SELECT kept_bytes FROM api_key WHERE id = $1", &[&id])?;
-        if kept.map(|row| uint(&row, 0)).transpose()?.unwrap_or(0) >= *kept_bytes_max {
+        let kept = kept.map(|row| uint(&row, 0)).transpose()?.unwrap_or(0);
+        if asked.is_full(kept, || uint(&self.db.one(OF_DOMAIN, &[&id])?, 0))? {
             return Ok(Reservation::Full);
         }
         self.run(
@@ -55,6 +56,10 @@ impl Answers<Reserve, Error> for Transaction<'_> {
         Ok(Reservation::Go { since: *now })
     }
 }
+
+/// What is kept for all API keys of a key's domain, of which there are at most `keys_max`; 0 for those of the node.
+const OF_DOMAIN: &str = "SELECT coalesce(sum(kept_bytes), 0)::bigint FROM api_key
+    WHERE domain = (SELECT domain FROM api_key WHERE id = $1)";
 
 impl Answers<Remember, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Remember) -> Result<()> {

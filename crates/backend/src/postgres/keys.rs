@@ -18,7 +18,7 @@ const EVERYTHING: i64 = 0;
 /// Things that are locked as a whole, and are no account's.
 const DUE: i64 = 1;
 const LEASES: i64 = 2;
-const LINKS: i64 = 3;
+const CLICKS: i64 = 3;
 const PARKED: i64 = 4;
 const UPLOADS: i64 = 5;
 /// Keys of a kind begin with it; the number of the thing follows.
@@ -27,6 +27,8 @@ const TOPIC: i64 = 2 << 32;
 const ROOM: i64 = 3 << 32;
 /// Those of a domain: how many there are is bounded.
 const INVITATIONS: i64 = 4 << 32;
+/// The links of a domain: how many there are is bounded, and a code is given once.
+const LINKS_OF: i64 = 6 << 32;
 /// What an account has read of its rooms, by a hash of its local part.
 const READER: i64 = 5 << 32;
 
@@ -104,7 +106,7 @@ impl Keys {
             WriteAsk::Parked(parked::WriteAsk::StoreParked(_) | parked::WriteAsk::ForgetParked(_)) => {
                 self.name(PARKED);
             }
-            WriteAsk::Links(links::WriteAsk::CountClicks(_)) => self.name(LINKS),
+            WriteAsk::Links(asked) => self.add_links(asked),
             WriteAsk::Activity(activity::WriteAsk::NoteAvailable(asked)) => {
                 for one in &asked.of {
                     self.account(one.domain, &one.local);
@@ -233,6 +235,22 @@ impl Keys {
             }
         };
         self.name(INVITATIONS + i64::from(domain.0));
+    }
+
+    /// The same of a write about links. A click ends its notification, if that waits, and is noted where it may have ended long ago.
+    fn add_links(&mut self, ask: &links::WriteAsk) {
+        let domain = match ask {
+            links::WriteAsk::LinkSecret(asked) => asked.domain,
+            links::WriteAsk::CreateLink(asked) => asked.domain,
+            links::WriteAsk::ChangeLink(asked) => asked.domain,
+            links::WriteAsk::PutLinkFile(asked) => asked.domain,
+            links::WriteAsk::CountClicks(_) => return self.name(CLICKS),
+            links::WriteAsk::OpenNotifications(asked) => {
+                self.notifications.extend(asked.clicks.iter().map(|click| Id::from(click.id)));
+                return self.name(CLICKS);
+            }
+        };
+        self.name(LINKS_OF + i64::from(domain.0));
     }
 
     fn add_notifications(&mut self, ask: &notifications::WriteAsk) -> Option<()> {

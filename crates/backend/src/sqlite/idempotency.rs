@@ -26,7 +26,7 @@ impl ReservationNumber {
 
 impl Answers<Reserve, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Reserve) -> Result<Reservation> {
-        let Reserve { key, idempotency_key, body_hash, kept_bytes_max, now } = asked;
+        let Reserve { key, idempotency_key, body_hash, now, .. } = asked;
         // The last rows may have been deleted since the store was opened: their numbers are not given again.
         let last_found = self.last_found.0;
         let earlier = reserved(self.db, *key, idempotency_key)?;
@@ -51,7 +51,7 @@ impl Answers<Reserve, Error> for Transaction<'_> {
                 params![key.0, idempotency_key],
             )?;
         }
-        if kept_bytes(self.db, *key)? >= *kept_bytes_max {
+        if asked.is_full(kept_bytes(self.db, *key)?, || kept_bytes_of_domain(self.db, *key))? {
             return Ok(Reservation::Full);
         }
         self.run(
@@ -149,6 +149,15 @@ fn kept_bytes(db: &Connection, key: KeyId) -> Result<u64> {
         .prepare_cached("SELECT kept_bytes FROM api_key WHERE id = ?1")?
         .query_row([key.0], |row| uint(row, 0));
     Ok(kept.optional()?.unwrap_or(0))
+}
+
+/// The same for all API keys of its domain, of which there are at most `keys_max`; 0 for those of the node.
+fn kept_bytes_of_domain(db: &Connection, key: KeyId) -> Result<u64> {
+    db.prepare_cached(
+        "SELECT coalesce(sum(kept_bytes), 0) FROM api_key
+         WHERE domain IS NOT NULL AND domain = (SELECT domain FROM api_key WHERE id = ?1)",
+    )?
+    .query_row([key.0], |row| uint(row, 0))
 }
 
 fn reserved(db: &Connection, key: KeyId, idempotency_key: &str) -> Result<Option<Reserved>> {

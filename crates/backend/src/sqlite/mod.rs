@@ -20,6 +20,8 @@ mod ending;
 mod event;
 mod file;
 mod idempotency;
+#[cfg(test)]
+mod inbox_cost;
 mod invitation;
 mod item;
 mod item_row;
@@ -116,6 +118,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0036_expiring_messages.sql"),
     include_str!("migrations/0037_room_kinds.sql"),
     include_str!("migrations/0038_room_blocks.sql"),
+    include_str!("migrations/0041_inbox_pages.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

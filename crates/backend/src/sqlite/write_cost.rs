@@ -107,28 +107,28 @@ impl Filled {
         };
         let mut write = Transaction::new(db, &self.last, &self.tail, reached);
         db.execute_batch("BEGIN").expect("begins");
-        let (rows, _) = (db.total_changes(), self.steps());
+        let (rows, _) = (db.total_changes(), steps(db));
         ask.answer_by(&mut write).unwrap_or_else(|e| panic!("{}: {e}", ask.name()));
-        let cost = (self.steps(), db.total_changes() - rows);
+        let cost = (steps(db), db.total_changes() - rows);
         db.execute_batch("ROLLBACK").expect("it is taken back");
         cost
     }
+}
 
-    /// The steps of all statements since this was asked before.
-    #[expect(unsafe_code, reason = "the counters of all statements are asked of SQLite itself")]
-    fn steps(&self) -> u64 {
-        let mut steps = 0;
-        // SAFETY: the connection is open, and its statements are not used by anybody else meanwhile.
-        unsafe {
-            let db = self.db.handle();
-            let mut statement = ffi::sqlite3_next_stmt(db, std::ptr::null_mut());
-            while !statement.is_null() {
-                steps += ffi::sqlite3_stmt_status(statement, ffi::SQLITE_STMTSTATUS_VM_STEP, 1) as u64;
-                statement = ffi::sqlite3_next_stmt(db, statement);
-            }
+/// The steps of all statements of a connection since this was asked before.
+#[expect(unsafe_code, reason = "the counters of all statements are asked of SQLite itself")]
+pub(super) fn steps(db: &Connection) -> u64 {
+    let mut steps = 0;
+    // SAFETY: the connection is open, and its statements are not used by anybody else meanwhile.
+    unsafe {
+        let db = db.handle();
+        let mut statement = ffi::sqlite3_next_stmt(db, std::ptr::null_mut());
+        while !statement.is_null() {
+            steps += ffi::sqlite3_stmt_status(statement, ffi::SQLITE_STMTSTATUS_VM_STEP, 1) as u64;
+            statement = ffi::sqlite3_next_stmt(db, statement);
         }
-        steps
     }
+    steps
 }
 
 /// Alice has many of everything; `c1`, `c2` … are those she has to do with.

@@ -5,6 +5,7 @@
 mod archived;
 mod commits;
 mod conforms;
+mod links;
 mod plans;
 mod proxy;
 mod secured;

@@ -22,6 +22,7 @@ pub use kind::Kind;
 pub use load::nearest;
 pub use problem::{Place, Problem, Problems};
 pub use settings::*;
+pub(crate) use unit::bytes;
 pub use unit::milliseconds;
 pub use value::{Profile, Value};
 

@@ -156,7 +156,8 @@ settings! {
         /// HTTP connections open at the same time; further ones wait to be accepted.
         "http.connections_max" = http.connections_max, count(1, 1_000_000, "connections"), Restart;
         /// Bytes that are kept for the idempotency keys of one API key, for 24 hours each: 128 beside its name, the response and 8 for each line of a
-        /// batch. Past it requests with new ones are answered `429` `too-many-idempotency-keys`.
+        /// batch. Past it, or past four times as much for all keys of a domain, requests with new ones are answered `429`
+        /// `too-many-idempotency-keys`.
         "http.idempotency_bytes_max" = http.idempotency_bytes_max, bytes(MIB, 1024 * GIB), Restart;
         /// HTTP event streams open at the same time.
         "http.streams_max" = http.streams_max, count(0, 100_000, "streams"), Restart;

@@ -25,7 +25,7 @@ pub fn milliseconds(text: &str) -> Option<u64> {
 }
 
 /// The bytes of `100B`, `64KiB`, `1MiB` or `2GiB`.
-pub(super) fn bytes(text: &str) -> Option<u64> {
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     with_unit(text, &SIZES)
 }
 

@@ -190,7 +190,7 @@ impl From<Refusal> for StanzaError {
             Refusal::Fault(Fault::Unknown) => error.with_text("it is unknown whether this was done"),
             Refusal::Unacceptable(what) => error.with_text(what.text()),
             Refusal::NoRoom(what) => error.with_text(what.text()),
-            Refusal::TooManyAffiliations => error.with_text("too many accounts stand to this topic"),
+            Refusal::TooManyAffiliations => error.with_text("the topic has as many affiliations as it may"),
             Refusal::TooManyTopics => error.with_text("you own as many topics as an account may"),
             // XEP-0060 §6.1.3.9
             Refusal::TooManySubscriptions => error

@@ -208,7 +208,9 @@ impl From<RoomRefusal> for StanzaError {
             RoomRefusal::Exists | RoomRefusal::Changed => (Condition::Conflict, ""),
             RoomRefusal::NickTaken => (Condition::Conflict, "somebody else has this nick"),
             RoomRefusal::NoNick => (Condition::JidMalformed, "a nick is needed"),
-            RoomRefusal::TooManyMembers => (Condition::ResourceConstraint, "the room lists too many"),
+            RoomRefusal::TooManyMembers => {
+                (Condition::ResourceConstraint, "the room has as many members as it may")
+            }
             RoomRefusal::TooManyRooms => (Condition::ResourceConstraint, "an owner owns too many rooms"),
             RoomRefusal::Unsuited => (Condition::NotAcceptable, ""),
             RoomRefusal::Crowded => (Condition::ResourceConstraint, "too much waits for this room"),

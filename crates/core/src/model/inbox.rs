@@ -51,6 +51,9 @@ pub struct Conversation {
 /// Unread messages of a conversation are counted up to this number.
 pub const UNREAD_MAX: u32 = 1000;
 
+/// Conversations of an inbox are counted up to this number, and those with something unread too: a page does not cost more where there are more.
+pub const CONVERSATIONS_COUNTED_MAX: u32 = 1000;
+
 /// The message that a marker names is looked for among so many unread ones, the newest first.
 pub const MARKED_MAX: usize = 32;
 
@@ -184,36 +187,49 @@ pub struct InboxPlace {
     pub last: ArchiveId,
 }
 
-/// Which part of an inbox is asked for, of which these are all places: from where on. Whatever the place was that is named, if it is not there any more,
-/// those that are older than what came after it are behind it.
-pub fn inbox_bound(start: ArchiveStart, places: impl Iterator<Item = InboxPlace>) -> Option<InboxPlace> {
+/// The place that the start of a page names: whether it is a room's, and the number of the message there.
+pub fn named_place(start: ArchiveStart) -> Option<(bool, ArchiveId)> {
     let named = match start {
         ArchiveStart::First | ArchiveStart::Last => return None,
         ArchiveStart::After(id) | ArchiveStart::Before(id) => id,
     };
-    let (is_room, last) = (named.0 & OF_ROOM != 0, ArchiveId(named.0 & !OF_ROOM));
+    Some((named.0 & OF_ROOM != 0, ArchiveId(named.0 & !OF_ROOM)))
+}
+
+/// Which part of an inbox is asked for, of which these are all places: from where on. Whatever the place was that is named, if it is not there any more,
+/// those that are older than what came after it are behind it.
+pub fn inbox_bound(start: ArchiveStart, places: impl Iterator<Item = InboxPlace>) -> Option<InboxPlace> {
+    let (is_room, last) = named_place(start)?;
     let of = places.filter(|place| place.is_room == is_room && place.last >= last);
     let received = of.map(|place| place.received).min().unwrap_or(UnixMs(u64::MAX));
     Some(InboxPlace { received, is_room, last })
 }
 
-/// What there is in all conversations that a filter lets through.
+/// What there is in all conversations that a filter lets through, as far as they are counted ([`CONVERSATIONS_COUNTED_MAX`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InboxTotals {
     /// Conversations.
     pub conversations: u32,
     /// Those with something unread.
     pub unread_conversations: u32,
-    /// Unread messages of all.
+    /// Unread messages of these.
     pub unread: u64,
 }
 
 impl InboxTotals {
     /// One more conversation.
     pub fn add(&mut self, conversation: &Conversation) {
-        self.conversations += 1;
-        self.unread_conversations += u32::from(conversation.unread() > 0);
-        self.unread += u64::from(conversation.unread());
+        self.add_many(1, u32::from(conversation.unread() > 0), u64::from(conversation.unread()));
+    }
+
+    /// So many more, with so many unread messages in some of them.
+    pub fn add_many(&mut self, conversations: u32, unread_conversations: u32, unread: u64) {
+        let bounded = |sum: u32| sum.min(CONVERSATIONS_COUNTED_MAX);
+        self.conversations = bounded(self.conversations.saturating_add(conversations));
+        if self.unread_conversations < CONVERSATIONS_COUNTED_MAX {
+            self.unread = self.unread.saturating_add(unread);
+        }
+        self.unread_conversations = bounded(self.unread_conversations.saturating_add(unread_conversations));
     }
 }
 

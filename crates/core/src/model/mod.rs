@@ -49,8 +49,8 @@ pub use id::{
     TopicId, WebhookId, bucket,
 };
 pub use inbox::{
-    Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxPlace, InboxTotals,
-    MARKED_MAX, UNREAD_MAX, has_id, inbox_bound,
+    CONVERSATIONS_COUNTED_MAX, Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter,
+    InboxPlace, InboxTotals, MARKED_MAX, UNREAD_MAX, has_id, inbox_bound, named_place,
 };
 pub use invitation::{Invitation, TokenHash};
 pub use key::{ApiKey, Scope, Scopes};

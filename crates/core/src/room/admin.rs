@@ -199,7 +199,8 @@ impl Home {
             return Err(StanzaError::new(Condition::Conflict).with_text(text));
         }
         if after.len() > cx.shard.settings.limits.room_members as usize {
-            return Err(StanzaError::new(Condition::ResourceConstraint).with_text("the room lists too many"));
+            return Err(StanzaError::new(Condition::ResourceConstraint)
+                .with_text("the room has as many members as it may"));
         }
         let client = stanza.from.as_ref();
         let by = client.and_then(|client| self.state.occupants.of(client)).map(|of| of.nick().into());

@@ -298,7 +298,9 @@ impl Home {
         cx: &mut Cx<'_>,
     ) -> Result<(), StanzaError> {
         if cx.domain_of(to).is_none_or(|domain| *domain.name != *self.state.domain) {
-            return Err(StanzaError::new(Condition::ItemNotFound).with_text("nobody of this domain"));
+            return Err(
+                StanzaError::new(Condition::ItemNotFound).with_text("the account is not of this domain")
+            );
         }
         let is_invite = name == "invite";
         let from =

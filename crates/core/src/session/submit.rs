@@ -71,7 +71,7 @@ impl BoundSession {
                 Kind::Presence(_) | Kind::Iq(IqType::Result | IqType::Error) => {}
                 _ => {
                     let error =
-                        StanzaError::new(Condition::Forbidden).with_text("a service of another domain");
+                        StanzaError::new(Condition::Forbidden).with_text("the service is of another domain");
                     self.refuse(&stanza, &error, cx);
                 }
             },

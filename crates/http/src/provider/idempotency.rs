@@ -116,8 +116,8 @@ pub(crate) async fn reserve(
             "the idempotency key was used with another request; take a new one for a new request",
         )),
         Reservation::Full => {
-            let detail = "as much is kept for the idempotency keys of this API key as `http.idempotency_bytes_max` allows; each is \
-                          forgotten 24 hours after its first use";
+            let detail = "as much is kept for the idempotency keys of this API key, or of all of its domain, as \
+                          `http.idempotency_bytes_max` allows; each is forgotten 24 hours after its first use";
             Err(Problem::new(Code::TooManyIdempotencyKeys, detail).retry_after(FULL_S))
         }
         Reservation::InProgress => {

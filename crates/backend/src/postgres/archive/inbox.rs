@@ -1,20 +1,16 @@
-//! How conversations stand: a row of each says it, and changes with every message.
+//! How conversations stand: a row of each says it, and changes with every message. `listed` has their pages.
 
-use super::super::column::{blob, code, int, ms, number, short, uint, whole_jid};
+use super::super::column::{blob, code, int, ms, number, short, uint};
 use super::super::connection::Connection;
 use super::super::error::{Error, Result};
 use super::super::lookup;
-use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::erased;
-use super::read::{Archive, message};
 use super::rooms;
-use crate::rows::inbox::{Listed, Source, arrange};
-use crate::rows::page::Room;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin, InboxPage, ReadInbox};
+use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use tokio_postgres::Row;
 
 /// Rows of a conversation that are looked at to count what is unread.
@@ -22,104 +18,6 @@ const ROWS_MAX: i64 = 4 * UNREAD_MAX as i64;
 
 /// Rows that are looked at to find the message that was seen: each such message costs that much.
 const SEARCHED_MAX: i64 = 512;
-
-impl Answers<ReadInbox, Error> for Snapshot<'_> {
-    fn answer(&mut self, asked: &ReadInbox) -> Result<Option<InboxPage>> {
-        let Some(archive) = Archive::find(self.db, asked.domain, &asked.local)? else { return Ok(None) };
-        let Some(domain) = lookup::domain_name(self.db, asked.domain)? else { return Ok(None) };
-        let rooms = rooms::standing(self.db, asked.domain, &format!("{}@{domain}", asked.local))?;
-        let mut listed = found(&archive, &asked.filter)?;
-        listed.extend(rooms.into_iter().filter_map(|room| room.listed(&asked.filter, &domain)));
-        let mut page = InboxPage { totals: arrange(asked, &mut listed), ..InboxPage::default() };
-        let mut room = Room::new(asked.page);
-        // One more than there is room for says whether more follow.
-        'page: for part in listed.chunks(usize::from(asked.page.entries) + 1) {
-            for entry in entries(self.db, part)?.into_iter().flatten() {
-                if !room.takes(entry.message.stanza.len()) {
-                    page.more = true;
-                    break 'page;
-                }
-                page.entries.push(entry);
-            }
-        }
-        if asked.start.is_backward() {
-            page.entries.reverse();
-        }
-        Ok(Some(page))
-    }
-}
-
-/// Entries with their last messages, in their places; none where there is no such message any more.
-fn entries(db: &Connection, part: &[Listed<i64>]) -> Result<Vec<Option<InboxEntry>>> {
-    let mut entries: Vec<Option<InboxEntry>> = part.iter().map(|_| None).collect();
-    let (mut peers, mut lasts, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for (place, listed) in part.iter().enumerate() {
-        let conversation = listed.conversation;
-        match &listed.source {
-            Source::Peer(peer) => {
-                peers.push(*peer);
-                lasts.push(int(conversation.last.0));
-                places.push(place);
-            }
-            Source::Room(id, jid) => {
-                let message = rooms::message(db, *id, conversation.last)?;
-                let entry = message.map(|message| InboxEntry {
-                    peer: jid.clone(),
-                    conversation,
-                    message,
-                    is_room: true,
-                });
-                entries.get_mut(place).into_iter().for_each(|at| at.clone_from(&entry));
-            }
-        }
-    }
-    for row in db.query(ENTRIES, &[&peers, &lasts])? {
-        let (message, peer, nth) = (message(&row)?, whole_jid(&row, 3)?, uint(&row, 4)? as usize);
-        let place = places.get(nth - 1).copied().unwrap_or(usize::MAX);
-        if let (Some(at), Some(listed)) = (entries.get_mut(place), part.get(place)) {
-            let conversation = listed.conversation;
-            *at = Some(InboxEntry { peer, conversation, message, is_room: false });
-        }
-    }
-    Ok(entries)
-}
-
-/// With whom conversations are, and their last messages, of those that have one.
-const ENTRIES: &str = "SELECT m.seq, m.received, m.stanza, p.jid, r.place
-    FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS r (peer, last, place)
-    JOIN archive_message m ON m.seq = r.last JOIN archive_peer p ON p.id = r.peer ORDER BY r.place";
-
-/// The conversations that a filter lets through.
-fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<Listed<i64>>> {
-    let with = match &filter.with {
-        None => None,
-        Some(with) => match super::conversation(archive.db, archive.account, with.as_str())? {
-            None => return Ok(Vec::new()),
-            peer => peer,
-        },
-    };
-    let rows = archive.db.query(
-        "SELECT i.last, i.read, i.unread, i.marked, i.folder, i.moved, i.muted, i.peer, coalesce(m.received, 0)
-         FROM inbox i LEFT JOIN archive_message m ON m.seq = i.last
-         WHERE i.account = $1 AND ($2::bigint IS NULL OR i.peer = $2)
-             AND ($3::bigint IS NULL OR m.received >= $3) AND ($4::bigint IS NULL OR m.received <= $4)",
-        &[
-            &archive.account,
-            &with,
-            &super::super::column::opt_int(filter.start),
-            &super::super::column::opt_int(filter.end),
-        ],
-    )?;
-    let mut all = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let at = conversation(row, 0)?;
-        if filter.takes(&at) && at.last.0 > archive.erased {
-            let place = InboxPlace { received: ms(row, 8)?, is_room: false, last: at.last };
-            all.push(Listed { place, conversation: at, source: Source::Peer(row.try_get(7)?) });
-        }
-    }
-    Ok(all)
-}
 
 impl Answers<ChangeConversation, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ChangeConversation) -> Result<std::result::Result<Conversation, Missing>> {
@@ -227,7 +125,7 @@ fn count(db: &Connection, account: i64, peer: i64, read: ArchiveId) -> Result<u3
 }
 
 /// How a conversation stands.
-fn row(db: &Connection, account: i64, peer: i64) -> Result<Conversation> {
+pub(super) fn row(db: &Connection, account: i64, peer: i64) -> Result<Conversation> {
     let found = db.opt(
         "SELECT last, read, unread, marked, folder, moved, muted FROM inbox WHERE account = $1 AND peer = $2",
         &[&account, &peer],

@@ -2,6 +2,7 @@
 
 mod inbox;
 mod keep;
+mod listed;
 mod preferences;
 mod read;
 mod rooms;

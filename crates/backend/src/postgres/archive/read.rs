@@ -164,7 +164,7 @@ impl<'a> Archive<'a> {
         Ok(range)
     }
 
-    fn first_since(&self, time: UnixMs) -> Result<u64> {
+    pub(super) fn first_since(&self, time: UnixMs) -> Result<u64> {
         uint(&self.db.one(FIRST_SINCE, &[&self.account, &int(time.0), &int(self.erased)])?, 0)
     }
 

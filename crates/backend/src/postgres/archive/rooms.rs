@@ -5,7 +5,7 @@ use super::super::connection::Connection;
 use super::super::error::Result;
 use super::super::transaction::Transaction;
 use super::read;
-use crate::rows::inbox::Standing;
+use crate::rows::inbox::{ROOMS_MAX, Standing};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use tokio_postgres::Row;
@@ -15,9 +15,10 @@ pub(super) fn standing(db: &Connection, domain: DomainId, member: &str) -> Resul
     let rows = db.query(
         "SELECT r.id, r.kind, r.name, m.read, m.marked, m.folder, m.moved, m.muted, r.last, r.counted, m.read_counted,
              m.since, r.config, x.received
-         FROM room_member m JOIN room r ON r.id = m.room JOIN room_message x ON x.seq = r.last
-         WHERE m.jid = $1 AND m.affiliation >= $2 AND r.domain = $3 AND r.last > r.erased",
-        &[&member, &short(RoomAffiliation::Member), &i64::from(domain.0)],
+         FROM (SELECT * FROM room_member WHERE jid = $1 AND affiliation >= $2 ORDER BY affiliation DESC, room DESC LIMIT $4) m
+         JOIN room r ON r.id = m.room JOIN room_message x ON x.seq = r.last
+         WHERE r.domain = $3 AND r.last > r.erased",
+        &[&member, &short(RoomAffiliation::Member), &i64::from(domain.0), &ROOMS_MAX],
     )?;
     let standing = |row: &Row| {
         Ok(Standing {

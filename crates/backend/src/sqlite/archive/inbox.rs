@@ -1,23 +1,18 @@
 //! How conversations stand.
 //!
-//! The table says it as of the fold, with what clients have changed; the messages behind the fold are added when it is read. While these are still being
-//! read after a start, a marker finds nothing.
+//! The table says it as of the fold, with what clients have changed; the messages behind the fold are added when it is read (`listed`). While these are
+//! still being read after a start, a marker finds nothing.
 
-use super::super::column::{code, corrupt, int, ms, uint};
+use super::super::column::{code, int, ms, uint};
 use super::super::lookup;
-use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
-use super::read::Archive;
 use super::rooms;
 use super::tail::Entry;
 use crate::rows::code::Code;
-use crate::rows::inbox::{Listed, Source, arrange};
-use crate::rows::page::Room;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin, InboxPage, ReadInbox};
-use carillon_wire::jid::BareJid;
+use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use std::collections::HashMap;
 
@@ -26,67 +21,6 @@ const ROWS_MAX: i64 = 4 * UNREAD_MAX as i64;
 
 /// Rows that are looked at to find the message that was seen: each such message costs that much.
 const SEARCHED_MAX: i64 = 512;
-
-impl Answers<ReadInbox, Error> for Snapshot<'_> {
-    fn answer(&mut self, asked: &ReadInbox) -> Result<Option<InboxPage>> {
-        let Some(archive) = Archive::find(self.db, self.tail, asked.domain, &asked.local)? else {
-            return Ok(None);
-        };
-        let Some(domain) = lookup::domain_name(self.db, asked.domain)? else { return Ok(None) };
-        let rooms = rooms::standing(self.db, asked.domain, &format!("{}@{domain}", asked.local))?;
-        // The numbers say which of several conversations is the newest, where there is nothing else.
-        let has_rooms = !rooms.is_empty();
-        let mut listed = Vec::new();
-        for (peer, conversation) in found(&archive, &asked.filter)? {
-            let last = conversation.last;
-            let received = if has_rooms { archive.received(last.0)?.unwrap_or_default() } else { UnixMs(0) };
-            let place = InboxPlace { received, is_room: false, last };
-            listed.push(Listed { place, conversation, source: Source::Peer(peer) });
-        }
-        listed.extend(rooms.into_iter().filter_map(|room| room.listed(&asked.filter, &domain)));
-        let mut page = InboxPage { totals: arrange(asked, &mut listed), ..InboxPage::default() };
-        let mut room = Room::new(asked.page);
-        for Listed { conversation, source, .. } in listed {
-            let (message, peer, is_room) = match source {
-                Source::Peer(peer) => (archive.message(conversation.last.0)?, address(self.db, peer)?, false),
-                Source::Room(id, jid) => (rooms::message(self.db, id, conversation.last)?, jid, true),
-            };
-            let Some(message) = message else { continue };
-            if !room.takes(message.stanza.len()) {
-                page.more = true;
-                break;
-            }
-            page.entries.push(InboxEntry { peer, conversation, message, is_room });
-        }
-        if asked.start.is_backward() {
-            page.entries.reverse();
-        }
-        Ok(Some(page))
-    }
-}
-
-/// The conversations that a filter lets through.
-fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<(u32, Conversation)>> {
-    let with = match &filter.with {
-        None => None,
-        Some(with) => match archive.conversation(with.as_str())? {
-            None => return Ok(Vec::new()),
-            peer => peer,
-        },
-    };
-    let mut all = rows(archive.db, archive.account)?;
-    for entry in archive.tail(archive.whole())? {
-        all.entry(entry.peer).or_default().add(ArchiveId(entry.seq), entry.kind());
-    }
-    // Of when a message is says its number, nearly always.
-    let first = filter.start.map_or(Ok(0), |start| archive.first_since(start))?;
-    let end = filter.end.map_or(Ok(u64::MAX), |end| archive.first_since(end.plus(1)))?;
-    let erased = archive.erased.max(first.saturating_sub(1));
-    all.retain(|peer, at| {
-        filter.takes(at) && at.last.0 > erased && at.last.0 < end && with.is_none_or(|with| *peer == with)
-    });
-    Ok(all.into_iter().collect())
-}
 
 impl Answers<ChangeConversation, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ChangeConversation) -> Result<Result<Conversation, Missing>> {
@@ -267,15 +201,8 @@ fn binned(db: &Connection, account: i64) -> Result<Vec<(u32, Conversation)>> {
     query.query_map([account], |row| Ok((row.get(7)?, conversation(row)?)))?.collect()
 }
 
-fn rows(db: &Connection, account: i64) -> Result<HashMap<u32, Conversation>> {
-    let mut query = db.prepare_cached(
-        "SELECT last, read, unread, marked, folder, moved, muted, peer FROM inbox WHERE account = ?1",
-    )?;
-    query.query_map([account], |row| Ok((row.get(7)?, conversation(row)?)))?.collect()
-}
-
 /// What is noted of a conversation.
-fn row(db: &Connection, account: i64, peer: u32) -> Result<Conversation> {
+pub(super) fn row(db: &Connection, account: i64, peer: u32) -> Result<Conversation> {
     let found = db
         .prepare_cached(
             "SELECT last, read, unread, marked, folder, moved, muted FROM inbox WHERE account = ?1 AND peer = ?2",
@@ -284,7 +211,8 @@ fn row(db: &Connection, account: i64, peer: u32) -> Result<Conversation> {
     Ok(found.optional()?.unwrap_or_default())
 }
 
-fn conversation(row: &Row<'_>) -> Result<Conversation> {
+/// What is noted of a conversation, in the first seven columns.
+pub(super) fn conversation(row: &Row<'_>) -> Result<Conversation> {
     let id = |column| uint(row, column).map(ArchiveId);
     Ok(Conversation {
         last: id(0)?,
@@ -314,11 +242,4 @@ fn put(write: &Transaction<'_>, account: i64, peer: u32, noted: &Conversation) -
         ],
     )?;
     Ok(())
-}
-
-fn address(db: &Connection, peer: u32) -> Result<BareJid> {
-    db.prepare_cached("SELECT jid FROM archive_peer WHERE id = ?1")?.query_row([peer], |row| {
-        let jid: String = row.get(0)?;
-        BareJid::new(&jid).map_err(|_| corrupt(0, "no address"))
-    })
 }

@@ -19,6 +19,7 @@ mod fold;
 mod inbox;
 mod keep;
 mod list;
+mod listed;
 mod preferences;
 mod read;
 mod rooms;

@@ -3,7 +3,7 @@
 use super::super::column::{blob, code, int, ms, text, uint};
 use super::super::transaction::Transaction;
 use crate::rows::code::Code;
-use crate::rows::inbox::Standing;
+use crate::rows::inbox::{ROOMS_MAX, Standing};
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
@@ -14,23 +14,25 @@ pub(super) fn standing(db: &Connection, domain: DomainId, member: &str) -> Resul
     let mut query = db.prepare_cached(
         "SELECT r.id, r.kind, r.name, m.read, m.marked, m.folder, m.moved, m.muted, r.last, r.counted, m.read_counted,
              m.since, r.config, x.received
-         FROM room_member m JOIN room r ON r.id = m.room JOIN room_message x ON x.seq = r.last
-         WHERE m.jid = ?1 AND m.affiliation >= ?2 AND r.domain = ?3 AND r.last > r.erased",
+         FROM (SELECT * FROM room_member WHERE jid = ?1 AND affiliation >= ?2 ORDER BY affiliation DESC, room DESC LIMIT ?4) m
+         JOIN room r ON r.id = m.room JOIN room_message x ON x.seq = r.last
+         WHERE r.domain = ?3 AND r.last > r.erased",
     )?;
-    let rows = query.query_map(params![member, RoomAffiliation::Member.code(), domain.0], |row| {
-        Ok(Standing {
-            room: RoomId(row.get(0)?),
-            kind: code(row, 1)?,
-            name: text(row, 2)?,
-            noted: noted(row, 3)?,
-            last: ArchiveId(uint(row, 8)?),
-            counted: uint(row, 9)?,
-            read_counted: uint(row, 10)?,
-            since: ArchiveId(uint(row, 11)?),
-            config: blob(row, 12)?.to_vec(),
-            received: ms(row, 13)?,
-        })
-    })?;
+    let rows =
+        query.query_map(params![member, RoomAffiliation::Member.code(), domain.0, ROOMS_MAX], |row| {
+            Ok(Standing {
+                room: RoomId(row.get(0)?),
+                kind: code(row, 1)?,
+                name: text(row, 2)?,
+                noted: noted(row, 3)?,
+                last: ArchiveId(uint(row, 8)?),
+                counted: uint(row, 9)?,
+                read_counted: uint(row, 10)?,
+                since: ArchiveId(uint(row, 11)?),
+                config: blob(row, 12)?.to_vec(),
+                received: ms(row, 13)?,
+            })
+        })?;
     rows.collect()
 }
 

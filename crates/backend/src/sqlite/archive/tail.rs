@@ -22,7 +22,7 @@ pub(in super::super) struct Entry {
 const BYTES_MAX: u32 = (1 << 30) - 1;
 
 impl Entry {
-    pub(super) fn new(seq: u64, peer: u32, bytes: usize, kind: EntryKind) -> Entry {
+    pub(in super::super) fn new(seq: u64, peer: u32, bytes: usize, kind: EntryKind) -> Entry {
         let bytes = u32::try_from(bytes).map_or(BYTES_MAX, |bytes| bytes.min(BYTES_MAX));
         Entry { seq, peer, bytes_and_kind: bytes | (kind.code() as u32) << 30 }
     }

@@ -73,11 +73,26 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     Output::new(out, args.json).rows(&values, COLUMNS)
 }
 
-/// Gives each decision of a log to `take`, the oldest first.
+/// Where decisions are that have left the log.
+pub(super) fn earlier(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
+}
+
+/// Gives each decision of a log to `take`, the oldest first, earlier ones included.
 ///
 /// # Errors
-/// The file cannot be read, or a line is none of a decision log. The last one may be cut: whoever wrote it was ended.
+/// A file cannot be read, or a line is none of a decision log. The last one may be cut: whoever wrote it was ended.
 pub(super) fn read(log: &Path, mut take: impl FnMut(Event)) -> Result<(), String> {
+    let earlier = earlier(log);
+    if earlier.exists() {
+        read_file(&earlier, &mut take)?;
+    }
+    read_file(log, take)
+}
+
+fn read_file(log: &Path, mut take: impl FnMut(Event)) -> Result<(), String> {
     let wrong = |why: String| format!("{}: {why}", log.display());
     let file = std::fs::File::open(log).map_err(|error| wrong(error.to_string()))?;
     let mut lines = BufReader::new(file);

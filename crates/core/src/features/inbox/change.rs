@@ -65,10 +65,10 @@ pub(super) fn set(
     request: &Request<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    let with = named(request.payload)?.ok_or_else(|| bad_request("whose conversation?"))?;
+    let with = named(request.payload)?.ok_or_else(|| bad_request("jid of the conversation is missing"))?;
     let change = read(request.payload, cx.now.unix)?;
     if change == ConversationChange::default() {
-        return Err(bad_request("what is to be changed?"));
+        return Err(bad_request("no property of the conversation is named"));
     }
     store(session, request, with, change, true, cx)
 }
@@ -79,7 +79,7 @@ pub(super) fn reset(
     request: &Request<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    let with = named(request.payload)?.ok_or_else(|| bad_request("whose conversation?"))?;
+    let with = named(request.payload)?.ok_or_else(|| bad_request("jid of the conversation is missing"))?;
     let change = ConversationChange { is_read: Some(true), ..ConversationChange::default() };
     store(session, request, with, change, false, cx)
 }

@@ -29,7 +29,7 @@ pub const FEATURE: Feature = Feature {
             version: "0.2.0",
             coverage: "All of it, where the domain has archives: the conversation with the newest message first, pages by XEP-0059. A message is \
                        unread until its conversation is answered, or a marker `displayed` or `acknowledged` names it or a later one. \
-                       Unread messages of a conversation are counted up to 1,000.",
+                       Conversations are counted up to 1,000, and the unread messages of each.",
         },
         Spec {
             id: "erlang-solutions.com:xmpp:inbox:0",

@@ -37,7 +37,7 @@ pub const FEATURE: Feature = Feature {
 fn get(session: &mut BoundSession, request: &Request<'_>, _: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
     let mut children = request.payload.children();
     let (Some(wanted), None) = (children.next().cloned(), children.next()) else {
-        return Err(bad_request("one element is asked for"));
+        return Err(bad_request("name one element"));
     };
     check(&wanted)?;
     let question = ReadPrivate {
@@ -68,7 +68,7 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
         elements.push(PrivateElement { name: child.name().into(), ns: child.ns().into(), xml });
     }
     if elements.is_empty() {
-        return Err(bad_request("what is to be kept?"));
+        return Err(bad_request("no element to be stored"));
     }
     let bytes_max = cx.shard.settings.limits.private_bytes;
     let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
@@ -77,7 +77,7 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
         let answer = match answer {
             Ok(StorePrivateAnswer::Stored) => Ok(Payload::empty()),
             Ok(StorePrivateAnswer::Full) => {
-                let text = "there is no room for that";
+                let text = "your private storage is full";
                 Err(StanzaError::new(Condition::ResourceConstraint).with_text(text))
             }
             Ok(StorePrivateAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
@@ -91,10 +91,8 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
 /// XEP-0049 §3: an element has a namespace of its own, and none of the server's.
 fn check(element: &Element) -> Result<(), StanzaError> {
     match element.ns() {
-        ns::PRIVATE | ns::CLIENT | "" => {
-            Err(StanzaError::new(Condition::NotAcceptable)
-                .with_text("what is kept has a namespace of its own"))
-        }
+        ns::PRIVATE | ns::CLIENT | "" => Err(StanzaError::new(Condition::NotAcceptable)
+            .with_text("an element to be stored needs a namespace of its own")),
         _ => Ok(()),
     }
 }

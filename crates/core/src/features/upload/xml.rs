@@ -71,7 +71,8 @@ pub(super) fn too_large(file_bytes: u64) -> StanzaError {
 
 /// There is no room, until a file of the account expires (§5).
 pub(super) fn full(until: Option<UnixMs>) -> StanzaError {
-    let error = StanzaError::new(Condition::ResourceConstraint).with_text("there is no room for that");
+    let error = StanzaError::new(Condition::ResourceConstraint)
+        .with_text("your files, or those of your domain, take all the room there is");
     match until {
         Some(until) => error.with_app(Element::new("retry", UPLOAD).with_attr("stamp", until.to_xmpp())),
         None => error,

@@ -23,7 +23,8 @@ questions! {
 pub const RESERVED_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Reserves an idempotency key of an API key for [`RESERVED_MS`], unless what is kept for those of this API key has `kept_bytes_max`
-/// already: their names, responses and noted lines, and [`ENTRY_BYTES`] each.
+/// already: their names, responses and noted lines, and [`ENTRY_BYTES`] each. Nor is it reserved where all API keys of its domain have
+/// [`DOMAIN_TIMES`] as much, unless this one is small ([`SMALL_PART`]): those with the most are refused first.
 #[derive(Clone, Debug)]
 pub struct Reserve {
     pub key: KeyId,
@@ -31,6 +32,23 @@ pub struct Reserve {
     pub body_hash: [u8; 32],
     pub kept_bytes_max: u64,
     pub now: UnixMs,
+}
+
+/// All API keys of a domain may have so many times what one may have.
+pub const DOMAIN_TIMES: u64 = 4;
+/// An API key that has less than this part of what it may have is not refused because of others of its domain.
+pub const SMALL_PART: u64 = 16;
+
+impl Reserve {
+    /// Whether there is no room for one more, where so much is kept for the API key, and for all of its domain what is asked then.
+    ///
+    /// # Errors
+    /// That of the question.
+    pub fn is_full<E>(&self, kept: u64, of_domain: impl FnOnce() -> Result<u64, E>) -> Result<bool, E> {
+        let max = self.kept_bytes_max;
+        let is_small = kept < max / SMALL_PART;
+        Ok(kept >= max || (!is_small && of_domain()? >= max.saturating_mul(DOMAIN_TIMES)))
+    }
 }
 
 /// What an idempotency key counts as beside its name and what is kept under it.

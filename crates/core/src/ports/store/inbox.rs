@@ -23,7 +23,8 @@ questions! {
 }
 
 /// A page of an account's conversations, the one with the newest message first, or the one with the oldest. A conversation is named by its newest
-/// message, which need not be there any more. None where there is no such account. The page is bounded as [`Page`] says.
+/// message, which need not be there any more. None where there is no such account. The page is bounded as [`Page`] says, and costs its size however
+/// many conversations there are.
 #[derive(Clone, Debug)]
 pub struct ReadInbox {
     pub domain: DomainId,
@@ -41,7 +42,7 @@ pub struct InboxPage {
     pub entries: Vec<InboxEntry>,
     /// Whether more would follow in the direction of the page.
     pub more: bool,
-    /// Of all that the filter lets through.
+    /// Of all that the filter lets through, as far as they are counted.
     pub totals: InboxTotals,
 }
 

@@ -28,7 +28,7 @@ impl Home {
         let Some(by) = stanza.from.as_ref().map(Jid::bare) else { return Ok(()) };
         let wanted = xml::users(query)?;
         if wanted.is_empty() {
-            return Err(StanzaError::new(Condition::BadRequest).with_text("who is to be changed?"));
+            return Err(StanzaError::new(Condition::BadRequest).with_text("no user is named"));
         }
         check_accounts(&wanted, self.state.address.domain())?;
         may_change(record, &by, &wanted, cx.shard.settings.muclight.all_can_invite)?;
@@ -167,7 +167,7 @@ fn may_change(
             return Err(StanzaError::new(Condition::NotAllowed));
         }
         if has == *affiliation {
-            return Err(StanzaError::new(Condition::BadRequest).with_text("nothing would change"));
+            return Err(StanzaError::new(Condition::BadRequest).with_text("the request changes nothing"));
         }
         owners += u32::from(*affiliation == RoomAffiliation::Owner);
     }

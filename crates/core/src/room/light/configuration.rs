@@ -30,7 +30,7 @@ impl Home {
         }
         let after = configured(&record.config, query, &settings.fields)?;
         if query.children().next().is_none() {
-            return Err(StanzaError::new(Condition::BadRequest).with_text("what is to be configured?"));
+            return Err(StanzaError::new(Condition::BadRequest).with_text("no option is named"));
         }
         self.change(record, Change::Configure(Box::new(after)), Asker::client(stanza), key, cx);
         Ok(())

@@ -19,13 +19,14 @@ answers! {
 }
 
 fn reserve(store: &mut Committed, asked: &Reserve) -> Reservation {
-    let Reserve { key, idempotency_key, body_hash, kept_bytes_max, now } = asked;
+    let Reserve { key, idempotency_key, body_hash, now, .. } = asked;
     let name = (*key, idempotency_key.clone());
     let Some(earlier) =
         store.reserved.get_mut(&name).filter(|earlier| now.0.saturating_sub(earlier.since.0) < RESERVED_MS)
     else {
         store.reserved.remove(&name);
-        if kept_bytes(store, *key) >= *kept_bytes_max {
+        let of_domain = || Ok::<u64, std::convert::Infallible>(kept_bytes_of_domain(store, *key));
+        if asked.is_full(kept_bytes(store, *key), of_domain) == Ok(true) {
             return Reservation::Full;
         }
         let reserved =
@@ -44,6 +45,13 @@ fn reserve(store: &mut Committed, asked: &Reserve) -> Reservation {
     }
     earlier.at = *now;
     Reservation::Go { since: earlier.since }
+}
+
+/// For all API keys of the key's domain; 0 for those of the node.
+fn kept_bytes_of_domain(store: &Committed, key: KeyId) -> u64 {
+    let Some(domain) = store.keys.get(&key).and_then(|known| known.key.domain) else { return 0 };
+    let of_domain = store.keys.values().filter(|known| known.key.domain == Some(domain));
+    of_domain.map(|known| kept_bytes(store, known.key.id)).sum()
 }
 
 fn kept_bytes(store: &Committed, key: KeyId) -> u64 {

@@ -38,7 +38,7 @@ pub(crate) enum Request {
 
 /// Reads a request, made by `account`.
 pub(crate) fn parse(stanza: &Stanza, account: &BareJid, terms: &Terms) -> Result<Request, StanzaError> {
-    let child = stanza.payload.children().next().ok_or(bad_request("an IQ asks one thing"))?;
+    let child = stanza.payload.children().next().ok_or(bad_request("the IQ has no payload element"))?;
     let element = child.element();
     match (stanza.kind, child.name(), child.ns()) {
         (Kind::Iq(IqType::Set), "pubsub", ns::PUBSUB) => set(&element, account, terms),
@@ -69,7 +69,7 @@ pub(crate) fn parse(stanza: &Stanza, account: &BareJid, terms: &Terms) -> Result
 }
 
 fn set(pubsub: &Element, account: &BareJid, terms: &Terms) -> Result<Request, StanzaError> {
-    let child = pubsub.children().next().ok_or(bad_request("what is to be done?"))?;
+    let child = pubsub.children().next().ok_or(bad_request("the request is empty"))?;
     match child.name() {
         "create" => create(child, pubsub, terms),
         "publish" => publish(child, pubsub, terms),
@@ -126,7 +126,7 @@ fn publish(publish: &Element, pubsub: &Element, terms: &Terms) -> Result<Request
     };
     if items.next().is_some() {
         let error = refusal(Condition::BadRequest, "max-items-exceeded");
-        return Err(error.with_text("one item a request"));
+        return Err(error.with_text("a request has one item"));
     }
     let id = item.attr("id").filter(|id| !id.is_empty()).map(named).transpose()?;
     let mut payloads = item.children();
@@ -147,7 +147,7 @@ fn publish(publish: &Element, pubsub: &Element, terms: &Terms) -> Result<Request
 }
 
 fn get(pubsub: &Element) -> Result<Request, StanzaError> {
-    let child = pubsub.children().next().ok_or(bad_request("what is asked for?"))?;
+    let child = pubsub.children().next().ok_or(bad_request("the request is empty"))?;
     let of = child.attr("node").map(Into::into);
     match child.name() {
         "items" => {
@@ -174,7 +174,7 @@ fn get(pubsub: &Element) -> Result<Request, StanzaError> {
 }
 
 fn owner_get(pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
-    let child = pubsub.children().next().ok_or(bad_request("what is asked for?"))?;
+    let child = pubsub.children().next().ok_or(bad_request("the request is empty"))?;
     match child.name() {
         "configure" => topic(child, TopicOp::Manage, About::Config),
         "default" => Ok(Request::Known(Some(reply::default_config(terms)))),
@@ -188,7 +188,7 @@ fn owner_get(pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
 }
 
 fn owner_set(pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
-    let child = pubsub.children().next().ok_or(bad_request("what is to be done?"))?;
+    let child = pubsub.children().next().ok_or(bad_request("the request is empty"))?;
     match child.name() {
         "configure" => {
             let x = child.child("x", ns::DATA_FORMS).ok_or(bad_request("a form is needed"))?;
@@ -207,7 +207,7 @@ fn owner_set(pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
             let entries = child.children().filter(|child| child.is("affiliation", ns::PUBSUB_OWNER));
             let changes = entries.map(affiliation).collect::<Result<Vec<_>, _>>()?;
             if changes.is_empty() {
-                return Err(bad_request("whose affiliation?"));
+                return Err(bad_request("jid of the affiliation is missing"));
             }
             topic(child, TopicOp::SetAffiliations { changes }, About::Nothing)
         }
@@ -236,7 +236,7 @@ fn one_item(parent: &Element) -> Result<Box<str>, StanzaError> {
     let id = items.next().and_then(|item| item.attr("id")).filter(|id| !id.is_empty());
     match (id, items.next()) {
         (Some(id), None) => Ok(id.into()),
-        (Some(_), Some(_)) => Err(bad_request("one item a request")),
+        (Some(_), Some(_)) => Err(bad_request("a request has one item")),
         (None, _) => Err(refusal(Condition::BadRequest, "item-required")),
     }
 }
@@ -248,7 +248,7 @@ fn subscriber(element: &Element) -> Result<BareJid, StanzaError> {
 }
 
 fn affiliation(entry: &Element) -> Result<(BareJid, Affiliation), StanzaError> {
-    let jid = bare(entry.attr("jid").ok_or(bad_request("whose affiliation?"))?)?;
+    let jid = bare(entry.attr("jid").ok_or(bad_request("jid of the affiliation is missing"))?)?;
     let affiliation = match entry.attr("affiliation") {
         Some("owner") => Affiliation::Owner,
         Some("publisher") => Affiliation::Publisher,

@@ -4,7 +4,9 @@ use super::driver::DriverSettings;
 use super::lease::LeaseSettings;
 use super::policy::PolicySettings;
 use super::source::SourceSettings;
-use serde::Deserialize;
+use crate::config;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::path::{Path, PathBuf};
 
 /// What the file holds.
@@ -22,10 +24,27 @@ pub(super) struct FileSettings {
     /// The decision log.
     #[serde(default = "log")]
     pub(super) log: PathBuf,
+    /// Bytes of the decision log, with the file of earlier decisions beside it.
+    #[serde(default = "log_bytes_max", deserialize_with = "bytes")]
+    pub(super) log_bytes_max: u64,
 }
 
 fn log() -> PathBuf {
     PathBuf::from("autoscale.ndjson")
+}
+
+/// A hundred thousand decisions, or about two months of one per minute.
+fn log_bytes_max() -> u64 {
+    64 << 20
+}
+
+/// The fewest: some decisions have room in it.
+const LOG_BYTES_MIN: u64 = 64 << 10;
+
+fn bytes<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(input)?;
+    let bytes = config::bytes(&text).filter(|bytes| *bytes >= LOG_BYTES_MIN);
+    bytes.ok_or_else(|| D::Error::custom(format!("`{text}` is no size of at least 64KiB, such as \"64MiB\"")))
 }
 
 /// Reads the file.

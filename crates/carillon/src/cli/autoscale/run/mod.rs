@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let at = |why: String| Failure::Usage(format!("{}: {why}", args.file.display()));
     let mut scaler = Scaler::new(settings.policy.settings().map_err(at)?)
         .map_err(|wrong| at(format!("policy.{wrong}")))?;
-    let log = Log::open(&settings.log, &mut scaler).map_err(Failure::Usage)?;
+    let log = Log::open(&settings.log, settings.log_bytes_max, &mut scaler).map_err(Failure::Usage)?;
     let source = source::open(settings.source).map_err(at)?;
     let driver = driver::open(settings.driver, scaler.settings().min, log.last_units()).map_err(at)?;
     let interval = scaler.settings().interval;
