@@ -118,7 +118,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0036_expiring_messages.sql"),
     include_str!("migrations/0037_room_kinds.sql"),
     include_str!("migrations/0038_room_blocks.sql"),
-    include_str!("migrations/0041_inbox_pages.sql"),
+    include_str!("migrations/0039_inbox_pages.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.
