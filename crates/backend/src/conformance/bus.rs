@@ -117,10 +117,20 @@ impl Node {
         }
     }
 
+    /// Waits for a beat of a node. What else is heard meanwhile is left: a beat may also have told a gap.
     fn hear_beat(&self, of: &Node) {
-        self.hear("a beat", |heard| {
-            matches!(heard, Heard::Beat { from, .. } if from == of.epoch).then_some(())
-        });
+        let until = Instant::now() + PATIENCE;
+        let is_it = |heard: &Heard| matches!(heard, Heard::Beat { from, .. } if *from == of.epoch);
+        let mut heard = self.heard.queue();
+        loop {
+            if let Some(at) = heard.iter().position(is_it) {
+                heard.remove(at);
+                return;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "{} does not hear a beat", self.epoch);
+            heard = self.heard.wakes.wait_timeout(heard, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// The next record or gap from this node on this subject: its number, or none.

@@ -148,6 +148,8 @@ fn check(words: &[String]) -> Result<(), String> {
         _ => carillon_load::cli::Cli::command(),
     };
     let (mut path, mut at) = (words[0].clone(), 1);
+    // Options of the commands above that these take, too.
+    let mut global: Vec<Arg> = Vec::new();
     while let Some(word) = words.get(at) {
         at += 1;
         if let Some(option) = word.strip_prefix("--") {
@@ -156,7 +158,7 @@ fn check(words: &[String]) -> Result<(), String> {
             if name.is_empty() || ["help", "version"].contains(&name) {
                 continue;
             }
-            let arg = command.get_arguments().find(|arg| arg.get_long() == Some(name));
+            let arg = command.get_arguments().chain(&global).find(|arg| arg.get_long() == Some(name));
             let arg = arg.ok_or_else(|| format!("`{path}` has no option `--{name}`"))?;
             let takes = arg.get_action().takes_values();
             if let Some(value) = value.or_else(|| words.get(at).map(String::as_str).filter(|_| takes)) {
@@ -164,6 +166,7 @@ fn check(words: &[String]) -> Result<(), String> {
             }
             at += usize::from(takes && value.is_none());
         } else if command.has_subcommands() {
+            global.extend(command.get_arguments().filter(|arg| arg.is_global_set()).cloned());
             command = sub(&command, word).ok_or_else(|| format!("`{path}` has no `{word}`"))?;
             path = format!("{path} {word}");
         }
