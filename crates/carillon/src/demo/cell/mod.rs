@@ -123,7 +123,7 @@ fn show(mut cell: Cell) -> Result<Cell, String> {
     let told = Told::new();
     let ports: Ports = Arc::new(Mutex::new(cell.nodes.iter().map(|node| node.c2s).collect()));
     let mut devices = enrol(&cell, &told, &ports)?;
-    connected(&told, &mut devices)?;
+    connected(&cell, &told, &mut devices)?;
     publish(&cell.nodes[0], &told, &devices, "rain")?;
     kill(&cell, &told, &mut devices)?;
     println!("\nNobody is missing: another item, published on {}:", NODES[1]);
@@ -134,7 +134,7 @@ fn show(mut cell: Cell) -> Result<Cell, String> {
     *ports.lock().unwrap_or_else(PoisonError::into_inner) = cell.nodes.iter().map(|node| node.c2s).collect();
     let joined = |node: &Value| node["state"] == "alive" && node["partitions"].as_u64() > Some(0);
     cell.nodes[0].until(NODES[KILLED], joined)?;
-    println!("  it has its share of the homes again after {}", after(begun, Instant::now()));
+    println!("  it has its share of the names again after {}", after(begun, Instant::now()));
     homes(&cell.nodes[0])?;
     let first = &cell.nodes[0];
     let data = cell.folder.0.join(NODES[0]).join("data");
@@ -145,7 +145,6 @@ fn show(mut cell: Cell) -> Result<Cell, String> {
     );
     println!("Try:     carillon cluster nodes --data-dir {}", data.display());
     println!("         kill -9 {}   # {}", cell.nodes[1].program.pid, NODES[1]);
-    println!("\nThe devices stay connected. Ctrl-C ends the demo, and removes what it made.");
     // Whoever tells something is heard until the end.
     std::thread::spawn(move || while told.next(Instant::now() + PATIENCE * 1000).is_some() {});
     Ok(cell)
@@ -153,7 +152,7 @@ fn show(mut cell: Cell) -> Result<Cell, String> {
 
 /// Prints which part of the homes each node has.
 fn homes(node: &Node) -> Result<(), String> {
-    println!("\nThe homes of all accounts, topics and rooms, as {} sees them:", node.name);
+    println!("\nWhat each keeps of the names of accounts, topics and rooms, as {} sees it:", node.name);
     for seen in node.nodes()? {
         let share = seen["homes"].as_f64().unwrap_or_default() * 100.0;
         let word = |member: &str| seen[member].as_str().unwrap_or_default().to_owned();
@@ -164,7 +163,9 @@ fn homes(node: &Node) -> Result<(), String> {
 
 fn enrol(cell: &Cell, told: &Told, ports: &Ports) -> Result<Vec<Device>, String> {
     cell.nodes[0].api.call("PUT", &format!("/v1/topics/{TOPIC}"), Some(&json!({ "title": "Weather" })))?;
-    println!("\n{DEVICES} devices enrol by any node, and connect to any; each account has one home:");
+    println!(
+        "\n{DEVICES} devices enrol by any node, and connect to any; an account is at home where its device is:"
+    );
     let mut devices = Vec::new();
     for number in 0..DEVICES {
         let (id, secret) = (format!("device{}", number + 1), format!("secret-of-the-demo-{number}"));
@@ -176,13 +177,13 @@ fn enrol(cell: &Cell, told: &Told, ports: &Ports) -> Result<Vec<Device>, String>
         // Not always the node that enrolled it.
         let node = (number + number / NODES.len()) % NODES.len();
         devices::start(number, bare, secret, node, ports.clone(), told.sender.clone());
-        devices.push(Device { home: cell.nodes[0].home(&jid)?, jid, node });
+        devices.push(Device { home: String::new(), jid, node });
     }
     Ok(devices)
 }
 
 /// Waits until each device has a session.
-fn connected(told: &Told, devices: &mut [Device]) -> Result<(), String> {
+fn connected(cell: &Cell, told: &Told, devices: &mut [Device]) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
     let mut missing: Vec<usize> = (0..devices.len()).collect();
     while !missing.is_empty() {
@@ -192,7 +193,8 @@ fn connected(told: &Told, devices: &mut [Device]) -> Result<(), String> {
             missing.retain(|device| *device != news.device);
         }
     }
-    for device in devices.iter() {
+    for device in devices.iter_mut() {
+        device.home = cell.nodes[0].home(&device.jid)?;
         let carried =
             if device.home == NODES[device.node] { "" } else { "  (carried to its home over NATS)" };
         println!(
@@ -292,7 +294,7 @@ fn kill(cell: &Cell, told: &Told, devices: &mut [Device]) -> Result<(), String> 
     }
     let buried = cell.nodes[0].until(killed, |node| node["state"] == "dead" && node["partitions"] == 0)?;
     println!(
-        "{killed} was silent for nine seconds, and is {}: {} and {} have its homes.",
+        "{killed} was silent for nine seconds, and is {}: {} and {} keep its names.",
         buried["state"].as_str().unwrap_or_default(),
         NODES[0],
         NODES[1]
@@ -308,6 +310,7 @@ fn wait(cell: Cell) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
+        println!("\nThe devices stay connected. Ctrl-C ends the demo, and removes what it made.");
         while !matches!(signals.next().await, Wish::Drain | Wish::Quit) {}
         Ok::<(), std::io::Error>(())
     })?;
