@@ -56,6 +56,10 @@ down = {{ after = "30s", below = 80 }}
 """
 
 
+def running(folder):
+    return [edge for edge in edges(folder) if edge["state"] == "running"]
+
+
 class Front:
     """What clients connect to: it gives each connection to the next edge that runs."""
 
@@ -63,8 +67,8 @@ class Front:
         self.folder, self.turn = folder, 0
 
     async def _serve(self, reader, writer):
-        running = [edge for edge in edges(self.folder) if edge["state"] == "running"]
-        edge = running[self.turn % len(running)]
+        there = running(self.folder)
+        edge = there[self.turn % len(there)]
         self.turn += 1
         there, back = await asyncio.open_connection("127.0.0.1", edge["port"])
         await asyncio.gather(self._copy(reader, back), self._copy(there, writer))
@@ -138,6 +142,10 @@ async def test_no_login_is_refused_while_the_bell_rings(tmp_path, monkeypatch):
     scaler.program = await scaler.start("--apply")
     try:
         await scaler.program.line("up", "minimum")
+        async with deadline("the first edge", 30):
+            # It is decided before it is started.
+            while not await asyncio.to_thread(running, folder):
+                pass
         async with Front(folder) as port:
             report = await load(port, tmp_path)
         most = max(line["granted"] or 0 for line in scaler.decisions())

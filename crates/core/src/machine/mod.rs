@@ -102,12 +102,15 @@ impl ShardMachine {
     }
 
     /// Handles one input, and adds what is to be done to `effects`.
+    // What it costs is counted by its name (`xtask instructions`).
+    #[inline(never)]
     pub fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects) {
         self.turn(now, effects).handle(input);
     }
 
     /// Makes one slice of the deliveries under way. Returns whether any are left: then the caller does other work and calls
     /// again without sleeping.
+    #[inline(never)]
     pub fn walk(&mut self, now: Now, effects: &mut Effects) -> bool {
         self.turn(now, effects).walk()
     }
