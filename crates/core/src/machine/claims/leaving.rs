@@ -71,13 +71,14 @@ impl Turn<'_> {
     /// What was under way when an account began to leave is done.
     pub(super) fn go_on_leaving(&mut self, account: BareJid, rounds: u8) {
         let Some(Why::Leaving(to)) = self.cx.shard.claims.moving(account.as_str()) else { return };
-        if self.sessions.has_any(account.as_str()) || self.repeats_writes() {
+        let waits = rounds == 0 && !self.cx.homes.is_quiet(account.as_str());
+        if self.sessions.has_any(account.as_str()) || self.repeats_writes() || waits {
             // A client was bound that had begun before, or the store refused what was under way.
             self.stay(&account, to);
             return self.resolve(&account, None);
         }
-        if rounds > 0 || !self.cx.homes.is_quiet(account.as_str()) {
-            let rounds = rounds.saturating_sub(1);
+        if rounds > 0 {
+            let rounds = rounds - 1;
             return self.cx.agenda.await_answers(AfterBarrier::Leave { account, rounds });
         }
         self.has_left(&account, to);
