@@ -81,6 +81,11 @@ impl Turn<'_> {
             ShardMessage::Command { reply, .. } => {
                 self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable });
             }
+            ShardMessage::Claim(claim) => {
+                if let ClaimMessage::Command { reply, .. } | ClaimMessage::Find { reply, .. } = *claim {
+                    self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable });
+                }
+            }
             _ => {}
         }
     }
