@@ -1,4 +1,4 @@
-//! Which node is the home of an account.
+//! Which node is the home of an account, kept by an engine. No node asks it: nodes keep claims themselves ([`Claims`](crate::shard::Claims), ADR 44).
 
 use super::Reply;
 use crate::model::Epoch;

@@ -15,8 +15,8 @@ use std::time::Instant;
 
 /// Drain a node of the cell
 ///
-/// The other nodes take its homes at once: sessions of the accounts at home there end with `<reset/>`, and its connections whose sessions are on other nodes
-/// are closed; their clients come back. What is left ends over the time, as by `PUT /v1/admin/drain`. Needs a key of the whole node.
+/// The other nodes keep its names, its topics and its rooms at once. Sessions on it end over the time, as by `PUT /v1/admin/drain`, and their accounts are at home where their
+/// clients come next. Connections whose sessions are on other nodes stay until the node ends. Needs a key of the whole node.
 #[utoipa::path(
     put, path = "/v1/cluster/nodes/{node}/drain", operation_id = "startNodeDrain", tag = "admin",
     params(("node" = String, Path, description = "Name or number of a node, percent-encoded")),

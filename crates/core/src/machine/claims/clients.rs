@@ -79,11 +79,11 @@ impl Turn<'_> {
         }
     }
 
-    /// Nobody says where an account is at home: its clients are sent away, and what waited goes to its keeper.
+    /// Nobody says where an account is at home: its clients are sent away. What waited for it goes the way that is known, or waits anew.
     pub(super) fn give_up_claim(&mut self, account: &BareJid) {
         for waiting in self.cx.shard.claims.end(account.as_str()) {
             match waiting {
-                Waiting::Message(message) => self.refuse(*message),
+                Waiting::Message(message) => self.message(*message),
                 Waiting::Client(conn) => {
                     let text = "the node that serves your account does not answer; try again later";
                     let error = StreamError::new(Condition::RemoteConnectionFailed, text);

@@ -233,7 +233,7 @@ impl Turn<'_> {
             self.claim(&account);
         }
         let misses = self.ask_for_reports();
-        if waits || misses || !self.cx.shard.claims.moving_for(|_, _| true).is_empty() {
+        if waits || misses || self.cx.shard.claims.moving_count() > 0 {
             self.cx.shard.claims.retry_at = Some(now.plus(RETRY_MS));
         }
     }
