@@ -4,7 +4,7 @@ mod claim;
 mod letter;
 mod room;
 
-pub use claim::ClaimMessage;
+pub use claim::{ClaimMessage, Claimant};
 pub use letter::{Announcement, Letter, Requester, RosterCause};
 pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 

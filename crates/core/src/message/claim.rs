@@ -4,6 +4,17 @@ use crate::command::{Command, ReplyTo};
 use crate::model::{NodeId, Partitions, Place, Trace};
 use carillon_wire::jid::BareJid;
 
+/// Who claims an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claimant {
+    /// The shard that knows of the account on the node that claims it.
+    pub place: Place,
+    /// The number of the claim, which its answer repeats: a claim that is asked again has the same, and a later one of the account another.
+    pub number: u64,
+}
+
+crate::form! { struct Claimant { place, number } }
+
 /// Something about the homes of accounts, for the shard of a node that knows where they are.
 #[derive(Clone, Debug)]
 pub enum ClaimMessage {
@@ -12,8 +23,8 @@ pub enum ClaimMessage {
     Claim {
         /// The account.
         account: BareJid,
-        /// The shard that knows of the account on the node that claims it.
-        by: Place,
+        /// Who claims it.
+        by: Claimant,
     },
     /// The answer: that node is the account's home.
     Home {
@@ -23,6 +34,8 @@ pub enum ClaimMessage {
         at: NodeId,
         /// Who says so.
         said_by: NodeId,
+        /// The number of the claim; 0 where two nodes took themselves for the home.
+        number: u64,
         /// What was known of its notifications at its home before.
         traces: Vec<Trace>,
     },
@@ -32,8 +45,8 @@ pub enum ClaimMessage {
         account: BareJid,
         /// The node that was its home.
         from: NodeId,
-        /// The node that claimed it; none if it goes to its keeper.
-        to: Option<NodeId>,
+        /// Who claimed it; none if it goes to its keeper.
+        to: Option<Claimant>,
         /// What is known of its notifications.
         traces: Vec<Trace>,
     },
@@ -99,7 +112,7 @@ pub enum ClaimMessage {
 crate::form! {
     enum ClaimMessage {
         0 = Claim { account, by },
-        1 = Home { account, at, said_by, traces },
+        1 = Home { account, at, said_by, number, traces },
         2 = Left { account, from, to, traces },
         3 = Report { from, shards, partitions, accounts },
         4 = ReportAgain { to },

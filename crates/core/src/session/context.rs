@@ -330,7 +330,7 @@ impl Cx<'_> {
     }
 
     /// A number that this shard uses once.
-    pub(super) fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         self.agenda.last_ticket += 1;
         self.agenda.last_ticket
     }

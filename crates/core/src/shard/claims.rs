@@ -15,7 +15,7 @@
 //! reports to it what it has of that partition; the keeper begins once it has heard of all.
 
 use super::accounts::Recent;
-use crate::message::ShardMessage;
+use crate::message::{Claimant, ShardMessage};
 use crate::model::{ConnId, Map, Mono, NodeId, Partition, Partitions, Place, Set, ShardId, bucket};
 use carillon_wire::jid::BareJid;
 use std::collections::VecDeque;
@@ -81,10 +81,10 @@ struct Way {
 pub(crate) enum Why {
     /// Not all nodes have reported what they have of its partition.
     Gathering,
-    /// This node has claimed it.
-    Claiming,
+    /// This node has claimed it, by a claim of this number.
+    Claiming(u64),
     /// It is at home here, and goes to that node as soon as nothing is under way for it.
-    Leaving(NodeId),
+    Leaving(Claimant),
     /// Its home was asked for, so that what is for it need not go by its keeper.
     Seeking,
 }

@@ -87,7 +87,7 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
             return Some(*program);
         }
         let seed = first.wrapping_add(number - fixed.len() as u64);
-        // Of several nodes by hand (`--nodes 2`): of accounts that move while the store refuses writes not all is right yet (ADR 44).
+        // Of several nodes by hand (`--nodes 2`): messages for an account that moves may change their order yet (ADR 44).
         let nodes = wanted.nodes.unwrap_or(1);
         let mix = wanted.mix.unwrap_or(Mix::of(seed));
         (began.elapsed() < until).then_some(Fixed { seed, steps, mix, nodes })

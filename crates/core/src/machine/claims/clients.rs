@@ -3,7 +3,7 @@
 use crate::connection::Claimed;
 use crate::error::StreamError;
 use crate::machine::Turn;
-use crate::message::ClaimMessage;
+use crate::message::{ClaimMessage, Claimant};
 use crate::model::{ConnId, NodeId};
 use crate::session::Session;
 use crate::shard::{Waiting, Whereabouts, Why};
@@ -52,8 +52,13 @@ impl Turn<'_> {
 
     /// This node claims an account.
     pub(super) fn claim(&mut self, account: &BareJid) {
-        self.begin(account, Why::Claiming);
-        let (keeper, by) = (self.keeper(account.as_str()), self.cx.shard.place);
+        let number = match self.cx.shard.claims.moving(account.as_str()) {
+            // It is asked again.
+            Some(Why::Claiming(number)) => number,
+            _ => self.cx.number(),
+        };
+        self.begin(account, Why::Claiming(number));
+        let (keeper, by) = (self.keeper(account.as_str()), Claimant { place: self.cx.shard.place, number });
         match keeper == self.own() {
             true => self.claimed_by(account.clone(), by),
             false => {

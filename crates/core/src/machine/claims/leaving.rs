@@ -3,8 +3,8 @@
 use super::ROUNDS;
 use crate::error::StreamError;
 use crate::machine::Turn;
-use crate::message::{ClaimMessage, ShardMessage};
-use crate::model::{NodeId, Partition, Place, Trace};
+use crate::message::{ClaimMessage, Claimant, ShardMessage};
+use crate::model::{NodeId, Partition, Trace};
 use crate::session::AfterBarrier;
 use crate::shard::Why;
 use carillon_wire::jid::BareJid;
@@ -12,9 +12,9 @@ use carillon_wire::stream::Condition;
 
 impl Turn<'_> {
     /// A node claims an account, says its keeper or the node itself.
-    pub(super) fn claimed_by(&mut self, account: BareJid, by: Place) {
+    pub(super) fn claimed_by(&mut self, account: BareJid, by: Claimant) {
         let (name, own) = (account.as_str(), self.own());
-        if by.node != own && !self.cx.shard.directory.other_nodes().contains(&by.node) {
+        if by.place.node != own && !self.cx.shard.directory.other_nodes().contains(&by.place.node) {
             // It has not been heard of yet, and asks again.
             return;
         }
@@ -24,7 +24,7 @@ impl Turn<'_> {
         let partition = Partition::of(name);
         let keeper = self.cx.shard.directory.keeper(partition);
         if keeper != own && self.cx.shard.claims.holds(name) {
-            return self.leave(&account, by.node);
+            return self.leave(&account, by);
         }
         if keeper != own {
             // It has left since the keeper sent the claim here, or was never here.
@@ -34,12 +34,12 @@ impl Turn<'_> {
             return self.tell(keeper, name, ClaimMessage::Claim { account: account.clone(), by });
         }
         match self.cx.shard.claims.claimed_by(name) {
-            Some(node) if node == by.node => self.tell_home(account, node, by, Vec::new()),
+            Some(node) if node == by.place.node => self.tell_home(account, node, by, Vec::new()),
             Some(node) => {
                 let place = self.place_on(node, name);
                 self.cx.post(place, ShardMessage::Claim(Box::new(ClaimMessage::Claim { account, by })));
             }
-            None if self.cx.shard.claims.is_open(partition) => self.leave(&account, by.node),
+            None if self.cx.shard.claims.is_open(partition) => self.leave(&account, by),
             None => {
                 let message = ClaimMessage::Claim { account: account.clone(), by };
                 self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
@@ -47,16 +47,17 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn tell_home(&mut self, account: BareJid, at: NodeId, to: Place, traces: Vec<Trace>) {
+    /// Answers a claim: that node is the home.
+    pub(super) fn tell_home(&mut self, account: BareJid, at: NodeId, to: Claimant, traces: Vec<Trace>) {
         let said_by = self.own();
-        let message = ClaimMessage::Home { account, at, said_by, traces };
-        self.cx.post(to, ShardMessage::Claim(Box::new(message)));
+        let message = ClaimMessage::Home { account, at, said_by, number: to.number, traces };
+        self.cx.post(to.place, ShardMessage::Claim(Box::new(message)));
     }
 
     /// An account without a session goes to another node, once nothing is under way for it here.
-    pub(super) fn leave(&mut self, account: &BareJid, to: NodeId) {
-        if to == self.own() {
-            return self.resolve(account, Some(to));
+    pub(super) fn leave(&mut self, account: &BareJid, to: Claimant) {
+        if to.place.node == self.own() {
+            return self.resolve(account, Some(to.place.node));
         }
         if self.repeats_writes() {
             return self.stay(account, to);
@@ -90,23 +91,21 @@ impl Turn<'_> {
     }
 
     /// An account that a node claimed stays at home here.
-    pub(super) fn stay(&mut self, account: &BareJid, claimant: NodeId) {
-        let place = self.place_on(claimant, account.as_str());
-        self.tell_home(account.clone(), self.own(), place, Vec::new());
+    pub(super) fn stay(&mut self, account: &BareJid, claimant: Claimant) {
+        self.tell_home(account.clone(), self.own(), claimant, Vec::new());
         if self.keeper(account.as_str()) != self.own() && !self.sessions.has_any(account.as_str()) {
             self.cx.shard.claims.hold(account);
         }
     }
 
     /// Nothing of an account is here any more.
-    pub(super) fn has_left(&mut self, account: &BareJid, to: NodeId) {
+    pub(super) fn has_left(&mut self, account: &BareJid, to: Claimant) {
         let own = self.own();
         let traces = self.forget(account);
         match self.keeper(account.as_str()) {
             keeper if keeper == own => {
-                self.cx.shard.claims.note(account, to);
-                let place = self.place_on(to, account.as_str());
-                self.tell_home(account.clone(), to, place, traces);
+                self.cx.shard.claims.note(account, to.place.node);
+                self.tell_home(account.clone(), to.place.node, to, traces);
             }
             keeper => {
                 let left = ClaimMessage::Left { account: account.clone(), from: own, to: Some(to), traces };
@@ -142,22 +141,20 @@ impl Turn<'_> {
     }
 
     /// An account has left a node. Its keeper is told so.
-    pub(super) fn left(&mut self, account: &BareJid, from: NodeId, to: Option<NodeId>, traces: Vec<Trace>) {
+    pub(super) fn left(&mut self, account: &BareJid, from: NodeId, to: Option<Claimant>, traces: Vec<Trace>) {
         let is_keeper = self.keeper(account.as_str()) == self.own();
         if !is_keeper || self.cx.shard.claims.claimed_by(account.as_str()) != Some(from) {
             return;
         }
         self.cx.shard.claims.forget(account.as_str());
         match to {
-            Some(to) if self.cx.shard.directory.other_nodes().contains(&to) => {
-                self.cx.shard.claims.note(account, to);
-                let place = self.place_on(to, account.as_str());
-                self.tell_home(account.clone(), to, place, traces);
+            Some(to) if self.cx.shard.directory.other_nodes().contains(&to.place.node) => {
+                self.cx.shard.claims.note(account, to.place.node);
+                self.tell_home(account.clone(), to.place.node, to, traces);
             }
             to => {
                 self.put(traces);
-                if to == Some(self.own())
-                    || self.cx.shard.claims.moving(account.as_str()) == Some(Why::Claiming)
+                if to.is_some_and(|to| to.place.node == self.own()) || self.is_claimed_here(account.as_str())
                 {
                     self.resolve(account, Some(self.own()));
                 }
@@ -166,13 +163,14 @@ impl Turn<'_> {
     }
 
     /// A node says where an account is at home.
-    pub(super) fn home_is(&mut self, account: &BareJid, at: NodeId, said_by: NodeId) {
+    pub(super) fn home_is(&mut self, account: &BareJid, at: NodeId, said_by: NodeId, number: u64) {
         let is_said_by_keeper = self.keeper(account.as_str()) == said_by;
-        if self.cx.shard.claims.moving(account.as_str()) == Some(Why::Claiming) {
-            if at != self.own() || is_said_by_keeper {
+        if let Some(Why::Claiming(claim)) = self.cx.shard.claims.moving(account.as_str()) {
+            // What answers an earlier claim, which was asked twice, may not hold any more.
+            if number == claim && (at != self.own() || is_said_by_keeper) {
                 self.resolve(account, Some(at));
             }
-        } else if at != self.own() && is_said_by_keeper {
+        } else if at != self.own() && number == 0 && is_said_by_keeper {
             // Two nodes took themselves for its home, as one of them was away.
             self.cx.shard.claims.forget_held(account.as_str());
             let sessions: Vec<_> =
@@ -204,7 +202,8 @@ impl Turn<'_> {
         self.cx.shard.claims.hold(account);
         if self.cx.shard.is_draining() && self.cx.shard.claims.moving(account.as_str()).is_none() {
             // The node ends: others are not to find that out.
-            self.leave(account, keeper);
+            let place = self.place_on(keeper, account.as_str());
+            self.leave(account, Claimant { place, number: 0 });
         }
     }
 

@@ -19,7 +19,7 @@ const RETRY_MS: u64 = 2_000;
 /// How long a client waits for its account's home.
 const PATIENCE_MS: u64 = 15_000;
 /// How often what is under way for an account is waited for: what answers it may ask again, and that once more.
-const ROUNDS: u8 = 3;
+const ROUNDS: u8 = 12;
 
 impl Turn<'_> {
     /// Whether this node runs alone: then all homes are here.
@@ -73,6 +73,11 @@ impl Turn<'_> {
         }
     }
 
+    /// Whether this node has claimed an account and awaits the answer.
+    fn is_claimed_here(&self, account: &str) -> bool {
+        matches!(self.cx.shard.claims.moving(account), Some(Why::Claiming(_)))
+    }
+
     /// Where an account is at home, for something that is done for it now if that is here.
     fn for_account(&mut self, account: &str) -> Whereabouts {
         if self.cx.shard.directory.account(account) != self.cx.shard.place {
@@ -114,7 +119,7 @@ impl Turn<'_> {
     /// It is known again where an account is at home: what waited goes there. `home`: what its clients are told, if this node claimed it.
     fn resolve(&mut self, account: &BareJid, home: Option<NodeId>) {
         let own = self.own();
-        let claimed = self.cx.shard.claims.moving(account.as_str()) == Some(Why::Claiming);
+        let claimed = self.is_claimed_here(account.as_str());
         let waiting = self.cx.shard.claims.end(account.as_str());
         if home == Some(own) && claimed && self.keeper(account.as_str()) != own {
             self.cx.shard.claims.hold(account);
@@ -132,11 +137,17 @@ impl Turn<'_> {
     pub(in crate::machine) fn claim_message(&mut self, message: ClaimMessage) {
         match message {
             ClaimMessage::Claim { account, by } => match self.cx.shard.claims.moving(account.as_str()) {
-                Some(Why::Leaving(to)) if to == by.node => {}
+                Some(Why::Leaving(to)) if to.place.node == by.place.node => {}
                 // Its own claim has come back.
-                Some(Why::Claiming) if by.node == self.own() => self.claimed_by(account, by),
+                Some(Why::Claiming(_)) if by.place.node == self.own() => self.claimed_by(account, by),
+                // Whom the keeper takes for the home claims it, and has it not any more: neither is to wait for the other.
+                Some(Why::Claiming(_))
+                    if self.cx.shard.claims.claimed_by(account.as_str()) == Some(by.place.node) =>
+                {
+                    self.claimed_by(account, by);
+                }
                 // It is not at home here: the keeper knows better by now.
-                Some(Why::Claiming) if self.keeper(account.as_str()) != self.own() => {
+                Some(Why::Claiming(_)) if self.keeper(account.as_str()) != self.own() => {
                     let keeper = self.keeper(account.as_str());
                     self.tell(keeper, account.as_str(), ClaimMessage::Claim { account: account.clone(), by });
                 }
@@ -146,9 +157,9 @@ impl Turn<'_> {
                 }
                 None => self.claimed_by(account, by),
             },
-            ClaimMessage::Home { account, at, said_by, traces } => {
+            ClaimMessage::Home { account, at, said_by, number, traces } => {
                 self.put(traces);
-                self.home_is(&account, at, said_by);
+                self.home_is(&account, at, said_by, number);
             }
             ClaimMessage::Left { account, from, to, traces } => self.left(&account, from, to, traces),
             ClaimMessage::Report { from, shards, partitions, accounts } => {
@@ -227,7 +238,7 @@ impl Turn<'_> {
             self.cx.shard.claims.note_way(&account, at, now);
             self.resolve(&account, None);
         }
-        let again = self.cx.shard.claims.moving_for(|_, moving| moving.why == Why::Claiming);
+        let again = self.cx.shard.claims.moving_for(|_, moving| matches!(moving.why, Why::Claiming(_)));
         let waits = !again.is_empty();
         for account in again {
             self.claim(&account);

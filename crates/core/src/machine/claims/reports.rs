@@ -4,7 +4,7 @@ use super::RETRY_MS;
 use super::ROUNDS;
 use crate::Effect;
 use crate::machine::Turn;
-use crate::message::{ClaimMessage, ShardMessage};
+use crate::message::{ClaimMessage, Claimant, ShardMessage};
 use crate::model::{NodeId, Partition, Partitions, Place, Set};
 use crate::ports::Directory;
 use crate::session::AfterBarrier;
@@ -38,7 +38,7 @@ impl Turn<'_> {
                 self.cx.shard.claims.note(&account, home);
             } else if self.keeper(account.as_str()) == own {
                 let place = self.place_on(from.node, account.as_str());
-                self.tell_home(account, home, place, Vec::new());
+                self.tell_home(account, home, Claimant { place, number: 0 }, Vec::new());
             }
         }
         self.cx.shard.claims.reported(from.node, from.shard, shards, partitions);
@@ -153,9 +153,9 @@ impl Turn<'_> {
         // Whoever waits for a keeper or a node that is another by now begins anew.
         let lives = |node: NodeId| node == own || directory.other_nodes().contains(&node);
         let moving = self.cx.shard.claims.moving_for(|account, moving| match moving.why {
-            Why::Leaving(to) => !lives(to) || changed.has(Partition::of(account.as_str())),
+            Why::Leaving(to) => !lives(to.place.node) || changed.has(Partition::of(account.as_str())),
             Why::Seeking => true,
-            Why::Claiming | Why::Gathering => changed.has(Partition::of(account.as_str())),
+            Why::Claiming(_) | Why::Gathering => changed.has(Partition::of(account.as_str())),
         });
         for account in moving {
             self.resolve(&account, None);
