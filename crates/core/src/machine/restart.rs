@@ -49,6 +49,13 @@ impl ShardMachine {
         self.agenda.awaited() + moving + usize::from(self.shard.retries.due().is_some())
     }
 
+    /// The accounts of which it is being found out where they are at home: what waits for that is lost if the shard ends, as what the store
+    /// has not answered is.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn sought(&self) -> Vec<BareJid> {
+        self.shard.claims.moving_for(|_, _| true)
+    }
+
     /// Takes parked sessions out of the shard, as bytes, and what is known here of notifications that have not ended: those of as many
     /// accounts as fill `bytes_max` bytes, or one account that takes more; none when no session is parked. They have ended here, without
     /// anybody being told: nothing is delivered to them any more.

@@ -18,8 +18,8 @@ crate::form! { struct Claimant { place, number } }
 /// Something about the homes of accounts, for the shard of a node that knows where they are.
 #[derive(Clone, Debug)]
 pub enum ClaimMessage {
-    /// A client of this shard's node claims an account: the node wants to be its home. For the account's keeper, which passes it on to
-    /// the node that is the home.
+    /// A client of this shard's node claims an account: the node wants to be its home. For the account's keeper, by the way that messages
+    /// for the account go. If another node is the home, the keeper claims the account from it first, with a claim of its own.
     Claim {
         /// The account.
         account: BareJid,
@@ -32,21 +32,38 @@ pub enum ClaimMessage {
         account: BareJid,
         /// The home: the node that claimed it, or another, which keeps it because it has sessions of the account.
         at: NodeId,
-        /// Who says so.
+        /// Who says so: the keeper, or the home to the keeper.
         said_by: NodeId,
         /// The number of the claim; 0 where two nodes took themselves for the home.
         number: u64,
         /// What was known of its notifications at its home before.
         traces: Vec<Trace>,
     },
-    /// An account is not at home on this node any more. For its keeper.
+    /// An account is at home on a node, which has no session of it and does nothing for it. For its keeper, which claims it.
+    Idle {
+        /// The account.
+        account: BareJid,
+        /// The node.
+        at: NodeId,
+    },
+    /// The answer to the keeper that gave an account to a node: the account is at home there from now on.
+    Taken {
+        /// The account.
+        account: BareJid,
+        /// The node.
+        at: NodeId,
+        /// The number of its claim.
+        number: u64,
+    },
+    /// The answer to the keeper's claim: an account is not at home on this node, or not any more. Also to the keeper that gave the account to
+    /// the node, where that does not want it any more.
     Left {
         /// The account.
         account: BareJid,
-        /// The node that was its home.
+        /// The node.
         from: NodeId,
-        /// Who claimed it; none if it goes to its keeper.
-        to: Option<Claimant>,
+        /// The number of the keeper's claim, or of the node's.
+        number: u64,
         /// What is known of its notifications.
         traces: Vec<Trace>,
     },
@@ -113,7 +130,7 @@ crate::form! {
     enum ClaimMessage {
         0 = Claim { account, by },
         1 = Home { account, at, said_by, number, traces },
-        2 = Left { account, from, to, traces },
+        2 = Left { account, from, number, traces },
         3 = Report { from, shards, partitions, accounts },
         4 = ReportAgain { to },
         5 = Command { account, command, reply },
@@ -121,6 +138,8 @@ crate::form! {
         7 = Traces { account, traces },
         8 = Where { account, asker },
         9 = There { account, at },
+        10 = Idle { account, at },
+        11 = Taken { account, at, number },
     }
 }
 
@@ -135,6 +154,8 @@ impl ClaimMessage {
             | ClaimMessage::Traces { account, .. }
             | ClaimMessage::Where { account, .. }
             | ClaimMessage::There { account, .. }
+            | ClaimMessage::Idle { account, .. }
+            | ClaimMessage::Taken { account, .. }
             | ClaimMessage::Left { account, .. } => bytes(account),
             ClaimMessage::Report { accounts, .. } => accounts.iter().map(bytes).sum(),
             ClaimMessage::ReportAgain { .. } | ClaimMessage::Find { .. } => 0,

@@ -5,18 +5,23 @@
 //! is. Each partition of names has a *keeper*, which knows the claims, and is the home of the accounts that nobody has claimed.
 //!
 //! ```text
-//!  client of N ─► N: Claim ─► keeper: nobody has it ─► Home(N) ─► N
-//!                                     M has it ─► M: has sessions ─► Home(M) ─► N: the connection is carried to M
-//!                                                    has none ─► Left(to N) ─► keeper ─► Home(N) ─► N
+//!  client of N ─► N: Claim ─► keeper: nobody has it ─► Home(N) ─► N: Taken ─► keeper
+//!                                     M has it ─► keeper: Claim ─► M: has sessions ─► Home(M) ─► keeper ─► Home(M) ─► N: the connection is
+//!                                                                                                                       carried to M
+//!                                                                     has none ─► Left ─► keeper ─► Home(N) ─► N
 //!  message for the account ─► at any node but its home: goes on to the keeper, and from there to the home
 //! ```
+//!
+//! An account goes from one node to another by its keeper only. The keeper holds back what comes for it from when it has claimed it until the
+//! home has answered: the claim goes the way of the messages, so nothing is on its way to a home that has left, and nothing comes back from it
+//! later than what was sent behind it. It does so, too, from when it has given the account away until that node has taken it.
 //!
 //! While it is not known where a home is, what is for it waits here. Where nodes come or go and a partition has another keeper, every node
 //! reports to it what it has of that partition; the keeper begins once it has heard of all.
 
 use super::accounts::Recent;
 use crate::message::{Claimant, ShardMessage};
-use crate::model::{ConnId, Map, Mono, NodeId, Partition, Partitions, Place, Set, ShardId, bucket};
+use crate::model::{ConnId, Map, Mono, NodeId, Partition, Partitions, Place, Set, ShardId, Trace, bucket};
 use carillon_wire::jid::BareJid;
 use std::collections::VecDeque;
 
@@ -60,6 +65,8 @@ pub(crate) struct Moving {
     waiting: VecDeque<Waiting>,
     bytes: usize,
     since: Mono,
+    /// What is known of its notifications, where it was given away, until that was taken.
+    traces: Vec<Trace>,
 }
 
 /// The way to an account that another node keeps: by its keeper, or straight to its home once that was asked for.
@@ -85,6 +92,8 @@ pub(crate) enum Why {
     Claiming(u64),
     /// It is at home here, and goes to that node as soon as nothing is under way for it.
     Leaving(Claimant),
+    /// This node keeps it, and has given it to that one, which has not said yet that it has it.
+    Giving(Claimant),
     /// Its home was asked for, so that what is for it need not go by its keeper.
     Seeking,
 }
@@ -113,7 +122,7 @@ pub(crate) enum Whereabouts {
 const ASKED_AFTER: u8 = 2;
 /// How long an answer counts.
 const WAY_MS: u64 = 30_000;
-/// Ways that are known; past that all are forgotten.
+/// Ways that are known.
 const WAYS_MAX: usize = 16 * 1024;
 /// Bytes that may wait for one account, and for all of the shard.
 const WAITING_BYTES_MAX: usize = 1 << 20;
@@ -139,8 +148,20 @@ impl Claims {
 
     /// From now on it is found out where an account is at home.
     pub(crate) fn begin(&mut self, account: &BareJid, why: Why, now: Mono) {
-        let new = || Moving { why, waiting: VecDeque::new(), bytes: 0, since: now };
+        let new = || Moving { why, waiting: VecDeque::new(), bytes: 0, since: now, traces: Vec::new() };
         self.moving.entry(account.clone()).or_insert_with(new).why = why;
+    }
+
+    /// What is known of the notifications of an account that is given away: it is told again if it was lost.
+    pub(crate) fn keep_traces(&mut self, account: &str, traces: Vec<Trace>) {
+        if let Some(moving) = self.moving.get_mut(account) {
+            moving.traces = traces;
+        }
+    }
+
+    /// The same, to tell it again.
+    pub(crate) fn kept_traces(&self, account: &str) -> Vec<Trace> {
+        self.moving.get(account).map_or_else(Vec::new, |moving| moving.traces.clone())
     }
 
     /// Something waits for an account. It comes back if too much waits.
@@ -157,6 +178,23 @@ impl Claims {
         self.waiting_bytes += bytes;
         moving.waiting.push_back(waiting);
         Ok(())
+    }
+
+    /// What waits for an account that is still being found, but its clients: those are returned.
+    pub(crate) fn take_clients(&mut self, account: &str) -> Vec<ConnId> {
+        let Some(moving) = self.moving.get_mut(account) else { return Vec::new() };
+        let mut clients = Vec::new();
+        moving.waiting.retain(|waiting| match waiting {
+            Waiting::Client(conn) => {
+                clients.push(*conn);
+                false
+            }
+            Waiting::Message(_) => true,
+        });
+        let bytes = clients.len() * size_of::<Waiting>();
+        moving.bytes -= bytes;
+        self.waiting_bytes -= bytes;
+        clients
     }
 
     /// Whether a client waits for an account already.
@@ -183,6 +221,7 @@ impl Claims {
 
     /// Whether it is time to ask where an account is at home.
     pub(crate) fn is_to_be_sought(&mut self, account: &BareJid, now: Mono) -> bool {
+        let is_full = self.ways.len() >= WAYS_MAX;
         match self.ways.get_mut(account.as_str()) {
             Some(way) if way.at.is_some() => now.since(way.since) >= WAY_MS,
             Some(way) if way.messages >= ASKED_AFTER => true,
@@ -190,10 +229,9 @@ impl Claims {
                 way.messages += 1;
                 false
             }
+            // Beyond the most, messages go by the keepers. No way is forgotten that may be in use: what goes another would overtake.
+            None if is_full => false,
             None => {
-                if self.ways.len() >= WAYS_MAX {
-                    self.ways.clear();
-                }
                 self.ways.insert(account.clone(), Way { at: None, messages: 1, since: now });
                 false
             }
@@ -282,6 +320,8 @@ impl Claims {
     pub(crate) fn tidy(&mut self, now: Mono, login_ms: u64) {
         self.touched.tidy(now, TOUCHED_MS);
         self.logins.tidy(now, login_ms);
+        // One that is in use is asked for anew before.
+        self.ways.retain(|_, way| now.since(way.since) < 2 * WAY_MS);
         if self.moving.capacity() > 4 * self.moving.len() + 64 {
             self.moving.shrink_to_fit();
         }

@@ -12,11 +12,13 @@ use seeds::{FIXED, Fixed};
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Steps of a program, where nobody says how many.
 const STEPS: u64 = 400;
+/// A program takes some milliseconds.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
 /// How long new seeds are tried, where nobody says how long.
 const SECONDS: u64 = 10;
 
@@ -78,7 +80,8 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
     let steps = wanted.steps.unwrap_or(STEPS);
     let is_wanted = |program: &Fixed| wanted.mix.is_none_or(|mix| mix == program.mix);
     let each_mix = |nodes| Mix::ALL.map(|mix| Fixed { seed: 20, steps: STEPS, mix, nodes });
-    let fixed = FIXED.iter().copied().chain(each_mix(1)).chain(each_mix(2)).filter(is_wanted);
+    let fixed =
+        FIXED.iter().copied().chain(each_mix(1)).chain(each_mix(2)).chain(each_mix(3)).filter(is_wanted);
     let fixed: Vec<Fixed> = fixed.collect();
     let (taken, sum) = (AtomicU64::new(0), Mutex::new(Sum::default()));
     let next = || {
@@ -87,14 +90,14 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
             return Some(*program);
         }
         let seed = first.wrapping_add(number - fixed.len() as u64);
-        // Of several nodes by hand (`--nodes 2`): messages for an account that moves may change their order yet (ADR 44).
-        let nodes = wanted.nodes.unwrap_or(1);
+        let nodes = wanted.nodes.unwrap_or(1 + (seed / Mix::ALL.len() as u64 % 3) as u16);
         let mix = wanted.mix.unwrap_or(Mix::of(seed));
         (began.elapsed() < until).then_some(Fixed { seed, steps, mix, nodes })
     };
+    let running = Mutex::new(Vec::new());
     let work = || {
         while let Some(program) = next() {
-            let done = run_one(program);
+            let done = watched(program, &running, || run_one(program));
             let mut sum = sum.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             sum.add(program, done);
             if sum.failure.is_some() {
@@ -103,7 +106,14 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(|| end_what_hangs(&running, &is_over));
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().for_each(|worker| worker.join().expect("a panic of a program is caught"));
+        is_over.store(true, Ordering::Relaxed);
+        watch.thread().unpark();
+    });
     let Sum { programs, steps, accepted, delivered, failure } =
         sum.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     println!(
@@ -112,6 +122,32 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
         began.elapsed()
     );
     failure.into_iter().collect()
+}
+
+/// Programs that run, and since when.
+type Running = Mutex<Vec<(Fixed, Instant)>>;
+
+/// Runs a program, and has it known meanwhile.
+fn watched<T>(program: Fixed, running: &Running, run: impl FnOnce() -> T) -> T {
+    let lock = || running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let began = Instant::now();
+    lock().push((program, began));
+    let done = run();
+    lock().retain(|(_, at)| *at != began);
+    done
+}
+
+/// Ends the process if a program does not come to an end: two shards tell each other something for ever.
+fn end_what_hangs(running: &Running, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
+        std::thread::park_timeout(Duration::from_secs(1));
+        let running = running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((program, _)) = running.iter().find(|(_, began)| began.elapsed() > HANGS_AFTER) {
+            let what = format!("it does not end within {HANGS_AFTER:?}");
+            eprintln!("xtask: {}", found(*program, &Failure { step: None, what }));
+            std::process::exit(1);
+        }
+    }
 }
 
 /// Runs a program; one that panics has failed, too.

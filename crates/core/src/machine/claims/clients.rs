@@ -4,7 +4,7 @@ use crate::connection::Claimed;
 use crate::error::StreamError;
 use crate::machine::Turn;
 use crate::message::{ClaimMessage, Claimant};
-use crate::model::{ConnId, NodeId};
+use crate::model::{ConnId, NodeId, Partition};
 use crate::session::Session;
 use crate::shard::{Waiting, Whereabouts, Why};
 use carillon_wire::jid::BareJid;
@@ -59,12 +59,17 @@ impl Turn<'_> {
         };
         self.begin(account, Why::Claiming(number));
         let (keeper, by) = (self.keeper(account.as_str()), Claimant { place: self.cx.shard.place, number });
-        match keeper == self.own() {
-            true => self.claimed_by(account.clone(), by),
-            false => {
-                self.tell(keeper, account.as_str(), ClaimMessage::Claim { account: account.clone(), by });
-            }
-        }
+        let home = match keeper == self.own() {
+            true => match self.cx.shard.claims.claimed_by(account.as_str()) {
+                Some(home) => home,
+                None if self.cx.shard.claims.is_open(Partition::of(account.as_str())) => {
+                    return self.resolve(account, Some(keeper));
+                }
+                None => return self.begin(account, Why::Gathering),
+            },
+            false => self.way_to(account, keeper),
+        };
+        self.tell(home, account.as_str(), ClaimMessage::Claim { account: account.clone(), by });
     }
 
     pub(super) fn resolve_client(&mut self, conn: ConnId, home: Option<NodeId>) {
@@ -84,17 +89,17 @@ impl Turn<'_> {
         }
     }
 
-    /// Nobody says where an account is at home: its clients are sent away. What waited for it goes the way that is known, or waits anew.
+    /// Nobody says where an account is at home: its clients are sent away. What waited for it goes the way that is known, or waits anew. Where
+    /// this node has claimed it or given it away, it goes on waiting until that is answered or who is to answer is dead: nobody else knows.
     pub(super) fn give_up_claim(&mut self, account: &BareJid) {
-        for waiting in self.cx.shard.claims.end(account.as_str()) {
-            match waiting {
-                Waiting::Message(message) => self.message(*message),
-                Waiting::Client(conn) => {
-                    let text = "the node that serves your account does not answer; try again later";
-                    let error = StreamError::new(Condition::RemoteConnectionFailed, text);
-                    self.cx.end_connection(conn, error);
-                }
-            }
+        for conn in self.cx.shard.claims.take_clients(account.as_str()) {
+            let text = "the node that serves your account does not answer; try again later";
+            let error = StreamError::new(Condition::RemoteConnectionFailed, text);
+            self.cx.end_connection(conn, error);
+        }
+        match self.cx.shard.claims.moving(account.as_str()) {
+            Some(Why::Claiming(_) | Why::Giving(_)) => {}
+            _ => self.resolve(account, None),
         }
     }
 }

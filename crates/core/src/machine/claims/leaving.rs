@@ -11,39 +11,82 @@ use carillon_wire::jid::BareJid;
 use carillon_wire::stream::Condition;
 
 impl Turn<'_> {
-    /// A node claims an account, says its keeper or the node itself.
+    /// A node claims an account. The keeper gives it away, once nobody else has it; its own claim goes to who has it. The claim of another than
+    /// the keeper goes on to that as a message for the account would, behind those of the same node.
     pub(super) fn claimed_by(&mut self, account: BareJid, by: Claimant) {
         let (name, own) = (account.as_str(), self.own());
-        if by.place.node != own && !self.cx.shard.directory.other_nodes().contains(&by.place.node) {
+        let (keeper, moving) = (self.keeper(name), self.cx.shard.claims.moving(name));
+        match moving {
+            _ if keeper != own && by.place.node == keeper => self.keeper_claims(account, by),
+            // It is asked again, or has come back.
+            Some(Why::Leaving(to) | Why::Giving(to)) if to.place.node == by.place.node => {}
+            Some(Why::Claiming(_)) if by.place.node == own => {}
+            Some(_) => {
+                let message = ClaimMessage::Claim { account: account.clone(), by };
+                self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
+            }
+            None if keeper != own => {
+                let at = self.way_to(&account, keeper);
+                self.tell(at, account.as_str(), ClaimMessage::Claim { account: account.clone(), by });
+            }
+            None => self.is_claimed(account, by),
+        }
+    }
+
+    /// A node claims an account that this one keeps.
+    fn is_claimed(&mut self, account: BareJid, by: Claimant) {
+        let (name, own) = (account.as_str(), self.own());
+        if !self.cx.shard.directory.other_nodes().contains(&by.place.node) {
             // It has not been heard of yet, and asks again.
             return;
         }
         if self.sessions.has_any(name) || self.cx.shard.claims.is_logging_in(name) {
             return self.tell_home(account, own, by, Vec::new());
         }
-        let partition = Partition::of(name);
-        let keeper = self.cx.shard.directory.keeper(partition);
-        if keeper != own && self.cx.shard.claims.holds(name) {
-            return self.leave(&account, by);
-        }
-        if keeper != own {
-            // It has left since the keeper sent the claim here, or was never here.
-            let left =
-                ClaimMessage::Left { account: account.clone(), from: own, to: None, traces: Vec::new() };
-            self.tell(keeper, name, left);
-            return self.tell(keeper, name, ClaimMessage::Claim { account: account.clone(), by });
-        }
         match self.cx.shard.claims.claimed_by(name) {
-            Some(node) if node == by.place.node => self.tell_home(account, node, by, Vec::new()),
-            Some(node) => {
-                let place = self.place_on(node, name);
-                self.cx.post(place, ShardMessage::Claim(Box::new(ClaimMessage::Claim { account, by })));
-            }
-            None if self.cx.shard.claims.is_open(partition) => self.leave(&account, by),
-            None => {
+            // Its answer was lost, or comes twice.
+            Some(home) if home == by.place.node => self.tell_home(account, home, by, Vec::new()),
+            None if self.cx.shard.claims.is_open(Partition::of(name)) => self.leave(&account, by),
+            found => {
+                match found {
+                    Some(_) => self.claim(&account),
+                    None => self.begin(&account, Why::Gathering),
+                }
                 let message = ClaimMessage::Claim { account: account.clone(), by };
                 self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
             }
+        }
+    }
+
+    /// The keeper claims an account, and holds back what comes for it until it is answered.
+    fn keeper_claims(&mut self, account: BareJid, by: Claimant) {
+        let name = account.as_str();
+        match self.cx.shard.claims.moving(name) {
+            Some(Why::Leaving(_)) => self.begin(&account, Why::Leaving(by)),
+            Some(Why::Seeking | Why::Gathering) => {
+                let message = ClaimMessage::Claim { account: account.clone(), by };
+                self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
+            }
+            None if self.sessions.has_any(name) || self.cx.shard.claims.is_logging_in(name) => {
+                self.tell_home(account, self.own(), by, Vec::new());
+            }
+            None if self.cx.shard.claims.holds(name) => self.leave(&account, by),
+            // It is not at home here, even if it is about to be: this node's own claim comes to the keeper after this answer, or again.
+            Some(Why::Claiming(_) | Why::Giving(_)) | None => {
+                let left =
+                    ClaimMessage::Left { account, from: self.own(), number: by.number, traces: Vec::new() };
+                self.cx.post(by.place, ShardMessage::Claim(Box::new(left)));
+            }
+        }
+    }
+
+    /// What waited until this node had the answer to its claim: the account is at home on that node.
+    pub(super) fn resolve_claim(&mut self, waited: ClaimMessage, home: NodeId) {
+        match waited {
+            ClaimMessage::Claim { account, by } if self.keeper(account.as_str()) == self.own() => {
+                self.tell_home(account, home, by, Vec::new());
+            }
+            other => self.claim_message(other),
         }
     }
 
@@ -105,14 +148,17 @@ impl Turn<'_> {
         match self.keeper(account.as_str()) {
             keeper if keeper == own => {
                 self.cx.shard.claims.note(account, to.place.node);
+                self.begin(account, Why::Giving(to));
+                self.cx.shard.claims.keep_traces(account.as_str(), traces.clone());
                 self.tell_home(account.clone(), to.place.node, to, traces);
             }
-            keeper => {
-                let left = ClaimMessage::Left { account: account.clone(), from: own, to: Some(to), traces };
-                self.tell(keeper, account.as_str(), left);
+            _ => {
+                let left =
+                    ClaimMessage::Left { account: account.clone(), from: own, number: to.number, traces };
+                self.cx.post(to.place, ShardMessage::Claim(Box::new(left)));
+                self.resolve(account, None);
             }
         }
-        self.resolve(account, None);
     }
 
     /// What is known here of an account that is at home elsewhere is of no use any more, but for its notifications.
@@ -140,51 +186,88 @@ impl Turn<'_> {
         }
     }
 
-    /// An account has left a node. Its keeper is told so.
-    pub(super) fn left(&mut self, account: &BareJid, from: NodeId, to: Option<Claimant>, traces: Vec<Trace>) {
-        let is_keeper = self.keeper(account.as_str()) == self.own();
-        if !is_keeper || self.cx.shard.claims.claimed_by(account.as_str()) != Some(from) {
-            return;
+    /// An account has left the node that this one, its keeper, claimed it from, or gave it to.
+    pub(super) fn left(&mut self, account: &BareJid, from: NodeId, number: u64, traces: Vec<Trace>) {
+        let claims = &self.cx.shard.claims;
+        let is_awaited = claims.claimed_by(account.as_str()) == Some(from)
+            && match claims.moving(account.as_str()) {
+                Some(Why::Claiming(claim)) => claim == number,
+                Some(Why::Giving(to)) => to.number == number,
+                _ => false,
+            };
+        if !is_awaited || self.keeper(account.as_str()) != self.own() {
+            // Another keeps it by now, or it was answered before.
+            return self.take_in_traces(account, traces);
         }
         self.cx.shard.claims.forget(account.as_str());
-        match to {
-            Some(to) if self.cx.shard.directory.other_nodes().contains(&to.place.node) => {
-                self.cx.shard.claims.note(account, to.place.node);
-                self.tell_home(account.clone(), to.place.node, to, traces);
+        self.put(traces);
+        self.resolve(account, Some(self.own()));
+    }
+
+    /// A node has taken the account that this one, its keeper, gave it.
+    pub(super) fn taken(&mut self, account: &BareJid, at: NodeId, number: u64) {
+        match self.cx.shard.claims.moving(account.as_str()) {
+            Some(Why::Giving(to)) if (to.place.node, to.number) == (at, number) => {
+                self.resolve(account, None);
             }
-            to => {
-                self.put(traces);
-                if to.is_some_and(|to| to.place.node == self.own()) || self.is_claimed_here(account.as_str())
-                {
-                    self.resolve(account, Some(self.own()));
-                }
-            }
+            _ => {}
         }
     }
 
+    /// A node has no use for an account that is at home there.
+    pub(super) fn idle(&mut self, account: &BareJid, at: NodeId) {
+        let name = account.as_str();
+        let is_keeper = self.keeper(name) == self.own() && self.cx.shard.claims.moving(name).is_none();
+        if is_keeper && self.cx.shard.claims.claimed_by(name) == Some(at) {
+            self.claim(account);
+        }
+    }
+
+    /// Tells the keeper of an account that it is of no use here.
+    pub(super) fn say_idle(&mut self, account: &BareJid) {
+        let (keeper, at) = (self.keeper(account.as_str()), self.own());
+        self.tell(keeper, account.as_str(), ClaimMessage::Idle { account: account.clone(), at });
+    }
+
     /// A node says where an account is at home.
-    pub(super) fn home_is(&mut self, account: &BareJid, at: NodeId, said_by: NodeId, number: u64) {
-        let is_said_by_keeper = self.keeper(account.as_str()) == said_by;
-        if let Some(Why::Claiming(claim)) = self.cx.shard.claims.moving(account.as_str()) {
+    pub(super) fn home_is(
+        &mut self,
+        account: &BareJid,
+        at: NodeId,
+        said_by: NodeId,
+        number: u64,
+        traces: Vec<Trace>,
+    ) {
+        let (name, own) = (account.as_str(), self.own());
+        let is_said_by_keeper = self.keeper(name) == said_by;
+        let is_awaited = self.cx.shard.claims.moving(name) == Some(Why::Claiming(number));
+        if at == own && is_said_by_keeper {
+            let is_home = is_awaited || self.sessions.has_any(name) || self.cx.shard.claims.holds(name);
+            let account = account.clone();
+            let answer = match is_home {
+                true => ClaimMessage::Taken { account: account.clone(), at, number },
+                // An earlier claim that was asked twice was granted now.
+                false => {
+                    ClaimMessage::Left { account: account.clone(), from: own, number, traces: traces.clone() }
+                }
+            };
+            self.tell(said_by, account.as_str(), answer);
+            if is_home {
+                self.put(traces);
+            }
+        }
+        if is_awaited {
             // What answers an earlier claim, which was asked twice, may not hold any more.
-            if number == claim && (at != self.own() || is_said_by_keeper) {
+            if at != own || is_said_by_keeper {
                 self.resolve(account, Some(at));
             }
-        } else if at != self.own() && number == 0 && is_said_by_keeper {
+        } else if at != own && number == 0 && is_said_by_keeper {
             // Two nodes took themselves for its home, as one of them was away.
-            self.cx.shard.claims.forget_held(account.as_str());
-            let sessions: Vec<_> =
-                self.sessions.bound_of(account.as_str()).iter().map(|session| session.id).collect();
+            self.cx.shard.claims.forget_held(name);
+            let sessions: Vec<_> = self.sessions.bound_of(name).iter().map(|session| session.id).collect();
             for session in sessions {
                 let text = "your account is served by another node; connect again";
                 self.cx.end(session, StreamError::new(Condition::Reset, text));
-            }
-        } else if at == self.own() && is_said_by_keeper && !self.sessions.has_any(account.as_str()) {
-            // The claim was given up meanwhile.
-            if !self.cx.shard.claims.holds(account.as_str()) {
-                let traces = self.forget(account);
-                let left = ClaimMessage::Left { account: account.clone(), from: at, to: None, traces };
-                self.tell(said_by, account.as_str(), left);
             }
         }
     }
@@ -200,10 +283,9 @@ impl Turn<'_> {
             return;
         }
         self.cx.shard.claims.hold(account);
-        if self.cx.shard.is_draining() && self.cx.shard.claims.moving(account.as_str()).is_none() {
+        if self.cx.shard.is_draining() {
             // The node ends: others are not to find that out.
-            let place = self.place_on(keeper, account.as_str());
-            self.leave(account, Claimant { place, number: 0 });
+            self.say_idle(account);
         }
     }
 
@@ -221,10 +303,7 @@ impl Turn<'_> {
         let mut idle: Vec<BareJid> = claims.held().filter(is_idle).cloned().collect();
         idle.sort_unstable();
         for account in idle {
-            let traces = self.forget(&account);
-            let (keeper, from) = (self.keeper(account.as_str()), self.own());
-            let left = ClaimMessage::Left { account: account.clone(), from, to: None, traces };
-            self.tell(keeper, account.as_str(), left);
+            self.say_idle(&account);
         }
     }
 }

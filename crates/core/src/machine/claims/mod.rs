@@ -125,10 +125,16 @@ impl Turn<'_> {
             self.cx.shard.claims.hold(account);
             self.cx.shard.claims.touch(account.as_str());
         }
+        let home = home.filter(|_| claimed);
         for waiting in waiting {
             match waiting {
-                Waiting::Message(message) => self.message(*message),
-                Waiting::Client(conn) => self.resolve_client(conn, home.filter(|_| claimed)),
+                Waiting::Message(message) => match (*message, home) {
+                    (ShardMessage::Claim(claim), Some(node)) if node != own => {
+                        self.resolve_claim(*claim, node);
+                    }
+                    (message, _) => self.message(message),
+                },
+                Waiting::Client(conn) => self.resolve_client(conn, home),
             }
         }
     }
@@ -136,32 +142,13 @@ impl Turn<'_> {
     /// Another node says something about the homes of accounts.
     pub(in crate::machine) fn claim_message(&mut self, message: ClaimMessage) {
         match message {
-            ClaimMessage::Claim { account, by } => match self.cx.shard.claims.moving(account.as_str()) {
-                Some(Why::Leaving(to)) if to.place.node == by.place.node => {}
-                // Its own claim has come back.
-                Some(Why::Claiming(_)) if by.place.node == self.own() => self.claimed_by(account, by),
-                // Whom the keeper takes for the home claims it, and has it not any more: neither is to wait for the other.
-                Some(Why::Claiming(_))
-                    if self.cx.shard.claims.claimed_by(account.as_str()) == Some(by.place.node) =>
-                {
-                    self.claimed_by(account, by);
-                }
-                // It is not at home here: the keeper knows better by now.
-                Some(Why::Claiming(_)) if self.keeper(account.as_str()) != self.own() => {
-                    let keeper = self.keeper(account.as_str());
-                    self.tell(keeper, account.as_str(), ClaimMessage::Claim { account: account.clone(), by });
-                }
-                Some(_) => {
-                    let message = ClaimMessage::Claim { account: account.clone(), by };
-                    self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
-                }
-                None => self.claimed_by(account, by),
-            },
+            ClaimMessage::Claim { account, by } => self.claimed_by(account, by),
             ClaimMessage::Home { account, at, said_by, number, traces } => {
-                self.put(traces);
-                self.home_is(&account, at, said_by, number);
+                self.home_is(&account, at, said_by, number, traces);
             }
-            ClaimMessage::Left { account, from, to, traces } => self.left(&account, from, to, traces),
+            ClaimMessage::Idle { account, at } => self.idle(&account, at),
+            ClaimMessage::Left { account, from, number, traces } => self.left(&account, from, number, traces),
+            ClaimMessage::Taken { account, at, number } => self.taken(&account, at, number),
             ClaimMessage::Report { from, shards, partitions, accounts } => {
                 self.reported(from, shards, &partitions, accounts);
             }
@@ -238,10 +225,17 @@ impl Turn<'_> {
             self.cx.shard.claims.note_way(&account, at, now);
             self.resolve(&account, None);
         }
-        let again = self.cx.shard.claims.moving_for(|_, moving| matches!(moving.why, Why::Claiming(_)));
+        let is_unanswered = |why: Why| matches!(why, Why::Claiming(_) | Why::Giving(_));
+        let again = self.cx.shard.claims.moving_for(|_, moving| is_unanswered(moving.why));
         let waits = !again.is_empty();
         for account in again {
-            self.claim(&account);
+            match self.cx.shard.claims.moving(account.as_str()) {
+                Some(Why::Giving(to)) => {
+                    let traces = self.cx.shard.claims.kept_traces(account.as_str());
+                    self.tell_home(account, to.place.node, to, traces);
+                }
+                _ => self.claim(&account),
+            }
         }
         let misses = self.ask_for_reports();
         if waits || misses || self.cx.shard.claims.moving_count() > 0 {

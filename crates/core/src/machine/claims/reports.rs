@@ -153,7 +153,9 @@ impl Turn<'_> {
         // Whoever waits for a keeper or a node that is another by now begins anew.
         let lives = |node: NodeId| node == own || directory.other_nodes().contains(&node);
         let moving = self.cx.shard.claims.moving_for(|account, moving| match moving.why {
-            Why::Leaving(to) => !lives(to.place.node) || changed.has(Partition::of(account.as_str())),
+            Why::Leaving(to) | Why::Giving(to) => {
+                !lives(to.place.node) || changed.has(Partition::of(account.as_str()))
+            }
             Why::Seeking => true,
             Why::Claiming(_) | Why::Gathering => changed.has(Partition::of(account.as_str())),
         });

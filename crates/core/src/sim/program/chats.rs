@@ -143,7 +143,7 @@ impl Program {
         }
     }
 
-    /// The process ends, and the store was too slow for it: what waits for a record or for an archive is not delivered, and its sender is not told of it, or was told
+    /// The process ends, and the store or another node was too slow for it: what waits for a record, for an archive or for the home of an account is not delivered, and its sender is not told of it, or was told
     /// when it was routed.
     pub(super) fn forget_chats_that_wait(&mut self) {
         let recipient = |asked: &KeepMessage| asked.recipient.as_ref().map(|side| side.local.clone());
@@ -151,7 +151,8 @@ impl Program {
             Some(asked) => Some(asked.local.clone()),
             None => KeepMessage::of(ask).and_then(recipient),
         };
-        let accounts: Vec<Box<str>> = self.world.disk.under_way().filter_map(waited_for).collect();
+        let mut accounts: Vec<Box<str>> = self.world.disk.under_way().filter_map(waited_for).collect();
+        accounts.extend(self.world.sought().iter().filter_map(|account| account.local()).map(Box::from));
         let stored: Vec<usize> = self.chats.stored.values().copied().collect();
         for (number, chat) in self.chats.all.iter_mut().enumerate() {
             let waits = accounts.iter().any(|account| **account == *chat.to);

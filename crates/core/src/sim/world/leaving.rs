@@ -9,6 +9,7 @@ use crate::model::{ConnId, DrainSlice, Farewell};
 use crate::ports::Page;
 use crate::ports::store::parked::{ForgetParked, ParkedGroup, ParkedGroups, StoreParked, StoreParkedAnswer};
 use crate::shard::Counters;
+use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
 /// Bytes of a group: few, so that there are several.
@@ -107,6 +108,11 @@ impl World {
             && self.walking.iter().all(|walks| !walks)
             && self.posts.iter().all(std::collections::VecDeque::is_empty)
             && self.derived.is_empty()
+    }
+
+    /// Accounts of which a shard is finding out where they are at home.
+    pub fn sought(&self) -> Vec<BareJid> {
+        self.shards.iter().flat_map(ShardMachine::sought).collect()
     }
 
     /// What senders of chat messages wait for is stored.
