@@ -67,7 +67,7 @@ impl Turn<'_> {
                 let message = ClaimMessage::Claim { account: account.clone(), by };
                 self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
             }
-            None if self.sessions.has_any(name) || self.cx.shard.claims.is_logging_in(name) => {
+            None if self.sessions.has_any(name) || self.is_wanted_here(name) => {
                 self.tell_home(account, self.own(), by, Vec::new());
             }
             None if self.cx.shard.claims.holds(name) => self.leave(&account, by),
@@ -78,6 +78,11 @@ impl Turn<'_> {
                 self.cx.post(by.place, ShardMessage::Claim(Box::new(left)));
             }
         }
+    }
+
+    /// Whether a client of this node may be about to have a session of an account: not where the node ends.
+    fn is_wanted_here(&self, account: &str) -> bool {
+        self.cx.shard.claims.is_logging_in(account) && !self.cx.shard.is_draining()
     }
 
     /// What waited until this node had the answer to its claim: the account is at home on that node.
