@@ -13,7 +13,7 @@ from harness.raw import Raw
 from harness.server import unique
 
 NODES = 3
-# A node that is killed is silent for nine seconds before it is buried.
+# A node that is silent is buried after nine seconds.
 BURIED_S = 30
 ITEM = "{http://jabber.org/protocol/pubsub#event}item"
 
@@ -217,6 +217,10 @@ async def test_a_node_goes_and_its_accounts_are_served_by_the_others(cell, clien
                 raw.send(f"<message to='{room}' type='groupchat'><body>still {n}</body></message>")
                 for other in alive:
                     assert (await hears(other, f"still {n}")).get("type") == "groupchat"
+        if how == signal.SIGKILL:
+            # Not only when it had been silent for long: neither engine has a connection of it.
+            logs = [node.log.read_text() for node in cell.nodes[:2]]
+            assert any("its process is gone" in log for log in logs), logs
         cell.nodes[2] = cell.start(2)
         clients.apis[2] = Api(cell.nodes[2])
         stack.push_async_callback(clients.apis[2].aclose)

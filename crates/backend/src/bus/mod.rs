@@ -27,7 +27,7 @@ pub struct Options {
 impl Default for Options {
     /// 64 MiB, and a second.
     fn default() -> Options {
-        Options { waiting_bytes_max: 64 << 20, beat_every: Duration::from_secs(1) }
+        Options { waiting_bytes_max: 64 << 20, beat_every: Duration::from_millis(500) }
     }
 }
 

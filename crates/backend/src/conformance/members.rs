@@ -8,7 +8,7 @@ use carillon_core::ports::store::leases::TakeLease;
 use carillon_core::ports::{Fault, Members, Membership, Store, Unavailable};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A cell of nodes.
 pub trait Cell {
@@ -45,6 +45,7 @@ pub const CASES: &[Case] = cases![
     a_buried_epoch_never_commits,
     the_buried_bury_nobody,
     of_two_that_bury_each_other_one_lives,
+    whose_process_is_gone_has_no_connection,
 ];
 
 /// How long anything may take.
@@ -95,6 +96,8 @@ fn start(cell: &dyn Cell, name: &str) -> Node {
 fn are_listed_as_they_said(cell: &dyn Cell) {
     let a = cell.start("a", "10.0.0.1:5269", "edge api");
     let b = cell.start("b", "", "ingress");
+    // Who has asked has a connection.
+    b.list();
     let found = a.list();
     assert_eq!(found, b.list());
     let said: Vec<_> =
@@ -108,6 +111,24 @@ fn are_listed_as_they_said(cell: &dyn Cell) {
     let found = a.list();
     assert_eq!((found.newest, found.living()), (b.epoch(), vec![a.epoch()]));
     assert!(found.members.iter().any(|it| it.epoch == b.epoch() && it.is_dead));
+}
+
+fn whose_process_is_gone_has_no_connection(cell: &dyn Cell) {
+    let (a, b) = (start(cell, "a"), start(cell, "b"));
+    b.list();
+    let connected = || a.list().members.into_iter().filter(|it| it.is_connected).map(|it| it.epoch);
+    assert_eq!(connected().collect::<Vec<_>>(), [a.epoch(), b.epoch()]);
+    let gone = b.epoch();
+    if let Some(store) = &b.store {
+        store.close();
+    }
+    drop(b);
+    let began = Instant::now();
+    while connected().any(|epoch| epoch == gone) {
+        assert!(began.elapsed() < PATIENCE, "its connections are closed");
+        std::thread::yield_now();
+    }
+    assert_eq!(a.list().living(), [a.epoch(), gone], "nobody has buried it");
 }
 
 fn epochs_are_given_once(cell: &dyn Cell) {

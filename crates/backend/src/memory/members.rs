@@ -21,7 +21,7 @@ impl Registry {
         found.newest = epoch;
         found.members.retain(|member| *member.name != *name);
         let (name, address, roles) = (name.into(), address.into(), roles.into());
-        found.members.push(Member { epoch, name, address, roles, is_dead: false });
+        found.members.push(Member { epoch, name, address, roles, is_connected: true, is_dead: false });
         Arc::new(Node { registry: self.clone(), epoch })
     }
 
@@ -35,6 +35,15 @@ impl Registry {
 struct Node {
     registry: Registry,
     epoch: Epoch,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut found = self.registry.membership();
+        if let Some(member) = found.members.iter_mut().find(|member| member.epoch == self.epoch) {
+            member.is_connected = false;
+        }
+    }
 }
 
 impl Members for Node {

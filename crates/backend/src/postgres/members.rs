@@ -129,7 +129,11 @@ impl Registry {
 
 fn list(db: &Connection) -> Result<Membership> {
     let rows = db.query(
-        "SELECT node.epoch, name, address, roles, dead, newest FROM node, node_epoch ORDER BY node.epoch",
+        "SELECT node.epoch, name, address, roles, dead, newest, EXISTS (
+             SELECT FROM pg_stat_activity AS session
+             WHERE starts_with(session.application_name, 'carillon ' || name || ' ' || node.epoch || ' ')
+                 AND session.datname = current_database()
+         ) FROM node, node_epoch ORDER BY node.epoch",
         &[],
     )?;
     let mut found = Membership::default();
@@ -143,6 +147,7 @@ fn list(db: &Connection) -> Result<Membership> {
             name: name.into(),
             address: address.into(),
             roles: roles.into(),
+            is_connected: row.try_get(6)?,
             is_dead: row.try_get(4)?,
         });
     }

@@ -9,6 +9,8 @@ use std::time::Instant;
 pub(super) enum Told {
     /// A beat was heard.
     Beat { from: Epoch, count: u64, store: bool },
+    /// Whether the bus can be reached.
+    Bus(bool),
     /// What a node says of itself.
     Said(NodeId, Said),
     /// The store was read; the reading began then.

@@ -4,7 +4,7 @@ use super::operated::{self, Hands};
 use super::told::{Told, node_of};
 use crate::options;
 use carillon_backend::nats;
-use carillon_core::cell::{Fence, Verdict, Watch};
+use carillon_core::cell::{Death, Fence, Verdict, Watch};
 use carillon_core::model::{Epoch, Mono, NodeId};
 use carillon_core::ports::bus::Hears;
 use carillon_core::ports::{Bus, Computed, Directory, Heard, Members, Membership, Reply, Unavailable};
@@ -37,8 +37,10 @@ pub struct Joined {
 
 /// What waits for the thread: some beats of each of many nodes. What does not fit is not heard, as if it had been lost on its way.
 const TOLD_MAX: usize = 4096;
-/// How often the store is read.
-const TICK: Duration = Duration::from_secs(1);
+/// How often it is looked whether somebody is late, and how often the store is read where somebody is.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// In so many looks there is one at which the store is read in any case.
+const LOOKS_PER_TICK: u32 = 4;
 /// How long a node that begins waits until the others know it.
 const KNOWN_MAX: Duration = Duration::from_secs(5);
 /// How long the first reading may take.
@@ -155,6 +157,10 @@ impl Joined {
 fn heard(hears: Hears, sender: SyncSender<Told>) -> Hears {
     Arc::new(move |heard| match heard {
         Heard::Beat { from, count, store } => drop(sender.try_send(Told::Beat { from, count, store })),
+        Heard::Away | Heard::Back => {
+            drop(sender.try_send(Told::Bus(heard == Heard::Back)));
+            hears(heard);
+        }
         other => hears(other),
     })
 }
@@ -196,16 +202,21 @@ struct Watcher {
 
 impl Watcher {
     fn run(mut self, told: &Receiver<Told>) {
-        let mut tick = Instant::now();
+        let (mut look_at, mut looks) = (Instant::now(), 0);
         // Of two that begin at once each knows the other already.
         self.known.iter().for_each(|node| self.node.greet(*node));
         self.settle();
         self.publish();
         loop {
-            match told.recv_timeout(tick.saturating_duration_since(Instant::now())) {
+            match told.recv_timeout(look_at.saturating_duration_since(Instant::now())) {
                 Ok(Told::Beat { from, count, store }) => {
                     let now = self.at(Instant::now());
                     self.watch.beat(from, count, store, now);
+                }
+                Ok(Told::Bus(is_reached)) => {
+                    self.watch.is_heard(is_reached);
+                    // Whether the store works decides what follows.
+                    self.ask();
                 }
                 Ok(Told::Said(node, Said::Leaves)) => self.said_whether_it_leaves(node, true),
                 Ok(Told::Said(node, Said::Returns)) => self.said_whether_it_leaves(node, false),
@@ -219,11 +230,17 @@ impl Watcher {
                 Ok(Told::Leave) => return self.leave(),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
-                    tick = Instant::now() + TICK;
+                    look_at = Instant::now() + LOOK_EVERY;
+                    let is_tick = looks % LOOKS_PER_TICK == 0;
+                    looks += 1;
                     self.look();
-                    self.ask();
-                    self.repeat();
-                    self.publish();
+                    if is_tick || self.watch.is_urgent(self.at(Instant::now())) {
+                        self.ask();
+                    }
+                    if is_tick {
+                        self.repeat();
+                        self.publish();
+                    }
                 }
             }
         }
@@ -250,10 +267,13 @@ impl Watcher {
 
     fn was_read(&mut self, began: Instant, membership: Result<Membership, Unavailable>) {
         self.bus.tell_store(membership.is_ok());
-        if let Ok(membership) = membership {
-            let (began, now) = (self.at(began), self.at(Instant::now()));
-            self.watch.read(began, membership, now);
-            self.view();
+        match membership {
+            Ok(membership) => {
+                let (began, now) = (self.at(began), self.at(Instant::now()));
+                self.watch.read(began, membership, now);
+                self.view();
+            }
+            Err(Unavailable) => self.watch.read_failed(),
         }
     }
 
@@ -332,7 +352,7 @@ impl Watcher {
         let now = self.at(Instant::now());
         for verdict in self.watch.look(now) {
             match verdict {
-                Verdict::Bury(epoch) => self.bury(epoch),
+                Verdict::Bury(epoch, death) => self.bury(epoch, death),
                 Verdict::Fence(Fence::Buried) => {
                     tracing::error!("this node was buried by the others: it ends, to be started again");
                     self.node.end_as_dead();
@@ -349,13 +369,19 @@ impl Watcher {
         }
     }
 
-    fn bury(&self, epoch: Epoch) {
+    fn bury(&self, epoch: Epoch, death: Death) {
         let name = node_of(epoch).map_or("", |node| self.name_of(node));
-        tracing::warn!(node = epoch.0, name, "a node of the cell is silent: it is buried");
+        let why = match death {
+            Death::Gone => "its process is gone",
+            Death::Silent => "it is silent",
+        };
+        tracing::warn!(node = epoch.0, name, why, "a node of the cell is to be buried");
         let told = move |buried: Result<bool, Unavailable>| {
             tracing::warn!(node = epoch.0, ?buried, "burial");
         };
         self.members.bury(epoch, Box::new(told));
+        // Its homes are with the others once that is read.
+        self.ask();
     }
 
     /// Buries a node because an operator wants it. The next reading, which is asked for behind it, shows that it is dead.

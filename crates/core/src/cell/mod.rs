@@ -6,10 +6,15 @@
 //! | what is observed | what follows |
 //! |---|---|
 //! | no beat of a member for 9 s, while beats of one's own come back | it may be buried |
+//! | no beat of a member for 1 s, and the store has no connection of it any more in two readings | it may be buried: its process is gone |
 //! | one's own row says dead | fenced for good |
 //! | nothing read of the store for 6 s, while another says that its reads work | fenced until something is read |
 //! | one's own clock went on by 6 s between two looks | fenced until something is read: this process was stopped |
+//! | the bus cannot be reached, and reading fails | fenced until something is read: others may find that this process is gone |
 //! | nothing read for 6 s, and nobody says that its reads work | nothing: nobody can be buried |
+//!
+//! Whoever has not heard its own beats and read the store without a pause for 5 s concludes nothing from connections: all of them may just come
+//! back.
 //!
 //! A node that is fenced delivers nothing and ends nothing. Since it may be stopped between two looks, whoever acts for it compares the clock with
 //! [`Watch::acts_until`] before the effects are carried out.
@@ -23,20 +28,37 @@ use std::sync::Arc;
 
 /// A member without a beat for so long may be buried.
 pub const SILENCE_MS: u64 = 9_000;
+/// A member without a beat for so long, of which the store has no connection any more, may be buried: beats come twice per second.
+pub const GONE_MS: u64 = 1_000;
+/// A beat that comes so late may be missing.
+const EARLY_MS: u64 = 600;
+/// Who was away for a moment reaches the bus and the store again within this.
+const RETURN_MS: u64 = 5_000;
+/// Two readings that tell something of connections are at least so far apart.
+const APART_MS: u64 = 200;
 /// A node that could read nothing for so long may be buried without knowing.
 pub const BLIND_MS: u64 = 6_000;
-/// Beats that come once per second are late after this: what was concluded from their coming holds no longer.
+/// Beats that come twice per second are late after this: what was concluded from their coming holds no longer.
 const LATE_MS: u64 = 3_000;
 
 /// What a node has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// This one is silent: it is to be buried.
-    Bury(Epoch),
+    /// This one is to be buried.
+    Bury(Epoch, Death),
     /// The node must act no longer.
     Fence(Fence),
     /// It may act again.
     Unfence,
+}
+
+/// Why a node counts as dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Death {
+    /// Its process is gone: neither the bus nor the store has a connection of it.
+    Gone,
+    /// Nothing was heard of it for long.
+    Silent,
 }
 
 /// Why a node must not act.
@@ -48,6 +70,8 @@ pub enum Fence {
     Blind,
     /// It did nothing for so long that others may have buried it.
     Stopped,
+    /// It reaches neither the others nor the store.
+    Alone,
 }
 
 /// What a node knows of the others.
@@ -58,6 +82,11 @@ pub struct Watch {
     nodes: Map<Epoch, Observed>,
     /// When the last reading of the store that succeeded began.
     read: Mono,
+    /// Since when readings succeed without a pause, and whether the last one failed.
+    reads_since: Mono,
+    read_failed: bool,
+    /// Whether the bus can be reached.
+    is_heard: bool,
     /// When a beat of its own came back last, and since when they come back without a pause.
     own_beat: Option<Mono>,
     hears_since: Mono,
@@ -69,10 +98,34 @@ pub struct Watch {
 /// What is heard of a node.
 #[derive(Debug)]
 struct Observed {
-    count: u64,
+    /// How far it has counted its beats.
+    count: Option<u64>,
     moved: Mono,
     /// When it said last that its reads work.
     reads: Option<Mono>,
+    /// Its connections to the store.
+    connections: Connections,
+}
+
+/// What was read of a node's connections to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connections {
+    /// None was seen yet: it says nothing that there is none.
+    Unseen,
+    /// There was one.
+    Open,
+    /// There was one before, and none in a reading that began then, nor since.
+    Gone(Mono),
+}
+
+impl Connections {
+    fn read(&mut self, is_connected: bool, began: Mono) {
+        *self = match *self {
+            _ if is_connected => Connections::Open,
+            Connections::Open => Connections::Gone(began),
+            unchanged => unchanged,
+        };
+    }
 }
 
 impl Watch {
@@ -83,6 +136,9 @@ impl Watch {
             membership: Membership::default(),
             nodes: Map::default(),
             read: now,
+            reads_since: now,
+            read_failed: false,
+            is_heard: true,
             own_beat: None,
             hears_since: now,
             looked: now,
@@ -99,22 +155,37 @@ impl Watch {
             self.own_beat = Some(now);
             return;
         }
-        let known = self.nodes.get(&from).is_some_and(|node| count <= node.count);
-        if known {
+        let node = self.nodes.entry(from).or_insert(Observed::new(now));
+        if node.count.is_some_and(|known| count <= known) {
             return;
         }
-        let reads = if store { Some(now) } else { self.nodes.get(&from).and_then(|node| node.reads) };
-        self.nodes.insert(from, Observed { count, moved: now, reads });
+        (node.count, node.moved) = (Some(count), now);
+        if store {
+            node.reads = Some(now);
+        }
+    }
+
+    /// Whether the bus can be reached.
+    pub fn is_heard(&mut self, is_heard: bool) {
+        self.is_heard = is_heard;
+    }
+
+    /// The store could not be read.
+    pub fn read_failed(&mut self) {
+        self.read_failed = true;
     }
 
     /// The store was read; the reading began then.
     pub fn read(&mut self, began: Mono, membership: Membership, now: Mono) {
+        if self.read_failed || began.since(self.read) > LATE_MS {
+            self.reads_since = began;
+        }
+        self.read_failed = false;
         self.read = self.read.max(began);
         // Whoever is new has its time from now on.
-        for epoch in membership.living() {
-            if epoch != self.own {
-                self.nodes.entry(epoch).or_insert(Observed { count: 0, moved: now, reads: None });
-            }
+        for member in membership.members.iter().filter(|member| !member.is_dead && member.epoch != self.own) {
+            let node = self.nodes.entry(member.epoch).or_insert(Observed::new(now));
+            node.connections.read(member.is_connected, began);
         }
         let living = membership.living();
         self.nodes.retain(|epoch, node| living.contains(epoch) || now.since(node.moved) <= SILENCE_MS);
@@ -133,7 +204,8 @@ impl Watch {
             _ => {}
         }
         if self.fence.is_none() {
-            verdicts.extend(self.silent(now).map(Verdict::Bury));
+            let dead = |epoch| Some(Verdict::Bury(epoch, self.death(epoch, now)?));
+            verdicts.extend(self.others().filter_map(dead));
         }
         verdicts
     }
@@ -179,6 +251,7 @@ impl Watch {
         }
         match self.fence {
             Some((_, at)) if self.read >= at => None,
+            None if !self.is_heard && self.read_failed && self.has_others() => Some((Fence::Alone, now)),
             None if now.since(self.read) >= BLIND_MS && self.others_read(now) => Some((Fence::Blind, now)),
             unchanged => unchanged,
         }
@@ -194,12 +267,60 @@ impl Watch {
         self.nodes.values().any(|node| node.reads.is_some_and(|at| now.since(at) <= LATE_MS))
     }
 
-    /// Members that were silent for long enough while others were heard.
-    fn silent(&self, now: Mono) -> impl Iterator<Item = Epoch> {
-        let hears = self.own_beat.is_some_and(|at| now.since(at) <= LATE_MS);
-        let since = self.hears_since;
-        let is_silent = move |node: &Observed| now.since(node.moved.max(since)) >= SILENCE_MS;
-        let members = self.membership.living().into_iter().filter(move |_| hears);
-        members.filter(move |epoch| self.nodes.get(epoch).is_some_and(is_silent))
+    /// The other members that live.
+    fn others(&self) -> impl Iterator<Item = Epoch> {
+        self.membership.living().into_iter().filter(|epoch| *epoch != self.own)
+    }
+
+    fn has_others(&self) -> bool {
+        self.others().next().is_some()
+    }
+
+    /// Whether this node hears others: its own beats come back.
+    fn hears(&self, now: Mono) -> bool {
+        self.own_beat.is_some_and(|at| now.since(at) <= LATE_MS)
+    }
+
+    fn death(&self, epoch: Epoch, now: Mono) -> Option<Death> {
+        if self.is_gone(epoch, now) {
+            return Some(Death::Gone);
+        }
+        self.is_silent(epoch, now).then_some(Death::Silent)
+    }
+
+    /// Whether a member was silent for long enough while others were heard.
+    fn is_silent(&self, epoch: Epoch, now: Mono) -> bool {
+        let since = |node: &Observed| node.moved.max(self.hears_since);
+        self.hears(now) && self.nodes.get(&epoch).is_some_and(|node| now.since(since(node)) >= SILENCE_MS)
+    }
+
+    /// Whether the process of a member is gone: neither the bus nor the store has a connection of it.
+    fn is_gone(&self, epoch: Epoch, now: Mono) -> bool {
+        let is_steady = now.since(self.hears_since) >= RETURN_MS && now.since(self.reads_since) >= RETURN_MS;
+        is_steady && self.hears(now) && !self.read_failed && self.is_missed(epoch, now)
+    }
+
+    fn is_missed(&self, epoch: Epoch, now: Mono) -> bool {
+        let Some(node) = self.nodes.get(&epoch) else { return false };
+        let Connections::Gone(at) = node.connections else { return false };
+        // The bus works: one's own beat has come since the member's was due.
+        let is_heard = self.own_beat.is_some_and(|own| own.since(node.moved) >= EARLY_MS);
+        is_heard && now.since(node.moved) >= GONE_MS && self.read.since(at) >= APART_MS
+    }
+
+    /// Whether the store is to be read more often than once per second: a member is late.
+    pub fn is_urgent(&self, now: Mono) -> bool {
+        let is_late = |epoch: Epoch| {
+            let node = self.nodes.get(&epoch);
+            node.is_some_and(|node| (EARLY_MS..SILENCE_MS).contains(&now.since(node.moved)))
+        };
+        self.others().any(is_late)
+    }
+}
+
+impl Observed {
+    /// Of a node of which nothing was heard.
+    fn new(now: Mono) -> Observed {
+        Observed { count: None, moved: now, reads: None, connections: Connections::Unseen }
     }
 }

@@ -10,6 +10,7 @@ fn membership(living: &[u64], dead: &[u64], newest: u64) -> Membership {
         name: epoch.to_string().into(),
         address: "".into(),
         roles: "".into(),
+        is_connected: true,
         is_dead,
     };
     let living = living.iter().map(|epoch| member(epoch, false));
@@ -70,7 +71,8 @@ impl Node {
     }
 }
 
-const BURY: Verdict = Verdict::Bury(TWO);
+const BURY: Verdict = Verdict::Bury(TWO, Death::Silent);
+const GONE: Verdict = Verdict::Bury(TWO, Death::Gone);
 
 #[test]
 fn who_is_silent_is_to_be_buried_until_the_store_says_so() {
@@ -81,6 +83,76 @@ fn who_is_silent_is_to_be_buried_until_the_store_says_so() {
     node.store = membership(&[1], &[2], 2);
     assert_eq!(node.seconds(20), []);
     assert_eq!(node.watch.view(), (Arc::from([ONE]), TWO));
+}
+
+/// Of these members none has a connection to the store.
+fn without_connections(mut membership: Membership, of: &[Epoch]) -> Membership {
+    for member in membership.members.iter_mut().filter(|member| of.contains(&member.epoch)) {
+        member.is_connected = false;
+    }
+    membership
+}
+
+#[test]
+fn whose_process_is_gone_is_to_be_buried_at_once() {
+    let mut node = Node::new();
+    assert_eq!(node.seconds(9), []);
+    node.hears_two = false;
+    node.store = without_connections(node.store.clone(), &[TWO]);
+    assert_eq!(node.seconds(3), [(2, GONE), (3, GONE)], "two readings, and more than a beat is missing");
+    // It beats: it has lost its connections to the store only.
+    node.hears_two = true;
+    assert_eq!(node.seconds(20), []);
+    // It is silent, and has its connections: it is stopped, or cut off from the bus.
+    (node.hears_two, node.store) = (false, membership(&[1, 2], &[], 2));
+    assert_eq!(node.seconds(8), []);
+}
+
+#[test]
+fn who_never_had_a_connection_and_who_comes_back_with_all_the_others_has_its_time() {
+    let mut node = Node::new();
+    node.store = without_connections(membership(&[1, 2, 3], &[], 3), &[Epoch(3)]);
+    assert_eq!(node.seconds(8), [], "connections of a node whose name is too long are never seen");
+    // The store was away: connections come back one by one.
+    let mut node = Node::new();
+    assert_eq!(node.seconds(9), []);
+    (node.reads, node.two_reads) = (false, false);
+    node.watch.read_failed();
+    assert_eq!(node.seconds(2), []);
+    (node.reads, node.hears_two) = (true, false);
+    node.store = without_connections(node.store.clone(), &[TWO]);
+    assert_eq!(node.seconds(5), []);
+    assert_eq!(node.seconds(1), [(1, GONE)], "it had time to come back");
+    // The bus was away.
+    let mut node = Node::new();
+    assert_eq!(node.seconds(9), []);
+    (node.hears_two, node.hears_itself) = (false, false);
+    node.store = without_connections(node.store.clone(), &[TWO]);
+    assert_eq!(node.seconds(5), []);
+    node.hears_itself = true;
+    assert_eq!(node.seconds(5), []);
+    assert_eq!(node.seconds(1), [(1, GONE)]);
+}
+
+#[test]
+fn who_reaches_neither_the_others_nor_the_store_stops() {
+    let mut node = Node::new();
+    assert_eq!(node.seconds(9), []);
+    (node.hears_two, node.hears_itself, node.reads) = (false, false, false);
+    node.watch.is_heard(false);
+    assert_eq!(node.seconds(1), [], "the store may work");
+    node.watch.read_failed();
+    assert_eq!(node.seconds(1), [(1, Verdict::Fence(Fence::Alone))]);
+    node.reads = true;
+    assert_eq!(node.seconds(1), [(1, Verdict::Unfence)]);
+    // Nobody can bury who has no others.
+    let mut node = Node::new();
+    node.store = membership(&[1], &[], 2);
+    assert_eq!(node.seconds(1), []);
+    node.watch.is_heard(false);
+    node.watch.read_failed();
+    node.reads = false;
+    assert_eq!(node.seconds(5), []);
 }
 
 #[test]
@@ -113,12 +185,12 @@ fn who_is_new_has_its_time() {
     let mut node = Node::new();
     node.store = membership(&[1, 2, 3], &[], 3);
     assert_eq!(node.seconds(9), []);
-    assert_eq!(node.seconds(1), [(1, Verdict::Bury(Epoch(3)))]);
+    assert_eq!(node.seconds(1), [(1, Verdict::Bury(Epoch(3), Death::Silent))]);
     // It does not beat yet, and then it does.
     node.store = membership(&[1, 2, 3, 4], &[], 4);
     node.seconds(5);
     node.watch.beat(Epoch(4), 0, true, node.now);
-    assert!(node.seconds(4).iter().all(|(_, verdict)| *verdict == Verdict::Bury(Epoch(3))));
+    assert!(node.seconds(4).iter().all(|(_, verdict)| *verdict == Verdict::Bury(Epoch(3), Death::Silent)));
 }
 
 #[test]

@@ -110,7 +110,7 @@ pub enum Heard {
         /// The subject.
         subject: Subject,
     },
-    /// A node lives; once per second.
+    /// A node lives; twice per second.
     Beat {
         /// The node. Its own beats are heard, too.
         from: Epoch,

@@ -16,6 +16,9 @@ pub struct Member {
     pub address: Box<str>,
     /// What it does, as its settings say: `edge`, `ingress`, `api`.
     pub roles: Box<str>,
+    /// Whether the store has a connection of this process: it has one from its first question on. The connections of a process that is killed
+    /// are closed at once.
+    pub is_connected: bool,
     /// Whether it was buried. Nothing of it is committed from then on, and it never lives again: its name may, with another epoch.
     pub is_dead: bool,
 }
@@ -44,6 +47,8 @@ impl Membership {
 /// - **Of a name one lives.** Who starts under a name buries who had it before (`members::who_starts_buries_who_was_before`).
 /// - **The buried commit nothing.** Once [`Members::bury`] was answered, or a process has started under the name, the store refuses every write of that epoch, and what it had
 ///   under way is committed before or never (`members::a_buried_epoch_never_commits`).
+/// - **Whose process is gone has no connection**, at once where the process was killed, and is not dead by that
+///   (`members::whose_process_is_gone_has_no_connection`).
 /// - **The buried bury nobody**: of two that bury each other one lives (`members::of_two_that_bury_each_other_one_lives`).
 pub trait Members: Debug + Send + Sync {
     /// The epoch of this process.

@@ -48,6 +48,7 @@ pub(crate) fn why_fenced(fence: Fence) -> &'static str {
     match fence {
         Fence::Buried => "fenced: the other nodes have buried this one; it ends, to be started again",
         Fence::Blind => "fenced: this node cannot read the store, and others can",
+        Fence::Alone => "fenced: this node reaches neither the other nodes nor the store",
         Fence::Stopped => "fenced: this node was stopped, and has yet to read whether it was buried",
     }
 }
