@@ -9,7 +9,7 @@ use carillon_core::model::{Epoch, Mono, NodeId};
 use carillon_core::ports::bus::Hears;
 use carillon_core::ports::{Bus, Computed, Directory, Heard, Members, Membership, Reply, Unavailable};
 use carillon_server::{Cell, Node, Said, Server};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -45,8 +45,8 @@ const LOOKS_PER_TICK: u32 = 4;
 const KNOWN_MAX: Duration = Duration::from_secs(5);
 /// How long the first reading may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is said that this node has homes again: a record may be lost.
-const RETURNS: u8 = 5;
+/// How often it is said that this node has homes again, and that it knows one that joins: a record may be lost.
+const TIMES: u8 = 5;
 
 impl Joining {
     /// Begins, if the settings name a cell.
@@ -129,6 +129,7 @@ impl Joining {
             left: BTreeSet::new(),
             yields: false,
             returns: 0,
+            greetings: BTreeMap::new(),
             began,
             sender: sender.clone(),
         };
@@ -193,6 +194,8 @@ struct Watcher {
     yields: bool,
     /// How often it is yet to be said that it has homes again.
     returns: u8,
+    /// How often it is yet to be said to nodes that this one knows them.
+    greetings: BTreeMap<NodeId, u8>,
     /// Those that have not said yet that they know this one, and whoever waits for that.
     strangers: BTreeSet<NodeId>,
     settled: Option<SyncSender<()>>,
@@ -204,7 +207,8 @@ impl Watcher {
     fn run(mut self, told: &Receiver<Told>) {
         let (mut look_at, mut looks) = (Instant::now(), 0);
         // Of two that begin at once each knows the other already.
-        self.known.iter().for_each(|node| self.node.greet(*node));
+        self.greetings = self.known.iter().map(|node| (*node, TIMES)).collect();
+        self.greet();
         self.settle();
         self.publish();
         loop {
@@ -292,8 +296,10 @@ impl Watcher {
         }
         for node in alive.difference(&self.alive) {
             tracing::info!(node = node.0, name = self.name_of(*node), "a node has joined the cell");
-            self.node.greet(*node);
+            self.greetings.insert(*node, TIMES);
         }
+        self.greetings.retain(|node, _| alive.contains(node));
+        self.greet();
         (self.known, self.alive) = (known, alive);
         self.move_homes(self.own_if_home());
         self.settle();
@@ -317,14 +323,22 @@ impl Watcher {
         if self.yields == gives {
             return;
         }
-        (self.yields, self.returns) = (gives, if gives { 0 } else { RETURNS });
+        (self.yields, self.returns) = (gives, if gives { 0 } else { TIMES });
         self.repeat();
         self.move_homes(self.own_if_home());
         self.publish();
     }
 
+    /// Tells nodes that this one knows them, some times each.
+    fn greet(&mut self) {
+        self.greetings.keys().for_each(|node| self.node.greet(*node));
+        self.greetings.values_mut().for_each(|left| *left -= 1);
+        self.greetings.retain(|_, left| *left > 0);
+    }
+
     /// Says again what others may not have heard.
     fn repeat(&mut self) {
+        self.greet();
         if self.yields {
             self.node.announce_leaving();
         } else if self.returns > 0 {
