@@ -1,14 +1,17 @@
 //! The wiring: settings become what each crate is started with. The only place that knows every concrete type.
 
 use crate::config::Settings;
+use crate::options::Queue;
 use carillon_backend::StoreOptions;
-use carillon_core::ports::{Members, Store};
+use carillon_core::ports::{self, Members, Store};
 use carillon_core::settings as core;
-use carillon_http::WebhookRoots;
+use carillon_http::{IntakeQueue, WebhookRoots};
 use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(any(feature = "aws", feature = "nats"))]
+use std::time::Duration;
 
 /// What the core is started with: its settings, and what follows from others. `secret` is the node's own, the same after a
 /// restart.
@@ -163,6 +166,8 @@ pub fn http(
         default_domain: node.domain.clone(),
         drain_timeout_ms: node.drain_timeout_ms,
         webhook_roots,
+        queues: Vec::new(),
+        traces_kept_ms: settings.server.traces_kept_ms,
         endpoints: carillon_http::Endpoints {
             host: (!node.host.is_empty()).then(|| node.host.clone()),
             c2s_port: ports.c2s,
@@ -174,6 +179,61 @@ pub fn http(
             },
         },
     }
+}
+
+/// The queues that messages are taken from.
+pub fn queues(settings: &Settings) -> Result<Vec<IntakeQueue>, String> {
+    let open = |(name, queue): (&String, &Queue)| {
+        let opened = (if queue.is_sqs() { open_sqs(queue) } else { open_jetstream(name, queue) })
+            .map_err(|e| format!("intake.queues.{name}: {e}"))?;
+        Ok(IntakeQueue {
+            name: name.as_str().into(),
+            queue: opened,
+            sender: queue.sender.as_str().into(),
+            domain: Some(queue.domain.as_str()).filter(|domain| !domain.is_empty()).map(Into::into),
+            messages_max: queue.messages_max,
+            bytes_max: queue.bytes_max,
+        })
+    };
+    settings.queues.iter().map(open).collect()
+}
+
+#[cfg(feature = "nats")]
+fn open_jetstream(name: &str, queue: &Queue) -> Result<Arc<dyn ports::Queue>, String> {
+    use carillon_backend::nats::{Auth, jetstream};
+    let mut options = jetstream::Options::new("", &queue.stream, name);
+    options.servers = queue.url.split(',').map(|server| server.trim().into()).collect();
+    options.consumer = queue.consumer.as_str().into();
+    options.subject = Some(queue.subject.as_str()).filter(|subject| !subject.is_empty()).map(Into::into);
+    options.ack_wait = Duration::from_millis(queue.ack_wait_ms);
+    options.unsettled_max = queue.unsettled_max;
+    if let Some(file) = &queue.credentials {
+        options.auth = Auth::Credentials(carillon_backend::Secret::File(file.clone()));
+    }
+    options.tls.authorities.clone_from(&queue.ca_file);
+    for (named, to) in
+        [(&queue.dead_stream, &mut options.dead_stream), (&queue.dead_subject, &mut options.dead_subject)]
+    {
+        if !named.is_empty() {
+            *to = named.as_str().into();
+        }
+    }
+    jetstream::open(options).map_err(|e| e.to_string())
+}
+
+#[cfg(not(feature = "nats"))]
+fn open_jetstream(_: &str, _: &Queue) -> Result<Arc<dyn ports::Queue>, String> {
+    Err("this binary was built without NATS: build it with `--features nats`".to_owned())
+}
+
+#[cfg(feature = "aws")]
+fn open_sqs(queue: &Queue) -> Result<Arc<dyn ports::Queue>, String> {
+    crate::sqs::open(&queue.url, queue.ca_file.as_deref(), Duration::from_millis(queue.ack_wait_ms))
+}
+
+#[cfg(not(feature = "aws"))]
+fn open_sqs(_: &Queue) -> Result<Arc<dyn ports::Queue>, String> {
+    Err("this binary was built without AWS: build it with `--features aws`".to_owned())
 }
 
 /// The node's secret: that of its cell, or 32 bytes in the data folder, made once.

@@ -8,6 +8,7 @@
 //! | [`assemble`] | from settings to what each crate is started with |
 //! | [`serve`] | `carillon serve` |
 //! | [`cell`] | the node among others: who lives, and where homes are |
+//! | `aws`, `sqs`, `web` | requests to AWS and other services; durable queues of SQS |
 //! | [`demo`] | `carillon demo` |
 //! | [`files`] | the small files that tell others about a running node |
 //! | [`supervisor`] | notifications to the service manager |
@@ -18,6 +19,8 @@
 //! | [`signal`] | what SIGHUP, SIGTERM and SIGINT ask for |
 
 pub mod assemble;
+#[cfg(feature = "aws")]
+mod aws;
 pub mod cell;
 pub mod cli;
 pub mod config;
@@ -28,7 +31,10 @@ pub mod options;
 pub mod preflight;
 pub mod serve;
 pub mod signal;
+#[cfg(feature = "aws")]
+mod sqs;
 pub mod supervisor;
 pub mod telemetry;
 pub mod upgrade;
+mod web;
 pub mod welcome;

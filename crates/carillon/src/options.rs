@@ -56,6 +56,67 @@ pub struct Cell {
     pub secret_file: Option<PathBuf>,
 }
 
+/// A durable queue that messages are taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Where it is: NATS servers, with commas between, or the URL of a queue of SQS.
+    pub url: String,
+    /// Name of the API key as which its messages are sent.
+    pub sender: String,
+    /// The domain to act in; empty for that of the key, or the node's first.
+    pub domain: String,
+    /// The stream of JetStream.
+    pub stream: String,
+    /// The durable consumer of the stream.
+    pub consumer: String,
+    /// The subject that a consumer takes which is made; empty for all of the stream.
+    pub subject: String,
+    /// A file with the JWT and the nkey by which the node says who it is.
+    pub credentials: Option<PathBuf>,
+    /// A file with the certificates that the servers are known by.
+    pub ca_file: Option<PathBuf>,
+    /// How long a delivery may take until the message is delivered again, milliseconds.
+    pub ack_wait_ms: u64,
+    /// Messages that the node deals with at once.
+    pub messages_max: usize,
+    /// What these may have together, bytes.
+    pub bytes_max: usize,
+    /// Messages that all nodes together deal with at once, of a consumer that is made.
+    pub unsettled_max: u32,
+    /// The stream of dead letters; empty for one of its own.
+    pub dead_stream: String,
+    /// Its subject; empty for one of its own.
+    pub dead_subject: String,
+}
+
+impl Queue {
+    /// Whether it is a queue of SQS.
+    pub fn is_sqs(&self) -> bool {
+        ["https://", "http://"].iter().any(|scheme| self.url.starts_with(scheme))
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue {
+            url: String::new(),
+            sender: String::new(),
+            domain: String::new(),
+            stream: String::new(),
+            consumer: "carillon".to_owned(),
+            subject: String::new(),
+            credentials: None,
+            ca_file: None,
+            ack_wait_ms: 30_000,
+            messages_max: 1000,
+            bytes_max: 16 << 20,
+            unsettled_max: 10_000,
+            dead_stream: String::new(),
+            dead_subject: String::new(),
+        }
+    }
+}
+
 impl Default for Cell {
     fn default() -> Cell {
         Cell {

@@ -2,6 +2,7 @@
 
 use crate::auth::Keys;
 use crate::extract::Bodies;
+use crate::intake::Intake;
 use crate::links::Links;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
@@ -38,6 +39,8 @@ pub(crate) struct Inner {
     pub(crate) tail: Arc<Tail>,
     /// What sends events to webhooks.
     pub(crate) webhooks: Arc<Webhooks>,
+    /// Queues whose messages are taken in.
+    pub(crate) intakes: Vec<Intake>,
     /// Short links.
     pub(crate) links: Links,
     /// Files that clients upload.
@@ -72,6 +75,7 @@ impl App {
         let webhooks = Arc::new(Webhooks::new(&options));
         App(Arc::new(Inner {
             bodies: Bodies::new(options.settings.bodies_bytes_max),
+            intakes: options.queues.iter().cloned().map(Intake::new).collect(),
             links: Links::new(&options.settings.links),
             uploads: Uploads::new(&options),
             node,

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::cluster::status::READ_MAX;
 use crate::cluster::why_fenced;
+use crate::intake;
 use crate::problem::Problem;
 use crate::schema;
 use axum::extract::State;
@@ -23,7 +24,7 @@ pub(crate) async fn alive() -> &'static str {
 ///
 /// `503` before it is ready, while it drains or shuts down, and while it does not act because the other nodes of its cell may have buried it; `detail` says
 /// which. `200` also while the store fails, may be damaged or takes seconds to commit, and while the bus of the cell is away: sessions go on, and neither
-/// a restart nor another node would help. The body says it then, behind `ready`.
+/// a restart nor another node would help. Likewise while no messages can be taken from a queue. The body says it then, behind `ready`.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "isReady", tag = "operation",
     responses((status = 200, description = "The node takes sessions", body = String, content_type = "text/plain"), schema::Problems)
@@ -46,6 +47,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<String, Problem> {
     if let Some(cell) = cell {
         said.push_str(&of_cell(&app.node.bus().unwrap_or_default(), cell.read.elapsed()));
     }
+    said.extend(app.intakes.iter().filter_map(|queue| of_queue(&queue.options.name, &queue.figures().state)));
     Ok(said + "\n")
 }
 
@@ -59,6 +61,11 @@ fn of_cell(bus: &BusFigures, unread: Duration) -> String {
         said.push_str(&format!("; who the nodes of the cell are was read {} s ago", unread.as_secs()));
     }
     said
+}
+
+/// What is wrong with a queue that messages are taken from.
+fn of_queue(name: &str, state: &intake::State) -> Option<String> {
+    state.why().map(|why| format!("; no messages are taken from the queue {name}: {why}"))
 }
 
 /// A commit that takes longer is said to be slow.
@@ -93,6 +100,14 @@ mod tests {
             said(StoreHealth { fails, may_be_damaged, committing: committing(2500) }),
             "ready; the store fails; the store may be damaged; a commit of the store has been under way for 2 s"
         );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_queue_is_said() {
+        assert_eq!(of_queue("orders", &intake::State::Resting), None);
+        let away = intake::State::Away("no route".into());
+        let said = "; no messages are taken from the queue orders: no route";
+        assert_eq!(of_queue("orders", &away).as_deref(), Some(said));
     }
 
     #[test]

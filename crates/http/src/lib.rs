@@ -6,6 +6,7 @@
 //! - `admin/` is for operators: domains, accounts, keys, sessions, figures. `cluster/` is too: the nodes of a cell.
 //! - `links/` are short links, on hosts of their own; their routes of the API are in it.
 //! - `upload/` are files that clients upload, on a host of their own.
+//! - `intake/` takes notifications and items from durable queues; it does with them what the routes of `provider/` do.
 //! - `webhooks/` tells URLs how notifications ended; their routes are in `admin/`.
 //! - `auth/` makes a `Granted` of a request's key; a handler that asks for one is not run without it.
 //! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
@@ -25,6 +26,7 @@ mod consumer;
 mod examples;
 mod extract;
 mod health;
+mod intake;
 mod invitations;
 mod jids;
 mod links;
@@ -51,7 +53,7 @@ pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
 pub use links::{check as check_links, check_file as check_link_file};
 pub use options::{
-    Endpoints, LinkSettings, Options, Settings, UploadSettings, WebhookRoots, WebhookSettings,
+    Endpoints, IntakeQueue, LinkSettings, Options, Settings, UploadSettings, WebhookRoots, WebhookSettings,
 };
 pub use serve::{router, serve};
 pub use upload::check as check_uploads;

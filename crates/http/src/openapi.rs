@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::provider::{
     blocked, chat, conversations, events, items, messages, notifications, presence, rooms, roster, topics,
 };
-use crate::{examples, health, invitations, metrics, schema, well_known};
+use crate::{examples, health, intake, invitations, metrics, schema, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{RefOr, Schema};
@@ -162,6 +162,10 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(drain::start, drain::progress, drain::cancel))
         .routes(routes!(leases::take, leases::get, leases::release))
         .routes(routes!(history::history))
+        .routes(routes!(intake::api::list))
+        .routes(routes!(intake::api::get))
+        .routes(routes!(intake::api::dead))
+        .routes(routes!(intake::api::redrive))
         .routes(routes!(cluster::status::status))
         .routes(routes!(cluster::nodes::list))
         .routes(routes!(cluster::nodes::get))

@@ -1,5 +1,6 @@
 //! What the API is told at start.
 
+use carillon_core::ports::Queue;
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -22,6 +23,27 @@ pub struct Options {
     pub endpoints: Endpoints,
     /// Whose certificates the receivers of webhooks may have besides those that the system trusts.
     pub webhook_roots: WebhookRoots,
+    /// Queues whose messages are taken in.
+    pub queues: Vec<IntakeQueue>,
+    /// How long the trace of a notification is kept after its end, in milliseconds: so long a notification is known again.
+    pub traces_kept_ms: u64,
+}
+
+/// A durable queue whose messages are taken in.
+#[derive(Clone, Debug)]
+pub struct IntakeQueue {
+    /// Its name in the settings.
+    pub name: Arc<str>,
+    /// The queue.
+    pub queue: Arc<dyn Queue>,
+    /// Name of the API key as which its messages are sent.
+    pub sender: Box<str>,
+    /// The domain to act in, for a key of the whole node; by default the node's first.
+    pub domain: Option<Box<str>>,
+    /// Messages that are dealt with at once, at most.
+    pub messages_max: usize,
+    /// What their bodies may take together, in bytes; the last of them may be over it.
+    pub bytes_max: usize,
 }
 
 /// What an operator decides about the API. Types and defaults are declared here and nowhere else.

@@ -1,6 +1,7 @@
 //! The HTTP server: connections accepted, bounded, and drained at shutdown.
 
 use crate::app::App;
+use crate::intake;
 use crate::links::{Front, clicks};
 use crate::options::Options;
 use crate::upload::sweep;
@@ -28,6 +29,7 @@ pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, sh
     let sender = tokio::spawn(webhooks::run(app.clone()));
     let clicks = tokio::spawn(clicks::run(app.clone()));
     let sweep = tokio::spawn(sweep::run(app.clone()));
+    let intake = tokio::spawn(intake::run(app.clone()));
     let graceful = GracefulShutdown::new();
     let (accepted, mut sockets) = mpsc::channel(1);
     let mut accepting = JoinSet::new();
@@ -47,7 +49,7 @@ pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, sh
     accepting.shutdown().await;
     // It fails only when no stream ever listened.
     let _ = app.closing.send(true);
-    let ended = async { tokio::join!(graceful.shutdown(), sender, clicks, sweep) };
+    let ended = async { tokio::join!(graceful.shutdown(), sender, clicks, sweep, intake) };
     if tokio::time::timeout(drain, ended).await.is_err() {
         tracing::warn!("requests were still open when the drain timeout ran out");
     }
@@ -60,6 +62,7 @@ pub fn router(node: Node, options: Options) -> Router {
     tokio::spawn(webhooks::run(app.clone()));
     tokio::spawn(clicks::run(app.clone()));
     tokio::spawn(sweep::run(app.clone()));
+    tokio::spawn(intake::run(app.clone()));
     Router::new().fallback_service(routes::build(app))
 }
 

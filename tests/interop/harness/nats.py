@@ -10,19 +10,19 @@ import tempfile
 START_S = 20
 # The server ends when this process does, however that ends: then its standard input is closed.
 RUN = """
-nats-server -a 127.0.0.1 -p "$2" --ports_file_dir "$1" >>"$1/log" 2>&1 &
+folder=$1; port=$2; shift 2
+"$@" -a 127.0.0.1 -p "$port" --ports_file_dir "$folder" >>"$folder/log" 2>&1 &
 pid=$!; echo $pid; read -r _; kill $pid; wait $pid
 """
 
 
 class Nats:
-    """A running server."""
+    """A running server. With JetStream, its streams are in files, which stay when it is stopped and started."""
 
-    def __init__(self):
-        assert shutil.which("nats-server"), (
-            "the Debian package nats-server is not installed: tests/interop/setup does it"
-        )
+    def __init__(self, jetstream=False, binary="nats-server"):
+        assert shutil.which(binary), f"{binary} is not installed: tests/interop/setup does it"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="carillon-nats-"))
+        self.command = [binary, *(["-js", "-sd", str(self.folder / "streams")] if jetstream else [])]
         self.port = -1
         self.start()
 
@@ -31,7 +31,7 @@ class Nats:
         for left in self.folder.glob("nats-server_*.ports"):
             left.unlink()
         self._shell = subprocess.Popen(
-            ["/bin/sh", "-c", RUN, "sh", str(self.folder), str(self.port)],
+            ["/bin/sh", "-c", RUN, "sh", str(self.folder), str(self.port), *self.command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

@@ -32,6 +32,7 @@ mod notifications;
 mod offline;
 mod parked;
 mod private;
+pub mod queue;
 mod removals;
 mod rooms;
 mod rosters;

@@ -1,9 +1,10 @@
-//! The bus of a cell over NATS.
+//! The bus of a cell over NATS, and durable queues of its JetStream (`jetstream`).
 //!
-//! Subjects: `PREFIX.n.EPOCH` to a node, `PREFIX.t.PARTITION` to who follows a partition of the topics, `PREFIX.all` to all. The client connects again by
+//! Subjects of the bus: `PREFIX.n.EPOCH` to a node, `PREFIX.t.PARTITION` to who follows a partition of the topics, `PREFIX.all` to all. The client connects again by
 //! itself, for ever; it drops silently what a subscription has no room for, and what was in its buffer when a connection was lost. Both are seen by
 //! the numbers in the envelopes (`bus`).
 
+pub mod jetstream;
 mod options;
 
 pub use options::{Auth, OpenError, Options, Tls};
@@ -53,8 +54,7 @@ pub fn open(
     if !options::is_prefix(&options.prefix) {
         return Err(OpenError::Prefix);
     }
-    let address = |server: &str| server.parse::<ServerAddr>().map_err(|e| OpenError::Address(e.to_string()));
-    let servers = options.servers.iter().map(|server| address(server)).collect::<Result<Vec<_>, _>>()?;
+    let servers = addresses(&options.servers)?;
     let shared = Arc::new(Shared {
         outbox: Outbox::new(own, options.bus.waiting_bytes_max),
         hearing: Hearing::new(own, hears),
@@ -67,6 +67,11 @@ pub fn open(
     let tick_every = options.bus.beat_every / TICKS_PER_BEAT;
     runtime.spawn(run(shared.clone(), servers, connect, tick_every));
     Ok(Arc::new(Nats(shared)))
+}
+
+fn addresses(servers: &[Box<str>]) -> Result<Vec<ServerAddr>, OpenError> {
+    let address = |server: &str| server.parse::<ServerAddr>().map_err(|e| OpenError::Address(e.to_string()));
+    servers.iter().map(|server| address(server)).collect()
 }
 
 /// The bus of a node.
@@ -159,25 +164,30 @@ impl Shared {
 
 fn connect_options(options: &Options, shared: &Arc<Shared>) -> Result<ConnectOptions, OpenError> {
     let noticing = shared.clone();
-    let mut connect = ConnectOptions::new()
+    let connect = ConnectOptions::new()
         .retry_on_initial_connect()
         .client_capacity(CLIENT_ENVELOPES)
         .subscription_capacity(SUBJECT_ENVELOPES)
         .ping_interval(PING_EVERY)
         .connection_timeout(CONNECT_MAX)
         .reconnect_delay_callback(pause)
-        .require_tls(options.tls.required)
         .event_callback(move |event| {
             noticing.noticed(&event);
             std::future::ready(())
         });
-    if let Some(authorities) = &options.tls.authorities {
+    identify(connect, &options.auth, &options.tls)
+}
+
+/// Says by what servers are known, and the node to them.
+fn identify(mut connect: ConnectOptions, auth: &Auth, tls: &Tls) -> Result<ConnectOptions, OpenError> {
+    connect = connect.require_tls(tls.required);
+    if let Some(authorities) = &tls.authorities {
         connect = connect.add_root_certificates(authorities.clone());
     }
-    if let Some((certificate, key)) = &options.tls.certificate {
+    if let Some((certificate, key)) = &tls.certificate {
         connect = connect.add_client_certificate(certificate.clone(), key.clone());
     }
-    Ok(match &options.auth {
+    Ok(match auth {
         Auth::None => connect,
         Auth::Password { user, password } => connect.user_and_password(user.to_string(), password.read()?),
         Auth::Token(token) => connect.token(token.read()?),

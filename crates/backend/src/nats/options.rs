@@ -63,13 +63,16 @@ pub struct Tls {
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// Why a bus did not open. A server that cannot be reached is no reason: it is tried again.
+/// Why a bus or a queue did not open. A server that cannot be reached is no reason: it is tried again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// An address of a server cannot be read.
     #[error("the address of a NATS server is not of the form nats://HOST:PORT: {0}")]
     Address(String),
+    /// A stream or a consumer cannot have this name.
+    #[error("{0:?} is no name of a stream or a consumer: these have letters, digits, `-` and `_`")]
+    Name(Box<str>),
     /// The subjects' prefix is none.
     #[error("the prefix of subjects is not words of letters, digits, - and _, with dots between")]
     Prefix,

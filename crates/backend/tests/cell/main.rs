@@ -3,6 +3,8 @@
 
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod certificates;
+#[cfg(feature = "nats")]
+mod jetstream;
 mod memory;
 #[cfg(feature = "nats")]
 mod nats;

@@ -80,11 +80,12 @@ pub(crate) struct Nats {
 }
 
 impl Nats {
-    /// With these lines of configuration.
+    /// With these lines of configuration, in which `FOLDER` stands for its folder.
     pub(crate) fn start(config: &str) -> Nats {
         let server = Server::start("nats-server", "nats-server", |folder| {
-            fs::write(folder.join("config"), config).expect("it is written");
+            let path = folder.join("config");
             let folder = folder.to_string_lossy().into_owned();
+            fs::write(path, config.replace("FOLDER", &folder)).expect("it is written");
             let config = format!("{folder}/config");
             ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", &folder, "-c", &config]
                 .map(str::to_owned)

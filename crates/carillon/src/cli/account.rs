@@ -1,6 +1,6 @@
 //! `carillon account`: people and devices that may log in.
 
-use super::client::{Query, segment};
+use super::client::Query;
 use super::confirm::confirm;
 use super::failure::Failure;
 use super::generate;
@@ -8,6 +8,7 @@ use super::import;
 use super::output::Column;
 use super::password;
 use super::remote::Remote;
+use crate::web::segment;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;

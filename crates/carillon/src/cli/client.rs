@@ -1,6 +1,7 @@
 //! The HTTP client for a running node.
 
 use super::failure::Failure;
+use crate::web::segment;
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -216,18 +217,6 @@ impl Query {
             None => self,
         }
     }
-}
-
-/// `text` as one segment of a path or one value of a query: all but RFC 3986's unreserved characters is escaped.
-pub(super) fn segment(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte.into()),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

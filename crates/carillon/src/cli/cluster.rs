@@ -1,11 +1,12 @@
 //! `carillon cluster`: how a cell is, where things are in it, draining and burying its nodes.
 
-use super::client::{Client, segment};
+use super::client::Client;
 use super::confirm::confirm;
 use super::drain;
 use super::failure::Failure;
 use super::output::{Column, Output};
 use super::remote::Remote;
+use crate::web::segment;
 use serde_json::{Value, json};
 use std::io::Write;
 

@@ -1,10 +1,10 @@
 //! `carillon domain`: the tenants of a node and their policies.
 
-use super::client::segment;
 use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::{Column, created};
 use super::remote::Remote;
+use crate::web::segment;
 use serde_json::{Map, Value};
 use std::io::Write;
 

@@ -1,10 +1,11 @@
 //! `carillon link`: short links, and the files of the apps that open them.
 
-use super::client::{Query, segment};
+use super::client::Query;
 use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::Column;
 use super::remote::Remote;
+use crate::web::segment;
 use carillon_core::model::LinkFile;
 use serde_json::{Map, Value, json};
 use std::io::Write;

@@ -26,6 +26,7 @@ mod mentioned;
 mod notification;
 mod output;
 mod password;
+mod queue;
 mod remote;
 mod room;
 mod send;
@@ -72,6 +73,8 @@ enum Printing {
     Status(status::Args),
     /// End the sessions of a node gradually; it takes no new ones
     Drain(drain::Args),
+    /// Durable queues that a node takes messages from, and their dead letters
+    Queue(queue::Args),
     /// The cell of several nodes: how it is, where things are, draining and burying a node
     Cluster(cluster::Args),
     /// Replace the program of a running node, keeping all its sessions and connections
@@ -148,6 +151,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Status(args) => status::run(&args, out),
         Printing::Drain(args) => drain::run(&args, out),
         Printing::Cluster(args) => cluster::run(args, out),
+        Printing::Queue(args) => queue::run(args, out),
         Printing::Upgrade(args) => upgrade::run(&args, out),
         Printing::Domain(args) => domain::run(args, out),
         Printing::Account(args) => account::run(args, out),

@@ -1,9 +1,10 @@
 //! `carillon notification`: what became of notifications.
 
-use super::client::{Query, segment};
+use super::client::Query;
 use super::failure::Failure;
 use super::output::Column;
 use super::remote::Remote;
+use crate::web::segment;
 use serde_json::Value;
 use std::io::Write;
 

@@ -1,10 +1,11 @@
 //! `carillon room`: conversations of many.
 
-use super::client::{Client, Query, segment};
+use super::client::{Client, Query};
 use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::{Column, Output, created};
 use super::remote::Remote;
+use crate::web::segment;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 

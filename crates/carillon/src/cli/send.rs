@@ -1,9 +1,10 @@
 //! `carillon send`: one notification, followed to its end if wanted.
 
-use super::client::{Client, Query, segment};
+use super::client::{Client, Query};
 use super::failure::Failure;
 use super::output::{Output, align};
 use super::remote::Remote;
+use crate::web::segment;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,9 +1,10 @@
 //! `carillon session`: who is connected, and ending it.
 
-use super::client::{Query, segment};
+use super::client::Query;
 use super::failure::Failure;
 use super::output::Column;
 use super::remote::Remote;
+use crate::web::segment;
 use serde_json::Value;
 use std::io::Write;
 

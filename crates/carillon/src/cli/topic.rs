@@ -1,11 +1,12 @@
 //! `carillon topic`: channels that many follow.
 
-use super::client::{Query, segment};
+use super::client::Query;
 use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::{Column, created};
 use super::remote::Remote;
 use super::send::json_argument;
+use crate::web::segment;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

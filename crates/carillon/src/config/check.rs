@@ -1,6 +1,6 @@
 //! Rules that hold between settings, or that a bound cannot say.
 
-use super::{Config, Origin, Place, Problem, Setting, Settings};
+use super::{Config, Origin, Place, Problem, Setting, Settings, queues};
 use carillon_core::pipeline::ORDER;
 use std::collections::BTreeMap;
 
@@ -21,15 +21,12 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         uploads(settings),
         cell(settings),
     ];
-    broken
-        .into_iter()
-        .flatten()
-        .map(|Broken { settings, rule }| Problem::Rule {
-            place: place(config, &settings),
-            key: settings[0],
-            rule,
-        })
-        .collect()
+    let rules = broken.into_iter().flatten().map(|Broken { settings, rule }| Problem::Rule {
+        place: place(config, &settings),
+        key: settings[0].into(),
+        rule,
+    });
+    rules.chain(queues::check(config)).collect()
 }
 
 /// A rule that is broken.

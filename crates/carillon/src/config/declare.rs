@@ -4,9 +4,9 @@ use super::Settings;
 use super::kind::Kind;
 use super::value::Value;
 
-/// One setting, as listed in [`SETTINGS`](super::SETTINGS).
+/// One setting, as listed in [`SETTINGS`](super::SETTINGS), or of an `S` of which there may be many.
 #[derive(Debug)]
-pub struct Setting {
+pub struct Setting<S: 'static = Settings> {
     /// Its key in the file and in `--set`, such as `c2s.port`.
     pub key: &'static str,
     /// What the settings of its group are about.
@@ -18,8 +18,8 @@ pub struct Setting {
     pub reload: Reload,
     /// Its default under `limits.profile = "benchmark"`, where that differs.
     pub benchmark: Option<u64>,
-    pub(super) get: fn(&Settings) -> Value,
-    pub(super) set: fn(&mut Settings, Value),
+    pub(super) get: fn(&S) -> Value,
+    pub(super) set: fn(&mut S, Value),
 }
 
 /// Whether SIGHUP can change a setting.
@@ -31,38 +31,40 @@ pub enum Reload {
     Restart,
 }
 
-impl Setting {
+impl<S: Default> Setting<S> {
     /// What it does, in a sentence or two.
     pub fn about(&self) -> &'static str {
         self.about.trim()
     }
 
     /// Its value in `settings`.
-    pub fn value(&self, settings: &Settings) -> Value {
+    pub fn value(&self, settings: &S) -> Value {
         (self.get)(settings)
     }
 
     /// Its default, outside the benchmark profile.
     pub fn default(&self) -> Value {
-        self.value(&Settings::default())
+        self.value(&S::default())
     }
 
     /// Puts a value into `settings`; it must be one that [`Kind::read`] gave.
-    pub(super) fn put(&self, settings: &mut Settings, value: Value) {
+    pub(super) fn put(&self, settings: &mut S, value: Value) {
         (self.set)(settings, value);
     }
 }
 
-/// Makes [`SETTINGS`](super::SETTINGS), which describes every setting and can get and set it, of groups of lines:
+/// Makes a list such as [`SETTINGS`](super::SETTINGS), which describes every setting of a struct and can get and set it, of groups of lines:
 ///
 /// ```text
+/// /// What the list is.
+/// NAME of Struct;
 /// "What the group is about." {
 ///     /// What the setting does.
 ///     "its.key" = its.field.in.settings, kind(bounds), Live|Restart [, benchmark value];
 /// }
 /// ```
 macro_rules! settings {
-    ($(
+    ($(#[doc = $list:literal])+ $name:ident of $of:ty; $(
         $group:literal {
             $(
                 $(#[doc = $about:literal])+
@@ -70,8 +72,8 @@ macro_rules! settings {
             )+
         }
     )+) => {
-        /// Every setting there is, in the order people read them.
-        pub static SETTINGS: &[Setting] = &[$($(
+        $(#[doc = $list])+
+        pub static $name: &[Setting<$of>] = &[$($(
             Setting {
                 key: $key,
                 group: $group,

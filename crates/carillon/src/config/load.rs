@@ -1,10 +1,12 @@
 //! From the text of a settings file, the environment and the options of the command line to settings.
 
 use super::declare::Setting;
-use super::kind::{Misfit, Shape, Written};
+use super::kind::{Kind, Misfit, Shape, Written};
 use super::problem::{Place, Problem, Problems};
 use super::settings::SETTINGS;
-use super::{Config, Origin, Profile, Settings, Source, Value, check, environment};
+use super::{Config, Origin, Profile, Settings, Source, Value, check, environment, queues};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -69,6 +71,7 @@ pub(super) fn load(
         warnings,
         source: source.clone(),
         origins: vec![Origin::Default; SETTINGS.len()],
+        queue_places: BTreeMap::new(),
     };
     problems.extend(entries.into_iter().filter_map(|entry| apply(&mut config, entry).err()));
     apply_profile(&mut config);
@@ -121,6 +124,9 @@ fn shape(value: &Spanned<DeValue<'_>>) -> Shape {
 
 /// Gives the setting of `entry` its value.
 fn apply(config: &mut Config, Entry { key, written, place }: Entry) -> Result<(), Problem> {
+    if let Some((queue, member)) = queues::split(&key) {
+        return queues::apply(config, queue, member, &written, place);
+    }
     let Some(index) = SETTINGS.iter().position(|s| s.key == key) else {
         let nearest = nearest(&key);
         return Err(Problem::Unknown { place, key, nearest });
@@ -132,13 +138,7 @@ fn apply(config: &mut Config, Entry { key, written, place }: Entry) -> Result<()
             config.origins[index] = Origin::Set(place);
             Ok(())
         }
-        Err(misfit) => {
-            let (key, written, takes) = (setting.key, written.text, setting.kind.to_string());
-            Err(match misfit {
-                Misfit::Type => Problem::Type { place, key, written, takes },
-                Misfit::Bound => Problem::Bound { place, key, written, takes },
-            })
-        }
+        Err(misfit) => Err(misfit.of(place, setting.key.into(), &written, &setting.kind)),
     }
 }
 
@@ -153,6 +153,17 @@ fn apply_profile(config: &mut Config) {
         if setting.value(&config.settings) == setting.default() {
             setting.put(&mut config.settings, Value::Number(lifted));
             config.origins[i] = Origin::Profile;
+        }
+    }
+}
+
+impl Misfit {
+    /// The problem that it is.
+    pub(super) fn of(self, place: Place, key: Cow<'static, str>, written: &Written, kind: &Kind) -> Problem {
+        let (written, takes) = (written.text.clone(), kind.to_string());
+        match self {
+            Misfit::Type => Problem::Type { place, key, written, takes },
+            Misfit::Bound => Problem::Bound { place, key, written, takes },
         }
     }
 }

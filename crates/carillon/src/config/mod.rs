@@ -11,6 +11,7 @@ mod kind;
 mod load;
 pub mod print;
 mod problem;
+mod queues;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -21,11 +22,13 @@ pub use declare::{Reload, Setting};
 pub use kind::Kind;
 pub use load::nearest;
 pub use problem::{Place, Problem, Problems};
+pub use queues::QUEUE;
 pub use settings::*;
 pub(crate) use unit::bytes;
 pub use unit::milliseconds;
 pub use value::{Profile, Value};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Where the settings are written: what `carillon serve` and `carillon config` take on their command lines.
@@ -63,6 +66,8 @@ pub struct Config {
     source: Source,
     /// One for each of [`SETTINGS`], in their order.
     origins: Vec<Origin>,
+    /// Where the first setting of each queue was written.
+    queue_places: BTreeMap<String, Place>,
 }
 
 /// What reading the settings again came to.
@@ -116,6 +121,11 @@ impl Config {
                     new.origins[i] = self.origins[i].clone();
                 }
             }
+        }
+        if new.settings.queues != self.settings.queues {
+            needs_restart.push(queues::TABLE);
+            new.settings.queues.clone_from(&self.settings.queues);
+            new.queue_places.clone_from(&self.queue_places);
         }
         Reloaded { config: new, changed, needs_restart }
     }

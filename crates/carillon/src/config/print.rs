@@ -1,6 +1,7 @@
 //! The settings for people: a sample file, a manual page, a table, and one setting explained.
 
 use super::declare::{Reload, Setting};
+use super::queues::QUEUE;
 use super::settings::SETTINGS;
 use super::{Config, Kind, Origin, Value, environment, unit};
 use std::fmt::Write;
@@ -70,7 +71,23 @@ pub fn sample() -> String {
         let _ = writeln!(out, "# {}", hint(setting));
         let _ = writeln!(out, "{field} = {}", setting.default());
     }
+    sample_queue(&mut out);
     out
+}
+
+/// The settings of a queue, none of which is there by default.
+fn sample_queue(out: &mut String) {
+    for (n, setting) in QUEUE.iter().enumerate() {
+        if n == 0 {
+            let _ = write!(
+                out,
+                "\n{}\n# [intake.queues.NAME]\n",
+                commented(&format!("---- {}", setting.group.trim()))
+            );
+        }
+        out.push_str(&commented(setting.about()));
+        let _ = write!(out, "# {}\n# {} = {}\n", takes(&setting.kind), setting.key, setting.default());
+    }
 }
 
 /// The manual page.
@@ -82,16 +99,26 @@ pub fn manual() -> String {
             group = setting.group;
             out.push_str(&manual_group(group.trim()));
         }
-        let live = match setting.reload {
-            Reload::Live => "live",
-            Reload::Restart => "restart",
-        };
-        let (default, takes) = (setting.default(), takes(&setting.kind));
-        let default = human(&setting.kind, &default).unwrap_or_else(|| default.to_string());
-        let _ = writeln!(out, "| `{}` | `{default}` | {takes} | {live} | {} |", setting.key, setting.about());
+        out.push_str(&manual_row(setting, ""));
+    }
+    for (n, setting) in QUEUE.iter().enumerate() {
+        if n == 0 {
+            out.push_str(&manual_group(setting.group.trim()));
+        }
+        out.push_str(&manual_row(setting, "intake.queues.NAME."));
     }
     out.push_str(&manual_profile());
     out
+}
+
+fn manual_row<S: Default>(setting: &Setting<S>, prefix: &str) -> String {
+    let live = match setting.reload {
+        Reload::Live => "live",
+        Reload::Restart => "restart",
+    };
+    let (default, takes) = (setting.default(), takes(&setting.kind));
+    let default = human(&setting.kind, &default).unwrap_or_else(|| default.to_string());
+    format!("| `{prefix}{}` | `{default}` | {takes} | {live} | {} |\n", setting.key, setting.about())
 }
 
 /// A group's heading, what else is said of it, and the head of its table. The first sentence is the heading.

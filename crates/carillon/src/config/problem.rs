@@ -1,5 +1,6 @@
 //! What can be wrong with a configuration, said so that it can be put right.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,7 @@ pub enum Problem {
         /// Where the value was written.
         place: Place,
         /// The setting.
-        key: &'static str,
+        key: Cow<'static, str>,
         /// The value as it was written.
         written: String,
         /// The values that the setting accepts.
@@ -88,7 +89,7 @@ pub enum Problem {
         /// Where the value was written.
         place: Place,
         /// The setting.
-        key: &'static str,
+        key: Cow<'static, str>,
         /// The value as it was written.
         written: String,
         /// The values that the setting accepts.
@@ -100,7 +101,7 @@ pub enum Problem {
         /// Where one of the settings that break it was set.
         place: Place,
         /// The setting to change.
-        key: &'static str,
+        key: Cow<'static, str>,
         /// The rule that is broken.
         rule: String,
     },

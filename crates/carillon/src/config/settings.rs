@@ -5,7 +5,7 @@ use super::declare::{Reload, Setting, settings};
 use super::kind::{Kind, bytes, count, ms, path, port, text};
 use super::unit::{DAY, GIB, HOUR, KIB, MIB, MINUTE, SECOND};
 use super::value::{Field, Profile, Words};
-use crate::options::{Cell, Node};
+use crate::options::{Cell, Node, Queue};
 use crate::telemetry::{Log, LogFormat, LogLevel};
 use crate::upgrade;
 use carillon_backend::StoreOptions;
@@ -13,6 +13,7 @@ use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind as EventKind};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Everything a node can be told, as those hold it who use it. [`Config::load`](super::Config::load) fills it; whoever
@@ -23,6 +24,8 @@ pub struct Settings {
     pub node: Node,
     /// The cell that it is in.
     pub cell: Cell,
+    /// The queues that messages are taken from, by their names.
+    pub queues: BTreeMap<String, Queue>,
     /// The node's log.
     pub log: Log,
     /// Live upgrades.
@@ -59,6 +62,9 @@ impl Setting {
 }
 
 settings! {
+    /// Every setting there is, in the order people read them, but for those of each queue ([`QUEUE`](super::QUEUE)).
+    SETTINGS of Settings;
+
     "The node itself." {
         /// Domain that the node creates at its start if it does not exist. `carillon domain create` creates more at run
         /// time.

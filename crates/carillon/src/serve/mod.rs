@@ -114,6 +114,7 @@ pub struct Prepared {
     secret: [u8; 32],
     tls: tls::Settings,
     webhook_roots: carillon_http::WebhookRoots,
+    queues: Vec<carillon_http::IntakeQueue>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -136,6 +137,7 @@ impl Prepared {
             secret: assemble::secret(settings)?,
             tls: assemble::certificate(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
+            queues: assemble::queues(settings)?,
             runtime,
             config,
         })
@@ -184,7 +186,7 @@ const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it,
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
     pub fn start(prepared: Prepared, heritage: Option<Heritage>) -> Result<Running, String> {
-        let Prepared { config, secret, tls, webhook_roots, runtime } = prepared;
+        let Prepared { config, secret, tls, webhook_roots, queues, runtime } = prepared;
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
         let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
@@ -202,7 +204,8 @@ impl Running {
             .map_err(|e| e.to_string())?;
         let joined = joining.map(|joining| joining.joined(&server)).transpose()?;
         tell(&uncovered(settings, &tls, &server));
-        let options = assemble::http(settings, core, server.ports(), webhook_roots);
+        let mut options = assemble::http(settings, core, server.ports(), webhook_roots);
+        options.queues = queues;
         let http = HttpSide::start(&runtime, listeners, at, &server, options).map_err(|e| e.to_string())?;
         let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
         let node = NodeFile {

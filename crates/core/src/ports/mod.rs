@@ -5,6 +5,7 @@ pub mod bus;
 pub mod claims;
 mod directory;
 pub mod members;
+pub mod queue;
 pub mod store;
 
 pub use crate::sasl::{Derivation, Derived, Hashes, Password};
@@ -12,6 +13,7 @@ pub use bus::{Bus, Heard, Subject};
 pub use claims::{Claimed, Claims, Policy, Unavailable};
 pub use directory::{Computed, Directory};
 pub use members::{Member, Members, Membership};
+pub use queue::{Depth, Pulled, Queue, QueueFault, Reason, Receipt, Verdict};
 pub use store::{
     Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreLane, StoreStats,
 };

@@ -81,6 +81,13 @@ impl<S: Needs> FromRequestParts<App> for Granted<S> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Granted<S>, Problem> {
         let hash = key::hash(bearer(parts)?).ok_or_else(unknown_key)?;
         let key = app.keys.find(app, hash).await?.ok_or_else(unknown_key)?;
+        Granted::to(key)
+    }
+}
+
+impl<S: Needs> Granted<S> {
+    /// What this key may do, if it has the scope and has not expired.
+    pub(crate) fn to(key: ApiKey) -> Result<Granted<S>, Problem> {
         if let Some(at) = key.expires.filter(|_| key.is_expired(now())) {
             let detail = format!("the key expired at {}", at.to_xmpp());
             return Err(invalid_token(Problem::new(Code::ExpiredKey, detail)));

@@ -1,6 +1,7 @@
 //! `/metrics`: the node's figures as Prometheus text. What each is for is in `docs/book/operations.md`.
 
 mod cell;
+mod intake;
 mod page;
 mod process;
 
@@ -41,6 +42,8 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     if let Some(cell) = cell::Cell::of(&app.node) {
         text.push_str(&cell.text(&status, Instant::now()));
     }
+    let queues: Vec<_> = app.intakes.iter().map(|queue| (&*queue.options.name, queue.figures())).collect();
+    text.push_str(&intake::text(&queues));
     text.push_str(&lanes(&app.node.store_lanes()));
     if app.uploads.are_on() {
         text.push_str(&uploads(app.uploads.figures()));

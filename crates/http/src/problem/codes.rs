@@ -131,6 +131,8 @@ codes! {
     UnknownWebhook: NOT_FOUND, "unknown-webhook", "No such webhook";
     /// Nobody holds a lease of this name.
     UnknownLease: NOT_FOUND, "unknown-lease", "No such lease";
+    /// The settings of the node name no such queue.
+    UnknownQueue: NOT_FOUND, "unknown-queue", "No such queue";
     /// The cell has no such node, or it is dead.
     UnknownNode: NOT_FOUND, "unknown-node", "No such node";
     /// The webhook has no dead letter of this event.

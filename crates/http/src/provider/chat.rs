@@ -101,7 +101,7 @@ pub(crate) async fn send(
     idempotency::to_the_end(idempotency_key.is_some(), async move {
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, now()).await? {
             Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay.into_response()),
+            Turn::Replay(replay) => return Ok(replay),
         };
         let id = body.id.clone().unwrap_or_else(|| format!("{:016x}", reserved.ids.random(0)));
         match deliver(&app, &account, message(&body, &to, &id)).await {
@@ -119,6 +119,7 @@ pub(crate) async fn send(
         }
     })
     .await
+    .map(IntoResponse::into_response)
 }
 
 fn check(body: &ChatBody, bytes_max: usize) -> Result<(), Problem> {

@@ -65,13 +65,114 @@ pub(crate) enum Turn {
     /// Do it.
     Go(Reserved),
     /// It was done: give this again.
-    Replay(Replay),
+    Replay(Answer),
 }
 
-/// A response that was given before.
-pub(crate) struct Replay {
-    status: StatusCode,
-    body: Box<str>,
+/// By what a request is known when it comes again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    /// A key that the store is to remember, and the hash of what is asked for under it.
+    pub(crate) reserve: Option<(Box<str>, [u8; 32])>,
+    /// A message of a queue, which has a name without the store remembering one.
+    pub(crate) message: Option<Named>,
+}
+
+/// A message of a queue: the same name and time at each delivery.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    /// Its name among all messages of all queues.
+    pub(crate) name: Box<str>,
+    /// When its queue accepted it.
+    pub(crate) sent: UnixMs,
+}
+
+impl Identity {
+    /// That of a request with this `Idempotency-Key`.
+    pub(crate) fn of_request(key: Option<Box<str>>, uri: &axum::http::Uri, body: &[u8]) -> Identity {
+        Identity { reserve: key.map(|key| (key, body_hash(uri, body))), message: None }
+    }
+
+    /// Whether the store is to remember it.
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.reserve.is_some()
+    }
+
+    /// Whether it may come again.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_reserved() || self.message.is_some()
+    }
+
+    /// When a request with it counts as accepted that comes now.
+    pub(crate) fn accepted(&self) -> UnixMs {
+        self.message.as_ref().map_or_else(now, |message| message.sent)
+    }
+
+    /// Begins a request. A message of a queue is known by its own name where the store has no room for one more.
+    pub(crate) async fn begin(self, app: &App, key: KeyId) -> Result<Turn, Problem> {
+        let Identity { reserve, message } = self;
+        let Some(message) = message else {
+            let (name, hash) = reserve.unzip();
+            return self::reserve(app, key, name, hash.unwrap_or_default(), now()).await;
+        };
+        let derived = Reserved {
+            since: message.sent,
+            ids: Ids::Derived { seed: seed(key, &message.reservation()) },
+            reservation: None,
+        };
+        let Some((name, hash)) = reserve else { return Ok(Turn::Go(derived)) };
+        let is_own = *name == *message.reservation();
+        match self::reserve(app, key, Some(name), hash, now()).await {
+            Err(problem) if problem.code() == Code::TooManyIdempotencyKeys => Ok(Turn::Go(derived)),
+            Ok(Turn::Go(mut reserved)) if is_own => {
+                reserved.since = message.sent;
+                Ok(Turn::Go(reserved))
+            }
+            turn => turn,
+        }
+    }
+}
+
+impl Named {
+    /// The name under which the store remembers it.
+    pub(crate) fn reservation(&self) -> Box<str> {
+        format!("message {}", self.name).into()
+    }
+}
+
+/// What a request was answered, by HTTP or to a queue.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The status.
+    pub(crate) status: StatusCode,
+    /// The body, which is JSON.
+    pub(crate) body: String,
+    /// Whether this is the response to an earlier request.
+    pub(crate) replayed: bool,
+    /// Whether all that was asked for was known already.
+    pub(crate) known: bool,
+    /// Of a request with many targets: why the first of those was refused that were.
+    pub(crate) refused: Option<Problem>,
+}
+
+impl Answer {
+    /// A new answer.
+    pub(crate) fn new(status: StatusCode, body: String) -> Answer {
+        Answer { status, body, replayed: false, known: false, refused: None }
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        if !self.replayed {
+            return json(self.status, self.body);
+        }
+        let (kind, body) = match self.status.is_success() {
+            true => ("application/json", self.body),
+            false => ("application/problem+json", of_this_request(&self.body)),
+        };
+        let headers = [(header::CONTENT_TYPE.as_str(), kind), ("idempotent-replayed", "true")];
+        (self.status, headers, body).into_response()
+    }
 }
 
 /// The header `Idempotency-Key`, if the request has one.
@@ -106,7 +207,7 @@ pub(crate) async fn reserve(
             Ok(Turn::Go(Reserved { since, ids, reservation: Some((app.clone(), key, idempotency_key)) }))
         }
         Reservation::Replay { response } => {
-            let replay = Replay::read(&response).ok_or_else(|| {
+            let replay = read_response(&response).ok_or_else(|| {
                 Problem::new(Code::Internal, "the response that was remembered cannot be read")
             })?;
             Ok(Turn::Replay(replay))
@@ -131,8 +232,8 @@ pub(crate) async fn reserve(
 /// comes again. Without an idempotency key nobody can ask for it again.
 pub(crate) async fn to_the_end(
     is_keyed: bool,
-    work: impl Future<Output = Result<Response, Problem>> + Send + 'static,
-) -> Result<Response, Problem> {
+    work: impl Future<Output = Result<Answer, Problem>> + Send + 'static,
+) -> Result<Answer, Problem> {
     if !is_keyed {
         return work.await;
     }
@@ -172,9 +273,9 @@ impl Reserved {
     }
 
     /// Gives a response with a JSON body, and remembers it.
-    pub(crate) async fn answer(self, status: StatusCode, body: String) -> Response {
+    pub(crate) async fn answer(self, status: StatusCode, body: String) -> Answer {
         self.remember(status, &body).await;
-        json(status, body)
+        Answer::new(status, body)
     }
 
     /// Remembers a problem, unless the same request may succeed later.
@@ -208,23 +309,10 @@ impl Drop for Reserved {
     }
 }
 
-impl Replay {
-    /// From what [`write_response`] made.
-    fn read(bytes: &[u8]) -> Option<Replay> {
-        let (status, body) = std::str::from_utf8(bytes).ok()?.split_once(' ')?;
-        Some(Replay { status: status.parse().ok()?, body: body.into() })
-    }
-}
-
-impl IntoResponse for Replay {
-    fn into_response(self) -> Response {
-        let (kind, body) = match self.status.is_success() {
-            true => ("application/json", self.body.into_string()),
-            false => ("application/problem+json", of_this_request(&self.body)),
-        };
-        let headers = [(header::CONTENT_TYPE.as_str(), kind), ("idempotent-replayed", "true")];
-        (self.status, headers, body).into_response()
-    }
+/// An earlier response, from what [`write_response`] made.
+fn read_response(bytes: &[u8]) -> Option<Answer> {
+    let (status, body) = std::str::from_utf8(bytes).ok()?.split_once(' ')?;
+    Some(Answer { replayed: true, known: true, ..Answer::new(status.parse().ok()?, body.to_owned()) })
 }
 
 /// A remembered problem, with the id of the request that is answered with it again.
@@ -236,7 +324,7 @@ fn of_this_request(problem: &str) -> String {
 }
 
 /// A response with a JSON body.
-pub(crate) fn json(status: StatusCode, body: String) -> Response {
+fn json(status: StatusCode, body: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
@@ -289,9 +377,9 @@ mod tests {
     fn a_response_is_read_as_it_was_written() {
         // A retry after an upgrade must be given what was remembered before it.
         assert_eq!(&write_response(StatusCode::ACCEPTED, r#"{"id": "a b"}"#)[..], br#"202 {"id": "a b"}"#);
-        let read = |bytes| Replay::read(bytes).map(|replay| (replay.status.as_u16(), replay.body));
-        assert_eq!(read(br#"202 {"id": "a b"}"#), Some((202, r#"{"id": "a b"}"#.into())));
-        assert_eq!(read(b"400 "), Some((400, "".into())));
+        let read = |bytes| read_response(bytes).map(|replay| (replay.status.as_u16(), replay.body));
+        assert_eq!(read(br#"202 {"id": "a b"}"#), Some((202, r#"{"id": "a b"}"#.to_owned())));
+        assert_eq!(read(b"400 "), Some((400, String::new())));
         for other in [&b"202"[..], b"", b"yes {}", b"9 {}", b"202 \xff"] {
             assert_eq!(read(other), None);
         }

@@ -1,6 +1,6 @@
 //! Items: published to a topic, read again, retracted.
 
-use super::idempotency::{self, Publication, Turn};
+use super::idempotency::{self, Answer, Identity, Publication, Turn};
 use super::topics::check_name;
 use crate::app::App;
 use crate::auth::{Granted, Topics};
@@ -9,7 +9,7 @@ use crate::payload;
 use crate::problem::{Code, Problem};
 use crate::schema;
 use crate::text::fits;
-use crate::time::{Time, now};
+use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -111,17 +111,30 @@ pub(crate) async fn publish(
     headers: HeaderMap,
     JsonBody { value: body, bytes, .. }: JsonBody<ItemBody>,
 ) -> Result<Response, Problem> {
-    let idempotency_key = idempotency::header(&headers)?;
-    let domain = key.domain(&app, query.domain.as_deref())?;
-    check_name(&topic)?;
+    let identity = Identity::of_request(idempotency::header(&headers)?, &uri, &bytes);
+    let answer = publish_as(app, key, query.domain.as_deref(), &topic, body, identity).await;
+    answer.map(IntoResponse::into_response)
+}
+
+/// Publishes an item that came by HTTP, or as a message of a queue.
+pub(crate) async fn publish_as(
+    app: App,
+    key: Granted<Topics>,
+    domain: Option<&str>,
+    topic: &str,
+    body: ItemBody,
+    identity: Identity,
+) -> Result<Answer, Problem> {
+    let domain = key.domain(&app, domain)?;
+    check_name(topic)?;
     let max = app.options.settings.payload_bytes_max;
     let payload = payload::read(body.payload.as_deref(), body.payload_xml.as_deref(), max)?;
     let id = body.id.map(|id| check_id(&id).map(|()| id.into())).transpose()?;
-    let (publisher, hash) = (key.key.id, idempotency::body_hash(&uri, &bytes));
-    idempotency::to_the_end(idempotency_key.is_some(), async move {
-        let reserved = match idempotency::reserve(&app, publisher, idempotency_key, hash, now()).await? {
+    let (publisher, topic) = (key.key.id, topic.to_owned());
+    idempotency::to_the_end(identity.is_reserved(), async move {
+        let reserved = match identity.begin(&app, publisher).await? {
             Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay.into_response()),
+            Turn::Replay(replay) => return Ok(replay),
         };
         let op = publish_op(id, payload, reserved.publication());
         match app.topic(&domain, &topic, op, Code::UnknownTopic).await {

@@ -5,7 +5,7 @@ pub(crate) mod blocked;
 pub(crate) mod chat;
 pub(crate) mod conversations;
 pub(crate) mod events;
-mod idempotency;
+pub(crate) mod idempotency;
 pub(crate) mod items;
 pub(crate) mod messages;
 pub(crate) mod notifications;

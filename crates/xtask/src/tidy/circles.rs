@@ -17,8 +17,8 @@ const KNOWN: &[(&str, &[&str])] = &[
     (
         "http",
         &[
-            "accounts", "admin", "app", "auth", "extract", "links", "provider", "requests", "upload",
-            "webhooks",
+            "accounts", "admin", "app", "auth", "extract", "intake", "links", "provider", "requests",
+            "upload", "webhooks",
         ],
     ),
 ];

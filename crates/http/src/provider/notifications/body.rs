@@ -112,9 +112,14 @@ impl NotificationBody {
         })
     }
 
+    /// Whether the store keeps it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.audience == Audience::Always || self.send_at.is_some()
+    }
+
     /// What is not kept leaves its trace in memory, where no click finds it.
     fn is_kept_for_link(&self) -> Result<(), Problem> {
-        if self.audience == Audience::Always || self.send_at.is_some() {
+        if self.is_kept() {
             return Ok(());
         }
         let detail = "a notification with `link` has the `audience` `always`, or a `send_at`: others leave no lasting trace";
@@ -142,7 +147,7 @@ impl NotificationBody {
     fn expiry(&self, from: UnixMs, longest: UnixMs) -> Result<Option<UnixMs>, Problem> {
         let Some(ttl) = self.ttl else {
             // What is kept is kept for a bounded time; what is not kept needs no end.
-            return Ok((self.audience == Audience::Always || self.send_at.is_some()).then_some(longest));
+            return Ok(self.is_kept().then_some(longest));
         };
         let expires = from.plus(ttl.saturating_mul(1000));
         if ttl == 0 || expires > longest {

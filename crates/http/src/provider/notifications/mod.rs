@@ -10,6 +10,7 @@ mod trace;
 mod window;
 
 pub(crate) use batch::{__path_send_batch, send_batch};
+pub(crate) use body::NotificationBody;
 pub(crate) use list::{__path_list, list, read_states};
-pub(crate) use send::{__path_send, send};
+pub(crate) use send::{__path_send, send, send_as};
 pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, trace};

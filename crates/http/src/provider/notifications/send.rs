@@ -8,7 +8,7 @@ use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, JsonBody, Params};
 use crate::links::Shortened;
 use crate::problem::{Code, Problem};
-use crate::provider::idempotency::{self, Reserved, Turn};
+use crate::provider::idempotency::{self, Answer, Identity, Reserved, Turn};
 use crate::schema;
 use crate::time::now;
 use axum::extract::State;
@@ -70,27 +70,39 @@ pub(crate) async fn send(
     headers: HeaderMap,
     JsonBody { value: body, bytes, .. }: JsonBody<NotificationBody>,
 ) -> Result<Response, Problem> {
-    let idempotency_key = idempotency::header(&headers)?;
-    let targets = targets(&app, &key, &body, query.domain.as_deref())?;
+    let identity = Identity::of_request(idempotency::header(&headers)?, &uri, &bytes);
+    send_as(app, key, query.domain.as_deref(), body, identity).await.map(IntoResponse::into_response)
+}
+
+/// Sends a notification that came by HTTP, or as a message of a queue.
+pub(crate) async fn send_as(
+    app: App,
+    key: Granted<Send>,
+    domain: Option<&str>,
+    body: NotificationBody,
+    identity: Identity,
+) -> Result<Answer, Problem> {
+    let targets = targets(&app, &key, &body, domain)?;
     // Checked before the key is reserved: a request that cannot be done is not remembered.
-    let at = now();
-    match body.draft(&app, key.key.id, at) {
+    match body.draft(&app, key.key.id, identity.accepted()) {
         // Sent again, it may be after its time: what counts is when it was first accepted.
-        Err(problem) if idempotency_key.is_some() && problem.pointer() == Some("/send_at") => {}
+        Err(problem) if identity.is_known() && problem.pointer() == Some("/send_at") => {}
         checked => drop(checked?),
     }
     let links = short_links(&app, &key, &body, &targets).await?;
-    let hash = idempotency::body_hash(&uri, &bytes);
     let sender = key.key.id;
-    idempotency::to_the_end(idempotency_key.is_some(), async move {
-        let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, at).await? {
+    idempotency::to_the_end(identity.is_reserved(), async move {
+        let began = now();
+        let reserved = match identity.begin(&app, sender).await? {
             Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay.into_response()),
+            Turn::Replay(replay) => return Ok(replay),
         };
         // Taken again at the first request's time, so that a request sent again decides the same.
         let draft = body.draft(&app, sender, reserved.since)?.with_links(links);
         let results = send_all(&app, &body, &draft, targets, &reserved).await;
-        respond(&body, results, reserved).await
+        let known =
+            results.iter().all(|result| result.as_ref().is_ok_and(|result| result.is_older_than(began)));
+        respond(&body, results, reserved).await.map(|answer| Answer { known, ..answer })
     })
     .await
 }
@@ -171,26 +183,28 @@ async fn respond(
     body: &NotificationBody,
     mut results: Vec<Result<SendResult, Refused>>,
     reserved: Reserved,
-) -> Result<Response, Problem> {
+) -> Result<Answer, Problem> {
     let single = matches!(body.to, Targets::One(_));
     if single && let Some(Err((_, problem))) = results.pop_if(|result| result.is_err()) {
         return Err(reserved.refuse(problem).await);
     }
+    let problems = || results.iter().filter_map(|result| result.as_ref().err().map(|(_, problem)| problem));
     // What the node could not do now is left open: the request sent again does that part, and names the same
     // notifications for the rest.
-    let settled = results.iter().all(|r| !matches!(r, Err((_, p)) if p.status().is_server_error()));
-    let status =
-        if results.iter().any(Result::is_err) { StatusCode::MULTI_STATUS } else { StatusCode::ACCEPTED };
+    let open = problems().find(|problem| problem.status().is_server_error()).cloned();
+    let refused = open.clone().or_else(|| problems().next().cloned());
+    let status = if refused.is_some() { StatusCode::MULTI_STATUS } else { StatusCode::ACCEPTED };
     let results = results
         .into_iter()
         .map(|result| result.unwrap_or_else(|(to, problem)| SendResult::refused(to, problem)))
         .collect();
     let response = SendResponse::of(results, single, body.dry_run);
     let text = serde_json::to_string(&response).map_err(|error| Problem::unexpected(&error))?;
-    Ok(match settled {
-        true => reserved.answer(status, text).await,
-        false => idempotency::json(status, text),
-    })
+    let answer = match open {
+        None => reserved.answer(status, text).await,
+        Some(_) => Answer::new(status, text),
+    };
+    Ok(Answer { refused, ..answer })
 }
 
 impl SendResponse {

@@ -9,7 +9,7 @@ use crate::problem::{Code, Problem};
 use crate::provider::idempotency::Ids;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
-    DomainId, DropReason, Notification, NotificationId, NotificationState, Trace, bucket,
+    DomainId, DropReason, Notification, NotificationId, NotificationState, Trace, UnixMs, bucket,
 };
 use carillon_core::ports::store::accounts::{Account, Enrolment};
 use carillon_wire::jid::BareJid;
@@ -36,6 +36,9 @@ pub(crate) struct SendResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<crate::schema::Problem>)]
     pub(crate) error: Option<Problem>,
+    /// When it was stored, where that is known.
+    #[serde(skip)]
+    pub(crate) stored: Option<UnixMs>,
 }
 
 /// A target that the key reaches.
@@ -100,6 +103,7 @@ pub(super) fn rehearsed(target: &Target, found: Option<&Enrolment>) -> Result<Se
             state: Some(NotificationState::Accepted),
             reason: None,
             error: None,
+            stored: None,
         }),
         None => Err(unknown_device(&target.jid)),
     }
@@ -116,6 +120,7 @@ pub(super) fn sent(trace: &Trace) -> Result<SendResult, Problem> {
         state: Some(trace.state),
         reason: trace.reason,
         error: None,
+        stored: trace.stored,
     })
 }
 
@@ -127,6 +132,11 @@ pub(super) fn unknown_device(jid: &BareJid) -> Problem {
 impl SendResult {
     /// The result of a target that was refused.
     pub(crate) fn refused(to: String, problem: Problem) -> SendResult {
-        SendResult { to, id: None, state: None, reason: None, error: Some(problem) }
+        SendResult { to, id: None, state: None, reason: None, error: Some(problem), stored: None }
+    }
+
+    /// Whether it was stored before `began`.
+    pub(super) fn is_older_than(&self, began: UnixMs) -> bool {
+        self.stored.is_some_and(|stored| stored < began)
     }
 }

@@ -93,7 +93,7 @@ pub(crate) async fn send(
     idempotency::to_the_end(idempotency_key.is_some(), async move {
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, now()).await? {
             Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay.into_response()),
+            Turn::Replay(replay) => return Ok(replay),
         };
         let id = body.id.clone().unwrap_or_else(|| format!("{:016x}", reserved.ids.random(0)));
         let request = RoomRequest::Say { id: Some(id.as_str().into()), speaker, payload: payload(&body) };
@@ -108,6 +108,7 @@ pub(crate) async fn send(
         }
     })
     .await
+    .map(IntoResponse::into_response)
 }
 
 /// Read the messages in a room's archive

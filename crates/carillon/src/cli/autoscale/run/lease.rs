@@ -1,7 +1,7 @@
 //! One active scaler at a time, wherever they run: a lease that a node keeps.
 
-use super::web::{Web, secret};
-use crate::cli::client::segment;
+use crate::web::segment;
+use crate::web::{Web, secret};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! `carillon autoscale run`: measures, decides and puts into force, one interval after another.
 
-#[cfg(feature = "aws")]
-mod aws;
 mod driver;
 mod end;
 mod exposition;
@@ -11,7 +9,6 @@ mod log;
 mod policy;
 mod source;
 mod span;
-mod web;
 
 use self::driver::Driver;
 use self::end::End;

@@ -1,7 +1,7 @@
 //! The provisioned capacity of a table of DynamoDB.
 
-use super::super::aws::{Aws, Capacity, Region};
 use super::Driver;
+use crate::aws::{Aws, Capacity, Region};
 use carillon_scale::Granted;
 use serde::Deserialize;
 use serde_json::{Value, json};

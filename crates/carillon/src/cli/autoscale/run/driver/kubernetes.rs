@@ -1,7 +1,7 @@
 //! The replicas of a StatefulSet or a Deployment, by the subresource `scale` of Kubernetes' API.
 
-use super::super::web::{Answer, Web, secret};
 use super::Driver;
+use crate::web::{Answer, Web, secret};
 use carillon_scale::Granted;
 use serde::Deserialize;
 use serde_json::{Value, json};

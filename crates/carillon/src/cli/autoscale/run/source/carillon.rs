@@ -2,8 +2,8 @@
 
 use super::super::driver::Edge;
 use super::super::exposition::sum;
-use super::super::web::{Web, secret};
 use super::{Reading, Since, Source, carries};
+use crate::web::{Web, secret};
 use carillon_scale::Observation;
 use carillon_scale::rate::Counter;
 use serde::Deserialize;

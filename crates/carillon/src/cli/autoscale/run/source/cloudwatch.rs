@@ -1,8 +1,8 @@
 //! What a table of DynamoDB consumed, and what was refused: both are asked for.
 
-use super::super::aws::{Aws, Capacity, Region};
 use super::super::driver::Edge;
 use super::{Reading, Source};
+use crate::aws::{Aws, Capacity, Region};
 use carillon_core::model::UnixMs;
 use carillon_scale::Observation;
 use serde::Deserialize;

@@ -89,8 +89,8 @@ pub(super) fn open(settings: SourceSettings) -> Result<Box<dyn Source>, String> 
             Box::new(carillon::Nodes::new(nodes, key_file.as_deref(), per_unit)?)
         }
         SourceSettings::Prometheus { url, demand, consumed, per_unit, ca_file, key_file } => {
-            let web = super::web::Web::new(ca_file.as_deref())?;
-            let key = key_file.as_deref().map(super::web::secret).transpose()?;
+            let web = crate::web::Web::new(ca_file.as_deref())?;
+            let key = key_file.as_deref().map(crate::web::secret).transpose()?;
             Box::new(prometheus::Prometheus::new(
                 web,
                 &url,
@@ -100,8 +100,8 @@ pub(super) fn open(settings: SourceSettings) -> Result<Box<dyn Source>, String> 
             ))
         }
         SourceSettings::Http { url, demand, consumed, at, per_unit, ca_file, key_file } => {
-            let web = super::web::Web::new(ca_file.as_deref())?;
-            let key = key_file.as_deref().map(super::web::secret).transpose()?;
+            let web = crate::web::Web::new(ca_file.as_deref())?;
+            let key = key_file.as_deref().map(crate::web::secret).transpose()?;
             let pointers = page::Pointers { demand, consumed, at };
             Box::new(page::Page::new(web, url, key, pointers, carries(per_unit)?)?)
         }

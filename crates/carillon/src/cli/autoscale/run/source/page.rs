@@ -1,8 +1,8 @@
 //! A JSON page that says how much is asked for.
 
 use super::super::driver::Edge;
-use super::super::web::Web;
 use super::{Reading, Source};
+use crate::web::Web;
 use carillon_core::model::UnixMs;
 use carillon_scale::Observation;
 use serde_json::Value;

@@ -1,9 +1,9 @@
 //! What Prometheus answers to a query.
 
 use super::super::driver::Edge;
-use super::super::web::Web;
 use super::{Reading, Since, Source};
-use crate::cli::client::segment;
+use crate::web::Web;
+use crate::web::segment;
 use carillon_scale::Observation;
 use serde::Deserialize;
 use std::time::Duration;

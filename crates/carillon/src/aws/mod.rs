@@ -2,19 +2,20 @@
 
 mod credentials;
 
-use super::web::Web;
+use crate::web::Web;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
 use credentials::Chain;
 use serde::Deserialize;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// What of a table is scaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Capacity {
+pub(crate) enum Capacity {
     Read,
     #[default]
     Write,
@@ -22,7 +23,7 @@ pub(super) enum Capacity {
 
 /// Where AWS is.
 #[derive(Debug, Deserialize)]
-pub(super) struct Region {
+pub(crate) struct Region {
     /// By default `AWS_REGION` or `AWS_DEFAULT_REGION`.
     region: Option<String>,
     /// Another URL than AWS', such as one of a test.
@@ -32,12 +33,12 @@ pub(super) struct Region {
 
 /// A service of AWS.
 #[derive(Debug)]
-pub(super) struct Aws {
+pub(crate) struct Aws {
     web: Web,
     service: &'static str,
     region: String,
     endpoint: String,
-    chain: Chain,
+    chain: Mutex<Chain>,
 }
 
 impl Aws {
@@ -45,22 +46,34 @@ impl Aws {
     ///
     /// # Errors
     /// There is no region.
-    pub(super) fn new(service: &'static str, region: Region) -> Result<Aws, String> {
+    pub(crate) fn new(service: &'static str, region: Region) -> Result<Aws, String> {
+        Aws::at(service, region.region, region.endpoint, region.ca_file.as_deref())
+    }
+
+    /// The service of this name, at an endpoint if it is not AWS' own.
+    ///
+    /// # Errors
+    /// There is no region.
+    pub(crate) fn at(
+        service: &'static str,
+        region: Option<String>,
+        endpoint: Option<String>,
+        ca_file: Option<&Path>,
+    ) -> Result<Aws, String> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let named =
-            region.region.or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"));
+        let named = region.or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"));
         let name = named.ok_or("region: there is none, here or in AWS_REGION")?;
-        let endpoint = region.endpoint.unwrap_or_else(|| format!("https://{service}.{name}.amazonaws.com"));
-        let web = Web::new(region.ca_file.as_deref()).map_err(|why| format!("ca_file: {why}"))?;
+        let endpoint = endpoint.unwrap_or_else(|| format!("https://{service}.{name}.amazonaws.com"));
+        let web = Web::new(ca_file).map_err(|why| format!("ca_file: {why}"))?;
         let endpoint = endpoint.trim_end_matches('/').to_owned() + "/";
-        Ok(Aws { web, service, region: name, endpoint, chain: Chain::new()? })
+        Ok(Aws { web, service, region: name, endpoint, chain: Mutex::new(Chain::new()?) })
     }
 
     /// Calls an operation, which is named as the header `x-amz-target` has it.
     ///
     /// # Errors
     /// Nobody answers, or what AWS says.
-    pub(super) fn call(&mut self, target: &str, request: &Value, now: Duration) -> Result<Value, String> {
+    pub(crate) fn call(&self, target: &str, request: &Value, now: Duration) -> Result<Value, String> {
         let body = request.to_string();
         let content_type = "application/x-amz-json-1.0";
         let mut headers = vec![
@@ -78,16 +91,22 @@ impl Aws {
         let kind = value["__type"].as_str().unwrap_or("no reason given");
         let kind = kind.rsplit('#').next().unwrap_or(kind);
         let message = value["message"].as_str().or(value["Message"].as_str()).unwrap_or_default();
+        if kind.starts_with("ExpiredToken") {
+            self.chain.lock().unwrap_or_else(PoisonError::into_inner).forget();
+        }
         Err(format!("{} answers {}: {kind}: {message}", self.service, answer.status))
     }
 
     fn signature(
-        &mut self,
+        &self,
         headers: &[(String, String)],
         body: &str,
         now: Duration,
     ) -> Result<Vec<(String, String)>, String> {
-        let identity = self.chain.credentials(&self.web, now)?.into();
+        // Who waits here has no credentials to go on with.
+        let mut chain = self.chain.lock().unwrap_or_else(PoisonError::into_inner);
+        let identity = chain.credentials(&self.web, now)?.into();
+        drop(chain);
         let parameters = v4::SigningParams::builder()
             .identity(&identity)
             .region(&self.region)

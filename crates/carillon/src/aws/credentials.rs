@@ -1,8 +1,7 @@
 //! Whose requests they are: the environment, a profile's file, a web identity (IRSA), a container's credentials (ECS, EKS), the
 //! instance's (IMDSv2), in this order, as the SDKs of AWS look for them.
 
-use super::super::web::{Web, secret};
-use crate::cli::client::segment;
+use crate::web::{Web, secret, segment};
 use aws_credential_types::Credentials;
 use carillon_core::model::UnixMs;
 use serde_json::Value;
@@ -38,6 +37,11 @@ impl Chain {
     pub(super) fn new() -> Result<Chain, String> {
         let place = Place::find(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
         Ok(Chain { place, current: None })
+    }
+
+    /// Those that are used now have ended, whatever was said of them.
+    pub(super) fn forget(&mut self) {
+        self.current = None;
     }
 
     /// Credentials that are valid now.
@@ -100,7 +104,7 @@ impl Place {
             Place::WebIdentity { token_file, role, endpoint } => {
                 let token = secret(token_file)?;
                 let form = format!(
-                    "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=carillon-autoscale&RoleArn={}&\
+                    "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=carillon&RoleArn={}&\
                      WebIdentityToken={}",
                     segment(role),
                     segment(&token)

@@ -1,4 +1,4 @@
-//! The HTTP client of sources and drivers.
+//! The HTTP client of what asks other services: sources and drivers of the autoscaler, queues of AWS.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
 /// An HTTP client.
 #[derive(Debug)]
-pub(super) struct Web {
+pub(crate) struct Web {
     agent: ureq::Agent,
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     /// Seconds after which to ask again, if it says so.
-    pub(super) retry_after: Option<u64>,
-    pub(super) body: String,
+    pub(crate) retry_after: Option<u64>,
+    pub(crate) body: String,
 }
 
 impl Web {
@@ -31,7 +31,7 @@ impl Web {
     ///
     /// # Errors
     /// The file holds no certificates.
-    pub(super) fn new(ca_file: Option<&Path>) -> Result<Web, String> {
+    pub(crate) fn new(ca_file: Option<&Path>) -> Result<Web, String> {
         let roots: Vec<Certificate<'static>> = match ca_file {
             Some(file) => certificates(file).map_err(|why| format!("{}: {why}", file.display()))?,
             None => {
@@ -60,7 +60,7 @@ impl Web {
     ///
     /// # Errors
     /// Nobody answers at this URL.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         method: &str,
         url: &str,
@@ -93,7 +93,7 @@ impl Web {
     ///
     /// # Errors
     /// Nobody answers, or not with a page.
-    pub(super) fn get(&self, url: &str, key: Option<&str>) -> Result<String, String> {
+    pub(crate) fn get(&self, url: &str, key: Option<&str>) -> Result<String, String> {
         let bearer = key.map(|key| format!("Bearer {key}"));
         let headers: Vec<_> = bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
         let answer = self.ask("GET", url, &headers, None)?;
@@ -117,7 +117,19 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, String> {
 }
 
 /// Reads a file that holds one word, such as a key.
-pub(super) fn secret(file: &Path) -> Result<String, String> {
+pub(crate) fn secret(file: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(text.trim().to_owned())
+}
+
+/// `text` as one segment of a path or one value of a query: all but RFC 3986's unreserved characters is escaped.
+pub(crate) fn segment(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte.into()),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
 }
