@@ -1,6 +1,7 @@
 // The console: signing in, and which page is shown.
 
 import { choose, chosenDomain, get, may, node, probe, remember, session } from "./api.js";
+import { broadcasts } from "./broadcasts.js";
 import { cluster } from "./cluster.js";
 import { device } from "./device.js";
 import { devices } from "./devices.js";
@@ -29,6 +30,7 @@ const VIEWS = {
   cluster: { make: cluster, scope: "admin", whole: true, title: "Cluster" },
   send: { make: send, scope: "send", title: "Send" },
   notifications: { make: notifications, one: notification, scope: "send", title: "Notifications" },
+  broadcasts: { make: broadcasts, scope: "broadcast", title: "Broadcasts" },
   events: { make: events, scope: "send", title: "Events" },
   topics: { make: topics, one: topic, scope: "topics", title: "Topics" },
   links: { make: links, scope: "links", title: "Links" },

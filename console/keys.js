@@ -10,7 +10,7 @@ const COLUMNS = ["Key", "Scopes", "Domain", "Created", ""];
 const LIVES = [["", "Never"], ["1", "In a day"], ["30", "In 30 days"], ["90", "In 90 days"], ["365", "In a year"]];
 const DAY_MS = 86_400_000;
 const SCOPES = [
-  ["send", "Send notifications and follow them"], ["topics", "Publish to topics and manage them"], ["enrol", "Enrol devices and manage them"],
+  ["send", "Send notifications and follow them"], ["broadcast", "Send notifications to all accounts of a domain"], ["topics", "Publish to topics and manage them"], ["enrol", "Enrol devices and manage them"],
   ["rooms", "Manage rooms and their members, say something in them, and moderate them"],
   ["links", "Make short links, change them and take them down"],
   ["chat", "Act for accounts: send messages, edit contacts and block lists, see conversations"],

@@ -96,6 +96,30 @@ async def test_a_notification_by_any_node_reaches_a_device_on_any(clients):
                 await other.eventually(f"/v1/notifications/{sent['id']}", lambda seen: seen["state"] == "acknowledged")
 
 
+async def test_a_broadcast_by_any_node_reaches_each_account_once(cell, clients):
+    raws, path = await clients(6), "/v1/domains/localhost/notifications"
+    await clients.apis[2].account(f"{(late := unique('late'))}@localhost")
+    sent = await clients.apis[1].ok("POST", path, {"payload": {"n": 1}, "ttl": 600}, status=202)
+    for raw in raws:
+        heard = await raw.until(lambda e: e.tag == CLIENT + "message" and e.get("from") == "push.localhost")
+        assert heard.get("id") == sent["id"]
+        await raw.ping()
+    for n, raw in enumerate(raws):
+        device = f"{path}/{sent['id']}/devices/{raw.name}"
+        await clients.apis[n % NODES].eventually(device, lambda seen: seen["state"] == "acknowledged")
+    # Who comes later is given it; who has acknowledged it is not given it again by another node.
+    async with contextlib.AsyncExitStack() as stack:
+        for n, name in enumerate([late, *(raw.name for raw in raws)]):
+            again = await Raw.logged_in(cell.nodes[n % NODES], name, resource="again")
+            stack.push_async_callback(again.close)
+            if name != late:
+                await clients.apis[0].notify(again.jid.partition("/")[0], "next")
+            heard = await again.until(lambda e: e.tag == CLIENT + "message" and e.get("from") == "push.localhost")
+            assert (heard.get("id") == sent["id"]) == (name == late)
+    aborted = await clients.apis[0].ok("DELETE", f"{path}/{sent['id']}")
+    assert aborted["state"] == "aborted"
+
+
 async def test_an_item_reaches_followers_on_all_nodes(clients):
     raws, topic = await clients(6), unique("news")
     await clients.apis[0].ok("PUT", f"/v1/topics/{topic}", {}, status=201)

@@ -9,7 +9,7 @@ pub use letter::{Announcement, Letter, Requester, RosterCause};
 pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
-use crate::model::{ExpiredMessage, Place, PubsubEvent, Settlement, TopicId, Trace};
+use crate::model::{Broadcast, ExpiredMessage, Place, PubsubEvent, Settlement, TopicId, Trace};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
@@ -130,6 +130,8 @@ pub enum ShardMessage {
     MessageExpired(Box<ExpiredMessage>),
     /// Something about the homes of accounts, from another node.
     Claim(Box<ClaimMessage>),
+    /// Broadcasts were created or changed. Sent to every shard.
+    Broadcasts(Box<BroadcastNews>),
 }
 
 crate::form! {
@@ -153,6 +155,7 @@ crate::form! {
         16 = RoomEvent(event),
         17 = MessageExpired(expired),
         18 = Claim(claim),
+        19 = Broadcasts(news),
     }
 }
 
@@ -171,6 +174,7 @@ impl ShardMessage {
             ShardMessage::Letter { to, letter } => to.len() * size_of::<BareJid>() + letter.memory_bytes(),
             ShardMessage::MessageExpired(expired) => expired.message.stanza.len(),
             ShardMessage::Claim(claim) => claim.memory_bytes(),
+            ShardMessage::Broadcasts(news) => news.changed.iter().map(|one| one.bytes()).sum(),
             ShardMessage::Settled(_)
             | ShardMessage::Pace { .. }
             | ShardMessage::Subscribed { last: None, .. }
@@ -184,6 +188,19 @@ impl ShardMessage {
         size_of::<ShardMessage>() + carried
     }
 }
+
+/// What a shard is told of broadcasts.
+#[derive(Debug)]
+pub struct BroadcastNews {
+    /// Broadcasts as they are now.
+    pub changed: Vec<Arc<Broadcast>>,
+    /// Whether these are all that are open.
+    pub is_all: bool,
+    /// Whether all shards of all nodes are to be told by this one.
+    pub tell: bool,
+}
+
+crate::form! { struct BroadcastNews { changed, is_all, tell } }
 
 /// Whom a letter is for: mostly one.
 pub type Addressees = SmallVec<[BareJid; 1]>;

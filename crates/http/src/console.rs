@@ -34,6 +34,7 @@ const ASSETS: &[Asset] = assets! {
     "icon.svg": SVG,
     "api.js": SCRIPT,
     "app.js": SCRIPT,
+    "broadcasts.js": SCRIPT,
     "chart.js": SCRIPT,
     "cluster.js": SCRIPT,
     "compose.js": SCRIPT,

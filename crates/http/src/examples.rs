@@ -15,6 +15,11 @@ const BODIES: &[(&str, &str)] = &[
         "sendBatch",
         "{\"to\": \"alice\", \"payload\": {\"n\": 1}}\n{\"to\": \"bob\", \"payload\": {\"n\": 2}, \"collapse_key\": \"score\"}\n",
     ),
+    (
+        "sendBroadcast",
+        r#"{"payload": {"title": "Maintenance at 10:00"}, "ttl": 7200, "rate": 1000, "window": {"from": "09:00", "to": "21:00", "utc_offset": "+09:00"}}"#,
+    ),
+    ("updateBroadcast", r#"{"paused": false, "rate": 5000}"#),
     ("lookUpPresence", r#"{"accounts": ["alice", "bob@localhost"]}"#),
     ("putTopic", r#"{"title": "News", "max_items": 10}"#),
     ("updateTopic", r#"{"max_items": 20}"#),
@@ -64,6 +69,9 @@ const BODIES: &[(&str, &str)] = &[
 /// Parts of paths by what the path begins with.
 const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/notifications", "id", "01KAG8X4RZ5T9V7Q2M3N6P8W0Y"),
+    ("/v1/domains", "domain", "games.example"),
+    ("/v1/domains", "id", "01KAG8X4RZ00007Q2M3N6P8W0Y"),
+    ("/v1/domains", "device", "alice"),
     ("/v1/topics", "topic", "news"),
     ("/v1/topics", "id", "latest"),
     ("/v1/rooms", "room", "tea"),

@@ -7,7 +7,8 @@ use crate::consumer::{credentials, devices, subscriptions};
 use crate::links::{api as link, file_api as link_file};
 use crate::options::Options;
 use crate::provider::{
-    blocked, chat, conversations, events, items, messages, notifications, presence, rooms, roster, topics,
+    blocked, broadcasts, chat, conversations, events, items, messages, notifications, presence, rooms,
+    roster, topics,
 };
 use crate::{examples, health, intake, invitations, metrics, schema, well_known};
 use utoipa::OpenApi;
@@ -32,6 +33,7 @@ use utoipa_axum::routes;
     ),
     tags(
         (name = "notifications", description = "Send to devices, and follow what becomes of it. Scope `send`."),
+        (name = "broadcasts", description = "Send to every account of a domain, and steer that. Scope `broadcast`."),
         (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
         (name = "devices", description = "Enrol devices, invite people, and manage what they follow. Scope `enrol`."),
         (name = "messages", description = "What people write to each other: send as an account and see its conversations, with scope `chat`. Messages are read with scope `read_messages`, and erased with `admin`."),
@@ -92,6 +94,9 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(notifications::send, notifications::list))
         .routes(routes!(notifications::send_batch))
         .routes(routes!(notifications::trace, notifications::cancel))
+        .routes(routes!(broadcasts::send, broadcasts::list))
+        .routes(routes!(broadcasts::get, broadcasts::update, broadcasts::abort))
+        .routes(routes!(broadcasts::device))
         .routes(routes!(events::events))
         .routes(routes!(presence::look_up))
         .routes(routes!(messages::list, messages::erase, chat::send))

@@ -79,8 +79,25 @@ pub struct Settings {
     pub webhooks: WebhookSettings,
     /// Short links.
     pub links: LinkSettings,
+    /// Notifications for every account of a domain.
+    pub broadcasts: BroadcastSettings,
     /// Where the files of clients are.
     pub upload: UploadSettings,
+}
+
+/// What an operator decides about broadcasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroadcastSettings {
+    /// Broadcasts of a domain that have not ended.
+    pub per_domain_max: u32,
+    /// What they may take up, in bytes.
+    pub bytes_per_domain_max: u64,
+}
+
+impl Default for BroadcastSettings {
+    fn default() -> BroadcastSettings {
+        BroadcastSettings { per_domain_max: 20, bytes_per_domain_max: 1024 * 1024 }
+    }
 }
 
 /// What an operator decides about where the files of clients are.
@@ -223,6 +240,7 @@ impl Default for Settings {
             metrics_key_required: false,
             webhooks: WebhookSettings::default(),
             links: LinkSettings::default(),
+            broadcasts: BroadcastSettings::default(),
             upload: UploadSettings::default(),
         }
     }

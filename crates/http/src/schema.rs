@@ -46,7 +46,9 @@ words! {
     /// Why a notification was dropped.
     DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted";
     /// One thing an API key may do.
-    Scope: "send", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages";
+    Scope: "send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages";
+    /// What a broadcast does: it is given or waits for its time, its sender has paused or ended it, or its time is over.
+    BroadcastState: "running", "paused", "aborted", "finished";
     /// Who may subscribe to a topic and read its items.
     Access: "open", "whitelist";
     /// Who may publish over XMPP.

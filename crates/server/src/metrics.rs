@@ -78,6 +78,10 @@ pub struct Status {
     pub notifications_accepted: u64,
     /// Notifications acknowledged.
     pub notifications_acknowledged: u64,
+    /// Times that broadcasts were given to connections.
+    pub broadcasts_given: u64,
+    /// Accounts that acknowledged broadcasts.
+    pub broadcasts_acknowledged: u64,
     /// Time from giving a notification to a connection until the device acknowledges it.
     pub acknowledgement: Latency,
     /// Notifications that ended without being acknowledged: expired, replaced, cancelled, or dropped for a reason.
@@ -245,6 +249,8 @@ impl Snapshot {
             delivery: core.latency,
             notifications_accepted: core.notifications_accepted,
             notifications_acknowledged: core.notifications_acknowledged,
+            broadcasts_given: core.broadcasts_given,
+            broadcasts_acknowledged: core.broadcasts_acknowledged,
             acknowledgement: core.acknowledgement,
             notifications_ended: core.notifications_ended,
             published: core.published,
@@ -327,6 +333,8 @@ fn add_core(sum: &mut Counters, other: Counters) {
         deliveries,
         notifications_accepted,
         notifications_acknowledged,
+        broadcasts_given,
+        broadcasts_acknowledged,
         notifications_ended,
         acknowledgement,
         published,
@@ -357,6 +365,8 @@ fn add_core(sum: &mut Counters, other: Counters) {
     sum.deliveries += deliveries;
     sum.notifications_accepted += notifications_accepted;
     sum.notifications_acknowledged += notifications_acknowledged;
+    sum.broadcasts_given += broadcasts_given;
+    sum.broadcasts_acknowledged += broadcasts_acknowledged;
     sum.notifications_ended.add_all(&notifications_ended);
     sum.acknowledgement.add(&acknowledgement);
     sum.published += published;

@@ -18,6 +18,8 @@ PROVIDERS = 6
 # Devices that are sent one message after the other by another, at their full addresses.
 PURSUITS = 2
 SETTLE_S = 40
+# A notification for every account is sent so often.
+BROADCAST_EVERY_S = 3
 
 
 class Campaign:
@@ -26,7 +28,7 @@ class Campaign:
     def __init__(self, folder, seed, clients=300, rate=200, **settings):
         # By the seed: who sends what to whom, and when faults come. What meets what is up to the machine.
         self.random = random.Random(seed)
-        self.node = Node(folder, settings)
+        self.node = Node(folder, {"broadcasts.per_domain_max": 1000} | settings)
         self.ledger = Ledger()
         make = self._randomness
         light = int(clients * LIGHT_SHARE)
@@ -43,6 +45,7 @@ class Campaign:
             load.Provider(self.node, self.ledger, make(), f"p{n}", self.devices[n::PROVIDERS], rate / PROVIDERS)
             for n in range(PROVIDERS)
         ]
+        self.broadcaster = load.Broadcaster(self.node, self.ledger, make(), self.devices, BROADCAST_EVERY_S)
         self.chats_per_second = rate / 2
         senders, recipients = ([d for d in self.devices if d.kind is kind] for kind in (MANAGED, RESUMING))
         self.pursuits = list(zip(senders[:PURSUITS], recipients[:PURSUITS], strict=False))
@@ -96,7 +99,7 @@ class Campaign:
         yield load.ask_for_ends(self.node, self.ledger, self._randomness())
 
     def _load(self, stopped):
-        yield from (sender.run(stopped) for sender in (*self.providers, *self.publishers))
+        yield from (sender.run(stopped) for sender in (*self.providers, *self.publishers, self.broadcaster))
         yield load.chat(self.devices, self._randomness(), self.chats_per_second, stopped)
         for sender, recipient in self.pursuits:
             yield load.pursue(sender, recipient, self._randomness(), stopped)
@@ -123,6 +126,9 @@ class Campaign:
             return False
         if self._unheard():
             return False
+        for broadcast in self.ledger.broadcasts:
+            if await self.broadcaster.progress(broadcast) < len(self.devices):
+                return False
         for notification in self.ledger.outstanding():
             # It may have ended while nobody followed the events.
             trace = (await self.node.http.get(f"/v1/notifications/{notification.id}")).json()
@@ -157,6 +163,14 @@ class Campaign:
                 self.ledger.wrong("lost", f"item {number} of {publisher.name} was accepted, and is not kept")
             if kept != sorted(kept):
                 self.ledger.wrong("order", f"the items of {publisher.name} are kept out of order")
+        for number, broadcast in enumerate(self.ledger.broadcasts):
+            for device in self.devices:
+                if not broadcast.given[device.jid]:
+                    self.ledger.wrong("lost", f"broadcast {number} was accepted, and never given to {device.jid}")
+            if (acknowledged := await self.broadcaster.progress(broadcast)) != len(self.devices):
+                self.ledger.wrong(
+                    "lost", f"broadcast {number} is acknowledged by {acknowledged} of {len(self.devices)}"
+                )
         for chat in self._unheard():
             self.ledger.wrong("lost", f"chat {chat.number} for {chat.to} was counted by <a h>, and never given")
         for one in self._without_last_item():
@@ -168,5 +182,8 @@ class Campaign:
         given = sum(len(n.given) for n in ledger.notifications)
         logins = sum(device.logins for device in (*self.devices, *self.light))
         wrong = len(ledger.violations)
+        broadcasts = (
+            f"{len(ledger.broadcasts)} broadcasts, given {sum(b.given.total() for b in ledger.broadcasts)} times"
+        )
         sessions = f"{logins} logins, {ledger.resumed} resumed"
-        return f"{accepted} accepted, {given} given, {len(ledger.chats)} chats, {sessions}, {wrong} wrong"
+        return f"{accepted} accepted, {given} given, {broadcasts}, {len(ledger.chats)} chats, {sessions}, {wrong} wrong"

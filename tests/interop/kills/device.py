@@ -266,7 +266,11 @@ class Device:
             return
         if element.get("from") == "push.localhost":
             id = element.get("id")
-            self.ledger.given(self.session, id, json.loads(element.findtext(JSON))["n"])
+            payload = json.loads(element.findtext(JSON))
+            if "n" in payload:
+                self.ledger.given(self.session, id, payload["n"])
+            else:
+                self.ledger.given_broadcast(self.session, id, payload["b"])
             if self.kind is RECEIPTS and element.find(RECEIPT_REQUEST) is not None:
                 receipt = f"<received xmlns='urn:xmpp:receipts' id='{id}'/>"
                 self._send(f"<message to='push.localhost'>{receipt}</message>")

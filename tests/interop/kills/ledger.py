@@ -1,5 +1,6 @@
 """What senders were promised, what devices were given, and whether the two agree."""
 
+import collections
 import dataclasses
 import itertools
 import time
@@ -61,6 +62,16 @@ class Chat:
     acknowledged_in: int | None = None
 
 
+@dataclasses.dataclass(eq=False)
+class Broadcast:
+    """One for every device."""
+
+    id: str | None = None
+    # By device: how often it was given, and when the API told that it had acknowledged it.
+    given: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    told: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
 class Session:
     """What one session of a device was given, over all of its connections."""
 
@@ -75,6 +86,7 @@ class Session:
         self.places = {}
         self.lowest = RANK[HIGH]
         self.numbers = set()
+        self.broadcasts = set()
         self.heard = set()
         self.chats = {}
         self.items = {}
@@ -86,6 +98,7 @@ class Ledger:
     def __init__(self):
         self.notifications = []
         self.by_id = {}
+        self.broadcasts = []
         self.chats = []
         self.violations = []
         self.again = 0
@@ -139,6 +152,22 @@ class Ledger:
         session.numbers.add(number)
         notification.given.append(id)
         self._in_order(session, notification)
+
+    def given_broadcast(self, session, id, number):
+        broadcast = self.broadcasts[number]
+        told = broadcast.told.get(session.device)
+        if broadcast.id not in (None, id):
+            self.wrong("two-ids", f"broadcast {number} was accepted as {broadcast.id}, and given as {id}")
+        if number in session.broadcasts:
+            self.wrong("again", f"broadcast {number} was given twice in one session of {session.device}")
+        elif told is not None and told < session.resumed_at:
+            self.wrong(
+                "again", f"broadcast {number} was given to {session.device}, which was told to have acknowledged it"
+            )
+        elif broadcast.given[session.device]:
+            self.again += 1
+        session.broadcasts.add(number)
+        broadcast.given[session.device] += 1
 
     def _in_order(self, session, notification):
         if notification.scheduled:

@@ -6,11 +6,12 @@ import contextlib
 import dataclasses
 import datetime
 import json
+import time
 
 import httpx
 
 from .device import ENABLE
-from .ledger import ENDS, HIGH, LOW, NORMAL
+from .ledger import ENDS, HIGH, LOW, NORMAL, Broadcast
 from .pace import pause, pause_unless
 
 BATCH = 15
@@ -113,6 +114,52 @@ class Provider:
             except httpx.HTTPError as error:
                 self.repeated[type(error).__name__] += 1
             await pause(0.05)
+
+
+class Broadcaster:
+    """Sends notifications to every account of the domain, one after the other, and asks whether devices have acknowledged them."""
+
+    PATH = "/v1/domains/localhost/notifications"
+
+    def __init__(self, node, ledger, random, devices, every_s):
+        self.node = node
+        self.ledger = ledger
+        self.random = random
+        self.devices = devices
+        self.every_s = every_s
+
+    async def run(self, stopped):
+        while not stopped.is_set():
+            await self._send(len(self.ledger.broadcasts))
+            for _ in range(10):
+                await self._ask()
+                await pause_unless(stopped, self.every_s / 10)
+
+    async def _send(self, number):
+        self.ledger.broadcasts.append(Broadcast())
+        headers = {"idempotency-key": f"broadcast-{number}"}
+        while self.ledger.broadcasts[number].id is None:
+            await self.node.up.wait()
+            with contextlib.suppress(httpx.HTTPError):
+                body = {"payload": {"b": number}, "ttl": 3600}
+                answer = await self.node.http.post(self.PATH, json=body, headers=headers, timeout=ANSWER_S)
+                if answer.status_code == 202:
+                    self.ledger.broadcasts[number].id = answer.json()["id"]
+                elif answer.status_code not in (409, 429, 503, 504):
+                    raise AssertionError(f"a broadcast was refused: {answer.text}")
+            await pause(0.05)
+
+    async def _ask(self):
+        broadcast, device = self.random.choice(self.ledger.broadcasts), self.random.choice(self.devices)
+        await self.node.up.wait()
+        with contextlib.suppress(httpx.HTTPError):
+            answer = await self.node.http.get(f"{self.PATH}/{broadcast.id}/devices/{device.user}")
+            if answer.status_code == 200 and answer.json()["state"] == "acknowledged":
+                broadcast.told.setdefault(device.jid, time.monotonic())
+
+    async def progress(self, broadcast):
+        """How many accounts have acknowledged it."""
+        return (await self.node.http.get(f"{self.PATH}/{broadcast.id}")).json()["acknowledged"]
 
 
 def _in(seconds):

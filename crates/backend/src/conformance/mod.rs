@@ -9,6 +9,7 @@ mod activity;
 mod again;
 mod archives;
 mod blocklists;
+mod broadcasts;
 pub mod bus;
 pub mod claims;
 mod domains;
@@ -140,6 +141,8 @@ pub const CASES: &[Case] = cases! {
     uploads: are_slots_first, are_uploaded_once, that_take_too_long_do_not_count, are_bounded_for_account_and_domain, cost_something_however_small_they_are, expire, are_deleted,
         go_with_their_account, go_with_their_domain;
     activity: is_the_latest_that_was_noted, goes_with_its_account;
+    broadcasts: are_created_once, are_bounded_while_they_are_open, are_steered_until_they_end, are_heard_of_page_by_page, end_once_per_account, are_counted_by_many,
+        finish_and_are_forgotten, go_with_their_account_and_their_domain;
     rooms: are_created_once, are_owned_by_few, are_listed_in_pages, are_configured_and_have_a_subject, list_members,
         do_not_list_who_is_removed, go_with_their_domain, keep_messages_in_their_order, find_messages_by_sender_and_time,
         times_of_messages_ascend, replace_and_erase_messages, keep_what_their_domain_keeps, are_destroyed,
@@ -166,7 +169,8 @@ pub(crate) struct Noun {
 }
 
 /// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
-pub(crate) const NOUNS: &[Noun] = &[activity::NOUN, invitations::NOUN, rooms::NOUN, uploads::NOUN];
+pub(crate) const NOUNS: &[Noun] =
+    &[activity::NOUN, broadcasts::NOUN, invitations::NOUN, rooms::NOUN, uploads::NOUN];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

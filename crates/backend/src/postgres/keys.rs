@@ -8,8 +8,9 @@ use super::column::Id;
 use crate::engine::asked::Write;
 use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
-    WriteAsk, accounts, activity, archive, blocking, idempotency, inbox, invitations, items, leases, links,
-    nodes, notifications, offline, parked, private, rooms, roster, subscriptions, topics, uploads, vcard,
+    WriteAsk, accounts, activity, archive, blocking, broadcasts, idempotency, inbox, invitations, items,
+    leases, links, nodes, notifications, offline, parked, private, rooms, roster, subscriptions, topics,
+    uploads, vcard,
 };
 use tokio_postgres::types::ToSql;
 
@@ -21,6 +22,7 @@ const LEASES: i64 = 2;
 const CLICKS: i64 = 3;
 const PARKED: i64 = 4;
 const UPLOADS: i64 = 5;
+const BROADCASTS: i64 = 6;
 /// Keys of a kind begin with it; the number of the thing follows.
 const API_KEY: i64 = 1 << 32;
 const TOPIC: i64 = 2 << 32;
@@ -106,6 +108,12 @@ impl Keys {
             WriteAsk::Parked(parked::WriteAsk::StoreParked(_) | parked::WriteAsk::ForgetParked(_)) => {
                 self.name(PARKED);
             }
+            // What an account acknowledged is not asked for until its home has heard that this is committed.
+            WriteAsk::Broadcasts(
+                broadcasts::WriteAsk::CreateBroadcast(_)
+                | broadcasts::WriteAsk::ChangeBroadcast(_)
+                | broadcasts::WriteAsk::EndBroadcasts(_),
+            ) => self.name(BROADCASTS),
             WriteAsk::Links(asked) => self.add_links(asked),
             WriteAsk::Activity(activity::WriteAsk::NoteAvailable(asked)) => {
                 for one in &asked.of {

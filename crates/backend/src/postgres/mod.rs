@@ -15,6 +15,7 @@ mod activity;
 mod address;
 mod archive;
 mod blocking;
+mod broadcast;
 mod column;
 mod connection;
 mod domain;

@@ -29,6 +29,8 @@ const OF_ACCOUNT: &[&str] = &[
     "DELETE FROM upload WHERE account = $1",
     "DELETE FROM upload_account WHERE account = $1",
     "DELETE FROM invitation WHERE account = $1",
+    "DELETE FROM broadcast_end WHERE account = $1
+         AND broadcast IN (SELECT seq FROM broadcast WHERE has_ends AND domain = (SELECT domain FROM account WHERE id = $1))",
 ];
 
 /// Deletes the rows of the domain `$1` that are no account's, topic's or webhook's.
@@ -42,6 +44,9 @@ const OF_DOMAIN: &[&str] = &[
     "DELETE FROM idempotency WHERE key IN (SELECT id FROM api_key WHERE domain = $1)",
     "DELETE FROM api_key WHERE domain = $1",
     "DELETE FROM upload_domain WHERE domain = $1",
+    "DELETE FROM broadcast_end WHERE broadcast IN (SELECT seq FROM broadcast WHERE domain = $1)",
+    "DELETE FROM broadcast_given WHERE broadcast IN (SELECT seq FROM broadcast WHERE domain = $1)",
+    "DELETE FROM broadcast WHERE domain = $1",
 ];
 
 /// What came of removing an account.

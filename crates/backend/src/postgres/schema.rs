@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0008_long_ids.sql"),
     include_str!("migrations/0009_members.sql"),
     include_str!("migrations/0010_inbox_pages.sql"),
+    include_str!("migrations/0011_broadcasts.sql"),
 ];
 
 /// The version of the schema that this server knows.

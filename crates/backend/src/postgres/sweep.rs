@@ -4,7 +4,7 @@ use super::column::{Id, int};
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::transaction::Transaction;
-use super::{ending, event, links};
+use super::{broadcast, ending, event, links};
 use carillon_core::model::*;
 use carillon_core::ports::Part;
 use carillon_core::ports::store::idempotency::RESERVED_MS;
@@ -28,6 +28,7 @@ impl Answers<Sweep, Error> for Transaction<'_> {
         )?;
         event::forget(self, *forget, *max)?;
         links::forget(self, *forget, *max)?;
+        broadcast::sweep(self, *now, *forget, *max)?;
         self.run(
             "DELETE FROM held_name WHERE (domain, local) IN
                  (SELECT domain, local FROM held_name WHERE until <= $1 ORDER BY until LIMIT $2)",
@@ -46,7 +47,10 @@ pub(super) fn has_more(db: &Connection, asked: &Sweep) -> Result<bool> {
              OR EXISTS (SELECT 1 FROM operation WHERE id < $4) OR EXISTS (SELECT 1 FROM held_name WHERE until <= $1)",
         &[&int(asked.now.0), &int(asked.forget.0), &reserved_before(asked.now), &first_kept(asked.now)],
     )?;
-    Ok(row.try_get(0)? || event::has_old(db, asked.forget)? || links::has_old(db, asked.forget)?)
+    Ok(row.try_get(0)?
+        || event::has_old(db, asked.forget)?
+        || links::has_old(db, asked.forget)?
+        || broadcast::has_more(db, asked.now, asked.forget)?)
 }
 
 /// Idempotency keys reserved no later than this are forgotten.

@@ -1,5 +1,6 @@
 //! What stores that keep rows share, whatever database keeps them.
 //!
+//! - [`broadcast`]: broadcasts as they are kept.
 //! - [`code`]: enumerations as numbers.
 //! - [`idempotency`]: digests of the lines of requests.
 //! - [`inbox`]: the order of what is said between two, and in rooms.
@@ -9,6 +10,7 @@
 //! - [`room`]: the archives of rooms.
 //! - [`webhook`]: webhooks as they are created, and sets of states.
 
+pub(crate) mod broadcast;
 pub(crate) mod code;
 pub(crate) mod idempotency;
 pub(crate) mod inbox;

@@ -13,6 +13,7 @@ mod account;
 mod activity;
 mod archive;
 mod blocking;
+mod broadcast;
 mod column;
 mod copy;
 mod domain;
@@ -119,6 +120,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0037_room_kinds.sql"),
     include_str!("migrations/0038_room_blocks.sql"),
     include_str!("migrations/0039_inbox_pages.sql"),
+    include_str!("migrations/0040_broadcasts.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -26,6 +26,10 @@ const OF_ACCOUNT: &[(&str, &str)] = &[
     ("upload", "account = ?1"),
     ("upload_account", "account = ?1"),
     ("invitation", "account = ?1"),
+    (
+        "broadcast_end",
+        "account = ?1 AND broadcast IN (SELECT seq FROM broadcast WHERE has_ends AND domain = (SELECT domain FROM account WHERE id = ?1))",
+    ),
 ];
 
 /// The tables with rows of topics, in their column `topic`.
@@ -41,6 +45,9 @@ const OF_DOMAIN: &[(&str, &str)] = &[
     ("idempotency", "key IN (SELECT id FROM api_key WHERE domain = ?1)"),
     ("api_key", "domain = ?1"),
     ("upload_domain", "domain = ?1"),
+    ("broadcast_end", "broadcast IN (SELECT seq FROM broadcast WHERE domain = ?1)"),
+    ("broadcast_given", "broadcast IN (SELECT seq FROM broadcast WHERE domain = ?1)"),
+    ("broadcast", "domain = ?1"),
 ];
 
 /// What came of removing an account.

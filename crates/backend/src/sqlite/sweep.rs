@@ -2,7 +2,7 @@
 
 use super::column::int;
 use super::transaction::Transaction;
-use super::{account, ending, event, links};
+use super::{account, broadcast, ending, event, links};
 use carillon_core::model::*;
 use carillon_core::ports::Part;
 use carillon_core::ports::store::idempotency::RESERVED_MS;
@@ -27,6 +27,7 @@ impl Answers<Sweep, Error> for Transaction<'_> {
         )?;
         event::forget(self, *forget, *max)?;
         links::forget(self, *forget, *max)?;
+        broadcast::sweep(self, *now, *forget, *max)?;
         account::release_names(self, *now, *max)?;
         let more = has_more(self.db, asked)?;
         Ok(Part { entries: traces, more })
@@ -46,7 +47,10 @@ pub(super) fn has_more(db: &Connection, asked: &Sweep) -> Result<bool> {
             params![int(asked.now.0), int(asked.forget.0), reserved_before(asked.now), first_kept(asked.now)],
             |row| row.get(0),
         )?;
-    Ok(more || event::has_old(db, asked.forget)? || links::has_old(db, asked.forget)?)
+    Ok(more
+        || event::has_old(db, asked.forget)?
+        || links::has_old(db, asked.forget)?
+        || broadcast::has_more(db, asked.now, asked.forget)?)
 }
 
 /// Idempotency keys reserved no later than this are forgotten.

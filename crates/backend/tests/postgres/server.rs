@@ -211,11 +211,12 @@ pub(crate) struct Held {
 /// Empties all tables, which is quicker than to make them again.
 const EMPTY: &str = "DO $$ DECLARE one text; BEGIN
     SET LOCAL session_replication_role = replica;
-    FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('schema', 'event_number', 'node_epoch') LOOP
+    FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('schema', 'event_number', 'node_epoch', 'broadcast_revision') LOOP
         EXECUTE format('DELETE FROM %I', one);
     END LOOP;
     UPDATE event_number SET newest = 0;
     UPDATE node_epoch SET newest = 0;
+    UPDATE broadcast_revision SET newest = 0;
     FOR one IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL LOOP
         PERFORM setval(one::regclass, 1, false);
     END LOOP;

@@ -61,7 +61,8 @@ enum Command {
     },
 }
 
-const SCOPES: [&str; 8] = ["send", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages"];
+const SCOPES: [&str; 9] =
+    ["send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages"];
 
 const COLUMNS: &[Column] = &[
     ("ID", "id"),

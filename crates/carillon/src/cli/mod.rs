@@ -7,6 +7,7 @@
 mod account;
 mod autoscale;
 mod backup;
+mod broadcast;
 mod client;
 mod cluster;
 mod config;
@@ -90,6 +91,8 @@ enum Printing {
     Key(key::Args),
     /// Topics: channels that many follow
     Topic(topic::Args),
+    /// Broadcasts: notifications for every account of a domain
+    Broadcast(broadcast::Args),
     /// Rooms: conversations of many
     Room(room::Args),
     /// Webhooks: URLs that are told how notifications ended
@@ -157,6 +160,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Account(args) => account::run(args, out),
         Printing::Key(args) => key::run(args, out),
         Printing::Topic(args) => topic::run(args, out),
+        Printing::Broadcast(args) => broadcast::run(args, out),
         Printing::Room(args) => room::run(args, out),
         Printing::Webhook(args) => webhook::run(args, out),
         Printing::Link(args) => link::run(args, out),

@@ -421,6 +421,13 @@ settings! {
         "notifications.traces_bytes" = core.limits.traces_bytes, bytes(256 * KIB, 4 * GIB), Restart;
     }
 
+    "Broadcasts: notifications for every account of a domain: `docs/book/broadcasts.md`." {
+        /// Broadcasts of a domain that have not ended.
+        "broadcasts.per_domain_max" = http.broadcasts.per_domain_max, count(1, 1000, "broadcasts"), Restart;
+        /// Bytes that they can take up: their payloads, the name of their topic, and 256 each.
+        "broadcasts.bytes_per_domain_max" = http.broadcasts.bytes_per_domain_max, bytes(64 * KIB, GIB), Restart;
+    }
+
     "Webhooks: URLs that are told how notifications ended: `docs/book/webhooks.md`." {
         /// Whether webhooks can have `http://` URLs with public addresses. Without TLS, anyone on the way can read what is sent.
         "webhooks.allow_http" = http.webhooks.allow_http, Kind::Switch, Restart;

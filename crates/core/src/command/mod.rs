@@ -59,6 +59,8 @@ pub enum Command {
     TopicFigures { topics: Arc<[TopicId]> },
     /// The live sessions of this shard, at most `limit`, those of `account` or of `domain` or all → [`Outcome::Sessions`].
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
+    /// How many accounts have a session on this shard that would be given a broadcast now → [`Outcome::Count`].
+    CountReached { broadcast: Arc<Broadcast> },
     /// Do something with a room → the [`RoomOutcome`] of the request.
     Room { domain: DomainId, kind: RoomKind, name: Box<str>, request: Box<RoomRequest> },
 }
@@ -80,6 +82,7 @@ crate::form! {
         12 = TopicFigures { topics },
         13 = Sessions { domain, account, limit },
         14 = Room { domain, kind, name, request },
+        15 = CountReached { broadcast },
     }
 }
 

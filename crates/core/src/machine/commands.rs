@@ -73,6 +73,7 @@ impl Turn<'_> {
             command @ (Command::Notify(_)
             | Command::Cancel { .. }
             | Command::Trace { .. }
+            | Command::CountReached { .. }
             | Command::TracesInMemory { .. }) => {
                 self.give_to_feature(command, reply);
             }

@@ -83,6 +83,7 @@ impl Turn<'_> {
             | ShardMessage::Unsubscribed { .. }
             | ShardMessage::RoomEvent(_)
             | ShardMessage::MessageExpired(_)
+            | ShardMessage::Broadcasts(_)
             | ShardMessage::Expired(_) => {
                 let hooks = &self.cx.pipeline.message;
                 // One whose feature is off is for nobody.

@@ -248,6 +248,16 @@ impl Turn<'_> {
         if !walks {
             self.cx.shard.light.rest();
         }
+        self.walk_features(settings.fanout.slice) || walks
+    }
+
+    /// The same of what features give to many sessions.
+    fn walk_features(&mut self, max: usize) -> bool {
+        let mut walks = false;
+        for hook in &self.cx.pipeline.walk {
+            walks |= hook(max, self.sessions, &mut self.cx);
+            self.work();
+        }
         walks
     }
 

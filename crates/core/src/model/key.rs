@@ -23,12 +23,15 @@ pub enum Scope {
     Links,
     /// Manage rooms and their members, say something in them, and moderate them.
     Rooms,
+    /// Send notifications to all accounts of a domain.
+    Broadcast,
 }
 
 impl Scope {
     /// Every scope, in the order they are listed to people.
-    pub const ALL: [Scope; 8] = [
+    pub const ALL: [Scope; 9] = [
         Scope::Send,
+        Scope::Broadcast,
         Scope::Topics,
         Scope::Enrol,
         Scope::Chat,
@@ -49,6 +52,7 @@ impl Scope {
             Scope::Chat => "chat",
             Scope::Links => "links",
             Scope::Rooms => "rooms",
+            Scope::Broadcast => "broadcast",
         }
     }
 }

@@ -5,6 +5,7 @@ mod account;
 mod archive;
 mod availability;
 mod blocking;
+mod broadcast;
 mod config_change;
 mod domain;
 mod drain;
@@ -39,6 +40,10 @@ pub use archive::{
 };
 pub use availability::Availability;
 pub use blocking::{BlockList, BlockListBounds, BlockListChange, BlockListEdit, is_covered, is_covered_by};
+pub use broadcast::{
+    Broadcast, BroadcastEnd, BroadcastPace, BroadcastProgress, BroadcastReport, BroadcastState,
+    BroadcastTopic, DayWindow,
+};
 pub use config_change::{ConfigChange, Fields};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};

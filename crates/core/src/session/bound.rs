@@ -128,6 +128,11 @@ impl BoundSession {
         self.unacknowledged.is_some()
     }
 
+    /// Whether what waited for it is being written, and the socket has not taken it yet.
+    pub fn awaits_flush(&self) -> bool {
+        self.awaits_flush
+    }
+
     /// Bytes that it was sent at least, modulo 2^32: as they are before TLS and WebSocket, so that there are more of them on the wire.
     pub fn sent(&self) -> u32 {
         self.sent

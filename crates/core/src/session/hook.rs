@@ -284,6 +284,8 @@ pub type RetryHook = fn(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<Refu
 pub type GivenUpHook = fn(write: &RefusedWrite, cx: &mut Cx<'_>);
 /// Does what the feature has postponed in this shard.
 pub type TickHook = fn(cx: &mut Cx<'_>);
+/// Makes deliveries that are under way to many sessions: about `max`, so that other work goes between. Returns whether more can be made at once.
+pub type WalkHook = fn(max: usize, sessions: &mut Sessions, cx: &mut Cx<'_>) -> bool;
 /// Answers an IQ about the topic with this name.
 pub type TopicAnswerHook =
     fn(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>);

@@ -289,6 +289,11 @@ impl Sessions {
         left
     }
 
+    /// The number of slots: each session that there is now is in one below it.
+    pub fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// Every bound session.
     pub fn all_bound(&self) -> impl Iterator<Item = &BoundSession> {
         self.slots.iter().filter_map(|slot| match &slot.occupant {

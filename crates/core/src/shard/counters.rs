@@ -44,6 +44,10 @@ pub struct Counters {
     pub notifications_acknowledged: u64,
     /// Notifications that ended without an acknowledgement, by state; dropped ones by reason.
     pub notifications_ended: Reasons,
+    /// Times that broadcasts were given to connections.
+    pub broadcasts_given: u64,
+    /// Accounts that acknowledged broadcasts.
+    pub broadcasts_acknowledged: u64,
     /// Items published on topics whose home is here.
     pub published: u64,
     /// Publications that were refused to topics whose home is here, because a shard was behind.

@@ -1,11 +1,12 @@
-//! Writes that the store has not done yet: ends of notifications, deletions of messages, and messages to be kept for parked sessions. The store may refuse a write
+//! Writes that the store has not done yet: ends of notifications and broadcasts, deletions of messages, and messages to be kept for parked sessions. The store may refuse a write
 //! because it is busy or broken; the write is then repeated, with growing pauses, until the store has done it.
 //!
 //! What a device acknowledged must not be delivered again in the meantime, although the store still holds it: the feature that asked for
 //! the write remembers that until the store has done it, or until the write is given up here.
 
 use super::Recipients;
-use crate::model::{DomainId, Mono, Notification, NotificationId, Settlement};
+use crate::model::{AccountId, DomainId, Mono, Notification, NotificationId, Settlement};
+use crate::ports::store::broadcasts::AccountEnd;
 use crate::ports::store::notifications::NotificationChange;
 use crate::ports::store::offline::StoreOffline;
 use carillon_wire::jid::BareJid;
@@ -32,6 +33,8 @@ pub struct Retries {
 pub enum RefusedWrite {
     /// A notification ended.
     End(End),
+    /// An account acknowledged a broadcast.
+    EndBroadcast(AccountEnd),
     /// Messages of an account are to be deleted.
     Forget(Forget),
     /// A message that parked sessions were given is to be kept.
@@ -146,7 +149,10 @@ impl RefusedWrite {
     /// How many notifications and messages it is about.
     fn len(&self) -> u64 {
         match self {
-            RefusedWrite::End(_) | RefusedWrite::Store(_) | RefusedWrite::Keep(_) => 1,
+            RefusedWrite::End(_)
+            | RefusedWrite::EndBroadcast(_)
+            | RefusedWrite::Store(_)
+            | RefusedWrite::Keep(_) => 1,
             RefusedWrite::Forget(forget) => forget.seqs.len() as u64,
         }
     }
@@ -155,6 +161,7 @@ impl RefusedWrite {
     fn bytes(&self) -> usize {
         let carried = match self {
             RefusedWrite::End(_) => size_of::<NotificationId>(),
+            RefusedWrite::EndBroadcast(_) => size_of::<(NotificationId, AccountId)>(),
             RefusedWrite::Forget(forget) => forget.local.len() + 2 * forget.seqs.len() * size_of::<u64>(),
             RefusedWrite::Keep(keep) => {
                 size_of::<Keep>()

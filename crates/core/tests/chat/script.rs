@@ -1,5 +1,7 @@
 //! The script of a conversation, line by line.
 
+mod broadcasts;
+
 use crate::tokens;
 use crate::world::{Kept, Questions, World};
 use base64::Engine;
@@ -127,7 +129,7 @@ impl Script {
         }
         let mut world = World::with_store(settings, kept, nodes);
         world.domain(DOMAIN, Policy::default());
-        Script {
+        let mut script = Script {
             world,
             moves,
             conns: BTreeMap::new(),
@@ -135,7 +137,9 @@ impl Script {
             passwords: BTreeMap::new(),
             notified: 0,
             acted: None,
-        }
+        };
+        script.read_broadcasts();
+        script
     }
 
     fn line(&mut self, line: &str) -> Result<(), String> {
@@ -167,6 +171,7 @@ impl Script {
             ["restarts", "for", time, rest @ ..] => self.restart(time, rest),
             ["upgrades"] => {
                 self.world.hand_over();
+                self.read_broadcasts();
                 Ok(())
             }
             ["asked", count, "records"] => {
@@ -177,6 +182,7 @@ impl Script {
             ["log", kinds @ ..] => self.log(kinds),
             ["logged", ..] => self.logged(line.trim_start_matches("logged ")),
             ["notify", to, rest @ ..] => self.notify(to, rest),
+            ["broadcast", words @ ..] => self.broadcast(words),
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
             ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
@@ -306,6 +312,7 @@ impl Script {
     /// `restarts for TIME: N sessions go on, M end`: the node ends in an orderly way and starts TIME later.
     fn restart(&mut self, time: &str, wanted: &[&str]) -> Result<(), String> {
         let (go_on, end) = self.world.restart(milliseconds(time.trim_end_matches(':'))?);
+        self.read_broadcasts();
         let found = format!("{go_on} sessions go on, {end} end");
         (found == wanted.join(" ")).then_some(()).ok_or(found)
     }

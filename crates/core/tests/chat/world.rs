@@ -7,6 +7,7 @@ use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::message::ShardMessage;
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{DeleteAccount, Identity, Login};
+use carillon_core::ports::store::broadcasts::EndBroadcasts;
 use carillon_core::ports::store::notifications::{EndNotifications, Pending, StoreNotification};
 use carillon_core::ports::store::offline::{DeleteOffline, ExpiredOffline, Offline, StoreOffline};
 use carillon_core::ports::store::roster::ReadRecord;
@@ -207,6 +208,12 @@ impl World {
         self.node.now().unix
     }
 
+    /// Gives one shard a message, and waits for all that comes of it.
+    pub(crate) fn tell(&mut self, message: ShardMessage) {
+        self.node.message("anybody", message);
+        self.node.settle();
+    }
+
     /// Has a command carried out at the home of `name`.
     pub(crate) fn command(&mut self, name: &str, command: Command) -> Outcome {
         self.node.command(name, command)
@@ -278,7 +285,11 @@ fn meant(kind: &str) -> Result<Asks, String> {
     match kind {
         "logins" => Ok(|ask| Login::of(ask).is_some()),
         "pages" => Ok(|ask| Pending::of(ask).is_some() || Offline::of(ask).is_some()),
-        "ends" => Ok(|ask| EndNotifications::of(ask).is_some() || DeleteOffline::of(ask).is_some()),
+        "ends" => Ok(|ask| {
+            EndNotifications::of(ask).is_some()
+                || DeleteOffline::of(ask).is_some()
+                || EndBroadcasts::of(ask).is_some()
+        }),
         "messages" => Ok(|ask| StoreOffline::of(ask).is_some()),
         "notifications" => Ok(|ask| StoreNotification::of(ask).is_some()),
         "archives" => Ok(|ask| match ask {

@@ -44,6 +44,8 @@ pub(crate) struct Chat;
 pub(crate) struct Links;
 /// Scope `rooms`.
 pub(crate) struct Rooms;
+/// Scope `broadcast`.
+pub(crate) struct Broadcast;
 /// Scope `read_messages`.
 pub(crate) struct ReadMessages;
 
@@ -70,6 +72,9 @@ impl Needs for Links {
 }
 impl Needs for Rooms {
     const SCOPE: Option<Scope> = Some(Scope::Rooms);
+}
+impl Needs for Broadcast {
+    const SCOPE: Option<Scope> = Some(Scope::Broadcast);
 }
 impl Needs for ReadMessages {
     const SCOPE: Option<Scope> = Some(Scope::ReadMessages);

@@ -262,6 +262,10 @@ fn notifications(page: &mut Page, status: &Status) {
     page.counter("carillon_notifications_accepted_total", help, status.notifications_accepted);
     let help = "Notifications that ended because they were acknowledged.";
     page.counter("carillon_notifications_acknowledged_total", help, status.notifications_acknowledged);
+    let help = "Times that broadcasts were given to connections.";
+    page.counter("carillon_broadcasts_given_total", help, status.broadcasts_given);
+    let help = "Accounts that acknowledged broadcasts.";
+    page.counter("carillon_broadcasts_acknowledged_total", help, status.broadcasts_acknowledged);
     let help = "Notifications that ended without an acknowledgement: `expired`, `replaced`, `cancelled`, or dropped \
                 for this reason.";
     page.counters("carillon_notifications_ended_total", help, "reason", status.notifications_ended.iter());

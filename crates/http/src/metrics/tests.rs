@@ -37,6 +37,7 @@ fn full() -> String {
     status.login.record(12);
     status.acknowledgement.record(90);
     status.given_up = 3;
+    status.broadcasts_given = 8;
     status.store.commit.record(Duration::from_micros(700));
     let counters = DomainCounters { sessions: 5, ..DomainCounters::default() };
     status.domains = vec![

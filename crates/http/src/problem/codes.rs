@@ -113,6 +113,8 @@ codes! {
     UnknownSession: NOT_FOUND, "unknown-session", "No such session";
     /// The domain has no such topic.
     UnknownTopic: NOT_FOUND, "unknown-topic", "No such topic";
+    /// The domain has no such broadcast, or it was forgotten.
+    UnknownBroadcast: NOT_FOUND, "unknown-broadcast", "No such broadcast";
     /// The domain has no such room.
     UnknownRoom: NOT_FOUND, "unknown-room", "No such room";
     /// Nobody in the room has this nick.
@@ -169,6 +171,10 @@ codes! {
     NoLinkHost: CONFLICT, "no-link-host", "No host of short links";
     /// The short link of this URL was taken down.
     LinkRemoved: CONFLICT, "link-removed", "The link was taken down";
+    /// The domain has as many broadcasts that have not ended as it may, or they take up as much as they may; `detail` names the setting.
+    TooManyBroadcasts: CONFLICT, "too-many-broadcasts", "Too many broadcasts";
+    /// The broadcast has ended, and is not changed any more.
+    BroadcastEnded: CONFLICT, "broadcast-ended", "The broadcast has ended";
     /// The domain has as many short links as it may.
     TooManyLinks: CONFLICT, "too-many-links", "Too many links";
     /// The domain has as many invitations as `invitations.per_domain` allows.

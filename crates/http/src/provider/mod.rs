@@ -2,6 +2,7 @@
 
 mod act;
 pub(crate) mod blocked;
+pub(crate) mod broadcasts;
 pub(crate) mod chat;
 pub(crate) mod conversations;
 pub(crate) mod events;

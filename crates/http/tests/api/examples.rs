@@ -74,6 +74,8 @@ const USED: &[&str] = &[
     "updateConversation",
     "eraseMessages",
     "sendNotification",
+    "sendBroadcast",
+    "listBroadcasts",
     "sendBatch",
     "publishItem",
     "rotateSecret",
@@ -121,6 +123,9 @@ const DRAINED: &[&str] = &["startDrain"];
 /// Those that need a client in a room: `tests/interop/test_rooms.py` sends them.
 const OF_OCCUPANTS: &[&str] = &["updateOccupant"];
 
+/// Those that are about an id which the node gives: `broadcasts.rs` sends them.
+const OF_BROADCASTS: &[&str] = &["updateBroadcast"];
+
 /// Those that need a cell: `tests/interop/test_cell_operated.py` sends them.
 const OF_CELLS: &[&str] = &["startNodeDrain", "evictNode"];
 
@@ -142,7 +147,7 @@ async fn examples_work() {
             assert_eq!(reply.json()["valid"], true);
         }
     }
-    are_all(&document, &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS].concat());
+    are_all(&document, &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS, OF_BROADCASTS].concat());
 }
 
 /// Whatever has a body has an example that was sent.

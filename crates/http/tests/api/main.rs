@@ -3,6 +3,7 @@
 mod admin;
 mod auth;
 mod batch;
+mod broadcasts;
 mod chat;
 mod conversations;
 mod devices;

@@ -7,14 +7,16 @@ mod job;
 use crate::clock::unix;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{AccountId, ExpiredMessage, Notification, RoomId, Trace, UnixMs};
+use carillon_core::model::{AccountId, Broadcast, ExpiredMessage, Notification, RoomId, Trace, UnixMs};
 use carillon_core::ports::store::archive::{SweepArchives, SweepArchivesAnswer};
+use carillon_core::ports::store::broadcasts::ChangedBroadcasts;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::store::offline::ExpiredOffline;
 use carillon_core::ports::store::rooms::{SweepRoomArchives, SweepRoomArchivesAnswer};
 use carillon_core::ports::{Fault, Page, Part};
 use claim::{Claim, LEASE_MS};
 use job::Job;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,8 @@ pub(crate) enum JobMessage {
     ArchivesSwept(Result<SweepArchivesAnswer, Fault>),
     /// The same of the archives of rooms.
     RoomsSwept(Result<SweepRoomArchivesAnswer, Fault>),
+    /// The store's answer: the broadcasts that were changed.
+    Broadcasts(Result<Part<Broadcast>, Fault>),
     /// Ask nothing more; the sender is dropped when no answer is awaited and nothing is claimed.
     Pause(SyncSender<()>),
     /// Go on after a pause.
@@ -65,6 +69,11 @@ struct UnderWay {
     rooms: Job<SweepRoomArchives>,
     /// Up to which room, likewise.
     rooms_swept_to: Option<RoomId>,
+    broadcasts: Job<ChangedBroadcasts>,
+    /// The revision of broadcasts up to which the shards know them.
+    broadcast_revision: u64,
+    /// Whether they know all that were open at the start.
+    knows_broadcasts: bool,
     /// When the next round begins, in ticks.
     next_round: u32,
     /// Nothing is begun; whoever wants to know that nothing is under way any more.
@@ -80,6 +89,7 @@ impl UnderWay {
             && !self.overdue.is_under_way()
             && !self.archives.is_under_way()
             && !self.rooms.is_under_way()
+            && !self.broadcasts.is_under_way()
             && let Some(waiter) = &mut self.paused
         {
             *waiter = None;
@@ -135,6 +145,7 @@ impl Jobs {
                         self.sweep_rooms(&mut under_way);
                     }
                 }
+                Ok(JobMessage::Broadcasts(answer)) => self.heard_of_broadcasts(answer, &mut under_way),
                 Ok(JobMessage::Pause(waiter)) => under_way.paused = Some(Some(waiter)),
                 Ok(JobMessage::Resume) => under_way.paused = None,
                 Ok(JobMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -147,6 +158,7 @@ impl Jobs {
                     }
                     self.ask_sweep(&mut under_way);
                     self.ask_overdue(&mut under_way);
+                    self.ask_broadcasts(&mut under_way);
                     match under_way.next_round.checked_sub(1) {
                         Some(left) => under_way.next_round = left,
                         None if under_way.swept_to.is_none() => {
@@ -199,6 +211,36 @@ impl Jobs {
         under_way.overdue.ask(&self.node, question, told);
     }
 
+    fn ask_broadcasts(&self, under_way: &mut UnderWay) {
+        if under_way.paused.is_some() {
+            return;
+        }
+        let (sender, after) = (self.sender.clone(), under_way.broadcast_revision);
+        let told = move |answer| drop(sender.send(JobMessage::Broadcasts(answer)));
+        let only_open = !under_way.knows_broadcasts;
+        let question = || ChangedBroadcasts { after, only_open, page: CHANGED_BROADCASTS };
+        under_way.broadcasts.ask(&self.node, question, told);
+    }
+
+    /// Tells the shards which broadcasts are open, and then what changes. What another node changed they have heard by then, unless it was lost.
+    fn heard_of_broadcasts(&self, answer: Result<Part<Broadcast>, Fault>, under_way: &mut UnderWay) {
+        let is_read = answer.is_ok();
+        let (Part { entries: changed, more }, _) = under_way.broadcasts.answered(answer);
+        let is_all = !under_way.knows_broadcasts && !more;
+        if !is_read || (changed.is_empty() && !is_all) {
+            return;
+        }
+        under_way.knows_broadcasts |= is_all;
+        if let Some(newest) = changed.last() {
+            under_way.broadcast_revision = newest.revision;
+        }
+        let changed: Vec<_> = changed.into_iter().map(Arc::new).collect();
+        self.node.tell_own_broadcasts(&changed, is_all);
+        if more {
+            self.ask_broadcasts(under_way);
+        }
+    }
+
     /// Goes on with a round through the archives, if there is one.
     fn sweep_archives(&self, under_way: &mut UnderWay) {
         let Some(after) = under_way.swept_to.filter(|_| under_way.paused.is_none()) else { return };
@@ -242,7 +284,9 @@ impl Jobs {
 /// Expired messages told at once. What their homes have not had deleted by the next tick is told again.
 const OVERDUE: Page = Page { entries: 5000, bytes: 4 << 20 };
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-const MESSAGES_MAX: usize = 11;
+const MESSAGES_MAX: usize = 12;
+/// Broadcasts that the shards are told of at once.
+const CHANGED_BROADCASTS: Page = Page { entries: 100, bytes: 4 << 20 };
 const TICK: Duration = Duration::from_secs(1);
 /// Scheduled notifications claimed at once.
 const DUE: Page = Page { entries: 500, bytes: 4 << 20 };

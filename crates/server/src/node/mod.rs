@@ -18,8 +18,10 @@ use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
 use crate::replies::Replies;
 use crate::watch::Watcher;
 use carillon_core::command::{Command, Outcome, ReplyTo, StateChange};
-use carillon_core::message::ShardMessage;
-use carillon_core::model::{DomainId, Domains, Mono, NodeId, OperationId, Place, ShardId, States, UnixMs};
+use carillon_core::message::{BroadcastNews, ShardMessage};
+use carillon_core::model::{
+    Broadcast, DomainId, Domains, Mono, NodeId, OperationId, Place, ShardId, States, UnixMs,
+};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
 use carillon_core::ports::{Bus, Directory, Fault, Question, Reply, Store, StoreHealth, StoreLane};
@@ -444,6 +446,22 @@ impl Node {
         }
     }
 
+    /// Tells all shards of all nodes of broadcasts that were created or changed. Other nodes that do not hear of it find it in the store.
+    pub fn tell_broadcasts(&self, changed: Vec<Arc<Broadcast>>) {
+        let news = BroadcastNews { changed, is_all: false, tell: true };
+        let message = ShardMessage::Broadcasts(Box::new(news));
+        self.inbox(ShardId(0)).push(InboxItem::ShardMessage(message));
+    }
+
+    /// Tells the shards of this node what the store has of broadcasts.
+    pub(crate) fn tell_own_broadcasts(&self, changed: &[Arc<Broadcast>], is_all: bool) {
+        for shard in self.shard_ids() {
+            let news = BroadcastNews { changed: changed.to_vec(), is_all, tell: false };
+            let message = ShardMessage::Broadcasts(Box::new(news));
+            self.inbox(shard).push(InboxItem::ShardMessage(message));
+        }
+    }
+
     /// Sends a record to another node.
     pub(crate) fn post_far(&self, to: NodeId, record: &Record) {
         if let Some(bus) = &self.inner.bus {
@@ -550,6 +568,7 @@ impl Target {
                 Whose::Anyones | Whose::Domain(_) => Target::AllShards,
             },
             Command::Changed { .. }
+            | Command::CountReached { .. }
             | Command::Kick { .. }
             | Command::Presence { .. }
             | Command::Sessions { .. }

@@ -190,12 +190,14 @@ fn nothing_is_left_of_an_account() {
     let db = Connection::open(&path).expect("opens");
     let tables =
         tables(&db).into_iter().filter(|table| is_somebodys(table) && !ASKED_FOR.contains(&&**table));
-    // Topics are their domain's.
+    // Topics and broadcasts are their domain's.
     let (theirs, others): (Vec<_>, Vec<_>) = tables.partition(|table| ground.is_accounts(&db, table));
     others
         .iter()
-        .filter(|table| ["topic", "affiliation", "room", "room_member"].contains(&&***table))
+        .filter(|table| ["topic", "affiliation", "room", "room_member", "broadcast"].contains(&&***table))
         .for_each(|table| ground.fill(&db, table));
+    // What accounts have acknowledged of one that has ended goes otherwise.
+    db.execute("UPDATE broadcast SET expires = ?1", [i64::MAX]).expect("it is open");
     theirs.iter().for_each(|table| ground.fill(&db, table));
     db.execute_batch("UPDATE archive_fold SET folded = 1").expect("it has been folded");
     db.execute_batch("INSERT INTO archive_message (seq, received, stanza) VALUES (2, 1, x'')")
@@ -211,5 +213,6 @@ fn nothing_is_left_of_an_account() {
     *after.get_mut("account").expect("a table") += 1;
     *after.get_mut("topic").expect("a table") -= 1;
     *after.get_mut("room").expect("a table") -= 1;
+    *after.get_mut("broadcast").expect("a table") -= 1;
     assert_eq!(after, before);
 }

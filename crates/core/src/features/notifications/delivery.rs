@@ -2,7 +2,7 @@
 
 use super::shared::Recipient;
 use super::state::InFlight;
-use super::{ends, report, xml};
+use super::{broadcast, ends, report, xml};
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
@@ -13,6 +13,7 @@ use crate::session::backlog::Paged;
 use crate::session::hook::{Ending, Flow, Taken};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{End, Pager, Reads, Timer, Track, Tracked};
+use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 
@@ -57,7 +58,7 @@ pub(super) fn deliver(
 }
 
 /// Whether a client without stream management leaves as many unacknowledged as it may. One with it has a bound of its own.
-fn has_too_many(session: &BoundSession) -> bool {
+pub(super) fn has_too_many(session: &BoundSession) -> bool {
     session.unacknowledged.is_none() && session.state.notifications.is_full()
 }
 
@@ -154,20 +155,35 @@ fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>
     if session.state.notifications.in_flight().any(|entry| entry.id == id) {
         return;
     }
-    let stanza = xml::message(notification, session, !managed);
-    session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
     let (audience, expires, is_kept) = (notification.audience, notification.expires, notification.is_kept());
-    let (sent, at, bytes) = (cx.now.unix, cx.now.mono, session.sent());
+    let (sent, at) = (cx.now.unix, cx.now.mono);
+    let payload = xml::payload(&xml::Content::of(notification), !managed);
+    let given = InFlight { id, audience, expires, is_kept, sent, at, managed };
+    give(session, payload, given, notification.accepted, cx);
+}
+
+/// Writes a notification that was accepted then, and notes that it is on its way.
+pub(super) fn give(
+    session: &mut BoundSession,
+    payload: Bytes,
+    given: InFlight,
+    accepted: UnixMs,
+    cx: &mut Cx<'_>,
+) {
+    let id = given.id;
+    let stanza = xml::message(id, payload, session);
+    session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
+    let bytes = session.sent();
     let pager = session.state.notifications.pager();
-    pager.gave(InFlight { id, audience, expires, is_kept, sent, at, managed }, bytes);
-    if !managed && pager.begin_timer() {
+    pager.gave(given, bytes);
+    if !given.managed && pager.begin_timer() {
         session.set_timer(cx.shard.settings.receipt_wait_ms, RECEIPT, cx);
     }
     cx.shard.counters.delivered(session.domain);
     cx.out.journal.note(cx.now.unix, Kind::Deliver, || Entry::Deliver {
         id,
         to: session.jid.as_str(),
-        after_ms: cx.now.unix.0.saturating_sub(notification.accepted.0),
+        after_ms: cx.now.unix.0.saturating_sub(accepted.0),
     });
 }
 
@@ -184,6 +200,9 @@ pub(super) fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> 
     let id = NotificationId(id);
     let Some(pager) = &mut session.state.notifications.0 else { return true };
     let Some(entry) = pager.in_flight().find(|entry| entry.id == id).copied() else { return true };
+    if entry.is_broadcast() {
+        return broadcast::is_over(session, id, cx);
+    }
     if entry.audience == Audience::Always {
         pager.acknowledged(|entry| entry.id == id);
         pager.look_again();
@@ -236,7 +255,9 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
         by,
         after_ms,
     });
-    if entry.is_kept {
+    if entry.is_broadcast() {
+        broadcast::acknowledged(session, &entry, by, cx);
+    } else if entry.is_kept {
         let change = NotificationChange {
             id,
             state: NotificationState::Acknowledged,
@@ -253,6 +274,7 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
         });
     }
     session.state.notifications.tidy();
+    broadcast::made_room(session, cx);
 }
 
 /// Receipts did not come in time: what the peer's TCP has acknowledged decides.
@@ -324,10 +346,12 @@ pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>
         let lost = pager.take_back(|_| true);
         give_up(session, &lost, cx);
     }
+    cx.features.notifications.broadcasts.left(session.id);
 }
 
 /// The connection is gone: what stream management does not count is given up, as if the session had ended.
 pub(super) fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, cx: &mut Cx<'_>) -> Option<u32> {
+    cx.features.notifications.broadcasts.left(session.id);
     let pager = session.state.notifications.0.as_mut()?;
     let lost = pager.take_back(|entry| !entry.managed);
     give_up(session, &lost, cx);
@@ -337,7 +361,8 @@ pub(super) fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, cx: 
 
 fn give_up(session: &BoundSession, lost: &[InFlight], cx: &mut Cx<'_>) {
     let mut waits = false;
-    for entry in lost {
+    // A broadcast is given again to who comes and has not acknowledged it.
+    for entry in lost.iter().filter(|entry| !entry.is_broadcast()) {
         if entry.audience == Audience::Always {
             // The store is told that it was sent before its trace is forgotten here.
             cx.features.notifications.note_sent(entry.id, entry.sent, cx.now.mono);

@@ -3,7 +3,7 @@
 
 use super::report::{keep_trace, report, report_end, report_end_of};
 use super::shared::{Recipient, Withheld};
-use super::{delivery, ends, flight, lookup};
+use super::{broadcast, delivery, ends, flight, lookup};
 use crate::command::{Command, Outcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
@@ -29,12 +29,16 @@ pub(super) fn command(
         Command::Cancel { id } => lookup::cancel(id, reply, sessions, cx),
         Command::Trace { id } => lookup::trace(id, reply, cx),
         Command::TracesInMemory { query, ids } => lookup::traces_in_memory(&query, &ids, reply, cx),
+        Command::CountReached { broadcast } => {
+            let outcome = Outcome::Count(broadcast::count_reached(&broadcast, sessions));
+            cx.out.push(Effect::Reply { to: reply, outcome });
+        }
         other => return Some((other, reply)),
     }
     None
 }
 
-/// The store ended one by itself.
+/// The store ended one by itself, or broadcasts were created or changed.
 pub(super) fn message(
     message: ShardMessage,
     _sessions: &mut Sessions,
@@ -45,6 +49,7 @@ pub(super) fn message(
             cx.features.notifications.ended(trace.id);
             report_end_of(&trace, cx);
         }
+        ShardMessage::Broadcasts(news) => broadcast::heard(*news, cx),
         other => return Some(other),
     }
     None
@@ -57,7 +62,7 @@ pub(super) fn retry(mut refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<Refu
             store(notification, None, cx);
         }
     }
-    ends::retry(refused, cx)
+    ends::retry(broadcast::retry(refused, cx), cx)
 }
 
 /// Accepts a notification.

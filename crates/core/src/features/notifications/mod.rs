@@ -1,6 +1,7 @@
 //! Notifications: what providers send to one account. Taken by command at the account's home, delivered to its sessions by
 //! audience, and traced from acceptance to acknowledgement.
 
+mod broadcast;
 mod delivery;
 mod ends;
 mod flight;
@@ -52,16 +53,30 @@ pub const FEATURE: Feature = Feature {
         command: Some(home::command),
         message: Some(home::message),
         in_flight: Some(|session| session.state.notifications.in_flight().next().is_some()),
-        available: Some(|session, _, _, _| match session.state.notifications.is_behind() {
-            true => Step::Waits,
-            false => Step::Done,
+        available: Some(|session, _, _, cx| {
+            broadcast::came(session, cx);
+            match session.state.notifications.is_behind() {
+                true => Step::Waits,
+                false => Step::Done,
+            }
         }),
-        catch_up: Some(backlog::catch_up::<delivery::Kept>),
+        catch_up: Some(|session, cx| {
+            broadcast::made_room(session, cx);
+            backlog::catch_up::<delivery::Kept>(session, cx)
+        }),
         awaits_arrival: Some(|session| session.state.notifications.unmanaged().is_some()),
         unacked: Some(delivery::unacked),
         retry: Some(home::retry),
-        given_up: Some(ends::given_up),
-        tick: Some(ends::note_sent),
+        given_up: Some(|write, cx| {
+            ends::given_up(write, cx);
+            broadcast::given_up(write, cx);
+        }),
+        tick: Some(|cx| {
+            ends::note_sent(cx);
+            broadcast::tick(cx);
+        }),
+        walk: Some(broadcast::walk),
+        resumed: Some(|session, cx| broadcast::came(session, cx)),
         tracked: &[TrackedHandler {
             kind: delivery::TRACKED,
             acknowledged: delivery::acknowledged_all,
@@ -81,7 +96,8 @@ pub const FEATURE: Feature = Feature {
         }),
         parked: Some(delivery::parked),
         // One may have been stored while it was in no process.
-        restored: Some(|session, _, _| {
+        restored: Some(|session, _, cx| {
+            broadcast::came(session, cx);
             // While it has its connection the store gets nothing for it.
             if session.is_parked() {
                 session.state.notifications.look_again();

@@ -26,6 +26,13 @@ pub(super) struct InFlight {
 
 crate::form! { struct InFlight { id, audience, expires, is_kept, sent, at, managed } }
 
+impl InFlight {
+    /// Whether it is a broadcast: it is for its account however long that is away, and nothing is stored of it that is the account's.
+    pub(super) fn is_broadcast(&self) -> bool {
+        self.audience == Audience::Always && !self.is_kept
+    }
+}
+
 impl State {
     /// Takes note of what a login read: whether any wait.
     pub(super) fn take_login(&mut self, wait: bool) {
@@ -52,6 +59,14 @@ impl State {
     /// Whether older ones are still to come from the store, so that newer ones must wait behind them there.
     pub(super) fn is_behind(&self) -> bool {
         self.0.as_ref().is_some_and(|pager| pager.is_behind())
+    }
+
+    /// One is not to be acknowledged any more.
+    pub(super) fn forget(&mut self, id: NotificationId) {
+        if let Some(pager) = &mut self.0 {
+            pager.acknowledged(|entry| entry.id == id);
+            self.tidy();
+        }
     }
 
     /// Whether as many are on their way as may be to a client without stream management.

@@ -1,19 +1,42 @@
 //! Notifications on the wire (docs/book/protocol.md).
 
-use crate::model::{Notification, Priority};
+use crate::model::{Notification, NotificationId, Payload, Priority, UnixMs};
 use crate::session::BoundSession;
 use bytes::Bytes;
 use carillon_wire::ns;
 use carillon_wire::stanza::{MessageType, Payload as Xml, Stanza};
 use carillon_wire::xml::writer::Writer;
 
-/// The message for one session. `receipt`: whether a receipt is asked for, because nothing else acknowledges it.
-pub(super) fn message(notification: &Notification, session: &BoundSession, receipt: bool) -> Stanza {
+/// What a notification carries, whoever it is for.
+pub(super) struct Content<'a> {
+    pub(super) priority: Priority,
+    /// When it was accepted.
+    pub(super) sent: UnixMs,
+    pub(super) expires: Option<UnixMs>,
+    pub(super) collapse_key: Option<&'a str>,
+    pub(super) payload: &'a Payload,
+}
+
+impl<'a> Content<'a> {
+    /// That of a notification.
+    pub(super) fn of(notification: &'a Notification) -> Content<'a> {
+        Content {
+            priority: notification.priority,
+            sent: notification.accepted,
+            expires: notification.expires,
+            collapse_key: notification.collapse_key.as_deref(),
+            payload: &notification.payload,
+        }
+    }
+}
+
+/// The message for one session.
+pub(super) fn message(id: NotificationId, payload: Bytes, session: &BoundSession) -> Stanza {
     let mut stanza = Stanza::message(MessageType::Headline)
         .with_to(session.jid.clone())
         .with_from(session.bare.service("push"))
-        .with_id(notification.id.to_string());
-    stanza.payload = Xml::from_raw(payload(notification, receipt));
+        .with_id(id.to_string());
+    stanza.payload = Xml::from_raw(payload);
     stanza
 }
 
@@ -23,16 +46,17 @@ pub(super) fn receipt(stanza: &Stanza) -> Option<String> {
     received.element().attr("id").map(str::to_owned)
 }
 
-fn payload(notification: &Notification, receipt: bool) -> Bytes {
-    let mut out = Vec::with_capacity(256 + notification.payload.bytes());
+/// What the message carries. `receipt`: whether a receipt is asked for, because nothing else acknowledges it.
+pub(super) fn payload(content: &Content<'_>, receipt: bool) -> Bytes {
+    let mut out = Vec::with_capacity(256 + content.payload.bytes());
     let mut writer = Writer::new(&mut out);
     writer.start_in("notification", ns::NOTIFICATION);
-    writer.attr("priority", word(notification.priority)).attr("sent", &notification.accepted.to_xmpp());
-    if let Some(expires) = notification.expires {
+    writer.attr("priority", word(content.priority)).attr("sent", &content.sent.to_xmpp());
+    if let Some(expires) = content.expires {
         writer.attr("expires", &expires.to_xmpp());
     }
-    writer.attr_opt("collapse-key", notification.collapse_key.as_deref()).close_empty();
-    notification.payload.write(&mut out);
+    writer.attr_opt("collapse-key", content.collapse_key).close_empty();
+    content.payload.write(&mut out);
     if receipt {
         Writer::new(&mut out).empty("request", ns::RECEIPTS);
     }

@@ -250,7 +250,7 @@ fn given_up(write: &RefusedWrite, cx: &mut Cx<'_>) {
             }
             cx.features.offline.stop_keeping(keep.account.as_str());
         }
-        RefusedWrite::End(_) | RefusedWrite::Store(_) => {}
+        RefusedWrite::End(_) | RefusedWrite::EndBroadcast(_) | RefusedWrite::Store(_) => {}
     }
 }
 

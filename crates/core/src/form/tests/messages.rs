@@ -3,8 +3,8 @@
 use super::*;
 use crate::command::*;
 use crate::message::{
-    Addressees, Announcement, Letter, Pace, Requester, RoomAbout, RoomAudience, RoomEvent, RoomOp,
-    RoomRecipient, RoomSeat, RoomStanza, RosterCause, ShardMessage,
+    Addressees, Announcement, BroadcastNews, Letter, Pace, Requester, RoomAbout, RoomAudience, RoomEvent,
+    RoomOp, RoomRecipient, RoomSeat, RoomStanza, RosterCause, ShardMessage,
 };
 use crate::model::*;
 use crate::ports::Fault;
@@ -49,6 +49,28 @@ fn notification() -> Arc<Notification> {
         payload: Payload::Json("{\"a\":1}".into()),
         accepted: NOW,
         send_at: None,
+    })
+}
+
+fn broadcast() -> Arc<Broadcast> {
+    Arc::new(Broadcast {
+        id: NotificationId(9),
+        domain: DomainId(1),
+        audience: Audience::Connected,
+        priority: Priority::Low,
+        payload: Payload::Xml(Bytes::from_static(b"<a xmlns='urn:x'/>")),
+        key: Some(KeyId(4)),
+        created: NOW,
+        expires: NOW.plus(5),
+        topic: Some(BroadcastTopic { id: TopicId(4), name: "news".into() }),
+        pace: BroadcastPace {
+            rate: Some(7),
+            not_before: Some(NOW),
+            window: Some(DayWindow { from: 1, to: 1439, ahead: 60 }),
+        },
+        state: BroadcastState::Paused,
+        ended: Some(NOW),
+        revision: 1 << 40,
     })
 }
 
@@ -187,6 +209,12 @@ fn messages() -> Vec<ShardMessage> {
         ShardMessage::Registered { address },
         ShardMessage::Expired(Box::new(trace())),
         ShardMessage::MessageExpired(Box::new(expired_message())),
+        ShardMessage::Broadcasts(Box::new(BroadcastNews {
+            changed: vec![broadcast()],
+            is_all: true,
+            tell: false,
+        })),
+        ShardMessage::Command { command: Command::CountReached { broadcast: broadcast() }, reply: reply() },
     ];
     fixed.into_iter().chain(asked).collect()
 }

@@ -1,8 +1,8 @@
 //! How much an answer takes in memory while it waits for who asked.
 
 use super::{
-    Answer, accounts, archive, idempotency, inbox, items, links, nodes, notifications, offline, parked,
-    private, rooms, roster, subscriptions, topics, vcard,
+    Answer, accounts, archive, broadcasts, idempotency, inbox, items, links, nodes, notifications, offline,
+    parked, private, rooms, roster, subscriptions, topics, vcard,
 };
 use crate::model::{ArchivedMessage, Contact, Item, Node, TopicRecord};
 use std::sync::Arc;
@@ -52,6 +52,9 @@ impl Answer {
             Answer::Notifications(
                 notifications::Answer::Pending(page) | notifications::Answer::ClaimDue(page),
             ) => sum(&page.entries, |one| one.payload.bytes()),
+            Answer::Broadcasts(broadcasts::Answer::ChangedBroadcasts(page)) => {
+                sum(&page.entries, |one| one.payload.bytes())
+            }
             Answer::Topics(topics::Answer::Topics(found)) => sum(found, of_topic),
             Answer::Topics(topics::Answer::Topic(Some(found))) => of_topic(found),
             Answer::Subscriptions(subscriptions::Answer::SubscriptionsOf(found)) => {

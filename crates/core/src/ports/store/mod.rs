@@ -10,6 +10,7 @@ pub mod activity;
 mod answer;
 pub mod archive;
 pub mod blocking;
+pub mod broadcasts;
 pub mod domains;
 pub mod idempotency;
 pub mod inbox;
@@ -312,6 +313,7 @@ nouns! {
     Subscriptions in subscriptions,
     Items in items,
     Notifications in notifications,
+    Broadcasts in broadcasts,
     Offline in offline,
     Keys in keys,
     Idempotency in idempotency,

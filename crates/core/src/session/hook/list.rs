@@ -142,6 +142,8 @@ macro_rules! each_hook {
             each given_up: GivenUpHook;
             /// See [`TickHook`].
             each tick: TickHook;
+            /// See [`WalkHook`].
+            each walk: WalkHook;
             /// A topic's home has answered what an IQ asked for.
             one topic_answer: TopicAnswerHook;
         }

@@ -229,6 +229,7 @@ pub(super) fn remove(store: &mut Committed, id: AccountId) -> Vec<RosterChange> 
         // A ban is the topic's, and stays: deleting the account would be the way around it.
         topic.affiliations.retain(|holder, a| *holder != jid || *a == Affiliation::Outcast);
     }
+    store.own.broadcasts.forget_account(id);
     store.own.rooms.forget_account(domain, &jid);
     let with_it = store.accounts.values_mut().filter_map(|other| {
         let said = other.roster.get(&jid)?.clone();

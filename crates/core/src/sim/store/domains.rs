@@ -79,6 +79,7 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChan
         }
     }
     store.topic_names.retain(|(domain, _), _| *domain != gone);
+    store.own.broadcasts.forget_domain(gone);
     store.own.rooms.forget_domain(gone);
     store.waiting.retain(|_, waiting| waiting.notification.domain != gone);
     store.ended.retain(|_, (domain, _)| *domain != gone);

@@ -7,6 +7,7 @@ mod accounts;
 mod activity;
 mod archive;
 mod blocking;
+mod broadcasts;
 mod disk;
 mod domains;
 mod idempotency;
@@ -53,6 +54,7 @@ macro_rules! tables {
 
 tables! {
     activity,
+    broadcasts,
     invitations,
     rooms,
     uploads,

@@ -199,9 +199,10 @@ fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
     let until = OperationId::first_at(UnixMs(asked.now.0.saturating_sub(OPERATION_KEPT_MS)));
     let forgotten: Vec<_> = store.operations.range(..until).map(|(id, _)| *id).take(max + 1).collect();
     forgotten.iter().take(max).for_each(|id| drop(store.operations.remove(id)));
+    let more_broadcasts = store.own.broadcasts.sweep(asked.now, asked.forget, max);
     let more_links = links::forget(store, asked.forget, max);
     let left = [expired.len(), old.len(), over.len(), forgotten.len()];
-    Part { entries: traces, more: more_links || left.into_iter().any(|n| n > max) }
+    Part { entries: traces, more: more_broadcasts || more_links || left.into_iter().any(|n| n > max) }
 }
 
 /// In the order of their times.

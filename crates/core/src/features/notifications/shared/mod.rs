@@ -7,6 +7,7 @@
 mod sent;
 mod traces;
 
+use super::broadcast::Broadcasts;
 use crate::features::Shared;
 use crate::model::{Mono, NotificationId, Set, Trace, UnixMs};
 use crate::shard::Reads;
@@ -25,6 +26,8 @@ pub struct Ledger {
     reads: Reads<NotificationId>,
     /// Kept ones that were given lately.
     sent: Sent,
+    /// Broadcasts that are open.
+    pub(super) broadcasts: Broadcasts,
 }
 
 /// To whom a notification is about to be given.
@@ -172,13 +175,14 @@ impl Ledger {
 impl Shared for Ledger {
     /// When the store is to be told what was given.
     fn due(&self) -> Option<Mono> {
-        self.sent.due()
+        [self.sent.due(), self.broadcasts.next_wake()].into_iter().flatten().min()
     }
 
     fn tidy(&mut self) {
         if self.ending.capacity() > 4 * self.ending.len() + 64 {
             self.ending.shrink_to_fit();
         }
+        self.broadcasts.tidy();
     }
 }
 
