@@ -11,6 +11,7 @@ import { events } from "./events.js";
 import { clock } from "./format.js";
 import { keys } from "./keys.js";
 import { links } from "./links.js";
+import { modules } from "./modules.js";
 import { notification } from "./notification.js";
 import { notifications } from "./notifications.js";
 import { overview } from "./overview.js";
@@ -28,6 +29,7 @@ const VIEWS = {
   overview: { make: overview, scope: "admin", whole: true, title: "Overview" },
   sessions: { make: sessions, scope: "admin", title: "Sessions" },
   cluster: { make: cluster, scope: "admin", whole: true, title: "Cluster" },
+  modules: { make: modules, scope: "admin", whole: true, title: "Modules" },
   send: { make: send, scope: "send", title: "Send" },
   notifications: { make: notifications, one: notification, scope: "send", title: "Notifications" },
   broadcasts: { make: broadcasts, scope: "broadcast", title: "Broadcasts" },

@@ -23,6 +23,7 @@ const REASONS = {
   "connection-lost": "The connection was lost before the device acknowledged it",
   "queue-full": "The device reads too slowly: its queue was full",
   "device-deleted": "The device was removed",
+  module: "A module of the server refused it",
 };
 const BY = {
   "stream-management": "Confirmed by the client's stream management",

@@ -3,6 +3,7 @@
 use crate::config::Settings;
 use crate::options::Queue;
 use carillon_backend::StoreOptions;
+use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::{self, Members, Store};
 use carillon_core::settings as core;
 use carillon_http::{IntakeQueue, WebhookRoots};
@@ -143,6 +144,19 @@ fn store(settings: &Settings) -> StoreOptions {
 /// The authorities of `webhooks.ca_file`.
 pub fn webhook_roots(settings: &Settings) -> Result<WebhookRoots, String> {
     settings.http.webhooks.ca_file.as_deref().map_or_else(|| Ok(WebhookRoots::default()), WebhookRoots::load)
+}
+
+/// What compiles modules, where this is built with the feature `modules`.
+pub fn modules() -> Option<Arc<dyn Runtime>> {
+    #[cfg(feature = "modules")]
+    {
+        use carillon_modules::{Bounds, WasmRuntime};
+        Some(Arc::new(WasmRuntime::new(Bounds::default())))
+    }
+    #[cfg(not(feature = "modules"))]
+    {
+        None
+    }
 }
 
 /// What the HTTP side is started with. `ports` are those the server bound.

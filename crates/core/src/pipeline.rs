@@ -5,11 +5,25 @@ use crate::session::hook::Feature;
 use crate::session::pipeline::Pipeline;
 use crate::settings::Settings;
 
-/// The pipeline of all features but those that are disabled, or that have not what they need.
+/// The pipeline of all features but those that are disabled, or that have not what they need; what takes modules has no work without one.
 pub fn of(settings: &Settings) -> Pipeline {
-    let is_disabled = |name: &str| settings.features_disabled.iter().any(|disabled| disabled == name);
-    let is_on = |feature: &&Feature| !is_disabled(feature.name) && (feature.is_on)(settings);
+    let is_on = |feature: &&Feature| {
+        feature.hooks.set_modules.is_none() && !is_disabled(feature, settings) && (feature.is_on)(settings)
+    };
     Pipeline::new(ORDER.iter().copied().filter(is_on).collect())
+}
+
+/// The same features as before, with what takes modules or without it. Stanzas that wait in one go on in the other.
+pub fn with_modules(before: &Pipeline, settings: &Settings, has_modules: bool) -> Pipeline {
+    let is_on = |feature: &&Feature| match feature.hooks.set_modules {
+        Some(_) => has_modules && !is_disabled(feature, settings),
+        None => before.features().iter().any(|known| known.name == feature.name),
+    };
+    Pipeline::new(ORDER.iter().copied().filter(is_on).collect())
+}
+
+fn is_disabled(feature: &Feature, settings: &Settings) -> bool {
+    settings.features_disabled.iter().any(|disabled| disabled == feature.name)
 }
 
 #[cfg(test)]

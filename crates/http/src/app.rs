@@ -16,6 +16,7 @@ use crate::webhooks::Webhooks;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::model::{Domain, DomainId, OperationId};
 use carillon_core::ports::{Fault, Question};
+use carillon_server::ModulesError;
 use carillon_server::node::Node;
 use std::sync::Arc;
 use std::time::Duration;
@@ -157,6 +158,20 @@ impl App {
         self.await_reply(done).await
     }
 
+    /// Has the node run the modules that are activated. Compiling them may take longer than other answers.
+    pub(crate) async fn reload_modules(&self) -> Result<Result<(), ModulesError>, Problem> {
+        let (reply, done) = oneshot::channel();
+        self.node.reload_modules(Box::new(move |loaded| {
+            // Whoever asked may have gone away.
+            let _ = reply.send(loaded);
+        }));
+        match tokio::time::timeout(MODULES_PATIENCE, done).await {
+            Ok(Ok(loaded)) => Ok(loaded),
+            Ok(Err(_)) => Err(Problem::unavailable("the node is shutting down")),
+            Err(_) => Err(Problem::timed_out()),
+        }
+    }
+
     /// The domain of this name.
     pub(crate) fn domain(&self, name: &str) -> Option<Arc<Domain>> {
         self.node.domains().named(name).cloned()
@@ -180,3 +195,6 @@ impl App {
 
 /// How often the store is asked something of which it says that it is unknown whether it was done.
 const TRIES: u32 = 3;
+
+/// How long modules may take to be compiled and given to all shards.
+const MODULES_PATIENCE: Duration = Duration::from_secs(120);

@@ -48,6 +48,7 @@ const ASSETS: &[Asset] = assets! {
     "format.js": SCRIPT,
     "keys.js": SCRIPT,
     "links.js": SCRIPT,
+    "modules.js": SCRIPT,
     "notification.js": SCRIPT,
     "notifications.js": SCRIPT,
     "overview.js": SCRIPT,

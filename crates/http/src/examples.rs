@@ -63,6 +63,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     ("createInvitation", r#"{"localpart": "dora", "uses": 1}"#),
     ("takeLease", r#"{"holder": "scaler-1", "ttl_ms": 180000}"#),
+    ("activateModule", r#"{"hash": "9b2f61c04d7e", "percent": 5, "on_failure": "closed"}"#),
     ("createKey", r#"{"name": "shop", "scopes": ["send", "topics"]}"#),
 ];
 
@@ -88,6 +89,7 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/accounts", "address", "bob"),
     ("/v1/admin/keys", "id", "3"),
     ("/v1/admin/leases", "lease", "autoscale"),
+    ("/v1/admin/modules", "module", "profanity"),
     ("/v1/cluster/nodes", "node", "node3"),
     ("/v1/cluster/where", "jid", "alice@localhost"),
     ("/v1/webhooks", "id", "1"),

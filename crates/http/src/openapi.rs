@@ -1,6 +1,8 @@
 //! The API's routes, and the OpenAPI document that comes out of the same list.
 
-use crate::admin::{accounts, domains, drain, history, import, keys, leases, sessions, status, webhooks};
+use crate::admin::{
+    accounts, domains, drain, history, import, keys, leases, modules, sessions, status, webhooks,
+};
 use crate::app::App;
 use crate::cluster;
 use crate::consumer::{credentials, devices, subscriptions};
@@ -171,6 +173,12 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(intake::api::get))
         .routes(routes!(intake::api::dead))
         .routes(routes!(intake::api::redrive))
+        .routes(routes!(modules::list))
+        .routes(routes!(modules::get, modules::push::push, modules::push::remove))
+        .routes(routes!(modules::activation::activate, modules::activation::deactivate))
+        .routes(routes!(modules::activation::roll_back))
+        .routes(routes!(modules::logs))
+        .routes(routes!(modules::differences))
         .routes(routes!(cluster::status::status))
         .routes(routes!(cluster::nodes::list))
         .routes(routes!(cluster::nodes::get))

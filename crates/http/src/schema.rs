@@ -44,7 +44,7 @@ words! {
     /// What kind of program followed a link.
     AgentClass: "mobile", "tablet", "desktop", "other";
     /// Why a notification was dropped.
-    DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted";
+    DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted", "module";
     /// One thing an API key may do.
     Scope: "send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages";
     /// What a broadcast does: it is given or waits for its time, its sender has paused or ended it, or its time is over.

@@ -14,6 +14,7 @@ use carillon_core::connection::{CarriedClaim, Claimed};
 use carillon_core::event::Kinds;
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{ConnId, Domains, DrainSlice, NodeId, Ticket};
+use carillon_core::ports::modules::ActiveModule;
 use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::ports::{Answer, Derived, Directory};
 use carillon_core::settings::Settings;
@@ -111,6 +112,8 @@ pub(crate) enum Control {
     Tls(Arc<ListenerTls>),
     /// Change limits and timeouts.
     Settings(Arc<Settings>),
+    /// Replace the modules; the token is dropped when they are in force.
+    Modules(Vec<ActiveModule>, Arc<AllDone>),
     /// Change the bound of the send queues, in bytes.
     OutQueues(OutQueues),
     /// Homes are where this says.

@@ -72,6 +72,6 @@ pub use cell::{
     Standing, Tells,
 };
 pub use listen::{BindError, Bounds, Ports};
-pub use node::{DrainProgress, HomeMoves, Node, history};
+pub use node::{DrainProgress, HomeMoves, ModulesError, Node, Pushed, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};
-pub use server::{FreezeError, HandedOver, Server, StartError};
+pub use server::{Beginning, FreezeError, HandedOver, Server, StartError};

@@ -3,6 +3,7 @@
 use carillon_core::form::Unreadable;
 use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, Restored, ShardMachine};
 use carillon_core::model::{ConnId, Mono, Now};
+use carillon_core::ports::modules::ActiveModule;
 use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
 use carillon_core::{Effects, Input};
@@ -22,6 +23,8 @@ pub(crate) trait Machine: Send + 'static {
     fn counters(&self) -> &Counters;
     /// Replaces its settings.
     fn reload(&mut self, settings: Arc<Settings>);
+    /// Replaces its modules, between two turns.
+    fn set_modules(&mut self, modules: Vec<ActiveModule>);
     /// How many answers of the store it waits for.
     fn awaited(&self) -> usize;
     /// Takes parked sessions out of the shard, as bytes.
@@ -73,6 +76,10 @@ impl Machine for ShardMachine {
 
     fn reload(&mut self, settings: Arc<Settings>) {
         ShardMachine::reload(self, settings);
+    }
+
+    fn set_modules(&mut self, modules: Vec<ActiveModule>) {
+        ShardMachine::set_modules(self, modules);
     }
 
     fn awaited(&self) -> usize {

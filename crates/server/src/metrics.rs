@@ -2,7 +2,7 @@
 
 use crate::listen::Refusal;
 use carillon_core::model::{DomainId, Domains, UnixMs};
-use carillon_core::shard::{Counters, DomainCounters, Latency, Reasons};
+use carillon_core::shard::{Counters, DomainCounters, Latency, ModuleFigures, Reasons};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.
@@ -128,6 +128,8 @@ pub struct Status {
     pub events: Option<crate::events::EventLogStatus>,
     /// Shards of the node.
     pub shards: u16,
+    /// The figures of each module that is active.
+    pub modules: Vec<ModuleFigures>,
 }
 
 /// The counters of a domain.
@@ -269,6 +271,7 @@ impl Snapshot {
             unsettled_bytes: io.unsettled_bytes,
             faults: core.faults,
             given_up: core.given_up,
+            modules: core.modules,
             ..Status::default()
         }
     }
@@ -346,7 +349,9 @@ fn add_core(sum: &mut Counters, other: Counters) {
         light_errors,
         latency,
         domains,
+        modules,
     } = other;
+    ModuleFigures::add_all(&mut sum.modules, modules);
     sum.connections += connections;
     sum.sessions += sessions;
     sum.parked += parked;

@@ -27,6 +27,7 @@ mod links;
 mod listing;
 mod logins;
 pub mod members;
+mod modules;
 mod names;
 mod nodes;
 mod notifications;
@@ -117,6 +118,7 @@ pub const CASES: &[Case] = cases! {
         pass_what_is_of_no_interest, whose_receiver_is_gone_are_disabled, keep_dead_letters, letters_come_in_pages, letters_are_bounded,
         letters_are_bounded_by_bytes;
     leases: are_one_holders_until_they_end, are_taken_anew_and_given_up_by_their_holder, are_bounded;
+    modules: are_pushed_once, are_activated_and_kept, are_bounded, are_removed_unless_they_are_activated;
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, are_looked_up, keep_the_newest_requests, go_with_their_account, of_many_at_once;
@@ -170,7 +172,7 @@ pub(crate) struct Noun {
 
 /// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
 pub(crate) const NOUNS: &[Noun] =
-    &[activity::NOUN, broadcasts::NOUN, invitations::NOUN, rooms::NOUN, uploads::NOUN];
+    &[activity::NOUN, broadcasts::NOUN, invitations::NOUN, modules::NOUN, rooms::NOUN, uploads::NOUN];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

@@ -38,6 +38,7 @@ mod listing;
 mod login;
 mod lookup;
 mod members;
+mod module;
 mod node;
 mod node_edit;
 mod node_items;

@@ -61,6 +61,7 @@ codes!(DropReason {
     ConnectionLost = 3,
     QueueFull = 4,
     DeviceDeleted = 5,
+    Module = 6,
 });
 
 #[cfg(test)]

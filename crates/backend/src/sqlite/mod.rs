@@ -33,6 +33,7 @@ mod links;
 mod listing;
 mod login;
 mod lookup;
+mod module;
 mod node;
 mod notification;
 mod offline;
@@ -121,6 +122,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0038_room_blocks.sql"),
     include_str!("migrations/0039_inbox_pages.sql"),
     include_str!("migrations/0040_broadcasts.sql"),
+    include_str!("migrations/0041_modules.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

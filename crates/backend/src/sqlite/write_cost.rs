@@ -169,6 +169,8 @@ const FILL: &str = "
     UPDATE webhook SET owner = 7, claimed = 1795168000000, letters = MANY WHERE id = 1;
     INSERT INTO dead_letter (webhook, event, failed, error, body) SELECT 1, n, 0, '', x'' FROM n;
     INSERT INTO lease (name, holder, until) SELECT 'l' || n, 'h' || n, 1795168000000 FROM n;
+    INSERT INTO module (name, hash, pushed, code) VALUES ('filter', x'0101010101010101010101010101010101010101010101010101010101010101', 0, x'01');
+    INSERT INTO module_activation (name, hash, config, base_config, percent, shadow, closed, since) VALUES ('filter', x'01', '', '', 100, 0, 0, 0);
     INSERT INTO parked (number, shard, shards, sessions, written, bytes) SELECT n, 0, 1, 1, 0, x'01' FROM n;
     INSERT INTO operation (id, outcome) SELECT CAST(printf('z%015d', n) AS BLOB), x'01' FROM n;
     INSERT INTO held_name (domain, local, until) SELECT 1, 'h' || n, 9000000000000 FROM n;

@@ -1,11 +1,12 @@
 //! `carillon broadcast`: notifications for every account of a domain.
 
-use super::client::{Client, segment};
+use super::client::Client;
 use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::Column;
 use super::remote::Remote;
 use super::send::json_argument;
+use crate::web::segment;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::io::Write;

@@ -71,6 +71,11 @@ impl Client {
         json(&self.call("POST", path, Some("application/json"), written(body))?)
     }
 
+    /// Posts a module in WebAssembly to `path`.
+    pub(super) fn post_wasm(&self, path: &str, code: &[u8]) -> Result<Value, Failure> {
+        json(&self.call("POST", path, Some("application/wasm"), code)?)
+    }
+
     /// Posts lines of JSON (NDJSON) to `path`; the answer is lines of JSON, too.
     pub(super) fn post_lines(&self, path: &str, body: &[u8]) -> Result<String, Failure> {
         self.call("POST", path, Some("application/x-ndjson"), body)

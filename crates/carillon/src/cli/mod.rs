@@ -24,6 +24,7 @@ mod key;
 mod link;
 #[cfg(test)]
 mod mentioned;
+mod module;
 mod notification;
 mod output;
 mod password;
@@ -97,6 +98,8 @@ enum Printing {
     Room(room::Args),
     /// Webhooks: URLs that are told how notifications ended
     Webhook(webhook::Args),
+    /// Modules: extensions in WebAssembly, activated while the node runs
+    Module(module::Args),
     /// Short links, and the files of the apps that open them
     Link(link::Args),
     /// Invitations: tokens by which people register accounts
@@ -162,6 +165,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Topic(args) => topic::run(args, out),
         Printing::Broadcast(args) => broadcast::run(args, out),
         Printing::Room(args) => room::run(args, out),
+        Printing::Module(args) => module::run(args, out),
         Printing::Webhook(args) => webhook::run(args, out),
         Printing::Link(args) => link::run(args, out),
         Printing::Invitation(args) => invitation::run(args, out),

@@ -18,7 +18,7 @@ use crate::upgrade::{self, control::Control};
 use crate::welcome::Welcome;
 use carillon_server::handover::TakeOver;
 use carillon_server::node::Node;
-use carillon_server::{Server, tls};
+use carillon_server::{Beginning, Server, tls};
 use http_side::HttpSide;
 use provision::{ensure_admin_key, ensure_domain};
 use std::net::{IpAddr, SocketAddr};
@@ -200,7 +200,8 @@ impl Running {
         let at = listeners[0].local_addr().map_err(|e| e.to_string())?;
         let inherited = take_over.as_ref().map_or(0, |take_over| take_over.sessions() as u64);
         let cell = joining.as_ref().map(Joining::cell);
-        let server = Server::start_after(&assemble::server(settings), &tls, &core, store, take_over, cell)
+        let beginning = Beginning { take_over, cell, modules: assemble::modules() };
+        let server = Server::start_after(&assemble::server(settings), &tls, &core, store, beginning)
             .map_err(|e| e.to_string())?;
         let joined = joining.map(|joining| joining.joined(&server)).transpose()?;
         tell(&uncovered(settings, &tls, &server));

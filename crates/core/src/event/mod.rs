@@ -230,6 +230,7 @@ pub(crate) fn end_word(state: NotificationState, reason: Option<DropReason>) -> 
         Some(DropReason::ConnectionLost) => "connection-lost",
         Some(DropReason::QueueFull) => "queue-full",
         Some(DropReason::DeviceDeleted) => "device-deleted",
+        Some(DropReason::Module) => "module",
         None => match state {
             NotificationState::Scheduled => "scheduled",
             NotificationState::Accepted => "accepted",

@@ -16,6 +16,7 @@ pub mod inbox;
 pub mod invitations;
 pub mod json;
 pub mod last_activity;
+pub mod modules;
 pub mod muc;
 pub mod muclight;
 pub mod notifications;
@@ -45,6 +46,8 @@ use crate::session::hook::{Feature, taken_twice};
 pub const ORDER: &[&Feature] = &[
     // Counts what came in before anything may refuse it, and what goes out after everything has let it pass.
     &stream_management::FEATURE,
+    // Its hooks are called before all others, by name.
+    &modules::FEATURE,
     // Stamps ids before anything copies or keeps a message.
     &stanza_ids::FEATURE,
     // What waits for a session follows its initial presence in this order: offline messages, notifications, last items.
@@ -140,6 +143,8 @@ per_shard! {
     fast: fast::Replays,
     /// When accounts became unavailable.
     last_activity: last_activity::Logouts,
+    /// Modules that are active.
+    modules: modules::Modules,
     /// Notifications on their way.
     notifications: notifications::Ledger,
     /// Offline messages about which the store is being asked.

@@ -42,6 +42,7 @@ use crate::event::Leave;
 use crate::features::PerShard;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now};
+use crate::ports::modules::ActiveModule;
 use crate::room::Rooms;
 use crate::session::account_reads;
 use crate::session::home::{self, Homes};
@@ -156,6 +157,18 @@ impl ShardMachine {
     pub fn reload(&mut self, settings: Arc<Settings>) {
         self.shard.settings = settings;
         self.shard.offers.forget();
+    }
+
+    /// Replaces the modules, between two turns. Versions that were here keep their memory.
+    pub fn set_modules(&mut self, modules: Vec<ActiveModule>) {
+        let (has_modules, seed) = (!modules.is_empty(), self.shard.random.number());
+        let pipeline =
+            |has_modules| pipeline::with_modules(&self.pipeline, &self.shard.settings, has_modules);
+        let with_modules = pipeline(true);
+        if let Some(hook) = with_modules.set_modules {
+            hook(modules, seed, &mut self.features, &mut self.shard.counters.modules);
+        }
+        self.pipeline = if has_modules { with_modules } else { pipeline(false) };
     }
 
     fn turn<'a>(&'a mut self, now: Now, effects: &'a mut Effects) -> Turn<'a> {

@@ -264,6 +264,8 @@ pub enum DropReason {
     QueueFull,
     /// The account was deleted.
     DeviceDeleted,
+    /// A module of the operator's refused it before it was stored.
+    Module,
 }
 
 crate::form! {
@@ -274,6 +276,7 @@ crate::form! {
         3 = ConnectionLost,
         4 = QueueFull,
         5 = DeviceDeleted,
+        6 = Module,
     }
 }
 

@@ -5,6 +5,7 @@ pub mod bus;
 pub mod claims;
 mod directory;
 pub mod members;
+pub mod modules;
 pub mod queue;
 pub mod store;
 

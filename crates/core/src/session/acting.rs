@@ -73,6 +73,19 @@ pub(super) fn send(account: &BareJid, number: u32, mut stanza: Stanza, sessions:
         let refusal = stanza.error_reply(&error).unwrap_or(stanza);
         return tell(number, Outcome::Answered(Box::new(refusal)), cx);
     };
+    if let Some(screen) = cx.pipeline.screen {
+        match screen(account, &mut stanza, false, cx) {
+            Ok(None) => {}
+            Ok(Some(how)) => {
+                cx.shard.counters.stanzas_taken.count(how.name());
+                return tell(number, Outcome::Count(0), cx);
+            }
+            Err(error) => {
+                let refusal = stanza.error_reply(&error).unwrap_or(stanza);
+                return tell(number, Outcome::Answered(Box::new(refusal)), cx);
+            }
+        }
+    }
     let has_session = sessions.has_any(account.as_str());
     for hook in &cx.pipeline.acted {
         hook(account, &mut stanza, has_session, cx);

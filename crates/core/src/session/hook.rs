@@ -24,18 +24,20 @@ pub use rules::{Handling, RulesHandler};
 use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
+use crate::features::PerShard;
 use crate::features::state::PerAccount;
 use crate::message::{Announcement, Letter, Requester, ShardMessage};
 use crate::model::{
-    Node, NotificationId, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement,
-    Standing, Trace, Wants,
+    Node, Notification, NotificationId, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId,
+    Settlement, Standing, Trace, Wants,
 };
 use crate::ports::Directory;
+use crate::ports::modules::ActiveModule;
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
 use crate::settings::Settings;
-use crate::shard::{Chat, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
+use crate::shard::{Chat, ModuleFigures, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{IqType, Payload, Stanza};
 use carillon_wire::xml::Element;
@@ -200,6 +202,19 @@ pub type ActedHook = fn(account: &BareJid, stanza: &mut Stanza, has_session: boo
 /// decides.
 pub type SubmitHook =
     fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
+/// Decides on a message that an account sends, before any other feature sees it; may change it. `is_for_service`: it is for an address of
+/// a feature, such as a room. Why it goes no further, if it does not.
+pub type ScreenHook = fn(
+    sender: &BareJid,
+    message: &mut Stanza,
+    is_for_service: bool,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Taken>, StanzaError>;
+/// Replaces the modules of a shard; what their random numbers follow from, and where they are counted.
+pub type SetModulesHook =
+    fn(modules: Vec<ActiveModule>, seed: u64, features: &mut PerShard, figures: &mut Vec<ModuleFigures>);
+/// Decides on a notification before it is accepted; may change it. Whether it goes on.
+pub type AdmitHook = fn(notification: &mut Arc<Notification>, cx: &mut Cx<'_>) -> bool;
 /// The number under which the session wants to be told ([`SettledHook`]) that this stanza is settled ([`Settlement`]), if it waits for
 /// that: the one that it was counted under, or a new one.
 pub type UnsettledHook =

@@ -57,7 +57,17 @@ impl Decision for IqAnswer {
 
 impl BoundSession {
     /// A stanza came.
-    pub(super) fn submit(&mut self, stanza: Stanza, cx: &mut Cx<'_>) {
+    pub(super) fn submit(&mut self, mut stanza: Stanza, cx: &mut Cx<'_>) {
+        if let Some(screen) = cx.pipeline.screen
+            && matches!(stanza.kind, Kind::Message(_))
+        {
+            let is_for_service = self.service(&stanza, cx).is_some();
+            match screen(&self.bare, &mut stanza, is_for_service, cx) {
+                Ok(None) => {}
+                Ok(Some(how)) => return cx.shard.counters.stanzas_taken.count(how.name()),
+                Err(error) => return self.refuse(&stanza, &error, cx),
+            }
+        }
         match self.service(&stanza, cx) {
             None => {
                 if let Some(stanza) = self.passes(stanza, cx) {

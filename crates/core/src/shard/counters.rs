@@ -1,6 +1,6 @@
 //! What a shard counts. Plain numbers, read by the server between two turns of the shard's loop.
 
-use super::{Latency, PendingFanout, PerDomain};
+use super::{Latency, ModuleFigures, PendingFanout, PerDomain};
 use crate::model::DomainId;
 
 /// Counts since the start, and sizes now (the first six).
@@ -69,6 +69,8 @@ pub struct Counters {
     pub login: Latency,
     /// What is counted of each domain.
     pub domains: PerDomain,
+    /// What is counted of each module that is active, in their order.
+    pub modules: Vec<ModuleFigures>,
 }
 
 impl Counters {

@@ -8,6 +8,7 @@ mod claims;
 mod counters;
 mod figures;
 mod latency;
+mod modules;
 mod names;
 mod offers;
 mod pager;
@@ -31,6 +32,7 @@ pub(crate) use claims::{Waiting, Whereabouts, Why};
 pub use counters::{Counters, Reasons};
 pub use figures::CountedTopics;
 pub use latency::Latency;
+pub use modules::{ModuleFigures, ModuleLine, ModuleStanding};
 pub use names::Names;
 pub use offers::{OfferShape, Offers};
 #[cfg(test)]

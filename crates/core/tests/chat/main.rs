@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test is the world around the core")]
 
+mod modules;
 mod script;
 mod tokens;
 #[expect(dead_code, reason = "other tests use more of it")]

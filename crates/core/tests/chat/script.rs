@@ -2,6 +2,7 @@
 
 mod broadcasts;
 
+use crate::modules::{self, Active};
 use crate::tokens;
 use crate::world::{Kept, Questions, World};
 use base64::Engine;
@@ -82,6 +83,8 @@ struct Script {
     notified: u64,
     /// What came of the last stanza that somebody outside had an account send.
     acted: Option<Receiver<Outcome>>,
+    /// The modules that are active.
+    modules: Active,
 }
 
 impl Script {
@@ -137,6 +140,7 @@ impl Script {
             passwords: BTreeMap::new(),
             notified: 0,
             acted: None,
+            modules: Active::default(),
         };
         script.read_broadcasts();
         script
@@ -186,12 +190,24 @@ impl Script {
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
             ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
+            ["module", name, rest @ ..] => self.module(name, rest),
             ["domain" | "account" | "invitation" | "revoke" | "password" | "drain", ..] => {
                 self.administer(&words)
             }
             [name, words @ ..] => self.connection(name, words),
             [] => Err("not understood".into()),
         }
+    }
+
+    /// `module NAME is …`, `module NAME is not active`, and `module NAME has STANDING [VERDICT=N …]`: over all shards
+    fn module(&mut self, name: &str, words: &[&str]) -> Result<(), String> {
+        if let ["has", wanted @ ..] = words {
+            let found = self.world.module(name);
+            return (found == wanted.join(" ")).then_some(()).ok_or(found);
+        }
+        let modules = self.modules.change(name, words)?;
+        self.world.set_modules(move || modules::of_shard(&modules));
+        Ok(())
     }
 
     /// What an operator does.

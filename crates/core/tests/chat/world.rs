@@ -6,6 +6,7 @@ use carillon_core::command::{Command, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::message::ShardMessage;
 use carillon_core::model::*;
+use carillon_core::ports::modules::ActiveModule;
 use carillon_core::ports::store::accounts::{DeleteAccount, Identity, Login};
 use carillon_core::ports::store::broadcasts::EndBroadcasts;
 use carillon_core::ports::store::notifications::{EndNotifications, Pending, StoreNotification};
@@ -14,6 +15,7 @@ use carillon_core::ports::store::roster::ReadRecord;
 use carillon_core::ports::store::{ReadAsk, WriteAsk};
 use carillon_core::ports::{Answer, Ask, Fault, Page, Question, Store};
 use carillon_core::settings::Settings;
+use carillon_core::shard::ModuleFigures;
 use carillon_core::sim::store::{Asks, Committed, Engine, Mood};
 use carillon_core::sim::{Meters, Plan, World as Node};
 use carillon_core::{Input, Security};
@@ -241,6 +243,34 @@ impl World {
     pub(crate) fn let_derived_go(&mut self) {
         self.node.hold_derived(false);
         self.node.settle();
+    }
+}
+
+// ---- modules
+
+impl World {
+    /// Every shard has these modules from now on.
+    pub(crate) fn set_modules(&mut self, make: impl Fn() -> Vec<ActiveModule> + 'static) {
+        self.node.set_modules(make);
+    }
+
+    /// How a module does, over all shards.
+    pub(crate) fn module(&self, name: &str) -> String {
+        let mut sum = Vec::new();
+        for shard in 0..self.node.shard_count() {
+            ModuleFigures::add_all(&mut sum, self.node.counters(shard).modules.clone());
+        }
+        let Some(module) = sum.into_iter().find(|module| *module.name == *name) else {
+            return "no figures".into();
+        };
+        let mut found = module.standing.name().to_owned();
+        let mut counts: Vec<_> = module.verdicts.iter().chain(module.failures.iter()).collect();
+        counts.extend([("same", module.same), ("different", module.different)]);
+        counts.sort_unstable();
+        for (word, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            found.push_str(&format!(" {word}={count}"));
+        }
+        found
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod leases;
+pub(crate) mod modules;
 pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod webhooks;

@@ -41,7 +41,7 @@ impl Bodies {
     }
 
     /// A place for a body of so many bytes, if there is one now.
-    fn room(&self, bytes: usize) -> Result<Room, Problem> {
+    pub(crate) fn room(&self, bytes: usize) -> Result<Room, Problem> {
         if bytes <= SMALL {
             return Ok(None);
         }

@@ -15,7 +15,7 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
 use carillon_core::ports::{StoreHealth, StoreLane};
-use carillon_core::shard::DomainCounters;
+use carillon_core::shard::{DomainCounters, ModuleFigures, Reasons};
 use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
 use page::{Histogram, Labels, Page, labels};
@@ -152,6 +152,9 @@ fn text(
     store(&mut page, status, health);
     if let Some(log) = &status.events {
         event_log(&mut page, log);
+    }
+    if !status.modules.is_empty() {
+        modules(&mut page, status);
     }
     self::webhooks(&mut page, webhooks);
     http(&mut page, requests);
@@ -325,6 +328,44 @@ fn store(page: &mut Page, status: &Status, health: StoreHealth) {
     let help = "Time that a commit of the store took to be on disk.";
     one(page, "carillon_store_commit_duration_seconds", help, &store.commit);
     page.gauge("carillon_store_size_bytes", "Size of the database in bytes.", store.bytes);
+}
+
+fn named(module: &ModuleFigures, key: &str, value: &str) -> Labels {
+    labels(&[("module", &*module.name), (key, value)])
+}
+
+/// The figures of modules, where any is active.
+fn modules(page: &mut Page, status: &Status) {
+    let modules = &status.modules;
+    let by = |of: fn(&ModuleFigures) -> &Reasons, key| {
+        let samples = modules.iter().flat_map(move |module| {
+            of(module).iter().map(move |(word, count)| (named(module, key, word), count))
+        });
+        samples.collect::<Vec<_>>()
+    };
+    let help = "Decisions of modules that are active, by verdict.";
+    page.family("carillon_module_verdicts_total", "counter", help, by(|module| &module.verdicts, "verdict"));
+    let help = "Calls of modules that are active without a verdict, by the reason.";
+    page.family("carillon_module_failures_total", "counter", help, by(|module| &module.failures, "reason"));
+    let one = |module: &ModuleFigures| labels(&[("module", &*module.name)]);
+    let help = "Fuel that modules used: about one unit per instruction.";
+    let samples = modules.iter().map(|module| (one(module), module.fuel));
+    page.family("carillon_module_fuel_total", "counter", help, samples);
+    let help = "0 where the activated version of a module decides, 1 where a shard went back to the version before, 2 where none is left.";
+    let samples = modules.iter().map(|module| (one(module), module.standing as u8));
+    page.family("carillon_module_standing", "gauge", help, samples);
+    let help = "Calls of versions in shadow, by whether they said the same as the version that decides.";
+    let shadow = modules.iter().flat_map(|module| {
+        [("same", module.same), ("different", module.different)]
+            .map(|(said, n)| (named(module, "said", said), n))
+    });
+    page.family("carillon_module_shadow_total", "counter", help, shadow.filter(|(_, count)| *count > 0));
+    let help = "The counters that modules keep themselves, by their numbers.";
+    let own = modules.iter().flat_map(|module| {
+        let numbered = module.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        numbered.map(move |(number, count)| (named(module, "counter", &number.to_string()), *count))
+    });
+    page.family("carillon_module_count_total", "counter", help, own);
 }
 
 fn webhooks(page: &mut Page, webhooks: &Figures) {

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use carillon_core::model::{Epoch, NodeId, UnixMs};
 use carillon_core::ports::Subject;
 use carillon_core::ports::bus::{BusFigures, Traffic};
+use carillon_core::shard::ModuleStanding;
 use carillon_server::metrics::DomainFigures;
 use carillon_server::{CellView, HomeMoves, MemberView, Standing};
 use std::collections::BTreeSet;
@@ -44,6 +45,12 @@ fn full() -> String {
         DomainFigures { name: Some("example.org".into()), counters },
         DomainFigures { name: None, counters: DomainCounters::default() },
     ];
+    let mut module = ModuleFigures { name: "filter".into(), ..ModuleFigures::default() };
+    module.verdicts.count("reject");
+    module.failures.count("trap");
+    (module.fuel, module.standing, module.different, module.counts[3]) =
+        (900, ModuleStanding::RolledBack, 5, 6);
+    status.modules = vec![module];
     let requests = crate::requests::Requests::default();
     let endpoint = Endpoint { route: "/v1/topics/{topic}".to_owned(), method: "GET" };
     requests.add(endpoint, StatusCode::OK, Duration::from_millis(3));
@@ -97,6 +104,21 @@ fn in_a_cell(status: &Status) -> String {
     let homes = [(NodeId(1), 200), (NodeId(2), 56)].into();
     let moves = HomeMoves { came: 8, went: 9 };
     cell::Cell { view, bus, homes, moves }.text(status, now)
+}
+
+#[test]
+fn figures_of_modules_are_where_they_belong() {
+    let page = full();
+    for line in [
+        "carillon_module_verdicts_total{module=\"filter\",verdict=\"reject\"} 1",
+        "carillon_module_failures_total{module=\"filter\",reason=\"trap\"} 1",
+        "carillon_module_fuel_total{module=\"filter\"} 900",
+        "carillon_module_standing{module=\"filter\"} 1",
+        "carillon_module_shadow_total{module=\"filter\",said=\"different\"} 5",
+        "carillon_module_count_total{module=\"filter\",counter=\"3\"} 6",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} is not in\n{page}");
+    }
 }
 
 #[test]

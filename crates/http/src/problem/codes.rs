@@ -80,6 +80,9 @@ codes! {
     /// The idempotency key was used before with another body, or for another route, or for a batch with another line of this number.
     IdempotencyMismatch: UNPROCESSABLE_ENTITY, "idempotency-mismatch", "Idempotency key used with another body";
 
+    /// The body is not a module that this node can run; `detail` says why.
+    InvalidModule: UNPROCESSABLE_ENTITY, "invalid-module", "Not a module";
+
     // ---- who asks
     /// The request has no `Authorization: Bearer KEY`.
     MissingKey: UNAUTHORIZED, "missing-key", "No API key";
@@ -119,6 +122,8 @@ codes! {
     UnknownRoom: NOT_FOUND, "unknown-room", "No such room";
     /// Nobody in the room has this nick.
     UnknownOccupant: NOT_FOUND, "unknown-occupant", "No such occupant";
+    /// There is no such module, or no such version of it.
+    UnknownModule: NOT_FOUND, "unknown-module", "No such module";
     /// The archive has no such message.
     UnknownMessage: NOT_FOUND, "unknown-message", "No such message";
     /// The topic has no such item.
@@ -193,6 +198,12 @@ codes! {
     TooManyMembers: CONFLICT, "too-many-members", "Too many members";
     /// Others configured the room at the same time, again and again. Try again.
     RoomChanged: CONFLICT, "room-changed", "The room was changed";
+    /// There are as many modules as there may be; `detail` says how many.
+    TooManyModules: CONFLICT, "too-many-modules", "Too many modules";
+    /// A version of the module is activated: deactivate it first.
+    ModuleActive: CONFLICT, "module-active", "The module is active";
+    /// No version of the module is activated, or there is none before it to go back to.
+    NotActivated: CONFLICT, "not-activated", "Nothing to go back to";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
 
@@ -208,6 +219,8 @@ codes! {
     TooManyRequests: TOO_MANY_REQUESTS, "too-many-requests", "Too many requests";
 
     // ---- our fault
+    /// This binary was built without modules.
+    NoModules: NOT_IMPLEMENTED, "no-modules", "Built without modules";
     /// The node cannot do it now (busy, starting, draining, or its disk is full); nothing was changed. Try again after `Retry-After`.
     Unavailable: SERVICE_UNAVAILABLE, "unavailable", "Not available now";
     /// The store failed while it did this, and whether it was done is not known. The same request again settles it: notifications and items

@@ -18,6 +18,7 @@ mod links;
 mod links_hostile;
 mod listing;
 mod messages;
+mod modules;
 mod notifications;
 mod openapi;
 mod operation;

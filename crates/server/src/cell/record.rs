@@ -19,6 +19,8 @@ pub(crate) enum Record {
     Outcome { to: ReplyTo, outcome: Outcome },
     /// The domains changed: it reads them anew.
     DomainsChanged,
+    /// Other modules were activated: it reads them anew.
+    ModulesChanged,
     /// The sender ends: homes are no longer there.
     Leaving,
     /// The sender knows that this node has homes.
@@ -58,6 +60,7 @@ carillon_core::form! {
         20 = Request { request, number },
         21 = Report { number, report },
         22 = Returning,
+        23 = ModulesChanged,
     }
 }
 

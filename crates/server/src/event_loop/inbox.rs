@@ -99,6 +99,11 @@ impl<M: Machine> EventLoop<M> {
                 self.io.settings = settings.clone();
                 self.machine.reload(settings);
             }
+            Control::Modules(modules, done) => {
+                self.machine.set_modules(modules);
+                self.unpublished = true;
+                drop(done);
+            }
             Control::Directory(directory) => self.handle(Input::Directory(directory)),
             Control::Domains(domains, done) => {
                 self.handle(Input::Domains(domains));

@@ -73,6 +73,10 @@ impl Intake {
                 self.node.get().into_iter().for_each(|node| node.reload_own_domains(Box::new(|()| {})));
                 true
             }
+            Record::ModulesChanged => {
+                self.node.get().into_iter().for_each(|node| node.load_modules(Box::new(|_| {})));
+                true
+            }
             Record::Leaving => self.said(from, Said::Leaves),
             Record::Known => self.said(from, Said::Knows),
             Record::Returning => self.said(from, Said::Returns),
@@ -143,6 +147,7 @@ impl Intake {
         let Ok(node) = u32::try_from(from.0) else { return };
         if NodeId(node) != self.own {
             self.replies.lose(NodeId(node));
+            self.node.get().into_iter().for_each(Node::modules_may_have_changed);
             self.inboxes
                 .iter()
                 .for_each(|inbox| inbox.push(InboxItem::Lost { node: NodeId(node), is_gone: false }));

@@ -3,10 +3,12 @@
 mod cell;
 mod drain;
 pub mod history;
+mod modules;
 mod rates;
 
 pub use cell::HomeMoves;
 pub use drain::DrainProgress;
+pub use modules::{ModulesError, Pushed};
 
 use crate::cell::{Record, post};
 use crate::clock::{Clock, unix};
@@ -22,11 +24,13 @@ use carillon_core::message::{BroadcastNews, ShardMessage};
 use carillon_core::model::{
     Broadcast, DomainId, Domains, Mono, NodeId, OperationId, Place, ShardId, States, UnixMs,
 };
+use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
 use carillon_core::ports::{Bus, Directory, Fault, Question, Reply, Store, StoreHealth, StoreLane};
 use drain::Drain;
 use history::{History, Sample};
+use modules::Modules;
 use rates::Rates;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -57,6 +61,7 @@ struct Inner {
     domains: Mutex<Known>,
     /// The number of the last question for domains.
     domains_asked: AtomicU64,
+    modules: Option<Modules>,
     rates: Mutex<Rates>,
     history: Mutex<History>,
     /// When the TLS certificate in use expires, in milliseconds since the Unix epoch.
@@ -84,6 +89,8 @@ pub(crate) struct NodeParts {
     pub(crate) clock: Clock,
     pub(crate) domains: Arc<Domains>,
     pub(crate) events: Option<Arc<events::LogFigures>>,
+    /// What compiles modules, where that is built.
+    pub(crate) modules: Option<Arc<dyn Runtime>>,
 }
 
 impl Node {
@@ -101,6 +108,7 @@ impl Node {
             clock,
             domains,
             events,
+            modules,
         } = parts;
         let inner = Inner {
             inboxes,
@@ -118,6 +126,7 @@ impl Node {
             drain: Drain::default(),
             domains: Mutex::new(Known { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
+            modules: modules.map(Modules::new),
             rates: Mutex::default(),
             history: Mutex::default(),
             certificate_expires: AtomicU64::new(0),

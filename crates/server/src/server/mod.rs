@@ -16,13 +16,14 @@ use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, Listener, Por
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
 use crate::metrics::ShardFigures;
-use crate::node::{Node, NodeParts};
+use crate::node::{ModulesError, Node, NodeParts};
 use crate::options::{Options, OutQueues};
 use crate::parked;
 use crate::tls;
 use among::Among;
 use carillon_core::machine::ShardMachine as Core;
 use carillon_core::model::Domains;
+use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::store::domains;
 use carillon_core::ports::{Fault, Question, Store};
 use carillon_core::settings::Settings;
@@ -80,6 +81,30 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
+/// What a server begins with, if it is not alone and new.
+#[derive(Default)]
+pub struct Beginning {
+    /// What another process handed over.
+    pub take_over: Option<TakeOver>,
+    /// The cell that it is a node of.
+    pub cell: Option<Cell>,
+    /// What compiles modules, where that is built.
+    pub modules: Option<Arc<dyn Runtime>>,
+}
+
+/// Gives the shards the modules that are activated, before they run. One that cannot be run does not keep a node from starting: it
+/// fails whenever it is asked, and the log says why.
+fn load_modules(node: &Node) -> Result<(), StartError> {
+    match node.load_modules_now() {
+        Ok(()) | Err(ModulesError::NotBuilt) => Ok(()),
+        Err(ModulesError::Store(fault)) => Err(StartError::Store(fault)),
+        Err(error) => {
+            tracing::error!(%error, "modules are not as they are activated");
+            Ok(())
+        }
+    }
+}
+
 impl Server {
     /// Binds the ports, reads the domains and starts the shards. When it returns, the node accepts sessions.
     pub fn start(
@@ -88,24 +113,23 @@ impl Server {
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
     ) -> Result<Server, StartError> {
-        Server::start_after(options, tls, core, store, None, None)
+        Server::start_after(options, tls, core, store, Beginning::default())
     }
 
-    /// Like [`Server::start`], and goes on with what another process handed over; as a node of a cell, if it is in one.
+    /// Like [`Server::start`], with what it may begin with.
     pub fn start_after(
         options: &Options,
         tls: &tls::Settings,
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
-        take_over: Option<TakeOver>,
-        cell: Option<Cell>,
+        beginning: Beginning,
     ) -> Result<Server, StartError> {
         let seeds = Seeds::new()?;
         let machine = |member: Member, domains: &Arc<Domains>| {
             let seed = seeds.of(member.place.shard);
             Core::new(member, Arc::clone(core), Arc::clone(domains), seed)
         };
-        Server::start_with(options, tls, core, store, machine, take_over, cell)
+        Server::start_with(options, tls, core, store, machine, beginning)
     }
 
     /// Like [`Server::start`], with any machine as the core of the shards.
@@ -115,8 +139,7 @@ impl Server {
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
         machine: impl Fn(Member, &Arc<Domains>) -> M,
-        take_over: Option<TakeOver>,
-        cell: Option<Cell>,
+        Beginning { take_over, cell, modules }: Beginning,
     ) -> Result<Server, StartError> {
         let mut take_over = take_over.unwrap_or_else(TakeOver::nothing);
         let clock = take_over.clock;
@@ -141,8 +164,7 @@ impl Server {
             left_parked: parked::take(&*store).map_err(StartError::Parked)?.into(),
         };
         let handed = take_over.into_shards(count, &*among.directory, &admission);
-        let (events, producers) = start_event_log(&options.event_log, count)?;
-        let mut producers = producers.into_iter();
+        let (events, mut producers) = start_event_log(&options.event_log, count)?;
         let parts = polls.into_iter().zip(listeners).zip(handed).map(|((poll, listeners), handed)| {
             ShardParts { poll, listeners, producer: producers.next(), handed }
         });
@@ -161,7 +183,9 @@ impl Server {
             clock,
             domains,
             events: events.as_ref().map(EventLog::figures),
+            modules,
         });
+        load_modules(&node)?;
         known.get_or_init(|| node.clone());
         let (jobs, stop_jobs) = Jobs::new(node.clone(), options.traces_kept_ms);
         let threads = Threads::start(shards, jobs, stop_jobs, &node)?;
@@ -288,11 +312,11 @@ fn copies(listeners: &[Vec<Listener>]) -> io::Result<Vec<(Service, Socket)>> {
 fn start_event_log(
     options: &events::Options,
     shards: u16,
-) -> Result<(Option<EventLog>, Vec<Producer>), EventLogError> {
+) -> Result<(Option<EventLog>, std::vec::IntoIter<Producer>), EventLogError> {
     if !options.enabled {
-        return Ok((None, Vec::new()));
+        return Ok((None, Vec::new().into_iter()));
     }
-    EventLog::start(options, shards).map(|(log, producers)| (Some(log), producers))
+    EventLog::start(options, shards).map(|(log, producers)| (Some(log), producers.into_iter()))
 }
 
 fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {

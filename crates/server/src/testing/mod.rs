@@ -26,6 +26,7 @@ use crate::websocket::WebSocketEndpoint;
 use carillon_core::form::Unreadable;
 use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, Restored};
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, NodeId, Now, Place, Policy, ShardId, States};
+use carillon_core::ports::modules::ActiveModule;
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::store::offline::ExpiredOffline;
@@ -133,6 +134,8 @@ impl Machine for Echo {
     }
 
     fn reload(&mut self, _: Arc<Settings>) {}
+
+    fn set_modules(&mut self, _: Vec<ActiveModule>) {}
 
     fn awaited(&self) -> usize {
         0

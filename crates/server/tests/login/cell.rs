@@ -7,7 +7,7 @@ use carillon_backend::memory::Hub;
 use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{Epoch, NodeId};
 use carillon_core::ports::{Computed, Directory};
-use carillon_server::{Cell, Server};
+use carillon_server::{Beginning, Cell, Server};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ fn start() -> Vec<Server> {
             told: Box::new(|_, _| {}),
             bus: Box::new(move |hears| Ok(hub.join(Epoch(own.0.into()), hears))),
         };
-        Server::start_after(&options, &tls, &Arc::default(), accounts.clone(), None, Some(cell)).unwrap()
+        let beginning = Beginning { cell: Some(cell), ..Beginning::default() };
+        Server::start_after(&options, &tls, &Arc::default(), accounts.clone(), beginning).unwrap()
     };
     nodes().into_iter().map(node).collect()
 }

@@ -90,10 +90,22 @@ impl Payload {
     /// # Errors
     /// If the bytes are not well-formed or use prefixes that they do not declare themselves.
     pub fn parse(bytes: Bytes) -> Result<Self, Error> {
+        Self::parse_by(bytes, &Limits::trusted())
+    }
+
+    /// The same with what a client could have sent, as far as the stanza's content goes.
+    ///
+    /// # Errors
+    /// Those of [`Payload::parse`], and if the content exceeds the limits, or has more than [`Limits::CHILDREN_MAX`] children.
+    pub fn parse_within(bytes: Bytes, limits: &Limits) -> Result<Self, Error> {
+        let payload = Self::parse_by(bytes, limits)?;
+        if payload.index.len() > Limits::CHILDREN_MAX { Err(Error::TooManyChildren) } else { Ok(payload) }
+    }
+
+    fn parse_by(bytes: Bytes, limits: &Limits) -> Result<Self, Error> {
         const WRAPPER: (&[u8], &[u8]) = (b"<p>", b"</p>");
         let wrapped = [WRAPPER.0, &bytes, WRAPPER.1].concat();
-        let limits = Limits::trusted();
-        let mut lexer = Lexer::new(&wrapped, &limits, &Outer::default_ns(ns::CLIENT))?;
+        let mut lexer = Lexer::new(&wrapped, limits, &Outer::default_ns(ns::CLIENT))?;
         lexer.token()?;
         let mut indexer = Indexer::new(lexer.position());
         while let Some(token) = lexer.token()? {

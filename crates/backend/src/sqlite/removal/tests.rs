@@ -24,6 +24,8 @@ const NOBODYS: &[(&str, &str)] = &[
     ("operation", "forgotten after ten minutes"),
     ("parked", "sessions of all accounts, until the next start"),
     ("removable_upload", "of files that are gone; until their contents are removed"),
+    ("module", "the node's"),
+    ("module_activation", "the node's; one that is for a domain which is gone decides about nothing"),
     ("lease", "of programs that share something, until a time"),
     ("archive_fold", "its one row"),
     ("archive_list", "entries of the newest messages of all accounts; it goes when these are folded"),

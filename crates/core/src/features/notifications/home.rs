@@ -66,9 +66,19 @@ pub(super) fn retry(mut refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<Refu
 }
 
 /// Accepts a notification.
-fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn notify(
+    mut notification: Arc<Notification>,
+    reply: Option<ReplyTo>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
     cx.shard.counters.notifications_accepted += 1;
     cx.shard.counters.domains.of(notification.domain).notifications_accepted += 1;
+    if let Some(admit) = cx.pipeline.admit
+        && !admit(&mut notification, cx)
+    {
+        return refused(notification, reply, cx);
+    }
     if notification.is_kept() {
         return store(notification, reply, cx);
     }
@@ -100,6 +110,18 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
         }
         Err(reason) => drop_notification(&notification, reason, reply, cx),
     }
+}
+
+/// A module refused a notification. One that was accepted before and is sent again stays as it is.
+fn refused(notification: Arc<Notification>, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+    if let Some(outcome) = remembered(notification.id, cx) {
+        return answer(reply, outcome, cx);
+    }
+    lookup::find(notification.id, cx, move |found, sessions, cx| match found {
+        Ok(Some(trace)) => resubmitted(&notification, *trace, reply, sessions, cx),
+        Ok(None) => drop_notification(&notification, DropReason::Module, reply, cx),
+        Err(fault) => answer(reply, fault.into(), cx),
+    });
 }
 
 /// What is answered for a notification that is remembered here.

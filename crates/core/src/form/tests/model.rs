@@ -128,6 +128,7 @@ fn what_is_known_of_a_notification() {
         DropReason::ConnectionLost,
         DropReason::QueueFull,
         DropReason::DeviceDeleted,
+        DropReason::Module,
     ];
     proves("DropReason", &reasons.to_vec());
     proves("Priority", &vec![Priority::Low, Priority::Normal, Priority::High]);

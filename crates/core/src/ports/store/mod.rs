@@ -19,6 +19,7 @@ pub mod items;
 pub mod keys;
 pub mod leases;
 pub mod links;
+pub mod modules;
 pub mod nodes;
 pub mod notifications;
 pub mod offline;
@@ -89,6 +90,8 @@ use std::time::Duration;
 ///   (`webhooks::are_one_owners_until_the_claim_ends`, `webhooks::are_committed_by_their_owner`, `lasting::webhooks`).
 /// - **A lease is one holder's.** What [`TakeLease`](leases::TakeLease) gives to one is given to nobody else until the time that was asked for
 ///   has passed, or its holder gives it up (`leases::are_one_holders_until_they_end`, `lasting::leases`).
+/// - **A module is as it was activated.** What [`ActivateModule`](modules::ActivateModule) names is kept, however many versions are pushed
+///   after it (`modules::are_activated_and_kept`, `lasting::nouns`).
 /// - **Parked sessions are forgotten for good.** What was read before [`ForgetParked`](parked::ForgetParked) was answered is not there
 ///   after it, whatever ends the process (`parked::groups_are_forgotten`, `lasting::parked`).
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it
@@ -329,6 +332,7 @@ nouns! {
     Vcard in vcard,
     Links in links,
     Leases in leases,
+    Modules in modules,
 }
 
 impl Kind for ReadAsk {

@@ -27,6 +27,8 @@ pub enum Taken {
     Request,
     /// It is a message that is kept, because no session takes it.
     Stored,
+    /// It is a message that a module ends without an answer.
+    Dropped,
     /// Nothing follows from it.
     Ignored,
 }
@@ -78,6 +80,7 @@ impl Taken {
             Taken::Subscription => "subscription",
             Taken::Request => "request",
             Taken::Stored => "stored",
+            Taken::Dropped => "dropped",
             Taken::Ignored => "ignored",
         }
     }

@@ -76,6 +76,12 @@ macro_rules! each_hook {
             each acted: ActedHook;
             /// A message from the client, before it is routed.
             each submit_message: SubmitHook;
+            /// Decides on a message before all other features.
+            one screen: ScreenHook;
+            /// Takes the modules of the shard; a feature that does is in the pipeline only while there are any.
+            one set_modules: SetModulesHook;
+            /// Decides on a notification before it is accepted.
+            one admit: AdmitHook;
             /// A presence from the client, before it is routed.
             each submit_presence: SubmitHook;
             /// A stanza from the client is about to be routed.

@@ -18,6 +18,7 @@ mod keys;
 mod leases;
 mod links;
 mod listing;
+mod modules;
 mod nodes;
 mod notifications;
 mod offline;
@@ -56,6 +57,7 @@ tables! {
     activity,
     broadcasts,
     invitations,
+    modules,
     rooms,
     uploads,
 }

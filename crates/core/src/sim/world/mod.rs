@@ -26,6 +26,7 @@ use crate::event::Kinds;
 use crate::machine::ShardMachine;
 use crate::model::{ConnId, Domains, Mono, NodeId, Now, Place, ShardId, States, UnixMs};
 use crate::ports::Computed;
+use crate::ports::modules::ActiveModule;
 use crate::sasl::ChannelBinding;
 use crate::settings::Settings;
 use crate::shard::{Counters, Member};
@@ -106,6 +107,8 @@ pub struct World {
     pub derivations: usize,
     /// How often the shards asked the store for anything.
     pub asked: usize,
+    /// Makes the modules of a shard, which it is given whenever it starts.
+    modules: Option<Box<dyn Fn() -> Vec<ActiveModule>>>,
     effects: Effects,
 }
 
@@ -140,6 +143,7 @@ impl World {
             journal: Vec::new(),
             derivations: 0,
             asked: 0,
+            modules: None,
             effects: Effects { watched: States::ALL, ..Effects::default() },
             plan,
         };
@@ -161,6 +165,19 @@ impl World {
             ShardMachine::new(self.member(shard), settings, domains, seed)
         };
         self.shards = seeds.into_iter().enumerate().map(machine).collect();
+        self.give_modules();
+    }
+
+    /// Every shard has these modules from now on, also after it started anew.
+    pub fn set_modules(&mut self, make: impl Fn() -> Vec<ActiveModule> + 'static) {
+        self.modules = Some(Box::new(make));
+        self.give_modules();
+    }
+
+    fn give_modules(&mut self) {
+        if let Some(make) = &self.modules {
+            self.shards.iter_mut().for_each(|shard| shard.set_modules(make()));
+        }
     }
 
     /// The shards run, with what was restored: nodes tell each other what they have.

@@ -8,7 +8,7 @@ use crate::auth::{Broadcast as BroadcastScope, Granted};
 use crate::extract::{JsonBody, Named, Params, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::provider::idempotency::{self, Reserved, Turn};
+use crate::provider::idempotency::{self, Answer, Reserved, Turn};
 use crate::schema;
 use crate::time::now;
 use axum::Json;
@@ -65,17 +65,17 @@ pub(crate) async fn send(
     }
     let hash = idempotency::body_hash(&uri, &bytes);
     let sender = key.key.id;
-    idempotency::to_the_end(idempotency_key.is_some(), async move {
+    let answer = idempotency::to_the_end(idempotency_key.is_some(), async move {
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, at).await? {
             Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay.into_response()),
+            Turn::Replay(replay) => return Ok(replay),
         };
         create(&app, draft, reserved).await
-    })
-    .await
+    });
+    Ok(answer.await?.into_response())
 }
 
-async fn create(app: &App, draft: Broadcast, reserved: Reserved) -> Result<Response, Problem> {
+async fn create(app: &App, draft: Broadcast, reserved: Reserved) -> Result<Answer, Problem> {
     let settings = &app.options.settings.broadcasts;
     let bounds = BroadcastBounds { open: settings.per_domain_max, bytes: settings.bytes_per_domain_max };
     let id = NotificationId::new(reserved.since, 0, reserved.ids.random(0));

@@ -9,7 +9,7 @@ mod websocket;
 use crate::listen::Bounds;
 use crate::metrics::Status;
 use crate::options::{Options, OutQueues};
-use crate::server::Server;
+use crate::server::{Beginning, Server};
 use crate::testing::{Echo, EmptyStore, certificate, client_config, options};
 use carillon_core::settings::{Settings, Timeouts};
 use std::io::{ErrorKind, Read, Write};
@@ -24,7 +24,7 @@ fn start(options: &Options) -> Server {
 
 fn start_with(options: &Options, core: &Arc<Settings>) -> Server {
     let (tls, store) = (certificate(), Arc::new(EmptyStore::default()));
-    Server::start_with(options, &tls, core, store, |_, _| Echo::default(), None, None).unwrap()
+    Server::start_with(options, &tls, core, store, |_, _| Echo::default(), Beginning::default()).unwrap()
 }
 
 fn connect(port: Option<u16>) -> TcpStream {
@@ -267,9 +267,15 @@ fn who_says_nothing_before_the_core_knows_it_is_closed() {
 fn draining_waits_for_those_who_go_and_closes_the_rest() {
     let store = Arc::new(EmptyStore::default());
     let (tls, core) = (certificate(), Arc::default());
-    let server =
-        Server::start_with(&options(), &tls, &core, store.clone(), |_, _| Echo::default(), None, None)
-            .unwrap();
+    let server = Server::start_with(
+        &options(),
+        &tls,
+        &core,
+        store.clone(),
+        |_, _| Echo::default(),
+        Beginning::default(),
+    )
+    .unwrap();
     let (node, ports) = (server.node(), server.ports());
     assert!(node.is_ready());
     let mut stays = connect(ports.c2s);

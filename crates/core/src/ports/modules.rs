@@ -1,0 +1,333 @@
+//! Modules: filters that an operator adds to a running node. A shard calls an instance of a module with values, and gets values back.
+//!
+//! ```text
+//!  Runtime::compile(code) ─► Compiled ─► instance per shard ─► Instance::call(Call) ─► Done
+//! ```
+//!
+//! [`Compiled`] is made off the shards; [`Instance::call`] runs within a shard's turn, and its work is bounded by the fuel it is given.
+
+use crate::model::{Notification, UnixMs};
+use bytes::Bytes;
+use carillon_wire::stanza::{Condition, Stanza};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A place at which modules are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModuleHook {
+    /// A message to an account, before any feature sees it.
+    SubmitMessage,
+    /// A message to a room, before its room sees it.
+    RoomMessage,
+    /// A notification, before it is stored.
+    Notification,
+}
+
+impl ModuleHook {
+    /// All of them.
+    pub const ALL: [ModuleHook; 3] =
+        [ModuleHook::SubmitMessage, ModuleHook::RoomMessage, ModuleHook::Notification];
+
+    /// Its name: that of the function which a module exports for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ModuleHook::SubmitMessage => "submit_message",
+            ModuleHook::RoomMessage => "room_message",
+            ModuleHook::Notification => "notification",
+        }
+    }
+}
+
+/// The hooks that a module has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HookSet(u8);
+
+impl HookSet {
+    /// All hooks.
+    pub const ALL: HookSet = HookSet(0)
+        .with(ModuleHook::SubmitMessage)
+        .with(ModuleHook::RoomMessage)
+        .with(ModuleHook::Notification);
+
+    /// Adds a hook.
+    #[must_use]
+    pub const fn with(self, hook: ModuleHook) -> HookSet {
+        HookSet(self.0 | 1 << hook as u8)
+    }
+
+    /// Whether a hook is among them.
+    pub const fn has(self, hook: ModuleHook) -> bool {
+        self.0 & (1 << hook as u8) != 0
+    }
+
+    /// Those that are in it, in the order of [`ModuleHook::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = ModuleHook> {
+        ModuleHook::ALL.into_iter().filter(move |hook| self.has(*hook))
+    }
+}
+
+/// What a module decides about. It is moved into the call and comes back, so that only what a module reads is copied.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Subject {
+    /// A message stanza, whose `from` is its sender.
+    Message(Stanza),
+    /// A notification.
+    Notification(Arc<Notification>),
+}
+
+/// One call of a module. The same call of instances with the same history has the same outcome.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Which of its functions.
+    pub hook: ModuleHook,
+    /// What is decided about.
+    pub subject: Subject,
+    /// The time that the module is told.
+    pub now: UnixMs,
+    /// What the module's random numbers follow from.
+    pub seed: u64,
+    /// How much work it may do.
+    pub fuel: u64,
+}
+
+/// What a module decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as it is.
+    Pass,
+    /// It ends here, and nobody is told.
+    Drop,
+    /// It ends here, and its sender is told why.
+    Reject(Rejection),
+    /// It goes on with other content.
+    Replace(Replacement),
+}
+
+impl Verdict {
+    /// Its name in figures.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Drop => "drop",
+            Verdict::Reject(_) => "reject",
+            Verdict::Replace(_) => "replace",
+        }
+    }
+}
+
+/// Why a module rejects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The error condition (RFC 6120 §8.3.3).
+    pub condition: Condition,
+    /// A sentence for people.
+    pub text: Option<Box<str>>,
+}
+
+/// What a module replaces. Nothing of it has been checked but that texts are UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// The text of a message's `<body/>`, not escaped.
+    Body(Box<str>),
+    /// The whole payload: the XML within a message, or the JSON or XML of a notification, of the kind that it had.
+    Payload(Bytes),
+}
+
+/// Why a call of a module did not end with a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The module trapped: it did what WebAssembly forbids, or gave up.
+    Trap,
+    /// It used up the fuel of the call.
+    Fuel,
+    /// It ran until the deadline that catches what fuel does not.
+    Deadline,
+    /// Its stack is full.
+    Stack,
+    /// It wanted more memory than it may have.
+    Memory,
+    /// Its output is larger than it may be.
+    Output,
+    /// Its output is not what a verdict may be.
+    Verdict,
+    /// It could not be started.
+    Start,
+    /// It was not called, because modules have used up the fuel of the turn.
+    Turn,
+    /// It was not called, because it failed in the same turn or is off.
+    Off,
+}
+
+impl Failure {
+    /// Its name in figures and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Failure::Trap => "trap",
+            Failure::Fuel => "fuel",
+            Failure::Deadline => "deadline",
+            Failure::Stack => "stack",
+            Failure::Memory => "memory",
+            Failure::Output => "output",
+            Failure::Verdict => "verdict",
+            Failure::Start => "start",
+            Failure::Turn => "turn",
+            Failure::Off => "off",
+        }
+    }
+}
+
+/// A failure, with what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Its kind.
+    pub failure: Failure,
+    /// A sentence for the operator.
+    pub detail: Box<str>,
+}
+
+/// How many counters a module has.
+pub const MODULE_COUNTERS: usize = 8;
+
+/// What a module noted during a call. Both are bounded by whoever runs it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Lines for the operator.
+    pub lines: Vec<Box<str>>,
+    /// What it added to its counters.
+    pub counts: [u64; MODULE_COUNTERS],
+}
+
+/// The end of a call.
+#[derive(Debug)]
+pub struct Done {
+    /// What was decided about, unchanged.
+    pub subject: Subject,
+    /// The verdict, or why there is none. After a failure the instance must be made anew ([`Instance::renew`]).
+    pub result: Result<Verdict, Failed>,
+    /// The work that was done.
+    pub fuel: u64,
+    /// What the module noted.
+    pub notes: Notes,
+}
+
+/// An instance of a module on one shard. It keeps its memory from one call to the next.
+pub trait Instance: Send + Debug {
+    /// Calls one of the module's functions. It does not wait, allocates within the module's bounds, and does no more work than the fuel allows.
+    fn call(&mut self, call: Call) -> Done;
+
+    /// Begins anew, with the memory that the module starts with, and with so much fuel at most. Returns what it took.
+    ///
+    /// # Errors
+    /// If the module cannot be started.
+    fn renew(&mut self, fuel: u64) -> Result<u64, Failed>;
+}
+
+/// The name of a version of a module: the SHA-256 of its code.
+pub type ModuleHash = [u8; 32];
+
+/// A module that was checked and compiled.
+pub trait Compiled: Send + Sync + Debug {
+    /// The hash of its code.
+    fn hash(&self) -> ModuleHash;
+
+    /// The hooks that it has.
+    fn hooks(&self) -> HookSet;
+
+    /// An instance of it, which has been started. `config`: what the operator tells it.
+    ///
+    /// # Errors
+    /// If it cannot be started within its bounds.
+    fn instance(&self, config: &Arc<str>) -> Result<Box<dyn Instance>, Failed>;
+}
+
+/// Why code is not a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAModule {
+    /// The code is at fault.
+    Invalid(String),
+    /// Others are being compiled, or one that took too long still is: later.
+    Busy,
+}
+
+/// What compiles modules.
+pub trait Runtime: Send + Sync + Debug {
+    /// Checks and compiles code, within bounds of time and size. Not for a shard's thread.
+    ///
+    /// # Errors
+    /// If it is not a module, or compiling it takes too long.
+    fn compile(&self, code: &[u8]) -> Result<Arc<dyn Compiled>, NotAModule>;
+}
+
+/// For whom a version of a module is activated. For others the version before it decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleScope {
+    /// The domain; none for all.
+    pub domain: Option<Arc<str>>,
+    /// How many accounts of a hundred, chosen by a hash of the account's name.
+    pub percent: u8,
+}
+
+impl ModuleScope {
+    /// Everybody.
+    pub const ALL: ModuleScope = ModuleScope { domain: None, percent: 100 };
+}
+
+/// What a module's failure means for what it was to decide about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It goes on.
+    Open,
+    /// It goes no further.
+    Closed,
+}
+
+impl OnFailure {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OnFailure::Open => "open",
+            OnFailure::Closed => "closed",
+        }
+    }
+}
+
+/// A module that is activated, with instances for one shard.
+#[derive(Debug)]
+pub struct ActiveModule {
+    /// Its name. Modules are called in the order of their names.
+    pub name: Arc<str>,
+    /// For whom `version` decides.
+    pub scope: ModuleScope,
+    /// Whether `version` decides nothing, and is compared with `base`.
+    pub is_shadow: bool,
+    /// What a failure means.
+    pub on_failure: OnFailure,
+    /// When it was activated.
+    pub since: UnixMs,
+    /// The version that is activated.
+    pub version: ModuleVersion,
+    /// The last good version before it.
+    pub base: Option<ModuleVersion>,
+}
+
+/// A version of a module on one shard.
+#[derive(Debug)]
+pub struct ModuleVersion {
+    /// The hash of its code.
+    pub hash: ModuleHash,
+    /// What the operator tells it.
+    pub config: Arc<str>,
+    /// The hooks that it has.
+    pub hooks: HookSet,
+    /// The instance that is called.
+    pub instance: Box<dyn Instance>,
+}
+
+/// Fuel of one call: a unit is about one instruction of WebAssembly, or one byte that an instruction copies.
+pub const CALL_FUEL: u64 = 1_000_000;
+
+/// Fuel that an instance may use to start.
+pub const START_FUEL: u64 = 5_000_000;
+
+/// Fuel of all modules in one turn of a shard.
+pub const TURN_FUEL: u64 = 10_000_000;

@@ -1,0 +1,178 @@
+//! What an instance has beside its memory: the call that is under way.
+
+use crate::bounds::Bounds;
+use bytes::Bytes;
+use carillon_core::model::{Audience, Payload, Priority, UnixMs};
+use carillon_core::ports::modules::{Failed, Failure, Notes, Rejection, Replacement, Subject, Verdict};
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::stanza::Condition;
+use std::borrow::Cow;
+use std::sync::Arc;
+use wasmtime::{Memory, ResourceLimiter};
+
+/// The data of a store.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) bounds: Bounds,
+    pub(crate) config: Arc<str>,
+    /// Known once the instance was made.
+    pub(crate) memory: Option<Memory>,
+    pub(crate) subject: Option<Subject>,
+    pub(crate) now: UnixMs,
+    pub(crate) seed: u64,
+    pub(crate) notes: Notes,
+    pub(crate) output: Output,
+    /// The module was refused memory.
+    pub(crate) memory_refused: bool,
+    /// The module wrote more than it may.
+    pub(crate) output_refused: bool,
+}
+
+/// What a module wrote with its verdict.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    pub(crate) text: Option<Vec<u8>>,
+    pub(crate) condition: Option<Vec<u8>>,
+    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) payload: Option<Vec<u8>>,
+}
+
+impl Output {
+    pub(crate) fn bytes(&self) -> usize {
+        [&self.text, &self.condition, &self.body, &self.payload].into_iter().flatten().map(Vec::len).sum()
+    }
+
+    /// The verdict with this number, and what belongs to it.
+    pub(crate) fn verdict(self, number: i32) -> Result<Verdict, Failed> {
+        let wrong = |detail: &str| Failed { failure: Failure::Verdict, detail: detail.into() };
+        let utf8 = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| wrong("its output is not UTF-8"));
+        match number {
+            0 => Ok(Verdict::Pass),
+            1 => Ok(Verdict::Drop),
+            2 => {
+                let condition = match self.condition {
+                    None => Condition::NotAcceptable,
+                    Some(name) => Condition::from_word(&utf8(name)?)
+                        .ok_or_else(|| wrong("its error condition is none of RFC 6120"))?,
+                };
+                let text = self.text.map(utf8).transpose()?.map(String::into_boxed_str);
+                Ok(Verdict::Reject(Rejection { condition, text }))
+            }
+            3 => match (self.body, self.payload) {
+                (Some(body), None) => Ok(Verdict::Replace(Replacement::Body(utf8(body)?.into()))),
+                (None, Some(payload)) => Ok(Verdict::Replace(Replacement::Payload(Bytes::from(payload)))),
+                _ => Err(wrong("it replaces, and wrote neither a body nor a payload, or both")),
+            },
+            _ => Err(wrong("it returned a number that is no verdict")),
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn new(bounds: Bounds, config: Arc<str>) -> State {
+        State {
+            bounds,
+            config,
+            memory: None,
+            subject: None,
+            now: UnixMs(0),
+            seed: 0,
+            notes: Notes::default(),
+            output: Output::default(),
+            memory_refused: false,
+            output_refused: false,
+        }
+    }
+
+    /// A line for the operator, as far as there may be one more.
+    pub(crate) fn log(&mut self, line: &[u8]) {
+        if self.notes.lines.len() < self.bounds.lines {
+            let line = &line[..line.len().min(self.bounds.line_bytes)];
+            self.notes.lines.push(String::from_utf8_lossy(line).trim_end().into());
+        }
+    }
+
+    /// The next random number: splitmix64.
+    pub(crate) fn random(&mut self) -> u64 {
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.seed;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+/// A field of what is decided about, by its number in the ABI; none where it has none. While an instance starts there is its configuration.
+pub(crate) fn field<'a>(subject: Option<&'a Subject>, config: &'a str, number: i32) -> Option<Cow<'a, [u8]>> {
+    fn text(text: &str) -> Option<Cow<'_, [u8]>> {
+        Some(Cow::Borrowed(text.as_bytes()))
+    }
+    if number == 9 {
+        return text(config);
+    }
+    match subject? {
+        Subject::Message(message) => match number {
+            0 => text(message.kind.type_word().unwrap_or("normal")),
+            1 => text(message.from.as_ref().map(Jid::as_str)?),
+            2 => text(message.to.as_ref().map(Jid::as_str)?),
+            3 => text(message.id.as_deref()?),
+            4 => Some(Cow::Borrowed(message.payload.bytes())),
+            5 => {
+                let body = message.payload.find("body", ns::CLIENT)?;
+                Some(Cow::Owned(body.element().text().into_bytes()))
+            }
+            _ => None,
+        },
+        Subject::Notification(notification) => match number {
+            0 => text(match notification.payload {
+                Payload::Json(_) => "json",
+                Payload::Xml(_) => "xml",
+            }),
+            2 => text(notification.to.as_str()),
+            3 => Some(Cow::Owned(notification.id.to_string().into_bytes())),
+            4 => Some(Cow::Borrowed(match &notification.payload {
+                Payload::Json(json) => json.as_bytes(),
+                Payload::Xml(xml) => xml,
+            })),
+            6 => text(match notification.audience {
+                Audience::Active => "active",
+                Audience::Connected => "connected",
+                Audience::Always => "always",
+            }),
+            7 => text(match notification.priority {
+                Priority::Low => "low",
+                Priority::Normal => "normal",
+                Priority::High => "high",
+            }),
+            8 => text(notification.collapse_key.as_deref()?),
+            _ => None,
+        },
+    }
+}
+
+impl ResourceLimiter for State {
+    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let may = desired <= self.bounds.memory_bytes;
+        self.memory_refused |= !may;
+        Ok(may)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let may = desired <= self.bounds.table_entries;
+        self.memory_refused |= !may;
+        Ok(may)
+    }
+
+    fn instances(&self) -> usize {
+        1
+    }
+
+    fn memories(&self) -> usize {
+        1
+    }
+
+    fn tables(&self) -> usize {
+        4
+    }
+}

@@ -1,0 +1,6 @@
+//! Calls of real modules through the port.
+
+mod guests;
+mod harmful;
+mod hooks;
+mod pushed;

@@ -1,0 +1,3 @@
+module carillon.example/geo
+
+go 1.24

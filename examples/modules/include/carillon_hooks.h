@@ -1,0 +1,40 @@
+// carillon:hooks@1 for C. docs/book/modules.md says what each does.
+#ifndef CARILLON_HOOKS_H
+#define CARILLON_HOOKS_H
+
+#include <stdint.h>
+
+#define CARILLON_IMPORT(name) __attribute__((import_module("carillon:hooks@1"), import_name(name)))
+// A hook: a function of this name that returns a verdict.
+#define CARILLON_HOOK(name) __attribute__((export_name(#name))) int32_t name(void)
+
+enum carillon_field {
+    CARILLON_TYPE = 0,
+    CARILLON_FROM = 1,
+    CARILLON_TO = 2,
+    CARILLON_ID = 3,
+    CARILLON_PAYLOAD = 4,
+    CARILLON_BODY = 5,
+    CARILLON_AUDIENCE = 6,
+    CARILLON_PRIORITY = 7,
+    CARILLON_COLLAPSE_KEY = 8,
+    CARILLON_CONFIG = 9,
+};
+
+enum carillon_output { CARILLON_OUT_TEXT = 0, CARILLON_OUT_CONDITION = 1, CARILLON_OUT_BODY = 2, CARILLON_OUT_PAYLOAD = 3 };
+
+enum carillon_verdict { CARILLON_PASS = 0, CARILLON_DROP = 1, CARILLON_REJECT = 2, CARILLON_REPLACE = 3 };
+
+// Copies at most `size` bytes of a field to `at`. Returns how long the field is, or -1 if there is none.
+CARILLON_IMPORT("field") int32_t carillon_field(int32_t field, void *at, int32_t size);
+// What belongs to the verdict.
+CARILLON_IMPORT("output") void carillon_output(int32_t kind, const void *at, int32_t size);
+// A line for the operator.
+CARILLON_IMPORT("log") void carillon_log(const void *at, int32_t size);
+// Adds to a counter, 0 to 7.
+CARILLON_IMPORT("count") void carillon_count(int32_t counter, int32_t by);
+// Milliseconds since the Unix epoch.
+CARILLON_IMPORT("now") int64_t carillon_now(void);
+CARILLON_IMPORT("random") int64_t carillon_random(void);
+
+#endif

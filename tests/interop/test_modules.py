@@ -1,0 +1,264 @@
+"""Modules: the examples in their languages, and what happens to clients while modules come, fail and go."""
+
+import asyncio
+import json
+import os
+import subprocess
+
+import pytest
+
+from harness.api import Api
+from harness.peer import CLIENT, JSON, Peer
+from harness.server import BINARY, ROOT, Server
+from harness.transcript import blocks
+
+PAGE = ROOT / "docs/book/modules.md"
+EXAMPLES = ROOT / "examples/modules"
+TOOLS = {
+    "ZIG": f"{ROOT}/target/interop/modules/bin/python -m ziglang",
+    "ASC": f"{ROOT}/tests/interop/node_modules/.bin/asc",
+}
+ERROR = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
+MESSAGES = 600
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The examples, built from their sources."""
+    folder = tmp_path_factory.mktemp("modules")
+    environment = TOOLS | os.environ
+    done = subprocess.run(
+        [EXAMPLES / "build", folder], env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def section(number, content):
+    return bytes([number, len(content)]) + content
+
+
+def module(body):
+    """A module whose `submit_message` has this code."""
+    code = bytes([0, *body, 0x0B])
+    return b"".join(
+        [
+            b"\0asm\1\0\0\0",
+            section(1, bytes([1, 0x60, 0, 1, 0x7F])),
+            section(3, bytes([1, 0])),
+            section(5, bytes([1, 0, 1])),
+            section(7, bytes([2, 6]) + b"memory" + bytes([2, 0, 14]) + b"submit_message" + bytes([0, 0])),
+            section(10, bytes([1, len(code)]) + code),
+        ]
+    )
+
+
+PASS = module([0x41, 0])
+DROP = module([0x41, 1])
+TRAP = module([0x00])
+
+
+STRICT = """
+#include "carillon_hooks.h"
+
+static char config[16];
+
+__attribute__((export_name("_initialize"))) void initialize(void) {
+    if (carillon_field(CARILLON_CONFIG, config, sizeof config) == 3) __builtin_trap();
+}
+
+CARILLON_HOOK(submit_message) { return CARILLON_DROP; }
+"""
+
+
+@pytest.fixture
+def strict(tmp_path):
+    """A module that does not start with the configuration `bad`."""
+    (tmp_path / "carillon_hooks.h").write_bytes((EXAMPLES / "include/carillon_hooks.h").read_bytes())
+    (tmp_path / "strict.c").write_text(STRICT)
+    zig = os.environ.get("ZIG", TOOLS["ZIG"]).split()
+    flags = ["-target", "wasm32-freestanding", "-O2", "-nostdlib", "-Wl,--no-entry", "-o", "strict.wasm", "strict.c"]
+    subprocess.run([*zig, "cc", *flags], cwd=tmp_path, check=True, timeout=120)
+    return tmp_path / "strict.wasm"
+
+
+async def push(server, file, *activate):
+    """Pushes a module and activates it."""
+    pushed = await server.command("module", "push", str(file))
+    assert pushed.returncode == 0, pushed.stderr
+    version = pushed.stdout.strip()
+    done = await server.command("module", "activate", version, *activate)
+    assert done.returncode == 0, done.stderr
+    return version
+
+
+def written(tmp_path, name, code):
+    (tmp_path / name).write_bytes(code)
+    return tmp_path / name
+
+
+def said(module, verdict):
+    """How often it said so, as far as its node has published it."""
+    return module["figures"] and module["figures"]["verdicts"].get(verdict)
+
+
+async def text(peer):
+    return (await peer.messages.take(lambda m: m.findtext(CLIENT + "body"), "a message")).findtext(CLIENT + "body")
+
+
+async def test_a_filter_in_c_masks_words(server, api, peer, built):
+    alice, bob = await peer(), await peer()
+    await push(server, built / "profanity.wasm", "--config", "darn,heck")
+    for spoken, heard in [
+        ("You darn fool", "You **** fool"),
+        ("HECK & Darnley", "**** & Darnley"),
+        ("heckdarn darn", "heckdarn ****"),
+        ("nothing", "nothing"),
+    ]:
+        alice.chat(bob.bare, spoken)
+        assert await text(bob) == heard
+    seen = await api.eventually("/v1/admin/modules/profanity", lambda module: said(module, "replace") == 3)
+    assert seen["figures"]["counts"][0] == 3
+    assert (await server.command("module", "deactivate", "profanity", "--yes")).returncode == 0
+    alice.chat(bob.bare, "darn")
+    assert await text(bob) == "darn"
+
+
+async def test_a_limiter_in_assemblyscript_counts_accounts(server, peer, built):
+    alice, bob, carol = await peer(), await peer(), await peer()
+    await push(server, built / "rate-limit.wasm", "--config", "3")
+    for number in range(4):
+        alice.chat(bob.bare, str(number))
+    assert [await text(bob) for _ in range(3)] == ["0", "1", "2"]
+    error = await alice.messages.take(lambda m: m.get("type") == "error", "an error")
+    assert error.find(f"{CLIENT}error/{ERROR}resource-constraint") is not None
+    assert error.findtext(f"{CLIENT}error/{ERROR}text") == "too many messages"
+    carol.chat(bob.bare, "carol's")
+    assert await text(bob) == "carol's"
+    assert (await server.command("module", "deactivate", "rate-limit", "--yes")).returncode == 0
+
+
+async def test_a_router_in_go_changes_notifications(server, api, peer, built):
+    await push(server, built / "geo.wasm", "--config", "us=us.example.org,eu=eu.example.org")
+    await api.account("eu-device@localhost")
+    device = await peer("eu-device@localhost", plugins=["xep_0198"])
+    await api.notify("eu-device", {"host": "auto", "n": 1})
+    message = await device.message(type="headline")
+    assert json.loads(message.findtext(JSON)) == {"host": "eu.example.org", "n": 1}
+    assert (await server.command("module", "deactivate", "geo", "--yes")).returncode == 0
+
+
+async def test_the_tutorial_runs_as_it_stands(server, tmp_path):
+    (tmp_path / "no-links.c").write_text(blocks(PAGE, "c")[0])
+    (tmp_path / "carillon_hooks.h").write_bytes((EXAMPLES / "include/carillon_hooks.h").read_bytes())
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    (bin / "carillon").symlink_to(BINARY)
+    zig = os.environ.get("ZIG", TOOLS["ZIG"])
+    (bin / "zig").write_text(f'#!/bin/sh\nexec {zig} "$@"\n')
+    (bin / "zig").chmod(0o755)
+    environment = os.environ | {"PATH": f"{bin}:{os.environ['PATH']}", "CARILLON_DATA_DIR": str(server.data)}
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-euc", "\n".join(blocks(PAGE, "sh")), cwd=tmp_path, env=environment, stdout=-1, stderr=-1
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 120)
+    assert process.returncode == 0, err.decode()
+    assert "activated no-links@" in out.decode()
+    assert "5 % of all" in out.decode()
+
+
+async def test_what_is_no_module_is_refused(server, tmp_path):
+    refused = await server.command("module", "push", str(written(tmp_path, "text.wasm", b"hello")))
+    assert refused.returncode == 1
+    assert "not WebAssembly" in refused.stderr
+    unknown = await server.command("module", "activate", "nothing@0123456789")
+    assert unknown.returncode == 1
+    assert "no module `nothing`" in unknown.stderr
+
+
+async def test_what_does_not_start_as_it_is_configured_is_not_activated(server, api, peer, strict):
+    alice, bob = await peer(), await peer()
+    version = await push(server, strict, "--config", "drop")
+    refused = await server.command("module", "activate", version, "--config", "bad")
+    assert refused.returncode == 1
+    assert "the module `strict` cannot be run: it cannot be started: trap" in refused.stderr
+    # What was activated before is.
+    alice.chat(bob.bare, "dropped")
+    await alice.ping()
+    path = "/v1/admin/modules/strict"
+    seen = await api.eventually(path, lambda module: said(module, "drop") == 1)
+    assert seen["activation"]["config"] == "drop"
+    active = await server.command("module", "remove", "strict", "--yes")
+    assert active.returncode == 1
+    assert "deactivate it first" in active.stderr
+    assert (await server.command("module", "deactivate", "strict", "--yes")).returncode == 0
+    assert (await server.command("module", "remove", "strict", "--yes")).returncode == 0
+    assert (await server.command("module", "status", "strict")).returncode == 1
+
+
+async def test_modules_come_and_go_under_load_and_nothing_is_lost_or_reordered(server, peer, tmp_path):
+    """Two senders do not stop while versions are swapped, one that fails among them."""
+    senders, bob = [await peer() for _ in range(2)], await peer()
+    versions = [await push(server, written(tmp_path, "swapped.wasm", code)) for code in (PASS, TRAP)]
+    done = asyncio.Event()
+
+    async def speak(sender):
+        for number in range(MESSAGES):
+            sender.chat(bob.bare, str(number))
+            if number % 50 == 0:
+                await sender.ping()
+
+    async def swap():
+        swaps = 0
+        while not done.is_set():
+            result = await server.command("module", "activate", versions[swaps % 2])
+            assert result.returncode == 0, result.stderr
+            swaps += 1
+        return swaps
+
+    async def listen():
+        heard = {sender.bare: [] for sender in senders}
+        while any(len(numbers) < MESSAGES for numbers in heard.values()):
+            message = await bob.messages.take(lambda m: m.findtext(CLIENT + "body"), "a message")
+            heard[message.get("from").split("/")[0]].append(int(message.findtext(CLIENT + "body")))
+        done.set()
+        return heard
+
+    heard, swaps, *_ = await asyncio.gather(listen(), swap(), *map(speak, senders))
+    assert all(numbers == list(range(MESSAGES)) for numbers in heard.values())
+    assert swaps >= 2
+    assert (await server.command("module", "deactivate", "swapped", "--yes")).returncode == 0
+
+
+async def test_a_restart_has_what_was_activated_and_what_fails_is_rolled_back(tmp_path):
+    folder = tmp_path / "node"
+    folder.mkdir()
+    server = Server(folder)
+    try:
+        api = Api(server)
+        for name in ("alice", "bob"):
+            await api.account(f"{name}@localhost")
+        await push(server, written(tmp_path, "filter.wasm", DROP))
+        server.end()
+        server = Server(folder)
+        api = Api(server)
+        alice, bob = await Peer.connect(server, "alice@localhost"), await Peer.connect(server, "bob@localhost")
+        alice.chat(bob.bare, "dropped")
+        await alice.ping()
+        await push(server, written(tmp_path, "filter.wasm", TRAP))
+        # Open: what it fails to decide about goes on, until the version before decides again.
+        for number in range(6):
+            alice.chat(bob.bare, str(number))
+            await alice.ping()
+        assert [await text(bob) for _ in range(5)] == ["0", "1", "2", "3", "4"]
+        await api.figure_is('module_standing{module="filter"}', lambda standing: standing == 1)
+        logs = (await server.command("module", "logs", "filter")).stdout
+        assert "is off: it failed 5 times in 10 seconds" in logs
+        back = await server.command("module", "rollback", "filter")
+        assert back.returncode == 0, back.stderr
+        await api.figure_is('module_standing{module="filter"}', lambda standing: standing == 0)
+        await alice.close()
+        await bob.close()
+        await api.aclose()
+    finally:
+        server.end()
