@@ -108,12 +108,6 @@ impl Keys {
             WriteAsk::Parked(parked::WriteAsk::StoreParked(_) | parked::WriteAsk::ForgetParked(_)) => {
                 self.name(PARKED);
             }
-            // What an account acknowledged is not asked for until its home has heard that this is committed.
-            WriteAsk::Broadcasts(
-                broadcasts::WriteAsk::CreateBroadcast(_)
-                | broadcasts::WriteAsk::ChangeBroadcast(_)
-                | broadcasts::WriteAsk::EndBroadcasts(_),
-            ) => self.name(BROADCASTS),
             WriteAsk::Links(asked) => self.add_links(asked),
             WriteAsk::Activity(activity::WriteAsk::NoteAvailable(asked)) => {
                 for one in &asked.of {
@@ -146,9 +140,15 @@ impl Keys {
         Some(())
     }
 
-    /// The same of a write about a topic, a room or a file.
+    /// The same of a write about a topic, a broadcast, a room or a file.
     fn add_topics(&mut self, ask: &WriteAsk) -> Option<()> {
         match ask {
+            // What an account acknowledged is not asked for until its home has heard that this is committed.
+            WriteAsk::Broadcasts(
+                broadcasts::WriteAsk::CreateBroadcast(_)
+                | broadcasts::WriteAsk::ChangeBroadcast(_)
+                | broadcasts::WriteAsk::EndBroadcasts(_),
+            ) => self.name(BROADCASTS),
             WriteAsk::Items(asked) => {
                 let topic = match asked {
                     items::WriteAsk::Publish(asked) => asked.item.topic,

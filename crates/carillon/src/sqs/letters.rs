@@ -34,7 +34,7 @@ impl Inner {
         attributes.extend(own.map(|(name, value)| (name.to_owned(), text(value))));
         attributes.insert(SENT.to_owned(), text(&message.sent.0.to_string()));
         let dead = self.dead_url()?;
-        self.send(&dead, message, &attributes, &format!("dead {}", message.id))
+        self.send(&dead, message, &attributes, &format!("dead {}", taken.number))
     }
 
     /// Puts a message into a queue.

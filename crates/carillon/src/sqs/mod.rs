@@ -48,6 +48,8 @@ struct Inner {
 #[derive(Clone, Debug)]
 struct Taken {
     handle: Box<str>,
+    /// What the queue calls the message: another each time that it becomes one again.
+    number: Box<str>,
     message: Pulled,
 }
 
@@ -174,8 +176,9 @@ impl Inner {
     fn take(&self, message: &Value) -> Pulled {
         let receipt = Receipt(self.receipts.fetch_add(1, Ordering::Relaxed));
         let pulled = read(message, &self.name, receipt);
-        let handle = message["ReceiptHandle"].as_str().unwrap_or_default().into();
-        self.taken().insert(receipt, Taken { handle, message: pulled.clone() });
+        let text = |key: &str| message[key].as_str().unwrap_or_default().into();
+        let (handle, number) = (text("ReceiptHandle"), text("MessageId"));
+        self.taken().insert(receipt, Taken { handle, number, message: pulled.clone() });
         pulled
     }
 

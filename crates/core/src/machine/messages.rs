@@ -5,12 +5,13 @@ use crate::command::Outcome;
 use crate::effect::Effect;
 use crate::home::HomeKey;
 use crate::message::ShardMessage;
-use crate::model::{RoomKey, Ticket};
+use crate::model::{PubsubEvent, RoomKey, Ticket};
 use crate::ports::{Answer, Derived};
 use crate::route;
 use crate::session::{Continuation, KeyContinuation, Session};
 use crate::session::{account_reads, home};
 use carillon_wire::stanza::Stanza;
+use std::sync::Arc;
 
 impl Turn<'_> {
     /// A message came: for this shard, unless its home is on another node.
@@ -55,16 +56,7 @@ impl Turn<'_> {
                 let key = RoomKey { domain, kind, name: name.into() };
                 self.rooms.operate(&key, op, &mut self.cx);
             }
-            ShardMessage::Publication(event) => {
-                if event.is_end() {
-                    self.cx.shard.topic_figures.forget(event.topic());
-                }
-                let pace = self.cx.shard.subscribers.publish(&event, &self.cx.shard.settings.fanout);
-                self.cx.shard.counters.backlog = self.cx.shard.subscribers.backlog();
-                if let Some(pace) = pace {
-                    self.cx.tell_pace(event.topic(), pace);
-                }
-            }
+            ShardMessage::Publication(event) => self.published(&event),
             ShardMessage::Pace { topic, place, pace } => self.cx.shard.behind.note(topic, place, pace),
             ShardMessage::Listening { name, result } => {
                 light::heard(&name, result, self.sessions, &mut self.cx);
@@ -91,6 +83,18 @@ impl Turn<'_> {
                     .iter()
                     .try_fold(message, |message, hook| hook(message, self.sessions, &mut self.cx));
             }
+        }
+    }
+
+    /// An item, or another event of a topic, for those who follow it here.
+    fn published(&mut self, event: &Arc<PubsubEvent>) {
+        if event.is_end() {
+            self.cx.shard.topic_figures.forget(event.topic());
+        }
+        let pace = self.cx.shard.subscribers.publish(event, &self.cx.shard.settings.fanout);
+        self.cx.shard.counters.backlog = self.cx.shard.subscribers.backlog();
+        if let Some(pace) = pace {
+            self.cx.tell_pace(event.topic(), pace);
         }
     }
 

@@ -7,7 +7,6 @@ use crate::tokens;
 use crate::world::{Kept, Questions, World};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use carillon_core::Input;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::event::{Kind, Kinds};
 use carillon_core::model::*;
@@ -231,10 +230,10 @@ impl Script {
             ["password", local, password] => {
                 self.world.password(DOMAIN, local, password);
             }
-            ["drain", "stops"] => self.world.every_shard(&|| Input::StopDraining),
+            ["drain", "stops"] => self.world.every_shard(&|| carillon_core::Input::StopDraining),
             ["drain", "slice", number, "of", slices, farewell @ ..] => {
                 let slice = drain_slice(number, slices, farewell)?;
-                self.world.every_shard(&|| Input::DrainSlice(slice.clone()));
+                self.world.every_shard(&|| carillon_core::Input::DrainSlice(slice.clone()));
             }
             _ => return Err("not understood".into()),
         }

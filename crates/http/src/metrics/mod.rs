@@ -351,10 +351,10 @@ fn modules(page: &mut Page, status: &Status) {
     let help = "Fuel that modules used: about one unit per instruction.";
     let samples = modules.iter().map(|module| (one(module), module.fuel));
     page.family("carillon_module_fuel_total", "counter", help, samples);
-    let help = "0 where the activated version of a module decides, 1 where a shard went back to the version before, 2 where none is left.";
+    let help = "Which version of a module decides: 0 the activated one, 1 the version before, which a shard went back to, 2 none.";
     let samples = modules.iter().map(|module| (one(module), module.standing as u8));
     page.family("carillon_module_standing", "gauge", help, samples);
-    let help = "Calls of versions in shadow, by whether they said the same as the version that decides.";
+    let help = "Calls of versions in shadow, by whether they agreed with the version that decides.";
     let shadow = modules.iter().flat_map(|module| {
         [("same", module.same), ("different", module.different)]
             .map(|(said, n)| (named(module, "said", said), n))

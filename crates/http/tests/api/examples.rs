@@ -129,6 +129,9 @@ const OF_BROADCASTS: &[&str] = &["updateBroadcast"];
 /// Those that need a cell: `tests/interop/test_cell_operated.py` sends them.
 const OF_CELLS: &[&str] = &["startNodeDrain", "evictNode"];
 
+/// Those that need a module: `tests/interop/test_modules.py` sends them.
+const OF_MODULES: &[&str] = &["pushModule", "activateModule"];
+
 /// One after the other, as a reader would try them.
 #[tokio::test]
 async fn examples_work() {
@@ -147,7 +150,7 @@ async fn examples_work() {
             assert_eq!(reply.json()["valid"], true);
         }
     }
-    are_all(&document, &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS, OF_BROADCASTS].concat());
+    are_all(&document, &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS, OF_BROADCASTS, OF_MODULES].concat());
 }
 
 /// Whatever has a body has an example that was sent.

@@ -12,6 +12,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("carillon", &["assemble", "config", "preflight", "serve", "upgrade", "welcome"]),
     // Features are beside what they hook into; `layers::downward` has the exact places.
     ("core", &["features", "room", "route", "session", "topic"]),
+    ("core/features/notifications", &["broadcast", "delivery", "shared"]),
     ("core/session", &["acting", "auth", "context", "home", "hook", "open", "pipeline"]),
     ("core/session/auth", &["classic", "proven", "sasl2"]),
     (

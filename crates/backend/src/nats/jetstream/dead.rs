@@ -58,7 +58,9 @@ pub(super) async fn publish(
     headers.insert(REASON, &*one_line(&reason.code));
     headers.insert(DETAIL, &*one_line(&reason.detail));
     headers.insert(ATTEMPTS, taken.attempt.to_string());
-    headers.insert(DEDUPLICATED, format!("dead {}", taken.id));
+    // Not by its own name, which it has once more when it has become a message again.
+    let number = message.info().map_err(away)?.stream_sequence;
+    headers.insert(DEDUPLICATED, format!("dead {number} {}", taken.id));
     put(context, subject, headers, payload).await
 }
 

@@ -128,9 +128,9 @@ fn what_is_known_of_a_notification() {
         DropReason::ConnectionLost,
         DropReason::QueueFull,
         DropReason::DeviceDeleted,
-        DropReason::Module,
     ];
     proves("DropReason", &reasons.to_vec());
+    proves("DropReason, module", &vec![DropReason::Module]);
     proves("Priority", &vec![Priority::Low, Priority::Normal, Priority::High]);
     let trace = Trace {
         id: NotificationId::new(UnixMs(1_795_167_000_125), 0xbeef, 42),
