@@ -16,10 +16,14 @@ type Built = BTreeMap<String, BTreeSet<String>>;
 /// # Errors
 /// `cargo tree` fails.
 pub(crate) fn check() -> Result<Vec<String>, String> {
+    let makefile =
+        std::fs::read_to_string(tree::root().join("Makefile")).map_err(|error| error.to_string())?;
+    let wanted = makefile.lines().find_map(|line| line.strip_prefix("FEATURES := --features "));
+    let wanted = wanted.ok_or("the Makefile says no FEATURES")?;
     // As `make build` builds it: of one piece with the tests, for which `core` has its simulation.
-    let features = ["--features", "carillon-core/sim"];
-    let binary = built(&[&["--package", "carillon", "--edges", "normal,build"], &features[..]].concat())?;
-    let tests = built(&["--workspace", "--edges", "all"])?;
+    let features = format!("carillon-core/sim,{wanted}");
+    let binary = built(&["--package", "carillon", "--edges", "normal,build", "--features", &features])?;
+    let tests = built(&["--workspace", "--edges", "all", "--features", wanted])?;
     Ok(differences(&binary, &tests))
 }
 
