@@ -48,7 +48,7 @@ fn differences(binary: &Built, tests: &Built) -> Vec<String> {
 /// What a selection of packages is built with.
 fn built(selection: &[&str]) -> Result<Built, String> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["tree", "--prefix", "none", "--no-dedupe", "--format", "{p}\t{f}"]).args(selection);
+    cargo.args(["tree", "--prefix", "none", "--format", "{p}\t{f}"]).args(selection);
     let output = cargo.current_dir(tree::root()).output().map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
