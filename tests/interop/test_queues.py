@@ -184,7 +184,8 @@ async def test_poison_becomes_dead_letters_with_their_reasons(api, server, strea
     for arguments in [(), (QUEUE,)]:
         status = await server.command("queue", "status", *arguments)
         assert (status.returncode, status.stderr) == (0, "")
-        assert QUEUE in status.stdout and "pulling" in status.stdout
+        assert QUEUE in status.stdout
+        assert "pulling" in status.stdout
 
 
 async def test_dead_letters_are_sent_again(api, server, stream):

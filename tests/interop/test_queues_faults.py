@@ -8,6 +8,7 @@ import random
 import re
 
 import pytest
+from test_queues import QUEUE, intake, make_sender
 
 from harness.api import Api
 from harness.jetstream import JetStream
@@ -15,7 +16,6 @@ from harness.nats import Nats
 from harness.peer import CLIENT
 from harness.postgres import Postgres
 from harness.raw import Raw
-from test_queues import QUEUE, intake, make_sender
 
 ROUNDS = int(os.environ.get("QUEUE_ROUNDS", "5"))
 PER_ROUND = 300

@@ -4,13 +4,13 @@ import json
 import re
 
 import pytest
+from test_queues import make_sender
 
 from harness.api import Api
 from harness.peer import CLIENT
 from harness.raw import Raw
 from harness.server import Server
 from harness.sqs import ENVIRONMENT, Sqs
-from test_queues import make_sender
 
 QUEUE = "orders"
 FIFO = 30

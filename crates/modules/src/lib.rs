@@ -4,7 +4,7 @@
 //!  code ─► check ─► compile (a thread of its own) ─► Compiled ─► instance per shard ─► call
 //! ```
 //!
-//! [`abi`] is what a module sees: `carillon:hooks@1`. [`bounds`] is what it may use. [`runtime`] compiles, [`instance`] calls.
+//! `abi` is what a module sees: `carillon:hooks@1`. `bounds` is what it may use. `runtime` compiles, `instance` calls.
 
 mod abi;
 mod bounds;
