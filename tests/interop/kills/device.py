@@ -164,7 +164,7 @@ class Device:
         self.session, self.management = Session(self.jid, times.crashes), management
         self.logins += 1
         for message in early:
-            self._message(message)
+            self._message(message, is_counted=False)
         stream.listen(self._stanza)
         self._send("<presence/>")
 
@@ -260,7 +260,9 @@ class Device:
             case "a":
                 management.counts(int(element.get("h")))
 
-    def _message(self, element):
+    def _message(self, element, is_counted=True):
+        """`is_counted`: not one that came before stream management was enabled. No count says that it has arrived: if the connection is lost
+        before the server's TCP knows it, it is given again."""
         if element.get("type") == "error":
             self.ledger.refused(int(element.get("id")[1:]))
             return
@@ -276,7 +278,8 @@ class Device:
                 self._send(f"<message to='push.localhost'>{receipt}</message>")
         elif (body := element.findtext(CLIENT + "body")) is not None:
             chat = self.ledger.heard(self.session, int(body), element.get("from").partition("/")[0])
-            if self.management:
+            chat.may_come_again |= not is_counted
+            if self.management and is_counted:
                 self.management.reads(chat)
         elif (item := element.find(ITEM)) is not None:
             topic = element.find(ITEMS).get("node")

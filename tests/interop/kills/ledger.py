@@ -56,7 +56,7 @@ class Chat:
     counted: bool = False
     refused: bool = False
     given: int = 0
-    # Its sender said it again after a restart that may not have known it.
+    # Its sender said it again after a restart that may not have known it, or no count covers it.
     may_come_again: bool = False
     # Between which crashes the node handled its recipient's acknowledgement: whatever else happens there, it has an end.
     acknowledged_in: int | None = None
