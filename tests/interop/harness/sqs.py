@@ -1,9 +1,11 @@
 """Amazon SQS for a test run: moto's server, on a port of its own, and what somebody does with it who is not Carillon."""
 
+import collections
 import json
 import os
 import re
 import subprocess
+import threading
 
 import httpx
 
@@ -32,13 +34,17 @@ class Sqs:
                 self.url = found[0]
                 break
         assert self.url, "moto_server does not start"
+        # It says each request: a pipe that nobody reads stops it.
+        self.reader = threading.Thread(target=collections.deque, args=(self.process.stderr, 0), daemon=True)
+        self.reader.start()
         self.http = httpx.Client(base_url=self.url, timeout=DEADLINE_S, trust_env=False)
 
     def end(self):
         self.http.close()
         self.process.terminate()
-        self.process.stderr.close()
         self.process.wait()
+        self.reader.join()
+        self.process.stderr.close()
 
     def call(self, operation, **request):
         headers = {
