@@ -74,6 +74,7 @@ const (
 	DropReasonConnectionLost DropReason = "connection-lost"
 	DropReasonQueueFull      DropReason = "queue-full"
 	DropReasonDeviceDeleted  DropReason = "device-deleted"
+	DropReasonModule         DropReason = "module"
 )
 
 // NotificationState is a word of the node's OpenAPI document: how far a notification has come.
@@ -130,6 +131,7 @@ type Scope string
 // The values of Scope.
 const (
 	ScopeSend         Scope = "send"
+	ScopeBroadcast    Scope = "broadcast"
 	ScopeTopics       Scope = "topics"
 	ScopeEnrol        Scope = "enrol"
 	ScopeChat         Scope = "chat"

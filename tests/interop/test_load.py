@@ -10,6 +10,7 @@ from harness.ejabberd import Ejabberd, is_installed
 from harness.inbox import deadline
 from harness.postgres import WANTED
 from harness.server import Server, run
+from kills.pace import pause
 
 PLAYERS = 20
 # Of both kinds of rooms.
@@ -186,7 +187,7 @@ async def keeps_its_memory(pid):
         seen = []
         while len(seen) < 7 or len(set(seen[-7:])) > 1:
             seen += [line for line in rollup.read_text().splitlines() if line.startswith("Anonymous")]
-            await asyncio.sleep(0.5)
+            await pause(0.5)
 
 
 async def test_memory_of_an_idle_session(tmp_path):

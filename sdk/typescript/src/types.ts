@@ -7,7 +7,7 @@ export type Access = "open" | "whitelist";
 export type AcknowledgedBy = "stream-management" | "receipt" | "socket" | "link";
 export type AgentClass = "mobile" | "tablet" | "desktop" | "other";
 export type Audience = "active" | "connected" | "always";
-export type DropReason = "unknown-device" | "not-connected" | "not-active" | "connection-lost" | "queue-full" | "device-deleted";
+export type DropReason = "unknown-device" | "not-connected" | "not-active" | "connection-lost" | "queue-full" | "device-deleted" | "module";
 export type NotificationState =
   | "scheduled"
   | "accepted"
@@ -22,7 +22,7 @@ export type NotificationState =
 export type Priority = "low" | "normal" | "high";
 export type PublishModel = "publishers" | "subscribers" | "open";
 export type Reach = "active" | "asleep" | "unavailable" | "offline";
-export type Scope = "send" | "topics" | "enrol" | "chat" | "rooms" | "links" | "admin" | "read_messages";
+export type Scope = "send" | "broadcast" | "topics" | "enrol" | "chat" | "rooms" | "links" | "admin" | "read_messages";
 export type SendLast = "never" | "on_sub" | "on_sub_and_presence";
 
 /** A time in a request. */

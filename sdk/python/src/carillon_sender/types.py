@@ -10,14 +10,14 @@ Access = Literal["open", "whitelist"]
 AcknowledgedBy = Literal["stream-management", "receipt", "socket", "link"]
 AgentClass = Literal["mobile", "tablet", "desktop", "other"]
 Audience = Literal["active", "connected", "always"]
-DropReason = Literal["unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted"]
+DropReason = Literal["unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted", "module"]
 NotificationState = Literal[
     "scheduled", "accepted", "stored", "sent", "acknowledged", "expired", "replaced", "cancelled", "dropped", "opened"
 ]
 Priority = Literal["low", "normal", "high"]
 PublishModel = Literal["publishers", "subscribers", "open"]
 Reach = Literal["active", "asleep", "unavailable", "offline"]
-Scope = Literal["send", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages"]
+Scope = Literal["send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages"]
 SendLast = Literal["never", "on_sub", "on_sub_and_presence"]
 
 Time = str | datetime
