@@ -10,7 +10,9 @@ Access = Literal["open", "whitelist"]
 AcknowledgedBy = Literal["stream-management", "receipt", "socket", "link"]
 AgentClass = Literal["mobile", "tablet", "desktop", "other"]
 Audience = Literal["active", "connected", "always"]
-DropReason = Literal["unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted", "module"]
+DropReason = Literal[
+    "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted", "module"
+]
 NotificationState = Literal[
     "scheduled", "accepted", "stored", "sent", "acknowledged", "expired", "replaced", "cancelled", "dropped", "opened"
 ]
