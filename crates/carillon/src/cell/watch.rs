@@ -218,7 +218,7 @@ impl Watcher {
                     self.watch.beat(from, count, store, now);
                 }
                 Ok(Told::Bus(is_reached)) => {
-                    self.watch.is_heard(is_reached);
+                    self.watch.note_bus(is_reached);
                     // Whether the store works decides what follows.
                     self.ask();
                 }
@@ -277,7 +277,7 @@ impl Watcher {
                 self.watch.read(began, membership, now);
                 self.view();
             }
-            Err(Unavailable) => self.watch.read_failed(),
+            Err(Unavailable) => self.watch.note_failed_read(),
         }
     }
 

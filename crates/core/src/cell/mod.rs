@@ -86,7 +86,7 @@ pub struct Watch {
     reads_since: Mono,
     read_failed: bool,
     /// Whether the bus can be reached.
-    is_heard: bool,
+    reaches_bus: bool,
     /// When a beat of its own came back last, and since when they come back without a pause.
     own_beat: Option<Mono>,
     hears_since: Mono,
@@ -138,7 +138,7 @@ impl Watch {
             read: now,
             reads_since: now,
             read_failed: false,
-            is_heard: true,
+            reaches_bus: true,
             own_beat: None,
             hears_since: now,
             looked: now,
@@ -165,13 +165,13 @@ impl Watch {
         }
     }
 
-    /// Whether the bus can be reached.
-    pub fn is_heard(&mut self, is_heard: bool) {
-        self.is_heard = is_heard;
+    /// Notes whether the bus can be reached.
+    pub fn note_bus(&mut self, reaches_bus: bool) {
+        self.reaches_bus = reaches_bus;
     }
 
-    /// The store could not be read.
-    pub fn read_failed(&mut self) {
+    /// Notes that the store could not be read.
+    pub fn note_failed_read(&mut self) {
         self.read_failed = true;
     }
 
@@ -251,7 +251,7 @@ impl Watch {
         }
         match self.fence {
             Some((_, at)) if self.read >= at => None,
-            None if !self.is_heard && self.read_failed && self.has_others() => Some((Fence::Alone, now)),
+            None if !self.reaches_bus && self.read_failed && self.has_others() => Some((Fence::Alone, now)),
             None if now.since(self.read) >= BLIND_MS && self.others_read(now) => Some((Fence::Blind, now)),
             unchanged => unchanged,
         }
@@ -281,6 +281,7 @@ impl Watch {
         self.own_beat.is_some_and(|at| now.since(at) <= LATE_MS)
     }
 
+    /// Why a member counts as dead, if it does.
     fn death(&self, epoch: Epoch, now: Mono) -> Option<Death> {
         if self.is_gone(epoch, now) {
             return Some(Death::Gone);
@@ -300,12 +301,13 @@ impl Watch {
         is_steady && self.hears(now) && !self.read_failed && self.is_missed(epoch, now)
     }
 
+    /// Whether its beat is overdue, and two readings saw no connection of it.
     fn is_missed(&self, epoch: Epoch, now: Mono) -> bool {
         let Some(node) = self.nodes.get(&epoch) else { return false };
         let Connections::Gone(at) = node.connections else { return false };
         // The bus works: one's own beat has come since the member's was due.
-        let is_heard = self.own_beat.is_some_and(|own| own.since(node.moved) >= EARLY_MS);
-        is_heard && now.since(node.moved) >= GONE_MS && self.read.since(at) >= APART_MS
+        let bus_works = self.own_beat.is_some_and(|own| own.since(node.moved) >= EARLY_MS);
+        bus_works && now.since(node.moved) >= GONE_MS && self.read.since(at) >= APART_MS
     }
 
     /// Whether the store is to be read more often than once per second: a member is late.

@@ -117,7 +117,7 @@ fn who_never_had_a_connection_and_who_comes_back_with_all_the_others_has_its_tim
     let mut node = Node::new();
     assert_eq!(node.seconds(9), []);
     (node.reads, node.two_reads) = (false, false);
-    node.watch.read_failed();
+    node.watch.note_failed_read();
     assert_eq!(node.seconds(2), []);
     (node.reads, node.hears_two) = (true, false);
     node.store = without_connections(node.store.clone(), &[TWO]);
@@ -139,9 +139,9 @@ fn who_reaches_neither_the_others_nor_the_store_stops() {
     let mut node = Node::new();
     assert_eq!(node.seconds(9), []);
     (node.hears_two, node.hears_itself, node.reads) = (false, false, false);
-    node.watch.is_heard(false);
+    node.watch.note_bus(false);
     assert_eq!(node.seconds(1), [], "the store may work");
-    node.watch.read_failed();
+    node.watch.note_failed_read();
     assert_eq!(node.seconds(1), [(1, Verdict::Fence(Fence::Alone))]);
     node.reads = true;
     assert_eq!(node.seconds(1), [(1, Verdict::Unfence)]);
@@ -149,8 +149,8 @@ fn who_reaches_neither_the_others_nor_the_store_stops() {
     let mut node = Node::new();
     node.store = membership(&[1], &[], 2);
     assert_eq!(node.seconds(1), []);
-    node.watch.is_heard(false);
-    node.watch.read_failed();
+    node.watch.note_bus(false);
+    node.watch.note_failed_read();
     node.reads = false;
     assert_eq!(node.seconds(5), []);
 }

@@ -30,6 +30,8 @@ use std::collections::VecDeque;
 pub struct Claims {
     /// Accounts that are at home here, have no session now, and another node keeps.
     held: Set<BareJid>,
+    /// Accounts that are at home here, another node keeps, and has claimed in vain: the number of the claim, which it may ask again.
+    stayed: Map<BareJid, u64>,
     /// Accounts of partitions that this node keeps, and the nodes that have claimed them, by the buckets of their names.
     claimed: Map<u16, Vec<(BareJid, NodeId)>>,
     /// Accounts of which it is not known where they are at home.
@@ -180,7 +182,7 @@ impl Claims {
         Ok(())
     }
 
-    /// What waits for an account that is still being found, but its clients: those are returned.
+    /// Takes out the clients that wait for an account. Its messages go on waiting.
     pub(crate) fn take_clients(&mut self, account: &str) -> Vec<ConnId> {
         let Some(moving) = self.moving.get_mut(account) else { return Vec::new() };
         let mut clients = Vec::new();
@@ -273,6 +275,24 @@ impl Claims {
         !self.held.is_empty() && self.held.contains(account)
     }
 
+    /// The keeper of an account that is at home here is told that it stays.
+    pub(crate) fn note_stay(&mut self, account: &BareJid, number: u64) {
+        self.stayed.insert(account.clone(), number);
+    }
+
+    /// Whether the keeper was told so, when it made the claim of this number.
+    pub(crate) fn has_stayed(&self, account: &str, number: u64) -> bool {
+        !self.stayed.is_empty() && self.stayed.get(account) == Some(&number)
+    }
+
+    /// An account is not at home here any more.
+    pub(crate) fn leave(&mut self, account: &str) {
+        self.forget_held(account);
+        if !self.stayed.is_empty() {
+            self.stayed.remove(account);
+        }
+    }
+
     /// The accounts without a session that are at home here.
     pub(crate) fn held(&self) -> impl Iterator<Item = &BareJid> {
         self.held.iter()
@@ -327,6 +347,9 @@ impl Claims {
         }
         if self.held.capacity() > 4 * self.held.len() + 64 {
             self.held.shrink_to_fit();
+        }
+        if self.stayed.capacity() > 4 * self.stayed.len() + 64 {
+            self.stayed.shrink_to_fit();
         }
     }
 
@@ -406,6 +429,8 @@ impl Claims {
 
     /// Nothing is with nodes that are gone.
     pub(crate) fn keep_nodes(&mut self, lives: impl Fn(NodeId) -> bool) {
+        // Accounts may have other keepers, with numbers of their own.
+        self.stayed.clear();
         self.claimed.retain(|_, claimed| {
             claimed.retain(|(_, node)| lives(*node));
             !claimed.is_empty()

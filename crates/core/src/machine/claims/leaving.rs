@@ -13,7 +13,7 @@ use carillon_wire::stream::Condition;
 impl Turn<'_> {
     /// A node claims an account. The keeper gives it away, once nobody else has it; its own claim goes to who has it. The claim of another than
     /// the keeper goes on to that as a message for the account would, behind those of the same node.
-    pub(super) fn claimed_by(&mut self, account: BareJid, by: Claimant) {
+    pub(super) fn claim_came(&mut self, account: BareJid, by: Claimant) {
         let (name, own) = (account.as_str(), self.own());
         let (keeper, moving) = (self.keeper(name), self.cx.shard.claims.moving(name));
         match moving {
@@ -29,12 +29,12 @@ impl Turn<'_> {
                 let at = self.way_to(&account, keeper);
                 self.tell(at, account.as_str(), ClaimMessage::Claim { account: account.clone(), by });
             }
-            None => self.is_claimed(account, by),
+            None => self.answer_claim(account, by),
         }
     }
 
-    /// A node claims an account that this one keeps.
-    fn is_claimed(&mut self, account: BareJid, by: Claimant) {
+    /// A node claims an account that this one keeps: it is given it, told who has it, or waits until this node has claimed it from there.
+    fn answer_claim(&mut self, account: BareJid, by: Claimant) {
         let (name, own) = (account.as_str(), self.own());
         if !self.cx.shard.directory.other_nodes().contains(&by.place.node) {
             // It has not been heard of yet, and asks again.
@@ -61,15 +61,17 @@ impl Turn<'_> {
     /// The keeper claims an account, and holds back what comes for it until it is answered.
     fn keeper_claims(&mut self, account: BareJid, by: Claimant) {
         let name = account.as_str();
+        if self.cx.shard.claims.has_stayed(name, by.number) {
+            // It was asked twice, and the keeper goes by the first answer.
+            return self.tell_home(account, self.own(), by, Vec::new());
+        }
         match self.cx.shard.claims.moving(name) {
             Some(Why::Leaving(_)) => self.begin(&account, Why::Leaving(by)),
             Some(Why::Seeking | Why::Gathering) => {
                 let message = ClaimMessage::Claim { account: account.clone(), by };
                 self.have_wait(&account, ShardMessage::Claim(Box::new(message)));
             }
-            None if self.sessions.has_any(name) || self.is_wanted_here(name) => {
-                self.tell_home(account, self.own(), by, Vec::new());
-            }
+            None if self.sessions.has_any(name) || self.is_wanted_here(name) => self.stay(&account, by),
             None if self.cx.shard.claims.holds(name) => self.leave(&account, by),
             // It is not at home here, even if it is about to be: this node's own claim comes to the keeper after this answer, or again.
             Some(Why::Claiming(_) | Why::Giving(_)) | None => {
@@ -141,7 +143,11 @@ impl Turn<'_> {
     /// An account that a node claimed stays at home here.
     pub(super) fn stay(&mut self, account: &BareJid, claimant: Claimant) {
         self.tell_home(account.clone(), self.own(), claimant, Vec::new());
-        if self.keeper(account.as_str()) != self.own() && !self.sessions.has_any(account.as_str()) {
+        if self.keeper(account.as_str()) == self.own() {
+            return;
+        }
+        self.cx.shard.claims.note_stay(account, claimant.number);
+        if !self.sessions.has_any(account.as_str()) {
             self.cx.shard.claims.hold(account);
         }
     }
@@ -168,7 +174,7 @@ impl Turn<'_> {
 
     /// What is known here of an account that is at home elsewhere is of no use any more, but for its notifications.
     pub(super) fn forget(&mut self, account: &BareJid) -> Vec<Trace> {
-        self.cx.shard.claims.forget_held(account.as_str());
+        self.cx.shard.claims.leave(account.as_str());
         self.cx.shard.accounts.login_cache.forget(account.as_str());
         self.cx.homes.leave(account);
         let handler = self.cx.pipeline.traces;
@@ -182,6 +188,9 @@ impl Turn<'_> {
     }
 
     pub(super) fn take_in_traces(&mut self, account: &BareJid, traces: Vec<Trace>) {
+        if traces.is_empty() {
+            return;
+        }
         let message = ClaimMessage::Traces { account: account.clone(), traces };
         if let Some(ShardMessage::Claim(message)) =
             self.pass_on(account, ShardMessage::Claim(Box::new(message)))
@@ -247,19 +256,15 @@ impl Turn<'_> {
         let is_said_by_keeper = self.keeper(name) == said_by;
         let is_awaited = self.cx.shard.claims.moving(name) == Some(Why::Claiming(number));
         if at == own && is_said_by_keeper {
-            let is_home = is_awaited || self.sessions.has_any(name) || self.cx.shard.claims.holds(name);
             let account = account.clone();
-            let answer = match is_home {
-                true => ClaimMessage::Taken { account: account.clone(), at, number },
-                // An earlier claim that was asked twice was granted now.
-                false => {
-                    ClaimMessage::Left { account: account.clone(), from: own, number, traces: traces.clone() }
-                }
-            };
-            self.tell(said_by, account.as_str(), answer);
-            if is_home {
+            let answer = if is_awaited || self.sessions.has_any(name) || self.cx.shard.claims.holds(name) {
                 self.put(traces);
-            }
+                ClaimMessage::Taken { account, at, number }
+            } else {
+                // An earlier claim that was asked twice was granted now.
+                ClaimMessage::Left { account, from: own, number, traces }
+            };
+            self.tell(said_by, name, answer);
         }
         if is_awaited {
             // What answers an earlier claim, which was asked twice, may not hold any more.

@@ -142,7 +142,7 @@ impl Turn<'_> {
     /// Another node says something about the homes of accounts.
     pub(in crate::machine) fn claim_message(&mut self, message: ClaimMessage) {
         match message {
-            ClaimMessage::Claim { account, by } => self.claimed_by(account, by),
+            ClaimMessage::Claim { account, by } => self.claim_came(account, by),
             ClaimMessage::Home { account, at, said_by, number, traces } => {
                 self.home_is(&account, at, said_by, number, traces);
             }
