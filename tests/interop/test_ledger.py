@@ -135,7 +135,7 @@ def test_a_chat_that_comes_twice_in_a_session_or_after_its_acknowledgement_is_gi
     assert management.acknowledges() is None
     ledger.heard(Session(ALICE), chat.number, BOB)
     assert found(ledger) == ["again", "again"]
-    ledger.heard(Session(ALICE, crashes=1), chat.number, BOB)
+    ledger.heard(Session(ALICE, Times(1)), chat.number, BOB)
     assert found(ledger) == ["again", "again"], "the end may not have been committed when the node was killed"
 
 

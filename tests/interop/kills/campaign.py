@@ -5,8 +5,8 @@ import random
 import time
 
 from . import load
+from .cell import Nodes
 from .device import ENABLE, MANAGED, PLAIN, RECEIPTS, RESUMING, Device, LightDevice
-from .faults import Faults
 from .ledger import ENDS, Ledger
 from .node import Node
 from .pace import pause
@@ -25,11 +25,12 @@ BROADCAST_EVERY_S = 3
 class Campaign:
     """Everybody who takes part, and their book."""
 
-    def __init__(self, folder, seed, clients=300, rate=200, **settings):
+    def __init__(self, folder, seed, clients=300, rate=200, nodes=0, **settings):
+        """`nodes`: so many of a cell, or one alone."""
         # By the seed: who sends what to whom, and when faults come. What meets what is up to the machine.
         self.random = random.Random(seed)
-        self.node = Node(folder, {"broadcasts.per_domain_max": 1000} | settings)
-        self.ledger = Ledger()
+        self.node = Nodes(folder, self._randomness(), nodes) if nodes else Node(folder, **settings)
+        self.ledger = Ledger(nodes > 0)
         make = self._randomness
         light = int(clients * LIGHT_SHARE)
         kinds = [KINDS[n % len(KINDS)] for n in range(clients - light)]
@@ -49,7 +50,7 @@ class Campaign:
         self.chats_per_second = rate / 2
         senders, recipients = ([d for d in self.devices if d.kind is kind] for kind in (MANAGED, RESUMING))
         self.pursuits = list(zip(senders[:PURSUITS], recipients[:PURSUITS], strict=False))
-        self.faults = Faults(self.node, self.ledger, self.devices, make())
+        self.faults = self.node.faults(self.ledger, self.devices, make())
 
     async def run(self, rounds, fault=None, tell=lambda text: None):
         """So many rounds, of one kind or of all, and a time of peace. Raises where something cannot go on; what is wrong is in the ledger."""

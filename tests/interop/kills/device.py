@@ -141,10 +141,11 @@ class Device:
             await pause(self.random.uniform(0, BACKOFF_S))
 
     async def _connect(self):
-        loop, server, times = asyncio.get_running_loop(), self.node.server, self.ledger.times
+        loop, times = asyncio.get_running_loop(), self.ledger.times
+        server, tls = self.node.entrance()
         async with asyncio.timeout(STEP_S):
             _, self.stream = await loop.create_connection(
-                Stream, "127.0.0.1", server.port("c2s_tls"), ssl=self.node.tls, server_hostname="localhost"
+                Stream, "127.0.0.1", server.port("c2s_tls"), ssl=tls, server_hostname="localhost"
             )
         stream = self.stream
         await self._exchange(header())
@@ -161,7 +162,7 @@ class Device:
         if self.kind in ENABLE:
             enabled = await self._exchange(ENABLE[self.kind], SM + "enabled", early)
             management = Management(self.ledger, self.jid, enabled.get("id"), times)
-        self.session, self.management = Session(self.jid, times.crashes), management
+        self.session, self.management = Session(self.jid, times), management
         self.logins += 1
         for message in early:
             self._message(message, is_counted=False)
@@ -306,7 +307,7 @@ class LightDevice:
             await pause(self.random.uniform(0, BACKOFF_S))
 
     async def _connect(self):
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.node.server.port("light"))
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.node.entrance()[0].port("light"))
         try:
             subscribe = json.dumps({"action": "subscribe", "data": self.topic})
             writer.write(f"<regular-socket/>\0{subscribe}\0".encode())

@@ -7,7 +7,7 @@ import dataclasses
 import signal
 import time
 
-from harness.postgres import WANTED, name_of, postgres
+from harness.postgres import WANTED
 from harness.upgrade import PATIENCE_S
 
 from .pace import pause
@@ -31,10 +31,12 @@ ANY, STORE_IS_CLOSED = "at any moment", "between READY and GO"
 UPGRADE_S = 0.2
 
 
-class Faults:
-    """Does to a node what befalls it. What it says or does that it should not is in the ledger."""
+class Disturbed:
+    """Does what befalls a campaign. What is said or done meanwhile that should not be is in the ledger."""
 
-    def __init__(self, node, ledger, devices, random):
+    def __init__(self, kinds, node, ledger, devices, random):
+        # By name.
+        self.kinds = kinds
         self.node = node
         self.ledger = ledger
         self.devices = devices
@@ -47,12 +49,62 @@ class Faults:
     async def next(self, kind=None):
         """The next fault: of this kind, or each in its turn, in an order of the seed. What it was."""
         if not self._next:
-            self._next = list(KINDS)
+            self._next = list(self.kinds)
             self.random.shuffle(self._next)
         kind = kind or self._next.pop()
         self.rounds[kind] += 1
-        detail = await KINDS[kind](self)
+        detail = await self.kinds[kind](self)
         return f"{kind} ({detail})" if detail else kind
+
+    @contextlib.contextmanager
+    def disturbed(self, **times):
+        """What sessions of a cell may not outlive takes its time."""
+        self.ledger.is_disturbed = True
+        self.note(**times)
+        yield
+        self.note(**times)
+        self.ledger.is_disturbed = False
+
+    def note(self, crashes=0, restarts=0):
+        """Notes what sessions may not outlive."""
+        times = self.ledger.times
+        self.ledger.times = dataclasses.replace(
+            times, crashes=times.crashes + crashes, restarts=times.restarts + restarts
+        )
+
+    async def cut(self):
+        """Clients lose their connections, and some of them lose the next one, too."""
+        for _ in range(self.random.randint(1, 3)):
+            for device in self.random.sample(self.devices, self.random.randint(1, len(self.devices))):
+                device.interrupt()
+            await pause(self.random.uniform(0.01, 0.8))
+
+    async def database_restarts(self):
+        """The server of the store is restarted in order, and is away for a while."""
+        return await self._without_database(signal.SIGINT)
+
+    async def database_crashes(self):
+        """The server of the store crashes, and recovers from its log."""
+        return await self._without_database(signal.SIGQUIT)
+
+    async def database_cuts(self):
+        """The server of the store ends its sessions, some of them with a commit under way."""
+        name = self.node.database
+        cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND pid <> pg_backend_pid()"
+        for _ in range(self.random.randint(1, 5)):
+            await asyncio.to_thread(self.node.postgres.sql, cut, name)
+            await pause(self.random.uniform(0.01, 0.5))
+
+    async def _without_database(self, how):
+        away_s = self.random.uniform(0, 3)
+        await asyncio.to_thread(self.node.postgres.stop, how)
+        await pause(away_s)
+        await asyncio.to_thread(self.node.postgres.start)
+        return f"away for {away_s:.1f} s"
+
+
+class Faults(Disturbed):
+    """Does to a node what befalls it."""
 
     async def kill(self):
         """SIGKILL."""
@@ -62,19 +114,12 @@ class Faults:
         """SIGSTOP and SIGCONT."""
         await self.node.stop_for(self.random.uniform(0.5, 3))
 
-    async def cut(self):
-        """Clients lose their connections, and some of them lose the next one, too."""
-        for _ in range(self.random.randint(1, 3)):
-            for device in self.random.sample(self.devices, self.random.randint(1, len(self.devices))):
-                device.interrupt()
-            await pause(self.random.uniform(0.01, 0.8))
-
     async def restart(self):
         """SIGTERM, and another start: sessions wait in the store."""
         began = time.monotonic()
         for line in await self.node.end():
             self.ledger.wrong("log", line)
-        self.ledger.times = dataclasses.replace(self.ledger.times, restarts=self.ledger.times.restarts + 1)
+        self.note(restarts=1)
         await self.node.start()
         self.restarts_s.append(time.monotonic() - began)
 
@@ -119,34 +164,11 @@ class Faults:
             await self._crashes()
         return f"the {victim} process {moment}: {f'the {which} one goes on' if serves else 'none is left'}"
 
-    async def database_restarts(self):
-        """The server of the store is restarted in order, and is away for a while."""
-        return await self._without_database(signal.SIGINT)
-
-    async def database_crashes(self):
-        """The server of the store crashes, and recovers from its log."""
-        return await self._without_database(signal.SIGQUIT)
-
-    async def database_cuts(self):
-        """The server of the store ends its sessions, some of them with a commit under way."""
-        name = name_of(self.node.server.store_url)
-        cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND pid <> pg_backend_pid()"
-        for _ in range(self.random.randint(1, 5)):
-            await asyncio.to_thread(postgres().sql, cut, name)
-            await pause(self.random.uniform(0.01, 0.5))
-
-    async def _without_database(self, how):
-        away_s = self.random.uniform(0, 3)
-        await asyncio.to_thread(postgres().stop, how)
-        await pause(away_s)
-        await asyncio.to_thread(postgres().start)
-        return f"away for {away_s:.1f} s"
-
     async def _crashes(self):
         began = time.monotonic()
         for line in await self.node.kill():
             self.ledger.wrong("log", line)
-        self.ledger.times = dataclasses.replace(self.ledger.times, crashes=self.ledger.times.crashes + 1)
+        self.note(crashes=1)
         await self.node.start()
         self.restarts_s.append(time.monotonic() - began)
 
@@ -162,7 +184,7 @@ class Faults:
 
 KINDS = {
     "kill": Faults.kill,
-    "cut": Faults.cut,
+    "cut": Disturbed.cut,
     "restart": Faults.restart,
     "upgrade": Faults.upgrade,
     "failing-upgrade": Faults.failing,
@@ -171,7 +193,7 @@ KINDS = {
 }
 if WANTED:
     KINDS |= {
-        "database-restart": Faults.database_restarts,
-        "database-crash": Faults.database_crashes,
-        "database-cut": Faults.database_cuts,
+        "database-restart": Disturbed.database_restarts,
+        "database-crash": Disturbed.database_crashes,
+        "database-cut": Disturbed.database_cuts,
     }

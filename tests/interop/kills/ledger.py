@@ -9,6 +9,7 @@ from .pace import Times
 
 HIGH, NORMAL, LOW = "high", "normal", "low"
 RANK = {HIGH: 0, NORMAL: 1, LOW: 2}
+BEGINNING = Times()
 # Ends that leave nothing to be delivered.
 ENDS = ("acknowledged", "expired", "replaced", "cancelled", "dropped")
 
@@ -75,10 +76,12 @@ class Broadcast:
 class Session:
     """What one session of a device was given, over all of its connections."""
 
-    def __init__(self, device, crashes=0):
+    def __init__(self, device, times=BEGINNING):
         self.device = device
-        # Between which crashes it began: with the next one it ends.
-        self.crashes = crashes
+        # Between which crashes it began: with the next one it ends, or may end.
+        self.crashes = times.crashes
+        # When it was known to be there.
+        self.times = times
         self.available_at = time.monotonic()
         self.resumed_at = self.available_at
         # The server has dealt with its presence: from then on what waits for its account comes first.
@@ -95,7 +98,9 @@ class Session:
 class Ledger:
     """The book of a run."""
 
-    def __init__(self):
+    def __init__(self, is_cell=False):
+        # A session of a cell may outlive the crash of a node, or not.
+        self.is_cell = is_cell
         self.notifications = []
         self.by_id = {}
         self.broadcasts = []
@@ -104,6 +109,8 @@ class Ledger:
         self.again = 0
         self.items = {}
         self.times = Times()
+        # A fault is in progress, which sessions may not outlive.
+        self.is_disturbed = False
         self.resumed = 0
         self.not_resumed = 0
         # Chat messages that were given to sessions after these had been resumed.
@@ -211,12 +218,18 @@ class Ledger:
         self.wrong(kind, f"{session.device} was given item {number} of {topic} after {last}")
 
     def came_back(self, session, resumed, times):
-        """A device asked for its session, which outlives whatever is not a crash."""
+        """A device asked for its session, which outlives whatever is not a crash. In a cell a session of another node may outlive that, too."""
         if resumed:
             self.resumed += 1
         else:
             self.not_resumed += 1
-        if resumed != (session.crashes == times.crashes):
+        was_there, session.times = session.times, times
+        is_right = (
+            resumed or self.is_disturbed or was_there != times
+            if self.is_cell
+            else resumed == (session.crashes == times.crashes)
+        )
+        if not is_right:
             what = "was resumed after a crash" if resumed else "could not be resumed, though nothing has crashed"
             self.wrong("session", f"the session of {session.device} {what}")
 

@@ -8,9 +8,11 @@ import signal
 
 import httpx
 
+from harness.postgres import name_of, postgres
 from harness.store import value
 from harness.upgrade import PATIENCE_S, Successor, Upgradable
 
+from .faults import KINDS, Faults
 from .pace import pause, until
 
 SETTINGS = {
@@ -19,6 +21,9 @@ SETTINGS = {
     "limits__offline_messages": 10_000,
     "notifications__receipt_wait_ms": 500,
     "light__port": 0,
+    "broadcasts.per_domain_max": 1000,
+}
+UPGRADES = {
     # A process that hangs while it takes over is waited for so long.
     "upgrade__start_timeout_ms": 5000,
     "upgrade__pause_timeout_ms": 3000,
@@ -30,21 +35,32 @@ NOT_HANDED_OVER = "not handed over"
 class Node:
     """The process that runs now, if any, and how it is reached."""
 
-    def __init__(self, folder, settings):
+    def __init__(self, folder, **settings):
         self.folder = folder
-        self.settings = SETTINGS | settings
+        self.settings = SETTINGS | UPGRADES | settings
         self.up = asyncio.Event()
         self.tls = None
 
     async def start(self):
         self.server = await asyncio.to_thread(Upgradable, self.folder, **self.settings)
         self.tls = self.tls or self.server.tls()
-        headers = {"authorization": f"Bearer {self.server.key}"}
-        limits = httpx.Limits(max_connections=None)
-        self.http = httpx.AsyncClient(
-            base_url=self.server.http, headers=headers, timeout=30, limits=limits, trust_env=False
-        )
+        self.http = client(self.server)
         self.up.set()
+
+    def faults(self, *arguments):
+        return Faults(KINDS, self, *arguments)
+
+    def entrance(self):
+        """The node for a client, and what certificate it is to have."""
+        return self.server, self.tls
+
+    @property
+    def postgres(self):
+        return postgres()
+
+    @property
+    def database(self):
+        return name_of(self.server.store_url)
 
     async def kill(self):
         """Ends the process as a power cut would. What its log has that it should not."""
@@ -139,6 +155,13 @@ class Upgrade:
             return None
         ready = json.loads((self.server.folder / "ready.json").read_text())
         return self.new if ready["pid"] == self.new.pid else None
+
+
+def client(server, key=None):
+    """Requests to a node with every right on it, by its own key or by another's of its store."""
+    headers = {"authorization": f"Bearer {key or server.key}"}
+    limits = httpx.Limits(max_connections=None)
+    return httpx.AsyncClient(base_url=server.http, headers=headers, timeout=30, limits=limits, trust_env=False)
 
 
 def child(pid):

@@ -6,6 +6,9 @@ import statistics
 
 from .device import MANAGED, PLAIN, RECEIPTS, RESUMING
 
+# So many of a kind of what is wrong are told.
+TOLD = 10
+
 
 def rows(campaign):
     """What is printed: names and figures."""
@@ -48,7 +51,11 @@ def rows(campaign):
 
 
 def table(campaign):
-    """The rows, and the first of what is wrong."""
+    """The rows, and the first of each kind of what is wrong."""
     lines = [f"{name:<56} {value:>16}" for name, value in rows(campaign)]
-    lines += [f"{kind}: {what}" for kind, what in campaign.ledger.violations[:20]]
+    told = collections.Counter()
+    for kind, what in campaign.ledger.violations:
+        told[kind] += 1
+        if told[kind] <= TOLD:
+            lines.append(f"{kind}: {what}")
     return "\n".join(lines)

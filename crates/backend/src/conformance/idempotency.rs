@@ -80,6 +80,16 @@ pub(super) fn is_of_its_key(store: &dyn Store) {
     assert_eq!(reserve_as(store, KEY, "ORDER-1", 2, T), Reservation::Go { since: T });
 }
 
+pub(super) fn released_stays_released(store: &dyn Store) {
+    reserve(store, 1, T);
+    assert_eq!(lines_at(store, &[(1, 10)], T.plus(1)), NONE);
+    done(store, Release { key: KEY, idempotency_key: "order-1".into() });
+    // It was on its way when its request was given up.
+    assert_eq!(lines_at(store, &[(2, 20)], T.plus(2)), NONE);
+    assert_eq!(reserve(store, 1, T.plus(3)), Reservation::Go { since: T });
+    assert_eq!(lines_at(store, &[(1, 11), (2, 21)], T.plus(4)), [1], "what was noted before stays");
+}
+
 pub(super) fn released_goes_at_once(store: &dyn Store) {
     let release = |name: &str| done(store, Release { key: KEY, idempotency_key: name.into() });
     release("never reserved");

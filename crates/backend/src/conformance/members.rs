@@ -1,9 +1,11 @@
 //! What all [`Members`] must pass.
 
 use super::ground::{T, ask};
-use carillon_core::model::{Epoch, Policy};
+use carillon_core::model::{Epoch, Policy, Scope, Scopes};
 use carillon_core::ports::store::Question;
 use carillon_core::ports::store::domains::{Domains, PutDomain};
+use carillon_core::ports::store::idempotency::{Reservation, Reserve};
+use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer};
 use carillon_core::ports::store::leases::TakeLease;
 use carillon_core::ports::{Fault, Members, Membership, Store, Unavailable};
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub const CASES: &[Case] = cases![
     epochs_are_given_once,
     who_starts_buries_who_was_before,
     a_buried_epoch_never_commits,
+    what_the_buried_had_begun_another_may_do,
     the_buried_bury_nobody,
     of_two_that_bury_each_other_one_lives,
     whose_process_is_gone_has_no_connection,
@@ -189,6 +192,32 @@ fn a_buried_epoch_never_commits(cell: &dyn Cell) {
     assert_eq!(again.put("again.example"), Ok(()));
     assert!(b.put("after.example").is_err());
     assert_eq!(a.list().living(), [a.epoch(), again.epoch()]);
+}
+
+fn what_the_buried_had_begun_another_may_do(cell: &dyn Cell) {
+    let [a, b, c] = ["a", "b", "c"].map(|name| start(cell, name));
+    let (Some(of_a), Some(of_b), Some(of_c)) = (&a.store, &b.store, &c.store) else { return };
+    let create = CreateKey {
+        hash: [1; 32],
+        name: "k".into(),
+        domain: None,
+        scopes: Scopes::of(&[Scope::Send]),
+        expires: None,
+        node_keys_max: 9,
+        now: T,
+    };
+    let CreateKeyAnswer::Created(key) = ask(&**of_a, create) else { panic!("it is made") };
+    let reserve = |store: &dyn Store| {
+        let (idempotency_key, kept_bytes_max) = ("order-1".into(), u64::MAX);
+        ask(store, Reserve { key: key.id, idempotency_key, body_hash: [1; 32], kept_bytes_max, now: T })
+    };
+    assert_eq!(reserve(&**of_b), Reservation::Go { since: T });
+    assert_eq!(reserve(&**of_a), Reservation::InProgress);
+    assert_eq!(a.bury(&b), Ok(true));
+    assert_eq!(reserve(&**of_a), Reservation::Go { since: T });
+    assert_eq!(reserve(&**of_c), Reservation::InProgress, "now it is this node's");
+    let again = start(cell, "a");
+    assert_eq!(reserve(again.store.as_deref().expect("it has one")), Reservation::Go { since: T });
 }
 
 fn is_held(store: &dyn Store, n: usize) -> bool {

@@ -111,7 +111,7 @@ pub const CASES: &[Case] = cases! {
         messages_expire, messages_need_an_account, messages_are_of_their_account;
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain, expire_as_they_were_created,
         are_as_many_as_the_domain_may_have, of_no_domain_are_bounded;
-    idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,
+    idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, released_stays_released, other_body_is_refused,
         is_forgotten_after_a_day, are_bounded_in_bytes, are_bounded_for_a_domain, is_of_its_key, notes_lines, lines_renew_it_and_go_with_it;
     webhooks: are_created_at_the_newest_event, need_their_domain, are_bounded, are_listed, are_changed, are_deleted_with_their_letters,
         go_with_their_domain, are_one_owners_until_the_claim_ends, that_are_disabled_are_not_claimed, are_committed_by_their_owner,

@@ -89,8 +89,9 @@ impl Answers<NoteLines, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &NoteLines) -> Result<Vec<u64>> {
         let NoteLines { key, idempotency_key, lines, now } = asked;
         let (id, mut altered) = (i64::from(key.0), Vec::new());
+        // One that is released stays so: this may come after its request was given up.
         let renewed = self.run(
-            "UPDATE idempotency SET reserved = $3, node = $4, epoch = $5 WHERE key = $1 AND idempotency_key = $2",
+            "UPDATE idempotency SET reserved = $3, node = $4, epoch = $5 WHERE key = $1 AND idempotency_key = $2 AND reserved > 0",
             &[&id, idempotency_key, &int(now.0), &self.node.name, &self.node.epoch],
         )?;
         if renewed == 0 {
@@ -124,7 +125,7 @@ struct Reserved {
     since: UnixMs,
     reserved: UnixMs,
     response: Option<Bytes>,
-    /// Whether an earlier process of this node made it: that is gone.
+    /// Whether the process that made it is gone.
     is_left: bool,
 }
 
@@ -146,9 +147,10 @@ impl Reserved {
 
 fn reserved(write: &Transaction<'_>, key: KeyId, idempotency_key: &str) -> Result<Option<Reserved>> {
     let found = write.db.opt(
-        "SELECT body_hash, since, reserved, response, node = $3 AND epoch < $4 FROM idempotency
-         WHERE key = $1 AND idempotency_key = $2",
-        &[&i64::from(key.0), &idempotency_key, &write.node.name, &write.node.epoch],
+        "SELECT body_hash, since, reserved, response,
+             NOT EXISTS (SELECT FROM node n WHERE n.name = i.node AND n.epoch = i.epoch AND NOT n.dead)
+         FROM idempotency i WHERE key = $1 AND idempotency_key = $2",
+        &[&i64::from(key.0), &idempotency_key],
     )?;
     let Some(row) = found else { return Ok(None) };
     Ok(Some(Reserved {

@@ -88,8 +88,9 @@ impl Answers<NoteLines, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &NoteLines) -> Result<Vec<u64>> {
         let NoteLines { key, idempotency_key, lines, now } = asked;
         let mut altered = Vec::new();
+        // One that is released stays so: this may come after its request was given up.
         let renewed = self.run(
-            "UPDATE idempotency SET reserved = ?3 WHERE key = ?1 AND idempotency_key = ?2",
+            "UPDATE idempotency SET reserved = ?3 WHERE key = ?1 AND idempotency_key = ?2 AND reserved > 0",
             params![key.0, idempotency_key, int(now.0)],
         )?;
         if renewed == 0 {

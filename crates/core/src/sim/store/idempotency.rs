@@ -85,6 +85,10 @@ fn note_lines(store: &mut Committed, asked: &NoteLines) -> Vec<u64> {
     let Some(reserved) = store.reserved.get_mut(&(asked.key, asked.idempotency_key.clone())) else {
         return Vec::new();
     };
+    if reserved.at == UnixMs(0) {
+        // It is released.
+        return Vec::new();
+    }
     reserved.at = asked.now;
     let noted = asked.lines.iter().filter(|line| (1..=LINES_MAX).contains(&line.number));
     let altered =
