@@ -119,6 +119,9 @@ class Campaign:
         ends = time.monotonic() + SETTLE_S
         while not await self._is_settled():
             if time.monotonic() > ends:
+                for device in self.devices:
+                    if not device.is_here:
+                        self.ledger.wrong("away", f"{device.jid} has no session: {device.failure!r}")
                 return
             await pause(0.1)
 

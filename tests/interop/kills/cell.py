@@ -17,9 +17,13 @@ from .pace import pause
 EXPECTED = (
     "others may have buried this node",
     "this node was buried by the others",
+    "another process of this node has taken over",
+    "this process cannot serve any more",
     "the store cannot be reached",
     "the store fails",
 )
+# Three nodes and their engines share the machine with the devices, which may be late.
+RECEIPTS = {"notifications__receipt_wait_ms": 3000}
 # A node that is not heard for so long is buried by the others.
 LEASE_S = 9
 # How long a node that was buried may take to notice that, and to end.
@@ -35,9 +39,10 @@ class Nodes:
         self.random = seeds
         self.count = count
         self.up = asyncio.Event()
+        self.starts = 0
 
     async def start(self):
-        self.cell = await asyncio.to_thread(Cell, self.folder, self.count, **SETTINGS)
+        self.cell = await asyncio.to_thread(Cell, self.folder, self.count, **SETTINGS | RECEIPTS)
         self.postgres = self.cell.postgres
         self.database = name_of(self.cell.url)
         # One for all: an idempotency key is that of an API key.
@@ -97,6 +102,9 @@ class Nodes:
 
     async def come_back(self, number):
         """Starts a node that has ended."""
+        log = self.cell.nodes[number].log
+        self.starts += 1
+        log.rename(log.with_name(f"log.{self.starts}"))
         server = self.cell.nodes[number] = await asyncio.to_thread(self.cell.start, number)
         self.clients[number] = client(server, self.key)
         self.tls[number] = server.tls()

@@ -111,6 +111,8 @@ class Device:
         self.logins = 0
         self.resumed = 0
         self.refused = 0
+        # Why it could not connect last.
+        self.failure = None
         # Connections that ended though the device did not want it.
         self.cut = 0
         self.items = []
@@ -129,8 +131,9 @@ class Device:
                 await self._connect()
                 await self.stream.lost.wait()
                 self.cut += not self._leaves
-            except (OSError, TimeoutError, ET.ParseError):
+            except (OSError, TimeoutError, ET.ParseError) as failure:
                 self.refused += 1
+                self.failure = failure
             finally:
                 if self.session and self.management and self.management.key:
                     self.parked = self.session, self.management

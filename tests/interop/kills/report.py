@@ -31,6 +31,7 @@ def rows(campaign):
     yield "LOST", ledger.count("lost")
     yield "DELIVERED AGAIN after the end was told", ledger.count("again")
     yield "delivered again before that (allowed)", ledger.again
+    yield "DEVICES that could not log in any more", ledger.count("away")
     yield "OUT OF ORDER", ledger.count("order")
     yield "STUCK: given, never ended", ledger.count("stuck")
     yield "STATES that changed after an end was told", ledger.count("state")

@@ -14,6 +14,8 @@ const VERSION: u8 = 1;
 
 const RECORDS: u8 = 0;
 const BEAT: u8 = 1;
+const WANT: u8 = 2;
+const GONE: u8 = 3;
 
 const NODE: u8 = 0;
 const PARTITION: u8 = 1;
@@ -33,6 +35,10 @@ pub(super) enum Envelope<'a> {
     Records { from: Sender, number: u64, records: Vec<&'a [u8]> },
     /// A beat, with the number of the last record to each subject.
     Beat { from: Sender, count: u64, store: bool, last: Vec<(Subject, u64)> },
+    /// Records with these numbers, which this run of the bus of whoever hears it sent to a subject, were not heard.
+    Want { run: u64, subject: Subject, first: u64, last: u64 },
+    /// Records before this number, among those of this sender to the subject, are not there any more.
+    Gone { from: Sender, number: u64 },
 }
 
 /// Why bytes are no envelope.
@@ -77,6 +83,23 @@ pub(super) fn beat(from: Sender, count: u64, store: bool, last: &[(Subject, u64)
     out.finish()
 }
 
+/// Asks for records again.
+pub(super) fn want(from: Sender, run: u64, subject: Subject, first: u64, last: u64) -> Vec<u8> {
+    let mut out = head(WANT, from);
+    out.number(run);
+    write_subject(subject, &mut out);
+    out.number(first);
+    out.number(last);
+    out.finish()
+}
+
+/// Says that there are no records any more before a number.
+pub(super) fn gone(from: Sender, number: u64) -> Vec<u8> {
+    let mut out = head(GONE, from);
+    out.number(number);
+    out.finish()
+}
+
 /// Takes an envelope apart.
 pub(super) fn read(bytes: &[u8]) -> Result<Envelope<'_>, Unreadable> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or(Unreadable::NotOurs)?;
@@ -105,6 +128,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Envelope<'_>, Unreadable> {
             // What a later release of the same version appends is skipped.
             Envelope::Beat { from, count, store, last }
         }
+        WANT => {
+            let (run, subject) = (input.number()?, read_subject(&mut input)?);
+            Envelope::Want { run, subject, first: input.number()?, last: input.number()? }
+        }
+        GONE => Envelope::Gone { from, number: input.number()? },
         _ => return Err(input.malformed("there is no such envelope").into()),
     };
     Ok(envelope)
@@ -159,6 +187,10 @@ mod tests {
         let last = vec![(Subject::All, 1), (Subject::Node(Epoch(9)), 2), (Subject::Partition(255), u64::MAX)];
         let bytes = beat(FROM, 3, false, &last);
         assert_eq!(read(&bytes), Ok(Envelope::Beat { from: FROM, count: 3, store: false, last }));
+        let subject = Subject::Node(Epoch(9));
+        let bytes = want(FROM, 7, subject, 3, u64::MAX);
+        assert_eq!(read(&bytes), Ok(Envelope::Want { run: 7, subject, first: 3, last: u64::MAX }));
+        assert_eq!(read(&gone(FROM, 300)), Ok(Envelope::Gone { from: FROM, number: 300 }));
     }
 
     #[test]

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //!  post ─► Outbox: numbers and gathers ─► envelopes ─► an engine ─► Hearing: looks at the numbers ─► Heard
-//!                     └── beats, with the last numbers ──┘
+//!                     ├── beats, with the last numbers ──┤
+//!                     └── what was not heard, again ◄────┘
 //! ```
 
 mod envelope;
 mod hearing;
+mod holds;
+mod kept;
 mod outbox;
 
 pub(crate) use hearing::Hearing;
@@ -20,14 +23,21 @@ use std::time::Duration;
 pub struct Options {
     /// How many bytes may wait to be sent. Past it records are lost, and whoever they were for is told.
     pub waiting_bytes_max: usize,
+    /// How many bytes that have left are kept for whoever did not hear them. They are asked for within seconds; what is there no more is lost, and
+    /// whoever it was for is told.
+    pub kept_bytes_max: usize,
     /// How often a node says that it lives. All nodes of a cell say so equally often.
     pub beat_every: Duration,
 }
 
 impl Default for Options {
-    /// 64 MiB, and a second.
+    /// 64 MiB, 8 MiB, and half a second.
     fn default() -> Options {
-        Options { waiting_bytes_max: 64 << 20, beat_every: Duration::from_millis(500) }
+        Options {
+            waiting_bytes_max: 64 << 20,
+            kept_bytes_max: 8 << 20,
+            beat_every: Duration::from_millis(500),
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! What waits to be sent: numbered, gathered by subject, bounded in bytes.
 
+use super::Options;
 use super::envelope::{self, Sender};
+use super::kept::Kept;
+use bytes::Bytes;
 use carillon_core::model::Epoch;
 use carillon_core::ports::Subject;
 use carillon_core::ports::bus::{BusFigures, RECORD_BYTES_MAX, Traffic};
@@ -11,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// An envelope gets no further record once it has so many bytes. A longer record travels alone.
 const ENVELOPE_BYTES: usize = 64 << 10;
+/// While so much is being sent again, nothing more is.
+const AGAIN_BYTES_MAX: usize = 1 << 20;
 /// A node that was sent nothing for so many beats is forgotten.
 const IDLE_BEATS_MAX: u32 = 3600;
 
@@ -31,6 +36,9 @@ struct State {
     begun: VecDeque<Subject>,
     /// Of all that waits.
     bytes: usize,
+    /// What goes before all that waits: questions for what was not heard, and answers to those of others.
+    again: VecDeque<(Subject, Bytes)>,
+    kept: Kept,
     /// Numbers of subjects that were forgotten are not above this one.
     floor: u64,
     beats: u64,
@@ -43,11 +51,12 @@ struct State {
     is_closed: bool,
 }
 
-/// An envelope that is full, and the number of its last record.
+/// An envelope that is full, and the numbers of its first and last record.
 #[derive(Debug)]
 struct Full {
     subject: Subject,
     envelope: Vec<u8>,
+    first: u64,
     last: u64,
 }
 
@@ -59,6 +68,8 @@ struct Sent {
     left: u64,
     /// The envelope that the next record goes to, if there is one: its last record is the last that was posted.
     envelope: Vec<u8>,
+    /// The number of its first record.
+    first: u64,
     /// Envelopes that are full and wait.
     full: u32,
     idle_beats: u32,
@@ -68,13 +79,15 @@ struct Sent {
 
 impl Outbox {
     /// For a node that follows what is for itself.
-    pub(crate) fn new(own: Epoch, bytes_max: usize) -> Outbox {
+    pub(crate) fn new(own: Epoch, options: &Options) -> Outbox {
         let run = RandomState::new().hash_one(own);
         let state = State {
             subjects: HashMap::new(),
             full: VecDeque::new(),
             begun: VecDeque::new(),
             bytes: 0,
+            again: VecDeque::new(),
+            kept: Kept::new(options.kept_bytes_max),
             floor: 0,
             beats: 0,
             store: true,
@@ -83,7 +96,11 @@ impl Outbox {
             is_changed: true,
             is_closed: false,
         };
-        Outbox { from: Sender { epoch: own, run }, bytes_max, state: Mutex::new(state) }
+        Outbox {
+            from: Sender { epoch: own, run },
+            bytes_max: options.waiting_bytes_max,
+            state: Mutex::new(state),
+        }
     }
 
     /// Takes a record. It has its number from now on, even if there is no room for it.
@@ -96,7 +113,8 @@ impl Outbox {
         let fits = record.len() <= RECORD_BYTES_MAX && *bytes + record.len() <= self.bytes_max && !*is_closed;
         if !sent.envelope.is_empty() && (!fits || is_full(&sent.envelope)) {
             // Numbers of one envelope have no gap.
-            full.push_back(Full { subject: to, envelope: mem::take(&mut sent.envelope), last: sent.posted });
+            let (envelope, first, last) = (mem::take(&mut sent.envelope), sent.first, sent.posted);
+            full.push_back(Full { subject: to, envelope, first, last });
             sent.full += 1;
             begun.retain(|subject| *subject != to);
         }
@@ -115,6 +133,7 @@ impl Outbox {
         }
         if sent.envelope.is_empty() {
             sent.envelope = envelope::begin(self.from, sent.posted);
+            sent.first = sent.posted;
             *bytes += sent.envelope.len();
             begun.push_back(to);
         }
@@ -125,34 +144,70 @@ impl Outbox {
     }
 
     /// Takes envelopes out, in their order, until they have so many bytes.
-    pub(crate) fn take(&self, bytes: usize) -> Vec<(Subject, Vec<u8>)> {
+    pub(crate) fn take(&self, bytes: usize) -> Vec<(Subject, Bytes)> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { subjects, full, begun, bytes: waiting, .. } = &mut *state;
+        let State { subjects, full, begun, bytes: waiting, again, kept, beats, .. } = &mut *state;
         let (mut taken, mut left) = (Vec::new(), bytes);
         while left > 0 {
+            if let Some((subject, envelope)) = again.pop_front() {
+                left = left.saturating_sub(envelope.len());
+                taken.push((subject, envelope));
+                continue;
+            }
             let next = full.pop_front().or_else(|| {
                 let subject = begun.pop_front()?;
                 let sent = subjects.get_mut(&subject)?;
                 // It is counted as one that is full, until it has left.
                 sent.full += 1;
-                Some(Full { subject, envelope: mem::take(&mut sent.envelope), last: sent.posted })
+                let (first, last) = (sent.first, sent.posted);
+                Some(Full { subject, envelope: mem::take(&mut sent.envelope), first, last })
             });
-            let Some(Full { subject, envelope, last }) = next else { break };
+            let Some(Full { subject, envelope, first, last }) = next else { break };
             if let Some(sent) = subjects.get_mut(&subject) {
                 sent.full -= 1;
                 sent.left = last;
             }
             *waiting = waiting.saturating_sub(envelope.len());
             left = left.saturating_sub(envelope.len());
+            let envelope = Bytes::from(envelope);
+            kept.add(subject, (first, last), *beats, &envelope);
             taken.push((subject, envelope));
         }
         taken
     }
 
+    /// Asks a sender for records to a subject that were not heard.
+    pub(super) fn want(&self, of: Sender, subject: Subject, first: u64, last: u64) {
+        let want = envelope::want(self.from, of.run, subject, first, last);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.is_closed {
+            state.again.push_back((Subject::Node(of.epoch), want.into()));
+        }
+    }
+
+    /// Somebody did not hear what this run of the bus sent: it is sent again, as far as it is kept. Whoever has heard it knows that by its numbers.
+    pub(super) fn wanted(&self, run: u64, subject: Subject, first: u64, last: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { again, kept, is_closed, .. } = &mut *state;
+        // Who asked asks again.
+        let is_busy = again.iter().map(|(_, envelope)| envelope.len()).sum::<usize>() > AGAIN_BYTES_MAX;
+        if run != self.from.run || *is_closed || is_busy {
+            return;
+        }
+        let found: Vec<(u64, Bytes)> =
+            kept.of(subject, first, last).map(|(number, envelope)| (number, envelope.clone())).collect();
+        let begins = found.first().map_or(last.saturating_add(1), |(number, _)| *number);
+        if begins > first {
+            again.push_back((subject, envelope::gone(self.from, begins).into()));
+        }
+        again.extend(found.into_iter().map(|(_, envelope)| (subject, envelope)));
+    }
+
     /// The next beat: what has left, or was lost with nothing before it that waits.
     pub(crate) fn beat(&self) -> Vec<u8> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { subjects, floor, beats, store, .. } = &mut *state;
+        let State { subjects, floor, beats, store, kept, .. } = &mut *state;
+        kept.age(*beats);
         subjects.retain(|subject, sent| {
             sent.idle_beats += 1;
             let is_forgotten = sent.idle_beats > IDLE_BEATS_MAX && matches!(subject, Subject::Node(_));
@@ -225,7 +280,11 @@ mod tests {
 
     const TO: Subject = Subject::Node(Epoch(2));
 
-    fn numbers(taken: &[(Subject, Vec<u8>)]) -> Vec<(Subject, u64, usize)> {
+    fn outbox(waiting_bytes_max: usize) -> Outbox {
+        Outbox::new(Epoch(1), &Options { waiting_bytes_max, kept_bytes_max: 150_000, ..Options::default() })
+    }
+
+    fn numbers(taken: &[(Subject, Bytes)]) -> Vec<(Subject, u64, usize)> {
         let each = taken.iter().map(|(subject, envelope)| match read(envelope) {
             Ok(Envelope::Records { number, records, .. }) => (*subject, number, records.len()),
             other => panic!("{other:?}"),
@@ -245,7 +304,7 @@ mod tests {
 
     #[test]
     fn records_of_a_turn_travel_together_by_subject() {
-        let outbox = Outbox::new(Epoch(1), 1 << 20);
+        let outbox = outbox(1 << 20);
         for n in 0..3 {
             outbox.post(TO, &[n]);
             outbox.post(Subject::All, &[n]);
@@ -260,7 +319,7 @@ mod tests {
 
     #[test]
     fn envelopes_are_bounded_and_keep_their_order() {
-        let outbox = Outbox::new(Epoch(1), 1 << 20);
+        let outbox = outbox(1 << 20);
         for length in [ENVELOPE_BYTES / 2, ENVELOPE_BYTES / 2, 2 * ENVELOPE_BYTES, 1] {
             outbox.post(TO, &vec![0; length]);
         }
@@ -272,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_takes_its_number() {
-        let outbox = Outbox::new(Epoch(1), 100);
+        let outbox = outbox(100);
         for length in [40, 50, 5, RECORD_BYTES_MAX + 1, 1] {
             outbox.post(TO, &vec![0; length]);
         }
@@ -286,7 +345,7 @@ mod tests {
 
     #[test]
     fn nodes_that_are_sent_nothing_are_forgotten_and_no_number_is_used_twice() {
-        let outbox = Outbox::new(Epoch(1), 100);
+        let outbox = outbox(100);
         outbox.post(TO, b"x");
         outbox.post(Subject::All, b"x");
         outbox.take(usize::MAX);
@@ -294,5 +353,32 @@ mod tests {
         assert_eq!(last(&outbox), [(Subject::All, 1)]);
         outbox.post(TO, b"x");
         assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 2, 1)]);
+    }
+
+    #[test]
+    fn what_was_not_heard_is_sent_again_as_far_as_it_is_kept() {
+        let outbox = outbox(1 << 20);
+        let run = outbox.from.run;
+        for n in 0..4_u8 {
+            // Each travels alone: the first two are not kept any more.
+            outbox.post(TO, &vec![n; ENVELOPE_BYTES + 1]);
+        }
+        outbox.post(Subject::All, b"for all");
+        outbox.take(usize::MAX);
+        outbox.wanted(run, TO, 3, 9);
+        assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 3, 1), (TO, 4, 1)]);
+        outbox.wanted(run, TO, 2, 3);
+        let taken = outbox.take(usize::MAX);
+        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 3 }));
+        assert_eq!(numbers(&taken[1..]), [(TO, 3, 1)]);
+        outbox.wanted(run, Subject::All, 7, 9);
+        let taken = outbox.take(usize::MAX);
+        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 10 }));
+        outbox.wanted(run + 1, TO, 3, 9);
+        assert_eq!(outbox.take(usize::MAX), [], "what another run has sent");
+        (0..100).for_each(|_| drop(outbox.beat()));
+        outbox.wanted(run, TO, 4, 4);
+        let taken = outbox.take(usize::MAX);
+        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 5 }), "it was long ago");
     }
 }

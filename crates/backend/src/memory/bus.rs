@@ -35,7 +35,7 @@ struct State {
 }
 
 struct Member {
-    outbox: Outbox,
+    outbox: Arc<Outbox>,
     hearing: Hearing,
     fault: Mutex<Fault>,
 }
@@ -67,9 +67,10 @@ impl Hub {
     /// The bus of a node, which hears what follows.
     pub fn join(&self, own: Epoch, hears: Hears) -> Arc<dyn Bus> {
         let shared = &self.0.0;
+        let outbox = Arc::new(Outbox::new(own, &shared.options));
         let member = Arc::new(Member {
-            outbox: Outbox::new(own, shared.options.waiting_bytes_max),
-            hearing: Hearing::new(own, hears),
+            hearing: Hearing::new(own, hears, outbox.clone()),
+            outbox,
             fault: Mutex::default(),
         });
         member.follow_what_is_wanted();
@@ -143,7 +144,9 @@ fn carry(hub: &Weak<Shared>) {
             tick_at = Instant::now() + tick_every;
             beats = ticks % TICKS_PER_BEAT == 0;
             ticks += 1;
-            members.iter().for_each(|member| member.hearing.tick(member.fault() != Fault::Away));
+            for member in &members {
+                member.hearing.tick(member.fault() != Fault::Away);
+            }
         }
         if round(&members, beats) {
             shared.state().has_work = true;
@@ -162,13 +165,13 @@ fn round(members: &[Arc<Member>], beats: bool) -> bool {
         let mut taken = sender.outbox.take(TURN_BYTES);
         has_more |= !taken.is_empty();
         if beats {
-            taken.push((Subject::All, sender.outbox.beat()));
+            taken.push((Subject::All, sender.outbox.beat().into()));
         }
         for (subject, envelope) in &taken {
             let hears = |member: &&Arc<Member>| Arc::ptr_eq(member, sender) || member.fault() == Fault::None;
             for member in members.iter().filter(hears) {
                 if sender.fault() == Fault::None && member.outbox.is_for(*subject) {
-                    member.hearing.take(*subject, envelope);
+                    has_more |= member.hearing.take(*subject, envelope);
                 }
             }
         }

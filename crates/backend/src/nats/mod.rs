@@ -12,6 +12,7 @@ pub use options::{Auth, OpenError, Options, Tls};
 use crate::bus::{self, Hearing, Outbox, TICKS_PER_BEAT};
 use async_nats::connection::State;
 use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use bytes::Bytes;
 use carillon_core::model::Epoch;
 use carillon_core::ports::bus::{BusFigures, Hears};
 use carillon_core::ports::{Bus, Subject};
@@ -55,9 +56,10 @@ pub fn open(
         return Err(OpenError::Prefix);
     }
     let servers = addresses(&options.servers)?;
+    let outbox = Arc::new(Outbox::new(own, &options.bus));
     let shared = Arc::new(Shared {
-        outbox: Outbox::new(own, options.bus.waiting_bytes_max),
-        hearing: Hearing::new(own, hears),
+        hearing: Hearing::new(own, hears, outbox.clone()),
+        outbox,
         wakes: Notify::new(),
         closes: Notify::new(),
         failures: AtomicU64::new(0),
@@ -78,7 +80,7 @@ fn addresses(servers: &[Box<str>]) -> Result<Vec<ServerAddr>, OpenError> {
 struct Nats(Arc<Shared>);
 
 struct Shared {
-    outbox: Outbox,
+    outbox: Arc<Outbox>,
     hearing: Hearing,
     wakes: Notify,
     closes: Notify,
@@ -243,12 +245,13 @@ async fn work(shared: &Arc<Shared>, client: &Client, tick_every: Duration) {
         let is_connected = client.connection_state() == State::Connected;
         if is_tick {
             while listening.try_join_next().is_some() {}
+            // What it asks for is sent with what waits.
             shared.hearing.tick(is_connected);
         }
         if is_connected {
             // Beats do not wait for what is much.
             if is_tick && count % TICKS_PER_BEAT == 0 {
-                publish(shared, client, Subject::All, shared.outbox.beat()).await;
+                publish(shared, client, Subject::All, shared.outbox.beat().into()).await;
             }
             if send(shared, client).await {
                 shared.wakes.notify_one();
@@ -268,9 +271,9 @@ async fn send(shared: &Shared, client: &Client) -> bool {
     has_more
 }
 
-async fn publish(shared: &Shared, client: &Client, subject: Subject, envelope: Vec<u8>) {
+async fn publish(shared: &Shared, client: &Client, subject: Subject, envelope: Bytes) {
     // Whoever it is for finds out by its number.
-    if let Err(e) = client.publish(shared.name(subject), envelope.into()).await {
+    if let Err(e) = client.publish(shared.name(subject), envelope).await {
         tracing::warn!(error = %e, "an envelope for other nodes is lost");
     }
 }
@@ -300,7 +303,9 @@ async fn listen(
                 let shared = shared.clone();
                 let task = listening.spawn(async move {
                     while let Some(message) = subscriber.next().await {
-                        shared.hearing.take(subject, &message.payload);
+                        if shared.hearing.take(subject, &message.payload) {
+                            shared.wakes.notify_one();
+                        }
                     }
                 });
                 subjects.insert(subject, task);

@@ -311,7 +311,9 @@ impl Running {
         self.control.close();
         let has_died = self.server.node().has_died();
         if has_died {
-            tracing::error!("a shard has died: the node ends, to be started again by whoever watches it");
+            tracing::error!(
+                "this process cannot serve any more: the node ends, to be started again by whoever watches it"
+            );
         } else {
             self.retire(&mut signals);
         }
