@@ -254,3 +254,26 @@ async def test_a_node_goes_and_its_accounts_are_served_by_the_others(cell, clien
         await hears(other, f"again {n}")
         await one.close()
         await other.close()
+
+
+async def test_what_waits_in_a_session_of_a_node_that_ends_is_given_by_another(cell, clients):
+    (alice,), gone = await clients(1), cell.nodes[2]
+    await clients.apis[0].account(f"{(name := unique('away'))}@localhost")
+    away = await Raw.logged_in(gone, name)
+    away.send("<enable xmlns='urn:xmpp:sm:3' resume='true'/>")
+    await away.until(lambda e: e.tag == "{urn:xmpp:sm:3}enabled")
+    # Its session waits for it on that node, and what is sent meanwhile is with the session.
+    away.writer.transport.abort()
+    await clients.apis[0].eventually("/v1/admin/sessions", lambda seen: is_parked(seen, away.jid))
+    alice.send(chat(away.jid, "wait for me"))
+    await alice.ping()
+    gone.process.send_signal(signal.SIGTERM)
+    await asyncio.to_thread(gone.process.wait)
+    again = await login_somewhere(cell, name)
+    await hears(again, "wait for me")
+    await again.close()
+    cell.nodes[2] = cell.start(2)
+
+
+def is_parked(sessions, jid):
+    return any(session["jid"] == jid and session["state"] == "parked" for session in sessions["sessions"])

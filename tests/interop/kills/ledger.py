@@ -266,7 +266,10 @@ class Ledger:
             if state is None:
                 self.wrong("lost", f"{n.id} was accepted, and the node knows nothing of it")
             elif state not in ENDS:
-                self.wrong("lost" if not n.given else "stuck", f"{n.id} is {state} for ever")
+                self.wrong(
+                    "lost" if not n.given else "stuck",
+                    f"{n.id} for {n.to} is {state} for ever, accepted at {n.accepted_at:.1f}",
+                )
             elif not n.given and not n.may_end_undelivered(state):
                 self.wrong("lost", f"{n.id} for {n.to} was never given, and is {state}")
             elif n.told not in (None, state):

@@ -138,10 +138,22 @@ impl Node {
     /// Drains the node before its process ends, on this thread: sessions that can be resumed are parked, and clients are told to come
     /// back within `spread`.
     pub(crate) fn park_in_slices(&self, spread: Duration) {
+        self.end_in_slices(spread, |run| {
+            let spread_s = if run.slices > 1 { seconds(spread) } else { 0 };
+            Arc::new(Farewell::Restart { least_s: seconds(run.ends_in()) + RESTART_S, spread_s })
+        });
+    }
+
+    /// Drains a node of a cell before its process ends, on this thread: sessions end, because their clients go on at other nodes, which nobody
+    /// could give what waits in a parked session here.
+    pub(crate) fn leave_in_slices(&self, spread: Duration) {
+        self.end_in_slices(spread, |_| Arc::new(Farewell::Shutdown));
+    }
+
+    fn end_in_slices(&self, spread: Duration, farewell: impl Fn(&Run) -> Arc<Farewell>) {
         let total = self.present();
         let slices =
             slices(spread, FINAL_SLICE, u32::try_from(total / FINAL_SLICE_SESSIONS).unwrap_or(u32::MAX));
-        let spread_s = if slices > 1 { seconds(spread) } else { 0 };
         let drain = self.drain_state();
         let mut state = drain.lock();
         state.is_final = true;
@@ -149,9 +161,7 @@ impl Node {
         drain.replaced.notify_all();
         drop(state);
         self.control(|| Control::StopListening);
-        drain.pace(self, number, |run| {
-            Arc::new(Farewell::Restart { least_s: seconds(run.ends_in()) + RESTART_S, spread_s })
-        });
+        drain.pace(self, number, farewell);
     }
 
     /// Connections and parked sessions.

@@ -120,7 +120,10 @@ impl Node {
         let node = self.clone();
         let load = move || {
             let loaded = node.load_modules_now();
-            if let Err(error) = &loaded {
+            // A node that ends needs none.
+            if let Err(error) = &loaded
+                && !matches!(error, ModulesError::Store(Fault::Closed))
+            {
                 tracing::error!(%error, "modules are not as they are activated");
             }
             reply(loaded);

@@ -49,6 +49,7 @@ pub struct Server {
     tls: Mutex<Arc<ListenerTls>>,
     descriptor_limit: DescriptorLimit,
     parked_bytes_max: u64,
+    is_in_cell: bool,
     /// The listening sockets once more, for a process that takes over.
     listening: Vec<(Service, Socket)>,
     /// Dropped last: it ends when all events of the shards are written.
@@ -171,6 +172,7 @@ impl Server {
         let member = |place| Member { place, shards: count, directory: Arc::clone(&among.directory) };
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
         let Among { own, directory, replies, bus, known, .. } = among;
+        let is_in_cell = bus.is_some();
         let node = Node::new(NodeParts {
             inboxes,
             own,
@@ -199,6 +201,7 @@ impl Server {
             tls: Mutex::new(listener_tls),
             descriptor_limit,
             parked_bytes_max: options.parked_bytes_max,
+            is_in_cell,
             listening,
             events: Mutex::new(events),
         })
@@ -243,8 +246,16 @@ impl Server {
     pub fn drain(mut self, timeout: Duration, spread: Duration) -> bool {
         self.node.set_ready(false);
         self.listening.clear();
-        self.node.park_in_slices(spread);
-        if self.parked_bytes_max > 0 {
+        if self.is_in_cell {
+            self.node.leave_in_slices(spread);
+            // What had not been acknowledged is for the store, or for the node that serves the account from now on.
+            if !parked::settle(&self.node, timeout) {
+                tracing::warn!("the node ends while answers of the store are awaited");
+            }
+        } else {
+            self.node.park_in_slices(spread);
+        }
+        if self.parked_bytes_max > 0 && !self.is_in_cell {
             let began = Instant::now();
             let written = parked::write(&self.node, &*self.store, self.parked_bytes_max);
             let took_ms = began.elapsed().as_millis() as u64;
