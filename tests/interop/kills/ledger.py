@@ -27,6 +27,8 @@ class Notification:
     id: str | None = None
     accepted_at: float | None = None
     cancelled: bool = False
+    # Nodes of a cell came or went when it was accepted: then it may change places with others of the moment.
+    may_change_places: bool = False
     told: str | None = None
     told_at: float | None = None
     # The ids under which it was given: one, or something is wrong.
@@ -54,6 +56,8 @@ class Chat:
     # How its recipient acknowledges, and whether it was there when this was sent.
     kind: str
     present: bool
+    # Nodes of a cell came or went when it was sent: then it may change places with others of the moment.
+    may_change_places: bool = False
     counted: bool = False
     refused: bool = False
     given: int = 0
@@ -111,6 +115,8 @@ class Ledger:
         self.times = Times()
         # A fault is in progress, which sessions may not outlive.
         self.is_disturbed = False
+        # What came behind a later one, where that is allowed.
+        self.reordered = 0
         self.resumed = 0
         self.not_resumed = 0
         # Chat messages that were given to sessions after these had been resumed.
@@ -130,10 +136,12 @@ class Ledger:
             self.wrong("two-ids", f"{notification.number} was accepted as {notification.id}, and again as {id}")
         notification.id = id
         notification.accepted_at = time.monotonic()
+        notification.may_change_places = self.is_cell and self.is_disturbed
         self.by_id[id] = notification
 
     def chat(self, to, kind, present):
-        self.chats.append(Chat(len(self.chats), to, kind, present))
+        may_change_places = self.is_cell and self.is_disturbed
+        self.chats.append(Chat(len(self.chats), to, kind, present, may_change_places))
         return self.chats[-1]
 
     # What is told
@@ -182,13 +190,21 @@ class Ledger:
         what = f"{session.device} was given {notification.id or notification.given[0]}"
         last = session.places.get(notification.priority, -1)
         if notification.place < last:
-            self.wrong("order", f"{what} ({notification.place}) after a later one ({last})")
+            self._out_of_order(notification, f"{what} ({notification.place}) after a later one ({last})")
         session.places[notification.priority] = max(last, notification.place)
         rank = RANK[notification.priority]
         waited = notification.accepted_at is not None and notification.accepted_at < session.available_at
         if waited and rank < session.lowest:
-            self.wrong("order", f"{what} ({notification.priority}), which had waited, after one of a lower priority")
+            self._out_of_order(
+                notification, f"{what} ({notification.priority}), which had waited, after one of a lower priority"
+            )
         session.lowest = max(session.lowest, rank)
+
+    def _out_of_order(self, what, text):
+        if what.may_change_places:
+            self.reordered += 1
+        else:
+            self.wrong("order", text)
 
     def heard(self, session, number, sender):
         chat = self.chats[number]
@@ -200,7 +216,7 @@ class Ledger:
         elif chat.acknowledged_in == session.crashes and not comes_again:
             self.wrong("again", f"chat {number} was given to {session.device}, which had acknowledged it")
         if number < session.chats.get(sender, -1) and not comes_again:
-            self.wrong("order", f"{session.device} was given chat {number} of {sender} after a later one")
+            self._out_of_order(chat, f"{session.device} was given chat {number} of {sender} after a later one")
         chat.given += 1
         self.heard_resumed += session.resumed_at > session.available_at
         session.heard.add(number)

@@ -33,6 +33,7 @@ def rows(campaign):
     yield "delivered again before that (allowed)", ledger.again
     yield "DEVICES that could not log in any more", ledger.count("away")
     yield "OUT OF ORDER", ledger.count("order")
+    yield "out of order while nodes came or went (allowed)", ledger.reordered
     yield "STUCK: given, never ended", ledger.count("stuck")
     yield "STATES that changed after an end was told", ledger.count("state")
     yield "accepted under TWO IDS", ledger.count("two-ids")

@@ -79,6 +79,14 @@ impl Shared {
         waiting.len() == 1
     }
 
+    /// The topics whose homes were asked and have not answered.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.asked.keys().cloned().collect();
+        // The order of the questions is to be the same in every run.
+        names.sort_unstable();
+        names
+    }
+
     /// Takes the connections that wait for a topic, because its home has answered.
     pub(crate) fn waiting(&mut self, name: &str) -> Vec<ConnId> {
         self.asked.remove(name).unwrap_or_default()

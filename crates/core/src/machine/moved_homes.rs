@@ -1,7 +1,7 @@
 //! Nodes came or went: homes are elsewhere. What was decided here of those that are gone is forgotten, and decided there from now on by
 //! what the store says.
 
-use super::Turn;
+use super::{Turn, light};
 use crate::model::{SessionId, topic_address};
 use crate::ports::Directory;
 use std::sync::Arc;
@@ -25,6 +25,7 @@ impl Turn<'_> {
         self.rooms
             .keep_homes(|key| is_of(key.domain, &|domain| key.kind.address(&key.name, domain)), &mut self.cx);
         self.keepers_changed(&*before);
+        light::homes_moved(&mut self.cx);
         let sessions: Vec<_> = self.sessions.all_bound().map(|session| session.id).collect();
         for session in sessions {
             self.tell_moved(session, &*before);

@@ -18,7 +18,7 @@ use crate::light::frame::{self, Request};
 pub(super) use crate::light::{Ended, Written};
 use crate::light::{Light, Moved, Open, Refused, Rest};
 use crate::message::ShardMessage;
-use crate::model::{ConnId, DomainId, Domains, Followed, PubsubEvent, SessionId, TopicId, topic_address};
+use crate::model::{ConnId, Domain, DomainId, Domains, Followed, PubsubEvent, SessionId, TopicId, topic_address};
 use crate::session::{Cx, Sessions};
 use crate::shard::Deadline;
 
@@ -315,13 +315,26 @@ fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Answered, Ended
     }
     let domain = cx.shard.domains.named(&cx.shard.settings.light.domain).ok_or(Ended::NoDomain)?.clone();
     if cx.shard.light.wait(name, conn) {
-        let at = cx.shard.directory.home(&topic_address(name, &domain.name));
-        let asker = Asker::Light(cx.shard.place);
-        let (name, actor, op) = (name.into(), Actor::Anyone, TopicOp::Listen);
-        cx.post(at, ShardMessage::Topic { domain: domain.id, name, actor, op, asker });
+        ask(&domain, name, cx);
     }
     cx.out.push(Effect::Pause { conn });
     Ok(Answered::Later)
+}
+
+/// Asks a topic's home for its last item.
+fn ask(domain: &Domain, name: &str, cx: &mut Cx<'_>) {
+    let at = cx.shard.directory.home(&topic_address(name, &domain.name));
+    let asker = Asker::Light(cx.shard.place);
+    let (name, actor, op) = (name.into(), Actor::Anyone, TopicOp::Listen);
+    cx.post(at, ShardMessage::Topic { domain: domain.id, name, actor, op, asker });
+}
+
+/// Nodes came or went: a question may have been lost with the home of its topic. Of two answers the second is nobody's.
+pub(super) fn homes_moved(cx: &mut Cx<'_>) {
+    let Some(domain) = cx.shard.domains.named(&cx.shard.settings.light.domain).cloned() else { return };
+    for name in cx.shard.light.asked() {
+        ask(&domain, &name, cx);
+    }
 }
 
 fn unsubscribe(open: &mut Open, name: &str, sessions: &mut Sessions, cx: &mut Cx<'_>) {

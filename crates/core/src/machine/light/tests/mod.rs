@@ -7,6 +7,7 @@ use crate::command::TopicOp;
 use crate::light::Ended;
 use crate::machine::{Handed, ShardMachine};
 use crate::model::*;
+use crate::ports::Computed;
 use crate::settings::{Limits, Rates, Settings};
 use crate::shard::Member;
 use crate::{Effect, Effects};
@@ -49,6 +50,25 @@ fn a_conversation() {
     rig.lose(ann);
     assert_eq!((rig.counters(0).light, rig.counters(0).connections), (0, 0));
     rig.publish("t", "i3", "3");
+}
+
+#[test]
+fn a_question_that_was_lost_with_the_home_of_its_topic_is_asked_again() {
+    let mut rig = Rig::with_topic();
+    let home = rig.world.home(&topic_address("t", "d"));
+    let (ann, bob) = (rig.opened(1 - home), rig.opened(1 - home));
+    rig.subscribe(ann, "t");
+    drop(rig.world.take_posts(1 - home, home));
+    rig.subscribe(bob, "t");
+    rig.settle();
+    assert!(rig.is_paused(ann) && rig.is_paused(bob));
+    rig.every_shard(|| Input::Directory(Arc::new(Computed::alone(2))));
+    rig.settle();
+    for client in [ann, bob] {
+        assert_eq!(rig.got(client), "ACK;");
+    }
+    rig.publish("t", "i1", "1");
+    assert_eq!(rig.got(ann), item("t", "publish", "i1", "1"));
 }
 
 #[test]
