@@ -4,6 +4,7 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import math
 import signal
 import time
 
@@ -27,6 +28,8 @@ FAILING = (
 )
 # The moments at which a process of an upgrade is killed: any, or when neither has the store.
 ANY, STORE_IS_CLOSED = "at any moment", "between READY and GO"
+# How long the nodes of a cell tell each other what they have, where one has come back.
+SETTLES_S = 3
 # How long an upgrade takes, about, if none was made yet.
 UPGRADE_S = 0.2
 
@@ -59,11 +62,11 @@ class Disturbed:
     @contextlib.contextmanager
     def disturbed(self, **times):
         """What sessions of a cell may not outlive takes its time."""
-        self.ledger.is_disturbed = True
+        self.ledger.disturbed_until = math.inf
         self.note(**times)
         yield
         self.note(**times)
-        self.ledger.is_disturbed = False
+        self.ledger.disturbed_until = time.monotonic() + SETTLES_S
 
     def note(self, crashes=0, restarts=0):
         """Notes what sessions may not outlive."""

@@ -27,7 +27,7 @@ class Notification:
     id: str | None = None
     accepted_at: float | None = None
     cancelled: bool = False
-    # Nodes of a cell came or went when it was accepted: then it may change places with others of the moment.
+    # Nodes of a cell came or went when it was sent: then it may change places with others of the moment.
     may_change_places: bool = False
     told: str | None = None
     told_at: float | None = None
@@ -113,8 +113,8 @@ class Ledger:
         self.again = 0
         self.items = {}
         self.times = Times()
-        # A fault is in progress, which sessions may not outlive.
-        self.is_disturbed = False
+        # Until then a fault is in progress, which sessions may not outlive, or nodes tell each other what they have.
+        self.disturbed_until = 0
         # What came behind a later one, where that is allowed.
         self.reordered = 0
         self.resumed = 0
@@ -123,20 +123,26 @@ class Ledger:
         self.heard_resumed = 0
         self._places = {}
 
+    @property
+    def is_disturbed(self):
+        return time.monotonic() < self.disturbed_until
+
     # What is sent
 
     def notification(self, to, priority, body):
         """A new one, which nobody has accepted yet."""
         place = self._places.setdefault(to, itertools.count())
-        self.notifications.append(Notification(len(self.notifications), to, next(place), priority, body))
-        return self.notifications[-1]
+        notification = Notification(len(self.notifications), to, next(place), priority, body)
+        notification.may_change_places = self.is_cell and self.is_disturbed
+        self.notifications.append(notification)
+        return notification
 
     def accepted(self, notification, id):
         if notification.id not in (None, id):
             self.wrong("two-ids", f"{notification.number} was accepted as {notification.id}, and again as {id}")
         notification.id = id
         notification.accepted_at = time.monotonic()
-        notification.may_change_places = self.is_cell and self.is_disturbed
+        notification.may_change_places |= self.is_cell and self.is_disturbed
         self.by_id[id] = notification
 
     def chat(self, to, kind, present):
