@@ -347,6 +347,12 @@ mod tests {
         envelope::beat(FROM, last, true, &[(ALL, last), (Subject::Partition(1), 9)])
     }
 
+    fn ticks(hearing: &Hearing, count: u32, is_reached: bool) {
+        for _ in 0..count {
+            hearing.tick(is_reached);
+        }
+    }
+
     /// What was asked for since the last call.
     fn asked(hearing: &Hearing) -> Vec<(Subject, u64, u64)> {
         let taken = hearing.outbox.take(usize::MAX);
@@ -416,10 +422,10 @@ mod tests {
         hearing.take(ALL, &records(FROM, 3, &["c"]));
         hearing.take(ALL, &records(FROM, 5, &["e"]));
         assert_eq!(asked(&hearing), [(ALL, 2, 2)], "the first that is missing");
-        (0..99).for_each(|_| drop(hearing.tick(false)));
+        ticks(&hearing, 99, false);
         assert_eq!(said(&heard), ["a", "Away"]);
         assert_eq!(asked(&hearing), [], "nobody can answer");
-        (0..99).for_each(|_| drop(hearing.tick(true)));
+        ticks(&hearing, 99, true);
         assert_eq!(asked(&hearing), [(ALL, 2, 2); 3], "more than once");
         assert_eq!(said(&heard), ["Back", "gap", "c", "gap", "e"]);
         // The sender has it no more, and says so.
@@ -443,7 +449,9 @@ mod tests {
         let (hearing, heard) = hearing();
         hearing.take(ALL, &records(FROM, 1, &["a"]));
         let long = "x".repeat(1 << 20);
-        (3..30).for_each(|number| drop(hearing.take(ALL, &records(FROM, number, &[&long]))));
+        for number in 3..30 {
+            hearing.take(ALL, &records(FROM, number, &[&long]));
+        }
         let heard = said(&heard);
         assert_eq!(heard.iter().filter(|said| *said == "gap").count(), 1);
         assert_eq!(heard.len(), 29, "all the others are heard");
@@ -478,7 +486,7 @@ mod tests {
     fn who_was_silent_for_long_is_forgotten() {
         let (hearing, heard) = hearing();
         hearing.take(ALL, &records(FROM, 1, &["a"]));
-        (0..=SILENT_TICKS_MAX).for_each(|_| drop(hearing.tick(true)));
+        ticks(&hearing, SILENT_TICKS_MAX + 1, true);
         assert!(hearing.state.lock().expect("nobody panics with it").next.is_empty());
         hearing.take(ALL, &records(FROM, 2, &["b"]));
         assert_eq!(said(&heard), ["a", "gap", "b"]);

@@ -52,6 +52,11 @@ impl Node {
         drop(self.inner.of_cell.hands.set(hands));
     }
 
+    /// Whether it is one of several.
+    pub(crate) fn is_in_cell(&self) -> bool {
+        self.inner.bus.is_some()
+    }
+
     /// What its bus carried, if it has one.
     pub fn bus(&self) -> Option<BusFigures> {
         self.inner.bus.as_ref().map(|bus| bus.figures())

@@ -49,7 +49,6 @@ pub struct Server {
     tls: Mutex<Arc<ListenerTls>>,
     descriptor_limit: DescriptorLimit,
     parked_bytes_max: u64,
-    is_in_cell: bool,
     /// The listening sockets once more, for a process that takes over.
     listening: Vec<(Service, Socket)>,
     /// Dropped last: it ends when all events of the shards are written.
@@ -172,7 +171,6 @@ impl Server {
         let member = |place| Member { place, shards: count, directory: Arc::clone(&among.directory) };
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
         let Among { own, directory, replies, bus, known, .. } = among;
-        let is_in_cell = bus.is_some();
         let node = Node::new(NodeParts {
             inboxes,
             own,
@@ -201,7 +199,6 @@ impl Server {
             tls: Mutex::new(listener_tls),
             descriptor_limit,
             parked_bytes_max: options.parked_bytes_max,
-            is_in_cell,
             listening,
             events: Mutex::new(events),
         })
@@ -246,7 +243,8 @@ impl Server {
     pub fn drain(mut self, timeout: Duration, spread: Duration) -> bool {
         self.node.set_ready(false);
         self.listening.clear();
-        if self.is_in_cell {
+        let is_in_cell = self.node.is_in_cell();
+        if is_in_cell {
             self.node.leave_in_slices(spread);
             // What had not been acknowledged is for the store, or for the node that serves the account from now on.
             if !parked::settle(&self.node, timeout) {
@@ -255,7 +253,7 @@ impl Server {
         } else {
             self.node.park_in_slices(spread);
         }
-        if self.parked_bytes_max > 0 && !self.is_in_cell {
+        if self.parked_bytes_max > 0 && !is_in_cell {
             let began = Instant::now();
             let written = parked::write(&self.node, &*self.store, self.parked_bytes_max);
             let took_ms = began.elapsed().as_millis() as u64;

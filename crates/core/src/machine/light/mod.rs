@@ -18,7 +18,9 @@ use crate::light::frame::{self, Request};
 pub(super) use crate::light::{Ended, Written};
 use crate::light::{Light, Moved, Open, Refused, Rest};
 use crate::message::ShardMessage;
-use crate::model::{ConnId, Domain, DomainId, Domains, Followed, PubsubEvent, SessionId, TopicId, topic_address};
+use crate::model::{
+    ConnId, Domain, DomainId, Domains, Followed, PubsubEvent, SessionId, TopicId, topic_address,
+};
 use crate::session::{Cx, Sessions};
 use crate::shard::Deadline;
 
