@@ -19,6 +19,7 @@ import { Page } from "./page.js";
 import { search } from "./search.js";
 import { send } from "./send.js";
 import { sessions } from "./sessions.js";
+import { top } from "./top.js";
 import { topic } from "./topic.js";
 import { topics } from "./topics.js";
 import { webhook } from "./webhook.js";
@@ -28,6 +29,7 @@ import { webhooks } from "./webhooks.js";
 const VIEWS = {
   overview: { make: overview, scope: "admin", whole: true, title: "Overview" },
   sessions: { make: sessions, scope: "admin", title: "Sessions" },
+  top: { make: top, scope: "admin", title: "Top" },
   cluster: { make: cluster, scope: "admin", whole: true, title: "Cluster" },
   modules: { make: modules, scope: "admin", whole: true, title: "Modules" },
   send: { make: send, scope: "send", title: "Send" },

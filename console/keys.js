@@ -15,6 +15,7 @@ const SCOPES = [
   ["links", "Make short links, change them and take them down"],
   ["chat", "Act for accounts: send messages, edit contacts and block lists, see conversations"],
   ["admin", "Everything but messages, including domains and keys"], ["read_messages", "Read the messages of accounts; each time is logged"],
+  ["trace_payload", "See what stanzas say in traces of accounts; each trace is logged"],
 ];
 /** The value of the choice that is no domain. */
 const WHOLE = "";

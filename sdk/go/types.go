@@ -139,6 +139,7 @@ const (
 	ScopeLinks        Scope = "links"
 	ScopeAdmin        Scope = "admin"
 	ScopeReadMessages Scope = "read_messages"
+	ScopeTracePayload Scope = "trace_payload"
 )
 
 // SendLast is a word of the node's OpenAPI document: when a topic's last item is sent without being asked for.

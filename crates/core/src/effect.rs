@@ -6,6 +6,7 @@ use crate::event::Journal;
 use crate::message::ShardMessage;
 use crate::model::{ConnId, NodeId, Place, States, Ticket};
 use crate::ports::{Ask, Derivation};
+use crate::tap::Tape;
 use std::ops::Range;
 
 /// Something to be done, in the order given.
@@ -108,6 +109,8 @@ pub struct Effects {
     pub bytes: Vec<u8>,
     /// What happened, for the event log. Empty unless some kind of entry is wanted.
     pub journal: Journal,
+    /// What was noted of accounts that are followed.
+    pub tape: Tape,
     /// Which states of notifications someone wants to hear of: no [`Effect::StateChange`] is made of the others.
     pub watched: States,
 }
@@ -130,7 +133,7 @@ impl Effects {
         self.list.push(Effect::Send { conn, range });
     }
 
-    /// Removes all effects and bytes, but neither the journal nor `watched`. The memory is kept, unless a burst made it
+    /// Removes all effects and bytes, but neither the journal, nor the tape, nor `watched`. The memory is kept, unless a burst made it
     /// larger than 1 MiB.
     pub fn clear(&mut self) {
         self.list.clear();

@@ -46,6 +46,7 @@ pub mod shard;
     reason = "only tests run it: a panic is a failed test"
 )]
 pub mod sim;
+pub mod tap;
 pub mod topic;
 
 pub use command::ReplyTo;

@@ -11,9 +11,11 @@ use crate::random;
 use crate::requests::Requests;
 use crate::scram::Derivations;
 use crate::time::now;
+use crate::traces::Traces;
 use crate::upload::Uploads;
 use crate::webhooks::Webhooks;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
+use carillon_core::machine::HeavyAccount;
 use carillon_core::model::{Domain, DomainId, OperationId};
 use carillon_core::ports::{Fault, Question};
 use carillon_server::ModulesError;
@@ -38,6 +40,8 @@ pub(crate) struct Inner {
     pub(crate) feeds: Feeds,
     /// The newest events of the store.
     pub(crate) tail: Arc<Tail>,
+    /// Traces of accounts.
+    pub(crate) traces: Traces,
     /// What sends events to webhooks.
     pub(crate) webhooks: Arc<Webhooks>,
     /// Queues whose messages are taken in.
@@ -84,6 +88,7 @@ impl App {
             keys: Keys::default(),
             feeds,
             tail,
+            traces: Traces::default(),
             webhooks,
             requests: Requests::default(),
             derivations: Derivations::default(),
@@ -156,6 +161,16 @@ impl App {
             let _ = reply.send(());
         }));
         self.await_reply(done).await
+    }
+
+    /// The accounts of this node that cost most.
+    pub(crate) async fn top(&self) -> Result<Vec<HeavyAccount>, Problem> {
+        let (reply, accounts) = oneshot::channel();
+        self.node.top(Box::new(move |accounts| {
+            // Whoever asked may have gone away.
+            let _ = reply.send(accounts);
+        }));
+        self.await_reply(accounts).await
     }
 
     /// Has the node run the modules that are activated. Compiling them may take longer than other answers.

@@ -57,6 +57,7 @@ const ASSETS: &[Asset] = assets! {
     "search.js": SCRIPT,
     "send.js": SCRIPT,
     "sessions.js": SCRIPT,
+    "top.js": SCRIPT,
     "topic.js": SCRIPT,
     "topics.js": SCRIPT,
     "webhook.js": SCRIPT,

@@ -37,6 +37,10 @@ const BODIES: &[(&str, &str)] = &[
     ("rotateSecret", r#"{"secret": "correct horse battery staple"}"#),
     ("validateSecret", r#"{"secret": "correct horse battery staple"}"#),
     ("startDrain", r#"{"over_ms": 60000, "to": "chat2.games.example"}"#),
+    (
+        "logCommand",
+        r#"{"command": "session end alice@localhost", "reason": "ticket 4711", "outcome": "done", "took_ms": 12}"#,
+    ),
     ("startNodeDrain", r#"{"over_ms": 60000}"#),
     ("evictNode", r#"{"reason": "the machine is gone"}"#),
     ("putDomain", r#"{"sessions": "single", "registration": false}"#),

@@ -1,7 +1,7 @@
 //! The API's routes, and the OpenAPI document that comes out of the same list.
 
 use crate::admin::{
-    accounts, domains, drain, history, import, keys, leases, modules, sessions, status, webhooks,
+    accounts, audit, domains, drain, history, import, keys, leases, modules, sessions, status, webhooks,
 };
 use crate::app::App;
 use crate::cluster;
@@ -12,7 +12,7 @@ use crate::provider::{
     blocked, broadcasts, chat, conversations, events, items, messages, notifications, presence, rooms,
     roster, topics,
 };
-use crate::{examples, health, intake, invitations, metrics, schema, well_known};
+use crate::{dump, examples, health, intake, invitations, metrics, schema, top, trace, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{RefOr, Schema};
@@ -166,6 +166,10 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::end))
         .routes(routes!(status::status))
+        .routes(routes!(trace::trace))
+        .routes(routes!(top::top))
+        .routes(routes!(audit::log))
+        .routes(routes!(dump::dump))
         .routes(routes!(drain::start, drain::progress, drain::cancel))
         .routes(routes!(leases::take, leases::get, leases::release))
         .routes(routes!(history::history))

@@ -46,7 +46,7 @@ words! {
     /// Why a notification was dropped.
     DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted", "module";
     /// One thing an API key may do.
-    Scope: "send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages";
+    Scope: "send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages", "trace_payload";
     /// What a broadcast does: it is given or waits for its time, its sender has paused or ended it, or its time is over.
     BroadcastState: "running", "paused", "aborted", "finished";
     /// Who may subscribe to a topic and read its items.

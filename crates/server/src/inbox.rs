@@ -8,16 +8,19 @@ use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
 use crate::options::OutQueues;
 use crate::replies::Replies;
+use crate::taps::TapSink;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
 use carillon_core::connection::{CarriedClaim, Claimed};
 use carillon_core::event::Kinds;
+use carillon_core::machine::HeavyAccount;
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{ConnId, Domains, DrainSlice, NodeId, Ticket};
 use carillon_core::ports::modules::ActiveModule;
 use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::ports::{Answer, Derived, Directory};
 use carillon_core::settings::Settings;
+use carillon_core::tap::Order;
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -124,11 +127,20 @@ pub(crate) enum Control {
     Watch(Arc<Watcher>),
     /// Change the kinds of events that the event log keeps.
     Kinds(Kinds),
+    /// Follow an account.
+    Tap(Box<(Order, TapSink)>),
+    /// End a tap.
+    Untap(u64),
+    /// Give the accounts that cost most; the token is dropped when that is done.
+    Top(TopSink, Arc<AllDone>),
     /// Prove that the event loop runs.
     Pulse(Arc<Countdown>),
     /// Publish the figures now; the token is dropped when that is done.
     Publish(Arc<AllDone>),
 }
+
+/// Takes the accounts of a shard that cost most.
+pub(crate) type TopSink = Arc<dyn Fn(Vec<HeavyAccount>) + Send + Sync>;
 
 /// A shard's inbox.
 pub(crate) struct Inbox {

@@ -18,13 +18,14 @@
 //! | `event_loop` | the loop of a shard: what a turn is, how the socket is read, what comes by the inbox |
 //! | `shard_io`, `interpret` | everything a shard owns besides its core, and the effects on it |
 //! | `sends` | what goes to many connections by one system call |
+//! | `flight` | what each shard was given last, for when it hangs or dies |
 //! | `conn`, `plaintext`, `deadlines` | a connection, in as few bytes as it can be |
 //! | `derivers` | threads that derive keys from passwords |
 //! | `listen`, `proxies` | binding, accepting, refusing; which proxies are believed |
 //! | [`handover`] | a live upgrade: sessions and their sockets go to another process |
 //! | `websocket`, [`host_meta`] | the HTTP request before the frames, and where clients learn of the port |
 //! | [`tls`], `listener_tls` | TLS, and what each listener offers |
-//! | `inbox`, `join`, `watch` | between threads |
+//! | `inbox`, `join`, `watch`, `taps` | between threads |
 //! | `cell`, `far` | between nodes: records on the bus, and connections whose sessions are elsewhere |
 //! | `jobs` | what is done by the clock |
 //! | [`events`] | the event log: from the shards' journals to files |
@@ -42,6 +43,7 @@ mod derivers;
 mod event_loop;
 pub mod events;
 mod far;
+mod flight;
 pub mod handover;
 pub mod host_meta;
 mod inbox;
@@ -61,6 +63,7 @@ mod replies;
 mod sends;
 mod server;
 mod shard_io;
+mod taps;
 #[cfg(test)]
 mod testing;
 pub mod tls;
@@ -71,7 +74,9 @@ pub use cell::{
     Cell, CellHands, CellView, DrainReport, MemberState, MemberView, NodeReport, NodeRequest, OpenBus, Said,
     Standing, Tells,
 };
+pub use flight::{FLIGHT_ENTRIES, FlightEntry};
 pub use listen::{BindError, Bounds, Ports};
-pub use node::{DrainProgress, HomeMoves, ModulesError, Node, Pushed, history};
+pub use node::{DrainProgress, HomeMoves, ModulesError, Node, Pushed, TapRequest, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};
 pub use server::{Beginning, FreezeError, HandedOver, Server, StartError};
+pub use taps::{TapSink, Tapped};

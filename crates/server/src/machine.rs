@@ -1,11 +1,14 @@
 //! The core as the event loop drives it. It is a trait so that the loop can be tested with a simple machine.
 
 use carillon_core::form::Unreadable;
-use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, Restored, ShardMachine};
+use carillon_core::machine::{
+    Group, HandedGroup, HandedSession, HandedTrace, HeavyAccount, Restored, ShardMachine,
+};
 use carillon_core::model::{ConnId, Mono, Now};
 use carillon_core::ports::modules::ActiveModule;
 use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
+use carillon_core::tap::Order;
 use carillon_core::{Effects, Input};
 use std::sync::Arc;
 
@@ -25,6 +28,14 @@ pub(crate) trait Machine: Send + 'static {
     fn reload(&mut self, settings: Arc<Settings>);
     /// Replaces its modules, between two turns.
     fn set_modules(&mut self, modules: Vec<ActiveModule>);
+    /// Follows an account.
+    fn tap(&mut self, order: Order);
+    /// So many nanoseconds were spent on what came from a connection.
+    fn spent(&mut self, conn: ConnId, cpu_ns: u64);
+    /// The accounts that cost most. `queues` is what waits for connections, in bytes.
+    fn top(&mut self, now: Mono, queues: &[(ConnId, u64)]) -> Vec<HeavyAccount>;
+    /// Ends a tap.
+    fn untap(&mut self, id: u64);
     /// How many answers of the store it waits for.
     fn awaited(&self) -> usize;
     /// Takes parked sessions out of the shard, as bytes.
@@ -80,6 +91,22 @@ impl Machine for ShardMachine {
 
     fn set_modules(&mut self, modules: Vec<ActiveModule>) {
         ShardMachine::set_modules(self, modules);
+    }
+
+    fn tap(&mut self, order: Order) {
+        ShardMachine::tap(self, order);
+    }
+
+    fn spent(&mut self, conn: ConnId, cpu_ns: u64) {
+        ShardMachine::spent(self, conn, cpu_ns);
+    }
+
+    fn top(&mut self, now: Mono, queues: &[(ConnId, u64)]) -> Vec<HeavyAccount> {
+        ShardMachine::top(self, now, queues)
+    }
+
+    fn untap(&mut self, id: u64) {
+        ShardMachine::untap(self, id);
     }
 
     fn awaited(&self) -> usize {

@@ -1,5 +1,6 @@
 //! The node's figures, summed over its shards.
 
+use crate::flight::FlightRecorder;
 use crate::listen::Refusal;
 use carillon_core::model::{DomainId, Domains, UnixMs};
 use carillon_core::shard::{Counters, DomainCounters, Latency, ModuleFigures, Reasons};
@@ -168,7 +169,11 @@ pub(crate) struct IoCounters {
 
 /// The figures of a shard as last published.
 #[derive(Default)]
-pub(crate) struct ShardFigures(Mutex<Snapshot>);
+pub(crate) struct ShardFigures {
+    published: Mutex<Snapshot>,
+    /// What the shard was given last.
+    pub(crate) flight: FlightRecorder,
+}
 
 /// The figures of a shard, or of several, at one moment.
 #[derive(Clone, Debug, Default)]
@@ -180,7 +185,7 @@ pub(crate) struct Snapshot {
 impl ShardFigures {
     /// Publishes figures, unless another thread is reading them: a shard does not wait. Whether it did.
     pub(crate) fn publish(&self, io: &IoCounters, core: &Counters) -> bool {
-        let Ok(mut snapshot) = self.0.try_lock() else { return false };
+        let Ok(mut snapshot) = self.published.try_lock() else { return false };
         *snapshot = Snapshot { io: *io, core: core.clone() };
         true
     }
@@ -188,12 +193,12 @@ impl ShardFigures {
     /// Publishes figures that another thread waits for.
     pub(crate) fn publish_blocking(&self, io: &IoCounters, core: &Counters) {
         let snapshot = Snapshot { io: *io, core: core.clone() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
     /// The figures as last published.
     pub(crate) fn read(&self) -> Snapshot {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.published.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

@@ -51,6 +51,10 @@ class Terminal:
     def type(self, line):
         os.write(self._ours, f"{line}\r".encode())
 
+    def press(self, keys):
+        """Presses keys, one after the other."""
+        os.write(self._ours, keys.encode())
+
     async def code(self):
         """How it ended."""
         async with deadline("the end of the program"):

@@ -4,6 +4,7 @@ use super::failure::Failure;
 use crate::web::segment;
 use serde::Serialize;
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 use ureq::http::{Request, Response, StatusCode, header};
 use ureq::{AsSendBody, Body};
@@ -79,6 +80,30 @@ impl Client {
     /// Posts lines of JSON (NDJSON) to `path`; the answer is lines of JSON, too.
     pub(super) fn post_lines(&self, path: &str, body: &[u8]) -> Result<String, Failure> {
         self.call("POST", path, Some("application/x-ndjson"), body)
+    }
+
+    /// Gives each line of JSON (NDJSON) that comes from `path` to `take`, for as long as `patience`.
+    pub(super) fn each_line(
+        &self,
+        path: &str,
+        patience: Duration,
+        take: &mut dyn FnMut(&Value) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let request = Request::builder()
+            .uri(format!("{}{path}", self.base))
+            .header(header::AUTHORIZATION, &self.authorization)
+            .body(())
+            .map_err(|e| Failure::Usage(format!("--url or --key cannot be sent: {e}")))?;
+        let request = self.agent.configure_request(request).timeout_global(Some(patience)).build();
+        let response = self.agent.run(request).map_err(|e| self.unreachable(&e))?;
+        if !response.status().is_success() {
+            return self.answer(response).map(|_| ());
+        }
+        for line in BufReader::new(response.into_body().into_reader()).lines() {
+            let line = line.map_err(|e| Failure::Unreachable(format!("the node's answer ended: {e}")))?;
+            take(&json(&line)?)?;
+        }
+        Ok(())
     }
 
     /// The rows of a list that comes whole.

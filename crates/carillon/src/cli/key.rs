@@ -61,8 +61,18 @@ enum Command {
     },
 }
 
-const SCOPES: [&str; 9] =
-    ["send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages"];
+const SCOPES: [&str; 10] = [
+    "send",
+    "broadcast",
+    "topics",
+    "enrol",
+    "chat",
+    "rooms",
+    "links",
+    "admin",
+    "read_messages",
+    "trace_payload",
+];
 
 const COLUMNS: &[Column] = &[
     ("ID", "id"),

@@ -166,6 +166,10 @@ fn check(words: &[String]) -> Result<(), String> {
             }
             at += usize::from(takes && value.is_none());
         } else if command.has_subcommands() {
+            if sub(&command, word).is_none() && command.get_positionals().next().is_some() {
+                // It takes a value in the place of a command.
+                continue;
+            }
             global.extend(command.get_arguments().filter(|arg| arg.is_global_set()).cloned());
             command = sub(&command, word).ok_or_else(|| format!("`{path}` has no `{word}`"))?;
             path = format!("{path} {word}");

@@ -15,6 +15,7 @@ mod confirm;
 mod connect;
 mod domain;
 mod drain;
+mod dump;
 mod events;
 mod failure;
 mod generate;
@@ -33,10 +34,13 @@ mod remote;
 mod room;
 mod send;
 mod session;
+mod shell;
 mod status;
 #[cfg(test)]
 mod tests;
+mod top;
 mod topic;
+mod trace;
 mod upgrade;
 mod webhook;
 
@@ -110,6 +114,14 @@ enum Printing {
     Notification(notification::Args),
     /// Live sessions
     Session(session::Args),
+    /// A prompt for the commands that speak to a node; read-only unless it is started with a reason
+    Shell(shell::Args),
+    /// The accounts of a node that cost most
+    Top(top::Args),
+    /// What each shard of a node was given last, from its flight recorder
+    Dump(dump::Args),
+    /// Follow the sessions of an account: what they send and are sent, and what becomes of it
+    Trace(trace::Args),
     /// The autoscaler: simulate it, run it, explain its decisions
     Autoscale(autoscale::Args),
     /// Settings: check, explain, print
@@ -172,6 +184,10 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Send(args) => send::run(&args, out),
         Printing::Notification(args) => notification::run(args, out),
         Printing::Session(args) => session::run(args, out),
+        Printing::Shell(args) => shell::run(args, out),
+        Printing::Top(args) => top::run(&args, out),
+        Printing::Dump(args) => dump::run(&args, out),
+        Printing::Trace(args) => trace::run(args, out),
         Printing::Autoscale(args) => autoscale::run(&args, out),
         Printing::Config(args) => config::run(args, out),
         Printing::Events(args) => events::run(args, out),

@@ -37,6 +37,15 @@ impl Remote {
         Ok(Client::new(&url, &self.admin_key()?))
     }
 
+    /// The options as words of a command line.
+    pub(super) fn words(&self) -> Vec<String> {
+        let option =
+            |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{name}={value}"));
+        let data_dir = Some(format!("--data-dir={}", self.data_dir.display()));
+        let json = self.json.then(|| "--json".to_owned());
+        [data_dir, option("url", &self.url), option("key", &self.key), json].into_iter().flatten().collect()
+    }
+
     /// Whether it prints for programs.
     pub(super) fn is_json(&self) -> bool {
         self.json

@@ -41,6 +41,9 @@ impl Turn<'_> {
                 transport: io.transport(),
             });
         }
+        if session.is_tapped {
+            session.tap_session("opened", "bound", &mut self.cx);
+        }
         // Something may have been stored since the login was read. From here on the session is told of what is.
         if self.cx.shard.accounts.stored_for.is_marked(session.bare.as_str()) {
             login.waiting = Waiting { notifications: true, messages: true };
@@ -115,6 +118,9 @@ impl Turn<'_> {
     pub(super) fn part(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Option<Io> {
         self.leave_account(&session);
         self.cx.shard.counters.sessions_ended.count(leave.as_str());
+        if session.is_tapped {
+            session.tap_session("closed", leave.as_str(), &mut self.cx);
+        }
         let ending = if leave == Leave::Closed { Ending::Closed } else { Ending::Lost };
         for hook in &self.cx.pipeline.close {
             hook(&mut session, ending, &mut self.cx);

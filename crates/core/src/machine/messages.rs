@@ -42,6 +42,9 @@ impl Turn<'_> {
                 if let Some(to) = self.cx.shard.acting.settled(&settled) {
                     self.cx.out.push(Effect::Reply { to, outcome: Outcome::Count(0) });
                 } else if let Some(session) = self.sessions.bound(settled.session) {
+                    if session.is_tapped {
+                        session.tap_stored("settled", 1, &mut self.cx);
+                    }
                     for hook in &self.cx.pipeline.settled {
                         hook(session, settled.number, &mut self.cx);
                     }

@@ -15,6 +15,8 @@ mod reading;
 mod restart;
 mod resume;
 mod returning;
+mod taps;
+mod top;
 /// What a client is told that reads too slowly.
 fn too_slow(bound: QueueBound) -> StreamError {
     match bound {
@@ -35,6 +37,7 @@ mod tests;
 pub(crate) use group::Part;
 pub use handover::{Handed, HandedGroup, HandedSession, HandedTrace};
 pub use restart::{Group, Restored};
+pub use top::HeavyAccount;
 
 use crate::connection::QueueBound;
 use crate::error::StreamError;
@@ -326,6 +329,8 @@ impl Turn<'_> {
         }
         if self.cx.now.mono >= *self.tidy_at {
             *self.tidy_at = self.cx.now.mono.plus(TIDY_MS);
+            self.expire_taps();
+            self.cx.shard.heavy.roll(self.cx.now.mono);
             self.topics.tidy();
             self.rooms.tidy();
             self.sessions.tidy();

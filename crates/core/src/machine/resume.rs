@@ -35,6 +35,9 @@ impl Turn<'_> {
         io.noted = Noted::Ended;
         self.cx.shard.counters.parked += 1;
         session.park(&io, &mut self.cx);
+        if session.is_tapped {
+            session.tap_session("parked", leave.as_str(), &mut self.cx);
+        }
         self.sessions.put_bound(session);
         Some(io)
     }
@@ -71,6 +74,9 @@ impl Turn<'_> {
             address: io.address,
             transport: io.transport(),
         });
+        if session.is_tapped {
+            session.tap_session("resumed", io.transport().word(), &mut self.cx);
+        }
         session.resume(io, success, resume.h, handler, &mut self.cx);
         Some(Session::Bound(session))
     }

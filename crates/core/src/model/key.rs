@@ -12,7 +12,7 @@ pub enum Scope {
     Topics,
     /// Enrol devices and manage what they follow.
     Enrol,
-    /// Everything but [`Scope::ReadMessages`]: in the key's domain, or on the whole node for a key without a domain.
+    /// Everything but [`Scope::ReadMessages`] and [`Scope::TracePayload`]: in the key's domain, or on the whole node for a key without a domain.
     Admin,
     /// Read what people wrote to each other: the messages in archives.
     #[serde(rename = "read_messages")]
@@ -25,11 +25,14 @@ pub enum Scope {
     Rooms,
     /// Send notifications to all accounts of a domain.
     Broadcast,
+    /// See the contents of stanzas in a trace.
+    #[serde(rename = "trace_payload")]
+    TracePayload,
 }
 
 impl Scope {
     /// Every scope, in the order they are listed to people.
-    pub const ALL: [Scope; 9] = [
+    pub const ALL: [Scope; 10] = [
         Scope::Send,
         Scope::Broadcast,
         Scope::Topics,
@@ -39,6 +42,7 @@ impl Scope {
         Scope::Links,
         Scope::Admin,
         Scope::ReadMessages,
+        Scope::TracePayload,
     ];
 
     /// Its name on the wire.
@@ -53,6 +57,7 @@ impl Scope {
             Scope::Links => "links",
             Scope::Rooms => "rooms",
             Scope::Broadcast => "broadcast",
+            Scope::TracePayload => "trace_payload",
         }
     }
 }
@@ -67,10 +72,12 @@ impl Scopes {
         Scopes(scopes.iter().fold(0, |bits, s| bits | 1 << *s as u8))
     }
 
-    /// Whether the set allows `scope`: it holds it, or [`Scope::Admin`], which does not stand for [`Scope::ReadMessages`].
+    /// Whether the set allows `scope`: it holds it, or [`Scope::Admin`], which does not stand for [`Scope::ReadMessages`] and
+    /// [`Scope::TracePayload`].
     pub fn allow(self, scope: Scope) -> bool {
         let holds = |scope| self.0 & 1 << scope as u8 != 0;
-        holds(scope) || (scope != Scope::ReadMessages && holds(Scope::Admin))
+        let is_apart = matches!(scope, Scope::ReadMessages | Scope::TracePayload);
+        holds(scope) || (!is_apart && holds(Scope::Admin))
     }
 
     /// The scopes of the set.

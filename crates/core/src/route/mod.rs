@@ -5,6 +5,7 @@ mod rules;
 use crate::model::Settlement;
 use crate::session::home;
 use crate::session::hook::{Arrival, Delivery, Held, Plan};
+use crate::session::tapping::note_route;
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::{Chat, Fate, Recipients, Track};
 use carillon_wire::jid::Jid;
@@ -54,6 +55,9 @@ pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mu
     if nobody {
         undelivered(stanza, &lives, &mut settlement, cx);
     }
+    if !cx.shard.taps.is_empty() && cx.shard.taps.follow(to.bare_str()) {
+        note_plan(stanza, &plan, &lives, cx);
+    }
     note_recipients(&mut plan, &lives, cx);
     await_acknowledgement(&mut plan, &mut settlement, &lives, cx);
     drop(lives);
@@ -64,6 +68,19 @@ pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mu
         }
     }
     cx.settle(settlement);
+}
+
+/// Notes for an operator which sessions are given a stanza.
+#[cold]
+fn note_plan(stanza: &Stanza, plan: &Plan, lives: &[&BoundSession], cx: &mut Cx<'_>) {
+    let resource = |delivery: &Delivery| {
+        let session = lives.iter().find(|session| session.id.slot == delivery.slot)?;
+        session.jid.resource()
+    };
+    let resources: Vec<&str> = plan.iter().filter_map(resource).collect();
+    if !resources.is_empty() {
+        note_route(stanza, "delivered", &resources.join(" "), cx);
+    }
 }
 
 /// The sessions that are given a stanza now.
@@ -282,6 +299,11 @@ fn undelivered(
         Kind::Message(MessageType::Groupchat) | Kind::Iq(IqType::Get | IqType::Set) => Err(refusal),
         Kind::Message(_) | Kind::Presence(_) | Kind::Iq(_) => Ok(true),
     };
+    if let Err(error) = &result
+        && !cx.shard.taps.is_empty()
+    {
+        note_route(stanza, "refused", error.condition.as_str(), cx);
+    }
     if let Err(error) = result
         && let Some(reply) = stanza.error_reply(&error)
     {
@@ -299,6 +321,9 @@ fn is_taken(
     for hook in &cx.pipeline.absent {
         if let Some(how) = hook(stanza, lives, settlement, cx)? {
             cx.shard.counters.stanzas_taken.count(how.name());
+            if !cx.shard.taps.is_empty() {
+                note_route(stanza, "taken", how.name(), cx);
+            }
             return Ok(true);
         }
     }

@@ -58,6 +58,8 @@ pub struct BoundSession {
     allowance: Allowance,
     /// Bytes that it was sent, modulo 2^32.
     sent: u32,
+    /// Whether what happens to it is noted for an operator.
+    pub(crate) is_tapped: bool,
 }
 
 // No answer comes to another process: a stanza that waits for one is the client's to repeat.
@@ -82,6 +84,7 @@ crate::form! {
         state,
         allowance,
         sent: omitted(0),
+        is_tapped: omitted(false),
     }
 }
 
@@ -94,9 +97,11 @@ impl BoundSession {
         account: AccountId,
         cx: &Cx<'_>,
     ) -> BoundSession {
+        let bare = jid.bare();
         BoundSession {
             id,
-            bare: jid.bare(),
+            is_tapped: cx.shard.taps.follow(bare.as_str()),
+            bare,
             account,
             domain,
             since: cx.now.unix,
@@ -181,6 +186,9 @@ impl BoundSession {
     pub fn send_element(&self, element: &Element, cx: &mut Cx<'_>) {
         if let Some(io) = &self.io {
             io.send_element(element, cx);
+            if self.is_tapped {
+                self.tap_element(element, cx);
+            }
         }
     }
 
@@ -192,6 +200,10 @@ impl BoundSession {
     /// A unit of this many bytes came from the client.
     pub fn unit(&mut self, unit: Unit, bytes: usize, cx: &mut Cx<'_>) -> Result<(), StreamError> {
         self.heard = cx.now.mono;
+        cx.shard.heavy.sent(self.account, bytes);
+        if self.is_tapped {
+            self.tap_in(&unit, bytes, cx);
+        }
         let mut counts = true;
         match unit {
             // What has no reply, such as an acknowledgement that we asked for, costs its bytes alone.
@@ -270,6 +282,9 @@ impl BoundSession {
             cx.out.send(io.conn, |out| stanza.write(out, io.framing));
             self.count_sent(began, cx);
         }
+        if self.is_tapped {
+            self.tap_out(stanza, cx);
+        }
         self.emitted(&outgoing, cx);
     }
 
@@ -284,6 +299,9 @@ impl BoundSession {
             cx.out.send(io.conn, |out| event.write(out, self.jid.as_str(), io.framing));
             self.count_sent(began, cx);
         }
+        if self.is_tapped {
+            self.tap_event(event, cx);
+        }
         self.emitted(&outgoing, cx);
     }
 
@@ -296,6 +314,9 @@ impl BoundSession {
         for hook in &cx.pipeline.emit {
             if let Emit::Held(why) = hook(self, outgoing, cx) {
                 cx.shard.counters.stanzas_held.count(why.name());
+                if self.is_tapped {
+                    self.tap_held(outgoing, why.name(), cx);
+                }
                 return Emit::Held(why);
             }
         }

@@ -196,6 +196,9 @@ impl Cx<'_> {
     pub(super) fn route_from(&mut self, session: &mut BoundSession, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
         let at = self.shard.directory.account(to.bare_str());
+        if session.is_tapped {
+            session.tap_route(&stanza, "posted", &format!("node {} shard {}", at.node.0, at.shard.0), self);
+        }
         let settlement = self.settlement_of(session, &stanza);
         self.post(at, ShardMessage::Stanza { stanza, settlement });
     }

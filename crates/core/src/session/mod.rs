@@ -32,6 +32,7 @@ pub(crate) mod rsm;
 mod secure;
 mod sessions;
 mod submit;
+pub(crate) mod tapping;
 mod wait;
 
 pub use bound::BoundSession;

@@ -28,7 +28,7 @@ impl Decision for Flow {
     fn apply(self, session: &mut BoundSession, stanza: Stanza, next: Next, cx: &mut Cx<'_>) {
         match self {
             Flow::Pass => session.go_on(stanza, next, cx),
-            Flow::Taken(how) => cx.shard.counters.stanzas_taken.count(how.name()),
+            Flow::Taken(how) => session.taken(&stanza, how, cx),
             Flow::Wait(wait) => session.wait(stanza, wait, next, cx),
         }
     }
@@ -64,7 +64,7 @@ impl BoundSession {
             let is_for_service = self.service(&stanza, cx).is_some();
             match screen(&self.bare, &mut stanza, is_for_service, cx) {
                 Ok(None) => {}
-                Ok(Some(how)) => return cx.shard.counters.stanzas_taken.count(how.name()),
+                Ok(Some(how)) => return self.taken(&stanza, how, cx),
                 Err(error) => return self.refuse(&stanza, &error, cx),
             }
         }
@@ -113,7 +113,7 @@ impl BoundSession {
             next = then;
             match hook(self, &mut stanza, cx) {
                 Ok(Flow::Pass) => {}
-                Ok(Flow::Taken(how)) => return cx.shard.counters.stanzas_taken.count(how.name()),
+                Ok(Flow::Taken(how)) => return self.taken(&stanza, how, cx),
                 Ok(Flow::Wait(wait)) => return self.wait(stanza, wait, next, cx),
                 Err(error) => return self.refuse(&stanza, &error, cx),
             }
@@ -123,6 +123,14 @@ impl BoundSession {
             Next::Hook(_) => self.own_address(stanza.to.as_ref()),
         };
         self.dispatch(stanza, at, cx);
+    }
+
+    /// A feature has dealt with a stanza.
+    fn taken(&self, stanza: &Stanza, how: Taken, cx: &mut Cx<'_>) {
+        cx.shard.counters.stanzas_taken.count(how.name());
+        if self.is_tapped {
+            self.tap_route(stanza, "taken", how.name(), cx);
+        }
     }
 
     /// Which of the server's own addresses a stanza is for.
@@ -194,6 +202,9 @@ impl BoundSession {
 
     /// Answers a stanza of the client's with an error.
     pub fn refuse(&mut self, stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
+        if self.is_tapped {
+            self.tap_route(stanza, "refused", error.condition.as_str(), cx);
+        }
         if let Some(reply) = stanza.error_reply(error) {
             self.send(&reply, &Track::Nothing, cx);
         }

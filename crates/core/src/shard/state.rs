@@ -1,7 +1,7 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Acting, Behind, Claims, CountedTopics, Counters, Deadline, Offers, Retries, Subscribers,
+    Accounts, Acting, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Retries, Subscribers,
     Throttle, Told, Wake, Wheel,
 };
 use crate::light;
@@ -9,6 +9,7 @@ use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, Sh
 use crate::ports::{Computed, Directory};
 use crate::random::Random;
 use crate::settings::Settings;
+use crate::tap::Taps;
 use std::sync::Arc;
 
 /// What the sessions of a shard share.
@@ -51,6 +52,10 @@ pub struct ShardState {
     pub offers: Offers,
     /// Stanzas that accounts send by somebody outside.
     pub acting: Acting,
+    /// Accounts that are followed.
+    pub taps: Taps,
+    /// Accounts that cost much.
+    pub heavy: Heavy,
     /// Writes that the store has not done yet.
     pub retries: Retries,
     drain: Option<Drain>,
@@ -108,6 +113,8 @@ impl ShardState {
             throttle: Throttle::default(),
             offers: Offers::default(),
             acting,
+            taps: Taps::default(),
+            heavy: Heavy::default(),
             retries: Retries::default(),
             drain: None,
             settings,

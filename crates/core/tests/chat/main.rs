@@ -54,10 +54,15 @@ fn play_all(kept: Kept) {
 
 fn play_each(kept: Kept, moves: Moves, nodes: u16) {
     let mut files = Vec::new();
-    find(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut files);
-    files.sort();
     let wanted = std::env::var("CHAT").unwrap_or_default();
-    files.retain(|file| file.to_string_lossy().contains(&wanted));
+    if Path::new(&wanted).is_absolute() {
+        // One that was recorded (`carillon trace record`).
+        files.push(PathBuf::from(&wanted));
+    } else {
+        find(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut files);
+        files.sort();
+        files.retain(|file| file.to_string_lossy().contains(&wanted));
+    }
     assert!(!files.is_empty(), "no conversation matches {wanted:?}");
     let mut failures = Vec::new();
     for file in &files {

@@ -1,6 +1,7 @@
 //! The admin API: domains, accounts, keys, webhooks, sessions, figures.
 
 pub(crate) mod accounts;
+pub(crate) mod audit;
 pub(crate) mod domains;
 pub(crate) mod drain;
 pub(crate) mod history;

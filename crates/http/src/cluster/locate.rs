@@ -110,6 +110,17 @@ async fn sessions(app: &App, jid: &BareJid) -> Result<Vec<SessionInfo>, Problem>
     }
 }
 
+/// The names of this node and of the one that an account is at home on, where there is a cell.
+pub(crate) async fn own_and_home(app: &App, account: &BareJid) -> Result<Option<(String, String)>, Problem> {
+    let cell = view(app);
+    if cell.members.is_empty() {
+        return Ok(None);
+    }
+    let keeper = app.node.home(account.as_str()).node;
+    let home = sessions(app, account).await?.first().map_or(keeper, |session| session.home);
+    Ok(Some((name(&cell, app.node.own()), name(&cell, home))))
+}
+
 /// The name of a node; its number where the name is not known yet.
 fn name(cell: &CellView, node: NodeId) -> String {
     let known = cell.members.iter().find(|member| member.node == node);

@@ -45,6 +45,7 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     let queues: Vec<_> = app.intakes.iter().map(|queue| (&*queue.options.name, queue.figures())).collect();
     text.push_str(&intake::text(&queues));
     text.push_str(&lanes(&app.node.store_lanes()));
+    text.push_str(&traces(&app.traces));
     if app.uploads.are_on() {
         text.push_str(&uploads(app.uploads.figures()));
     }
@@ -83,6 +84,17 @@ fn lanes(lanes: &[StoreLane]) -> String {
     let help =
         "Commits without an answer of which the node could not find out in time whether they had been done.";
     family("carillon_store_lane_unknown_total", "counter", help, |lane| lane.unknown);
+    page.into_text()
+}
+
+/// The figures of traces of accounts.
+fn traces(traces: &crate::traces::Traces) -> String {
+    let mut page = Page::default();
+    page.gauge("carillon_traces", "Traces of accounts under way.", traces.open());
+    let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+    page.counter("carillon_trace_lines_total", "Lines that traces told.", of(&traces.lines));
+    let help = "Entries that traces did not tell, because they came too fast or were not read in time.";
+    page.counter("carillon_trace_missed_total", help, of(&traces.missed));
     page.into_text()
 }
 

@@ -52,6 +52,7 @@ const MADE: &[&str] = &[
 
 /// Those that use it.
 const USED: &[&str] = &[
+    "logCommand",
     "updateTopic",
     "updateRoom",
     "getRoom",

@@ -2,10 +2,12 @@
 
 use super::{EventLoop, Phase};
 use crate::conn::Stage;
-use crate::inbox::{Arrival, Control, InboxItem, turn_away};
+use crate::inbox::{Arrival, Control, InboxItem, TopSink, turn_away};
 use crate::machine::Machine;
+use crate::taps::TapSink;
 use carillon_core::Input;
 use carillon_core::message::ShardMessage;
+use carillon_core::tap::Order;
 
 impl<M: Machine> EventLoop<M> {
     /// Handles a bounded number of items. The effects of several messages are carried out together, so that what they
@@ -39,6 +41,7 @@ impl<M: Machine> EventLoop<M> {
                     continue;
                 }
             };
+            self.figures.flight.input(self.now.mono, &input);
             self.machine.handle(self.now, input, &mut self.effects);
             if self.effects.bytes.len() > EFFECTS_BYTES {
                 self.run_effects();
@@ -68,6 +71,7 @@ impl<M: Machine> EventLoop<M> {
     }
 
     fn apply(&mut self, control: Control) {
+        self.figures.flight.control(self.now.mono);
         match control {
             Control::Drain => self.drain(),
             Control::StopListening => self.stop_listening(),
@@ -119,12 +123,44 @@ impl<M: Machine> EventLoop<M> {
                     self.effects.journal.keep(kinds);
                 }
             }
+            Control::Tap(tap) => self.tap(*tap),
+            Control::Untap(tap) => self.untap(tap),
+            Control::Top(take, done) => {
+                self.top(&take);
+                drop(done);
+            }
             Control::Pulse(countdown) => countdown.count_down(),
             Control::Publish(done) => {
                 self.figures.publish_blocking(&self.io.counters, self.machine.counters());
                 drop(done);
             }
         }
+    }
+
+    /// Gives what was noted of accounts that are followed to those who read it.
+    #[cold]
+    pub(super) fn give_tape(&mut self) {
+        for tap in self.io.tap_sinks.give(&mut self.effects.tape) {
+            self.io.tap_sinks.remove(tap);
+            self.machine.untap(tap);
+        }
+    }
+
+    fn tap(&mut self, (order, sink): (Order, TapSink)) {
+        self.io.tap_sinks.add(order.id, sink);
+        self.machine.tap(order);
+    }
+
+    fn untap(&mut self, tap: u64) {
+        self.give_tape();
+        self.io.tap_sinks.remove(tap);
+        self.machine.untap(tap);
+    }
+
+    /// Says which accounts cost most.
+    fn top(&mut self, take: &TopSink) {
+        let queues = self.io.queues();
+        take(self.machine.top(self.now.mono, &queues));
     }
 
     /// Accepts no more connections, and has the core close every stream.

@@ -85,6 +85,8 @@ pub(crate) struct EventLoop<M> {
     accepts: bool,
     /// No connection is read and no timer runs: the sessions are about to be handed over.
     frozen: bool,
+    /// What clients sent, up to the next of which the time is measured.
+    unmeasured: u8,
 }
 
 /// Whether the loop goes on.
@@ -151,6 +153,7 @@ impl<M: Machine> EventLoop<M> {
             handed,
             accepts: true,
             frozen: false,
+            unmeasured: 0,
         })
     }
 
@@ -207,8 +210,15 @@ impl<M: Machine> EventLoop<M> {
         if let Some(producer) = &mut self.producer {
             producer.turn_ended(&mut self.effects.journal, self.now.mono);
         }
+        if !self.effects.tape.is_empty() {
+            self.give_tape();
+        }
         self.publish_if_due();
-        self.overloaded = self.clock.mono().since(began) >= OVERLOADED_MS;
+        let took_ms = self.clock.mono().since(began);
+        self.overloaded = took_ms >= OVERLOADED_MS;
+        if self.overloaded {
+            self.figures.flight.slow_turn(began, took_ms);
+        }
     }
 
     fn update_clock(&mut self) {
@@ -247,6 +257,7 @@ impl<M: Machine> EventLoop<M> {
 
     /// Gives the core an input and carries out the effects.
     fn handle(&mut self, input: Input<'_>) {
+        self.figures.flight.input(self.now.mono, &input);
         self.machine.handle(self.now, input, &mut self.effects);
         self.run_effects();
     }
@@ -270,7 +281,9 @@ impl<M: Machine> EventLoop<M> {
                     conn.send_queue.overflow_reported();
                 }
                 if !self.io.relay_upcall(upcall) {
-                    self.machine.handle(self.now, upcall.input(), &mut self.effects);
+                    let input = upcall.input();
+                    self.figures.flight.input(self.now.mono, &input);
+                    self.machine.handle(self.now, input, &mut self.effects);
                 }
             }
         }

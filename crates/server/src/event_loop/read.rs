@@ -14,6 +14,7 @@ use carillon_core::{Effect, Effects, Input, Security};
 use carillon_wire::Framing;
 use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_control};
 use carillon_wire::xml::Limits;
+use std::time::Instant;
 
 impl<M: Machine> EventLoop<M> {
     /// Reads connections that have input: many sessions, and a few that are opening, as handshakes take long.
@@ -156,7 +157,13 @@ impl<M: Machine> EventLoop<M> {
                 Protocol::Stream | Protocol::Light if conn.stage == Stage::Open => {
                     let bytes = self.io.plaintext.unread();
                     let before = self.effects.list.len();
-                    self.machine.handle(self.now, Input::Bytes { conn: id, bytes }, &mut self.effects);
+                    let input = Input::Bytes { conn: id, bytes };
+                    self.figures.flight.input(self.now.mono, &input);
+                    let measured = measures(&mut self.unmeasured);
+                    self.machine.handle(self.now, input, &mut self.effects);
+                    if let Some(began) = measured {
+                        self.machine.spent(id, nanoseconds_since(began));
+                    }
                     // The core keeps what it does not handle at once.
                     self.io.plaintext.clear();
                     self.run_effects_unless_deferrable(before);
@@ -248,7 +255,13 @@ impl<M: Machine> EventLoop<M> {
                 FrameEvent::Text(text) if self.io.cell.relays.has(id) => self.io.relay_bytes(id, text),
                 FrameEvent::Text(text) => {
                     let before = self.effects.list.len();
-                    self.machine.handle(self.now, Input::Bytes { conn: id, bytes: &text }, &mut self.effects);
+                    let input = Input::Bytes { conn: id, bytes: &text };
+                    self.figures.flight.input(self.now.mono, &input);
+                    let measured = measures(&mut self.unmeasured);
+                    self.machine.handle(self.now, input, &mut self.effects);
+                    if let Some(began) = measured {
+                        self.machine.spent(id, nanoseconds_since(began));
+                    }
                     self.run_effects_unless_deferrable(before);
                 }
                 FrameEvent::Ping(payload) => self.pong(id, &payload),
@@ -291,6 +304,22 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 }
+
+/// When the handling of an input begins, for one input of so many. It stands for all of them: to ask for the time costs as much as a part of
+/// the handling.
+fn measures(unmeasured: &mut u8) -> Option<Instant> {
+    let is_measured = *unmeasured == 0;
+    *unmeasured = if is_measured { MEASURED_OF - 1 } else { *unmeasured - 1 };
+    is_measured.then(Instant::now)
+}
+
+/// For how much time an input stands that was measured.
+fn nanoseconds_since(began: Instant) -> u64 {
+    began.elapsed().as_nanos() as u64 * u64::from(MEASURED_OF)
+}
+
+/// Of so many inputs the time of one is measured. A prime, so that no rhythm of clients hides from it.
+const MEASURED_OF: u8 = 17;
 
 /// The decoder of an open WebSocket: the one that is kept inside a message, or a new one.
 fn take_decoder(conn: &mut Conn) -> Option<Decoder> {

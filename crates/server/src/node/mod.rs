@@ -5,10 +5,13 @@ mod drain;
 pub mod history;
 mod modules;
 mod rates;
+mod taps;
+mod top;
 
 pub use cell::HomeMoves;
 pub use drain::DrainProgress;
 pub use modules::{ModulesError, Pushed};
+pub use taps::TapRequest;
 
 use crate::cell::{Record, post};
 use crate::clock::{Clock, unix};

@@ -17,6 +17,7 @@ use crate::options::Options;
 use crate::proxies::TrustedProxies;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
+use crate::taps::TapSinks;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{Mono, Place, ShardId};
@@ -92,6 +93,7 @@ impl ShardBuilder<'_> {
             store: Arc::clone(self.store),
             derivers: self.derivers.clone(),
             watchers: Watchers::default(),
+            tap_sinks: TapSinks::default(),
             tls: Arc::clone(self.tls),
             websocket: Arc::new(endpoint),
             proxies,

@@ -93,6 +93,24 @@ struct PanicGuard {
     shard: ShardId,
 }
 
+impl PanicGuard {
+    /// Writes to the log what the shard was given last.
+    fn write_flight(&self) {
+        let flights = self.node.flights(LOGGED_ENTRIES);
+        for (_, entries) in flights.iter().filter(|(shard, _)| *shard == self.shard) {
+            for line in entries.chunks(ENTRIES_PER_LINE) {
+                let line: Vec<String> = line.iter().map(ToString::to_string).collect();
+                let entries = line.join(" ");
+                tracing::error!(shard = self.shard.0, entries, "what the shard was given last");
+            }
+        }
+    }
+}
+
+/// Entries of the flight recorder that are written to the log.
+const LOGGED_ENTRIES: usize = 512;
+const ENTRIES_PER_LINE: usize = 32;
+
 impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -100,6 +118,7 @@ impl Drop for PanicGuard {
             turn_away(self.node.inbox(self.shard).close(), self.node.replies());
             self.node.replies().end(self.shard);
             tracing::error!(shard = self.shard.0, "a shard has died of a fault; this node needs a restart");
+            self.write_flight();
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::plaintext::Plaintext;
 use crate::proxies::TrustedProxies;
 use crate::replies::Replies;
 use crate::sends::SendBatch;
+use crate::taps::TapSinks;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::connection::BySize;
@@ -47,6 +48,7 @@ pub(crate) struct ShardIo {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) derivers: Derivers,
     pub(crate) watchers: Watchers,
+    pub(crate) tap_sinks: TapSinks,
     pub(crate) tls: Arc<ListenerTls>,
     pub(crate) websocket: Arc<WebSocketEndpoint>,
     pub(crate) proxies: TrustedProxies,

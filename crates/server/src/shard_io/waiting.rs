@@ -21,6 +21,13 @@ impl ShardIo {
         }
     }
 
+    /// What waits for connections, in bytes: of those for which anything does.
+    pub(crate) fn queues(&mut self) -> Vec<(ConnId, u64)> {
+        let ids = self.conns.ids().into_iter();
+        let queue = |id: ConnId| Some((id, self.conns.get_mut(id)?.send_queue.queued() as u64));
+        ids.filter_map(queue).filter(|(_, bytes)| *bytes > 0).collect()
+    }
+
     /// Takes a connection out.
     pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn> {
         let mut conn = self.conns.remove(id)?;

@@ -20,11 +20,12 @@ use crate::proxies::TrustedProxies;
 use crate::replies::Replies;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
+use crate::taps::TapSinks;
 use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::form::Unreadable;
-use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, Restored};
+use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, HeavyAccount, Restored};
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, NodeId, Now, Place, Policy, ShardId, States};
 use carillon_core::ports::modules::ActiveModule;
 use carillon_core::ports::store::domains::Domains;
@@ -34,6 +35,7 @@ use carillon_core::ports::store::parked::ParkedGroups;
 use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
+use carillon_core::tap::Order;
 use carillon_core::{Effect, Effects, Input};
 use mio::{Poll, Waker};
 use socket2::{Socket, Type};
@@ -136,6 +138,16 @@ impl Machine for Echo {
     fn reload(&mut self, _: Arc<Settings>) {}
 
     fn set_modules(&mut self, _: Vec<ActiveModule>) {}
+
+    fn tap(&mut self, _: Order) {}
+
+    fn untap(&mut self, _: u64) {}
+
+    fn spent(&mut self, _: ConnId, _: u64) {}
+
+    fn top(&mut self, _: Mono, _: &[(ConnId, u64)]) -> Vec<HeavyAccount> {
+        Vec::new()
+    }
 
     fn awaited(&self) -> usize {
         0
@@ -271,6 +283,7 @@ impl Rig {
             store: Arc::new(EmptyStore::default()),
             derivers: Derivers::start().unwrap(),
             watchers: Watchers::default(),
+            tap_sinks: TapSinks::default(),
             tls: Arc::new(ListenerTls::new(&certificate())),
             websocket: Arc::new(WebSocketEndpoint {
                 path: "/xmpp-websocket".into(),

@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub(crate) const LAYERS: &[&[&str]] = &[
     &["form"],
     &["model", "error", "random"],
-    &["sasl", "event", "home"],
+    &["sasl", "event", "home", "tap"],
     &["settings", "ports"],
     &["cell", "command", "connection"],
     &["message"],

@@ -188,7 +188,12 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
     };
     let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(&mut done_with).collect();
     cx.features.stream_management.resize(session.id, before, state.queue.memory_bytes());
-    session.unacknowledged = Some(state.queue.len() as u32);
+    let left = state.queue.len() as u32;
+    let acknowledged = session.unacknowledged.unwrap_or_default().saturating_sub(left);
+    session.unacknowledged = Some(left);
+    if session.is_tapped && acknowledged > 0 {
+        session.tap_stored("acknowledged", acknowledged, cx);
+    }
     // Consecutive entries of one feature are told together.
     for run in done.chunk_by(|(a, _), (b, _)| a == b) {
         let ids: SmallVec<[u128; 4]> = run.iter().map(|(_, id)| *id).collect();
@@ -311,6 +316,9 @@ fn request(session: &BoundSession, cx: &mut Cx<'_>) {
         cx.out.send(conn, |out| {
             Writer::new(out).empty("r", ns::SM);
         });
+        if session.is_tapped {
+            session.tap_element(&Element::new("r", ns::SM), cx);
+        }
     }
 }
 
