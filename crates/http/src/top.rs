@@ -30,9 +30,9 @@ pub(crate) enum By {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TopQuery {
-    /// By what they are sorted: `cpu`, `messages`, `bytes` or `queue`.
+    /// By what they are sorted: `cpu`, `messages` (the default), `bytes` or `queue`.
     #[serde(default)]
-    #[param(inline, default = "messages")]
+    #[param(inline)]
     by: By,
     /// Number of accounts, at most.
     #[param(minimum = 1, maximum = 64, default = 10)]
