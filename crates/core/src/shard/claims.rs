@@ -55,6 +55,8 @@ pub struct Claims {
     senders: Map<(BareJid, BareJid), Place>,
     /// Whether the other nodes, if there are any, were told of this shard.
     pub(crate) has_joined: bool,
+    /// When nodes came or went last.
+    pub(crate) changed_at: Option<Mono>,
     /// When what was not answered is asked again.
     pub(crate) retry_at: Option<Mono>,
 }

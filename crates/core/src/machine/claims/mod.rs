@@ -16,6 +16,9 @@ use carillon_wire::jid::BareJid;
 
 /// How long an answer of another node may take before it is asked again.
 const RETRY_MS: u64 = 2_000;
+/// The same while nodes come or go: others may not know yet who keeps what.
+const HURRIED_RETRY_MS: u64 = 250;
+const HURRIED_MS: u64 = 3_000;
 /// How long a client waits for its account's home.
 const PATIENCE_MS: u64 = 15_000;
 /// How often what is under way for an account is waited for: what answers it may ask again, and that once more.
@@ -239,7 +242,14 @@ impl Turn<'_> {
         }
         let misses = self.ask_for_reports();
         if waits || misses || self.cx.shard.claims.moving_count() > 0 {
-            self.cx.shard.claims.retry_at = Some(now.plus(RETRY_MS));
+            self.cx.shard.claims.retry_at = Some(now.plus(self.retry_ms()));
         }
+    }
+
+    /// How long an answer of another node may take now.
+    fn retry_ms(&self) -> u64 {
+        let changed_at = self.cx.shard.claims.changed_at;
+        let is_hurried = changed_at.is_some_and(|at| self.cx.now.mono.since(at) < HURRIED_MS);
+        if is_hurried { HURRIED_RETRY_MS } else { RETRY_MS }
     }
 }

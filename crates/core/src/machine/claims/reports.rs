@@ -150,20 +150,28 @@ impl Turn<'_> {
         for (to, partitions) in gained {
             self.report(to, partitions);
         }
-        // Whoever waits for a keeper or a node that is another by now begins anew.
+        // Whoever waits for a keeper or a node that is another by now, or gone, begins anew.
         let lives = |node: NodeId| node == own || directory.other_nodes().contains(&node);
+        let claims = &self.cx.shard.claims;
+        let is_lost = |account: &BareJid| {
+            directory.keeper(Partition::of(account.as_str())) == own
+                && claims.claimed_by(account.as_str()).is_none()
+        };
         let moving = self.cx.shard.claims.moving_for(|account, moving| match moving.why {
             Why::Leaving(to) | Why::Giving(to) => {
                 !lives(to.place.node) || changed.has(Partition::of(account.as_str()))
             }
             Why::Seeking => true,
-            Why::Claiming(_) | Why::Gathering => changed.has(Partition::of(account.as_str())),
+            Why::Claiming(_) => changed.has(Partition::of(account.as_str())) || is_lost(account),
+            Why::Gathering => changed.has(Partition::of(account.as_str())),
         });
         for account in moving {
             self.resolve(&account, None);
         }
         self.open_partitions();
-        self.cx.shard.claims.retry_at.get_or_insert(self.cx.now.mono.plus(RETRY_MS));
+        let now = self.cx.now.mono;
+        self.cx.shard.claims.changed_at = Some(now);
+        self.cx.shard.claims.retry_at = Some(now.plus(self.retry_ms()));
     }
 
     /// Sessions came from another process: whoever keeps their accounts is told.
