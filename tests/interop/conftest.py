@@ -148,3 +148,15 @@ async def raw(server):
     yield Opener()
     for stream in open_streams:
         await stream.close()
+
+
+@pytest.fixture
+async def user(api):
+    """Makes an account, by its local part."""
+
+    async def make(stem):
+        name = unique(stem)
+        await api.account(f"{name}@localhost")
+        return name
+
+    return make

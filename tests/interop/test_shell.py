@@ -4,8 +4,6 @@ import asyncio
 import os
 import subprocess
 
-import pytest
-
 from harness.inbox import deadline
 from harness.raw import Raw
 from harness.server import BINARY, ROOT, run, unique
@@ -13,18 +11,6 @@ from harness.terminal import Terminal
 
 FEATURES = "carillon/aws,carillon/postgres,carillon/nats,carillon/redis,carillon/modules"
 SM = "urn:xmpp:sm:3"
-
-
-@pytest.fixture
-async def user(api):
-    """Makes an account, by its local part."""
-
-    async def make(stem):
-        name = unique(stem)
-        await api.account(f"{name}@localhost")
-        return name
-
-    return make
 
 
 def audit(server):

@@ -8,23 +8,10 @@ import pytest
 
 from harness.inbox import deadline
 from harness.raw import Raw
-from harness.server import unique
 from harness.tracing import traced
 
 SM = "urn:xmpp:sm:3"
 PING = "<iq type='get' id='{}'><ping xmlns='urn:xmpp:ping'/></iq>"
-
-
-@pytest.fixture
-async def user(api):
-    """Makes an account, by its local part."""
-
-    async def make(stem):
-        name = unique(stem)
-        await api.account(f"{name}@localhost")
-        return name
-
-    return make
 
 
 async def test_what_a_client_sends_and_is_sent_is_told(server, api, user):

@@ -68,7 +68,7 @@ impl Holds {
         Some(envelope)
     }
 
-    /// The last number to ask for when this is the next one; none if it was asked for, or nothing is missing: then there is nothing any more.
+    /// The last number to ask for when this is the next one; none if that was asked for, or if nothing is missing. A hold without a missing record is removed.
     pub(super) fn ask(&mut self, key: (Epoch, Subject), next: u64) -> Option<u64> {
         let hold = self.holds.get_mut(&key)?;
         let last = hold.envelopes.first_key_value().map_or(hold.until, |(first, _)| first - 1);

@@ -4,7 +4,7 @@ use super::ground::*;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
-fn create(seed: u8, domain: Option<DomainId>) -> CreateKey {
+pub(super) fn create(seed: u8, domain: Option<DomainId>) -> CreateKey {
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
     let (hash, name, node_keys_max) = ([seed; 32], format!("key {seed}").into(), NODE_KEYS_MAX);
     CreateKey { hash, name, domain, scopes, expires: None, node_keys_max, now: T }

@@ -1,11 +1,12 @@
 //! What all [`Members`] must pass.
 
 use super::ground::{T, ask};
-use carillon_core::model::{Epoch, Policy, Scope, Scopes};
+use super::keys;
+use carillon_core::model::{Epoch, Policy};
 use carillon_core::ports::store::Question;
 use carillon_core::ports::store::domains::{Domains, PutDomain};
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
-use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer};
+use carillon_core::ports::store::keys::CreateKeyAnswer;
 use carillon_core::ports::store::leases::TakeLease;
 use carillon_core::ports::{Fault, Members, Membership, Store, Unavailable};
 use std::sync::Arc;
@@ -197,16 +198,7 @@ fn a_buried_epoch_never_commits(cell: &dyn Cell) {
 fn what_the_buried_had_begun_another_may_do(cell: &dyn Cell) {
     let [a, b, c] = ["a", "b", "c"].map(|name| start(cell, name));
     let (Some(of_a), Some(of_b), Some(of_c)) = (&a.store, &b.store, &c.store) else { return };
-    let create = CreateKey {
-        hash: [1; 32],
-        name: "k".into(),
-        domain: None,
-        scopes: Scopes::of(&[Scope::Send]),
-        expires: None,
-        node_keys_max: 9,
-        now: T,
-    };
-    let CreateKeyAnswer::Created(key) = ask(&**of_a, create) else { panic!("it is made") };
+    let CreateKeyAnswer::Created(key) = ask(&**of_a, keys::create(1, None)) else { panic!("it is made") };
     let reserve = |store: &dyn Store| {
         let (idempotency_key, kept_bytes_max) = ("order-1".into(), u64::MAX);
         ask(store, Reserve { key: key.id, idempotency_key, body_hash: [1; 32], kept_bytes_max, now: T })

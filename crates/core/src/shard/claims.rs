@@ -55,10 +55,9 @@ pub struct Claims {
     senders: Map<(BareJid, BareJid), Place>,
     /// Whether the other nodes, if there are any, were told of this shard.
     pub(crate) has_joined: bool,
-    /// When nodes came or went last.
-    pub(crate) changed_at: Option<Mono>,
-    /// When what was not answered is asked again.
+    /// When what was not answered is asked again, and how often yet sooner than usual.
     pub(crate) retry_at: Option<Mono>,
+    pub(crate) sooner: u8,
 }
 
 /// An account of which it is not known where it is at home.

@@ -189,18 +189,4 @@ mod tests {
         heavy.roll(Mono(3 * WINDOW_MS));
         assert_eq!(heavy.accounts(Mono(3 * WINDOW_MS)), (vec![], WINDOW_MS));
     }
-
-    /// What one costs, when all of them are new: `cargo test --release -p carillon-core heavy -- --ignored --nocapture`.
-    #[test]
-    #[ignore = "it measures"]
-    #[expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures")]
-    fn what_a_count_costs() {
-        let mut heavy = Heavy::default();
-        let count = 20_000_000u64;
-        let began = std::time::Instant::now();
-        (0..count).for_each(|n| heavy.sent(AccountId(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44), 300));
-        let all = began.elapsed();
-        println!("{:.1} ns per element", all.as_nanos() as f64 / count as f64);
-        assert!(!heavy.accounts(Mono(0)).0.is_empty());
-    }
 }

@@ -243,22 +243,14 @@ impl Server {
     pub fn drain(mut self, timeout: Duration, spread: Duration) -> bool {
         self.node.set_ready(false);
         self.listening.clear();
-        let is_in_cell = self.node.is_in_cell();
-        if is_in_cell {
+        if self.node.is_in_cell() {
             self.node.leave_in_slices(spread);
             // What had not been acknowledged is for the store, or for the node that serves the account from now on.
             if !parked::settle(&self.node, timeout) {
                 tracing::warn!("the node ends while answers of the store are awaited");
             }
         } else {
-            self.node.park_in_slices(spread);
-        }
-        if self.parked_bytes_max > 0 && !is_in_cell {
-            let began = Instant::now();
-            let written = parked::write(&self.node, &*self.store, self.parked_bytes_max);
-            let took_ms = began.elapsed().as_millis() as u64;
-            let parked::Written { sessions, bytes, returned, .. } = written;
-            tracing::info!(sessions, bytes, not_stored = returned, took_ms, "parked sessions stored");
+            self.park(spread);
         }
         self.node.control(|| Control::Drain);
         let gone = self.admission.wait_until_empty(timeout);
@@ -266,6 +258,18 @@ impl Server {
         self.threads.stop(&self.node);
         self.store.close();
         gone
+    }
+
+    /// Parks the sessions that can be resumed, and has the store keep them for the next process.
+    fn park(&self, spread: Duration) {
+        self.node.park_in_slices(spread);
+        if self.parked_bytes_max > 0 {
+            let began = Instant::now();
+            let written = parked::write(&self.node, &*self.store, self.parked_bytes_max);
+            let took_ms = began.elapsed().as_millis() as u64;
+            let parked::Written { sessions, bytes, returned, .. } = written;
+            tracing::info!(sessions, bytes, not_stored = returned, took_ms, "parked sessions stored");
+        }
     }
 }
 

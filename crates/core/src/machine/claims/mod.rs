@@ -16,9 +16,9 @@ use carillon_wire::jid::BareJid;
 
 /// How long an answer of another node may take before it is asked again.
 const RETRY_MS: u64 = 2_000;
-/// The same while nodes come or go: others may not know yet who keeps what.
-const HURRIED_RETRY_MS: u64 = 250;
-const HURRIED_MS: u64 = 3_000;
+/// So often it is asked again sooner after nodes came or went, as others may not know yet who keeps what: after an eighth of that time first, then twice as long each
+/// time.
+const SOONER: u8 = 3;
 /// How long a client waits for its account's home.
 const PATIENCE_MS: u64 = 15_000;
 /// How often what is under way for an account is waited for: what answers it may ask again, and that once more.
@@ -97,7 +97,8 @@ impl Turn<'_> {
     fn begin(&mut self, account: &BareJid, why: Why) {
         let now = self.cx.now.mono;
         self.cx.shard.claims.begin(account, why, now);
-        self.cx.shard.claims.retry_at.get_or_insert(now.plus(RETRY_MS));
+        let retry_at = now.plus(self.retry_ms());
+        self.cx.shard.claims.retry_at.get_or_insert(retry_at);
     }
 
     /// Somebody asks where an account is at home. The question goes on as a message for it would.
@@ -213,6 +214,7 @@ impl Turn<'_> {
             return;
         }
         self.cx.shard.claims.retry_at = None;
+        self.cx.shard.claims.sooner = self.cx.shard.claims.sooner.saturating_sub(1);
         if !std::mem::replace(&mut self.cx.shard.claims.has_joined, true) {
             return self.join();
         }
@@ -248,8 +250,6 @@ impl Turn<'_> {
 
     /// How long an answer of another node may take now.
     fn retry_ms(&self) -> u64 {
-        let changed_at = self.cx.shard.claims.changed_at;
-        let is_hurried = changed_at.is_some_and(|at| self.cx.now.mono.since(at) < HURRIED_MS);
-        if is_hurried { HURRIED_RETRY_MS } else { RETRY_MS }
+        RETRY_MS >> self.cx.shard.claims.sooner
     }
 }

@@ -1,7 +1,7 @@
 //! Partitions have other keepers, where nodes come or go: every node reports to them what it has.
 
 use super::RETRY_MS;
-use super::ROUNDS;
+use super::{ROUNDS, SOONER};
 use crate::Effect;
 use crate::machine::Turn;
 use crate::message::{ClaimMessage, Claimant, ShardMessage};
@@ -169,9 +169,8 @@ impl Turn<'_> {
             self.resolve(&account, None);
         }
         self.open_partitions();
-        let now = self.cx.now.mono;
-        self.cx.shard.claims.changed_at = Some(now);
-        self.cx.shard.claims.retry_at = Some(now.plus(self.retry_ms()));
+        self.cx.shard.claims.sooner = SOONER;
+        self.cx.shard.claims.retry_at = Some(self.cx.now.mono.plus(self.retry_ms()));
     }
 
     /// Sessions came from another process: whoever keeps their accounts is told.
