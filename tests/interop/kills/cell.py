@@ -21,6 +21,7 @@ EXPECTED = (
     "this process cannot serve any more",
     "the store cannot be reached",
     "the store fails",
+    "store read failed error=PostgreSQL: connection closed",
 )
 # Longer than any node is stopped: by then a device that says what it has received has said it, or has lost its connection.
 RECEIPTS = {"notifications__receipt_wait_ms": 20_000}
