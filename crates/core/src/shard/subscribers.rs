@@ -150,7 +150,12 @@ impl Subscribers {
     /// Takes a slot out of the topic's walks under way: its session follows the topic only from now on, so that earlier
     /// events are not for it.
     pub fn pass_over(&mut self, topic: TopicId, slot: u32) {
-        self.walks.pass_over(topic, slot);
+        self.walks.pass_over(topic, slot, |_| true);
+    }
+
+    /// Takes a slot out of the walks under way of the topic's items: its session is given a newer one before.
+    pub fn pass_over_items(&mut self, topic: TopicId, slot: u32) {
+        self.walks.pass_over(topic, slot, PubsubEvent::is_item);
     }
 
     /// The event that is sent for a topic at every login, if it has one.

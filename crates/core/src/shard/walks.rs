@@ -108,11 +108,11 @@ impl Walks {
         Some(Slice { event, slots, range, cutoff, caught_up: caught_up.then_some(topic) })
     }
 
-    /// Takes a slot out of the walks of a topic.
+    /// Takes a slot out of the walks of such events of a topic.
     #[expect(clippy::indexing_slicing, reason = "a walk is never beyond the end of its list")]
-    pub(super) fn pass_over(&mut self, topic: TopicId, slot: u32) {
+    pub(super) fn pass_over(&mut self, topic: TopicId, slot: u32, is_such: impl Fn(&PubsubEvent) -> bool) {
         let Some(line) = self.lines.get_mut(&topic) else { return };
-        for walk in &mut line.walks {
+        for walk in line.walks.iter_mut().filter(|walk| is_such(&walk.event)) {
             if let Some(at) = walk.slots[walk.next..].iter().position(|s| *s == slot) {
                 Arc::make_mut(&mut walk.slots)[walk.next + at] = u32::MAX;
             }

@@ -132,4 +132,6 @@ pub(super) const FIXED: &[Fixed] = &[
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking, nodes: 1 },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking, nodes: 1 },
+    // An item that was on its way to a session came after a newer last item, which a second subscription had brought.
+    Fixed { seed: 245_829_079_829_197, steps: 400, mix: Mix::Following, nodes: 2 },
 ];

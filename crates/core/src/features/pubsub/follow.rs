@@ -123,6 +123,10 @@ pub(super) fn subscribed(
         let given = if !session.presence.is_available() {
             None
         } else if is_new || is_news {
+            if !is_new {
+                // It has followed it since its login, and older items may be on their way to it.
+                cx.shard.subscribers.pass_over_items(topic, slot);
+            }
             cx.shard.subscribers.last_for_new(topic, slot).or_else(|| for_it_alone.clone())
         } else {
             // It has followed it since its login, which brought what is given at logins.

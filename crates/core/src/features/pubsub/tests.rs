@@ -83,3 +83,46 @@ fn a_login_that_read_an_item_before_its_successor_was_given_up_reads_again() {
     });
     assert_eq!(items.collect::<Vec<_>>(), ["2"]);
 }
+
+#[test]
+fn a_session_that_is_given_a_newer_last_item_is_not_given_older_ones_that_are_on_their_way() {
+    let mut world = World::new(Plan::default());
+    let domain = world.domain("d", Policy::default());
+    world.account("d", "alice", PASSWORD, 1);
+    let alice = BareJid::new(ALICE).expect("an address");
+    let topic = |world: &mut World, op| {
+        let command = Command::Topic { domain, name: "news".into(), actor: Actor::Provider, op };
+        world.command("news@pubsub.d", command)
+    };
+    let created = topic(&mut world, TopicOp::Create { config: TopicConfig::default() });
+    let Outcome::Topic(Ok(TopicOutcome::Record { record, .. })) = created else { panic!("{created:?}") };
+    topic(&mut world, TopicOp::Subscribe { account: alice.clone() });
+    let kind = Kind { framing: Framing::Tcp, is_managed: false, resumes: false, sends_receipts: false };
+    let (mut client, conn) = (XmppClient::new("alice", "d", kind), world.open(Framing::Tcp, true));
+    for piece in client.login() {
+        world.bytes(conn, piece.as_bytes());
+        world.settle();
+    }
+    world.bytes(conn, client.becomes_available("").as_bytes());
+    world.settle();
+
+    let of = |id: &str, revision| {
+        let payload = "<x xmlns='urn:x'/>".into();
+        Item { revision: Revision(revision), ..item(record.id, domain, id, payload) }
+    };
+    // The walk of the first is queued. It subscribed a second time, and the answer comes by another way than publications.
+    told(&mut world, &of("1", 1));
+    let last = Some(Arc::new(PubsubEvent::last_item(&of("2", 2), "d", true)));
+    world.message(ALICE, ShardMessage::Subscribed { account: alice, topic: record.id, last });
+    told(&mut world, &of("2", 2));
+    told(&mut world, &of("3", 3));
+    world.settle();
+    while let Some(element) = world.received(conn) {
+        client.hears(&element);
+    }
+    let items = client.got.iter().filter_map(|got| match got {
+        Got::Item { id, .. } => Some(&**id),
+        _ => None,
+    });
+    assert_eq!(items.collect::<Vec<_>>(), ["2", "3"]);
+}

@@ -86,7 +86,7 @@ fn memory_is_bounded_over_all_topics() {
 fn who_is_passed_over_is_counted_all_the_same() {
     let mut walks = Walks::default();
     walks.push(walk(1, "a", 2), &BOUNDS);
-    walks.pass_over(TopicId(1), 0);
+    walks.pass_over(TopicId(1), 0, |_| true);
     assert_eq!(walks.next(2, &BOUNDS).expect("both").slots(), [u32::MAX, 1]);
     assert_eq!(walks.backlog(), PendingFanout::default());
 }
