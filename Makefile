@@ -41,8 +41,9 @@ test: test-rust test-sim test-counts test-kills test-postgres test-interop test-
 test-rust: tools ## Unit tests, conversations, simulations
 	cargo test --workspace $(FEATURES)
 
-test-sim: ## Random programs against a simulated node, by fixed seeds and by new ones
-	$(XTASK) sim --seconds 170
+# The same programs everywhere; whoever changes the core runs others: CONTRIBUTING.md, Simulation.
+test-sim: ## Random programs against simulated nodes
+	$(XTASK) sim --from 1 --programs 40000
 
 test-counts: tools ## Instructions a login and a delivery cost, under valgrind
 	$(XTASK) instructions

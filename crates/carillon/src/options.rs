@@ -21,6 +21,10 @@ pub struct Node {
     pub http_addresses: Vec<IpAddr>,
     /// Its port; 0 lets the system choose.
     pub http_port: u16,
+    /// Where it listens with TLS; nothing for the addresses of the server.
+    pub https_addresses: Vec<IpAddr>,
+    /// Its port with TLS, if it has one; 0 lets the system choose.
+    pub https_port: Option<u16>,
     /// The host name that devices are told; empty for that of their domain.
     pub host: String,
     /// What the node is called among those that share a database; empty for a name that is made once and kept in the data folder.
@@ -139,6 +143,8 @@ impl Default for Node {
             core_dumps: false,
             http_addresses: vec![Ipv4Addr::LOCALHOST.into()],
             http_port: 8080,
+            https_addresses: Vec::new(),
+            https_port: None,
             host: String::new(),
             name: String::new(),
             store_url: String::new(),

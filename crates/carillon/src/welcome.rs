@@ -79,6 +79,10 @@ impl Welcome<'_> {
             ),
             (light, self.ready.light.map(|port| at(clients, port, "", ""))),
             ("HTTP API", self.ready.http.map(|port| at(http, port, "http://", ""))),
+            (
+                "HTTP API, TLS",
+                self.ready.https.map(|port| at(settings.https_addresses(), port, "https://", "")),
+            ),
         ];
         listeners.into_iter().filter_map(|(what, place)| Some((what, place?))).collect()
     }
@@ -139,6 +143,7 @@ mod tests {
             websocket: Some(5280),
             light: None,
             http: Some(8080),
+            https: None,
         };
         let http = "127.0.0.1:8080".parse().expect("an address");
         Welcome { config: &config, ready, http, is_new }.text()

@@ -1,4 +1,4 @@
-//! The HTTP server: connections accepted, bounded, and drained at shutdown.
+//! The HTTP server: connections accepted, bounded, and drained at shutdown, with TLS where a listener has it.
 
 use crate::app::App;
 use crate::intake;
@@ -8,19 +8,39 @@ use crate::upload::sweep;
 use crate::{routes, webhooks};
 use axum::Router;
 use carillon_server::node::Node;
+use carillon_server::tls;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use rustls::server::Acceptor;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// A socket that listens, and what is spoken on it.
+#[derive(Debug)]
+pub struct Listener {
+    /// The socket.
+    pub socket: TcpListener,
+    /// The certificate and what else TLS needs, the newest for each connection ([`https`]); none for HTTP without TLS.
+    pub tls: Option<watch::Receiver<tls::Settings>>,
+}
+
+/// The settings of TLS as HTTP needs them.
+pub fn https(settings: &tls::Settings) -> tls::Settings {
+    settings.whole(&[b"http/1.1"])
+}
 
 /// Serves the API of `node` on all of `listeners` until `shutdown`, and sends events to webhooks. Then event streams end, open
 /// requests are waited for as long as the options say, and this returns. A connection that fails is logged, and accepting goes on.
-pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, shutdown: impl Future) {
+pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutdown: impl Future) {
     let drain = Duration::from_millis(options.drain_timeout_ms);
     let head_timeout = Duration::from_millis(options.settings.read_timeout_ms);
     let connections = Arc::new(Semaphore::new(options.settings.connections_max));
@@ -42,9 +62,13 @@ pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, sh
             next = sockets.recv() => next,
             _ = &mut shutdown => break,
         };
-        let (socket, permit) = next.expect("a sender is held here");
+        let Accepted { socket, tls, permit } = next.expect("a sender is held here");
         let peer = socket.peer_addr().ok().map(|address| address.ip());
-        tokio::spawn(connection(socket, permit, front.of_peer(peer), head_timeout, graceful.watcher()));
+        let served = Served { front: front.of_peer(peer), head_timeout, watcher: graceful.watcher() };
+        tokio::spawn(async move {
+            served.on(socket, tls).await;
+            drop(permit);
+        });
     }
     accepting.shutdown().await;
     // It fails only when no stream ever listened.
@@ -67,19 +91,26 @@ pub fn router(node: Node, options: Options) -> Router {
 }
 
 /// Gives every connection of a listener to `accepted`.
-async fn accept_all(listener: TcpListener, connections: Arc<Semaphore>, accepted: mpsc::Sender<Accepted>) {
+async fn accept_all(listener: Listener, connections: Arc<Semaphore>, accepted: mpsc::Sender<Accepted>) {
     while accepted.send(accept(&listener, &connections).await).await.is_ok() {}
 }
 
 /// A connection, and the room that it takes.
-type Accepted = (TcpStream, OwnedSemaphorePermit);
+struct Accepted {
+    socket: TcpStream,
+    tls: Option<tls::Settings>,
+    permit: OwnedSemaphorePermit,
+}
 
 /// The next connection. Past the bound, new ones wait in the listener's backlog.
-async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> Accepted {
+async fn accept(listener: &Listener, connections: &Arc<Semaphore>) -> Accepted {
     let permit = connections.clone().acquire_owned().await.expect("the semaphore is never closed");
     loop {
-        match listener.accept().await {
-            Ok((socket, _)) => return (socket, permit),
+        match listener.socket.accept().await {
+            Ok((socket, _)) => {
+                let tls = listener.tls.as_ref().map(|newest| newest.borrow().clone());
+                return Accepted { socket, tls, permit };
+            }
             Err(error) => {
                 // Most often out of file descriptors: accepting again at once would only spin.
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -89,24 +120,43 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> Accepte
     }
 }
 
-async fn connection(
-    socket: TcpStream,
-    permit: OwnedSemaphorePermit,
+/// What serves a connection.
+struct Served {
     front: Front,
+    /// For a request's head, and for a handshake.
     head_timeout: Duration,
     watcher: Watcher,
-) {
-    // Small results of a stream must not wait for more of them.
-    let _ = socket.set_nodelay(true);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(head_timeout)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(front));
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "a connection ended early");
+}
+
+impl Served {
+    async fn on(self, socket: TcpStream, tls: Option<tls::Settings>) {
+        // Small results of a stream must not wait for more of them.
+        let _ = socket.set_nodelay(true);
+        let Some(tls) = tls else { return self.speak(socket).await };
+        match tokio::time::timeout(self.head_timeout, secured(socket, &tls)).await {
+            Ok(Ok(stream)) => self.speak(stream).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a connection was not secured"),
+            Err(_) => tracing::debug!("a TLS handshake took too long"),
+        }
     }
-    drop(permit);
+
+    async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.head_timeout)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.front));
+        if let Err(error) = self.watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+}
+
+/// Shakes hands with a client, whose first message decides by which configuration.
+async fn secured(socket: TcpStream, tls: &tls::Settings) -> io::Result<TlsStream<TcpStream>> {
+    let hello = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
+    let config = tls.config_for(&hello.client_hello()).clone();
+    hello.into_stream(config).await
 }
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

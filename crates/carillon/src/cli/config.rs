@@ -20,6 +20,9 @@ enum Command {
     Check {
         #[command(flatten)]
         source: Source,
+        /// Look also for what a node that serves the public should not have
+        #[arg(long)]
+        production: bool,
     },
     /// Show every setting with its value and where it comes from, or explain one or a group
     Explain {
@@ -40,9 +43,9 @@ enum Command {
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     match args.command {
-        Command::Check { source } => {
+        Command::Check { source, production } => {
             let config = load(&source)?;
-            check(&config, out)
+            check(&config, if production { Purpose::Production } else { Purpose::Check }, out)
         }
         Command::Explain { key, source, json } => {
             explain(key.as_deref(), &source, &mut Output::new(out, json))
@@ -53,8 +56,8 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// Says what the settings cannot say: what is wrong with the machine they are for.
-fn check(config: &Config, out: &mut dyn Write) -> Result<(), Failure> {
-    let findings = preflight::inspect(config, Purpose::Check);
+fn check(config: &Config, purpose: Purpose, out: &mut dyn Write) -> Result<(), Failure> {
+    let findings = preflight::inspect(config, purpose);
     for finding in &findings {
         writeln!(out, "{finding}")?;
     }

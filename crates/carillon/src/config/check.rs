@@ -60,6 +60,7 @@ fn ports(s: &Settings) -> Option<Broken> {
         (s.server.websocket.wanted(), "websocket.port"),
         (s.server.light.port, "light.port"),
         (Some(s.node.http_port), "http.port"),
+        (s.node.https_port, "https.port"),
     ];
     let mut taken = BTreeMap::new();
     for (port, key) in listeners {

@@ -40,7 +40,7 @@ set and what the setting takes. A variable that begins with `CARILLON_` and belo
 `carillon config check` also looks at the machine: whether the ports are free, the folders can be written, the certificate can be
 read, belongs to its key, names the domain and is valid today, and whether enough files may be open for
 `limits.max_connections`. Each finding says what helps. The exit status is 1 when a node could not run or its clients could not
-connect, 2 when a setting is wrong, and 0 otherwise, warnings included. `carillon serve` says the same findings when it starts.
+connect, 2 when a setting is wrong, and 0 otherwise, warnings included; [`--production`](production.md) looks for more. `carillon serve` says the same findings when it starts.
 
 Dots in a key are tables in the file: `c2s.port = 5222`, or `port = 5222` under `[c2s]`. Keys that end in `_ms` are
 times: milliseconds, or text such as `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"12h\"`, `\"7d\"`. Keys that speak of bytes are

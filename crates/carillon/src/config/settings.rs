@@ -52,6 +52,14 @@ impl Settings {
             some => some,
         }
     }
+
+    /// Where they listen with TLS.
+    pub fn https_addresses(&self) -> &[IpAddr] {
+        match self.node.https_addresses.as_slice() {
+            [] => &self.server.addresses,
+            some => some,
+        }
+    }
 }
 
 impl Setting {
@@ -148,10 +156,14 @@ settings! {
     }
 
     "The HTTP APIs, the metrics and the console." {
-        /// Addresses of the HTTP APIs, which have no TLS of their own; an empty list for those of `listen.address`.
+        /// Addresses of the HTTP APIs without TLS; an empty list for those of `listen.address`. For others than this machine there is `https.port`.
         "http.address" = node.http_addresses, Kind::Addresses, Restart;
         /// Port of the HTTP APIs; 0 for any free port.
         "http.port" = node.http_port, port(), Restart;
+        /// Port of the HTTP APIs with TLS (`https:`), by the certificate in `tls.certificate`; 0 for any free port, `"off"` for none.
+        "https.port" = node.https_port, Kind::PortOrOff, Restart;
+        /// Addresses of the HTTP APIs with TLS; an empty list for those of `listen.address`.
+        "https.address" = node.https_addresses, Kind::Addresses, Restart;
         /// Largest body of an HTTP request, except for bodies that are read as a stream.
         "http.body_bytes_max" = http.body_bytes_max, bytes(64 * KIB, 64 * MIB), Restart;
         /// Memory that all request bodies larger than 16 KiB may take together; a request beyond it is refused with

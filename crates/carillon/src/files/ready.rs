@@ -20,12 +20,18 @@ pub struct Ready {
     pub light: Option<u16>,
     /// Port of the HTTP APIs.
     pub http: Option<u16>,
+    /// Port of the HTTP APIs with TLS.
+    #[serde(default)]
+    pub https: Option<u16>,
 }
 
 impl Ready {
     /// All ports in use.
     pub fn ports(&self) -> Vec<u16> {
-        [self.c2s, self.c2s_tls, self.websocket, self.light, self.http].into_iter().flatten().collect()
+        [self.c2s, self.c2s_tls, self.websocket, self.light, self.http, self.https]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Writes the file. It appears whole, so whoever sees it can read it.
@@ -41,6 +47,7 @@ impl Ready {
             ("WebSocket", self.websocket),
             ("the light protocol", self.light),
             ("HTTP", self.http),
+            ("HTTPS", self.https),
         ];
         let ports = ports.into_iter().filter_map(|(what, port)| Some(format!("{} ({what})", port?)));
         format!("Listening on the ports {}.", ports.collect::<Vec<_>>().join(", "))
@@ -62,12 +69,13 @@ mod tests {
             websocket: None,
             light: None,
             http: Some(40_003),
+            https: None,
         };
         ready.write(&path).expect("written");
         let text = std::fs::read_to_string(&path).expect("readable");
         assert_eq!(
             text,
-            r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"light":null,"http":40003}"#
+            r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"light":null,"http":40003,"https":null}"#
         );
         assert_eq!(serde_json::from_str::<Ready>(&text).expect("its own JSON"), ready);
     }

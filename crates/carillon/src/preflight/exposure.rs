@@ -9,13 +9,15 @@ pub(super) fn inspect(settings: &Settings) -> Vec<Finding> {
     let (server, node) = (&settings.server, &settings.node);
     let clients = |port: Option<u16>| exposed(&server.addresses, port?);
     let http = exposed(settings.http_addresses(), node.http_port);
+    let https = node.https_port.and_then(|port| exposed(settings.https_addresses(), port));
+    let metrics = http.as_deref().or(https.as_deref());
     let websocket = clients(server.websocket.wanted()).filter(|_| !server.websocket.tls);
     let light = clients(server.light.port).filter(|_| !server.light.tls);
     // Whoever names proxies has one in front of this port.
     let websocket = websocket.filter(|_| server.trusted_proxies.is_empty());
     let found = [
         http.as_deref().map(|at| http_without_tls(at, node.http_addresses.is_empty())),
-        http.as_deref().filter(|_| !settings.http.metrics_key_required).map(open_metrics),
+        metrics.filter(|_| !settings.http.metrics_key_required).map(open_metrics),
         websocket.as_deref().map(plain_websocket),
         light.as_deref().map(plain_light),
     ];
@@ -37,7 +39,7 @@ fn http_without_tls(at: &str, is_of_clients: bool) -> Finding {
         format!(
             "the HTTP APIs listen on {at} without TLS{whose}: API keys and passwords can be read on the way"
         ),
-        "set it to [\"127.0.0.1\"], or let nothing but a proxy with TLS reach the port",
+        "set it to [\"127.0.0.1\"] and https.port for others, or let nothing but a proxy with TLS reach the port",
     )
 }
 

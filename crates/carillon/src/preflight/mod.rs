@@ -7,6 +7,7 @@ pub mod descriptors;
 mod exposure;
 mod folder;
 mod ports;
+mod production;
 
 use crate::config::Config;
 use std::fmt;
@@ -44,6 +45,8 @@ pub enum Purpose {
     Start,
     /// The settings of a node that may be running: what this very node has is no finding.
     Check,
+    /// As [`Purpose::Check`], for a node that is to serve the public.
+    Production,
 }
 
 /// Looks at everything.
@@ -57,6 +60,10 @@ pub fn inspect(config: &Config, purpose: Purpose) -> Vec<Finding> {
     findings.extend(certificate::inspect(settings));
     findings.extend(descriptors::inspect(config));
     findings.extend(database::inspect(settings, purpose));
+    if purpose == Purpose::Production {
+        findings = findings.into_iter().map(production::sharpened).collect();
+        findings.extend(production::inspect(settings));
+    }
     findings
 }
 

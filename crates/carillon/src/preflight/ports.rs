@@ -26,7 +26,7 @@ pub(super) fn inspect(settings: &Settings, purpose: Purpose) -> Vec<Finding> {
             }
             let node = running.as_ref().filter(|_| error.kind() == ErrorKind::AddrInUse);
             match node.filter(|node| node.ports.contains(&port)) {
-                Some(_) if purpose == Purpose::Check => {}
+                Some(_) if purpose != Purpose::Start => {}
                 node => findings.push(finding(setting, at, &error, node)),
             }
         }
@@ -43,6 +43,7 @@ fn listeners(s: &Settings) -> Vec<(&'static str, &[IpAddr], u16)> {
         (s.server.websocket.wanted(), "websocket.port", clients),
         (s.server.light.port, "light.port", clients),
         (Some(s.node.http_port), "http.port", s.http_addresses()),
+        (s.node.https_port, "https.port", s.https_addresses()),
     ];
     all.into_iter().filter_map(|(port, setting, addresses)| Some((setting, addresses, port?))).collect()
 }
@@ -85,8 +86,11 @@ fn finding(setting: &'static str, at: SocketAddr, error: &io::Error, node: Optio
             ),
         ),
         (ErrorKind::AddrNotAvailable, _) => {
-            let list =
-                if setting == "http.port" { "http.address or listen.address" } else { "listen.address" };
+            let list = match setting {
+                "http.port" => "http.address or listen.address",
+                "https.port" => "https.address or listen.address",
+                _ => "listen.address",
+            };
             Finding::error(
                 setting,
                 format!("this machine has no address {}", at.ip()),

@@ -17,6 +17,19 @@ fn found(folder: &Path, settings: &[(&str, &str)]) -> Vec<String> {
     inspect(&config, Purpose::Start).iter().map(Finding::to_string).collect()
 }
 
+/// The severity and the setting of what is found in production, but for the user that runs the tests, which may be root.
+fn found_in_production(settings: &[(&str, &str)]) -> Vec<String> {
+    let mut overrides: Vec<String> =
+        ["c2s", "c2s_tls", "websocket", "http"].map(|listener| format!("{listener}.port=0")).into();
+    overrides.extend(settings.iter().map(|(key, value)| format!("{key}={value}")));
+    let config = Config::load(&Source { overrides, ..Source::default() }).expect("valid");
+    let found = inspect(&config, Purpose::Production);
+    let found = found.iter().filter(|finding| !finding.what.contains("the user root"));
+    assert!(found.clone().all(|finding| !finding.remedy.is_empty()), "each has a remedy");
+    let short = |finding: &Finding| finding.to_string().split(": ").take(2).collect::<Vec<_>>().join(" ");
+    found.map(short).collect()
+}
+
 #[test]
 fn where_nothing_is_wrong_nothing_is_found_and_nothing_is_left_behind() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -91,6 +104,62 @@ fn what_others_reach_without_tls_is_named() {
     assert_eq!(warned(&[("http.address", "0.0.0.0"), ("http.metrics_key", "true")]), ["http.address"]);
     let all = warned(&[everywhere, ("http.address", ""), ("light.port", "0")]);
     assert_eq!(all, ["http.address", "http.metrics_key", "websocket.tls", "light.tls"]);
+}
+
+#[test]
+fn what_a_node_that_serves_the_public_should_not_have_is_named() {
+    let folder = tempfile::tempdir_in(".").expect("a folder on a disk");
+    let path = folder.path().canonicalize().expect("a path");
+    let data = path.join("data");
+    std::fs::create_dir(&data).expect("made");
+    let mode = |file: &Path, mode| {
+        std::fs::set_permissions(file, PermissionsExt::from_mode(mode)).expect("changed");
+    };
+    mode(&data, 0o700);
+    let (certificate, key) = certificate(&path, &["example.org"], 90);
+    let data = data.display().to_string();
+    let with = |changes: &[(&str, &str)]| {
+        let good = [
+            ("domain", "example.org"),
+            ("data_dir", &*data),
+            ("tls.certificate", &*certificate),
+            ("tls.key", &*key),
+            ("listen.address", "0.0.0.0"),
+            ("websocket.tls", "true"),
+            ("event_log.enabled", "true"),
+        ];
+        let kept = good.iter().filter(|(key, _)| changes.iter().all(|(changed, _)| changed != key));
+        found_in_production(&kept.chain(changes).copied().collect::<Vec<_>>())
+    };
+    assert_eq!(with(&[]), [""; 0]);
+    // What is an error here and a warning elsewhere.
+    assert_eq!(with(&[("websocket.tls", "false")]), ["error websocket.tls"]);
+    let http = with(&[("http.address", "0.0.0.0"), ("http.metrics_key", "true")]);
+    assert_eq!(http, ["error http.address"]);
+    mode(Path::new(&key), 0o644);
+    assert_eq!(with(&[]), ["error tls.key"]);
+    mode(Path::new(&key), 0o600);
+    // What is looked for here alone.
+    assert_eq!(with(&[("tls.certificate", ""), ("tls.key", "")]), ["error tls.certificate"]);
+    assert_eq!(
+        with(&[("domain", "localhost"), ("tls.certificate", ""), ("tls.key", "")]),
+        ["error domain", "error tls.certificate"]
+    );
+    assert_eq!(with(&[("data_dir", "./no-such-folder")]), ["error data_dir"]);
+    mode(Path::new(&data), 0o755);
+    assert_eq!(with(&[]), ["warning data_dir"]);
+    mode(Path::new(&data), 0o700);
+    assert_eq!(with(&[("data_dir", "/dev/shm")])[0], "error data_dir");
+    assert_eq!(with(&[("listen.address", "127.0.0.1")]), ["warning listen.address"]);
+    assert_eq!(with(&[("limits.profile", "benchmark")]), ["error limits.profile"]);
+    assert_eq!(with(&[("limits.stanzas_per_second", "0")]), ["warning limits.stanzas_per_second"]);
+    assert_eq!(with(&[("core_dumps", "true")]), ["error core_dumps"]);
+    assert_eq!(with(&[("registration.in_band", "true")]), ["warning registration.in_band"]);
+    assert_eq!(with(&[("webhooks.allow_addresses", "10.0.0.0/8")]), ["warning webhooks.allow_addresses"]);
+    assert_eq!(with(&[("event_log.enabled", "false")]), ["warning event_log.enabled"]);
+    // A port of HTTP with TLS is no finding, but for the figures that anybody reads there.
+    let metrics = with(&[("https.port", "0"), ("https.address", "0.0.0.0")]);
+    assert_eq!(metrics, ["error http.metrics_key"]);
 }
 
 /// A certificate for `names` and its key, as files.

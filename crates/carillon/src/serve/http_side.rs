@@ -1,18 +1,22 @@
-//! The HTTP side of a node: its listeners, and what serves them.
+//! The HTTP side of a node: its listeners, with TLS and without, and what serves them.
 
-use carillon_server::Server;
-use std::net::SocketAddr;
+use crate::config::Settings;
+use carillon_http::{Listener, https};
+use carillon_server::{Server, tls};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// The HTTP APIs.
 pub(super) struct HttpSide {
     pub(super) at: SocketAddr,
+    pub(super) secure_port: Option<u16>,
     options: carillon_http::Options,
     /// The listening sockets once more, for a process that takes over.
     pub(super) listeners: Vec<std::net::TcpListener>,
+    tls: watch::Sender<tls::Settings>,
     /// What ends them, and what tells that they ended.
     serving: Option<(oneshot::Sender<()>, oneshot::Receiver<()>)>,
 }
@@ -21,19 +25,35 @@ impl HttpSide {
     /// Serves on these sockets.
     pub(super) fn start(
         runtime: &tokio::runtime::Runtime,
-        listeners: Vec<TcpListener>,
-        at: SocketAddr,
+        Bound { listeners, at, secure_port }: Bound,
         server: &Server,
+        tls: &tls::Settings,
         options: carillon_http::Options,
     ) -> std::io::Result<HttpSide> {
         let copy = |listener: &TcpListener| Ok(listener.as_fd().try_clone_to_owned()?.into());
         let copies = listeners.iter().map(copy).collect::<std::io::Result<_>>()?;
-        let mut http = HttpSide { at, options, listeners: copies, serving: None };
-        http.serve(runtime, listeners, server);
+        let tls = watch::Sender::new(https(tls));
+        let mut http = HttpSide { at, secure_port, options, listeners: copies, tls, serving: None };
+        http.serve(runtime, listeners, server)?;
         Ok(http)
     }
 
-    fn serve(&mut self, runtime: &tokio::runtime::Runtime, listeners: Vec<TcpListener>, server: &Server) {
+    /// Gives this certificate to clients from now on.
+    pub(super) fn reload_tls(&self, settings: &tls::Settings) {
+        self.tls.send_modify(|present| *present = https(settings).sharing_tickets_of(present));
+    }
+
+    fn serve(
+        &mut self,
+        runtime: &tokio::runtime::Runtime,
+        listeners: Vec<TcpListener>,
+        server: &Server,
+    ) -> std::io::Result<()> {
+        let spoken = |socket: TcpListener| {
+            let is_secure = Some(socket.local_addr()?.port()) == self.secure_port;
+            Ok(Listener { socket, tls: is_secure.then(|| self.tls.subscribe()) })
+        };
+        let listeners = listeners.into_iter().map(spoken).collect::<std::io::Result<_>>()?;
         let (end, told) = oneshot::channel::<()>();
         let (sender, ended) = oneshot::channel();
         let serving = carillon_http::serve(listeners, server.node(), self.options.clone(), told);
@@ -42,6 +62,7 @@ impl HttpSide {
             let _ = sender.send(());
         });
         self.serving = Some((end, ended));
+        Ok(())
     }
 
     /// Accepts no more connections and lets the requests end that are under way, for `timeout` at most.
@@ -63,31 +84,54 @@ impl HttpSide {
         let _within = runtime.enter();
         let copy = |listener: &std::net::TcpListener| TcpListener::from_std(listener.try_clone()?);
         let listeners = self.listeners.iter().map(copy).collect::<std::io::Result<_>>()?;
-        self.serve(runtime, listeners, server);
-        Ok(())
+        self.serve(runtime, listeners, server)
     }
 }
 
+/// The sockets of the HTTP APIs.
+pub(super) struct Bound {
+    listeners: Vec<TcpListener>,
+    /// Where the first is, which has no TLS.
+    at: SocketAddr,
+    /// The port of those with TLS.
+    secure_port: Option<u16>,
+}
+
 /// Binds the addresses of the HTTP APIs, unless another process left its sockets there.
-pub(super) async fn bind(
-    settings: &crate::config::Settings,
-    mut left: Vec<std::net::TcpListener>,
+pub(super) async fn bind(settings: &Settings, mut left: Vec<std::net::TcpListener>) -> Result<Bound, String> {
+    let node = &settings.node;
+    let plain = bind_all(settings.http_addresses(), node.http_port, "http.port", &mut left).await?;
+    let Some(first) = plain.first() else { return Err("no address to listen on (listen.address)".into()) };
+    let at = first.local_addr().map_err(|e| e.to_string())?;
+    let secure = match node.https_port {
+        Some(port) => bind_all(settings.https_addresses(), port, "https.port", &mut left).await?,
+        None => Vec::new(),
+    };
+    let secure_port = secure.first().map(TcpListener::local_addr).transpose().map_err(|e| e.to_string())?;
+    let listeners = plain.into_iter().chain(secure).collect();
+    Ok(Bound { listeners, at, secure_port: secure_port.map(|at| at.port()) })
+}
+
+async fn bind_all(
+    addresses: &[IpAddr],
+    mut port: u16,
+    setting: &str,
+    left: &mut Vec<std::net::TcpListener>,
 ) -> Result<Vec<TcpListener>, String> {
     let mut listeners: Vec<TcpListener> = Vec::new();
-    let mut port = settings.node.http_port;
-    for address in settings.http_addresses() {
+    for address in addresses {
         let at = SocketAddr::new(*address, port);
         let fits = |left: &std::net::TcpListener| {
             left.local_addr().is_ok_and(|bound| bound.ip() == at.ip() && (port == 0 || bound.port() == port))
         };
         let listener = match left.iter().position(fits) {
-            Some(n) => TcpListener::from_std(left.swap_remove(n)),
+            Some(n) => TcpListener::from_std(left.remove(n)),
             None => TcpListener::bind(at).await,
         };
-        let listener = listener.map_err(|e| format!("cannot listen on {at} (http.port): {e}"))?;
+        let listener = listener.map_err(|e| format!("cannot listen on {at} ({setting}): {e}"))?;
         // Port 0: the first choice is good for all addresses.
         port = listener.local_addr().map_err(|e| e.to_string())?.port();
         listeners.push(listener);
     }
-    if listeners.is_empty() { Err("no address to listen on (listen.address)".into()) } else { Ok(listeners) }
+    Ok(listeners)
 }

@@ -196,8 +196,7 @@ impl Running {
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let core = Arc::new(assemble::core(settings, secret));
-        let listeners = runtime.block_on(http_side::bind(settings, left.unwrap_or_default()))?;
-        let at = listeners[0].local_addr().map_err(|e| e.to_string())?;
+        let bound = runtime.block_on(http_side::bind(settings, left.unwrap_or_default()))?;
         let inherited = take_over.as_ref().map_or(0, |take_over| take_over.sessions() as u64);
         let cell = joining.as_ref().map(Joining::cell);
         let beginning = Beginning { take_over, cell, modules: assemble::modules() };
@@ -207,14 +206,14 @@ impl Running {
         tell(&uncovered(settings, &tls, &server));
         let mut options = assemble::http(settings, core, server.ports(), webhook_roots);
         options.queues = queues;
-        let http = HttpSide::start(&runtime, listeners, at, &server, options).map_err(|e| e.to_string())?;
+        let http = HttpSide::start(&runtime, bound, &server, &tls, options).map_err(|e| e.to_string())?;
         let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
         let node = NodeFile {
             pid: std::process::id(),
-            http: format!("http://{}", reachable(at)),
+            http: format!("http://{}", reachable(http.at)),
             c2s: server.ports().c2s.map(client_at),
             c2s_tls: server.ports().c2s_tls.map(client_at),
-            ports: ready(&server, at).ports(),
+            ports: ready(&server, &http).ports(),
         };
         node.write(data_dir).map_err(|e| e.to_string())?;
         let control = Control::listen(data_dir, runtime.handle());
@@ -243,7 +242,7 @@ impl Running {
 
     /// The ports in use.
     pub fn ready(&self) -> Ready {
-        ready(&self.server, self.http.at)
+        ready(&self.server, &self.http)
     }
 
     /// Prints where it listens, where the key is, and what to type next.
@@ -383,7 +382,7 @@ async fn death(node: &Node) {
 }
 
 /// The ports in use.
-fn ready(server: &Server, http: SocketAddr) -> Ready {
+fn ready(server: &Server, http: &HttpSide) -> Ready {
     let ports = server.ports();
     Ready {
         pid: std::process::id(),
@@ -391,7 +390,8 @@ fn ready(server: &Server, http: SocketAddr) -> Ready {
         c2s_tls: ports.c2s_tls,
         websocket: ports.websocket,
         light: ports.light,
-        http: Some(http.port()),
+        http: Some(http.at.port()),
+        https: http.secure_port,
     }
 }
 

@@ -25,7 +25,10 @@ impl Running {
         self.server.reload_bounds(settings.server.bounds, settings.server.out_queues);
         self.server.reload_events(settings.server.event_log.kinds);
         match assemble::certificate(settings) {
-            Ok(tls) => self.server.reload_tls(&tls),
+            Ok(tls) => {
+                self.server.reload_tls(&tls);
+                self.http.reload_tls(&tls);
+            }
             Err(error) => tracing::error!(%error, "the certificate was not reloaded"),
         }
         self.reload_policy();

@@ -83,7 +83,12 @@ async fn closing_ends_streams_and_waits_for_requests() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut options = options();
     options.settings.read_timeout_ms = 500;
-    let serving = tokio::spawn(carillon_http::serve(vec![listener], world.server.node(), options, stopped));
+    let serving = tokio::spawn(carillon_http::serve(
+        vec![carillon_http::Listener { socket: listener, tls: None }],
+        world.server.node(),
+        options,
+        stopped,
+    ));
 
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request =

@@ -9,7 +9,7 @@ use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage};
-use rustls::{CipherSuiteCommon, NamedGroup, ServerConfig, SupportedCipherSuite, Tls13CipherSuite};
+use rustls::{CipherSuiteCommon, NamedGroup, NoKeyLog, ServerConfig, SupportedCipherSuite, Tls13CipherSuite};
 use zeroize::Zeroizing;
 
 use super::capture::SecretHook;
@@ -78,6 +78,16 @@ impl Settings {
         })
     }
 
+    /// The same settings with these application protocols, for a TLS stream that is rustls' own until its end: its keys are
+    /// handed to nobody. Tickets are shared with the original.
+    pub fn whole(&self, protocols: &[&[u8]]) -> Settings {
+        self.with(&self.0.ticketer, |config| {
+            config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+            config.enable_secret_extraction = false;
+            config.key_log = Arc::new(NoKeyLog {});
+        })
+    }
+
     /// The same settings with the tickets of `previous`, so that clients need no full handshake after a reload.
     pub fn sharing_tickets_of(&self, previous: &Settings) -> Settings {
         self.with(&previous.0.ticketer, |_| {})
@@ -125,7 +135,7 @@ impl Settings {
 
     /// Picks the configuration that answers this client. rustls follows the client's order of groups. Clients put the
     /// hybrid first, which costs twice the processor time, so it is offered only to clients that have nothing else.
-    pub(super) fn config_for(&self, hello: &ClientHello<'_>) -> &Arc<ServerConfig> {
+    pub fn config_for(&self, hello: &ClientHello<'_>) -> &Arc<ServerConfig> {
         let offered = hello.named_groups().unwrap_or_default();
         let has_classic =
             offered.iter().any(|group| CLASSIC_GROUPS.iter().any(|classic| classic.name() == *group));

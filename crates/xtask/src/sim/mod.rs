@@ -2,8 +2,9 @@
 //!
 //! - `xtask sim --seed N --steps M [--mix NAME] [--nodes N] [--trace]` runs one program; the same numbers run the same program, here and
 //!   anywhere. `--trace` prints everything that happened.
-//! - `xtask sim [--seconds S] [--mix NAME] [--from N]` runs the programs of fixed seeds, one of each mix, and then others by new seeds
-//!   (from N on) for so long, on all processors.
+//! - `xtask sim [--seconds S] [--mix NAME]` runs the programs of fixed seeds, one of each mix, and then others by new seeds for so long, on
+//!   all processors. `--programs COUNT` runs that many others instead, and `--from N` takes their seeds from N on: the two together
+//!   run the same programs everywhere.
 
 mod seeds;
 
@@ -31,6 +32,7 @@ struct Wanted {
     mix: Option<Mix>,
     nodes: Option<u16>,
     seconds: Option<u64>,
+    programs: Option<u64>,
     trace: bool,
 }
 
@@ -89,10 +91,12 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
         if let Some(program) = usize::try_from(number).ok().and_then(|number| fixed.get(number)) {
             return Some(*program);
         }
-        let seed = first.wrapping_add(number - fixed.len() as u64);
+        let number = number - fixed.len() as u64;
+        let seed = first.wrapping_add(number);
         let nodes = wanted.nodes.unwrap_or(1 + (seed / Mix::ALL.len() as u64 % 3) as u16);
         let mix = wanted.mix.unwrap_or(Mix::of(seed));
-        (began.elapsed() < until).then_some(Fixed { seed, steps, mix, nodes })
+        let is_next = wanted.programs.map_or_else(|| began.elapsed() < until, |count| number < count);
+        is_next.then_some(Fixed { seed, steps, mix, nodes })
     };
     let running = Mutex::new(Vec::new());
     let work = || {
@@ -117,7 +121,7 @@ fn play_all(wanted: &Wanted) -> Vec<String> {
     let Sum { programs, steps, accepted, delivered, failure } =
         sum.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     println!(
-        "sim: {programs} programs, {steps} steps in {:.0?}, new seeds from {first}: {accepted} accepted, {delivered} of these \
+        "sim: {programs} programs, {steps} steps in {:.0?}, seeds from {first}: {accepted} accepted, {delivered} of these \
          delivered, the others waiting or ended for a reason",
         began.elapsed()
     );
@@ -199,6 +203,7 @@ fn read(args: &[&str]) -> Result<Wanted, String> {
                 wanted.nodes = Some(nodes.ok_or("--nodes NUMBER, at least 1")?);
             }
             "--seconds" => wanted.seconds = number()?,
+            "--programs" => wanted.programs = number()?,
             "--trace" => wanted.trace = true,
             "--mix" => {
                 let name = args.next().copied().unwrap_or_default();

@@ -1,0 +1,154 @@
+"""The HTTP APIs with TLS of their own, beside the port without it."""
+
+import asyncio
+import json
+import signal
+import socket
+import ssl
+import warnings
+
+import pytest
+
+from harness.inbox import deadline
+from harness.server import run
+from harness.upgrade import Upgradable
+
+
+@pytest.fixture
+def node(tmp_path):
+    server = Upgradable(tmp_path, https__port=0, http__connections_max=8)
+    yield server
+    server.end()
+
+
+class Https:
+    """A connection on which requests are sent one after the other."""
+
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+
+    @classmethod
+    async def open(cls, server, context=None):
+        context = context or server.tls()
+        return cls(
+            *await asyncio.open_connection("127.0.0.1", server.port("https"), ssl=context, server_hostname="localhost")
+        )
+
+    async def ask(self, server, method, path, body=None):
+        text = "" if body is None else json.dumps(body)
+        self.writer.write(
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.key}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
+        )
+        async with deadline(f"{method} {path}"):
+            head = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = int(head.partition("content-length: ")[2].partition("\r\n")[0] or 0)
+            return int(head.split()[1]), await self.reader.readexactly(length)
+
+    async def close(self):
+        self.writer.close()
+        await self.writer.wait_closed()
+
+
+async def certificate_of(server):
+    connection = await Https.open(server)
+    shown = connection.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    await connection.close()
+    return shown
+
+
+async def test_requests_are_answered_one_after_the_other(node):
+    context = node.tls()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    connection = await Https.open(node, context)
+    secured = connection.writer.get_extra_info("ssl_object")
+    assert (secured.version(), secured.selected_alpn_protocol()) == ("TLSv1.3", "http/1.1")
+    assert await connection.ask(node, "GET", "/readyz") == (200, b"ready\n")
+    status, _ = await connection.ask(node, "PUT", "/v1/topics/news", {})
+    assert status == 201
+    status, answer = await connection.ask(node, "POST", "/v1/topics/news/items", {"id": "1", "payload": {"n": 1}})
+    assert status == 202, answer
+    await connection.close()
+
+
+async def test_tls_1_2_is_spoken_and_older_ones_are_refused(node):
+    context = node.tls()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    connection = await Https.open(node, context)
+    assert connection.writer.get_extra_info("ssl_object").version() == "TLSv1.2"
+    assert (await connection.ask(node, "GET", "/healthz"))[0] == 200
+    await connection.close()
+    old = node.tls()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.raises(ssl.SSLError):
+        await Https.open(node, old)
+
+
+async def test_who_speaks_no_tls_or_falls_silent_holds_no_one_up(node):
+    plain = socket.create_connection(("127.0.0.1", node.port("https")))
+    plain.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    plain.settimeout(10)
+    answer = plain.recv(4096)
+    assert not answer.startswith(b"HTTP/"), answer
+    plain.close()
+    # The others hold half of the connections that there may be, and say nothing.
+    silent = [socket.create_connection(("127.0.0.1", node.port("https"))) for _ in range(4)]
+    connection = await Https.open(node)
+    assert (await connection.ask(node, "GET", "/readyz"))[0] == 200
+    await connection.close()
+    for one in silent:
+        one.close()
+
+
+async def test_it_goes_on_over_a_live_upgrade(node):
+    port, before = node.port("https"), await certificate_of(node)
+    await node.upgrade()
+    assert node.port("https") == port
+    assert await certificate_of(node) == before
+
+
+async def test_a_renewed_certificate_is_shown_from_the_next_connection_on(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        made = Upgradable(folder)
+        made.end()
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+
+    def install(folder):
+        key.write_bytes((folder / "data" / "self-signed.key").read_bytes())
+        certificate.write_bytes((folder / "data" / "self-signed.crt").read_bytes())
+
+    install(first)
+    (tmp_path / "node").mkdir()
+    node = Upgradable(tmp_path / "node", https__port=0, tls__certificate=certificate, tls__key=key)
+
+    async def shown():
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(cafile=certificate)
+        connection = await Https.open(node, context)
+        shown = connection.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        return connection, shown
+
+    old, before = await shown()
+    install(second)
+    node.process.send_signal(signal.SIGHUP)
+    async with deadline("the reload"):
+        while "reloaded" not in node.log.read_text():
+            await asyncio.to_thread(node.process.poll)
+    new, after = await shown()
+    assert before != after
+    assert (await old.ask(node, "GET", "/readyz"))[0] == 200
+    assert (await new.ask(node, "GET", "/readyz"))[0] == 200
+    await old.close()
+    await new.close()
+    node.end()
+
+
+def test_a_port_that_another_listener_has_is_refused():
+    done = run("config", "check", "--set", "http.port=8080", "--set", "https.port=8080")
+    assert done.returncode != 0
+    assert "port 8080 is that of http.port already" in done.stdout + done.stderr
