@@ -152,3 +152,32 @@ def test_a_port_that_another_listener_has_is_refused():
     done = run("config", "check", "--set", "http.port=8080", "--set", "https.port=8080")
     assert done.returncode != 0
     assert "port 8080 is that of http.port already" in done.stdout + done.stderr
+
+
+async def test_a_port_of_its_own_says_how_the_node_is_and_nothing_else(tmp_path):
+    node = Upgradable(tmp_path, health__port=0, http__metrics_key="true", links__hosts='["go.example=localhost"]')
+
+    async def ask(path, host="localhost"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", node.port("health"))
+        # The key is of no use here, and does no harm.
+        head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {node.key}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode())
+        async with deadline(path):
+            answer = await reader.read()
+        writer.close()
+        head, _, body = answer.partition(b"\r\n\r\n")
+        return int(head.split()[1]), body
+
+    for _ in range(2):
+        assert await ask("/healthz") == (200, b"ok\n")
+        assert await ask("/readyz") == (200, b"ready\n")
+        status, figures = await ask("/metrics")
+        assert status == 200
+        assert b"carillon_sessions 0" in figures
+        for path in ("/v1/topics", "/console", "/docs", "/"):
+            assert (await ask(path))[0] == 404, path
+        assert (await ask("/", host="go.example"))[0] == 404
+        port = node.port("health")
+        await node.upgrade()
+        assert node.port("health") == port
+    node.end()

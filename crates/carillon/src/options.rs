@@ -25,6 +25,10 @@ pub struct Node {
     pub https_addresses: Vec<IpAddr>,
     /// Its port with TLS, if it has one; 0 lets the system choose.
     pub https_port: Option<u16>,
+    /// Where nothing but how it is can be read.
+    pub health_addresses: Vec<IpAddr>,
+    /// The port of that, if there is one; 0 lets the system choose.
+    pub health_port: Option<u16>,
     /// The host name that devices are told; empty for that of their domain.
     pub host: String,
     /// What the node is called among those that share a database; empty for a name that is made once and kept in the data folder.
@@ -145,6 +149,8 @@ impl Default for Node {
             http_port: 8080,
             https_addresses: Vec::new(),
             https_port: None,
+            health_addresses: vec![Ipv4Addr::LOCALHOST.into()],
+            health_port: None,
             host: String::new(),
             name: String::new(),
             store_url: String::new(),

@@ -84,7 +84,9 @@ impl Welcome<'_> {
                 self.ready.https.map(|port| at(settings.https_addresses(), port, "https://", "")),
             ),
         ];
-        listeners.into_iter().filter_map(|(what, place)| Some((what, place?))).collect()
+        let health = self.ready.health.map(|port| at(&settings.node.health_addresses, port, "http://", ""));
+        let listeners = listeners.into_iter().chain([("Health and metrics", health)]);
+        listeners.filter_map(|(what, place)| Some((what, place?))).collect()
     }
 
     /// The next commands to type.
@@ -144,6 +146,7 @@ mod tests {
             light: None,
             http: Some(8080),
             https: None,
+            health: None,
         };
         let http = "127.0.0.1:8080".parse().expect("an address");
         Welcome { config: &config, ready, http, is_new }.text()

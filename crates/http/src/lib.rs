@@ -59,7 +59,7 @@ pub use links::{check as check_links, check_file as check_link_file};
 pub use options::{
     Endpoints, IntakeQueue, LinkSettings, Options, Settings, UploadSettings, WebhookRoots, WebhookSettings,
 };
-pub use serve::{Listener, https, router, serve};
+pub use serve::{Listener, Serves, https, router, serve};
 pub use upload::check as check_uploads;
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::links::{self, Front};
 use crate::problem::{Code, Problem};
-use crate::{console, invitations, openapi, request_id, requests, upload};
+use crate::{console, health, invitations, metrics, openapi, request_id, requests, upload};
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -18,6 +18,18 @@ pub(crate) fn build(app: App) -> Front {
     let files = surrounded(upload::routes(), &app);
     let api = api(&app);
     Front::new(app, api, links, files)
+}
+
+/// What is served to whoever looks after the node: whether it lives, whether it takes sessions, and its figures.
+pub(crate) fn health(app: App) -> Front {
+    let routes = Router::new()
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::open))
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method);
+    let routes = surrounded(routes, &app);
+    Front::alone(app, routes)
 }
 
 /// Everything the API serves.

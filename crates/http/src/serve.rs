@@ -29,8 +29,19 @@ use tokio_rustls::server::TlsStream;
 pub struct Listener {
     /// The socket.
     pub socket: TcpListener,
-    /// The certificate and what else TLS needs, the newest for each connection ([`https`]); none for HTTP without TLS.
-    pub tls: Option<watch::Receiver<tls::Settings>>,
+    /// What is served on it.
+    pub serves: Serves,
+}
+
+/// What a listener serves.
+#[derive(Clone, Debug)]
+pub enum Serves {
+    /// Everything, without TLS.
+    All,
+    /// Everything, with TLS: the certificate and what else it needs, the newest for each connection ([`https`]).
+    Secured(watch::Receiver<tls::Settings>),
+    /// How the node is, and nothing else: without TLS and without a key.
+    Health,
 }
 
 /// The settings of TLS as HTTP needs them.
@@ -45,7 +56,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     let head_timeout = Duration::from_millis(options.settings.read_timeout_ms);
     let connections = Arc::new(Semaphore::new(options.settings.connections_max));
     let app = App::new(node, options);
-    let front = routes::build(app.clone());
+    let (front, health) = (routes::build(app.clone()), routes::health(app.clone()));
     let sender = tokio::spawn(webhooks::run(app.clone()));
     let clicks = tokio::spawn(clicks::run(app.clone()));
     let sweep = tokio::spawn(sweep::run(app.clone()));
@@ -62,11 +73,12 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
             next = sockets.recv() => next,
             _ = &mut shutdown => break,
         };
-        let Accepted { socket, tls, permit } = next.expect("a sender is held here");
+        let Accepted { socket, serves, permit } = next.expect("a sender is held here");
         let peer = socket.peer_addr().ok().map(|address| address.ip());
+        let front = if matches!(serves, Serves::Health) { &health } else { &front };
         let served = Served { front: front.of_peer(peer), head_timeout, watcher: graceful.watcher() };
         tokio::spawn(async move {
-            served.on(socket, tls).await;
+            served.on(socket, serves).await;
             drop(permit);
         });
     }
@@ -98,7 +110,7 @@ async fn accept_all(listener: Listener, connections: Arc<Semaphore>, accepted: m
 /// A connection, and the room that it takes.
 struct Accepted {
     socket: TcpStream,
-    tls: Option<tls::Settings>,
+    serves: Serves,
     permit: OwnedSemaphorePermit,
 }
 
@@ -107,10 +119,7 @@ async fn accept(listener: &Listener, connections: &Arc<Semaphore>) -> Accepted {
     let permit = connections.clone().acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.socket.accept().await {
-            Ok((socket, _)) => {
-                let tls = listener.tls.as_ref().map(|newest| newest.borrow().clone());
-                return Accepted { socket, tls, permit };
-            }
+            Ok((socket, _)) => return Accepted { socket, serves: listener.serves.clone(), permit },
             Err(error) => {
                 // Most often out of file descriptors: accepting again at once would only spin.
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -129,10 +138,11 @@ struct Served {
 }
 
 impl Served {
-    async fn on(self, socket: TcpStream, tls: Option<tls::Settings>) {
+    async fn on(self, socket: TcpStream, serves: Serves) {
         // Small results of a stream must not wait for more of them.
         let _ = socket.set_nodelay(true);
-        let Some(tls) = tls else { return self.speak(socket).await };
+        let Serves::Secured(newest) = serves else { return self.speak(socket).await };
+        let tls = newest.borrow().clone();
         match tokio::time::timeout(self.head_timeout, secured(socket, &tls)).await {
             Ok(Ok(stream)) => self.speak(stream).await,
             Ok(Err(error)) => tracing::debug!(%error, "a connection was not secured"),

@@ -61,6 +61,7 @@ fn ports(s: &Settings) -> Option<Broken> {
         (s.server.light.port, "light.port"),
         (Some(s.node.http_port), "http.port"),
         (s.node.https_port, "https.port"),
+        (s.node.health_port, "health.port"),
     ];
     let mut taken = BTreeMap::new();
     for (port, key) in listeners {

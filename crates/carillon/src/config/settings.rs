@@ -164,6 +164,10 @@ settings! {
         "https.port" = node.https_port, Kind::PortOrOff, Restart;
         /// Addresses of the HTTP APIs with TLS; an empty list for those of `listen.address`.
         "https.address" = node.https_addresses, Kind::Addresses, Restart;
+        /// Port on which nothing is served but `/healthz`, `/readyz` and `/metrics`, without TLS and without a key, for probes and Prometheus; 0 for any free port, `"off"` for none.
+        "health.port" = node.health_port, Kind::PortOrOff, Restart;
+        /// Addresses of that port.
+        "health.address" = node.health_addresses, Kind::Addresses, Restart;
         /// Largest body of an HTTP request, except for bodies that are read as a stream.
         "http.body_bytes_max" = http.body_bytes_max, bytes(64 * KIB, 64 * MIB), Restart;
         /// Memory that all request bodies larger than 16 KiB may take together; a request beyond it is refused with

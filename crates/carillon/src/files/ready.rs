@@ -23,12 +23,15 @@ pub struct Ready {
     /// Port of the HTTP APIs with TLS.
     #[serde(default)]
     pub https: Option<u16>,
+    /// Port of nothing but how the node is.
+    #[serde(default)]
+    pub health: Option<u16>,
 }
 
 impl Ready {
     /// All ports in use.
     pub fn ports(&self) -> Vec<u16> {
-        [self.c2s, self.c2s_tls, self.websocket, self.light, self.http, self.https]
+        [self.c2s, self.c2s_tls, self.websocket, self.light, self.http, self.https, self.health]
             .into_iter()
             .flatten()
             .collect()
@@ -48,6 +51,7 @@ impl Ready {
             ("the light protocol", self.light),
             ("HTTP", self.http),
             ("HTTPS", self.https),
+            ("health", self.health),
         ];
         let ports = ports.into_iter().filter_map(|(what, port)| Some(format!("{} ({what})", port?)));
         format!("Listening on the ports {}.", ports.collect::<Vec<_>>().join(", "))
@@ -70,12 +74,13 @@ mod tests {
             light: None,
             http: Some(40_003),
             https: None,
+            health: None,
         };
         ready.write(&path).expect("written");
         let text = std::fs::read_to_string(&path).expect("readable");
         assert_eq!(
             text,
-            r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"light":null,"http":40003,"https":null}"#
+            r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"light":null,"http":40003,"https":null,"health":null}"#
         );
         assert_eq!(serde_json::from_str::<Ready>(&text).expect("its own JSON"), ready);
     }

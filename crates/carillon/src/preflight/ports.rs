@@ -44,6 +44,7 @@ fn listeners(s: &Settings) -> Vec<(&'static str, &[IpAddr], u16)> {
         (s.server.light.port, "light.port", clients),
         (Some(s.node.http_port), "http.port", s.http_addresses()),
         (s.node.https_port, "https.port", s.https_addresses()),
+        (s.node.health_port, "health.port", s.node.health_addresses.as_slice()),
     ];
     all.into_iter().filter_map(|(port, setting, addresses)| Some((setting, addresses, port?))).collect()
 }
@@ -89,6 +90,7 @@ fn finding(setting: &'static str, at: SocketAddr, error: &io::Error, node: Optio
             let list = match setting {
                 "http.port" => "http.address or listen.address",
                 "https.port" => "https.address or listen.address",
+                "health.port" => "health.address",
                 _ => "listen.address",
             };
             Finding::error(

@@ -1,7 +1,7 @@
-//! The HTTP side of a node: its listeners, with TLS and without, and what serves them.
+//! The HTTP side of a node: its listeners, and what serves them.
 
 use crate::config::Settings;
-use carillon_http::{Listener, https};
+use carillon_http::{Listener, Serves, https};
 use carillon_server::{Server, tls};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 /// The HTTP APIs.
 pub(super) struct HttpSide {
     pub(super) at: SocketAddr,
-    pub(super) secure_port: Option<u16>,
+    pub(super) ports: Ports,
     options: carillon_http::Options,
     /// The listening sockets once more, for a process that takes over.
     pub(super) listeners: Vec<std::net::TcpListener>,
@@ -25,7 +25,7 @@ impl HttpSide {
     /// Serves on these sockets.
     pub(super) fn start(
         runtime: &tokio::runtime::Runtime,
-        Bound { listeners, at, secure_port }: Bound,
+        Bound { listeners, at, ports }: Bound,
         server: &Server,
         tls: &tls::Settings,
         options: carillon_http::Options,
@@ -33,7 +33,7 @@ impl HttpSide {
         let copy = |listener: &TcpListener| Ok(listener.as_fd().try_clone_to_owned()?.into());
         let copies = listeners.iter().map(copy).collect::<std::io::Result<_>>()?;
         let tls = watch::Sender::new(https(tls));
-        let mut http = HttpSide { at, secure_port, options, listeners: copies, tls, serving: None };
+        let mut http = HttpSide { at, ports, options, listeners: copies, tls, serving: None };
         http.serve(runtime, listeners, server)?;
         Ok(http)
     }
@@ -50,8 +50,13 @@ impl HttpSide {
         server: &Server,
     ) -> std::io::Result<()> {
         let spoken = |socket: TcpListener| {
-            let is_secure = Some(socket.local_addr()?.port()) == self.secure_port;
-            Ok(Listener { socket, tls: is_secure.then(|| self.tls.subscribe()) })
+            let port = Some(socket.local_addr()?.port());
+            let serves = match port {
+                _ if port == self.ports.https => Serves::Secured(self.tls.subscribe()),
+                _ if port == self.ports.health => Serves::Health,
+                _ => Serves::All,
+            };
+            Ok(Listener { socket, serves })
         };
         let listeners = listeners.into_iter().map(spoken).collect::<std::io::Result<_>>()?;
         let (end, told) = oneshot::channel::<()>();
@@ -88,28 +93,39 @@ impl HttpSide {
     }
 }
 
-/// The sockets of the HTTP APIs.
+/// The sockets of the HTTP side.
 pub(super) struct Bound {
     listeners: Vec<TcpListener>,
-    /// Where the first is, which has no TLS.
+    /// Where the first is, which serves everything without TLS.
     at: SocketAddr,
-    /// The port of those with TLS.
-    secure_port: Option<u16>,
+    ports: Ports,
 }
 
-/// Binds the addresses of the HTTP APIs, unless another process left its sockets there.
+/// The ports of listeners that serve something else than everything without TLS.
+#[derive(Clone, Copy)]
+pub(super) struct Ports {
+    pub(super) https: Option<u16>,
+    pub(super) health: Option<u16>,
+}
+
+/// Binds the addresses of the HTTP side, unless another process left its sockets there.
 pub(super) async fn bind(settings: &Settings, mut left: Vec<std::net::TcpListener>) -> Result<Bound, String> {
     let node = &settings.node;
-    let plain = bind_all(settings.http_addresses(), node.http_port, "http.port", &mut left).await?;
-    let Some(first) = plain.first() else { return Err("no address to listen on (listen.address)".into()) };
-    let at = first.local_addr().map_err(|e| e.to_string())?;
-    let secure = match node.https_port {
-        Some(port) => bind_all(settings.https_addresses(), port, "https.port", &mut left).await?,
-        None => Vec::new(),
+    let mut listeners = bind_all(settings.http_addresses(), node.http_port, "http.port", &mut left).await?;
+    let Some(first) = listeners.first() else {
+        return Err("no address to listen on (listen.address)".into());
     };
-    let secure_port = secure.first().map(TcpListener::local_addr).transpose().map_err(|e| e.to_string())?;
-    let listeners = plain.into_iter().chain(secure).collect();
-    Ok(Bound { listeners, at, secure_port: secure_port.map(|at| at.port()) })
+    let at = first.local_addr().map_err(|e| e.to_string())?;
+    let mut more = async |addresses: &[IpAddr], port: Option<u16>, setting| {
+        let Some(port) = port else { return Ok(None) };
+        let bound = bind_all(addresses, port, setting, &mut left).await?;
+        let at = bound.first().map(TcpListener::local_addr).transpose().map_err(|e| e.to_string())?;
+        listeners.extend(bound);
+        Ok::<_, String>(at.map(|at| at.port()))
+    };
+    let https = more(settings.https_addresses(), node.https_port, "https.port").await?;
+    let health = more(&node.health_addresses, node.health_port, "health.port").await?;
+    Ok(Bound { listeners, at, ports: Ports { https, health } })
 }
 
 async fn bind_all(

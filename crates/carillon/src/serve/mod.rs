@@ -391,7 +391,8 @@ fn ready(server: &Server, http: &HttpSide) -> Ready {
         websocket: ports.websocket,
         light: ports.light,
         http: Some(http.at.port()),
-        https: http.secure_port,
+        https: http.ports.https,
+        health: http.ports.health,
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Front {
     links: Router,
     files: Router,
     peer: Option<IpAddr>,
+    /// Whether hosts of links and of files have routes of their own.
+    has_hosts: bool,
 }
 
 /// An answer that is there already, or that a route is to give.
@@ -35,7 +37,12 @@ pub(crate) enum Answering<F> {
 impl Front {
     /// Serves `api`, on hosts of links `links`, and on the host of files `files`.
     pub(crate) fn new(app: App, api: Router, links: Router, files: Router) -> Front {
-        Front { app, api, links, files, peer: None }
+        Front { app, api, links, files, peer: None, has_hosts: true }
+    }
+
+    /// Serves these routes on every host.
+    pub(crate) fn alone(app: App, routes: Router) -> Front {
+        Front { has_hosts: false, ..Front::new(app, routes, Router::new(), Router::new()) }
     }
 
     /// The same for a connection from this address.
@@ -59,6 +66,9 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        if !self.has_hosts {
+            return Answering::Later(self.api.call(request));
+        }
         let uploads = &self.app.uploads;
         if uploads.are_on() && uploads.is_for(name_of(request.uri(), request.headers())) {
             return Answering::Later(self.files.call(request));

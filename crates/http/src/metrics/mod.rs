@@ -35,6 +35,15 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
         let (mut parts, _) = request.into_parts();
         Granted::<Admin>::from_request_parts(&mut parts, &app).await?.whole_node()?;
     }
+    Ok(figures(&app))
+}
+
+/// The same on a port that is for this alone.
+pub(crate) async fn open(State(app): State<App>) -> impl IntoResponse {
+    figures(&app)
+}
+
+fn figures(app: &App) -> impl IntoResponse + use<> {
     let health = app.node.store_health();
     let webhooks = app.webhooks.figures();
     let status = app.node.status();
@@ -52,7 +61,7 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     if app.links.are_on() {
         text.push_str(&links(app.links.figures(), app.links.cache_bytes()));
     }
-    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }
 
 /// The figures of the connections over which a store on a server writes, where it is on one.

@@ -84,7 +84,7 @@ async fn closing_ends_streams_and_waits_for_requests() {
     let mut options = options();
     options.settings.read_timeout_ms = 500;
     let serving = tokio::spawn(carillon_http::serve(
-        vec![carillon_http::Listener { socket: listener, tls: None }],
+        vec![carillon_http::Listener { socket: listener, serves: carillon_http::Serves::All }],
         world.server.node(),
         options,
         stopped,
