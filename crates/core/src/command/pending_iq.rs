@@ -4,7 +4,7 @@ use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{IqType, Payload, Stanza, StanzaError};
 
 /// A request that is still to be answered. Plain data: whoever answers it needs neither the session nor its shard.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PendingIq {
     /// The client.
     pub from: Jid,

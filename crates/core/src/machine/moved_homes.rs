@@ -2,8 +2,9 @@
 //! what the store says.
 
 use super::{Turn, light};
-use crate::model::{SessionId, topic_address};
+use crate::model::{NodeId, SessionId, topic_address};
 use crate::ports::Directory;
+use crate::session::account_reads;
 use std::sync::Arc;
 
 impl Turn<'_> {
@@ -26,6 +27,9 @@ impl Turn<'_> {
             .keep_homes(|key| is_of(key.domain, &|domain| key.kind.address(&key.name, domain)), &mut self.cx);
         self.keepers_changed(&*before);
         light::homes_moved(&mut self.cx);
+        let is_there = |node: &&NodeId| directory.other_nodes().contains(node);
+        let gone: Vec<NodeId> = before.other_nodes().iter().filter(|node| !is_there(node)).copied().collect();
+        account_reads::nodes_gone(&gone, self.sessions, &mut self.cx);
         let sessions: Vec<_> = self.sessions.all_bound().map(|session| session.id).collect();
         for session in sessions {
             self.tell_moved(session, &*before);

@@ -1,10 +1,14 @@
 //! Reads that clients caused and that are not answered yet. An account has so many of them under way at once, in all its sessions; the others
 //! begin as those end. What counts is what the store and the shards have in hand: a session that ended gives nothing back until the
 //! answer to what it asked has come, so that logging in anew gains nothing.
+//!
+//! Requests to homes on other nodes are here, too, whether their clients wait for them or not: where the node of the home is gone, so is
+//! the request, or its answer, and the client is told so (RFC 6120 §8.2.3: every request is answered).
 
 use super::{Cx, Sessions};
-use crate::model::{AccountId, Map, Mono, SessionId};
-use carillon_wire::stanza::{IqType, Kind, Stanza};
+use crate::command::PendingIq;
+use crate::model::{AccountId, Map, Mono, NodeId, Place, SessionId};
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
 use std::collections::VecDeque;
 
 #[cfg(test)]
@@ -46,17 +50,31 @@ impl std::fmt::Debug for Waiting {
 }
 
 /// A request whose answer comes as a stanza.
+#[derive(Debug)]
 struct AwaitedReply {
-    account: AccountId,
     since: Mono,
-    then: Box<Then>,
+    /// The node of the home that it was sent to.
+    node: NodeId,
+    by: By,
 }
 
-type Then = dyn FnOnce(Stanza, &mut Sessions, &mut Cx<'_>) + Send;
+/// Who awaits the answer.
+enum By {
+    /// A session, whose input waits behind it: a read of this account.
+    Session(AccountId, Box<Then>),
+    /// A client that goes on meanwhile.
+    Client(PendingIq),
+}
 
-impl std::fmt::Debug for AwaitedReply {
+/// Without an answer: there will be none.
+type Then = dyn FnOnce(Option<Stanza>, &mut Sessions, &mut Cx<'_>) + Send;
+
+impl std::fmt::Debug for By {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "AwaitedReply({:?})", self.account)
+        match self {
+            By::Session(account, _) => write!(f, "Session({account:?})"),
+            By::Client(iq) => write!(f, "Client({iq:?})"),
+        }
     }
 }
 
@@ -98,7 +116,19 @@ impl AccountReads {
     /// Answers that never came are not waited for any longer. Their accounts.
     fn lost(&mut self, now: Mono) -> Vec<AccountId> {
         let is_lost = |reply: &AwaitedReply| reply.since.plus(REPLY_LOST_MS) <= now;
-        self.replies.extract_if(|_, reply| is_lost(reply)).map(|(_, reply)| reply.account).collect()
+        let lost = self.replies.extract_if(|_, reply| is_lost(reply));
+        let account = |reply: AwaitedReply| match reply.by {
+            By::Session(account, _) => Some(account),
+            By::Client(_) => None,
+        };
+        lost.filter_map(|(_, reply)| account(reply)).collect()
+    }
+
+    /// A request is sent to a home on this node, and awaited. Its number.
+    fn await_of(&mut self, node: NodeId, by: By, cx: (u64, Mono)) -> Box<str> {
+        let (number, since) = cx;
+        self.replies.insert(number, AwaitedReply { since, node, by });
+        format!("{number:016x}").into()
     }
 }
 
@@ -130,18 +160,46 @@ pub(crate) fn end(account: AccountId, sessions: &mut Sessions, cx: &mut Cx<'_>) 
     }
 }
 
-/// A request is sent elsewhere with the id that is returned. Its answer comes to `then`, and to nobody else.
+/// A request is sent to a home on this node with the id that is returned. Its answer comes to `then`, and to nobody else.
 pub(super) fn await_reply(
     account: AccountId,
-    then: impl FnOnce(Stanza, &mut Sessions, &mut Cx<'_>) + Send + 'static,
+    node: NodeId,
+    then: impl FnOnce(Option<Stanza>, &mut Sessions, &mut Cx<'_>) + Send + 'static,
     cx: &mut Cx<'_>,
 ) -> Box<str> {
-    let number = cx.shard.random.number();
-    cx.agenda
-        .reads
-        .replies
-        .insert(number, AwaitedReply { account, since: cx.now.mono, then: Box::new(then) });
-    format!("{number:016x}").into()
+    let now = (cx.shard.random.number(), cx.now.mono);
+    cx.agenda.reads.await_of(node, By::Session(account, Box::new(then)), now)
+}
+
+/// The id with which a request is sent to a home at a place, whose client goes on meanwhile. Where that is another node, it is one by which
+/// the answer is known; the client gets its own back.
+pub(crate) fn id_elsewhere(iq: &PendingIq, at: Place, cx: &mut Cx<'_>) -> Box<str> {
+    if at.node == cx.shard.place.node {
+        return iq.id.clone();
+    }
+    let now = (cx.shard.random.number(), cx.now.mono);
+    cx.agenda.reads.await_of(at.node, By::Client(iq.clone()), now)
+}
+
+/// Nodes are gone, and with them what was sent to homes there, or the answers.
+pub(crate) fn nodes_gone(gone: &[NodeId], sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let replies = cx.agenda.reads.replies.extract_if(|_, reply| gone.contains(&reply.node));
+    for (_, reply) in replies.collect::<Vec<_>>() {
+        match reply.by {
+            By::Session(account, then) => {
+                then(None, sessions, cx);
+                end(account, sessions, cx);
+            }
+            By::Client(iq) => cx.reply(iq.reply(Err(node_gone()))),
+        }
+    }
+}
+
+/// What a client is told whose request went to a node that is gone.
+pub(super) fn node_gone() -> StanzaError {
+    StanzaError::new(Condition::RemoteServerTimeout).with_text(
+        "the node that had to answer this is gone, and whether it was done is not known; look, or try again",
+    )
 }
 
 /// The server answers an account: the answer comes back unless somebody waits for it.
@@ -154,9 +212,14 @@ pub(crate) fn replied(answer: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) 
     let number =
         answer.id.as_deref().filter(|id| id.len() == 16).and_then(|id| u64::from_str_radix(id, 16).ok());
     let Some(reply) = number.and_then(|number| replies.remove(&number)) else { return Some(answer) };
-    (reply.then)(answer, sessions, cx);
-    end(reply.account, sessions, cx);
-    None
+    match reply.by {
+        By::Session(account, then) => {
+            then(Some(answer), sessions, cx);
+            end(account, sessions, cx);
+            None
+        }
+        By::Client(iq) => Some(answer.with_id(iq.id)),
+    }
 }
 
 /// What is lost is counted no longer.

@@ -378,7 +378,8 @@ pub fn ask(
         cx.letter(account, Letter::Request { requester, stanza });
         return Ok(IqAnswer::Later);
     }
-    Ok(IqAnswer::Wait(Wait::reply(move |id, cx| {
+    // It is of the session's own account, whose home is here.
+    Ok(IqAnswer::Wait(Wait::reply(cx.shard.place.node, move |id, cx| {
         stanza.id = Some(id);
         cx.letter(account, Letter::Request { requester, stanza });
     })))

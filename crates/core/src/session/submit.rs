@@ -163,7 +163,8 @@ impl BoundSession {
             // The server answers for the account.
             (None, Kind::Iq(IqType::Get)) if stanza.to.as_ref().is_some_and(Jid::is_bare) => {
                 let mut request = stanza.clone();
-                let wait = Wait::<IqAnswer>::reply(move |id, cx| {
+                // Which node has the home is known only where the account is claimed: without an answer in time, it is gone.
+                let wait = Wait::<IqAnswer>::reply(cx.shard.place.node, move |id, cx| {
                     request.id = Some(id);
                     cx.route(request);
                 });

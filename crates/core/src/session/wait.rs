@@ -4,7 +4,7 @@
 //! session that was given much goes on when the socket has taken it.
 
 use super::{BoundSession, Cx, Sessions, account_reads, backlog};
-use crate::model::{AccountId, Mono, SessionId};
+use crate::model::{AccountId, Mono, NodeId, SessionId};
 use crate::ports::{Derivation, Derived, Fault, Question};
 use crate::shard::{TURN_BYTES_MAX, Track, Wake};
 use carillon_wire::stanza::{Condition, Stanza, StanzaError};
@@ -115,22 +115,23 @@ impl<T: Decision> Wait<T> {
         }))
     }
 
-    /// For the answer to a request that is made elsewhere: at the home of an account or of a topic. `send` sends it there with this id, by
+    /// For the answer to a request that is made elsewhere: at the home of an account or of a topic, on this node. `send` sends it there with this id, by
     /// which the answer is known. A request that changes something is the same when it is repeated, because a client repeats it whose
     /// connection was lost before the answer.
-    pub fn reply(send: impl FnOnce(Box<str>, &mut Cx<'_>) + Send + 'static) -> Wait<T> {
+    pub fn reply(node: NodeId, send: impl FnOnce(Box<str>, &mut Cx<'_>) + Send + 'static) -> Wait<T> {
         Wait(Box::new(move |place, cx| {
             let account = place.account;
-            let answered = move |mut answer: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>| {
+            let answered = move |answer: Option<Stanza>, sessions: &mut Sessions, cx: &mut Cx<'_>| {
                 let Some(session) = sessions.bound(place.session) else { return };
                 let give = |session: &mut BoundSession, request: &mut Stanza, cx: &mut Cx<'_>| {
+                    let mut answer = answer.ok_or_else(account_reads::node_gone)?;
                     answer.id = request.id.clone();
                     session.deliver(answer, Track::Nothing, cx);
                     Ok(T::DONE)
                 };
                 session.decide(&place, give, cx);
             };
-            let id = account_reads::await_reply(account, answered, cx);
+            let id = account_reads::await_reply(account, node, answered, cx);
             send(id, cx);
         }))
     }

@@ -5,6 +5,7 @@ mod state;
 use state::Joined;
 pub use state::State;
 
+use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::message::{Announcement, RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomSeat, ShardMessage};
 use crate::model::RoomKind;
@@ -12,7 +13,7 @@ use crate::ports::Directory;
 use crate::ports::store::rooms::Rooms;
 use crate::room::xml;
 use crate::session::hook::{Ending, Feature, Flow, Hooks, Service, Spec, Taken};
-use crate::session::{BoundSession, Cx, Sessions, Wait, rsm};
+use crate::session::{BoundSession, Cx, Sessions, Wait, account_reads, rsm};
 use crate::shard::{Names, Track};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -94,7 +95,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
     let seat = seat(session, presences, cx);
     let (at, domain) = (SERVICE.home(&name, session.bare.domain(), cx), session.domain);
     if is_read {
-        return Ok(Flow::Wait(Wait::reply(move |id, cx| {
+        return Ok(Flow::Wait(Wait::reply(at.node, move |id, cx| {
             let mut stanza = Box::new(stanza_for_room);
             stanza.id = Some(id);
             let op = RoomOp::Stanza { seat, stanza, settlement: None };
@@ -105,7 +106,12 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
         Kind::Message(_) => cx.settlement_of(session, stanza),
         _ => None,
     };
-    let op = RoomOp::Stanza { seat, stanza: Box::new(stanza_for_room), settlement };
+    let mut stanza_for_room = Box::new(stanza_for_room);
+    if matches!(stanza.kind, Kind::Iq(IqType::Set)) && to.is_bare() {
+        let pending = PendingIq::new(stanza, &session.jid);
+        stanza_for_room.id = Some(account_reads::id_elsewhere(&pending, at, cx));
+    }
+    let op = RoomOp::Stanza { seat, stanza: stanza_for_room, settlement };
     cx.post(at, ShardMessage::Room { domain, kind: KIND, name, op });
     Ok(Flow::Taken(Taken::Request))
 }

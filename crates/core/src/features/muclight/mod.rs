@@ -6,12 +6,13 @@
 
 mod blocking;
 
+use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::message::{RoomAudience, RoomOp, RoomSeat, ShardMessage};
 use crate::model::{RoomKind, SessionId, room_version};
 use crate::ports::store::rooms::RoomsOf;
 use crate::session::hook::{Feature, Flow, Hooks, Service, Spec, Taken};
-use crate::session::{BoundSession, Cx, Sessions, Wait, rsm};
+use crate::session::{BoundSession, Cx, Sessions, Wait, account_reads, rsm};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -73,7 +74,7 @@ fn of_room(session: &mut BoundSession, name: Box<str>, to: &Jid, stanza: Stanza,
         ShardMessage::Room { domain, kind: KIND, name, op }
     };
     if is_read {
-        return Flow::Wait(Wait::reply(move |id, cx| {
+        return Flow::Wait(Wait::reply(at.node, move |id, cx| {
             cx.post(at, room(Stanza { id: Some(id), ..stanza }, None));
         }));
     }
@@ -81,6 +82,11 @@ fn of_room(session: &mut BoundSession, name: Box<str>, to: &Jid, stanza: Stanza,
         Kind::Message(_) => cx.settlement_of(session, &stanza),
         _ => None,
     };
+    let mut stanza = stanza;
+    if matches!(stanza.kind, Kind::Iq(IqType::Set)) && to.is_bare() {
+        let pending = PendingIq::new(&stanza, &session.jid);
+        stanza.id = Some(account_reads::id_elsewhere(&pending, at, cx));
+    }
     cx.post(at, room(stanza, settlement));
     Flow::Taken(Taken::Request)
 }

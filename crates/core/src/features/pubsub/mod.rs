@@ -16,7 +16,7 @@ use crate::ports::Question;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::topics::{AffiliationsOf, Topics};
 use crate::session::hook::{Feature, Flow, Hooks, LoginPart, Service, Spec, Taken};
-use crate::session::{BoundSession, Cx, Sessions, Wait};
+use crate::session::{BoundSession, Cx, Sessions, Wait, account_reads};
 use crate::shard::Track;
 use crate::topic;
 use crate::topic::xml::{self, Request, Terms};
@@ -181,15 +181,16 @@ fn to_home(
 ) -> Flow {
     let at = SERVICE.home(&name, session.bare.domain(), cx);
     let (domain, actor, is_read) = (session.domain, Actor::Account(pending.from.clone()), is_read(&op));
-    let send = move |id: Option<Box<str>>, cx: &mut Cx<'_>| {
-        let iq = PendingIq { id: id.unwrap_or(pending.id), ..pending };
+    let own = if is_read { Box::default() } else { account_reads::id_elsewhere(&pending, at, cx) };
+    let send = move |id: Box<str>, cx: &mut Cx<'_>| {
+        let iq = PendingIq { id, ..pending };
         let asker = Asker::Iq(Box::new(TopicIq { iq, about }));
         cx.post(at, ShardMessage::Topic { domain, name, actor, op, asker });
     };
     if is_read {
-        return Flow::Wait(Wait::reply(move |id, cx| send(Some(id), cx)));
+        return Flow::Wait(Wait::reply(at.node, send));
     }
-    send(None, cx);
+    send(own, cx);
     Flow::Taken(Taken::Request)
 }
 

@@ -2,7 +2,9 @@
 //! so many bytes at most.
 
 use super::READS_MAX;
+use crate::Input;
 use crate::model::*;
+use crate::ports::Computed;
 use crate::ports::store::roster::ReadRecord;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::{Ask, accounts};
@@ -12,6 +14,7 @@ use crate::sim::client::{Kind, PASSWORD, XmppClient};
 use crate::sim::{Plan, World};
 use crate::topic::xml::ITEMS_BYTES_MAX;
 use carillon_wire::Framing;
+use std::sync::Arc;
 
 const KIND: Kind = Kind { framing: Framing::Tcp, is_managed: false, resumes: false, sends_receipts: false };
 
@@ -179,4 +182,71 @@ fn what_homes_answer_is_charged_to_the_account_that_asks() {
     world.settle();
     let bytes = heard(&mut world);
     assert!((50_000..600_000).contains(&bytes), "{bytes} bytes");
+}
+
+/// What a client is answered that asked a home on a node that is gone by the time.
+#[test]
+fn every_request_to_a_node_that_is_gone_is_answered() {
+    let mut world = World::new(Plan { nodes: 2, shards: 1, ..Plan::default() });
+    world.domain("d", Policy::default());
+    world.account("d", "alice", PASSWORD, 1);
+    let (client, conn) = (XmppClient::new("alice", "d", KIND), world.open(Framing::Tcp, true));
+    for piece in client.login() {
+        world.bytes(conn, piece.as_bytes());
+        world.settle();
+    }
+    while world.received(conn).is_some() {}
+    let here = (0..2).find(|shard| world.counters(*shard).sessions == 1).expect("it is bound");
+    let there = 1 - here;
+    let name = (0..).map(|n| format!("t{n}")).find(|name| world.home(&topic_address(name, "d")) == there);
+    let name = name.expect("one of them is at home there");
+    let pubsub = |kind: &str, id: &str, what: &str| {
+        format!(
+            "<iq type='{kind}' id='{id}' to='pubsub.d'><pubsub xmlns='http://jabber.org/protocol/pubsub'>{what}</pubsub></iq>"
+        )
+    };
+    let publish = |id: &str, item: &str| {
+        let what = format!("<publish node='{name}'><item id='{item}'><x xmlns='urn:x'/></item></publish>");
+        pubsub("set", id, &what)
+    };
+    let configure = "<iq type='set' id='room' to='r@rooms.d'>\
+        <query xmlns='http://jabber.org/protocol/muc#owner'><x xmlns='jabber:x:data' type='submit'/></query></iq>";
+    let answers = |world: &mut World| {
+        let mut answers = Vec::new();
+        while let Some(element) = world.received(conn) {
+            let text = String::from_utf8(element).expect("UTF-8");
+            let attribute = |name: &str| {
+                let value = text.split(&format!(" {name}='")).nth(1).and_then(|rest| rest.split('\'').next());
+                value.unwrap_or_default().to_owned()
+            };
+            let is_timeout = text.contains("<remote-server-timeout ") && text.contains(" type='wait'");
+            answers.push((attribute("id"), text.contains(" type='error'"), is_timeout));
+        }
+        answers
+    };
+    // While it is there, it answers with the client's own id.
+    world.bytes(conn, publish("before", "1").as_bytes());
+    world.settle();
+    assert_eq!(answers(&mut world), [("before".to_owned(), false, false)]);
+
+    // What is on its way when the node goes: one that changes something, behind which the client goes on, and one that reads.
+    world.bytes(conn, publish("set", "2").as_bytes());
+    world.bytes(conn, configure.as_bytes());
+    world.bytes(conn, pubsub("get", "get", &format!("<items node='{name}'/>")).as_bytes());
+    let is_room_there = world.home("r@rooms.d") == there;
+    drop(world.take_posts(here, there));
+    world.settle();
+    let early = answers(&mut world);
+    assert_eq!(early.len(), usize::from(!is_room_there), "{early:?}");
+    let node = NodeId((here as u32 + 1) * 1000);
+    world.give(here, Input::Directory(Arc::new(Computed::among(&[node], node, 1))));
+    world.settle();
+    let mut told = answers(&mut world);
+    told.sort();
+    let expected = ["get", "room", "set"].into_iter().filter(|id| *id != "room" || is_room_there);
+    assert_eq!(told, expected.map(|id| (id.to_owned(), true, true)).collect::<Vec<_>>());
+    // It goes on with the home that is here now.
+    world.bytes(conn, publish("after", "3").as_bytes());
+    world.settle();
+    assert_eq!(answers(&mut world), [("after".to_owned(), false, false)]);
 }
