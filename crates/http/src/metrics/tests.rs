@@ -74,6 +74,7 @@ fn full() -> String {
         + &lanes(&[StoreLane::default(), lane])
         + &links(&figures, 512)
         + &uploads(&files)
+        + &pushes(crate::push::Figures { postponed: 6, closed: 1, ..crate::push::Figures::default() })
 }
 
 /// A cell of two, one of which was not heard for five seconds, and a dead one.
@@ -149,6 +150,8 @@ fn figures_are_where_they_belong() {
         "carillon_cell_taken_bytes_total{node=\"b\"} 700",
         "carillon_link_requests_total{result=\"followed\"} 4",
         "carillon_link_cache_bytes 512",
+        "carillon_push_postponed_total 6",
+        "carillon_push_services_closed 1",
         "carillon_upload_requests_total{result=\"uploaded\"} 2",
         "carillon_uploaded_bytes_total 77",
         "carillon_common_overflows_total 6",
