@@ -108,6 +108,14 @@ fn in_a_cell(status: &Status) -> String {
 }
 
 #[test]
+fn figures_of_pushes_are_where_they_belong() {
+    let page = full();
+    for line in ["carillon_push_postponed_total 6", "carillon_push_services_closed 1"] {
+        assert!(page.lines().any(|on_page| on_page == line), "{line}");
+    }
+}
+
+#[test]
 fn figures_of_modules_are_where_they_belong() {
     let page = full();
     for line in [
@@ -150,8 +158,6 @@ fn figures_are_where_they_belong() {
         "carillon_cell_taken_bytes_total{node=\"b\"} 700",
         "carillon_link_requests_total{result=\"followed\"} 4",
         "carillon_link_cache_bytes 512",
-        "carillon_push_postponed_total 6",
-        "carillon_push_services_closed 1",
         "carillon_upload_requests_total{result=\"uploaded\"} 2",
         "carillon_uploaded_bytes_total 77",
         "carillon_common_overflows_total 6",
