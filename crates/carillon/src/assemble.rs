@@ -348,7 +348,7 @@ mod tests {
             ["domain=Example.ORG", "data_dir=/d", "stream_management.enabled=false", "features.disabled=csi"];
         let source = Source { overrides: overrides.map(str::to_owned).to_vec(), file: None, data_dir: None };
         let settings = Config::load(&source).expect("valid").settings;
-        let core = core(&settings, [0; 32]);
+        let core = core(&settings, [0; 32], "");
         assert_eq!(&*core.light.domain, "example.org");
         assert_eq!(core.features_disabled, ["csi", "stream_management"]);
         assert_eq!(server(&settings).event_log.folder, Path::new("/d/events"));

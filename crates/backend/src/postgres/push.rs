@@ -28,7 +28,7 @@ use tokio_postgres::Row;
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT r.id, a.domain, a.local, d.name, r.node, r.kind, r.url, r.key, r.secret, r.shown, r.created, r.pushed,
+            "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created, r.pushed,
                  r.failures, r.failed, r.error
              FROM push_registration r JOIN account a ON a.id = r.account JOIN domain d ON d.id = a.domain ",
             $rest
@@ -73,7 +73,7 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &EnablePush) -> Result<EnablePushAnswer> {
         let EnablePush { domain, local, node, channel, shown, now, per_account_max } = asked;
         let account = self.db.opt(
-            "SELECT a.id, a.registrations, r.id FROM account a LEFT JOIN push_registration r ON r.account = a.id AND r.node = $3
+            "SELECT a.id, a.registrations, r.id FROM account a LEFT JOIN push_registration r ON r.account = a.id AND r.name = $3
              WHERE a.domain = $1 AND a.local = $2",
             &[&i64::from(domain.0), local, node],
         )?;
@@ -85,9 +85,9 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         }
         let channel = Channel::of(channel);
         let made = self.db.one(
-            "INSERT INTO push_registration (account, node, kind, url, key, secret, shown, created)
+            "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-             ON CONFLICT (account, node) DO UPDATE SET kind = $3, url = $4, key = $5, secret = $6, shown = $7, created = $8,
+             ON CONFLICT (account, name) DO UPDATE SET kind = $3, url = $4, public_key = $5, secret = $6, shown = $7, created = $8,
                  pushed = NULL, failures = 0, failed = NULL, error = NULL
              RETURNING id",
             &[
@@ -117,7 +117,7 @@ impl Answers<DisablePush, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DisablePush) -> Result<()> {
         let rows = self.db.query(
             "SELECT r.id FROM account a JOIN push_registration r ON r.account = a.id
-             WHERE a.domain = $1 AND a.local = $2 AND ($3::text IS NULL OR r.node = $3)",
+             WHERE a.domain = $1 AND a.local = $2 AND ($3::text IS NULL OR r.name = $3)",
             &[&i64::from(asked.domain.0), &asked.local, &asked.node],
         )?;
         rows.iter().try_for_each(|row| end(self, RegistrationId(uint(row, 0)?)))
@@ -145,9 +145,9 @@ pub(super) fn wake(write: &Transaction<'_>, account: AccountId, wake: &Wake, tel
         Tells::Notification(id) => (None, Some(Id::from(id))),
     };
     write.run(
-        "INSERT INTO push (registration, topic, message, notification, due)
+        "INSERT INTO push (registration, about, message, notification, due)
          SELECT id, $2, $3, $4, $5 FROM push_registration WHERE account = $1 ORDER BY id
-         ON CONFLICT (registration, topic) DO UPDATE SET version = push.version + 1, message = $3, notification = $4,
+         ON CONFLICT (registration, about) DO UPDATE SET version = push.version + 1, message = $3, notification = $4,
              due = CASE WHEN push.owner IS NULL AND NOT push.has_failed THEN least(push.due, $5) ELSE push.due END",
         &[&int(account.0), &&*wake.topic, &message, &notification, &int(wake.at.0)],
     )?;
@@ -161,7 +161,7 @@ impl Answers<ClaimPushes, Error> for Transaction<'_> {
         let held: Vec<i64> = held.iter().map(|id| int(id.0)).collect();
         // What another group is changing is passed over.
         let rows = self.db.query(
-            "SELECT id, registration, topic, version, message, notification FROM push
+            "SELECT id, registration, about, version, message, notification FROM push
              WHERE (due <= $2 OR owner = $1) AND id <> ALL ($3::bigint[]) ORDER BY due, id LIMIT $4
              FOR NO KEY UPDATE SKIP LOCKED",
             &[&owner, &int(now.0), &held, &i64::from(page.entries)],

@@ -25,7 +25,7 @@ use std::sync::Arc;
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT r.id, a.domain, a.local, d.name, r.node, r.kind, r.url, r.key, r.secret, r.shown, r.created, r.pushed,
+            "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created, r.pushed,
                  r.failures, r.failed, r.error
              FROM push_registration r CROSS JOIN account a ON a.id = r.account CROSS JOIN domain d ON d.id = a.domain ",
             $rest
@@ -51,7 +51,7 @@ impl Answers<ListRegistrations, Error> for Snapshot<'_> {
             Some(local) => self
                 .db
                 .prepare_cached(
-                    "SELECT r.id, a.domain, a.local, d.name, r.node, r.kind, r.url, r.key, r.secret, r.shown, r.created,
+                    "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created,
                          r.pushed, r.failures, r.failed, r.error
                      FROM account a CROSS JOIN domain d ON d.id = a.domain CROSS JOIN push_registration r ON r.account = a.id
                      WHERE a.domain = ?1 AND a.local = ?2 AND r.id > ?3 ORDER BY r.id LIMIT ?4",
@@ -90,7 +90,7 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         };
         let same = self
             .db
-            .prepare_cached("SELECT id FROM push_registration WHERE account = ?1 AND node = ?2")?
+            .prepare_cached("SELECT id FROM push_registration WHERE account = ?1 AND name = ?2")?
             .query_row(params![account, node], |row| uint(row, 0))
             .optional()?;
         if same.is_none() && count >= u64::from(*per_account_max) {
@@ -98,9 +98,9 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         }
         let channel = Channel::of(channel);
         self.run(
-            "INSERT INTO push_registration (account, node, kind, url, key, secret, shown, created)
+            "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-             ON CONFLICT (account, node) DO UPDATE SET kind = ?3, url = ?4, key = ?5, secret = ?6, shown = ?7, created = ?8,
+             ON CONFLICT (account, name) DO UPDATE SET kind = ?3, url = ?4, public_key = ?5, secret = ?6, shown = ?7, created = ?8,
                  pushed = NULL, failures = 0, failed = NULL, error = NULL",
             params![
                 account,
@@ -134,7 +134,7 @@ impl Answers<DisablePush, Error> for Transaction<'_> {
             .db
             .prepare_cached(
                 "SELECT r.id FROM account a CROSS JOIN push_registration r ON r.account = a.id
-                 WHERE a.domain = ?1 AND a.local = ?2 AND (?3 IS NULL OR r.node = ?3)",
+                 WHERE a.domain = ?1 AND a.local = ?2 AND (?3 IS NULL OR r.name = ?3)",
             )?
             .query_map(params![asked.domain.0, asked.local, asked.node], |row| uint(row, 0))?
             .collect::<Result<_>>()?;
@@ -163,9 +163,9 @@ pub(super) fn wake(write: &Transaction<'_>, account: AccountId, wake: &Wake, tel
         Tells::Notification(id) => (None, Some(id_blob(id))),
     };
     write.run(
-        "INSERT INTO push (registration, topic, message, notification, due)
+        "INSERT INTO push (registration, about, message, notification, due)
          SELECT id, ?2, ?3, ?4, ?5 FROM push_registration WHERE account = ?1
-         ON CONFLICT (registration, topic) DO UPDATE SET version = version + 1, message = ?3, notification = ?4,
+         ON CONFLICT (registration, about) DO UPDATE SET version = version + 1, message = ?3, notification = ?4,
              due = CASE WHEN owner IS NULL AND NOT has_failed THEN min(due, ?5) ELSE due END",
         params![int(account.0), wake.topic, message, notification, int(wake.at.0)],
     )?;
@@ -215,9 +215,9 @@ impl Answers<ClaimPushes, Error> for Transaction<'_> {
 const OVER_MAX: usize = 1000;
 
 /// Those that are claimed already.
-const CLAIMED: &str = "SELECT id, registration, topic, version, message, notification FROM push WHERE owner = ?1 AND ?2 IS NOT NULL ORDER BY id";
+const CLAIMED: &str = "SELECT id, registration, about, version, message, notification FROM push WHERE owner = ?1 AND ?2 IS NOT NULL ORDER BY id";
 /// Those that are due, and not claimed by the same owner.
-const DUE: &str = "SELECT id, registration, topic, version, message, notification FROM push
+const DUE: &str = "SELECT id, registration, about, version, message, notification FROM push
     WHERE due <= ?2 AND (owner IS NULL OR owner <> ?1) ORDER BY due, id";
 
 /// A push with what it tells, if that still waits.

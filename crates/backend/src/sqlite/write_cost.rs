@@ -348,6 +348,7 @@ fn of_notifications() -> Vec<Ask> {
             notification: Notification { collapse_key: Some("k".into()), ..notification(2) }.into(),
             queue_max: 100_000,
             now: T,
+            wake: None,
         }
         .into(),
         EndNotifications { changes: vec![change] }.into(),

@@ -1,27 +1,27 @@
 -- Where pushes for accounts go (XEP-0357).
 CREATE TABLE push_registration (
-    id       bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    account  bigint   NOT NULL REFERENCES account (id),
-    node     text     NOT NULL,
+    id         bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account    bigint   NOT NULL REFERENCES account (id),
+    name       text     NOT NULL,
     -- How they get there, by the numbers of rows/push.rs.
-    kind     smallint NOT NULL,
-    url      text     NOT NULL,
-    key      bytea    NOT NULL,
-    secret   bytea    NOT NULL,
-    shown    smallint NOT NULL,
-    created  bigint   NOT NULL,
-    pushed   bigint,
-    failures bigint   NOT NULL DEFAULT 0,
-    failed   bigint,
-    error    text,
-    UNIQUE (account, node)
+    kind       smallint NOT NULL,
+    url        text     NOT NULL,
+    public_key bytea    NOT NULL,
+    secret     bytea    NOT NULL,
+    shown      smallint NOT NULL,
+    created    bigint   NOT NULL,
+    pushed     bigint,
+    failures   bigint   NOT NULL DEFAULT 0,
+    failed     bigint,
+    error      text,
+    UNIQUE (account, name)
 );
 
 -- What is to be pushed: the newest of what waits under a topic.
 CREATE TABLE push (
     id           bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     registration bigint  NOT NULL REFERENCES push_registration (id),
-    topic        text    NOT NULL,
+    about        text    NOT NULL,
     version      bigint  NOT NULL DEFAULT 1,
     -- What it tells: a row of `offline`, or one of `notification`.
     message      bigint,
@@ -32,7 +32,7 @@ CREATE TABLE push (
     -- The node whose claim it is.
     claimed_by   text,
     has_failed   boolean NOT NULL DEFAULT false,
-    UNIQUE (registration, topic)
+    UNIQUE (registration, about)
 );
 CREATE INDEX push_due ON push (due);
 CREATE INDEX push_owner ON push (owner) WHERE owner IS NOT NULL;

@@ -76,7 +76,7 @@ fn notify(world: &mut World, n: u64, audience: Audience, key: Option<&str>) {
         accepted: now,
         send_at: None,
     };
-    drop(world.command(Command::Notify(notification.into())));
+    world.command("alice@d", Command::Notify(notification.into()));
     world.settle();
 }
 
