@@ -148,6 +148,7 @@ fn accounts(store: &dyn Store) {
                 expires: None,
                 queue_max: 9,
                 bytes_max: u64::MAX,
+                wake: None,
             },
         );
     }
@@ -218,7 +219,7 @@ fn notifications(store: &dyn Store) {
         send_at: None,
     };
     let keep = |now, notification: Notification| {
-        ask(store, StoreNotification { notification: notification.into(), queue_max: 1000, now });
+        ask(store, StoreNotification { notification: notification.into(), queue_max: 1000, now, wake: None });
     };
     let change = |n, state, sent, at| NotificationChange {
         id: id(n),

@@ -142,7 +142,7 @@ fn store_ask(domain: DomainId, n: u64) -> StoreNotification {
         accepted: NOW.plus(n / 20),
         send_at: None,
     };
-    StoreNotification { notification: notification.into(), queue_max: 1000, now: NOW }
+    StoreNotification { notification: notification.into(), queue_max: 1000, now: NOW, wake: None }
 }
 
 fn end_ask(n: u64) -> EndNotifications {

@@ -62,7 +62,7 @@ fn store_ask(domain: DomainId, n: u64, payload_bytes: usize) -> StoreNotificatio
         accepted: T,
         send_at: None,
     };
-    StoreNotification { notification: notification.into(), queue_max: 1_000_000, now: T }
+    StoreNotification { notification: notification.into(), queue_max: 1_000_000, now: T, wake: None }
 }
 
 fn end_ask(n: u64) -> EndNotifications {

@@ -215,6 +215,7 @@ fn questions_that_carry_too_much_are_answered_at_once() {
             expires: None,
             queue_max: 9,
             bytes_max: u64::MAX,
+            wake: None,
         };
         let reply = StoreOffline::reply(move |answer| sender.send((n, answer)).expect("someone waits"));
         store.ask(question.into(), reply);

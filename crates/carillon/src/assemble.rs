@@ -6,7 +6,7 @@ use carillon_backend::StoreOptions;
 use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::{self, Members, Store};
 use carillon_core::settings as core;
-use carillon_http::{IntakeQueue, WebhookRoots};
+use carillon_http::{IntakeQueue, VapidKey, WebhookRoots};
 use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What the core is started with: its settings, and what follows from others. `secret` is the node's own, the same after a
-/// restart.
-pub fn core(settings: &Settings, secret: [u8; 32]) -> core::Settings {
+/// restart; `vapid` is the key by which push services know it.
+pub fn core(settings: &Settings, secret: [u8; 32], vapid: &str) -> core::Settings {
     let mut core = core::Settings { secret, ..settings.core.clone() };
+    core.push.vapid = vapid.into();
     let light = &mut core.light.domain;
     let named = if light.is_empty() { settings.node.domain.as_str() } else { &**light };
     // A domain's name as the node knows it; one that is no name is found nowhere, and the clients are told so.
@@ -141,6 +142,16 @@ fn store(settings: &Settings) -> StoreOptions {
     StoreOptions { path: database(settings), ..settings.store.clone() }
 }
 
+/// The key by which push services know this server: that of `push.vapid_key_file`, or one that follows from the node's secret.
+pub fn vapid(settings: &Settings, secret: &[u8; 32]) -> Result<VapidKey, String> {
+    settings
+        .http
+        .push
+        .vapid_key_file
+        .as_deref()
+        .map_or_else(|| Ok(VapidKey::of_secret(secret)), VapidKey::load)
+}
+
 /// The authorities of `webhooks.ca_file`.
 pub fn webhook_roots(settings: &Settings) -> Result<WebhookRoots, String> {
     settings.http.webhooks.ca_file.as_deref().map_or_else(|| Ok(WebhookRoots::default()), WebhookRoots::load)
@@ -165,6 +176,7 @@ pub fn http(
     core: Arc<core::Settings>,
     ports: carillon_server::Ports,
     webhook_roots: WebhookRoots,
+    vapid: VapidKey,
 ) -> carillon_http::Options {
     let (node, websocket) = (&settings.node, &settings.server.websocket);
     let host = if node.host.is_empty() { &node.domain } else { &node.host };
@@ -180,6 +192,7 @@ pub fn http(
         default_domain: node.domain.clone(),
         drain_timeout_ms: node.drain_timeout_ms,
         webhook_roots,
+        vapid,
         queues: Vec::new(),
         traces_kept_ms: settings.server.traces_kept_ms,
         endpoints: carillon_http::Endpoints {
@@ -290,7 +303,7 @@ mod tests {
         let config = Config::load(&Source::default()).expect("valid");
         let settings = &config.settings;
         let light = core::Light { domain: "localhost".into(), ..core::Light::default() };
-        let core = core(settings, [7; 32]);
+        let core = core(settings, [7; 32], "");
         assert_eq!(core, core::Settings { secret: [7; 32], light, ..core::Settings::default() });
         let mut options = Options::default();
         options.event_log.folder = "./data/events".into();
@@ -299,7 +312,8 @@ mod tests {
         assert_eq!(store(settings), StoreOptions::new("./data/carillon.db"));
         let core = Arc::new(core);
         let roots = webhook_roots(settings).expect("none are set");
-        let options = http(settings, Arc::clone(&core), Ports::default(), roots);
+        let options =
+            http(settings, Arc::clone(&core), Ports::default(), roots, VapidKey::of_secret(&[7; 32]));
         let mut http = carillon_http::Settings::default();
         http.upload.folder = "./data/uploads".into();
         assert_eq!(options.settings, http);
@@ -334,7 +348,7 @@ mod tests {
             ["domain=Example.ORG", "data_dir=/d", "stream_management.enabled=false", "features.disabled=csi"];
         let source = Source { overrides: overrides.map(str::to_owned).to_vec(), file: None, data_dir: None };
         let settings = Config::load(&source).expect("valid").settings;
-        let core = core(&settings, [0; 32]);
+        let core = core(&settings, [0; 32], "");
         assert_eq!(&*core.light.domain, "example.org");
         assert_eq!(core.features_disabled, ["csi", "stream_management"]);
         assert_eq!(server(&settings).event_log.folder, Path::new("/d/events"));

@@ -30,6 +30,8 @@ pub struct Settings {
     pub upload: Upload,
     /// Rooms of MUC Light.
     pub muclight: MucLight,
+    /// Waking apps by push services (XEP-0357).
+    pub push: Push,
     /// Largest `ttl` of a notification, milliseconds.
     pub notification_ttl_max_ms: u64,
     /// For how long the name of an account that was removed is not given to whoever registers in-band, milliseconds.
@@ -215,6 +217,23 @@ pub struct Upload {
     pub kept_ms: u64,
 }
 
+/// Waking apps by push services (XEP-0357).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Push {
+    /// The public key by which push services know this server (RFC 8292 §3.2), in base64url. It follows from other settings.
+    pub vapid: Box<str>,
+    /// How long a live session may take to acknowledge what is stored before the account's apps are woken, milliseconds.
+    pub grace_ms: u64,
+    /// Registrations of one account.
+    pub per_account_max: u32,
+}
+
+impl Default for Push {
+    fn default() -> Push {
+        Push { vapid: "".into(), grace_ms: 10_000, per_account_max: 20 }
+    }
+}
+
 /// Rooms of MUC Light (`urn:xmpp:muclight:0`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MucLight {
@@ -263,6 +282,7 @@ impl Default for Settings {
             light: Light::default(),
             upload: Upload::default(),
             muclight: MucLight::default(),
+            push: Push::default(),
             notification_ttl_max_ms: 30 * 86_400_000,
             removed_names_held_ms: 30 * 86_400_000,
             invitations: Invitations::default(),

@@ -7,6 +7,7 @@ use crate::links::Links;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use crate::provider::events::{Feeds, Tail};
+use crate::push::Pushes;
 use crate::random;
 use crate::requests::Requests;
 use crate::scram::Derivations;
@@ -44,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) traces: Traces,
     /// What sends events to webhooks.
     pub(crate) webhooks: Arc<Webhooks>,
+    /// What wakes apps.
+    pub(crate) pushes: Pushes,
     /// Queues whose messages are taken in.
     pub(crate) intakes: Vec<Intake>,
     /// Short links.
@@ -83,6 +86,7 @@ impl App {
             intakes: options.queues.iter().cloned().map(Intake::new).collect(),
             links: Links::new(&options.settings.links),
             uploads: Uploads::new(&options),
+            pushes: Pushes::new(&options),
             node,
             options,
             keys: Keys::default(),

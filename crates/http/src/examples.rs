@@ -55,6 +55,10 @@ const BODIES: &[(&str, &str)] = &[
         "createWebhook",
         r#"{"url": "https://shop.example.com/receipts", "states": ["acknowledged", "expired"]}"#,
     ),
+    (
+        "createRegistration",
+        r#"{"account": "alice", "node": "phone", "webhook": {"url": "https://shop.example.com/pushes"}}"#,
+    ),
     ("updateWebhook", r#"{"states": ["acknowledged", "expired", "dropped"], "enabled": false}"#),
     ("sendMessage", r#"{"to": "bob", "body": "Your table is ready"}"#),
     ("putContact", r#"{"name": "Bob", "groups": ["Friends"], "mutual": true}"#),
@@ -96,6 +100,7 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/admin/modules", "module", "profanity"),
     ("/v1/cluster/nodes", "node", "node3"),
     ("/v1/cluster/where", "jid", "alice@localhost"),
+    ("/v1/push", "id", "1"),
     ("/v1/webhooks", "id", "1"),
     ("/v1/webhooks", "event", "17"),
     ("/v1/admin/sessions", "jid", "alice"),

@@ -37,6 +37,7 @@ mod options;
 mod payload;
 pub mod problem;
 mod provider;
+mod push;
 mod random;
 mod request_id;
 mod requests;
@@ -50,6 +51,7 @@ mod top;
 mod trace;
 mod traces;
 mod upload;
+mod vapid;
 mod webhooks;
 mod well_known;
 
@@ -57,10 +59,12 @@ pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
 pub use links::{check as check_links, check_file as check_link_file};
 pub use options::{
-    Endpoints, IntakeQueue, LinkSettings, Options, Settings, UploadSettings, WebhookRoots, WebhookSettings,
+    Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, Settings, UploadSettings, WebhookRoots,
+    WebhookSettings,
 };
 pub use serve::{Listener, Serves, https, router, serve};
 pub use upload::check as check_uploads;
+pub use vapid::VapidKey;
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.
 pub fn openapi(options: &Options) -> String {

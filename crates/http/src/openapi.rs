@@ -12,6 +12,7 @@ use crate::provider::{
     blocked, broadcasts, chat, conversations, events, items, messages, notifications, presence, rooms,
     roster, topics,
 };
+use crate::push::api as push;
 use crate::{dump, examples, health, intake, invitations, metrics, schema, top, trace, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -44,6 +45,7 @@ use utoipa_axum::routes;
         (name = "links", description = "Short links on hosts of their own. Scope `links`; the files of apps need `admin`."),
         (name = "keys", description = "The API key of the request. Any scope."),
         (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
+        (name = "push", description = "Have apps woken by push services while their accounts have no session. Scope `enrol`."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
         (name = "operation", description = "For load balancers, monitoring and clients that look for a domain. No key.")
     )
@@ -135,6 +137,9 @@ fn consumer() -> OpenApiRouter<App> {
         .routes(routes!(subscriptions::put, subscriptions::delete))
         .routes(routes!(invitations::create, invitations::list))
         .routes(routes!(invitations::delete))
+        .routes(routes!(push::key))
+        .routes(routes!(push::list, push::create))
+        .routes(routes!(push::get, push::delete))
 }
 
 fn links() -> OpenApiRouter<App> {

@@ -1,5 +1,7 @@
 //! What the API is told at start.
 
+use crate::vapid::VapidKey;
+use carillon_core::model::PushShown;
 use carillon_core::ports::Queue;
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
@@ -23,6 +25,8 @@ pub struct Options {
     pub endpoints: Endpoints,
     /// Whose certificates the receivers of webhooks may have besides those that the system trusts.
     pub webhook_roots: WebhookRoots,
+    /// The key by which push services know this server.
+    pub vapid: VapidKey,
     /// Queues whose messages are taken in.
     pub queues: Vec<IntakeQueue>,
     /// How long the trace of a notification is kept after its end, in milliseconds: so long a notification is known again.
@@ -77,6 +81,8 @@ pub struct Settings {
     pub metrics_key_required: bool,
     /// Requests to webhooks.
     pub webhooks: WebhookSettings,
+    /// Waking apps by push services.
+    pub push: PushSettings,
     /// Short links.
     pub links: LinkSettings,
     /// Notifications for every account of a domain.
@@ -209,6 +215,36 @@ impl WebhookRoots {
     }
 }
 
+/// What an operator decides about pushes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushSettings {
+    /// The most that a push tells of what waits.
+    pub shown: PushShown,
+    /// A file with the key by which push services know this server (RFC 8292); one that follows from the node's secret if there is none.
+    pub vapid_key_file: Option<PathBuf>,
+    /// Whom push services ask if something is wrong: a URI of `mailto:` or `https:`; made of the node's domain if it is empty.
+    pub vapid_subject: String,
+    /// Whether requests may go to `http://`, too.
+    pub allow_http: bool,
+    /// Networks that they may go to besides the public Internet, by `http://`, too.
+    pub allow_addresses: Vec<IpNet>,
+    /// How long one may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+impl Default for PushSettings {
+    fn default() -> PushSettings {
+        PushSettings {
+            shown: PushShown::Whole,
+            vapid_key_file: None,
+            vapid_subject: String::new(),
+            allow_http: false,
+            allow_addresses: Vec::new(),
+            timeout_ms: 10_000,
+        }
+    }
+}
+
 /// Where devices connect to, as shown to those that enrol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Endpoints {
@@ -239,6 +275,7 @@ impl Default for Settings {
             answer_timeout_ms: 30_000,
             metrics_key_required: false,
             webhooks: WebhookSettings::default(),
+            push: PushSettings::default(),
             links: LinkSettings::default(),
             broadcasts: BroadcastSettings::default(),
             upload: UploadSettings::default(),

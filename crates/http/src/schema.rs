@@ -59,6 +59,8 @@ words! {
     SessionPolicy: "single", "multi";
     /// Which notifications reach an account.
     Reach: "active", "asleep", "unavailable", "offline";
+    /// How much of what waits a push tells.
+    PushShown: "nothing", "sender", "whole";
     /// Whether a webhook's events are sent.
     WebhookStatus: "enabled", "disabled", "gone";
     /// Who may create topics over XMPP.

@@ -5,7 +5,7 @@ use crate::intake;
 use crate::links::{Front, clicks};
 use crate::options::Options;
 use crate::upload::sweep;
-use crate::{routes, webhooks};
+use crate::{push, routes, webhooks};
 use axum::Router;
 use carillon_server::node::Node;
 use carillon_server::tls;
@@ -49,7 +49,7 @@ pub fn https(settings: &tls::Settings) -> tls::Settings {
     settings.whole(&[b"http/1.1"])
 }
 
-/// Serves the API of `node` on all of `listeners` until `shutdown`, and sends events to webhooks. Then event streams end, open
+/// Serves the API of `node` on all of `listeners` until `shutdown`, sends events to webhooks, and wakes apps. Then event streams end, open
 /// requests are waited for as long as the options say, and this returns. A connection that fails is logged, and accepting goes on.
 pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutdown: impl Future) {
     let drain = Duration::from_millis(options.drain_timeout_ms);
@@ -58,6 +58,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     let app = App::new(node, options);
     let (front, health) = (routes::build(app.clone()), routes::health(app.clone()));
     let sender = tokio::spawn(webhooks::run(app.clone()));
+    let pushes = tokio::spawn(push::run(app.clone()));
     let clicks = tokio::spawn(clicks::run(app.clone()));
     let sweep = tokio::spawn(sweep::run(app.clone()));
     let intake = tokio::spawn(intake::run(app.clone()));
@@ -85,7 +86,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     accepting.shutdown().await;
     // It fails only when no stream ever listened.
     let _ = app.closing.send(true);
-    let ended = async { tokio::join!(graceful.shutdown(), sender, clicks, sweep, intake) };
+    let ended = async { tokio::join!(graceful.shutdown(), sender, pushes, clicks, sweep, intake) };
     if tokio::time::timeout(drain, ended).await.is_err() {
         tracing::warn!("requests were still open when the drain timeout ran out");
     }
@@ -96,6 +97,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
 pub fn router(node: Node, options: Options) -> Router {
     let app = App::new(node, options);
     tokio::spawn(webhooks::run(app.clone()));
+    tokio::spawn(push::run(app.clone()));
     tokio::spawn(clicks::run(app.clone()));
     tokio::spawn(sweep::run(app.clone()));
     tokio::spawn(intake::run(app.clone()));

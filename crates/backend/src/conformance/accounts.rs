@@ -145,6 +145,7 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
             expires: None,
             queue_max: 9,
             bytes_max: u64::MAX,
+            wake: None,
         },
     );
 

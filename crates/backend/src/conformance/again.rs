@@ -73,6 +73,7 @@ fn offline(domain: DomainId) -> StoreOffline {
         expires: None,
         queue_max: 9,
         bytes_max: u64::MAX,
+        wake: None,
     }
 }
 

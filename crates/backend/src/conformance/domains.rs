@@ -95,6 +95,7 @@ pub(super) fn take_all_along(store: &dyn Store) {
             expires: None,
             queue_max: 9,
             bytes_max: u64::MAX,
+            wake: None,
         },
     );
     let hash = [1; 32];

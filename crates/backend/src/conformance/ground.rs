@@ -262,7 +262,7 @@ pub(super) fn notification(domain: DomainId, local: &str, n: u64) -> Notificatio
 }
 
 pub(super) fn store_at(notification: Notification, now: UnixMs) -> StoreNotification {
-    StoreNotification { notification: notification.into(), queue_max: 1000, now }
+    StoreNotification { notification: notification.into(), queue_max: 1000, now, wake: None }
 }
 
 /// Stores it at [`T`]; what ended because of it.

@@ -69,6 +69,7 @@ fn write_everything(store: &dyn Store) {
             expires: None,
             queue_max: 9,
             bytes_max: u64::MAX,
+            wake: None,
         },
     );
     let scopes = Scopes::of(&[Scope::Admin]);

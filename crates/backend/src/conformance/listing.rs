@@ -193,6 +193,7 @@ pub(super) fn finds_what_is_rare(store: &dyn Store) {
                 notification: notification.into(),
                 queue_max: 20_000,
                 now: T,
+                wake: None,
             })
             .map(|question| asked(store, question))
             .collect();
@@ -223,6 +224,7 @@ pub(super) fn is_whole_when_they_end_in_any_order(store: &dyn Store) {
                 notification: notification.into(),
                 queue_max: 20_000,
                 now: T,
+                wake: None,
             })
             .map(|question| asked(store, question))
             .collect();

@@ -97,7 +97,16 @@ fn keep_offline(store: &dyn Store, domain: DomainId, local: &str) {
     let (local, stanza) = (local.into(), bytes::Bytes::from_static(b"<message/>"));
     done(
         store,
-        StoreOffline { domain, local, received: T, stanza, expires: None, queue_max: 9, bytes_max: u64::MAX },
+        StoreOffline {
+            domain,
+            local,
+            received: T,
+            stanza,
+            expires: None,
+            queue_max: 9,
+            bytes_max: u64::MAX,
+            wake: None,
+        },
     );
 }
 

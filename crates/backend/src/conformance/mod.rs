@@ -34,6 +34,7 @@ mod notifications;
 mod offline;
 mod parked;
 mod private;
+mod push;
 pub mod queue;
 mod removals;
 mod rooms;
@@ -131,6 +132,9 @@ pub const CASES: &[Case] = cases! {
     archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_read_in_bounded_steps, are_found_by_number,
         follow_preferences, have_times_that_ascend, are_erased, keep_what_their_domain_wants, go_with_their_account;
     private: is_kept_by_name_and_namespace, is_bounded_in_bytes, goes_with_its_account;
+    push: has_registrations_by_their_names, has_so_many_registrations, comes_of_what_is_stored, is_one_for_each_topic, is_of_what_waits,
+        is_one_owners_until_the_claim_ends, comes_in_pages, that_fails_is_tried_again, ends_with_its_registration,
+        goes_with_its_account_and_its_domain;
     vcards: are_kept_and_replaced, go_with_their_account;
     inbox: lists_the_newest_first, counts_until_it_is_answered_or_seen, is_changed_by_its_owner,
         is_in_folders_until_a_message_comes, loses_what_the_archive_loses;
@@ -171,8 +175,15 @@ pub(crate) struct Noun {
 }
 
 /// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
-pub(crate) const NOUNS: &[Noun] =
-    &[activity::NOUN, broadcasts::NOUN, invitations::NOUN, modules::NOUN, rooms::NOUN, uploads::NOUN];
+pub(crate) const NOUNS: &[Noun] = &[
+    activity::NOUN,
+    broadcasts::NOUN,
+    invitations::NOUN,
+    modules::NOUN,
+    push::NOUN,
+    rooms::NOUN,
+    uploads::NOUN,
+];
 
 /// Every case that needs the store to be opened again.
 pub const LASTING: &[Lasting] = lasting::ALL;

@@ -156,7 +156,8 @@ pub(super) fn are_bounded(store: &dyn Store) {
         // The clock goes back, which changes nothing.
         let accepted = T.plus(10 - n);
         let notification = Notification { priority, accepted, ..notification(domain, "alice", n) };
-        let question = StoreNotification { notification: notification.into(), queue_max, now: T.plus(50) };
+        let question =
+            StoreNotification { notification: notification.into(), queue_max, now: T.plus(50), wake: None };
         let ended = answer!(ask(store, question), StoreNotificationAnswer::Stored { ended } => ended);
         for trace in &ended {
             assert_eq!(

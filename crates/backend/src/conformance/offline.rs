@@ -14,6 +14,7 @@ fn keep(domain: DomainId, local: &str, n: u64, queue_max: u32) -> StoreOffline {
         expires: None,
         queue_max,
         bytes_max: u64::MAX,
+        wake: None,
     }
 }
 
@@ -76,6 +77,7 @@ pub(super) fn messages_come_in_pages_of_bytes(store: &dyn Store) {
                 expires: None,
                 queue_max: 9,
                 bytes_max: u64::MAX,
+                wake: None,
             },
         );
     }
@@ -104,7 +106,16 @@ pub(super) fn messages_are_bounded_in_bytes(store: &dyn Store) {
     account(store, domain, "alice");
     let keep = |n: u64, len: usize| {
         let (local, received, stanza) = ("alice".into(), T.plus(n), vec![b'x'; len].into());
-        StoreOffline { domain, local, received, stanza, expires: None, queue_max: 100, bytes_max: 1000 }
+        StoreOffline {
+            domain,
+            local,
+            received,
+            stanza,
+            expires: None,
+            queue_max: 100,
+            bytes_max: 1000,
+            wake: None,
+        }
     };
     done(store, keep(1, 600));
     done(store, keep(2, 400));

@@ -175,7 +175,8 @@ pub(super) fn leaves_out_what_expired(store: &dyn Store) {
 
 pub(super) fn is_bounded_and_collapsed(store: &dyn Store) {
     let domain = with_alice(store);
-    let within = |n| StoreNotification { notification: later(domain, n, 10).into(), queue_max: 2, now: T };
+    let within =
+        |n| StoreNotification { notification: later(domain, n, 10).into(), queue_max: 2, now: T, wake: None };
     for n in [1, 2] {
         answer!(ask(store, within(n)), StoreNotificationAnswer::Stored { ended } => assert!(ended.is_empty()));
     }

@@ -102,7 +102,7 @@ fn notifications(domain: DomainId, base: u64) -> Vec<Ask> {
         if n % 50 < 2 {
             notification.collapse_key = Some("key".into());
         }
-        Ask::from(StoreNotification { notification: notification.into(), queue_max: 60, now: T })
+        Ask::from(StoreNotification { notification: notification.into(), queue_max: 60, now: T, wake: None })
     };
     let end = |n: u64| {
         let change = NotificationChange { at: T.plus(n), ..acknowledged(id(base + n % 150)) };

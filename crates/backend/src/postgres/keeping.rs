@@ -3,6 +3,7 @@
 use super::column::{Id, int, opt_int, short, uint};
 use super::ending;
 use super::error::{Error, Result};
+use super::push::{self, Tells};
 use super::transaction::Transaction;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
@@ -23,6 +24,8 @@ struct Found {
     waiting: u64,
     /// Whether there is, or was, a notification of this id.
     known: bool,
+    /// Where pushes for the account go.
+    registrations: u64,
 }
 
 /// Keeps all of them, in their order; an answer for each.
@@ -51,7 +54,7 @@ pub(super) fn keep_all(
             && added.is_some_and(|added| found.waiting + added < u64::from(keep.queue_max));
         if is_plain {
             *added = added.map(|added| added + 1);
-            plain.push((*keep, found.account));
+            plain.push((*keep, found));
             answers.push(StoreNotificationAnswer::Stored { ended: Vec::new() });
         } else {
             *added = None;
@@ -65,7 +68,7 @@ pub(super) fn keep_all(
 
 /// Keeps one.
 fn keep(write: &mut Transaction<'_>, keep: &StoreNotification) -> Result<StoreNotificationAnswer> {
-    let StoreNotification { notification, queue_max, now } = keep;
+    let StoreNotification { notification, queue_max, now, .. } = keep;
     let Some(found) = look(write, &[keep])?.pop().flatten() else {
         return Ok(StoreNotificationAnswer::NoAccount);
     };
@@ -84,7 +87,7 @@ fn keep(write: &mut Transaction<'_>, keep: &StoreNotification) -> Result<StoreNo
         Some(key) => ending::replaced(write, found.account, key, *now)?,
         None => Vec::new(),
     };
-    insert(write, &[(keep, found.account)])?;
+    insert(write, &[(keep, found)])?;
     let excess = (found.waiting + 1).saturating_sub(u64::from(*queue_max)).saturating_sub(ended.len() as u64);
     if excess > 0 {
         ended.extend(ending::over_bound(write, found.account, excess, *now)?);
@@ -102,8 +105,12 @@ fn look(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Result<Vec<Opt
     let mut all = vec![None; keeps.len()];
     for row in write.db.query(LOOK, &[&domains, &locals, &ids])? {
         let place: i64 = row.try_get(0)?;
-        let found =
-            Found { account: AccountId(uint(&row, 1)?), waiting: uint(&row, 2)?, known: row.try_get(3)? };
+        let found = Found {
+            account: AccountId(uint(&row, 1)?),
+            waiting: uint(&row, 2)?,
+            known: row.try_get(3)?,
+            registrations: uint(&row, 4)?,
+        };
         if let Some(place) = usize::try_from(place - 1).ok().and_then(|place| all.get_mut(place)) {
             *place = Some(found);
         }
@@ -112,18 +119,19 @@ fn look(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Result<Vec<Opt
 }
 
 const LOOK: &str = "SELECT k.place, a.id, (SELECT count(*) FROM notification n WHERE n.account = a.id),
-        EXISTS (SELECT 1 FROM notification n WHERE n.id = k.id) OR EXISTS (SELECT 1 FROM trace t WHERE t.id = k.id)
+        EXISTS (SELECT 1 FROM notification n WHERE n.id = k.id) OR EXISTS (SELECT 1 FROM trace t WHERE t.id = k.id),
+        a.registrations
     FROM unnest($1::bigint[], $2::text[], $3::uuid[]) WITH ORDINALITY AS k (domain, local, id, place)
     JOIN account a ON a.domain = k.domain AND a.local = k.local";
 
 /// Writes the rows, in their order.
-fn insert(write: &Transaction<'_>, keeps: &[(&StoreNotification, AccountId)]) -> Result<()> {
+fn insert(write: &Transaction<'_>, keeps: &[(&StoreNotification, Found)]) -> Result<()> {
     if keeps.is_empty() {
         return Ok(());
     }
     let all = || keeps.iter().map(|(keep, _)| (&*keep.notification, keep.now));
     let ids: Vec<Id> = all().map(|(one, _)| one.id.into()).collect();
-    let accounts: Vec<i64> = keeps.iter().map(|(_, account)| int(account.0)).collect();
+    let accounts: Vec<i64> = keeps.iter().map(|(_, found)| int(found.account.0)).collect();
     let domains: Vec<i64> = all().map(|(one, _)| one.domain.0.into()).collect();
     let locals: Vec<&str> = all().map(|(one, _)| one.to.local().unwrap_or_default()).collect();
     let audiences: Vec<i16> = all().map(|(one, _)| short(one.audience)).collect();
@@ -163,6 +171,13 @@ fn insert(write: &Transaction<'_>, keeps: &[(&StoreNotification, AccountId)]) ->
             &keys,
         ],
     )?;
+    for (keep, found) in keeps {
+        if let Some(wake) = &keep.wake
+            && found.registrations > 0
+        {
+            push::wake(write, found.account, wake, Tells::Notification(keep.notification.id))?;
+        }
+    }
     Ok(())
 }
 

@@ -9,8 +9,8 @@ use crate::engine::asked::Write;
 use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
     WriteAsk, accounts, activity, archive, blocking, broadcasts, idempotency, inbox, invitations, items,
-    leases, links, nodes, notifications, offline, parked, private, rooms, roster, subscriptions, topics,
-    uploads, vcard,
+    leases, links, nodes, notifications, offline, parked, private, push, rooms, roster, subscriptions,
+    topics, uploads, vcard,
 };
 use tokio_postgres::types::ToSql;
 
@@ -23,6 +23,7 @@ const CLICKS: i64 = 3;
 const PARKED: i64 = 4;
 const UPLOADS: i64 = 5;
 const BROADCASTS: i64 = 6;
+const PUSHES: i64 = 7;
 /// Keys of a kind begin with it; the number of the thing follows.
 const API_KEY: i64 = 1 << 32;
 const TOPIC: i64 = 2 << 32;
@@ -175,9 +176,25 @@ impl Keys {
             WriteAsk::Rooms(asked) => self.add_rooms(asked)?,
             WriteAsk::Uploads(asked) => self.add_uploads(asked),
             WriteAsk::Invitations(asked) => self.add_invitations(asked),
+            WriteAsk::Push(asked) => self.add_pushes(asked),
             _ => return None,
         }
         Some(())
+    }
+
+    /// The same of a write about pushes. Those of an account come with what is stored for it; rows that are claimed are held, and those that others hold are
+    /// passed over.
+    fn add_pushes(&mut self, ask: &push::WriteAsk) {
+        match ask {
+            push::WriteAsk::EnablePush(asked) => self.account(asked.domain, &asked.local),
+            push::WriteAsk::DisablePush(asked) => self.account(asked.domain, &asked.local),
+            push::WriteAsk::ClaimPushes(_) => self.name(PUSHES),
+            push::WriteAsk::CommitPushes(asked) => {
+                for push in &asked.pushes {
+                    self.account(push.domain, &push.local);
+                }
+            }
+        }
     }
 
     /// The same of a write about a room. Those that make one, remove one or go through all of them lock everything.

@@ -49,6 +49,7 @@ mod operation;
 mod options;
 mod parked;
 mod private;
+mod push;
 mod reader;
 mod removal;
 mod room;

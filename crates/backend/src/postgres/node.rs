@@ -49,6 +49,10 @@ impl Node {
         )?;
         // Whoever held them is gone.
         db.run("UPDATE webhook SET owner = NULL, claimed = NULL, node = NULL WHERE node = $1", &[&name])?;
+        db.run(
+            "UPDATE push SET owner = NULL, claimed_by = NULL, due = 0 WHERE owner IS NOT NULL AND claimed_by = $1",
+            &[&name],
+        )?;
         db.batch("COMMIT")?;
         Ok(Node { name: name.into(), epoch })
     }

@@ -102,6 +102,15 @@ pub(super) fn claimed(db: &Connection, ids: &[NotificationId]) -> Result<Vec<Not
     rows.iter().map(notification).collect()
 }
 
+/// The one of this id, if it waits.
+pub(super) fn waits(db: &Connection, id: NotificationId, now: UnixMs) -> Result<Option<Notification>> {
+    let row = db.opt(
+        notifications!("WHERE n.id = $1 AND (n.expires IS NULL OR n.expires > $2)"),
+        &[&Id::from(id), &int(now.0)],
+    )?;
+    row.map(|row| notification(&row)).transpose()
+}
+
 fn notification(row: &Row) -> Result<Notification> {
     let payload = blob(row, 11)?;
     Ok(Notification {

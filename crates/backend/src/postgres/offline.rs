@@ -3,11 +3,12 @@
 use super::column::{blob, int, jid, ms, opt_int, opt_ms, uint};
 use super::error::{Error, Result};
 use super::lookup;
+use super::push::{self, Tells};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::page::Room;
 use bytes::Bytes;
-use carillon_core::model::{ExpiredMessage, OfflineMessage};
+use carillon_core::model::{AccountId, ExpiredMessage, OfflineMessage};
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::offline::{
@@ -19,7 +20,7 @@ impl Answers<StoreOffline, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &StoreOffline) -> Result<StoreOfflineAnswer> {
         // How much the account has its row says: nothing is counted.
         let found = self.db.opt(
-            "SELECT id, offline, offline_bytes FROM account WHERE domain = $1 AND local = $2",
+            "SELECT id, offline, offline_bytes, registrations FROM account WHERE domain = $1 AND local = $2",
             &[&i64::from(asked.domain.0), &asked.local],
         )?;
         let Some(row) = found else { return Ok(StoreOfflineAnswer::NoAccount) };
@@ -32,7 +33,13 @@ impl Answers<StoreOffline, Error> for Transaction<'_> {
              INSERT INTO offline (account, received, stanza, expires) VALUES ($1, $2, $3, $5) RETURNING seq",
             &[&row.try_get::<_, i64>(0)?, &int(asked.received.0), &&asked.stanza[..], &int(own), &opt_int(asked.expires)],
         )?;
-        Ok(StoreOfflineAnswer::Stored(uint(&kept, 0)?))
+        let (account, seq) = (AccountId(uint(&row, 0)?), uint(&kept, 0)?);
+        if let Some(wake) = &asked.wake
+            && uint(&row, 3)? > 0
+        {
+            push::wake(self, account, wake, Tells::Message(seq))?;
+        }
+        Ok(StoreOfflineAnswer::Stored(seq))
     }
 }
 

@@ -16,6 +16,8 @@ use carillon_wire::jid::BareJid;
 const OF_ACCOUNT: &[&str] = &[
     "DELETE FROM notification WHERE account = $1",
     "DELETE FROM offline WHERE account = $1",
+    "DELETE FROM push WHERE registration IN (SELECT id FROM push_registration WHERE account = $1)",
+    "DELETE FROM push_registration WHERE account = $1",
     "DELETE FROM contact WHERE account = $1",
     "DELETE FROM blocked WHERE account = $1",
     "DELETE FROM room_block WHERE account = $1",

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010_inbox_pages.sql"),
     include_str!("migrations/0011_broadcasts.sql"),
     include_str!("migrations/0012_modules.sql"),
+    include_str!("migrations/0013_push.sql"),
 ];
 
 /// The version of the schema that this server knows.

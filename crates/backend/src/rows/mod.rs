@@ -6,6 +6,7 @@
 //! - [`inbox`]: the order of what is said between two, and in rooms.
 //! - [`last`]: the last items of topics in memory, so that logins share them.
 //! - [`page`]: the bounds of a page.
+//! - [`push`]: how pushes get to apps.
 //! - [`remembered`]: operations, writes that are done once.
 //! - [`room`]: the archives of rooms.
 //! - [`webhook`]: webhooks as they are created, and sets of states.
@@ -16,6 +17,7 @@ pub(crate) mod idempotency;
 pub(crate) mod inbox;
 pub(crate) mod last;
 pub(crate) mod page;
+pub(crate) mod push;
 pub(crate) mod remembered;
 pub(crate) mod room;
 pub(crate) mod webhook;

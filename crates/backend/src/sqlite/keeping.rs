@@ -3,12 +3,13 @@
 
 use super::column::{id_blob, int, opt_int, uint};
 use super::ending;
+use super::push::{self, Tells};
 use super::transaction::Transaction;
 use crate::rows::code::Code;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{StoreNotification, StoreNotificationAnswer};
-use rusqlite::{Connection, Error, OptionalExtension, Result, Statement, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, Statement, params};
 use std::sync::LazyLock;
 
 impl Answers<StoreNotification, Error> for Transaction<'_> {
@@ -24,6 +25,8 @@ struct Found {
     waiting: u64,
     /// Whether there is, or was, a notification of this id.
     known: bool,
+    /// Where pushes for the account go.
+    registrations: u64,
 }
 
 /// Keeps all of them, in their order; an answer for each.
@@ -56,15 +59,28 @@ fn keep_together(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Resul
     }
     let Some(accounts) = look_together(write, keeps)? else { return Ok(false) };
     let mut insert = write.db.prepare_cached(&INSERT_TOGETHER)?;
-    for (i, (keep, account)) in keeps.iter().zip(accounts).enumerate() {
-        bind(&mut insert, i * COLUMNS, keep, account)?;
+    for (i, (keep, found)) in keeps.iter().zip(&accounts).enumerate() {
+        bind(&mut insert, i * COLUMNS, keep, found.account)?;
     }
     insert.raw_execute()?;
+    for (keep, found) in keeps.iter().zip(accounts) {
+        wake(write, keep, &found)?;
+    }
     Ok(true)
 }
 
+/// It is pushed to its account's registrations, if there are any.
+fn wake(write: &Transaction<'_>, keep: &StoreNotification, found: &Found) -> Result<()> {
+    match &keep.wake {
+        Some(wake) if found.registrations > 0 => {
+            push::wake(write, found.account, wake, Tells::Notification(keep.notification.id))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The accounts that they are for; none when anything stands out.
-fn look_together(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Result<Option<Vec<AccountId>>> {
+fn look_together(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Result<Option<Vec<Found>>> {
     let mut look = write.db.prepare_cached(&LOOK_TOGETHER)?;
     for (i, keep) in keeps.iter().enumerate() {
         let notification = &keep.notification;
@@ -72,16 +88,16 @@ fn look_together(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Resul
         look.raw_bind_parameter(3 * i + 2, notification.to.local().unwrap_or_default())?;
         look.raw_bind_parameter(3 * i + 3, id_blob(notification.id))?;
     }
-    let mut accounts = Vec::with_capacity(keeps.len());
+    let mut accounts: Vec<Found> = Vec::with_capacity(keeps.len());
     let mut rows = look.raw_query();
     while let Some(row) = rows.next()? {
-        let found = Found { account: AccountId(uint(row, 0)?), waiting: uint(row, 1)?, known: row.get(2)? };
+        let found = found(row)?;
         let Some(keep) = keeps.get(accounts.len()) else { break };
-        let before = accounts.iter().filter(|account| **account == found.account).count() as u64;
+        let before = accounts.iter().filter(|other| other.account == found.account).count() as u64;
         if found.known || found.waiting + before >= u64::from(keep.queue_max) {
             return Ok(None);
         }
-        accounts.push(found.account);
+        accounts.push(found);
     }
     // An account that is not there has no row.
     Ok((accounts.len() == keeps.len()).then_some(accounts))
@@ -89,7 +105,7 @@ fn look_together(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Resul
 
 /// Keeps one.
 fn keep(write: &mut Transaction<'_>, keep: &StoreNotification) -> Result<StoreNotificationAnswer> {
-    let StoreNotification { notification, queue_max, now } = keep;
+    let StoreNotification { notification, queue_max, now, .. } = keep;
     let Some(local) = notification.to.local() else { return Ok(StoreNotificationAnswer::NoAccount) };
     let Some(found) = look(write.db, notification, local)? else {
         return Ok(StoreNotificationAnswer::NoAccount);
@@ -112,6 +128,7 @@ fn keep(write: &mut Transaction<'_>, keep: &StoreNotification) -> Result<StoreNo
     let mut insert = write.db.prepare_cached(&INSERT_ONE)?;
     bind(&mut insert, 0, keep, found.account)?;
     insert.raw_execute()?;
+    wake(write, keep, &found)?;
     let excess = (found.waiting + 1).saturating_sub(u64::from(*queue_max)).saturating_sub(ended.len() as u64);
     if excess > 0 {
         ended.extend(ending::over_bound(write, found.account, excess, *now)?);
@@ -123,13 +140,20 @@ fn keep(write: &mut Transaction<'_>, keep: &StoreNotification) -> Result<StoreNo
 fn look(db: &Connection, notification: &Notification, local: &str) -> Result<Option<Found>> {
     db.prepare_cached(
         "SELECT a.id, (SELECT count(*) FROM notification WHERE account = a.id),
-             EXISTS (SELECT 1 FROM notification WHERE id = ?3) OR EXISTS (SELECT 1 FROM trace WHERE id = ?3)
+             EXISTS (SELECT 1 FROM notification WHERE id = ?3) OR EXISTS (SELECT 1 FROM trace WHERE id = ?3), a.registrations
          FROM account a WHERE a.domain = ?1 AND a.local = ?2",
     )?
-    .query_row(params![notification.domain.0, local, id_blob(notification.id)], |row| {
-        Ok(Found { account: AccountId(uint(row, 0)?), waiting: uint(row, 1)?, known: row.get(2)? })
-    })
+    .query_row(params![notification.domain.0, local, id_blob(notification.id)], found)
     .optional()
+}
+
+fn found(row: &Row<'_>) -> Result<Found> {
+    Ok(Found {
+        account: AccountId(uint(row, 0)?),
+        waiting: uint(row, 1)?,
+        known: row.get(2)?,
+        registrations: uint(row, 3)?,
+    })
 }
 
 /// Binds the columns of one notification, behind the first `from` parameters.
@@ -182,7 +206,8 @@ static LOOK_TOGETHER: LazyLock<String> = LazyLock::new(|| {
     format!(
         "WITH keep (domain, local, id) AS (VALUES {values})
          SELECT a.id, (SELECT count(*) FROM notification WHERE account = a.id),
-             EXISTS (SELECT 1 FROM notification n WHERE n.id = k.id) OR EXISTS (SELECT 1 FROM trace t WHERE t.id = k.id)
+             EXISTS (SELECT 1 FROM notification n WHERE n.id = k.id) OR EXISTS (SELECT 1 FROM trace t WHERE t.id = k.id),
+             a.registrations
          FROM keep k CROSS JOIN account a ON a.domain = k.domain AND a.local = k.local"
     )
 });

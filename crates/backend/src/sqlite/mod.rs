@@ -41,6 +41,7 @@ mod operation;
 mod options;
 mod parked;
 mod private;
+mod push;
 mod reader;
 mod removal;
 mod room;
@@ -123,6 +124,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0039_inbox_pages.sql"),
     include_str!("migrations/0040_broadcasts.sql"),
     include_str!("migrations/0041_modules.sql"),
+    include_str!("migrations/0042_push.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.
@@ -166,6 +168,7 @@ impl SqliteStore {
         }
         schema::migrate(&mut db, &options.path)?;
         webhook::end_claims(&db).map_err(sqlite)?;
+        push::end_claims(&db).map_err(sqlite)?;
 
         let last = Arc::new(LastItems::new(options.items_bytes_max));
         let tail = Arc::new(Tail::default());

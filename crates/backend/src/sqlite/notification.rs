@@ -97,6 +97,18 @@ pub(super) fn claimed(db: &Connection, ids: &[NotificationId]) -> Result<Vec<Not
     Ok(found)
 }
 
+/// The one of this id, if it waits.
+pub(super) fn waits(db: &Connection, id: NotificationId, now: UnixMs) -> Result<Option<Notification>> {
+    db.prepare_cached(
+        "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
+             n.xml, n.payload, n.key
+         FROM notification n CROSS JOIN domain d ON d.id = n.domain
+         WHERE n.id = ?1 AND (n.expires IS NULL OR n.expires > ?2)",
+    )?
+    .query_row(params![id_blob(id), int(now.0)], notification)
+    .optional()
+}
+
 fn notification(row: &Row<'_>) -> Result<Notification> {
     let payload = blob(row, 11)?;
     Ok(Notification {

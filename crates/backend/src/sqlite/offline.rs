@@ -2,6 +2,7 @@
 
 use super::column::{blob, int, jid, ms, opt_int, opt_ms, uint};
 use super::lookup;
+use super::push::{self, Tells};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::page::Room;
@@ -30,6 +31,11 @@ impl Answers<StoreOffline, Error> for Transaction<'_> {
             "UPDATE account SET offline = offline + 1, offline_bytes = offline_bytes + ?2 WHERE id = ?1",
             params![int(account.0), int(bytes)],
         )?;
+        if let Some(wake) = &asked.wake
+            && kept.registrations > 0
+        {
+            push::wake(self, account, wake, Tells::Message(number))?;
+        }
         Ok(StoreOfflineAnswer::Stored(number))
     }
 }
@@ -39,15 +45,23 @@ struct Kept {
     account: AccountId,
     messages: u64,
     bytes: u64,
+    registrations: u64,
 }
 
 impl Kept {
     fn of(db: &Connection, asked: &StoreOffline) -> Result<Option<Kept>> {
-        db.prepare_cached("SELECT id, offline, offline_bytes FROM account WHERE domain = ?1 AND local = ?2")?
-            .query_row(params![asked.domain.0, asked.local], |row| {
-                Ok(Kept { account: AccountId(uint(row, 0)?), messages: uint(row, 1)?, bytes: uint(row, 2)? })
+        db.prepare_cached(
+            "SELECT id, offline, offline_bytes, registrations FROM account WHERE domain = ?1 AND local = ?2",
+        )?
+        .query_row(params![asked.domain.0, asked.local], |row| {
+            Ok(Kept {
+                account: AccountId(uint(row, 0)?),
+                messages: uint(row, 1)?,
+                bytes: uint(row, 2)?,
+                registrations: uint(row, 3)?,
             })
-            .optional()
+        })
+        .optional()
     }
 }
 

@@ -14,6 +14,8 @@ use rusqlite::{Result, params};
 const OF_ACCOUNT: &[(&str, &str)] = &[
     ("notification", "account = ?1"),
     ("offline", "account = ?1"),
+    ("push", "registration IN (SELECT id FROM push_registration WHERE account = ?1)"),
+    ("push_registration", "account = ?1"),
     ("contact", "account = ?1"),
     ("blocked", "account = ?1"),
     ("room_block", "account = ?1"),

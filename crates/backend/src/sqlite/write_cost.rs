@@ -342,11 +342,13 @@ fn of_notifications() -> Vec<Ask> {
     };
     let page = carillon_core::ports::Page { entries: 10, bytes: 1000 };
     vec![
-        StoreNotification { notification: notification(1).into(), queue_max: 100_000, now: T }.into(),
+        StoreNotification { notification: notification(1).into(), queue_max: 100_000, now: T, wake: None }
+            .into(),
         StoreNotification {
             notification: Notification { collapse_key: Some("k".into()), ..notification(2) }.into(),
             queue_max: 100_000,
             now: T,
+            wake: None,
         }
         .into(),
         EndNotifications { changes: vec![change] }.into(),
@@ -361,6 +363,7 @@ fn of_notifications() -> Vec<Ask> {
             expires: None,
             queue_max: 100_000,
             bytes_max: 1 << 30,
+            wake: None,
         }
         .into(),
         DeleteOffline { domain: HERE, local: alice(), seqs: vec![1] }.into(),

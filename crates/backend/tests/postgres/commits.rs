@@ -54,6 +54,7 @@ fn message(domain: DomainId, account: usize, text: &str) -> StoreOffline {
         expires: None,
         queue_max: u32::MAX,
         bytes_max: u64::MAX,
+        wake: None,
     }
 }
 

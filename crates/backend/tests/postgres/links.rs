@@ -43,7 +43,7 @@ fn notification(domain: DomainId) -> StoreNotification {
         accepted: T,
         send_at: None,
     };
-    StoreNotification { notification: Arc::new(notification), queue_max: 9, now: T }
+    StoreNotification { notification: Arc::new(notification), queue_max: 9, now: T, wake: None }
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod module;
 mod notification;
 mod output;
 mod password;
+mod push;
 mod queue;
 mod remote;
 mod room;
@@ -102,6 +103,8 @@ enum Printing {
     Room(room::Args),
     /// Webhooks: URLs that are told how notifications ended
     Webhook(webhook::Args),
+    /// Registrations for push: apps that are woken by push services
+    Push(push::Args),
     /// Modules: extensions in WebAssembly, activated while the node runs
     Module(module::Args),
     /// Short links, and the files of the apps that open them
@@ -179,6 +182,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Room(args) => room::run(args, out),
         Printing::Module(args) => module::run(args, out),
         Printing::Webhook(args) => webhook::run(args, out),
+        Printing::Push(args) => push::run(args, out),
         Printing::Link(args) => link::run(args, out),
         Printing::Invitation(args) => invitation::run(args, out),
         Printing::Send(args) => send::run(&args, out),

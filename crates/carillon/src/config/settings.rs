@@ -9,7 +9,7 @@ use crate::options::{Cell, Node, Queue};
 use crate::telemetry::{Log, LogFormat, LogLevel};
 use crate::upgrade;
 use carillon_backend::StoreOptions;
-use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
+use carillon_core::model::{Policy, PubsubCreate, PushShown, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind as EventKind};
@@ -459,6 +459,27 @@ settings! {
         "webhooks.retry_first_ms" = http.webhooks.retry_first_ms, ms(10, MINUTE), Restart;
         /// Age of an event from which on a failed attempt to send it makes it a dead letter.
         "webhooks.give_up_after_ms" = http.webhooks.give_up_after_ms, ms(SECOND, 30 * DAY), Restart;
+    }
+
+    "Pushes, by which apps are woken (XEP-0357): `docs/book/push.md`." {
+        /// The most that a push tells of what waits: nothing of it, who sent it, or the whole of it. An app may want less.
+        "push.shown" = http.push.shown, Kind::Choice(PushShown::WORDS), Restart;
+        /// How long a live session may take to acknowledge what is stored for its account, before the account's apps are woken.
+        "push.grace_ms" = core.push.grace_ms, ms(0, HOUR), Live;
+        /// Registrations that one account may have.
+        "push.per_account_max" = core.push.per_account_max, count(0, 1000, "registrations"), Live;
+        /// A file with the key by which push services know this server (RFC 8292): PEM, or the number in base64url. Empty: a key that follows
+        /// from the node's secret.
+        "push.vapid_key_file" = http.push.vapid_key_file, path(0), Restart;
+        /// Whom push services ask if something is wrong, as `mailto:admin@example.com` or a URL. Empty: `postmaster` of the domain.
+        "push.vapid_subject" = http.push.vapid_subject, text(0, 255), Restart;
+        /// Whether pushes can go to `http://` URLs with public addresses. Without TLS, anyone on the way can read to whom they are.
+        "push.allow_http" = http.push.allow_http, Kind::Switch, Restart;
+        /// Addresses that pushes can go to besides those of the public Internet, as addresses or networks such as
+        /// `10.0.0.0/8`; by `http://`, too. The URLs are those that users give.
+        "push.allow_addresses" = http.push.allow_addresses, Kind::Networks, Restart;
+        /// How long a request to a push service may take as a whole.
+        "push.timeout_ms" = http.push.timeout_ms, ms(100, MINUTE), Restart;
     }
 
     "Short links, on hosts of their own: `docs/book/links.md`." {

@@ -1,7 +1,7 @@
 //! Values of settings: in general, and as the Rust types that hold them.
 
 use crate::telemetry::{LogFormat, LogLevel};
-use carillon_core::model::{PubsubCreate, SessionPolicy};
+use carillon_core::model::{PubsubCreate, PushShown, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind, Kinds};
@@ -285,6 +285,7 @@ word_field!(Mechanism {
     "SCRAM-SHA-1" => ScramSha1,
     "PLAIN" => Plain
 });
+word_field!(PushShown { "nothing" => Nothing, "sender" => Sender, "whole" => Whole });
 word_field!(Profile { "default" => Default, "benchmark" => Benchmark });
 word_field!(Format { "json" => Json, "compact" => Compact });
 word_field!(LogFormat { "text" => Text, "json" => Json });

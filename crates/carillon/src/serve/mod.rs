@@ -114,6 +114,7 @@ pub struct Prepared {
     secret: [u8; 32],
     tls: tls::Settings,
     webhook_roots: carillon_http::WebhookRoots,
+    vapid: carillon_http::VapidKey,
     queues: Vec<carillon_http::IntakeQueue>,
     runtime: tokio::runtime::Runtime,
 }
@@ -133,8 +134,10 @@ impl Prepared {
             .enable_all()
             .build()
             .map_err(|e| e.to_string())?;
+        let secret = assemble::secret(settings)?;
         Ok(Prepared {
-            secret: assemble::secret(settings)?,
+            vapid: assemble::vapid(settings, &secret)?,
+            secret,
             tls: assemble::certificate(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
             queues: assemble::queues(settings)?,
@@ -162,6 +165,8 @@ pub struct Heritage {
 pub struct Running {
     config: Config,
     secret: [u8; 32],
+    /// The public part of the key by which push services know it.
+    vapid: String,
     server: Server,
     runtime: tokio::runtime::Runtime,
     http: HttpSide,
@@ -186,7 +191,7 @@ const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it,
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
     pub fn start(prepared: Prepared, heritage: Option<Heritage>) -> Result<Running, String> {
-        let Prepared { config, secret, tls, webhook_roots, queues, runtime } = prepared;
+        let Prepared { config, secret, tls, webhook_roots, vapid, queues, runtime } = prepared;
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
         let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
@@ -195,7 +200,7 @@ impl Running {
         let joining = Joining::begin(&settings.cell, members, runtime.handle())?;
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
-        let core = Arc::new(assemble::core(settings, secret));
+        let core = Arc::new(assemble::core(settings, secret, &vapid.public()));
         let bound = runtime.block_on(http_side::bind(settings, left.unwrap_or_default()))?;
         let inherited = take_over.as_ref().map_or(0, |take_over| take_over.sessions() as u64);
         let cell = joining.as_ref().map(Joining::cell);
@@ -204,7 +209,7 @@ impl Running {
             .map_err(|e| e.to_string())?;
         let joined = joining.map(|joining| joining.joined(&server)).transpose()?;
         tell(&uncovered(settings, &tls, &server));
-        let mut options = assemble::http(settings, core, server.ports(), webhook_roots);
+        let mut options = assemble::http(settings, core, server.ports(), webhook_roots, vapid.clone());
         options.queues = queues;
         let http = HttpSide::start(&runtime, bound, &server, &tls, options).map_err(|e| e.to_string())?;
         let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
@@ -220,6 +225,7 @@ impl Running {
         Ok(Running {
             config,
             secret,
+            vapid: vapid.public(),
             server,
             runtime,
             http,

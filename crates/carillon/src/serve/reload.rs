@@ -21,7 +21,7 @@ impl Running {
         self.config = reloaded.config;
         let settings = &self.config.settings;
         telemetry.set_level(settings.log.level);
-        self.server.reload_settings(&Arc::new(assemble::core(settings, self.secret)));
+        self.server.reload_settings(&Arc::new(assemble::core(settings, self.secret, &self.vapid)));
         self.server.reload_bounds(settings.server.bounds, settings.server.out_queues);
         self.server.reload_events(settings.server.event_log.kinds);
         match assemble::certificate(settings) {

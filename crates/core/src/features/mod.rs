@@ -26,6 +26,7 @@ pub mod ping;
 pub mod presence;
 pub mod private;
 pub mod pubsub;
+pub mod push;
 pub mod receipts;
 pub mod registration;
 pub mod roster;
@@ -89,6 +90,7 @@ pub const ORDER: &[&Feature] = &[
     &private::FEATURE,
     &vcard::FEATURE,
     &upload::FEATURE,
+    &push::FEATURE,
     &version::FEATURE,
     &time::FEATURE,
     // Notes an end of presence that everything else has been told of.

@@ -55,6 +55,14 @@ number_id!(
     InvitationId(u64)
 );
 number_id!(
+    /// The number of a registration for push in the store.
+    RegistrationId(u64)
+);
+number_id!(
+    /// A push's number in the store.
+    PushId(u64)
+);
+number_id!(
     /// A point in the history of one topic: each change has a higher one. Revisions of different topics cannot be compared.
     Revision(u64)
 );

@@ -23,6 +23,7 @@ mod notification;
 mod offline;
 mod pubsub_event;
 mod pubsub_xml;
+mod push;
 mod revocation;
 mod room;
 mod roster;
@@ -50,8 +51,8 @@ pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
     AccountId, ArchiveId, ConnId, DomainId, Epoch, Generation, InvitationId, KeyId, LinkId, NodeId,
-    NotificationId, OperationId, Partition, Partitions, Place, Revision, RoomId, SessionId, ShardId, Ticket,
-    TopicId, WebhookId, bucket,
+    NotificationId, OperationId, Partition, Partitions, Place, PushId, RegistrationId, Revision, RoomId,
+    SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
 };
 pub use inbox::{
     CONVERSATIONS_COUNTED_MAX, Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter,
@@ -70,6 +71,10 @@ pub use offline::{ExpiredMessage, OfflineMessage};
 pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
+pub use push::{
+    Push, PushChannel, PushFailure, PushHealth, PushOutcome, PushRegistration, PushSecret, PushShown,
+    PushSubject, Wake, WebPushKeys,
+};
 pub use revocation::{AgentId, Revocations};
 pub use room::{
     AllowPm, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey, RoomKind, RoomListed,

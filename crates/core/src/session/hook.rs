@@ -29,7 +29,7 @@ use crate::features::state::PerAccount;
 use crate::message::{Announcement, Letter, Requester, ShardMessage};
 use crate::model::{
     Node, Notification, NotificationId, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId,
-    Settlement, Standing, Trace, Wants,
+    Settlement, Standing, Trace, Wake, Wants,
 };
 use crate::ports::Directory;
 use crate::ports::modules::ActiveModule;
@@ -234,6 +234,17 @@ pub type AbsentHook = fn(
     settlement: &mut Option<Settlement>,
     cx: &mut Cx<'_>,
 ) -> Result<Option<Taken>, StanzaError>;
+/// Something that is about to be stored for an account.
+#[derive(Clone, Copy, Debug)]
+pub enum Stored<'a> {
+    /// A message.
+    Message(&'a Stanza),
+    /// A notification.
+    Notification(&'a Notification),
+}
+
+/// When something that is about to be stored wakes its account, if it does. `is_attended`: the account may have a session with a connection.
+pub type WakesHook = fn(stored: Stored<'_>, is_attended: bool, cx: &Cx<'_>) -> Option<Wake>;
 /// Stores messages that were given to parked sessions.
 pub struct KeepHandler {
     /// The kind under whose number ([`Fate::Stored`](crate::shard::Fate::Stored)) an acknowledgement is told.

@@ -55,6 +55,7 @@ fn figures(app: &App) -> impl IntoResponse + use<> {
     text.push_str(&intake::text(&queues));
     text.push_str(&lanes(&app.node.store_lanes()));
     text.push_str(&traces(&app.traces));
+    text.push_str(&pushes(app.pushes.figures()));
     if app.uploads.are_on() {
         text.push_str(&uploads(app.uploads.figures()));
     }
@@ -387,6 +388,19 @@ fn modules(page: &mut Page, status: &Status) {
         numbered.map(move |(number, count)| (named(module, "counter", &number.to_string()), *count))
     });
     page.family("carillon_module_count_total", "counter", help, own);
+}
+
+/// The figures of pushes.
+fn pushes(pushes: crate::push::Figures) -> String {
+    let mut page = Page::default();
+    let help = "Pushes to apps: `taken` by the push service, `refused` for good, `failed`, or answered that the app is `gone`.";
+    page.counters("carillon_push_requests_total", help, "result", pushes.pushes);
+    let help = "Pushes that were put off without a request, because their push service fails or has no room.";
+    page.counter("carillon_push_postponed_total", help, pushes.postponed);
+    page.gauge("carillon_push_held", "Pushes that this node has claimed.", pushes.waiting);
+    let help = "Push services that get nothing because they fail.";
+    page.gauge("carillon_push_services_closed", help, pushes.closed);
+    page.into_text()
 }
 
 fn webhooks(page: &mut Page, webhooks: &Figures) {

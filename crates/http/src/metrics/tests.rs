@@ -74,6 +74,7 @@ fn full() -> String {
         + &lanes(&[StoreLane::default(), lane])
         + &links(&figures, 512)
         + &uploads(&files)
+        + &pushes(crate::push::Figures { postponed: 6, closed: 1, ..crate::push::Figures::default() })
 }
 
 /// A cell of two, one of which was not heard for five seconds, and a dead one.
@@ -104,6 +105,14 @@ fn in_a_cell(status: &Status) -> String {
     let homes = [(NodeId(1), 200), (NodeId(2), 56)].into();
     let moves = HomeMoves { came: 8, went: 9 };
     cell::Cell { view, bus, homes, moves }.text(status, now)
+}
+
+#[test]
+fn figures_of_pushes_are_where_they_belong() {
+    let page = full();
+    for line in ["carillon_push_postponed_total 6", "carillon_push_services_closed 1"] {
+        assert!(page.lines().any(|on_page| on_page == line), "{line}");
+    }
 }
 
 #[test]

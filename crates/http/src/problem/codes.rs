@@ -152,6 +152,8 @@ codes! {
     UnknownUpload: NOT_FOUND, "unknown-upload", "No such file";
     /// The domain has no invitation of this number.
     UnknownInvitation: NOT_FOUND, "unknown-invitation", "No such invitation";
+    /// The key reaches no registration for push of this number.
+    UnknownRegistration: NOT_FOUND, "unknown-registration", "No such registration";
     /// The path exists, but not with this method; the header `Allow` names those it has.
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 
@@ -172,6 +174,8 @@ codes! {
     NoArchive: CONFLICT, "no-archive", "No archives";
     /// The domain, or the node, has as many webhooks as are allowed; `detail` says how many.
     TooManyWebhooks: CONFLICT, "too-many-webhooks", "Too many webhooks";
+    /// The account has as many registrations for push as `push.per_account_max` allows.
+    TooManyRegistrations: CONFLICT, "too-many-registrations", "Too many registrations";
     /// The domain has no host of short links: the setting `links.hosts` does not name it.
     NoLinkHost: CONFLICT, "no-link-host", "No host of short links";
     /// The short link of this URL was taken down.

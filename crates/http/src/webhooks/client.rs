@@ -1,9 +1,9 @@
-//! The HTTP client of webhooks: it goes nowhere but where it may, trusts whom the system trusts, follows nobody and waits for nobody.
+//! The HTTP client of webhooks and of pushes: it goes nowhere but where it may, trusts whom the system trusts, follows nobody and waits for nobody.
 
 use super::address::{is_among, is_public};
 use super::rules::Outcome;
 use super::signature;
-use crate::options::{WebhookRoots, WebhookSettings};
+use crate::options::{PushSettings, WebhookRoots, WebhookSettings};
 use crate::problem::{Code, Problem};
 use crate::time::now;
 use axum::http::Uri;
@@ -20,17 +20,29 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Body};
 
-/// The HTTP client of webhooks.
+/// The HTTP client of webhooks, or of pushes.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     /// Made for the first request: until then nobody reads the system's certificates.
     agent: OnceLock<Agent>,
     rules: Rules,
     roots: WebhookRoots,
     timeout: Duration,
+    /// Connections to one host that are kept for the next request.
+    idle_per_host: usize,
 }
 
-/// A request.
+/// A request as it is sent.
+pub(crate) struct Call {
+    pub(crate) url: Box<str>,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// What was answered to a request: the status, what describes it, and `Retry-After`; or why nothing was.
+pub(crate) type Answered = Result<(u16, Box<str>, Option<Duration>), Box<str>>;
+
+/// A request to a webhook.
 pub(super) struct Message {
     pub(super) url: Box<str>,
     pub(super) id: String,
@@ -51,6 +63,8 @@ pub(crate) struct Attempt {
 /// Where requests may go.
 #[derive(Clone, Debug)]
 struct Rules {
+    /// What the settings of these are called.
+    section: &'static str,
     allow_http: bool,
     allow: Arc<[IpNet]>,
 }
@@ -58,21 +72,36 @@ struct Rules {
 /// An address to which no request goes.
 #[derive(Debug, thiserror::Error)]
 enum NotAllowed {
-    #[error("{0} is not a public address, nor one of `webhooks.allow_addresses`")]
-    Address(IpAddr),
-    #[error("`http` is not allowed for {0}, which is not one of `webhooks.allow_addresses`")]
-    Plain(IpAddr),
+    #[error("{0} is not a public address, nor one of `{1}.allow_addresses`")]
+    Address(IpAddr, &'static str),
+    #[error("`http` is not allowed for {0}, which is not one of `{1}.allow_addresses`")]
+    Plain(IpAddr, &'static str),
 }
 
 impl Client {
     pub(super) fn new(settings: &WebhookSettings, roots: WebhookRoots) -> Client {
-        let rules = Rules { allow_http: settings.allow_http, allow: settings.allow_addresses.clone().into() };
+        let rules = Rules {
+            section: "webhooks",
+            allow_http: settings.allow_http,
+            allow: settings.allow_addresses.clone().into(),
+        };
         let timeout = Duration::from_millis(settings.timeout_ms);
-        Client { agent: OnceLock::new(), rules, roots, timeout }
+        Client { agent: OnceLock::new(), rules, roots, timeout, idle_per_host: 2 }
+    }
+
+    /// The client of pushes: `idle_per_host` connections to one push service are kept for the next request.
+    pub(crate) fn of_pushes(settings: &PushSettings, roots: WebhookRoots, idle_per_host: usize) -> Client {
+        let rules = Rules {
+            section: "push",
+            allow_http: settings.allow_http,
+            allow: settings.allow_addresses.clone().into(),
+        };
+        let timeout = Duration::from_millis(settings.timeout_ms);
+        Client { agent: OnceLock::new(), rules, roots, timeout, idle_per_host }
     }
 
     /// Checks a URL as far as that can be done without asking for its host's address.
-    pub(super) fn check(&self, url: &str) -> Result<(), Problem> {
+    pub(crate) fn check(&self, url: &str) -> Result<(), Problem> {
         let problem = |detail: String| Problem::new(Code::InvalidValue, detail).at("/url");
         if url.len() > URL_BYTES_MAX {
             return Err(problem(format!("`url` has at most {URL_BYTES_MAX} bytes")));
@@ -92,7 +121,8 @@ impl Client {
             return Err(problem("`url` names no host".to_owned()));
         }
         if !is_tls && !self.rules.allow_http && self.rules.allow.is_empty() {
-            return Err(problem("`url` begins with `https://`: `webhooks.allow_http` is off".to_owned()));
+            let section = self.rules.section;
+            return Err(problem(format!("`url` begins with `https://`: `{section}.allow_http` is off")));
         }
         match host.parse::<IpAddr>() {
             Ok(address) => self.rules.check(is_tls, address).map_err(|error| problem(error.to_string())),
@@ -113,24 +143,29 @@ impl Client {
 
     fn exchange(&self, message: &Message) -> Attempt {
         let (began, timestamp) = (Instant::now(), now().0 / 1000);
-        let request = Request::post(&*message.url)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header("webhook-id", &message.id)
-            .header("webhook-timestamp", timestamp)
-            .header(
-                "webhook-signature",
-                signature::sign(&message.secret, &message.id, timestamp, &message.body),
-            )
-            .body(&message.body[..]);
-        let response = request.map_err(ureq::Error::from).and_then(|request| self.agent().run(request));
-        let (outcome, status) = match response {
-            Ok(response) => {
-                let (status, retry_after) = (response.status().as_u16(), retry_after(&response));
-                (Outcome::of(status, describe(response), retry_after), Some(status))
-            }
-            Err(error) => (Outcome::Down(explain(&error).into(), None), None),
+        let headers = signature::headers(&message.secret, &message.id, timestamp, &message.body);
+        let (outcome, status) = match self.post(&message.url, &headers, &message.body) {
+            Ok((status, said, retry_after)) => (Outcome::of(status, said, retry_after), Some(status)),
+            Err(error) => (Outcome::Down(error, None), None),
         };
         Attempt { outcome, status, took: began.elapsed() }
+    }
+
+    /// Makes a request, on a thread of its own while it is under way. Whoever calls it bounds how many are.
+    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Answered {
+        let client = Arc::clone(self);
+        let calling = tokio::task::spawn_blocking(move || client.post(&call.url, &call.headers, &call.body));
+        calling.await.unwrap_or_else(|_| Err("the request was not made".into()))
+    }
+
+    fn post(&self, url: &str, headers: &[(&'static str, String)], body: &[u8]) -> Answered {
+        let request =
+            headers.iter().fold(Request::post(url), |request, (name, value)| request.header(*name, value));
+        let response =
+            request.body(body).map_err(ureq::Error::from).and_then(|request| self.agent().run(request));
+        let response = response.map_err(|error| Box::<str>::from(explain(&error)))?;
+        let (status, retry_after) = (response.status().as_u16(), retry_after(&response));
+        Ok((status, describe(response), retry_after))
     }
 
     fn agent(&self) -> &Agent {
@@ -149,7 +184,7 @@ impl Client {
                 .tls_config(tls)
                 .timeout_global(Some(self.timeout))
                 .max_idle_connections(IDLE_MAX)
-                .max_idle_connections_per_host(2)
+                .max_idle_connections_per_host(self.idle_per_host)
                 .user_agent(concat!("carillon/", env!("CARGO_PKG_VERSION")))
                 .build();
             Agent::with_parts(config, DefaultConnector::default(), Guarded(self.rules.clone()))
@@ -161,9 +196,9 @@ impl Rules {
     fn check(&self, is_tls: bool, address: IpAddr) -> Result<(), NotAllowed> {
         let is_allowed = is_among(&self.allow, address);
         match is_allowed || is_public(address) {
-            false => Err(NotAllowed::Address(address)),
+            false => Err(NotAllowed::Address(address, self.section)),
             true if is_tls || is_allowed || self.allow_http => Ok(()),
-            true => Err(NotAllowed::Plain(address)),
+            true => Err(NotAllowed::Plain(address, self.section)),
         }
     }
 }

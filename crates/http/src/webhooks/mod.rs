@@ -14,17 +14,17 @@ mod rules;
 mod sender;
 mod signature;
 
-pub(crate) use client::Attempt;
+pub(crate) use client::{Attempt, Call, Client};
 pub(crate) use figures::Figures;
 pub(crate) use rules::Outcome;
 pub(crate) use sender::run;
-pub(crate) use signature::{new_secret, read_secret, write_secret};
+pub(crate) use signature::{headers, new_secret, read_secret, write_secret};
 
 use crate::options::Options;
 use crate::problem::Problem;
 use batch::{Batch, Prepared};
 use carillon_core::model::{DeadLetter, Webhook, WebhookId};
-use client::{Client, Message};
+use client::Message;
 use figures::Counters;
 use rules::Patience;
 use std::collections::HashMap;

@@ -23,8 +23,23 @@ pub(crate) fn write_secret(secret: &WebhookSecret) -> String {
     format!("{PREFIX}{}", STANDARD.encode(&secret.0))
 }
 
+/// The headers of a message whose body is JSON.
+pub(crate) fn headers(
+    secret: &WebhookSecret,
+    id: &str,
+    timestamp: u64,
+    body: &[u8],
+) -> Vec<(&'static str, String)> {
+    vec![
+        ("content-type", "application/json".to_owned()),
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", timestamp.to_string()),
+        ("webhook-signature", sign(secret, id, timestamp, body)),
+    ]
+}
+
 /// The header `webhook-signature` of a message.
-pub(super) fn sign(secret: &WebhookSecret, id: &str, timestamp: u64, body: &[u8]) -> String {
+fn sign(secret: &WebhookSecret, id: &str, timestamp: u64, body: &[u8]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(&secret.0).expect("HMAC takes keys of any length");
     mac.update(format!("{id}.{timestamp}.").as_bytes());
     mac.update(body);

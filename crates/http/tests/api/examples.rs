@@ -43,6 +43,7 @@ const MADE: &[&str] = &[
     "enrolDevice",
     "createKey",
     "createWebhook",
+    "createRegistration",
     "putTopic",
     "putRoom",
     "createLink",
@@ -93,6 +94,8 @@ const USED: &[&str] = &[
     "updateWebhook",
     "getWebhook",
     "listWebhooks",
+    "listRegistrations",
+    "getRegistration",
     "listDeadLetters",
     "listInvitations",
     "updateLink",
@@ -104,6 +107,7 @@ const USED: &[&str] = &[
 
 /// Those that remove it.
 const GONE: &[&str] = &[
+    "deleteRegistration",
     "unsubscribeDevice",
     "retractItem",
     "deleteTopic",

@@ -24,6 +24,7 @@ mod openapi;
 mod operation;
 mod presence;
 mod publishing;
+mod push;
 mod request_ids;
 mod rooms;
 mod support;

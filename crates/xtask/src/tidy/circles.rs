@@ -18,7 +18,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     (
         "http",
         &[
-            "accounts", "admin", "app", "auth", "extract", "intake", "links", "provider", "requests",
+            "accounts", "admin", "app", "auth", "extract", "intake", "links", "provider", "push", "requests",
             "upload", "webhooks",
         ],
     ),

@@ -88,7 +88,9 @@ impl Ground {
             ("affiliation" | "room_member", "jid") => Value::from("alice@example.org".to_owned()),
             (_, "jid") => Value::from("carol@elsewhere.example".to_owned()),
             ("affiliation" | "room_member", "affiliation") => Value::from(4),
-            (_, "topic" | "node" | "webhook" | "key" | "link" | "room") => Value::from(NUMBER),
+            (_, "topic" | "node" | "webhook" | "key" | "link" | "room" | "registration") => {
+                Value::from(NUMBER)
+            }
             (_, "id") if kind == "INTEGER" => Value::from(NUMBER),
             (_, "id") if kind == "BLOB" => Value::from(vec![1; 16]),
             _ if kind == "INTEGER" => Value::from(1),
@@ -107,7 +109,8 @@ impl Ground {
         let columns = columns(db, table);
         let is_its = |(name, _): &(String, String)| name == "account" || name == "sender";
         // Whoever said it, what was said in a room is the room's.
-        table == "account_node_item" || (table != "room_message" && columns.iter().any(is_its))
+        ["account_node_item", "push"].contains(&table)
+            || (table != "room_message" && columns.iter().any(is_its))
     }
 }
 

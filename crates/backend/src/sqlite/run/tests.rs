@@ -73,8 +73,12 @@ impl Ground {
         self.group(|write| {
             for (id, account) in notifications {
                 let notification = notification_of(domain, *id, *account);
-                let keep =
-                    StoreNotification { notification: notification.into(), queue_max: u32::MAX, now: T };
+                let keep = StoreNotification {
+                    notification: notification.into(),
+                    queue_max: u32::MAX,
+                    now: T,
+                    wake: None,
+                };
                 let answer = does(write, &keep);
                 assert!(matches!(answer, StoreNotificationAnswer::Stored { .. }), "{answer:?}");
             }

@@ -11,6 +11,7 @@ use crate::model::*;
 use crate::ports::Fault;
 use crate::ports::store::accounts::Account;
 use crate::ports::store::notifications::{NotificationChange, StoreNotification, StoreNotificationAnswer};
+use crate::session::hook::Stored as Kept;
 use crate::session::{Cx, Sessions};
 use crate::shard::{End, RefusedWrite};
 use crate::{Effect, ReplyTo};
@@ -59,7 +60,7 @@ pub(super) fn message(
 pub(super) fn retry(mut refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
     for write in refused.extract_if(.., |write| matches!(write, RefusedWrite::Store(_))) {
         if let RefusedWrite::Store(notification) = write {
-            store(notification, None, cx);
+            store(notification, None, true, cx);
         }
     }
     ends::retry(broadcast::retry(refused, cx), cx)
@@ -80,7 +81,9 @@ fn notify(
         return refused(notification, reply, cx);
     }
     if notification.is_kept() {
-        return store(notification, reply, cx);
+        let is_attended =
+            sessions.bound_of(notification.to.as_str()).iter().any(|session| !session.is_parked());
+        return store(notification, reply, is_attended, cx);
     }
     // Sent again: not delivered again.
     if let Some(outcome) = remembered(notification.id, cx) {
@@ -130,10 +133,12 @@ fn remembered(id: NotificationId, cx: &Cx<'_>) -> Option<Outcome> {
 }
 
 /// Has the store keep a notification. Durable before acknowledged: the sender hears of it when it is committed.
-fn store(notification: Arc<Notification>, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+fn store(notification: Arc<Notification>, reply: Option<ReplyTo>, is_attended: bool, cx: &mut Cx<'_>) {
     let queue_max = cx.shard.settings.limits.pending_notifications;
     let asked = cx.now.unix;
-    let ask = StoreNotification { notification: notification.clone(), queue_max, now: asked };
+    let wakes = cx.pipeline.wakes;
+    let wake = wakes.and_then(|wakes| wakes(Kept::Notification(&notification), is_attended, cx));
+    let ask = StoreNotification { notification: notification.clone(), queue_max, now: asked, wake };
     let number = cx.features.notifications.reads().begin();
     cx.ask(ask, move |said, sessions, cx| {
         store_answered(notification, reply, asked, said, sessions, cx);

@@ -167,7 +167,12 @@ fn a_client_without_stream_management_has_a_bounded_number_in_flight() {
     // The same for what waits when a session begins.
     for n in 0..2 * most as u64 {
         let kept = notification(&world, 2_000_000 + n);
-        world.ask(StoreNotification { notification: kept.into(), queue_max: u32::MAX, now: UnixMs(0) });
+        world.ask(StoreNotification {
+            notification: kept.into(),
+            queue_max: u32::MAX,
+            now: UnixMs(0),
+            wake: None,
+        });
     }
     world.lose(conn);
     let (mut client, conn) = login(&mut world, "alice", false);
@@ -187,7 +192,12 @@ fn receipts_make_room_for_more() {
     let count = 2 * (IN_FLIGHT_BYTES_MAX / 40) as u64;
     for n in 0..count {
         let kept = notification(&world, n);
-        world.ask(StoreNotification { notification: kept.into(), queue_max: u32::MAX, now: UnixMs(0) });
+        world.ask(StoreNotification {
+            notification: kept.into(),
+            queue_max: u32::MAX,
+            now: UnixMs(0),
+            wake: None,
+        });
     }
     let (mut client, conn) = login(&mut world, "alice", true);
     world.bytes(conn, client.becomes_available("").as_bytes());

@@ -21,7 +21,7 @@ fn keep(message: &Stanza, recipients: Arc<Recipients>, settlement: Option<Settle
         return cx.settle(settlement);
     }
     let Some(account) = message.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return };
-    let Some(question) = question(message, &account, cx) else { return };
+    let Some(question) = question(message, &account, false, cx) else { return };
     recipients.decide(Fate::Asked);
     cx.features.offline.begin_keeping(account.as_str());
     let message = message.clone();

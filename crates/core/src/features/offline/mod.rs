@@ -17,7 +17,8 @@ use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOf
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
 use crate::session::hook::{
-    Ending, Feature, Handling, Held, Hooks, LoginPart, Spec, Step, Taken, TimerHandler, TrackedHandler,
+    Ending, Feature, Handling, Held, Hooks, LoginPart, Spec, Step, Stored, Taken, TimerHandler,
+    TrackedHandler,
 };
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Fate, Forget, Pager, Reads, RefusedWrite, Track, Tracked};
@@ -355,7 +356,7 @@ fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<Hel
 
 fn absent(
     stanza: &Stanza,
-    _: &[&BoundSession],
+    sessions: &[&BoundSession],
     settlement: &mut Option<Settlement>,
     cx: &mut Cx<'_>,
 ) -> Result<Option<Taken>, StanzaError> {
@@ -363,7 +364,8 @@ fn absent(
     if !xml::is_worth_keeping(stanza) {
         return Ok(None);
     }
-    let Some(ask) = question(stanza, &to, cx) else { return Ok(None) };
+    let is_attended = sessions.iter().any(|session| !session.is_parked());
+    let Some(ask) = question(stanza, &to, is_attended, cx) else { return Ok(None) };
     let (stanza, settlement) = (stanza.clone(), settlement.take());
     cx.features.offline.storing.begin(to.as_str());
     cx.ask(ask, move |answer, sessions, cx| {
@@ -374,7 +376,7 @@ fn absent(
     Ok(Some(Taken::Stored))
 }
 
-fn question(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {
+fn question(stanza: &Stanza, to: &BareJid, is_attended: bool, cx: &Cx<'_>) -> Option<StoreOffline> {
     let domain = cx.shard.domains.named(to.domain())?.id;
     let local = to.local()?.into();
     let (queue_max, bytes_max) =
@@ -387,5 +389,6 @@ fn question(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> 
         expires: cx.pipeline.rules_of(stanza).and_then(|rules| (rules.expires)(stanza)),
         queue_max,
         bytes_max,
+        wake: cx.pipeline.wakes.and_then(|wakes| wakes(Stored::Message(stanza), is_attended, cx)),
     })
 }

@@ -26,6 +26,7 @@ pub mod offline;
 mod page;
 pub mod parked;
 pub mod private;
+pub mod push;
 mod question;
 pub mod rooms;
 pub mod roster;
@@ -90,6 +91,9 @@ use std::time::Duration;
 ///   (`webhooks::are_one_owners_until_the_claim_ends`, `webhooks::are_committed_by_their_owner`, `lasting::webhooks`).
 /// - **A lease is one holder's.** What [`TakeLease`](leases::TakeLease) gives to one is given to nobody else until the time that was asked for
 ///   has passed, or its holder gives it up (`leases::are_one_holders_until_they_end`, `lasting::leases`).
+/// - **What is to be pushed is kept with what it tells.** A [`Wake`](crate::model::Wake) of what is stored is committed with it, for each registration
+///   of its account, and ends only when it was pushed, or when what it tells does not wait any more (`push::comes_of_what_is_stored`,
+///   `push::is_of_what_waits`, `lasting::nouns`).
 /// - **A module is as it was activated.** What [`ActivateModule`](modules::ActivateModule) names is kept, however many versions are pushed
 ///   after it (`modules::are_activated_and_kept`, `lasting::nouns`).
 /// - **Parked sessions are forgotten for good.** What was read before [`ForgetParked`](parked::ForgetParked) was answered is not there
@@ -333,6 +337,7 @@ nouns! {
     Links in links,
     Leases in leases,
     Modules in modules,
+    Push in push,
 }
 
 impl Kind for ReadAsk {

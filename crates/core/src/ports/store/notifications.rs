@@ -6,7 +6,7 @@ use super::question::questions;
 use super::{Page, Part};
 use crate::model::{
     self, AcknowledgedBy, DomainId, DropReason, KeyId, Notification, NotificationId, NotificationState,
-    States, UnixMs,
+    States, UnixMs, Wake,
 };
 use std::sync::Arc;
 
@@ -159,6 +159,8 @@ pub struct StoreNotification {
     pub notification: Arc<Notification>,
     pub queue_max: u32,
     pub now: UnixMs,
+    /// When it is pushed to the account's registrations, if it is.
+    pub wake: Option<Wake>,
 }
 
 /// What became of [`StoreNotification`].

@@ -4,7 +4,7 @@
 
 use super::question::questions;
 use super::{Page, Part};
-use crate::model::{DomainId, ExpiredMessage, OfflineMessage, UnixMs};
+use crate::model::{DomainId, ExpiredMessage, OfflineMessage, UnixMs, Wake};
 use bytes::Bytes;
 
 questions! {
@@ -49,6 +49,8 @@ pub struct StoreOffline {
     pub expires: Option<UnixMs>,
     pub queue_max: u32,
     pub bytes_max: u64,
+    /// When it is pushed to the account's registrations, if it is.
+    pub wake: Option<Wake>,
 }
 
 /// What became of [`StoreOffline`].

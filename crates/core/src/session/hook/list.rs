@@ -112,6 +112,8 @@ macro_rules! each_hook {
             each absent: AbsentHook;
             /// Stores a message that was given to parked sessions only.
             one keep: &'static KeepHandler;
+            /// When what is stored wakes its account.
+            one wakes: WakesHook;
             /// A stanza about to be given to a session.
             each deliver: DeliverHook;
             /// Something about to be written to the client.

@@ -25,6 +25,7 @@ mod offline;
 mod page;
 mod parked;
 mod private;
+mod push;
 mod rooms;
 mod roster;
 mod subscriptions;
@@ -58,6 +59,7 @@ tables! {
     broadcasts,
     invitations,
     modules,
+    push,
     rooms,
     uploads,
 }

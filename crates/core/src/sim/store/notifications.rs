@@ -1,5 +1,6 @@
 //! Notifications: kept, handed out and ended.
 
+use super::push::{self, Tells};
 use super::tables::Waiting;
 use super::{Committed, answers, links, page};
 use crate::model::OperationId;
@@ -45,7 +46,7 @@ fn pending(store: &Committed, asked: &Pending) -> Part<Notification> {
 }
 
 fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAnswer {
-    let StoreNotification { notification, queue_max, now } = asked;
+    let StoreNotification { notification, queue_max, now, wake } = asked;
     let account = notification.to.local().and_then(|local| store.account_id(notification.domain, local));
     let Some(account) = account else { return StoreNotificationAnswer::NoAccount };
     if store.waiting.contains_key(&notification.id) {
@@ -60,6 +61,7 @@ fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAn
     let replaced = replaced_by(store, account, notification);
     let mut ended = end_all(store, replaced, NotificationState::Replaced, None, *now);
     put(store, account, notification, *now);
+    push::wake(store, account, wake.as_ref(), Tells::Notification(notification.id));
     let crowded = over_bound(store, account, *queue_max as usize);
     ended.extend(end_all(store, crowded, NotificationState::Dropped, Some(DropReason::QueueFull), *now));
     StoreNotificationAnswer::Stored { ended }

@@ -1,5 +1,6 @@
 //! Chat messages kept for accounts that were away.
 
+use super::push::{self, Tells};
 use super::{Committed, answers, page};
 use crate::model::{ExpiredMessage, OfflineMessage};
 use crate::ports::Part;
@@ -52,6 +53,9 @@ fn keep(store: &mut Committed, asked: &StoreOffline) -> StoreOfflineAnswer {
         expires: asked.expires,
     };
     account.messages.insert(seq, message);
+    if let Some(account) = store.account_id(asked.domain, &asked.local) {
+        push::wake(store, account, asked.wake.as_ref(), Tells::Message(seq));
+    }
     StoreOfflineAnswer::Stored(seq)
 }
 

@@ -53,6 +53,7 @@ pub(crate) fn options() -> Options {
         drain_timeout_ms: 10_000,
         endpoints: Endpoints::default(),
         webhook_roots: WebhookRoots::default(),
+        vapid: carillon_http::VapidKey::of_secret(&[7; 32]),
         queues: Vec::new(),
         traces_kept_ms: 86_400_000,
     }

@@ -1,0 +1,334 @@
+//! Registrations for push, and the pushes that wait.
+
+use super::Noun;
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::store::push::*;
+use carillon_core::ports::{Ask, Page, Store};
+
+pub(super) const NOUN: Noun = Noun {
+    writes: |domain| {
+        vec![
+            Ask::from(enable(domain, "alice", "phone")),
+            Ask::from(claiming(7, 0, &[])),
+            Ask::from(CommitPushes { owner: 7, now: T, pushes: Vec::new() }),
+            Ask::from(DisablePush { domain, local: "alice".into(), node: Some("tablet".into()) }),
+        ]
+    },
+    state: |store, domain| format!("{:?}", of(store, domain, "alice")),
+    write_lasting: |store, domain| {
+        enabled(store, domain, "alice", "phone");
+        message(store, domain, "alice", "bob", 1);
+        message(store, domain, "alice", "carol", 2);
+        // Whoever claims it is gone.
+        assert_eq!(claim(store, 7, 1, &[]).len(), 1);
+    },
+    check_lasting: |store, domain| {
+        assert_eq!(of(store, domain, "alice").len(), 1);
+        assert_eq!(topics(&claim(store, 8, 2, &[])), ["m:bob", "m:carol"]);
+    },
+};
+
+fn enable(domain: DomainId, local: &str, node: &str) -> EnablePush {
+    let keys = WebPushKeys { endpoint: "https://push.example/1".into(), p256dh: [4; 65], auth: secret(16) };
+    EnablePush {
+        domain,
+        local: local.into(),
+        node: node.into(),
+        channel: PushChannel::WebPush(keys),
+        shown: PushShown::Whole,
+        now: T,
+        per_account_max: 3,
+    }
+}
+
+fn secret(length: usize) -> PushSecret {
+    PushSecret(vec![9; length].into())
+}
+
+fn enabled(store: &dyn Store, domain: DomainId, local: &str, node: &str) -> PushRegistration {
+    answer!(ask(store, enable(domain, local, node)), EnablePushAnswer::Enabled(made) => *made)
+}
+
+/// The registrations of an account.
+fn of(store: &dyn Store, domain: DomainId, local: &str) -> Vec<PushRegistration> {
+    let (domain, account) = (Some(domain), Some(local.into()));
+    ask(store, ListRegistrations { domain, account, after: RegistrationId(0), max: 100 }).entries
+}
+
+fn wake(topic: &str, at: u64) -> Option<Wake> {
+    Some(Wake { at: T.plus(at), topic: topic.into() })
+}
+
+/// Keeps a message for an account, which wakes it so many milliseconds after [`T`]; its number.
+fn message(store: &dyn Store, domain: DomainId, local: &str, from: &str, at: u64) -> u64 {
+    let question = StoreOffline {
+        domain,
+        local: local.into(),
+        received: T.plus(at),
+        stanza: format!("<message from='{from}'/>").into_bytes().into(),
+        expires: None,
+        queue_max: 100,
+        bytes_max: u64::MAX,
+        wake: wake(&format!("m:{from}"), at),
+    };
+    answer!(ask(store, question), StoreOfflineAnswer::Stored(seq) => seq)
+}
+
+/// At so many milliseconds after [`T`], for 100.
+fn claiming(owner: u64, at: u64, held: &[PushId]) -> ClaimPushes {
+    let page = Page { entries: 100, bytes: 1 << 20 };
+    ClaimPushes { owner, now: T.plus(at), until: T.plus(at + 100), held: held.into(), page }
+}
+
+fn claim(store: &dyn Store, owner: u64, at: u64, held: &[PushId]) -> Vec<Push> {
+    ask(store, claiming(owner, at, held))
+}
+
+fn topics(pushes: &[Push]) -> Vec<&str> {
+    pushes.iter().map(|push| &*push.topic).collect()
+}
+
+fn commit(store: &dyn Store, owner: u64, at: u64, push: &Push, outcome: PushOutcome) {
+    let registration = &push.registration;
+    let commit = PushCommit {
+        id: push.id,
+        version: push.version,
+        registration: registration.id,
+        domain: registration.domain,
+        local: registration.account.local().unwrap_or_default().into(),
+        outcome,
+    };
+    ask(store, CommitPushes { owner, now: T.plus(at), pushes: vec![commit] });
+}
+
+fn failure(at: u64) -> PushFailure {
+    PushFailure { at: T.plus(at), error: "503".into() }
+}
+
+pub(super) fn has_registrations_by_their_names(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    account(store, domain, "bob");
+    assert_eq!(ask(store, enable(domain, "nobody", "phone")), EnablePushAnswer::NoAccount);
+    let phone = enabled(store, domain, "alice", "phone");
+    assert_eq!((&*phone.node, phone.account.as_str(), phone.domain), ("phone", "alice@example.org", domain));
+    assert_eq!(phone.health, PushHealth::default());
+    let web = PushChannel::Webhook { url: "https://a.example/".into(), secret: secret(32) };
+    let other =
+        EnablePush { channel: web.clone(), shown: PushShown::Nothing, ..enable(domain, "alice", "phone") };
+    let again = answer!(ask(store, other), EnablePushAnswer::Enabled(made) => *made);
+    assert_eq!((again.id, again.channel.clone(), again.shown), (phone.id, web, PushShown::Nothing));
+    assert_eq!(ask(store, FindRegistration { id: phone.id }).as_deref(), Some(&again));
+    let tablet = enabled(store, domain, "alice", "tablet");
+    let desk = enabled(store, domain, "bob", "phone");
+    let list = |domain, account: Option<&str>, after, max| {
+        let account = account.map(Box::from);
+        let (found, more) = both(ask(store, ListRegistrations { domain, account, after, max }));
+        (found.iter().map(|one| one.id).collect::<Vec<_>>(), more)
+    };
+    let first = RegistrationId(0);
+    assert_eq!(list(Some(domain), Some("alice"), first, 9), (vec![phone.id, tablet.id], false));
+    assert_eq!(list(None, None, first, 2), (vec![phone.id, tablet.id], true));
+    assert_eq!(list(Some(domain), None, tablet.id, 2), (vec![desk.id], false));
+    assert_eq!(list(Some(DomainId(domain.0 + 1)), None, first, 2), (vec![], false));
+    ask(store, DisablePush { domain, local: "alice".into(), node: Some("phone".into()) });
+    assert_eq!(of(store, domain, "alice"), [tablet]);
+    ask(store, DisablePush { domain, local: "alice".into(), node: None });
+    ask(store, DisablePush { domain, local: "nobody".into(), node: None });
+    assert_eq!((of(store, domain, "alice").len(), of(store, domain, "bob")), (0, vec![desk]));
+    assert_eq!(ask(store, FindRegistration { id: phone.id }), None);
+}
+
+pub(super) fn has_so_many_registrations(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for node in ["a", "b", "c", "a"] {
+        enabled(store, domain, "alice", node);
+    }
+    assert_eq!(ask(store, enable(domain, "alice", "d")), EnablePushAnswer::TooMany);
+    ask(store, DisablePush { domain, local: "alice".into(), node: Some("b".into()) });
+    enabled(store, domain, "alice", "d");
+    assert_eq!(ask(store, enable(domain, "alice", "e")), EnablePushAnswer::TooMany);
+}
+
+pub(super) fn comes_of_what_is_stored(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    // Nobody wants to be woken.
+    message(store, domain, "alice", "bob", 1);
+    assert_eq!(ask(store, NextPush), None);
+    let phone = enabled(store, domain, "alice", "phone");
+    message(store, domain, "alice", "bob", 20);
+    let kept = notification(domain, "alice", 1);
+    let question = StoreNotification { wake: wake("n:1", 10), ..store_at(kept.clone(), T) };
+    answer!(ask(store, question), StoreNotificationAnswer::Stored { .. } => ());
+    // One that wakes nobody.
+    stored(store, notification(domain, "alice", 2));
+    assert_eq!(ask(store, NextPush), Some(T.plus(10)));
+    assert!(claim(store, 7, 9, &[]).is_empty());
+    let first = claim(store, 7, 10, &[]);
+    assert_eq!(topics(&first), ["n:1"]);
+    assert_eq!(*first[0].registration, phone);
+    assert_eq!(first[0].subject, PushSubject::Notification(kept.into()));
+    let held = [first[0].id];
+    let second = claim(store, 7, 20, &held);
+    let PushSubject::Message { stanza, received } = &second[0].subject else { panic!("it is a message") };
+    assert_eq!((&stanza[..], *received), (&b"<message from='bob'/>"[..], T.plus(20)));
+    assert_eq!((second.len(), second[0].messages), (1, 2));
+    // Many that are stored together.
+    enabled(store, domain, "alice", "tablet");
+    let asks = (0..40).map(|n| {
+        let kept = notification(domain, "alice", 100 + n);
+        Ask::from(StoreNotification { wake: wake(&format!("n:{n}"), 30), ..store_at(kept, T) })
+    });
+    let mut asks: Vec<_> =
+        asks.map(|ask| (ask, Box::new(|_| ()) as carillon_core::ports::Reply<_>)).collect();
+    store.ask_all(&mut asks);
+    assert_eq!(claim(store, 7, 30, &[held[0], second[0].id]).len(), 80);
+}
+
+pub(super) fn is_one_for_each_topic(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    enabled(store, domain, "alice", "phone");
+    message(store, domain, "alice", "bob", 9);
+    message(store, domain, "alice", "bob", 5);
+    let newest = message(store, domain, "alice", "bob", 7);
+    let claimed = claim(store, 7, 5, &[]);
+    assert_eq!((topics(&claimed), claimed[0].messages), (vec!["m:bob"], 3));
+    assert!(matches!(&claimed[0].subject, PushSubject::Message { received, .. } if *received == T.plus(7)));
+    // Another one comes while it is sent: it is sent, too.
+    message(store, domain, "alice", "bob", 8);
+    commit(store, 7, 10, &claimed[0], PushOutcome::Taken { at: T.plus(10) });
+    let again = claim(store, 7, 10, &[]);
+    assert_eq!((again.len(), again[0].id, again[0].messages), (1, claimed[0].id, 4));
+    commit(store, 7, 11, &again[0], PushOutcome::Taken { at: T.plus(11) });
+    assert_eq!(ask(store, NextPush), None);
+    assert_eq!(of(store, domain, "alice")[0].health.pushed, Some(T.plus(11)));
+    assert!(newest > 0);
+}
+
+pub(super) fn is_of_what_waits(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    enabled(store, domain, "alice", "phone");
+    let seq = message(store, domain, "alice", "bob", 1);
+    let until = StoreOffline {
+        domain,
+        local: "alice".into(),
+        received: T,
+        stanza: "<message/>".into(),
+        expires: Some(T.plus(5)),
+        queue_max: 100,
+        bytes_max: u64::MAX,
+        wake: wake("m:carol", 1),
+    };
+    ask(store, until);
+    let question =
+        StoreNotification { wake: wake("n:1", 1), ..store_at(notification(domain, "alice", 1), T) };
+    ask(store, question);
+    let id = notification(domain, "alice", 1).id;
+    ask(store, DeleteOffline { domain, local: "alice".into(), seqs: vec![seq] });
+    end(store, vec![acknowledged(id)]);
+    // All are over at that time.
+    assert!(claim(store, 7, 5, &[]).is_empty());
+    assert_eq!(ask(store, NextPush), None);
+}
+
+pub(super) fn is_one_owners_until_the_claim_ends(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    enabled(store, domain, "alice", "phone");
+    message(store, domain, "alice", "bob", 1);
+    let claimed = claim(store, 7, 1, &[]);
+    assert_eq!(claimed.len(), 1);
+    assert!(claim(store, 8, 50, &[]).is_empty());
+    // The answer was lost: it is given again.
+    assert_eq!(claim(store, 7, 50, &[]), claimed);
+    assert!(claim(store, 7, 50, &[claimed[0].id]).is_empty());
+    assert_eq!(ask(store, NextPush), Some(T.plus(150)));
+    assert_eq!(claim(store, 8, 150, &[]).len(), 1);
+    // What the first says of it does not count any more.
+    commit(store, 7, 160, &claimed[0], PushOutcome::Gone);
+    assert_eq!(of(store, domain, "alice").len(), 1);
+    commit(store, 8, 160, &claimed[0], PushOutcome::Taken { at: T.plus(160) });
+    assert_eq!(ask(store, NextPush), None);
+}
+
+pub(super) fn comes_in_pages(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    enabled(store, domain, "alice", "phone");
+    for n in 1..=5 {
+        message(store, domain, "alice", &format!("b{n}"), n);
+    }
+    let page = |entries, bytes| ClaimPushes { page: Page { entries, bytes }, ..claiming(7, 9, &[]) };
+    assert_eq!(topics(&ask(store, page(2, 1 << 20))), ["m:b1", "m:b2"]);
+    assert_eq!(ask(store, ClaimPushes { owner: 8, ..page(9, 1) }).len(), 1);
+    assert_eq!(topics(&ask(store, ClaimPushes { owner: 9, ..page(9, 1 << 20) })), ["m:b4", "m:b5"]);
+}
+
+pub(super) fn that_fails_is_tried_again(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    enabled(store, domain, "alice", "phone");
+    message(store, domain, "alice", "bob", 1);
+    let claimed = claim(store, 7, 1, &[]);
+    let failed = PushOutcome::Failed { next: T.plus(500), failures: 3, failure: failure(2) };
+    commit(store, 7, 2, &claimed[0], failed);
+    let health = of(store, domain, "alice")[0].health.clone();
+    assert_eq!(health, PushHealth { pushed: None, failures: 3, last_failure: Some(failure(2)) });
+    // What comes meanwhile is for the same time.
+    message(store, domain, "alice", "bob", 3);
+    assert_eq!(ask(store, NextPush), Some(T.plus(500)));
+    let claimed = claim(store, 7, 500, &[]);
+    commit(store, 7, 501, &claimed[0], PushOutcome::Postponed { next: T.plus(600) });
+    assert_eq!(of(store, domain, "alice")[0].health, health);
+    // Made anew, it is tried at once.
+    assert_eq!(enabled(store, domain, "alice", "phone").health, PushHealth::default());
+    let claimed = claim(store, 7, 0, &[]);
+    assert_eq!(claimed.len(), 1);
+    commit(store, 7, 5, &claimed[0], PushOutcome::Refused { failures: 1, failure: failure(5) });
+    assert_eq!(ask(store, NextPush), None);
+    assert_eq!(of(store, domain, "alice")[0].health.failures, 1);
+    message(store, domain, "alice", "bob", 6);
+    let claimed = claim(store, 7, 6, &[]);
+    commit(store, 7, 7, &claimed[0], PushOutcome::Taken { at: T.plus(7) });
+    let health = of(store, domain, "alice")[0].health.clone();
+    assert_eq!(health, PushHealth { pushed: Some(T.plus(7)), ..PushHealth::default() });
+}
+
+pub(super) fn ends_with_its_registration(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    enabled(store, domain, "alice", "phone");
+    enabled(store, domain, "alice", "tablet");
+    message(store, domain, "alice", "bob", 1);
+    message(store, domain, "alice", "carol", 1);
+    let claimed = claim(store, 7, 1, &[]);
+    assert_eq!(claimed.len(), 4);
+    commit(store, 7, 2, &claimed[0], PushOutcome::Gone);
+    assert_eq!(of(store, domain, "alice").len(), 1);
+    assert_eq!(claim(store, 7, 200, &[]).len(), 2);
+    ask(store, DisablePush { domain, local: "alice".into(), node: None });
+    assert_eq!(ask(store, NextPush), None);
+    message(store, domain, "alice", "bob", 3);
+    assert_eq!(ask(store, NextPush), None);
+}
+
+pub(super) fn goes_with_its_account_and_its_domain(store: &dyn Store) {
+    let domain = domain(store);
+    for local in ["alice", "bob"] {
+        account(store, domain, local);
+        enabled(store, domain, local, "phone");
+        message(store, domain, local, "carol", 1);
+    }
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    assert_eq!(claim(store, 7, 1, &[]).len(), 1);
+    while ask(store, delete_domain(domain)).expect("it is there").more {}
+    assert_eq!(ask(store, NextPush), None);
+    let all = ListRegistrations { domain: None, account: None, after: RegistrationId(0), max: 9 };
+    assert_eq!(ask(store, all).entries, []);
+}

@@ -1,0 +1,290 @@
+//! Registrations for push, and the pushes that wait.
+
+use super::column::{
+    Id, blob, code, int, jid, ms, notification_id, number, opt_ms, opt_text, short, text, uint,
+};
+use super::connection::Connection;
+use super::error::{Error, Result};
+use super::notification;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use crate::rows::page::Room;
+use crate::rows::push::Channel;
+use bytes::Bytes;
+use carillon_core::model::{
+    AccountId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
+    PushRegistration, PushSubject, RegistrationId, UnixMs, Wake,
+};
+use carillon_core::ports::Part;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::push::{
+    ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
+    ListRegistrations, NextPush, PushCommit,
+};
+use std::sync::Arc;
+use tokio_postgres::Row;
+
+/// What [`registration`] reads.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created, r.pushed,
+                 r.failures, r.failed, r.error
+             FROM push_registration r JOIN account a ON a.id = r.account JOIN domain d ON d.id = a.domain ",
+            $rest
+        )
+    };
+}
+
+impl Answers<FindRegistration, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &FindRegistration) -> Result<Option<Box<PushRegistration>>> {
+        find(self.db, asked.id).map(|found| found.map(Box::new))
+    }
+}
+
+fn find(db: &Connection, id: RegistrationId) -> Result<Option<PushRegistration>> {
+    db.opt(select!("WHERE r.id = $1"), &[&int(id.0)])?.map(|row| registration(&row)).transpose()
+}
+
+impl Answers<ListRegistrations, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ListRegistrations) -> Result<Part<PushRegistration>> {
+        let domain = asked.domain.map(|domain| i64::from(domain.0));
+        let rows = self.db.query(
+            select!(
+                "WHERE r.id > $3 AND ($1::bigint IS NULL OR a.domain = $1) AND ($2::text IS NULL OR a.local = $2)
+                 ORDER BY r.id LIMIT $4"
+            ),
+            &[&domain, &asked.account, &int(asked.after.0), &(i64::from(asked.max) + 1)],
+        )?;
+        let mut entries: Vec<_> = rows.iter().map(registration).collect::<Result<_>>()?;
+        let more = entries.len() > asked.max.into();
+        entries.truncate(asked.max.into());
+        Ok(Part { entries, more })
+    }
+}
+
+impl Answers<NextPush, Error> for Snapshot<'_> {
+    fn answer(&mut self, _: &NextPush) -> Result<Option<UnixMs>> {
+        opt_ms(&self.db.one("SELECT min(due) FROM push", &[])?, 0)
+    }
+}
+
+impl Answers<EnablePush, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &EnablePush) -> Result<EnablePushAnswer> {
+        let EnablePush { domain, local, node, channel, shown, now, per_account_max } = asked;
+        let account = self.db.opt(
+            "SELECT a.id, a.registrations, r.id FROM account a LEFT JOIN push_registration r ON r.account = a.id AND r.name = $3
+             WHERE a.domain = $1 AND a.local = $2",
+            &[&i64::from(domain.0), local, node],
+        )?;
+        let Some(row) = account else { return Ok(EnablePushAnswer::NoAccount) };
+        let (account, count, same): (i64, u64, Option<i64>) =
+            (row.try_get(0)?, uint(&row, 1)?, row.try_get(2)?);
+        if same.is_none() && count >= u64::from(*per_account_max) {
+            return Ok(EnablePushAnswer::TooMany);
+        }
+        let channel = Channel::of(channel);
+        let made = self.db.one(
+            "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+             ON CONFLICT (account, name) DO UPDATE SET kind = $3, url = $4, public_key = $5, secret = $6, shown = $7, created = $8,
+                 pushed = NULL, failures = 0, failed = NULL, error = NULL
+             RETURNING id",
+            &[
+                &account,
+                node,
+                &(channel.kind as i16),
+                &channel.url,
+                &channel.key,
+                &channel.secret,
+                &short(*shown),
+                &int(now.0),
+            ],
+        )?;
+        let id = uint(&made, 0)?;
+        if same.is_some() {
+            self.run(
+                "UPDATE push SET due = $2, has_failed = false WHERE registration = $1 AND has_failed AND owner IS NULL",
+                &[&int(id), &int(now.0)],
+            )?;
+        }
+        let made = find(self.db, RegistrationId(id))?.ok_or(Error::Corrupt("no registration"))?;
+        Ok(EnablePushAnswer::Enabled(Box::new(made)))
+    }
+}
+
+impl Answers<DisablePush, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &DisablePush) -> Result<()> {
+        let rows = self.db.query(
+            "SELECT r.id FROM account a JOIN push_registration r ON r.account = a.id
+             WHERE a.domain = $1 AND a.local = $2 AND ($3::text IS NULL OR r.name = $3)",
+            &[&i64::from(asked.domain.0), &asked.local, &asked.node],
+        )?;
+        rows.iter().try_for_each(|row| end(self, RegistrationId(uint(row, 0)?)))
+    }
+}
+
+/// Ends a registration, with its pushes.
+fn end(write: &Transaction<'_>, id: RegistrationId) -> Result<()> {
+    write.run("DELETE FROM push WHERE registration = $1", &[&int(id.0)])?;
+    write.run("DELETE FROM push_registration WHERE id = $1", &[&int(id.0)])?;
+    Ok(())
+}
+
+/// What a push tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tells {
+    Message(u64),
+    Notification(NotificationId),
+}
+
+/// Something was stored for an account that has registrations: it is pushed to each of them.
+pub(super) fn wake(write: &Transaction<'_>, account: AccountId, wake: &Wake, tells: Tells) -> Result<()> {
+    let (message, notification) = match tells {
+        Tells::Message(seq) => (Some(int(seq)), None),
+        Tells::Notification(id) => (None, Some(Id::from(id))),
+    };
+    write.run(
+        "INSERT INTO push (registration, about, message, notification, due)
+         SELECT id, $2, $3, $4, $5 FROM push_registration WHERE account = $1 ORDER BY id
+         ON CONFLICT (registration, about) DO UPDATE SET version = push.version + 1, message = $3, notification = $4,
+             due = CASE WHEN push.owner IS NULL AND NOT push.has_failed THEN least(push.due, $5) ELSE push.due END",
+        &[&int(account.0), &&*wake.topic, &message, &notification, &int(wake.at.0)],
+    )?;
+    Ok(())
+}
+
+impl Answers<ClaimPushes, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ClaimPushes) -> Result<Vec<Push>> {
+        let ClaimPushes { owner, now, until, held, page } = asked;
+        let owner = owner.cast_signed();
+        let held: Vec<i64> = held.iter().map(|id| int(id.0)).collect();
+        // What another group is changing is passed over.
+        let rows = self.db.query(
+            "SELECT id, registration, about, version, message, notification FROM push
+             WHERE (due <= $2 OR owner = $1) AND id <> ALL ($3::bigint[]) ORDER BY due, id LIMIT $4
+             FOR NO KEY UPDATE SKIP LOCKED",
+            &[&owner, &int(now.0), &held, &i64::from(page.entries)],
+        )?;
+        let (mut claimed, mut over, mut room) = (Vec::new(), Vec::new(), Room::new(*page));
+        for row in &rows {
+            let Some(push) = read(self.db, row, *now)? else {
+                over.push(row.try_get::<_, i64>(0)?);
+                continue;
+            };
+            if !room.takes(push.bytes()) {
+                break;
+            }
+            claimed.push(push);
+        }
+        self.run("DELETE FROM push WHERE id = ANY ($1::bigint[])", &[&over])?;
+        let ids: Vec<i64> = claimed.iter().map(|push| int(push.id.0)).collect();
+        self.run(
+            "UPDATE push SET owner = $2, due = $3, claimed_by = $4 WHERE id = ANY ($1::bigint[])",
+            &[&ids, &owner, &int(until.0), &self.node.name],
+        )?;
+        Ok(claimed)
+    }
+}
+
+/// A push with what it tells, if that still waits.
+fn read(db: &Connection, row: &Row, now: UnixMs) -> Result<Option<Push>> {
+    let Some(subject) = subject(db, row, now)? else { return Ok(None) };
+    let Some(registration) = find(db, RegistrationId(uint(row, 1)?))? else { return Ok(None) };
+    let messages = db.opt(
+        "SELECT offline FROM account WHERE domain = $1 AND local = $2",
+        &[&i64::from(registration.domain.0), &registration.account.local()],
+    )?;
+    Ok(Some(Push {
+        id: PushId(uint(row, 0)?),
+        version: uint(row, 3)?,
+        topic: text(row, 2)?,
+        registration: Arc::new(registration),
+        messages: messages.map_or(Ok(0), |row| uint(&row, 0))?,
+        subject,
+    }))
+}
+
+fn subject(db: &Connection, row: &Row, now: UnixMs) -> Result<Option<PushSubject>> {
+    if let Some(seq) = row.try_get::<_, Option<i64>>(4)? {
+        let found = db.opt(
+            "SELECT stanza, received FROM offline WHERE seq = $1 AND (expires IS NULL OR expires > $2)",
+            &[&seq, &int(now.0)],
+        )?;
+        let Some(row) = found else { return Ok(None) };
+        let stanza = Bytes::copy_from_slice(blob(&row, 0)?);
+        return Ok(Some(PushSubject::Message { stanza, received: ms(&row, 1)? }));
+    }
+    let waiting = notification::waits(db, notification_id(row, 5)?, now)?;
+    Ok(waiting.map(|notification| PushSubject::Notification(Arc::new(notification))))
+}
+
+impl Answers<CommitPushes, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &CommitPushes) -> Result<()> {
+        asked.pushes.iter().try_for_each(|push| commit(self, asked.owner, asked.now, push))
+    }
+}
+
+fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -> Result<()> {
+    let (id, owner) = (int(push.id.0), owner.cast_signed());
+    let (due, has_failed) = match &push.outcome {
+        PushOutcome::Failed { next, .. } | PushOutcome::Postponed { next } => (*next, true),
+        PushOutcome::Taken { .. } | PushOutcome::Refused { .. } | PushOutcome::Gone => (now, false),
+    };
+    let is_held = write.run(
+        "UPDATE push SET owner = NULL, claimed_by = NULL, due = $3, has_failed = $4 WHERE id = $1 AND owner = $2",
+        &[&id, &owner, &int(due.0), &has_failed],
+    )?;
+    if is_held == 0 {
+        return Ok(());
+    }
+    match &push.outcome {
+        PushOutcome::Gone => return end(write, push.registration),
+        PushOutcome::Postponed { .. } => {}
+        PushOutcome::Failed { failures, failure, .. } => note(write, push.registration, *failures, failure)?,
+        PushOutcome::Refused { failures, failure } => note(write, push.registration, *failures, failure)?,
+        PushOutcome::Taken { at } => {
+            write.run(
+                "UPDATE push_registration SET pushed = $2, failures = 0, failed = NULL, error = NULL WHERE id = $1",
+                &[&int(push.registration.0), &int(at.0)],
+            )?;
+        }
+    }
+    if !has_failed {
+        write.run("DELETE FROM push WHERE id = $1 AND version = $2", &[&id, &int(push.version)])?;
+    }
+    Ok(())
+}
+
+/// Notes a request that failed.
+fn note(write: &Transaction<'_>, id: RegistrationId, failures: u32, failure: &PushFailure) -> Result<()> {
+    write.run(
+        "UPDATE push_registration SET failures = $2, failed = $3, error = $4 WHERE id = $1",
+        &[&int(id.0), &i64::from(failures), &int(failure.at.0), &&*failure.error],
+    )?;
+    Ok(())
+}
+
+fn registration(row: &Row) -> Result<PushRegistration> {
+    let channel = Channel {
+        kind: row.try_get::<_, i16>(5)?.into(),
+        url: row.try_get(6)?,
+        key: blob(row, 7)?,
+        secret: blob(row, 8)?,
+    };
+    let failed = opt_ms(row, 13)?;
+    Ok(PushRegistration {
+        id: RegistrationId(uint(row, 0)?),
+        domain: DomainId(number(row, 1)?),
+        account: jid(row, 2, 3)?,
+        node: text(row, 4)?,
+        channel: channel.read().ok_or(Error::Corrupt("a channel that this version does not know"))?,
+        shown: code(row, 9)?,
+        created: ms(row, 10)?,
+        health: PushHealth {
+            pushed: opt_ms(row, 11)?,
+            failures: number(row, 12)?,
+            last_failure: failed.zip(opt_text(row, 14)?).map(|(at, error)| PushFailure { at, error }),
+        },
+    })
+}

@@ -1,0 +1,328 @@
+//! Registrations for push, and the pushes that wait.
+
+use super::column::{blob, code, id_blob, int, jid, ms, opt_int, opt_ms, opt_text, text, uint};
+use super::notification;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use crate::rows::code::Code;
+use crate::rows::page::Room;
+use crate::rows::push::Channel;
+use bytes::Bytes;
+use carillon_core::model::{
+    AccountId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
+    PushRegistration, PushSubject, RegistrationId, UnixMs, Wake,
+};
+use carillon_core::ports::Part;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::push::{
+    ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
+    ListRegistrations, NextPush, PushCommit,
+};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
+use std::sync::Arc;
+
+/// What [`registration`] reads.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created, r.pushed,
+                 r.failures, r.failed, r.error
+             FROM push_registration r CROSS JOIN account a ON a.id = r.account CROSS JOIN domain d ON d.id = a.domain ",
+            $rest
+        )
+    };
+}
+
+impl Answers<FindRegistration, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &FindRegistration) -> Result<Option<Box<PushRegistration>>> {
+        find(self.db, asked.id).map(|found| found.map(Box::new))
+    }
+}
+
+fn find(db: &Connection, id: RegistrationId) -> Result<Option<PushRegistration>> {
+    db.prepare_cached(select!("WHERE r.id = ?1"))?.query_row([int(id.0)], registration).optional()
+}
+
+impl Answers<ListRegistrations, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ListRegistrations) -> Result<Part<PushRegistration>> {
+        let (after, limit) = (int(asked.after.0), i64::from(asked.max) + 1);
+        let domain = asked.domain.map(|domain| domain.0);
+        let found: Result<Vec<_>> = match &asked.account {
+            Some(local) => self
+                .db
+                .prepare_cached(
+                    "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created,
+                         r.pushed, r.failures, r.failed, r.error
+                     FROM account a CROSS JOIN domain d ON d.id = a.domain CROSS JOIN push_registration r ON r.account = a.id
+                     WHERE a.domain = ?1 AND a.local = ?2 AND r.id > ?3 ORDER BY r.id LIMIT ?4",
+                )?
+                .query_map(params![domain, local, after, limit], registration)?
+                .collect(),
+            None => self
+                .db
+                .prepare_cached(select!("WHERE r.id > ?2 AND (?1 IS NULL OR a.domain = ?1) ORDER BY r.id LIMIT ?3"))?
+                .query_map(params![domain, after, limit], registration)?
+                .collect(),
+        };
+        let mut entries = found?;
+        let more = entries.len() > asked.max.into();
+        entries.truncate(asked.max.into());
+        Ok(Part { entries, more })
+    }
+}
+
+impl Answers<NextPush, Error> for Snapshot<'_> {
+    fn answer(&mut self, _: &NextPush) -> Result<Option<UnixMs>> {
+        self.db.prepare_cached("SELECT min(due) FROM push")?.query_row([], |row| opt_ms(row, 0))
+    }
+}
+
+impl Answers<EnablePush, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &EnablePush) -> Result<EnablePushAnswer> {
+        let EnablePush { domain, local, node, channel, shown, now, per_account_max } = asked;
+        let account = self
+            .db
+            .prepare_cached("SELECT id, registrations FROM account WHERE domain = ?1 AND local = ?2")?
+            .query_row(params![domain.0, local], |row| Ok((row.get(0)?, uint(row, 1)?)))
+            .optional()?;
+        let Some((account, count)): Option<(i64, u64)> = account else {
+            return Ok(EnablePushAnswer::NoAccount);
+        };
+        let same = self
+            .db
+            .prepare_cached("SELECT id FROM push_registration WHERE account = ?1 AND name = ?2")?
+            .query_row(params![account, node], |row| uint(row, 0))
+            .optional()?;
+        if same.is_none() && count >= u64::from(*per_account_max) {
+            return Ok(EnablePushAnswer::TooMany);
+        }
+        let channel = Channel::of(channel);
+        self.run(
+            "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT (account, name) DO UPDATE SET kind = ?3, url = ?4, public_key = ?5, secret = ?6, shown = ?7, created = ?8,
+                 pushed = NULL, failures = 0, failed = NULL, error = NULL",
+            params![
+                account,
+                node,
+                channel.kind,
+                channel.url,
+                channel.key,
+                channel.secret,
+                shown.code(),
+                int(now.0)
+            ],
+        )?;
+        let id = match same {
+            None => self.db.last_insert_rowid().cast_unsigned(),
+            Some(id) => {
+                self.run(
+                    "UPDATE push SET due = ?2, has_failed = 0 WHERE registration = ?1 AND has_failed AND owner IS NULL",
+                    params![int(id), int(now.0)],
+                )?;
+                id
+            }
+        };
+        let made = find(self.db, RegistrationId(id))?.ok_or(Error::QueryReturnedNoRows)?;
+        Ok(EnablePushAnswer::Enabled(Box::new(made)))
+    }
+}
+
+impl Answers<DisablePush, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &DisablePush) -> Result<()> {
+        let ids: Vec<u64> = self
+            .db
+            .prepare_cached(
+                "SELECT r.id FROM account a CROSS JOIN push_registration r ON r.account = a.id
+                 WHERE a.domain = ?1 AND a.local = ?2 AND (?3 IS NULL OR r.name = ?3)",
+            )?
+            .query_map(params![asked.domain.0, asked.local, asked.node], |row| uint(row, 0))?
+            .collect::<Result<_>>()?;
+        ids.into_iter().try_for_each(|id| end(self, RegistrationId(id)))
+    }
+}
+
+/// Ends a registration, with its pushes.
+fn end(write: &Transaction<'_>, id: RegistrationId) -> Result<()> {
+    write.run("DELETE FROM push WHERE registration = ?1", [int(id.0)])?;
+    write.run("DELETE FROM push_registration WHERE id = ?1", [int(id.0)])?;
+    Ok(())
+}
+
+/// What a push tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tells {
+    Message(u64),
+    Notification(NotificationId),
+}
+
+/// Something was stored for an account that has registrations: it is pushed to each of them.
+pub(super) fn wake(write: &Transaction<'_>, account: AccountId, wake: &Wake, tells: Tells) -> Result<()> {
+    let (message, notification) = match tells {
+        Tells::Message(seq) => (Some(int(seq)), None),
+        Tells::Notification(id) => (None, Some(id_blob(id))),
+    };
+    write.run(
+        "INSERT INTO push (registration, about, message, notification, due)
+         SELECT id, ?2, ?3, ?4, ?5 FROM push_registration WHERE account = ?1
+         ON CONFLICT (registration, about) DO UPDATE SET version = version + 1, message = ?3, notification = ?4,
+             due = CASE WHEN owner IS NULL AND NOT has_failed THEN min(due, ?5) ELSE due END",
+        params![int(account.0), wake.topic, message, notification, int(wake.at.0)],
+    )?;
+    Ok(())
+}
+
+impl Answers<ClaimPushes, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ClaimPushes) -> Result<Vec<Push>> {
+        let ClaimPushes { owner, now, until, held, page } = asked;
+        let owner = owner.cast_signed();
+        let (mut claimed, mut over, mut room) = (Vec::new(), Vec::new(), Room::new(*page));
+        for sql in [CLAIMED, DUE] {
+            let mut query = self.db.prepare_cached(sql)?;
+            let mut rows = query.query(params![owner, int(now.0)])?;
+            while let Some(row) = rows.next()? {
+                let id = PushId(uint(row, 0)?);
+                if held.binary_search(&id).is_ok() {
+                    continue;
+                }
+                let Some(push) = read(self.db, row, *now)? else {
+                    over.push(id);
+                    if over.len() >= OVER_MAX {
+                        break;
+                    }
+                    continue;
+                };
+                if !room.takes(push.bytes()) {
+                    break;
+                }
+                claimed.push(push);
+            }
+        }
+        for id in over {
+            self.run("DELETE FROM push WHERE id = ?1", [int(id.0)])?;
+        }
+        for push in &claimed {
+            self.run(
+                "UPDATE push SET owner = ?2, due = ?3 WHERE id = ?1",
+                params![int(push.id.0), owner, int(until.0)],
+            )?;
+        }
+        Ok(claimed)
+    }
+}
+
+/// What is over is removed so much at a time.
+const OVER_MAX: usize = 1000;
+
+/// Those that are claimed already.
+const CLAIMED: &str = "SELECT id, registration, about, version, message, notification FROM push WHERE owner = ?1 AND ?2 IS NOT NULL ORDER BY id";
+/// Those that are due, and not claimed by the same owner.
+const DUE: &str = "SELECT id, registration, about, version, message, notification FROM push
+    WHERE due <= ?2 AND (owner IS NULL OR owner <> ?1) ORDER BY due, id";
+
+/// A push with what it tells, if that still waits.
+fn read(db: &Connection, row: &Row<'_>, now: UnixMs) -> Result<Option<Push>> {
+    let Some(subject) = subject(db, row, now)? else { return Ok(None) };
+    let Some(registration) = find(db, RegistrationId(uint(row, 1)?))? else { return Ok(None) };
+    let messages = db
+        .prepare_cached("SELECT offline FROM account WHERE domain = ?1 AND local = ?2")?
+        .query_row(params![registration.domain.0, registration.account.local()], |row| uint(row, 0))?;
+    Ok(Some(Push {
+        id: PushId(uint(row, 0)?),
+        version: uint(row, 3)?,
+        topic: text(row, 2)?,
+        registration: Arc::new(registration),
+        messages,
+        subject,
+    }))
+}
+
+fn subject(db: &Connection, row: &Row<'_>, now: UnixMs) -> Result<Option<PushSubject>> {
+    if let Some(seq) = row.get::<_, Option<i64>>(4)? {
+        let message = db
+            .prepare_cached("SELECT stanza, received, expires FROM offline WHERE seq = ?1")?
+            .query_row([seq], |row| {
+                let is_over = opt_ms(row, 2)?.is_some_and(|at| at <= now);
+                let stanza = Bytes::copy_from_slice(blob(row, 0)?);
+                Ok((!is_over).then_some(PushSubject::Message { stanza, received: ms(row, 1)? }))
+            })
+            .optional()?;
+        return Ok(message.flatten());
+    }
+    let Some(id) = row.get::<_, Option<[u8; 16]>>(5)? else { return Ok(None) };
+    let waiting = notification::waits(db, NotificationId(u128::from_be_bytes(id)), now)?;
+    Ok(waiting.map(|notification| PushSubject::Notification(Arc::new(notification))))
+}
+
+impl Answers<CommitPushes, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &CommitPushes) -> Result<()> {
+        asked.pushes.iter().try_for_each(|push| commit(self, asked.owner, asked.now, push))
+    }
+}
+
+fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -> Result<()> {
+    let (id, owner) = (int(push.id.0), owner.cast_signed());
+    let (due, has_failed) = match &push.outcome {
+        PushOutcome::Failed { next, .. } | PushOutcome::Postponed { next } => (*next, true),
+        PushOutcome::Taken { .. } | PushOutcome::Refused { .. } | PushOutcome::Gone => (now, false),
+    };
+    let is_held = write.run(
+        "UPDATE push SET owner = NULL, due = ?3, has_failed = ?4 WHERE id = ?1 AND owner = ?2",
+        params![id, owner, int(due.0), has_failed],
+    )?;
+    if is_held == 0 {
+        return Ok(());
+    }
+    match &push.outcome {
+        PushOutcome::Gone => return end(write, push.registration),
+        PushOutcome::Postponed { .. } => {}
+        PushOutcome::Failed { failures, failure, .. } => note(write, push.registration, *failures, failure)?,
+        PushOutcome::Refused { failures, failure } => note(write, push.registration, *failures, failure)?,
+        PushOutcome::Taken { at } => {
+            write.run(
+                "UPDATE push_registration SET pushed = ?2, failures = 0, failed = NULL, error = NULL WHERE id = ?1",
+                params![int(push.registration.0), int(at.0)],
+            )?;
+        }
+    }
+    if !has_failed {
+        write.run("DELETE FROM push WHERE id = ?1 AND version = ?2", params![id, int(push.version)])?;
+    }
+    Ok(())
+}
+
+/// Notes a request that failed.
+fn note(write: &Transaction<'_>, id: RegistrationId, failures: u32, failure: &PushFailure) -> Result<()> {
+    write.run(
+        "UPDATE push_registration SET failures = ?2, failed = ?3, error = ?4 WHERE id = ?1",
+        params![int(id.0), failures, opt_int(Some(failure.at)), failure.error],
+    )?;
+    Ok(())
+}
+
+/// Ends all claims: whoever held them is gone.
+pub(super) fn end_claims(db: &Connection) -> Result<()> {
+    db.execute("UPDATE push SET owner = NULL, due = 0 WHERE owner IS NOT NULL", [])?;
+    Ok(())
+}
+
+fn registration(row: &Row<'_>) -> Result<PushRegistration> {
+    let channel =
+        Channel { kind: row.get(5)?, url: &text(row, 6)?, key: blob(row, 7)?, secret: blob(row, 8)? }.read();
+    let failed = opt_ms(row, 13)?;
+    Ok(PushRegistration {
+        id: RegistrationId(uint(row, 0)?),
+        domain: DomainId(row.get(1)?),
+        account: jid(row, 2, 3)?,
+        node: text(row, 4)?,
+        channel: channel
+            .ok_or_else(|| super::column::corrupt(5, "a channel that this version does not know"))?,
+        shown: code(row, 9)?,
+        created: ms(row, 10)?,
+        health: PushHealth {
+            pushed: opt_ms(row, 11)?,
+            failures: row.get(12)?,
+            last_failure: failed.zip(opt_text(row, 14)?).map(|(at, error)| PushFailure { at, error }),
+        },
+    })
+}

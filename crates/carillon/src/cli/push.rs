@@ -1,0 +1,114 @@
+//! `carillon push`: apps that are woken by push services.
+
+use super::client::Query;
+use super::confirm::confirm;
+use super::failure::Failure;
+use super::output::Column;
+use super::remote::Remote;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Arguments of `carillon push`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    remote: Remote,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List registrations, and how they fare
+    List {
+        /// Only those of this account
+        #[arg(long)]
+        account: Option<String>,
+        /// The domain; without it the key's, or the node's first
+        #[arg(long)]
+        domain: Option<String>,
+        /// Largest number of registrations to list
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+    },
+    /// Register a URL that is told what waits for an account, and print its secret; it cannot be shown again
+    Register {
+        /// The account
+        account: String,
+        /// Where requests go: `https://` and a public address
+        #[arg(value_name = "URL")]
+        target: String,
+        /// The app's own name for it; what has the same name is replaced
+        #[arg(long, default_value = "webhook")]
+        node: String,
+        /// How much a push tells
+        #[arg(long, value_parser = ["nothing", "sender", "whole"])]
+        shown: Option<String>,
+    },
+    /// Show a registration, and how it fares
+    Show {
+        /// Number of the registration
+        id: u64,
+    },
+    /// End a registration
+    Delete {
+        /// Number of the registration
+        id: u64,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Print the public key by which push services know this server
+    Key,
+}
+
+const COLUMNS: &[Column] = &[
+    ("ID", "id"),
+    ("ACCOUNT", "account"),
+    ("NODE", "node"),
+    ("CHANNEL", "channel"),
+    ("SERVICE", "service"),
+    ("STATE", "state"),
+    ("FAILURES", "failures"),
+    ("PUSHED", "pushed_at"),
+];
+
+/// What a registration's record begins with.
+const ORDER: &[&str] = &["id", "account", "node", "channel", "service", "shown", "state", "failures"];
+
+/// Does what is said.
+pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
+    let (client, mut output) = (args.remote.client()?, args.remote.output(out));
+    match args.command {
+        Command::List { account, domain, limit } => {
+            let asked = [("account", account), ("domain", domain)];
+            let given = asked.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+            let query = given.fold(Query::of(PATH), |query, (name, value)| query.with(name, value));
+            output.rows(&client.list(&query.0, "registrations", limit)?, COLUMNS)
+        }
+        Command::Register { account, target, node, shown } => {
+            let mut body = json!({ "account": account, "node": node, "webhook": { "url": target } });
+            if let Some(shown) = shown {
+                body["shown"] = shown.into();
+            }
+            let made = client.post(PATH, &body)?;
+            if !output.is_json() {
+                let id = made.get("id").and_then(Value::as_u64).unwrap_or_default();
+                eprintln!("made registration {id}; its secret, which cannot be shown again:");
+            }
+            output.done(made.get("secret").and_then(Value::as_str).unwrap_or_default(), &made)
+        }
+        Command::Show { id } => output.record(&client.get(&format!("{PATH}/{id}"))?, ORDER),
+        Command::Delete { id, yes } => {
+            confirm(yes, &format!("ends registration {id}: its app is not woken any more"))?;
+            let gone = client.delete(&format!("{PATH}/{id}"))?;
+            output.done(&format!("ended registration {id}"), &gone)
+        }
+        Command::Key => {
+            let key = client.get("/v1/push/key")?;
+            output.done(key.get("vapid").and_then(Value::as_str).unwrap_or_default(), &key)
+        }
+    }
+}
+
+const PATH: &str = "/v1/push/registrations";

@@ -1,0 +1,119 @@
+//! When apps are woken.
+
+use crate::command::Command;
+use crate::model::*;
+use crate::ports::Page;
+use crate::ports::store::push::{ClaimPushes, EnablePush, EnablePushAnswer};
+use crate::settings::Settings;
+use crate::sim::client::{Kind, PASSWORD, XmppClient};
+use crate::sim::{Plan, World};
+use carillon_wire::Framing;
+use carillon_wire::jid::BareJid;
+
+/// A node with two accounts, of which alice has an app that wants to be woken.
+fn world() -> World {
+    let mut world = World::new(Plan { settings: Settings::default(), ..Plan::default() });
+    world.domain("d", Policy::default());
+    for account in ["alice", "bob"] {
+        world.account("d", account, PASSWORD, 1);
+    }
+    let keys = WebPushKeys {
+        endpoint: "https://push.example/".into(),
+        p256dh: [4; 65],
+        auth: PushSecret([1; 16].into()),
+    };
+    let enable = EnablePush {
+        domain: world.domain_id("d"),
+        local: "alice".into(),
+        node: "phone".into(),
+        channel: PushChannel::WebPush(keys),
+        shown: PushShown::Whole,
+        now: world.now().unix,
+        per_account_max: 1,
+    };
+    assert!(matches!(world.ask(enable), EnablePushAnswer::Enabled(_)));
+    world
+}
+
+fn login(world: &mut World, account: &str) -> usize {
+    let kind = Kind { framing: Framing::Tcp, is_managed: false, resumes: false, sends_receipts: false };
+    let (mut client, conn) = (XmppClient::new(account, "d", kind), world.open(Framing::Tcp, true));
+    client.login().iter().for_each(|piece| world.bytes(conn, piece.as_bytes()));
+    world.settle();
+    while let Some(element) = world.received(conn) {
+        client.hears(&element).iter().for_each(|answer| world.bytes(conn, answer.as_bytes()));
+    }
+    world.bytes(conn, client.becomes_available("").as_bytes());
+    world.settle();
+    conn
+}
+
+/// The topics of the pushes that are due.
+fn due(world: &mut World) -> Vec<Box<str>> {
+    let (now, page) = (world.now().unix, Page { entries: 100, bytes: 1 << 20 });
+    let pushes = world.ask(ClaimPushes { owner: 1, now, until: now, held: Vec::new(), page });
+    pushes.into_iter().map(|push| push.topic).collect()
+}
+
+fn say(world: &mut World, conn: usize, content: &str) {
+    let message = format!("<message to='alice@d' type='chat'>{content}</message>");
+    world.bytes(conn, message.as_bytes());
+    world.settle();
+}
+
+fn notify(world: &mut World, n: u64, audience: Audience, key: Option<&str>) {
+    let now = world.now().unix;
+    let notification = Notification {
+        id: NotificationId::new(now, bucket("alice@d"), n),
+        domain: world.domain_id("d"),
+        to: BareJid::new("alice@d").expect("an address"),
+        audience,
+        priority: Priority::Normal,
+        expires: None,
+        collapse_key: key.map(Into::into),
+        key: None,
+        payload: Payload::Json("{}".into()),
+        accepted: now,
+        send_at: None,
+    };
+    world.command("alice@d", Command::Notify(notification.into()));
+    world.settle();
+}
+
+#[test]
+fn what_is_kept_for_who_is_away_wakes_at_once() {
+    let mut world = world();
+    let bob = login(&mut world, "bob");
+    say(&mut world, bob, "<body>hi</body>");
+    say(&mut world, bob, "<body>are you there?</body>");
+    notify(&mut world, 1, Audience::Always, Some("news"));
+    assert_eq!(due(&mut world), ["m:bob@d".into(), "k:news".into()] as [Box<str>; 2]);
+}
+
+#[test]
+fn what_says_nothing_or_is_not_kept_wakes_nobody() {
+    let mut world = world();
+    let bob = login(&mut world, "bob");
+    say(&mut world, bob, "<active xmlns='http://jabber.org/protocol/chatstates'/>");
+    say(
+        &mut world,
+        bob,
+        "<store xmlns='urn:xmpp:hints'/><displayed xmlns='urn:xmpp:chat-markers:0' id='1'/>",
+    );
+    say(&mut world, bob, "<body>hi</body><no-store xmlns='urn:xmpp:hints'/>");
+    notify(&mut world, 1, Audience::Connected, None);
+    assert!(due(&mut world).is_empty());
+    world.pass(60_000);
+    assert!(due(&mut world).is_empty());
+}
+
+#[test]
+fn what_a_live_session_takes_wakes_nobody() {
+    let mut world = world();
+    let (bob, _alice) = (login(&mut world, "bob"), login(&mut world, "alice"));
+    say(&mut world, bob, "<body>hi</body>");
+    notify(&mut world, 1, Audience::Always, None);
+    assert!(due(&mut world).is_empty());
+    world.pass(60_000);
+    assert!(due(&mut world).is_empty());
+}

@@ -1,0 +1,98 @@
+//! What an app says of itself when it wants to be woken.
+
+use crate::error::StanzaError;
+use crate::model::{PushChannel, PushSecret, PushShown, WebPushKeys};
+use base64::Engine;
+use base64::alphabet::URL_SAFE;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use carillon_wire::ns;
+use carillon_wire::stanza::Condition;
+use carillon_wire::xml::Element;
+
+/// What an app wants.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) node: Box<str>,
+    pub(super) channel: PushChannel,
+    pub(super) shown: PushShown,
+}
+
+/// Reads `<enable/>`. Its options are those of a form of publish-options (XEP-0357 §5): `endpoint`, `p256dh` and `auth` of a subscription of Web Push, or
+/// `endpoint` and `secret` of a webhook; and `body`. Others are for app servers, and mean nothing here.
+pub(super) fn read(enable: &Element) -> Result<Wanted, StanzaError> {
+    let node = enable.attr("node").unwrap_or_default();
+    if node.is_empty() || node.len() > NODE_BYTES_MAX {
+        return Err(bad_request("`node` is a name of 1 to 1024 bytes"));
+    }
+    let options = enable.child("x", ns::DATA_FORMS);
+    let option = |name: &str| options.and_then(|form| value(form, name)).filter(|value| !value.is_empty());
+    let endpoint =
+        option("endpoint").ok_or_else(|| not_acceptable("`endpoint` is the URL of a subscription"))?;
+    let is_url = ["https://", "http://"].iter().any(|scheme| endpoint.starts_with(scheme));
+    if !is_url || endpoint.len() > URL_BYTES_MAX || endpoint.bytes().any(|byte| byte <= b' ' || byte > b'~') {
+        return Err(not_acceptable("`endpoint` is a URL of at most 2048 bytes"));
+    }
+    let shown = match option("body").as_deref() {
+        None => PushShown::default(),
+        Some("nothing") => PushShown::Nothing,
+        Some("sender") => PushShown::Sender,
+        Some("whole") => PushShown::Whole,
+        Some(_) => return Err(not_acceptable("`body` is `nothing`, `sender` or `whole`")),
+    };
+    let channel = match (option("p256dh"), option("auth"), option("secret")) {
+        (Some(key), Some(auth), _) => web_push(endpoint, &key, &auth)?,
+        (None, None, Some(secret)) => webhook(endpoint, &secret)?,
+        _ => {
+            let text = "`p256dh` and `auth` of a subscription of Web Push, or the `secret` of a webhook";
+            return Err(not_acceptable(text));
+        }
+    };
+    Ok(Wanted { node: node.into(), channel, shown })
+}
+
+fn web_push(endpoint: String, key: &str, auth: &str) -> Result<PushChannel, StanzaError> {
+    let key = decode(key).and_then(|key| <[u8; 65]>::try_from(key).ok()).filter(|key| key[0] == 4);
+    let p256dh =
+        key.ok_or_else(|| not_acceptable("`p256dh` is an uncompressed point of P-256, in base64url"))?;
+    let auth = decode(auth).filter(|auth| auth.len() == 16);
+    let auth = auth.ok_or_else(|| not_acceptable("`auth` is 16 bytes, in base64url"))?;
+    let auth = PushSecret(auth.into());
+    Ok(PushChannel::WebPush(WebPushKeys { endpoint: endpoint.into(), p256dh, auth }))
+}
+
+fn webhook(url: String, secret: &str) -> Result<PushChannel, StanzaError> {
+    let bytes = secret.strip_prefix("whsec_").and_then(decode);
+    let bytes = bytes.filter(|bytes| (24..=64).contains(&bytes.len()));
+    let bytes = bytes.ok_or_else(|| not_acceptable("`secret` is `whsec_` and 24 to 64 bytes in base64"))?;
+    Ok(PushChannel::Webhook { url: url.into(), secret: PushSecret(bytes.into()) })
+}
+
+/// The first value of a field of a form.
+fn value(form: &Element, name: &str) -> Option<String> {
+    let mut fields = form.children().filter(|child| child.is("field", ns::DATA_FORMS));
+    let field = fields.find(|field| field.attr("var") == Some(name))?;
+    field.child("value", ns::DATA_FORMS).map(Element::text)
+}
+
+/// Bytes in base64 or base64url, with or without padding.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    BASE64.decode(text.trim().replace('+', "-").replace('/', "_")).ok()
+}
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+fn bad_request(text: &'static str) -> StanzaError {
+    StanzaError::new(Condition::BadRequest).with_text(text)
+}
+
+fn not_acceptable(text: &'static str) -> StanzaError {
+    StanzaError::new(Condition::NotAcceptable).with_text(text)
+}
+
+/// The longest name of a registration.
+const NODE_BYTES_MAX: usize = 1024;
+/// The longest URL.
+const URL_BYTES_MAX: usize = 2048;

@@ -1,0 +1,126 @@
+//! Registrations for push (XEP-0357), and the pushes that wait.
+//!
+//! What is to be pushed comes with what is stored: [`StoreOffline`](super::offline::StoreOffline) and
+//! [`StoreNotification`](super::notifications::StoreNotification) make, in their commits, a push for each registration of their account, in place of
+//! the one of the same topic that waits.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::question::questions;
+use super::{Load, Loads, Page, Part};
+use crate::model::{
+    DomainId, Push, PushChannel, PushId, PushOutcome, PushRegistration, PushShown, RegistrationId, UnixMs,
+};
+
+questions! {
+    Push,
+    reads {
+        FindRegistration => Option<Box<PushRegistration>>,
+        ListRegistrations => Part<PushRegistration>,
+        NextPush => Option<UnixMs>,
+    }
+    writes {
+        EnablePush => EnablePushAnswer,
+        DisablePush => (),
+        ClaimPushes => Vec<Push>,
+        CommitPushes => (),
+    }
+    once {
+    }
+    loads {
+        EnablePush,
+    }
+}
+
+/// The registration of this number.
+#[derive(Clone, Debug)]
+pub struct FindRegistration {
+    pub id: RegistrationId,
+}
+
+/// Registrations with higher numbers than `after`, by their numbers: those of `account`, or of `domain`, or all; at most `max`.
+#[derive(Clone, Debug)]
+pub struct ListRegistrations {
+    pub domain: Option<DomainId>,
+    /// Its local part; of `domain`.
+    pub account: Option<Box<str>>,
+    pub after: RegistrationId,
+    pub max: u16,
+}
+
+/// When the next push is due; none if none waits.
+#[derive(Clone, Debug)]
+pub struct NextPush;
+
+/// Makes a registration of an account, or makes anew the one of the same `node`: then its failures are forgotten. An account has `per_account_max` of
+/// them.
+#[derive(Clone, Debug)]
+pub struct EnablePush {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub node: Box<str>,
+    pub channel: PushChannel,
+    pub shown: PushShown,
+    pub now: UnixMs,
+    pub per_account_max: u32,
+}
+
+impl Loads for EnablePush {
+    fn load(&self) -> Load<'_> {
+        let bytes = self.node.len() + self.channel.url().len() + 256;
+        Load { bytes, account: Some((self.domain, &self.local)) }
+    }
+}
+
+/// What became of [`EnablePush`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnablePushAnswer {
+    /// It is there.
+    Enabled(Box<PushRegistration>),
+    /// The account has as many as it may have.
+    TooMany,
+    /// There is no such account.
+    NoAccount,
+}
+
+/// Ends the registrations of an account, all of them or the one of this `node`, with their pushes.
+#[derive(Clone, Debug)]
+pub struct DisablePush {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub node: Option<Box<str>>,
+}
+
+/// Claims pushes that are due, which are given to nobody else until `until`: those that were due first, at most as many as `page` has room for. Those that
+/// `owner` has claimed before are given again, unless they are among `held`, in ascending order. A push whose message or notification does not wait any more ends
+/// here, and is not given. A store that has one owner at a time may end all claims when it is opened.
+#[derive(Clone, Debug)]
+pub struct ClaimPushes {
+    pub owner: u64,
+    pub now: UnixMs,
+    pub until: UnixMs,
+    pub held: Vec<PushId>,
+    pub page: Page,
+}
+
+/// Notes what came of pushes that `owner` has claimed; of others nothing changes. One that was taken ends, unless it has another version by now:
+/// then it is due at `now`.
+#[derive(Clone, Debug)]
+pub struct CommitPushes {
+    pub owner: u64,
+    pub now: UnixMs,
+    pub pushes: Vec<PushCommit>,
+}
+
+/// What came of one push.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushCommit {
+    pub id: PushId,
+    /// As it was claimed.
+    pub version: u64,
+    pub registration: RegistrationId,
+    pub domain: DomainId,
+    /// The local part of the account.
+    pub local: Box<str>,
+    pub outcome: PushOutcome,
+}

@@ -1,0 +1,262 @@
+//! Registrations for push, and the pushes that wait.
+
+use super::{Committed, answers};
+use crate::model::{
+    AccountId, NotificationId, Push, PushHealth, PushId, PushOutcome, PushRegistration, PushSubject,
+    RegistrationId, UnixMs, Wake,
+};
+use crate::ports::Part;
+use crate::ports::store::push::{
+    ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
+    ListRegistrations, NextPush, PushCommit,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+answers! {
+    FindRegistration => find;
+    ListRegistrations => list;
+    NextPush => next;
+    EnablePush => enable;
+    DisablePush => disable;
+    ClaimPushes => claim;
+    CommitPushes => commit;
+}
+
+/// Registrations, and what is to be pushed.
+#[derive(Clone, Debug, Default)]
+pub(in crate::sim) struct Table {
+    registrations: BTreeMap<RegistrationId, (AccountId, PushRegistration)>,
+    pushes: BTreeMap<PushId, Waiting>,
+}
+
+/// A push that waits.
+#[derive(Clone, Debug)]
+struct Waiting {
+    registration: RegistrationId,
+    topic: Box<str>,
+    version: u64,
+    tells: Tells,
+    due: UnixMs,
+    owner: Option<u64>,
+    has_failed: bool,
+}
+
+/// What a push tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tells {
+    Message(u64),
+    Notification(NotificationId),
+}
+
+/// Removes what belongs to accounts that are gone.
+fn settle(store: &mut Committed) {
+    let Table { registrations, pushes } = &mut store.own.push;
+    registrations.retain(|_, (account, _)| store.accounts.contains_key(account));
+    pushes.retain(|_, push| registrations.contains_key(&push.registration));
+}
+
+/// Something was stored for an account: it is pushed to each of its registrations.
+pub(super) fn wake(store: &mut Committed, account: AccountId, wake: Option<&Wake>, tells: Tells) {
+    let Some(Wake { at, topic }) = wake else { return };
+    settle(store);
+    let of = store.own.push.registrations.iter().filter(|(_, (of, _))| *of == account);
+    let ids: Vec<_> = of.map(|(id, _)| *id).collect();
+    for registration in ids {
+        let mut waiting = store.own.push.pushes.values_mut();
+        match waiting.find(|push| push.registration == registration && push.topic == *topic) {
+            Some(push) => {
+                (push.tells, push.version) = (tells, push.version + 1);
+                if push.owner.is_none() && !push.has_failed {
+                    push.due = push.due.min(*at);
+                }
+            }
+            None => {
+                let id = PushId(store.number().into());
+                let push = Waiting {
+                    registration,
+                    topic: topic.clone(),
+                    version: 1,
+                    tells,
+                    due: *at,
+                    owner: None,
+                    has_failed: false,
+                };
+                store.own.push.pushes.insert(id, push);
+            }
+        }
+    }
+}
+
+fn find(store: &mut Committed, asked: &FindRegistration) -> Option<Box<PushRegistration>> {
+    settle(store);
+    store.own.push.registrations.get(&asked.id).map(|(_, registration)| Box::new(registration.clone()))
+}
+
+fn list(store: &mut Committed, asked: &ListRegistrations) -> Part<PushRegistration> {
+    settle(store);
+    let all = store.own.push.registrations.values().map(|(_, registration)| registration);
+    let wanted = all.filter(|registration| {
+        registration.id > asked.after
+            && asked.domain.is_none_or(|domain| registration.domain == domain)
+            && asked.account.as_deref().is_none_or(|local| registration.account.local() == Some(local))
+    });
+    let mut entries: Vec<_> = wanted.take(usize::from(asked.max) + 1).cloned().collect();
+    let more = entries.len() > asked.max.into();
+    entries.truncate(asked.max.into());
+    Part { entries, more }
+}
+
+fn next(store: &mut Committed, _: &NextPush) -> Option<UnixMs> {
+    settle(store);
+    store.own.push.pushes.values().map(|push| push.due).min()
+}
+
+fn enable(store: &mut Committed, asked: &EnablePush) -> EnablePushAnswer {
+    settle(store);
+    let Some(account) = store.account_id(asked.domain, &asked.local) else {
+        return EnablePushAnswer::NoAccount;
+    };
+    let own = store.own.push.registrations.values().filter(|(of, _)| *of == account);
+    let same = own.clone().find(|(_, registration)| registration.node == asked.node);
+    let (same, count) = (same.map(|(_, registration)| registration.id), own.count());
+    if same.is_none() && count >= asked.per_account_max as usize {
+        return EnablePushAnswer::TooMany;
+    }
+    let id = same.unwrap_or_else(|| RegistrationId(store.number().into()));
+    let Some(jid) = store.accounts.get(&account).map(|account| account.jid.clone()) else {
+        return EnablePushAnswer::NoAccount;
+    };
+    let registration = PushRegistration {
+        id,
+        domain: asked.domain,
+        account: jid,
+        node: asked.node.clone(),
+        channel: asked.channel.clone(),
+        shown: asked.shown,
+        created: asked.now,
+        health: PushHealth::default(),
+    };
+    store.own.push.registrations.insert(id, (account, registration.clone()));
+    let failed = store.own.push.pushes.values_mut().filter(|push| push.registration == id && push.has_failed);
+    failed
+        .filter(|push| push.owner.is_none())
+        .for_each(|push| (push.due, push.has_failed) = (asked.now, false));
+    EnablePushAnswer::Enabled(Box::new(registration))
+}
+
+fn disable(store: &mut Committed, asked: &DisablePush) {
+    let account = store.account_id(asked.domain, &asked.local);
+    store.own.push.registrations.retain(|_, (of, registration)| {
+        Some(*of) != account || asked.node.as_ref().is_some_and(|node| *node != registration.node)
+    });
+    settle(store);
+}
+
+fn claim(store: &mut Committed, asked: &ClaimPushes) -> Vec<Push> {
+    settle(store);
+    let mut due: Vec<_> = store
+        .own
+        .push
+        .pushes
+        .iter()
+        .filter(|(id, push)| {
+            let is_free = push.due <= asked.now || push.owner == Some(asked.owner);
+            is_free && asked.held.binary_search(id).is_err()
+        })
+        .map(|(id, push)| (push.due, *id))
+        .collect();
+    due.sort_unstable();
+    let (mut claimed, mut bytes) = (Vec::new(), 0);
+    for (_, id) in due {
+        if claimed.len() >= asked.page.entries.into() {
+            break;
+        }
+        let Some(push) = of(store, id, asked.now) else {
+            store.own.push.pushes.remove(&id);
+            continue;
+        };
+        bytes += push.bytes();
+        if bytes > asked.page.bytes && !claimed.is_empty() {
+            break;
+        }
+        claimed.push(push);
+        if let Some(push) = store.own.push.pushes.get_mut(&id) {
+            (push.owner, push.due) = (Some(asked.owner), asked.until);
+        }
+    }
+    claimed
+}
+
+/// A push with what it tells, if that still waits.
+fn of(store: &Committed, id: PushId, now: UnixMs) -> Option<Push> {
+    let push = store.own.push.pushes.get(&id)?;
+    let (account, registration) = store.own.push.registrations.get(&push.registration)?;
+    let account = store.accounts.get(account)?;
+    let subject = match push.tells {
+        Tells::Message(seq) => {
+            let message = account.messages.get(&seq)?;
+            if message.expires.is_some_and(|at| at <= now) {
+                return None;
+            }
+            PushSubject::Message { stanza: message.stanza.clone(), received: message.received }
+        }
+        Tells::Notification(id) => {
+            let waiting = store.waiting.get(&id)?;
+            if !waiting.is_wanted_at(now) {
+                return None;
+            }
+            PushSubject::Notification(waiting.notification.clone())
+        }
+    };
+    Some(Push {
+        id,
+        version: push.version,
+        topic: push.topic.clone(),
+        registration: Arc::new(registration.clone()),
+        messages: account.messages.len() as u64,
+        subject,
+    })
+}
+
+fn commit(store: &mut Committed, asked: &CommitPushes) {
+    settle(store);
+    for PushCommit { id, version, registration, outcome, .. } in &asked.pushes {
+        let Table { registrations, pushes } = &mut store.own.push;
+        let Some(push) = pushes.get_mut(id).filter(|push| push.owner == Some(asked.owner)) else { continue };
+        let is_same = push.version == *version;
+        push.owner = None;
+        let health = registrations.get_mut(registration).map(|(_, registration)| &mut registration.health);
+        match outcome {
+            PushOutcome::Taken { at } => {
+                if let Some(health) = health {
+                    *health = PushHealth { pushed: Some(*at), ..PushHealth::default() };
+                }
+                (push.due, push.has_failed) = (asked.now, false);
+                if is_same {
+                    pushes.remove(id);
+                }
+            }
+            PushOutcome::Failed { next, failures, failure } => {
+                (push.due, push.has_failed) = (*next, true);
+                if let Some(health) = health {
+                    (health.failures, health.last_failure) = (*failures, Some(failure.clone()));
+                }
+            }
+            PushOutcome::Postponed { next } => (push.due, push.has_failed) = (*next, true),
+            PushOutcome::Refused { failures, failure } => {
+                if let Some(health) = health {
+                    (health.failures, health.last_failure) = (*failures, Some(failure.clone()));
+                }
+                (push.due, push.has_failed) = (asked.now, false);
+                if is_same {
+                    pushes.remove(id);
+                }
+            }
+            PushOutcome::Gone => {
+                registrations.remove(registration);
+                settle(store);
+            }
+        }
+    }
+}

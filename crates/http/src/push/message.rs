@@ -1,0 +1,254 @@
+//! What a push tells its app: JSON, as much of it as its policy shows and as push services take.
+
+use super::encrypt::PLAINTEXT_MAX;
+use crate::time::Time;
+use carillon_core::model::{Notification, Payload, Priority, Push, PushShown, PushSubject, UnixMs};
+use carillon_wire::Framing;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Context, Stanza, Unit, read};
+use carillon_wire::xml::Limits;
+use serde::Serialize;
+
+/// What a push tells its app.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    /// `message` or `notification`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Whose it is.
+    account: &'a str,
+    /// The app's own name for its registration.
+    node: &'a str,
+    /// Chat messages that wait.
+    messages: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collapse_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<serde_json::Value>,
+    /// Something was left out, or is not whole, because there was no room.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+}
+
+/// How soon a device is to be given it (RFC 8030 §5.3).
+pub(super) fn urgency(push: &Push) -> &'static str {
+    match &push.subject {
+        PushSubject::Message { .. } => "high",
+        PushSubject::Notification(notification) => match notification.priority {
+            Priority::High => "high",
+            Priority::Normal => "normal",
+            Priority::Low => "low",
+        },
+    }
+}
+
+/// For how many seconds a push service keeps it (RFC 8030 §5.2).
+pub(super) fn ttl(push: &Push, now: UnixMs) -> u64 {
+    let expires = match &push.subject {
+        PushSubject::Message { .. } => None,
+        PushSubject::Notification(notification) => notification.expires,
+    };
+    expires.map_or(TTL_MAX, |at| (at.0.saturating_sub(now.0) / 1000).min(TTL_MAX))
+}
+
+/// Whether one that a push service still has is replaced by the next of the same topic (RFC 8030 §5.4).
+pub(super) fn collapses(push: &Push) -> bool {
+    match &push.subject {
+        PushSubject::Message { .. } => true,
+        PushSubject::Notification(notification) => notification.collapse_key.is_some(),
+    }
+}
+
+/// What the app is told, of which no more than `most` is shown.
+pub(super) fn plaintext(push: &Push, most: PushShown) -> Vec<u8> {
+    let shown = push.registration.shown.min(most);
+    let mut told = Told {
+        kind: "message",
+        account: push.registration.account.as_str(),
+        node: &push.registration.node,
+        messages: push.messages,
+        id: None,
+        from: None,
+        sent: None,
+        body: None,
+        collapse_key: None,
+        payload: None,
+        truncated: false,
+    };
+    match &push.subject {
+        PushSubject::Message { stanza, received } => message(&mut told, stanza, *received, shown),
+        PushSubject::Notification(notification) => notified(&mut told, notification, shown),
+    }
+    fit(told)
+}
+
+fn message(told: &mut Told<'_>, stanza: &[u8], received: UnixMs, shown: PushShown) {
+    let Some(stanza) = parsed(stanza).filter(|_| shown >= PushShown::Sender) else { return };
+    told.from = stanza.from.as_ref().map(|from| from.bare_str().to_owned());
+    told.id = stanza.id.as_deref().map(str::to_owned);
+    told.sent = Some(Time(received));
+    if shown >= PushShown::Whole {
+        told.body = stanza.payload.find("body", ns::CLIENT).map(|body| body.element().text());
+    }
+}
+
+fn parsed(stanza: &[u8]) -> Option<Stanza> {
+    match read(stanza, &Context::new(Framing::Tcp, Limits::trusted())) {
+        Ok(Unit::Stanza(stanza)) => Some(stanza),
+        _ => None,
+    }
+}
+
+fn notified<'a>(told: &mut Told<'a>, notification: &'a Notification, shown: PushShown) {
+    told.kind = "notification";
+    told.id = Some(notification.id.to_string());
+    told.sent = Some(Time(notification.accepted));
+    told.collapse_key = notification.collapse_key.as_deref().filter(|_| shown >= PushShown::Sender);
+    if shown >= PushShown::Whole {
+        told.payload = Some(match &notification.payload {
+            // It was checked when it was taken.
+            Payload::Json(json) => serde_json::from_str(json).unwrap_or_else(|_| (&**json).into()),
+            Payload::Xml(xml) => String::from_utf8_lossy(xml).into(),
+        });
+    }
+}
+
+/// Leaves out what does not fit: the payload, the end of the body, and then the rest that is not needed.
+fn fit(mut told: Told<'_>) -> Vec<u8> {
+    let mut bytes = write(&told);
+    while bytes.len() > PLAINTEXT_MAX {
+        told.truncated = true;
+        let over = bytes.len() - PLAINTEXT_MAX;
+        match &mut told {
+            Told { payload: payload @ Some(_), .. } => *payload = None,
+            Told { body: Some(body), .. } if !body.is_empty() => {
+                // At least as much as is over, since no character takes less room in JSON than by itself; and never half a character.
+                let keep = body.len().saturating_sub(over.max(1).div_ceil(6));
+                body.truncate(body.floor_char_boundary(keep));
+            }
+            Told { id: id @ Some(_), .. } => *id = None,
+            Told { from: from @ Some(_), .. } => *from = None,
+            Told { collapse_key: key @ Some(_), .. } => *key = None,
+            _ => return br#"{"truncated":true}"#.to_vec(),
+        }
+        bytes = write(&told);
+    }
+    bytes
+}
+
+fn write(told: &Told<'_>) -> Vec<u8> {
+    serde_json::to_vec(told).expect("it is plain data")
+}
+
+/// Four weeks: some push services refuse more.
+const TTL_MAX: u64 = 28 * 86_400;
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use carillon_core::model::{
+        Audience, DomainId, NotificationId, PushChannel, PushHealth, PushId, PushRegistration, PushSecret,
+        RegistrationId, WebPushKeys,
+    };
+    use carillon_wire::jid::BareJid;
+    use serde_json::{Value, json};
+
+    const NOW: UnixMs = UnixMs(1_795_167_000_000);
+
+    pub(in super::super) fn push(id: u64, endpoint: &str, subject: PushSubject) -> Push {
+        let keys =
+            WebPushKeys { endpoint: endpoint.into(), p256dh: [4; 65], auth: PushSecret([1; 16].into()) };
+        let registration = PushRegistration {
+            id: RegistrationId(1),
+            domain: DomainId(1),
+            account: BareJid::new("alice@d.example").expect("an address"),
+            node: "phone".into(),
+            channel: PushChannel::WebPush(keys),
+            shown: PushShown::Whole,
+            created: NOW,
+            health: PushHealth::default(),
+        };
+        let topic = "m:bob@d.example".into();
+        Push { id: PushId(id), version: 1, topic, registration: registration.into(), messages: 2, subject }
+    }
+
+    pub(in super::super) fn said(body: &str) -> PushSubject {
+        let stanza =
+            format!("<message from='bob@d.example/r' id='7' type='chat'><body>{body}</body></message>");
+        PushSubject::Message { stanza: stanza.into(), received: NOW }
+    }
+
+    fn notification(payload: Payload) -> PushSubject {
+        let notification = Notification {
+            id: NotificationId(7),
+            domain: DomainId(1),
+            to: BareJid::new("alice@d.example").expect("an address"),
+            audience: Audience::Always,
+            priority: Priority::Low,
+            expires: Some(NOW.plus(90_500)),
+            collapse_key: Some("news".into()),
+            key: None,
+            payload,
+            accepted: NOW,
+            send_at: None,
+        };
+        PushSubject::Notification(notification.into())
+    }
+
+    fn told(push: &Push, most: PushShown) -> Value {
+        serde_json::from_slice(&plaintext(push, most)).expect("JSON")
+    }
+
+    #[test]
+    fn no_more_is_shown_than_the_app_and_the_operator_want() {
+        let push = push(1, "https://push.example/", said("hi &amp; bye"));
+        let (account, node) = ("alice@d.example", "phone");
+        let nothing = json!({ "type": "message", "account": account, "node": node, "messages": 2 });
+        assert_eq!(told(&push, PushShown::Nothing), nothing);
+        let mut sender = nothing;
+        sender["from"] = "bob@d.example".into();
+        sender["id"] = "7".into();
+        sender["sent"] = NOW.to_xmpp().into();
+        assert_eq!(told(&push, PushShown::Sender), sender);
+        let mut whole = sender.clone();
+        whole["body"] = "hi & bye".into();
+        assert_eq!(told(&push, PushShown::Whole), whole);
+        let mut modest = push;
+        let registration = PushRegistration { shown: PushShown::Sender, ..(*modest.registration).clone() };
+        modest.registration = registration.into();
+        assert_eq!(told(&modest, PushShown::Whole), sender);
+    }
+
+    #[test]
+    fn notifications_carry_their_payload() {
+        let push = push(1, "https://push.example/", notification(Payload::Json(r#"{"n":1}"#.into())));
+        let all = told(&push, PushShown::Whole);
+        assert_eq!((&all["payload"], &all["collapse_key"]), (&json!({ "n": 1 }), &json!("news")));
+        assert_eq!(told(&push, PushShown::Nothing).get("payload"), None);
+        assert_eq!((urgency(&push), ttl(&push, NOW), collapses(&push)), ("low", 90, true));
+        assert_eq!(ttl(&push, NOW.plus(1_000_000)), 0);
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_says_so() {
+        for body in ["a".repeat(9000), "\u{e9}\u{1f514}".repeat(3000), "\u{7f}\\".repeat(4000)] {
+            let push = push(1, "https://push.example/", said(&body));
+            let text = plaintext(&push, PushShown::Whole);
+            assert!((PLAINTEXT_MAX - 20..=PLAINTEXT_MAX).contains(&text.len()), "{}", text.len());
+            let told: Value = serde_json::from_slice(&text).expect("JSON");
+            let told_body = told["body"].as_str().expect("a text");
+            assert!(body.starts_with(told_body) && told["truncated"] == true);
+        }
+        let payload = Payload::Json(format!("\"{}\"", "a".repeat(5000)).into());
+        let told = told(&push(1, "https://push.example/", notification(payload)), PushShown::Whole);
+        assert_eq!((told.get("payload"), &told["truncated"]), (None, &json!(true)));
+    }
+}

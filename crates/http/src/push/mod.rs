@@ -1,0 +1,134 @@
+//! Pushes: apps are told, by push services, that something waits for their account.
+//!
+//! What is to be pushed is in the store, put there with what it tells. The `sender` claims what is due, has requests made and commits what came of them;
+//! `gateway` is the push services as they are seen from here, `rules` decides what an answer means, `message` is what an app is told, `encrypt` and `crate::vapid` how
+//! Web Push carries it.
+
+pub(crate) mod api;
+mod encrypt;
+mod figures;
+mod gateway;
+mod message;
+mod rules;
+mod sender;
+
+pub(crate) use figures::Figures;
+pub(crate) use sender::run;
+
+use crate::options::Options;
+use crate::problem::Problem;
+use crate::time::now;
+use crate::vapid::Tokens;
+use crate::webhooks::{self, Call, Client};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use carillon_core::model::{Push, PushChannel, PushShown, WebPushKeys, WebhookSecret};
+use figures::Counters;
+use rules::Came;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// What the sender and the routes of registrations share.
+pub(crate) struct Pushes {
+    client: Arc<Client>,
+    tokens: Tokens,
+    counters: Counters,
+    /// The most that a push tells of what waits.
+    shown: PushShown,
+}
+
+impl Pushes {
+    pub(crate) fn new(options: &Options) -> Pushes {
+        let settings = &options.settings.push;
+        let subject = match &*settings.vapid_subject {
+            "" => format!("mailto:postmaster@{}", options.default_domain),
+            subject => subject.to_owned(),
+        };
+        let client = Client::of_pushes(settings, options.webhook_roots.clone(), gateway::UNDER_WAY_MAX);
+        Pushes {
+            client: Arc::new(client),
+            tokens: Tokens::new(options.vapid.clone(), subject),
+            counters: Counters::default(),
+            shown: settings.shown,
+        }
+    }
+
+    /// The key by which push services know this server, in base64url.
+    pub(crate) fn vapid(&self) -> String {
+        self.tokens.public()
+    }
+
+    /// Checks a URL as far as that can be done without asking for its host's address.
+    pub(crate) fn check_url(&self, url: &str) -> Result<(), Problem> {
+        self.client.check(url)
+    }
+
+    /// What was counted.
+    pub(crate) fn figures(&self) -> Figures {
+        self.counters.figures()
+    }
+
+    /// Sends a push; what came of it, and whether its push service works.
+    async fn send(&self, push: &Push) -> (Came, bool) {
+        let call = match &push.registration.channel {
+            PushChannel::WebPush(keys) => self.web_push(push, keys),
+            PushChannel::Webhook { url, secret } => Ok(self.webhook(push, url, &secret.0)),
+        };
+        let call = match call {
+            Ok(call) => call,
+            Err(error) => return (Came::Refused(error.to_string().into()), true),
+        };
+        let (came, works) = match self.client.call(call).await {
+            Ok((status, said, retry_after)) => {
+                let came = Came::of(&push.registration.channel, status, said, retry_after);
+                (came, Came::is_answer(Some(status)))
+            }
+            Err(error) => (Came::Failed(error, None), Came::is_answer(None)),
+        };
+        self.counters.request(&came);
+        (came, works)
+    }
+
+    /// RFC 8030 §5, with the encryption of RFC 8291 and the token of RFC 8292.
+    fn web_push(&self, push: &Push, keys: &WebPushKeys) -> Result<Call, encrypt::BadKey> {
+        let now = now();
+        let body = encrypt::encrypt(&message::plaintext(push, self.shown), &keys.p256dh, &keys.auth.0)?;
+        let mut headers = vec![
+            ("content-type", "application/octet-stream".to_owned()),
+            ("content-encoding", "aes128gcm".to_owned()),
+            ("ttl", message::ttl(push, now).to_string()),
+            ("urgency", message::urgency(push).to_owned()),
+            ("authorization", self.tokens.authorization(gateway::origin(&keys.endpoint), now)),
+        ];
+        if message::collapses(push) {
+            headers.push(("topic", topic(push)));
+        }
+        Ok(Call { url: keys.endpoint.clone(), headers, body })
+    }
+
+    fn webhook(&self, push: &Push, url: &str, secret: &[u8]) -> Call {
+        let body = message::plaintext(push, self.shown);
+        let secret = WebhookSecret(secret.into());
+        // The same each time that the same is told: a receiver may know it by that.
+        let id = format!("push_{}_{}", push.id, push.version);
+        let mut headers = webhooks::headers(&secret, &id, now().0 / 1000, &body);
+        headers.push(("ttl", message::ttl(push, now()).to_string()));
+        headers.push(("urgency", message::urgency(push).to_owned()));
+        if message::collapses(push) {
+            headers.push(("topic", topic(push)));
+        }
+        Call { url: url.into(), headers, body }
+    }
+}
+
+/// RFC 8030 §5.4: at most 32 characters of base64url. It tells the push service nothing of what it stands for.
+fn topic(push: &Push) -> String {
+    let registration = &push.registration;
+    let digest = Sha256::new()
+        .chain_update(registration.id.0.to_be_bytes())
+        .chain_update(registration.account.as_str())
+        .chain_update([0])
+        .chain_update(&*push.topic)
+        .finalize();
+    URL_SAFE_NO_PAD.encode(&digest[..24])
+}

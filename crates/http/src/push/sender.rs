@@ -1,0 +1,247 @@
+//! The task that sends pushes: it claims what is due, has requests made, and commits what came of them.
+
+use super::gateway::Gateways;
+use super::rules::Came;
+use crate::app::App;
+use crate::random;
+use crate::time::now;
+use carillon_core::command::{Command, Outcome};
+use carillon_core::model::{
+    Audience, Notification, NotificationId, Payload, Priority, Push, PushId, PushOutcome, PushRegistration,
+    bucket,
+};
+use carillon_core::ports::Page;
+use carillon_core::ports::store::push::{ClaimPushes, CommitPushes, NextPush, PushCommit};
+use carillon_wire::xml::Element;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::Instant;
+
+/// Sends pushes until the node closes. What is under way then is given up: the store was not told of it, and it is sent again.
+pub(crate) async fn run(app: App) {
+    let mut closing = app.closing.subscribe();
+    let mut sender = Sender {
+        app,
+        owner: random::number(),
+        held: BTreeSet::new(),
+        gateways: Gateways::default(),
+        under_way: BTreeMap::new(),
+        requests: JoinSet::new(),
+        done: Vec::new(),
+    };
+    let (mut look_at, mut tidy_at) = (Instant::now(), Instant::now() + TIDY_EVERY);
+    loop {
+        if look_at <= Instant::now() {
+            look_at = Instant::now() + sender.look().await;
+        }
+        if tidy_at <= Instant::now() {
+            sender.gateways.tidy(now());
+            tidy_at = Instant::now() + TIDY_EVERY;
+        }
+        sender.start();
+        if !sender.commit().await {
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE) => continue,
+                _ = closing.wait_for(|closing| *closing) => break,
+            }
+        }
+        let was_full = sender.is_full();
+        tokio::select! {
+            Some(ended) = sender.requests.join_next_with_id() => {
+                sender.finish(ended);
+                while let Some(ended) = sender.requests.try_join_next_with_id() {
+                    sender.finish(ended);
+                }
+                if was_full {
+                    look_at = Instant::now();
+                }
+            }
+            () = tokio::time::sleep_until(look_at) => {}
+            _ = closing.wait_for(|closing| *closing) => break,
+        }
+    }
+    sender.requests.shutdown().await;
+}
+
+/// The pushes of this node.
+struct Sender {
+    app: App,
+    /// Names this sender to the store.
+    owner: u64,
+    /// Those that it has claimed, and has not told the store of.
+    held: BTreeSet<PushId>,
+    gateways: Gateways,
+    /// What each request is about.
+    under_way: BTreeMap<task::Id, (Arc<str>, Push)>,
+    requests: JoinSet<Sent>,
+    /// What the store is to be told.
+    done: Vec<PushCommit>,
+}
+
+impl Sender {
+    /// Claims what is due, and says how long nothing is to be looked for.
+    async fn look(&mut self) -> Duration {
+        let app = self.app.clone();
+        let Ok(next) = app.ask(NextPush).await else { return PAUSE };
+        if next.is_none_or(|next| next > now()) {
+            let wait_ms = next.map_or(u64::MAX, |next| next.0.saturating_sub(now().0));
+            return LOOK_EVERY.min(Duration::from_millis(wait_ms));
+        }
+        if self.is_full() {
+            return LOOK_EVERY;
+        }
+        let (at, entries) = (now(), (HELD_MAX - self.held.len()).min(CLAIMED_MAX));
+        let page = Page { entries: entries as u16, bytes: CLAIMED_BYTES_MAX };
+        let held = self.held.iter().copied().collect();
+        let claim = ClaimPushes { owner: self.owner, now: at, until: at.plus(LEASE_MS), held, page };
+        let Ok(claimed) = app.ask(claim).await else { return PAUSE };
+        let mut postponed = 0;
+        for push in claimed {
+            self.held.insert(push.id);
+            if let Err((push, next)) = self.gateways.add(push, at) {
+                self.done.push(commit(&push, PushOutcome::Postponed { next }));
+                postponed += 1;
+            }
+        }
+        app.pushes.counters.postponed(postponed);
+        // There may be more.
+        Duration::ZERO
+    }
+
+    fn is_full(&self) -> bool {
+        self.held.len() >= HELD_MAX
+    }
+
+    /// Has requests made.
+    fn start(&mut self) {
+        while self.requests.len() < REQUESTS_MAX {
+            let Some((host, push)) = self.gateways.next() else { break };
+            let (app, asked) = (self.app.clone(), push.clone());
+            let request = self.requests.spawn(async move { send(&app, &asked).await });
+            self.under_way.insert(request.id(), (host, push));
+        }
+        self.app.pushes.counters.note(self.held.len(), self.gateways.closed(now()));
+    }
+
+    /// Takes what came of a request.
+    fn finish(&mut self, ended: Result<(task::Id, Sent), JoinError>) {
+        let (id, Sent { came, works }) = ended.unwrap_or_else(|error| {
+            if error.is_panic() {
+                tracing::error!(%error, "a push ended badly");
+            }
+            (
+                error.id(),
+                Sent { came: Some(Came::Failed("the request was not made".into(), None)), works: true },
+            )
+        });
+        let Some((host, push)) = self.under_way.remove(&id) else { return };
+        let at = now();
+        let outcome = match came {
+            Some(came) => came.outcome(&push, at, at_most),
+            None => PushOutcome::Postponed { next: at.plus(PAUSE.as_millis() as u64) },
+        };
+        self.done.push(commit(&push, outcome));
+        if let Some((back, next)) = self.gateways.done(&host, works, at, at_most) {
+            tracing::warn!(push_service = %host, "a push service does not answer; it gets nothing for a while");
+            self.app.pushes.counters.postponed(back.len());
+            self.done.extend(back.iter().map(|push| commit(push, PushOutcome::Postponed { next })));
+        }
+    }
+
+    /// Tells the store what came of pushes; whether it heard.
+    async fn commit(&mut self) -> bool {
+        while !self.done.is_empty() {
+            let count = self.done.len().min(COMMITTED_MAX);
+            let pushes = self.done[..count].to_vec();
+            let commit = CommitPushes { owner: self.owner, now: now(), pushes };
+            if self.app.ask(commit).await.is_err() {
+                return false;
+            }
+            for done in self.done.drain(..count) {
+                self.held.remove(&done.id);
+            }
+        }
+        true
+    }
+}
+
+/// What came of a request.
+struct Sent {
+    /// None: it is to be made again, since the app is gone and its account could not be told.
+    came: Option<Came>,
+    /// Whether the push service works.
+    works: bool,
+}
+
+/// Sends a push. If its app is gone, its account hears of it before the registration ends.
+async fn send(app: &App, push: &Push) -> Sent {
+    let (came, works) = app.pushes.send(push).await;
+    let is_told = came != Came::Gone || tell(app, &push.registration).await;
+    Sent { came: Some(came).filter(|_| is_told), works }
+}
+
+/// Tells an account that one of its registrations ends, so that its app can make another. Whether it was told, or is not there to be told.
+async fn tell(app: &App, registration: &PushRegistration) -> bool {
+    let (at, account) = (now(), &registration.account);
+    let ended = Element::new("ended", "urn:carillon:push:0")
+        .with_attr("jid", format!("push.{}", account.domain()))
+        .with_attr("node", &*registration.node)
+        .with_attr("reason", "gone");
+    let mut payload = Vec::new();
+    ended.write(&mut payload, "");
+    let random = registration.id.0 ^ registration.created.0.rotate_left(32);
+    let notification = Notification {
+        id: NotificationId::new(at, bucket(account.as_str()), random),
+        domain: registration.domain,
+        to: account.clone(),
+        audience: Audience::Always,
+        priority: Priority::Normal,
+        expires: Some(at.plus(TOLD_MS)),
+        // However often it is told, once is enough.
+        collapse_key: Some(format!("push-ended-{}", registration.id).into()),
+        key: None,
+        payload: Payload::Xml(payload.into()),
+        accepted: at,
+        send_at: None,
+    };
+    let told = app.command(Command::Notify(notification.into())).await;
+    matches!(told, Ok(Outcome::Notified(_)))
+}
+
+fn commit(push: &Push, outcome: PushOutcome) -> PushCommit {
+    let registration = &push.registration;
+    PushCommit {
+        id: push.id,
+        version: push.version,
+        registration: registration.id,
+        domain: registration.domain,
+        local: registration.account.local().unwrap_or_default().into(),
+        outcome,
+    }
+}
+
+/// A random number up to this one.
+fn at_most(most: u64) -> u64 {
+    random::number() % most.saturating_add(1).max(1)
+}
+
+/// Requests under way at once, each on a thread of its own.
+const REQUESTS_MAX: usize = 64;
+/// Pushes in memory.
+const HELD_MAX: usize = 1024;
+/// Pushes that are claimed at once, and what they may take up, in bytes.
+const CLAIMED_MAX: usize = 256;
+const CLAIMED_BYTES_MAX: usize = 4 << 20;
+/// Pushes that the store is told of at once.
+const COMMITTED_MAX: usize = 512;
+/// How long a claim holds, in milliseconds: longer than a push waits here, whose push service has room for all of them in a minute or is closed.
+const LEASE_MS: u64 = 180_000;
+/// How often it is looked whether something is due.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long is waited for a store that fails.
+const PAUSE: Duration = Duration::from_secs(1);
+const TIDY_EVERY: Duration = Duration::from_secs(60);
+/// For how long an account can be told that a registration has ended, in milliseconds.
+const TOLD_MS: u64 = 30 * 86_400_000;
