@@ -61,6 +61,10 @@ fn each() -> Vec<(Entry<'static>, &'static str)> {
             Entry::Resume { jid: to, address: V4, transport: over(Framing::Tcp, Some(true)) },
             "jid=a@b/c address=192.0.2.1 transport=tcp tls=Some(true)",
         ),
+        (
+            Entry::MatchEnded { id: "1f", queue: "duel", reason: "finished", ticks: 9, outcome: "{}" },
+            "match=1f queue=duel reason=finished ticks=9 outcome={}",
+        ),
     ]
 }
 

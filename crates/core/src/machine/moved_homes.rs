@@ -2,7 +2,7 @@
 //! what the store says.
 
 use super::{Turn, light};
-use crate::model::{SessionId, topic_address};
+use crate::model::{SessionId, queue_address, topic_address};
 use crate::ports::Directory;
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ impl Turn<'_> {
             .keep_homes(|key| is_of(key.domain, &|domain| topic_address(&key.name, domain)), &mut self.cx);
         self.rooms
             .keep_homes(|key| is_of(key.domain, &|domain| key.kind.address(&key.name, domain)), &mut self.cx);
+        let is_queue_here = |domain, name: &str| is_of(domain, &|domain: &str| queue_address(name, domain));
+        self.matches.keep_homes(is_queue_here, &mut self.cx);
         self.keepers_changed(&*before);
         light::homes_moved(&mut self.cx);
         let sessions: Vec<_> = self.sessions.all_bound().map(|session| session.id).collect();

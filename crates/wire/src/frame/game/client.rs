@@ -91,7 +91,8 @@ impl<'a> ClientFrame<'a> {
     /// Why it is none.
     pub fn read(mut input: &'a [u8]) -> Result<ClientFrame<'a>, Malformed> {
         let (kind, header) = Header::take(&mut input)?;
-        let bounded = |bytes: &'a [u8], max| if bytes.len() > max { Err(Malformed::TooLong) } else { Ok(bytes) };
+        let bounded =
+            |bytes: &'a [u8], max| if bytes.len() > max { Err(Malformed::TooLong) } else { Ok(bytes) };
         let tick = header.tick;
         let frame = match u8::try_from(kind) {
             Ok(JOIN) => ClientFrame::Join { have: tick, token: bounded(input, TOKEN_BYTES_MAX)? },

@@ -331,7 +331,8 @@ impl<'a> ServerFrame<'a> {
     pub fn read(mut input: &'a [u8]) -> Result<ServerFrame<'a>, Malformed> {
         let (kind, header) = Header::take(&mut input)?;
         let tick = header.tick;
-        let byte = |input: &mut &[u8]| take_bytes(input, 1).map(|bytes| bytes.first().copied().unwrap_or_default());
+        let byte =
+            |input: &mut &[u8]| take_bytes(input, 1).map(|bytes| bytes.first().copied().unwrap_or_default());
         let frame = match u8::try_from(kind) {
             Ok(WELCOME) => {
                 let welcome = Welcome::take(&mut input)?;

@@ -174,7 +174,9 @@ fn acknowledgements_say_which_ticks_are_there() {
         header.acknowledge(tick);
     }
     assert_eq!(header.ack, 40);
-    for (tick, is_there) in [(40, true), (39, true), (38, false), (7, false), (8, false), (4, false), (41, false)] {
+    for (tick, is_there) in
+        [(40, true), (39, true), (38, false), (7, false), (8, false), (4, false), (41, false)]
+    {
         assert_eq!(header.acknowledges(tick), is_there, "{tick}");
     }
     let mut near = Header::default();
