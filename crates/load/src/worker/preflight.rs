@@ -66,7 +66,7 @@ impl Needs {
             Action::Subscribe { topic } => {
                 setup.job.publishes && publisher::publish_method(setup, topic) == PublishMethod::Http
             }
-            Action::Notify(_) => true,
+            Action::Notify(_) | Action::Play(_) => true,
             _ => false,
         };
         let is_xmpp = scenario.players.protocol == Protocol::Xmpp;
