@@ -48,6 +48,7 @@ const MADE: &[&str] = &[
     "createLink",
     "takeLease",
     "createInvitation",
+    "putMatchQueue",
 ];
 
 /// Those that use it.
@@ -100,6 +101,9 @@ const USED: &[&str] = &[
     "listLinks",
     "putLinkFile",
     "getLinkFile",
+    "getMatchQueue",
+    "enterTicket",
+    "getTicket",
 ];
 
 /// Those that remove it.
@@ -115,6 +119,8 @@ const GONE: &[&str] = &[
     "deleteWebhook",
     "deleteLink",
     "deleteLinkFile",
+    "cancelTicket",
+    "deleteMatchQueue",
     "deleteDomain",
 ];
 
