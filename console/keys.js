@@ -13,6 +13,7 @@ const SCOPES = [
   ["send", "Send notifications and follow them"], ["broadcast", "Send notifications to all accounts of a domain"], ["topics", "Publish to topics and manage them"], ["enrol", "Enrol devices and manage them"],
   ["rooms", "Manage rooms and their members, say something in them, and moderate them"],
   ["links", "Make short links, change them and take them down"],
+  ["matches", "Declare queues of the matchmaker, enter tickets for accounts, and look at matches"],
   ["chat", "Act for accounts: send messages, edit contacts and block lists, see conversations"],
   ["admin", "Everything but messages, including domains and keys"], ["read_messages", "Read the messages of accounts; each time is logged"],
   ["trace_payload", "See what stanzas say in traces of accounts; each trace is logged"],

@@ -137,6 +137,7 @@ const (
 	ScopeChat         Scope = "chat"
 	ScopeRooms        Scope = "rooms"
 	ScopeLinks        Scope = "links"
+	ScopeMatches      Scope = "matches"
 	ScopeAdmin        Scope = "admin"
 	ScopeReadMessages Scope = "read_messages"
 	ScopeTracePayload Scope = "trace_payload"

@@ -1,7 +1,7 @@
 //! What a shard wants done. Effects are values; the server's `interpret` carries them out in order.
 
 use crate::command::{Outcome, ReplyTo, StateChange};
-use crate::connection::Claimed;
+use crate::connection::{Claimed, Joining};
 use crate::event::Journal;
 use crate::message::ShardMessage;
 use crate::model::{ConnId, NodeId, Place, States, Ticket};
@@ -59,6 +59,15 @@ pub enum Effect {
         to: Place,
         /// Its session.
         moving: Box<Claimed>,
+    },
+    /// Give the connection of a player to another shard of the same node. It is gone here, as with [`Effect::Move`].
+    MovePlayer {
+        /// The connection.
+        conn: ConnId,
+        /// Where it goes.
+        to: Place,
+        /// What the player wants there.
+        joining: Box<Joining>,
     },
     /// Give a message to another shard.
     Post {

@@ -25,6 +25,7 @@ pub mod error;
 pub mod event;
 pub mod features;
 pub mod form;
+pub(crate) mod game;
 pub(crate) mod home;
 pub mod light;
 pub mod machine;
@@ -53,7 +54,7 @@ pub use command::ReplyTo;
 pub use connection::{Opened, Security};
 pub use effect::{Effect, Effects};
 
-use connection::{CarriedClaim, Claimed, QueueBound};
+use connection::{CarriedClaim, Claimed, Joining, QueueBound};
 use message::ShardMessage;
 use model::{ConnId, Domains, DrainSlice, NodeId, Ticket};
 use ports::{Answer, Derived, Directory};
@@ -70,6 +71,25 @@ pub enum Input<'a> {
     OpenedLight {
         /// The connection.
         conn: ConnId,
+    },
+    /// A player's connection was accepted, and its TLS is complete where there is any. Its first bytes may follow.
+    OpenedPlayer {
+        /// The connection.
+        conn: ConnId,
+    },
+    /// Bytes of a player arrived: decrypted, and without WebSocket framing. Never given to a connection that is paused.
+    PlayerBytes {
+        /// The connection.
+        conn: ConnId,
+        /// What arrived.
+        bytes: &'a [u8],
+    },
+    /// A player's connection moved here from another shard.
+    ArrivedPlayer {
+        /// Its name on this shard.
+        conn: ConnId,
+        /// What the player wants.
+        joining: Box<Joining>,
     },
     /// The TLS handshake that [`Effect::Secure`] asked for is complete.
     Secured {

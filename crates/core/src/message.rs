@@ -1,10 +1,12 @@
 //! What one home sends another, through the shards' inboxes.
 
 mod claim;
+mod game;
 mod letter;
 mod room;
 
 pub use claim::{ClaimMessage, Claimant};
+pub use game::{GameMessage, NewMatch, QueueAddress};
 pub use letter::{Announcement, Letter, Requester, RosterCause};
 pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
@@ -132,6 +134,8 @@ pub enum ShardMessage {
     Claim(Box<ClaimMessage>),
     /// Broadcasts were created or changed. Sent to every shard.
     Broadcasts(Box<BroadcastNews>),
+    /// Something between a queue of the matchmaker and the home of a match.
+    Game(Box<GameMessage>),
 }
 
 crate::form! {
@@ -156,6 +160,7 @@ crate::form! {
         17 = MessageExpired(expired),
         18 = Claim(claim),
         19 = Broadcasts(news),
+        21 = Game(message),
     }
 }
 
@@ -174,6 +179,7 @@ impl ShardMessage {
             ShardMessage::Letter { to, letter } => to.len() * size_of::<BareJid>() + letter.memory_bytes(),
             ShardMessage::MessageExpired(expired) => expired.message.stanza.len(),
             ShardMessage::Claim(claim) => claim.memory_bytes(),
+            ShardMessage::Game(message) => message.memory_bytes(),
             ShardMessage::Broadcasts(news) => news.changed.iter().map(|one| one.bytes()).sum(),
             ShardMessage::Settled(_)
             | ShardMessage::Pace { .. }

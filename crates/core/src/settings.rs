@@ -32,6 +32,8 @@ pub struct Settings {
     pub muclight: MucLight,
     /// Waking apps by push services (XEP-0357).
     pub push: Push,
+    /// Real-time matches.
+    pub matches: Matches,
     /// Largest `ttl` of a notification, milliseconds.
     pub notification_ttl_max_ms: u64,
     /// For how long the name of an account that was removed is not given to whoever registers in-band, milliseconds.
@@ -251,6 +253,19 @@ pub struct MucLight {
     pub fields: Vec<String>,
 }
 
+/// What there may be of real-time matches on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matches {
+    /// Matches at a time; 0 for none: then nothing of them is offered.
+    pub max: usize,
+    /// Queues of the matchmaker.
+    pub queues: usize,
+    /// Tickets, those included whose match is played.
+    pub tickets: usize,
+    /// Bytes of ticks that each match keeps for players who come back.
+    pub log_bytes: usize,
+}
+
 /// How long things may take, milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
@@ -283,6 +298,7 @@ impl Default for Settings {
             upload: Upload::default(),
             muclight: MucLight::default(),
             push: Push::default(),
+            matches: Matches::default(),
             notification_ttl_max_ms: 30 * 86_400_000,
             removed_names_held_ms: 30 * 86_400_000,
             invitations: Invitations::default(),
@@ -371,6 +387,12 @@ impl Default for Upload {
             slot_ms: 600_000,
             kept_ms: 30 * 86_400_000,
         }
+    }
+}
+
+impl Default for Matches {
+    fn default() -> Matches {
+        Matches { max: 2000, queues: 100, tickets: 50_000, log_bytes: 512 * 1024 }
     }
 }
 

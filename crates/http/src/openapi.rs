@@ -9,8 +9,8 @@ use crate::consumer::{credentials, devices, subscriptions};
 use crate::links::{api as link, file_api as link_file};
 use crate::options::Options;
 use crate::provider::{
-    blocked, broadcasts, chat, conversations, events, items, messages, notifications, presence, rooms,
-    roster, topics,
+    blocked, broadcasts, chat, conversations, events, items, matchmaking, messages, notifications, presence,
+    rooms, roster, topics,
 };
 use crate::push::api as push;
 use crate::{dump, examples, health, intake, invitations, metrics, schema, top, trace, well_known};
@@ -43,6 +43,7 @@ use utoipa_axum::routes;
         (name = "rooms", description = "Conversations of many (XEP-0045). Scope `rooms`; their messages are read with scope `read_messages`, and archives erased with `admin`."),
         (name = "contacts", description = "Rosters and block lists of accounts. Scope `chat`."),
         (name = "links", description = "Short links on hosts of their own. Scope `links`; the files of apps need `admin`."),
+        (name = "matches", description = "Real-time matches: queues of the matchmaker, tickets, and the tokens of seats. Scope `matches`."),
         (name = "keys", description = "The API key of the request. Any scope."),
         (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
         (name = "push", description = "Have apps woken by push services while their accounts have no session. Scope `enrol`."),
@@ -118,6 +119,9 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(rooms::occupants::update, rooms::occupants::kick))
         .routes(routes!(rooms::messages::send, rooms::messages::list, rooms::messages::erase))
         .routes(routes!(rooms::messages::retract))
+        .routes(routes!(matchmaking::put, matchmaking::get, matchmaking::delete, matchmaking::enter))
+        .routes(routes!(matchmaking::ticket, matchmaking::cancel))
+        .routes(routes!(matchmaking::get_match, matchmaking::end_match))
         .routes(routes!(topics::list))
         .routes(routes!(topics::put, topics::get, topics::update, topics::delete))
         .routes(routes!(topics::subscribers))

@@ -46,7 +46,11 @@ words! {
     /// Why a notification was dropped.
     DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted", "module";
     /// One thing an API key may do.
-    Scope: "send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "admin", "read_messages", "trace_payload";
+    Scope: "send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "matches", "admin", "read_messages", "trace_payload";
+    /// How the ticks of a match are made.
+    MatchMode: "lockstep", "relay";
+    /// What has become of a ticket.
+    TicketState: "waiting", "matched", "ended", "expired";
     /// What a broadcast does: it is given or waits for its time, its sender has paused or ended it, or its time is over.
     BroadcastState: "running", "paused", "aborted", "finished";
     /// Who may subscribe to a topic and read its items.

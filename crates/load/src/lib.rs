@@ -15,6 +15,7 @@ pub mod blocking;
 pub mod cli;
 pub mod client;
 pub mod control;
+pub mod game;
 pub mod light;
 pub mod measure;
 pub mod orchestrate;

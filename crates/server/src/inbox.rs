@@ -11,7 +11,7 @@ use crate::replies::Replies;
 use crate::taps::TapSink;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
-use carillon_core::connection::{CarriedClaim, Claimed};
+use carillon_core::connection::{CarriedClaim, Claimed, Joining};
 use carillon_core::event::Kinds;
 use carillon_core::machine::HeavyAccount;
 use carillon_core::message::ShardMessage;
@@ -76,7 +76,15 @@ pub(crate) enum InboxItem {
 /// that is not written yet.
 pub(crate) struct Arrival {
     pub(crate) conn: Conn,
-    pub(crate) moving: Box<Claimed>,
+    pub(crate) moving: Moving,
+}
+
+/// Who moves with a connection.
+pub(crate) enum Moving {
+    /// A client that claims an account.
+    Client(Box<Claimed>),
+    /// A player.
+    Player(Box<Joining>),
 }
 
 /// A control message from the node to its shards.

@@ -2,12 +2,12 @@
 
 use crate::cell::Record;
 use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
-use crate::inbox::{Arrival, InboxItem};
+use crate::inbox::{Arrival, InboxItem, Moving};
 use crate::shard_io::{ShardIo, Upcall};
-use carillon_core::connection::{Claimed, QueueBound};
+use carillon_core::connection::QueueBound;
 use carillon_core::model::{ConnId, Place};
 use carillon_core::{Effect, Effects};
-use carillon_wire::frame::websocket::encode_text;
+use carillon_wire::frame::websocket::{encode_binary, encode_text};
 use std::iter::Peekable;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -47,7 +47,13 @@ impl ShardIo {
                 Effect::CountUnacked { conn } => self.count_unacked(conn),
                 // 1000: a normal end.
                 Effect::Close { conn } => self.close(conn, 1000),
-                Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, moving),
+                Effect::Move { conn, to, moving } if to.node != self.place.node => {
+                    self.relay(conn, to, *moving);
+                }
+                Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, Moving::Client(moving)),
+                Effect::MovePlayer { conn, to, joining } => {
+                    self.move_to_shard(conn, to, Moving::Player(joining));
+                }
                 Effect::Post { to, message } if to.node != self.place.node => {
                     self.post_message_far(to, message);
                 }
@@ -82,20 +88,24 @@ impl ShardIo {
             self.send_batch();
         }
         let Some(conn) = self.conns.get_mut(id).filter(|conn| conn.stage == Stage::Open) else { return };
-        let framed = matches!(conn.protocol, Protocol::WebSocket(_));
+        let encode = match conn.protocol {
+            Protocol::WebSocket(_) => Some(encode_text as fn(&mut Vec<u8>, &[u8])),
+            Protocol::PlayerSocket(_) => Some(encode_binary as fn(&mut Vec<u8>, &[u8])),
+            _ => None,
+        };
         let frames = &mut self.scratch.framed;
         frames.clear();
-        if framed {
-            encode_text(frames, &bytes[first.clone()]);
+        if let Some(encode) = encode {
+            encode(frames, &bytes[first.clone()]);
         }
         let mut run = first;
         while let Some(range) = next_of_run(id, &run, list) {
-            if framed {
-                encode_text(frames, &bytes[range.clone()]);
+            if let Some(encode) = encode {
+                encode(frames, &bytes[range.clone()]);
             }
             run.end = range.end;
         }
-        let data = if framed { &frames[..] } else { &bytes[run] };
+        let data = if encode.is_some() { &frames[..] } else { &bytes[run] };
         let start = self.sends.bytes().len();
         match conn.seal(data, self.out_queues.each_bytes, self.sends.bytes()) {
             Ok(Sent { outcome, watched }) => {
@@ -175,11 +185,8 @@ impl ShardIo {
         }
     }
 
-    /// Moves a connection to another shard; if that is one of another node, its session only. If it is gone meanwhile, so is its session.
-    fn move_to_shard(&mut self, id: ConnId, to: Place, moving: Box<Claimed>) {
-        if to.node != self.place.node {
-            return self.relay(id, to, *moving);
-        }
+    /// Moves a connection to another shard of this node. If it is gone meanwhile, so is who moves.
+    fn move_to_shard(&mut self, id: ConnId, to: Place, moving: Moving) {
         if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open)
             && let Some(mut conn) = self.detach(id)
         {
@@ -197,7 +204,8 @@ fn ends_batch(effect: &Effect) -> bool {
         | Effect::WatchFlush { .. }
         | Effect::CountUnacked { .. }
         | Effect::Close { .. }
-        | Effect::Move { .. } => true,
+        | Effect::Move { .. }
+        | Effect::MovePlayer { .. } => true,
         Effect::Send { .. }
         | Effect::Pause { .. }
         | Effect::Resume { .. }

@@ -2,6 +2,7 @@
 
 use crate::listen::Service;
 use crate::tls::{Handshake, Settings};
+use carillon_wire::frame::game;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -10,26 +11,30 @@ pub(crate) struct ListenerTls {
     starttls: Settings,
     direct: Settings,
     websocket: Settings,
+    /// Whether players may connect where XMPP comes inside TLS.
+    takes_players: bool,
     /// `tls-server-end-point` of the certificate (RFC 5929), one copy for all connections.
     pub(crate) end_point: Option<Arc<[u8]>>,
 }
 
 impl ListenerTls {
     /// Uses the certificate of `settings` for every kind of listener.
-    pub(crate) fn new(settings: &Settings) -> ListenerTls {
+    pub(crate) fn new(settings: &Settings, takes_players: bool) -> ListenerTls {
+        let direct: &[&[u8]] = if takes_players { &[b"xmpp-client", game::ALPN] } else { &[b"xmpp-client"] };
         ListenerTls {
             // No ALPN: a client that sends <starttls/> has chosen its protocol.
             starttls: settings.clone(),
             // XEP-0368 §2
-            direct: settings.alpn(&[b"xmpp-client"]),
+            direct: settings.alpn(direct),
             websocket: settings.alpn(&[b"http/1.1"]),
+            takes_players,
             end_point: settings.server_end_point().map(Arc::from),
         }
     }
 
     /// Uses the certificate of `settings`, with the tickets of these settings.
     pub(crate) fn renewed(&self, settings: &Settings) -> ListenerTls {
-        ListenerTls::new(&settings.sharing_tickets_of(&self.starttls))
+        ListenerTls::new(&settings.sharing_tickets_of(&self.starttls), self.takes_players)
     }
 
     /// The keys of the tickets, which all kinds of listeners share.

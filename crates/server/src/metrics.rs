@@ -3,7 +3,7 @@
 use crate::flight::FlightRecorder;
 use crate::listen::Refusal;
 use carillon_core::model::{DomainId, Domains, UnixMs};
-use carillon_core::shard::{Counters, DomainCounters, Latency, ModuleFigures, Reasons};
+use carillon_core::shard::{Counters, DomainCounters, Latency, MatchFigures, ModuleFigures, Reasons};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.
@@ -131,6 +131,8 @@ pub struct Status {
     pub shards: u16,
     /// The figures of each module that is active.
     pub modules: Vec<ModuleFigures>,
+    /// Matches and the matchmaker.
+    pub matches: MatchFigures,
 }
 
 /// The counters of a domain.
@@ -277,6 +279,7 @@ impl Snapshot {
             faults: core.faults,
             given_up: core.given_up,
             modules: core.modules,
+            matches: core.matches,
             ..Status::default()
         }
     }
@@ -355,7 +358,9 @@ fn add_core(sum: &mut Counters, other: Counters) {
         latency,
         domains,
         modules,
+        matches,
     } = other;
+    sum.matches.add(&matches);
     ModuleFigures::add_all(&mut sum.modules, modules);
     sum.connections += connections;
     sum.sessions += sessions;
@@ -381,8 +386,7 @@ fn add_core(sum: &mut Counters, other: Counters) {
     sum.acknowledgement.add(&acknowledgement);
     sum.published += published;
     sum.too_fast += too_fast;
-    sum.backlog.deliveries += backlog.deliveries;
-    sum.backlog.bytes += backlog.bytes;
+    sum.backlog += backlog;
     sum.faults += faults;
     sum.given_up += given_up;
     sum.stream_errors.add_all(&stream_errors);

@@ -22,7 +22,7 @@ export type NotificationState =
 export type Priority = "low" | "normal" | "high";
 export type PublishModel = "publishers" | "subscribers" | "open";
 export type Reach = "active" | "asleep" | "unavailable" | "offline";
-export type Scope = "send" | "broadcast" | "topics" | "enrol" | "chat" | "rooms" | "links" | "admin" | "read_messages" | "trace_payload";
+export type Scope = "send" | "broadcast" | "topics" | "enrol" | "chat" | "rooms" | "links" | "matches" | "admin" | "read_messages" | "trace_payload";
 export type SendLast = "never" | "on_sub" | "on_sub_and_presence";
 
 /** A time in a request. */

@@ -61,7 +61,7 @@ enum Command {
     },
 }
 
-const SCOPES: [&str; 10] = [
+const SCOPES: [&str; 11] = [
     "send",
     "broadcast",
     "topics",
@@ -69,6 +69,7 @@ const SCOPES: [&str; 10] = [
     "chat",
     "rooms",
     "links",
+    "matches",
     "admin",
     "read_messages",
     "trace_payload",

@@ -425,6 +425,17 @@ settings! {
         "muclight.fields" = core.muclight.fields, Kind::Names, Live;
     }
 
+    "Real-time matches: `docs/book/matches.md`." {
+        /// Matches at a time on this node; 0 for none: then players cannot connect.
+        "matches.max" = core.matches.max, count(0, 100_000, "matches"), Restart;
+        /// Queues of the matchmaker on this node.
+        "matches.queues" = core.matches.queues, count(1, 10_000, "queues"), Live;
+        /// Tickets on this node, those included whose match is played.
+        "matches.tickets" = core.matches.tickets, count(1, 10_000_000, "tickets"), Live;
+        /// Memory of ticks that each match keeps for players who come back.
+        "matches.log_bytes" = core.matches.log_bytes, bytes(4 * KIB, 64 * MIB), Live;
+    }
+
     "What providers send." {
         /// Longest time to live of a notification; a request for a longer one is refused.
         "notifications.ttl_max_ms" = core.notification_ttl_max_ms, ms(SECOND, 30 * DAY), Restart;

@@ -5,6 +5,7 @@
 
 mod asker;
 mod change;
+mod game;
 mod pending_iq;
 mod refusal;
 mod room;
@@ -12,6 +13,7 @@ mod room;
 pub use crate::model::ConfigChange;
 pub use asker::{About, Asker, TopicIq};
 pub(crate) use change::check_topic_config;
+pub use game::{MatchRequest, QueueOutcome, QueueRefusal, QueueRequest};
 pub use pending_iq::PendingIq;
 pub use refusal::{NoRoom, Refusal, Unacceptable};
 pub use room::{RoomMemberChange, RoomOccupant, RoomOutcome, RoomRefusal, RoomRequest, RoomSpeaker};
@@ -63,6 +65,10 @@ pub enum Command {
     CountReached { broadcast: Arc<Broadcast> },
     /// Do something with a room → the [`RoomOutcome`] of the request.
     Room { domain: DomainId, kind: RoomKind, name: Box<str>, request: Box<RoomRequest> },
+    /// Do something with a queue of the matchmaker → [`Outcome::Queue`].
+    Queue { domain: DomainId, name: Box<str>, request: Box<QueueRequest> },
+    /// Do something with a match of a domain → [`Outcome::Match`] or [`Outcome::Missing`].
+    Match { domain: DomainId, id: MatchId, request: MatchRequest },
 }
 
 crate::form! {
@@ -83,6 +89,8 @@ crate::form! {
         13 = Sessions { domain, account, limit },
         14 = Room { domain, kind, name, request },
         15 = CountReached { broadcast },
+        20 = Queue { domain, name, request },
+        21 = Match { domain, id, request },
     }
 }
 
@@ -176,6 +184,7 @@ impl Command {
             Command::Topic { op, .. } => op.payload_bytes(),
             Command::Act { stanza, .. } => stanza.memory_bytes(),
             Command::Room { request, .. } => request.bytes(),
+            Command::Queue { request, .. } => request.bytes(),
             Command::ContactsRemoved { changes } => changes.iter().map(RosterChange::bytes).sum(),
             _ => 0,
         }
@@ -257,6 +266,10 @@ pub enum Outcome {
     Answered(Box<Stanza>),
     /// To [`Command::Room`].
     Room(Result<RoomOutcome, RoomRefusal>),
+    /// To [`Command::Queue`].
+    Queue(Box<Result<QueueOutcome, QueueRefusal>>),
+    /// To [`Command::Match`].
+    Match(Box<MatchView>),
     /// The subject of the command does not exist.
     Missing,
     /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.
@@ -280,6 +293,8 @@ crate::form! {
         10 = Unavailable,
         11 = Unknown,
         12 = Room(result),
+        20 = Queue(result),
+        21 = Match(view),
     }
 }
 

@@ -29,6 +29,17 @@ use crate::model::ConnId;
 use crate::sasl::ChannelBinding;
 use std::net::IpAddr;
 
+/// A player on the way to the shard of a match.
+#[derive(Debug)]
+pub struct Joining {
+    /// What takes the seat.
+    pub token: Box<[u8]>,
+    /// The last tick that the client has.
+    pub have: u32,
+    /// What it sent behind that.
+    pub rest: Box<[u8]>,
+}
+
 /// A connection that was accepted.
 #[derive(Debug)]
 pub struct Opened {

@@ -119,6 +119,13 @@ fn values(out: &mut Vec<u8>, entry: &Entry<'_>) {
             text(out, to);
             number(out, after_ms);
         }
+        Entry::MatchEnded { id, queue, reason, ticks, outcome } => {
+            text(out, id);
+            text(out, queue);
+            text(out, reason);
+            number(out, ticks.into());
+            text(out, outcome);
+        }
     }
 }
 

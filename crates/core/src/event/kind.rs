@@ -30,6 +30,8 @@ pub enum Kind {
     Item,
     /// A client resumed a session.
     Resume,
+    /// A match is over.
+    MatchEnded,
 }
 
 /// A field of an entry.
@@ -58,7 +60,7 @@ pub enum Shape {
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 14] = [
         Kind::Start,
         Kind::Stop,
         Kind::Connect,
@@ -72,6 +74,7 @@ impl Kind {
         Kind::Publish,
         Kind::Item,
         Kind::Resume,
+        Kind::MatchEnded,
     ];
 
     /// The kind with this number.
@@ -100,6 +103,7 @@ impl Kind {
             Kind::Publish => "publish",
             Kind::Item => "item",
             Kind::Resume => "resume",
+            Kind::MatchEnded => "match-ended",
         }
     }
 
@@ -124,6 +128,10 @@ impl Kind {
         const AUDIENCE: Field = field("audience", Text);
         const PRIORITY: Field = field("priority", Text);
         const BY: Field = field("by", Text);
+        const MATCH: Field = field("match", Text);
+        const QUEUE: Field = field("queue", Text);
+        const TICKS: Field = field("ticks", Number);
+        const OUTCOME: Field = field("outcome", Text);
         match self {
             Kind::Start | Kind::Stop => &[],
             Kind::Connect => &[ADDRESS, TRANSPORT, TLS],
@@ -136,6 +144,7 @@ impl Kind {
             Kind::Drop => &[ID, TO, REASON],
             Kind::Publish => &[DOMAIN, TOPIC, ITEM],
             Kind::Item => &[TOPIC, ITEM, TO, AFTER],
+            Kind::MatchEnded => &[MATCH, QUEUE, REASON, TICKS, OUTCOME],
         }
     }
 }

@@ -134,6 +134,19 @@ pub enum Entry<'a> {
         /// Milliseconds since it was published.
         after_ms: u64,
     },
+    /// A match is over.
+    MatchEnded {
+        /// The match.
+        id: &'a str,
+        /// The queue that made it.
+        queue: &'a str,
+        /// Why it is over.
+        reason: &'static str,
+        /// How many ticks it had.
+        ticks: u32,
+        /// What most clients say came of it.
+        outcome: &'a str,
+    },
 }
 
 /// Why a connection or session ended.
@@ -192,6 +205,7 @@ impl<'a> Entry<'a> {
             Entry::Drop { .. } => Kind::Drop,
             Entry::Publish { .. } => Kind::Publish,
             Entry::Item { .. } => Kind::Item,
+            Entry::MatchEnded { .. } => Kind::MatchEnded,
         }
     }
 }

@@ -61,6 +61,10 @@ fn each() -> Vec<(Entry<'static>, &'static str)> {
             Entry::Resume { jid: to, address: V4, transport: over(Framing::Tcp, Some(true)) },
             "jid=a@b/c address=192.0.2.1 transport=tcp tls=Some(true)",
         ),
+        (
+            Entry::MatchEnded { id: "1f", queue: "duel", reason: "finished", ticks: 9, outcome: "{}" },
+            "match=1f queue=duel reason=finished ticks=9 outcome={}",
+        ),
     ]
 }
 
@@ -132,7 +136,7 @@ fn names_and_numbers_of_kinds() {
             (n, Some(kind), Some(kind))
         );
     }
-    assert_eq!((Kind::of(13), Kind::named("")), (None, None));
+    assert_eq!((Kind::of(Kind::ALL.len() as u8), Kind::named("")), (None, None));
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 use super::{Form, Malformed, Reader, Writer};
 use bytes::Bytes;
 use carillon_wire::Framing;
+use carillon_wire::frame::game::{EndReason, Mode, SeatState};
 use carillon_wire::frame::tcp::StreamState;
 use carillon_wire::jid::{BareJid, Jid, JidError};
 use carillon_wire::stanza::{IqType, Kind, MessageType, Payload, PresenceType, Stanza};
@@ -25,6 +26,9 @@ crate::form! {
         7 = Error,
     }
 }
+crate::form! { enum Mode { 0 = Relay, 1 = Lockstep } }
+crate::form! { enum SeatState { 0 = Away, 1 = Here, 2 = Left } }
+crate::form! { enum EndReason { 0 = Finished, 1 = Forfeit, 2 = Duration, 3 = NotJoined, 4 = Shutdown } }
 crate::form! { enum IqType { 0 = Get, 1 = Set, 2 = Result, 3 = Error } }
 
 impl Form for Jid {

@@ -27,6 +27,9 @@ impl Turn<'_> {
                 let key = RoomKey { domain, kind, name: name.into() };
                 self.rooms.operate(&key, RoomOp::Command { request, reply }, &mut self.cx);
             }
+            command @ (Command::Queue { .. } | Command::Match { .. }) => {
+                self.matches.command(command, reply, &mut self.cx);
+            }
             Command::Kick { jid, reason } => {
                 let outcome = Outcome::Count(self.kick(&jid, reason));
                 self.cx.out.push(Effect::Reply { to: reply, outcome });

@@ -49,6 +49,10 @@ impl Turn<'_> {
         for (_, present) in present.into_iter().take(ends) {
             self.dismiss(present, &slice.farewell);
         }
+        if slice.slices_left == 0 {
+            // They had the time of the drain to come to their end.
+            self.matches.end_all(&mut self.cx);
+        }
     }
 
     /// The node goes on: whoever comes is taken.

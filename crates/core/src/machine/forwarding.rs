@@ -4,7 +4,7 @@
 use super::Turn;
 use crate::command::Command;
 use crate::message::ShardMessage;
-use crate::model::{DomainId, topic_address};
+use crate::model::{DomainId, queue_address, topic_address};
 use crate::ports::store::notifications::Whose;
 use carillon_wire::jid::BareJid;
 
@@ -93,6 +93,9 @@ impl Turn<'_> {
             }
             Command::Room { domain, kind, name, .. } => {
                 Subject::Place(self.name_of(*domain).map(|domain| kind.address(name, &domain)))
+            }
+            Command::Queue { domain, name, .. } => {
+                Subject::Place(self.name_of(*domain).map(|domain| queue_address(name, &domain)))
             }
             _ => Subject::Here,
         }

@@ -99,6 +99,8 @@ impl ShardMachine {
     pub fn prepare_hand_over(&mut self, now: Now, effects: &mut Effects) {
         let mut turn = self.turn(now, effects);
         crate::session::home::read_again(&mut turn.cx);
+        // A match has no form yet: its players are told, and their connections end in order.
+        turn.matches.end_all(&mut turn.cx);
         let all: Vec<SessionId> = turn.sessions.all_bound().map(|session| session.id).collect();
         for id in all {
             for hook in &turn.cx.pipeline.leaves {

@@ -73,6 +73,7 @@ impl Turn<'_> {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);
                 self.cx.shard.throttle.registered_from(address, mono, limits);
             }
+            ShardMessage::Game(message) => self.matches.message(*message, &mut self.cx),
             ShardMessage::Claim(claim) => self.claim_message(*claim),
             ShardMessage::Subscribed { .. }
             | ShardMessage::Unsubscribed { .. }

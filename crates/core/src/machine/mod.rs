@@ -43,6 +43,7 @@ use crate::connection::QueueBound;
 use crate::error::StreamError;
 use crate::event::Leave;
 use crate::features::PerShard;
+use crate::game::Matches;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now};
 use crate::ports::modules::ActiveModule;
@@ -67,6 +68,7 @@ pub struct ShardMachine {
     sessions: Sessions,
     topics: Topics,
     rooms: Rooms,
+    matches: Matches,
     features: PerShard,
     homes: Homes,
     tidy_at: Mono,
@@ -78,6 +80,7 @@ struct Turn<'a> {
     sessions: &'a mut Sessions,
     topics: &'a mut Topics,
     rooms: &'a mut Rooms,
+    matches: &'a mut Matches,
     tidy_at: &'a mut Mono,
 }
 
@@ -99,6 +102,7 @@ impl ShardMachine {
             sessions: Sessions::default(),
             topics: Topics::default(),
             rooms: Rooms::default(),
+            matches: Matches::default(),
             features: PerShard::default(),
             homes: Homes::default(),
             tidy_at: Mono(0),
@@ -128,6 +132,7 @@ impl ShardMachine {
             retries.due(),
             self.features.due(),
             self.homes.due(),
+            self.matches.due(),
             self.shard.claims.retry_at,
             Some(self.tidy_at),
         ];
@@ -175,10 +180,20 @@ impl ShardMachine {
     }
 
     fn turn<'a>(&'a mut self, now: Now, effects: &'a mut Effects) -> Turn<'a> {
-        let ShardMachine { pipeline, shard, features, agenda, sessions, topics, rooms, homes, tidy_at } =
-            self;
+        let ShardMachine {
+            pipeline,
+            shard,
+            features,
+            agenda,
+            sessions,
+            topics,
+            rooms,
+            matches,
+            homes,
+            tidy_at,
+        } = self;
         let cx = Cx { now, shard, features, homes, out: effects, pipeline, agenda };
-        Turn { cx, sessions, topics, rooms, tidy_at }
+        Turn { cx, sessions, topics, rooms, matches, tidy_at }
     }
 }
 
@@ -196,6 +211,9 @@ impl Turn<'_> {
                 self.cx.shard.counters.connections += 1;
                 light::open(conn, self.sessions, &mut self.cx);
             }
+            Input::OpenedPlayer { conn } => self.matches.open(conn, &mut self.cx),
+            Input::PlayerBytes { conn, bytes } => self.matches.read(conn, bytes, &mut self.cx),
+            Input::ArrivedPlayer { conn, joining } => self.matches.arrived(conn, *joining, &mut self.cx),
             Input::Secured { conn, binding } => {
                 if let Some(session) = self.sessions.take(conn) {
                     let session = match session {
@@ -210,12 +228,15 @@ impl Turn<'_> {
             Input::Flushed { conn } => {
                 if let Some(session) = self.sessions.bound_at(conn) {
                     session.flushed(&mut self.cx);
+                } else {
+                    self.matches.flushed(conn, &mut self.cx);
                 }
             }
             Input::Unacked { conn, bytes } => self.unacked(conn, bytes),
             Input::Overflowed { conn, .. } if self.sessions.is_light(conn) => {
                 light::end(conn, light::Ended::SlowReader, self.sessions, &mut self.cx);
             }
+            Input::Overflowed { conn, .. } if self.matches.overflowed(conn, &mut self.cx) => {}
             Input::Overflowed { conn, bound } => self.cx.end_connection(conn, too_slow(bound)),
             Input::Arrived { conn, moving } => {
                 self.cx.shard.counters.connections += 1;
@@ -323,6 +344,7 @@ impl Turn<'_> {
             hooks.iter().fold(refused, |refused, hook| hook(refused, &mut self.cx));
         }
         home::tick(&mut self.cx);
+        self.matches.tick(&mut self.cx);
         self.retry_claims();
         for hook in &self.cx.pipeline.tick {
             hook(&mut self.cx);
@@ -355,6 +377,8 @@ impl Turn<'_> {
             {
                 let session = session.wake(deadline, &mut self.cx);
                 self.sessions.put(conn, session);
+            } else {
+                self.matches.wake(conn, deadline, &mut self.cx);
             }
         }
     }
@@ -380,6 +404,8 @@ impl Turn<'_> {
     fn domains(&mut self, domains: Arc<Domains>) {
         let before = std::mem::replace(&mut self.cx.shard.domains, domains);
         light::domains_changed(&before, self.sessions, &mut self.cx);
+        let now_served = Arc::clone(&self.cx.shard.domains);
+        self.matches.domains_changed(&now_served, &mut self.cx);
         self.cx.shard.accounts.login_cache.keep_domains(&self.cx.shard.domains);
         self.cx
             .shard

@@ -2,7 +2,7 @@
 //! what the store says.
 
 use super::{Turn, light};
-use crate::model::{NodeId, SessionId, topic_address};
+use crate::model::{NodeId, SessionId, queue_address, topic_address};
 use crate::ports::Directory;
 use crate::session::account_reads;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ impl Turn<'_> {
             .keep_homes(|key| is_of(key.domain, &|domain| topic_address(&key.name, domain)), &mut self.cx);
         self.rooms
             .keep_homes(|key| is_of(key.domain, &|domain| key.kind.address(&key.name, domain)), &mut self.cx);
+        let is_queue_here = |domain, name: &str| is_of(domain, &|domain: &str| queue_address(name, domain));
+        self.matches.keep_homes(is_queue_here, &mut self.cx);
         self.keepers_changed(&*before);
         light::homes_moved(&mut self.cx);
         let is_there = |node: &&NodeId| directory.other_nodes().contains(node);

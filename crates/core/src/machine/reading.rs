@@ -211,6 +211,8 @@ impl Turn<'_> {
                 let entry = || Entry::Disconnect { jid, address, reason, after_ms: 0 };
                 self.cx.out.journal.note(self.cx.now.unix, Kind::Disconnect, entry);
             }
+        } else {
+            self.matches.closed(conn, &mut self.cx);
         }
         self.sessions.leave(conn);
     }

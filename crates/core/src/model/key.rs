@@ -28,11 +28,13 @@ pub enum Scope {
     /// See the contents of stanzas in a trace.
     #[serde(rename = "trace_payload")]
     TracePayload,
+    /// Declare queues of the matchmaker, enter tickets for accounts, and look at matches.
+    Matches,
 }
 
 impl Scope {
     /// Every scope, in the order they are listed to people.
-    pub const ALL: [Scope; 10] = [
+    pub const ALL: [Scope; 11] = [
         Scope::Send,
         Scope::Broadcast,
         Scope::Topics,
@@ -40,6 +42,7 @@ impl Scope {
         Scope::Chat,
         Scope::Rooms,
         Scope::Links,
+        Scope::Matches,
         Scope::Admin,
         Scope::ReadMessages,
         Scope::TracePayload,
@@ -58,6 +61,7 @@ impl Scope {
             Scope::Rooms => "rooms",
             Scope::Broadcast => "broadcast",
             Scope::TracePayload => "trace_payload",
+            Scope::Matches => "matches",
         }
     }
 }

@@ -10,6 +10,7 @@ mod config_change;
 mod domain;
 mod drain;
 mod durations;
+mod game;
 mod granted;
 mod id;
 mod inbox;
@@ -49,6 +50,10 @@ pub use config_change::{ConfigChange, Fields};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
+pub use game::{
+    MatchId, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView, RatingWindow, Seating,
+    TicketState, TicketView, queue_address,
+};
 pub use id::{
     AccountId, ArchiveId, ConnId, DomainId, Epoch, Generation, InvitationId, KeyId, LinkId, NodeId,
     NotificationId, OperationId, Partition, Partitions, Place, PushId, RegistrationId, Revision, RoomId,

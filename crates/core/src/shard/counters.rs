@@ -1,6 +1,6 @@
 //! What a shard counts. Plain numbers, read by the server between two turns of the shard's loop.
 
-use super::{Latency, ModuleFigures, PendingFanout, PerDomain};
+use super::{Latency, MatchFigures, ModuleFigures, PendingFanout, PerDomain};
 use crate::model::DomainId;
 
 /// Counts since the start, and sizes now (the first six).
@@ -71,6 +71,8 @@ pub struct Counters {
     pub domains: PerDomain,
     /// What is counted of each module that is active, in their order.
     pub modules: Vec<ModuleFigures>,
+    /// What is counted of matches, and what there are of them now.
+    pub matches: MatchFigures,
 }
 
 impl Counters {

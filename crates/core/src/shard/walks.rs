@@ -29,6 +29,13 @@ pub struct PendingFanout {
     pub bytes: usize,
 }
 
+impl std::ops::AddAssign for PendingFanout {
+    fn add_assign(&mut self, other: PendingFanout) {
+        self.deliveries += other.deliveries;
+        self.bytes += other.bytes;
+    }
+}
+
 /// An event on its way to the followers of its topic.
 #[derive(Debug)]
 pub(super) struct Walk {

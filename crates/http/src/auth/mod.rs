@@ -44,6 +44,8 @@ pub(crate) struct Chat;
 pub(crate) struct Links;
 /// Scope `rooms`.
 pub(crate) struct Rooms;
+/// Scope `matches`.
+pub(crate) struct Matches;
 /// Scope `broadcast`.
 pub(crate) struct Broadcast;
 /// Scope `read_messages`.
@@ -72,6 +74,9 @@ impl Needs for Links {
 }
 impl Needs for Rooms {
     const SCOPE: Option<Scope> = Some(Scope::Rooms);
+}
+impl Needs for Matches {
+    const SCOPE: Option<Scope> = Some(Scope::Matches);
 }
 impl Needs for Broadcast {
     const SCOPE: Option<Scope> = Some(Scope::Broadcast);

@@ -2,6 +2,7 @@
 
 mod cell;
 mod intake;
+mod matches;
 mod page;
 mod process;
 
@@ -178,6 +179,7 @@ fn text(
     if !status.modules.is_empty() {
         modules(&mut page, status);
     }
+    matches::matches(&mut page, &status.matches);
     self::webhooks(&mut page, webhooks);
     http(&mut page, requests);
     process::process(&mut page, status.resident_bytes);

@@ -154,6 +154,12 @@ codes! {
     UnknownInvitation: NOT_FOUND, "unknown-invitation", "No such invitation";
     /// The key reaches no registration for push of this number.
     UnknownRegistration: NOT_FOUND, "unknown-registration", "No such registration";
+    /// The domain has no such queue of the matchmaker. Queues are in memory: declare it again after the node was restarted.
+    UnknownMatchQueue: NOT_FOUND, "unknown-match-queue", "No such queue of the matchmaker";
+    /// The queue has no such ticket, or it was over more than a minute ago.
+    UnknownTicket: NOT_FOUND, "unknown-ticket", "No such ticket";
+    /// No match of this name is played in the domain.
+    UnknownMatch: NOT_FOUND, "unknown-match", "No such match";
     /// The path exists, but not with this method; the header `Allow` names those it has.
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 
@@ -208,6 +214,14 @@ codes! {
     ModuleActive: CONFLICT, "module-active", "The module is active";
     /// No version of the module is activated, or there is none before it to go back to.
     NotActivated: CONFLICT, "not-activated", "Nothing to go back to";
+    /// There are no matches on this node: the setting `matches.max` is 0.
+    NoMatches: CONFLICT, "no-matches", "No matches";
+    /// The account has a ticket in the queue that is not over: it waits, or its match is played.
+    AccountQueued: CONFLICT, "account-queued", "The account has a ticket";
+    /// The ticket does not wait any more: there is a match for it, or it is over.
+    TicketMatched: CONFLICT, "ticket-matched", "The ticket does not wait";
+    /// The node has as many queues of the matchmaker as `matches.queues` allows.
+    TooManyQueues: CONFLICT, "too-many-queues", "Too many queues";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
 
@@ -219,6 +233,8 @@ codes! {
     /// an `Idempotency-Key` the request is done, and may be done twice if it is sent again.
     TooManyIdempotencyKeys: TOO_MANY_REQUESTS, "too-many-idempotency-keys", "Too many idempotency keys";
 
+    /// The node has as many tickets as `matches.tickets` allows; try again when matches have ended.
+    TooManyTickets: TOO_MANY_REQUESTS, "too-many-tickets", "Too many tickets";
     /// Somebody without a key has made as many links in a minute as they may. Try again after `Retry-After`.
     TooManyRequests: TOO_MANY_REQUESTS, "too-many-requests", "Too many requests";
 

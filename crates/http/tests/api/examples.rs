@@ -49,6 +49,7 @@ const MADE: &[&str] = &[
     "createLink",
     "takeLease",
     "createInvitation",
+    "putMatchQueue",
 ];
 
 /// Those that use it.
@@ -103,6 +104,9 @@ const USED: &[&str] = &[
     "listLinks",
     "putLinkFile",
     "getLinkFile",
+    "getMatchQueue",
+    "enterTicket",
+    "getTicket",
 ];
 
 /// Those that remove it.
@@ -119,6 +123,8 @@ const GONE: &[&str] = &[
     "deleteWebhook",
     "deleteLink",
     "deleteLinkFile",
+    "cancelTicket",
+    "deleteMatchQueue",
     "deleteDomain",
 ];
 

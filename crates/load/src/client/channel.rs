@@ -245,7 +245,7 @@ fn next_on_websocket(
         match event {
             FrameEvent::Text(message) => return read_message(&message, context).map(Some),
             FrameEvent::Ping(payload) => encode_masked(output, Opcode::Pong, &payload, masks.draw()),
-            FrameEvent::Pong(_) => {}
+            FrameEvent::Pong(_) | FrameEvent::Binary(_) => {}
             FrameEvent::Close { .. } => return Ok(Some(Frame::Close)),
         }
     }

@@ -57,6 +57,9 @@ pub enum Action {
     /// Messages between neighbours while a share of the players lose their connection at once, come back later and resume
     /// their streams (XEP-0198 §5): metrics `resume`, `login` of those who cannot, and `RTT`.
     Resume(Resume),
+    /// Players find each other by the matchmaker (`POST /v1/matchmaking/{queue}`), take their seats over TLS, and send an input per
+    /// tick: `login` from the ticket to the seat, `RTT` from when an input was due to the tick that it is in.
+    Play(Play),
     /// All connections are closed at once, without a stream end.
     Drop,
     /// Waits until the server shows no more sessions than before the test. Metric `gone`, from the drop.
@@ -142,6 +145,24 @@ pub struct Notify {
     pub batch: u32,
     /// The approximate size of a payload.
     pub payload_bytes: usize,
+}
+
+/// Real-time matches.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Play {
+    /// The number of players in each match.
+    pub seats: u32,
+    /// Ticks per second.
+    pub tick_rate: u32,
+    /// The duration.
+    #[serde(rename = "for")]
+    pub span: Span,
+    /// The size of an input.
+    pub payload_bytes: usize,
+    /// The share of the players whose connection is cut once, halfway, and who come back with their token.
+    pub cut_share: f64,
+    /// The most players of all together that are taking their seats.
+    pub in_flight: u32,
 }
 
 /// How archives are read.
@@ -286,7 +307,15 @@ impl Action {
 
     /// Whether players receive messages, notifications or items in it.
     pub fn is_traffic(&self) -> bool {
-        matches!(self, Self::Publish(_) | Self::Notify(_) | Self::Talk(_) | Self::Resume(_) | Self::Speak(_))
+        matches!(
+            self,
+            Self::Publish(_)
+                | Self::Notify(_)
+                | Self::Talk(_)
+                | Self::Resume(_)
+                | Self::Speak(_)
+                | Self::Play(_)
+        )
     }
 
     /// The word after `do =`.
@@ -304,10 +333,25 @@ impl Action {
             Self::Speak(_) => "speak",
             Self::ReadArchive(_) => "read-archive",
             Self::Resume(_) => "resume",
+            Self::Play(_) => "play",
             Self::Drop => "drop",
             Self::AwaitGone => "await-gone",
             Self::Churn { .. } => "churn",
         }
+    }
+}
+
+impl Play {
+    pub(super) fn default_seats() -> u32 {
+        4
+    }
+
+    pub(super) fn default_tick_rate() -> u32 {
+        15
+    }
+
+    pub(super) fn default_payload() -> usize {
+        8
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks of a scenario beyond its form: the range of values, and the order of phases.
 
-use super::action::{Action, Contacts, Phase, Resume, Rooms};
+use super::action::{Action, Contacts, Phase, Play, Resume, Rooms};
 use super::scenario::{Protocol, Scenario, ScenarioError};
 use super::shape::{NamedShape, Shape};
 use super::span::Span;
@@ -25,8 +25,8 @@ impl Scenario {
         for (at, phase) in self.phases.iter().enumerate() {
             phase.check()?;
             let here = |why: &str| wrong(phase.name(), why);
-            let needs_login =
-                !phase.action.logs_in() && !matches!(phase.action, Action::Hold { .. } | Action::AwaitGone);
+            let needs_login = !phase.action.logs_in()
+                && !matches!(phase.action, Action::Hold { .. } | Action::AwaitGone | Action::Play(_));
             if needs_login && self.first_login().is_none_or(|login| login > at) {
                 return Err(here("no player has logged in yet; put a login phase before it"));
             }
@@ -119,15 +119,15 @@ impl Phase {
                 }
                 rate(&key("rate"), publish.rate.as_ref())
             }
+            Action::Play(play) => check_play(&key, play),
             Action::Notify(notify) => {
                 rate(&key("rate"), Some(&notify.rate))?;
                 lasts(&key("for"), notify.span)?;
                 within(&key("batch"), u64::from(notify.batch), 1, u64::from(BATCH_MAX))?;
                 payload(&key("payload_bytes"), notify.payload_bytes)?;
-                if ["active", "connected", "always"].contains(&notify.audience.as_str()) {
-                    return Ok(());
-                }
-                Err(wrong(&key("audience"), "expected active, connected or always"))
+                let is_known = ["active", "connected", "always"].contains(&notify.audience.as_str());
+                let unknown = || wrong(&key("audience"), "expected active, connected or always");
+                is_known.then_some(()).ok_or_else(unknown)
             }
             Action::Talk(talk) => {
                 rate(&key("rate"), talk.rate.as_ref())?;
@@ -167,6 +167,17 @@ fn check_rooms(key: &impl Fn(&str) -> String, rooms: Rooms) -> Result<(), Scenar
         ));
     }
     Ok(())
+}
+
+fn check_play(key: &dyn Fn(&str) -> String, play: &Play) -> Result<(), ScenarioError> {
+    within(&key("seats"), u64::from(play.seats), 2, 64)?;
+    within(&key("tick_rate"), u64::from(play.tick_rate), 1, 60)?;
+    within(&key("payload_bytes"), play.payload_bytes as u64, 1, 512)?;
+    within(&key("in_flight"), u64::from(play.in_flight), 1, u64::from(PLAYERS_MAX))?;
+    if !(0.0..=1.0).contains(&play.cut_share) {
+        return Err(wrong(&key("cut_share"), "expected a share from 0 to 1"));
+    }
+    lasts(&key("for"), play.span)
 }
 
 fn check_contacts(key: &dyn Fn(&str) -> String, plan: Contacts) -> Result<(), ScenarioError> {

@@ -15,8 +15,8 @@ mod span;
 mod target;
 
 pub use action::{
-    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, ReadArchive, Resume, Return,
-    Rooms, Speak, Talk,
+    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Play, Publish, PublishMethod, ReadArchive, Resume,
+    Return, Rooms, Speak, Talk,
 };
 pub use allow::{Allow, FaultKind};
 pub use scenario::{Players, Protocol, Scenario, ScenarioError};

@@ -6,8 +6,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::action::{
-    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, ReadArchive, Resume, Return,
-    Rooms, Speak, Talk,
+    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Play, Publish, PublishMethod, ReadArchive, Resume,
+    Return, Rooms, Speak, Talk,
 };
 use super::shape::Shape;
 use super::span::Span;
@@ -39,6 +39,9 @@ struct Table {
     occupants: Option<u32>,
     rooms: Option<u32>,
     light: Option<bool>,
+    seats: Option<u32>,
+    tick_rate: Option<u32>,
+    cut_share: Option<f64>,
 }
 
 /// The names of the actions.
@@ -57,6 +60,7 @@ enum ActionName {
     Speak,
     ReadArchive,
     Resume,
+    Play,
     Drop,
     AwaitGone,
     Churn,
@@ -132,6 +136,14 @@ impl Table {
                 comeback: self.r#return.take().unwrap_or(Return { over: Span::default() }),
                 resend: self.resend.take().unwrap_or(false),
             }),
+            ActionName::Play => Action::Play(Play {
+                seats: self.seats.take().unwrap_or_else(Play::default_seats),
+                tick_rate: self.tick_rate.take().unwrap_or_else(Play::default_tick_rate),
+                span: self.span()?,
+                payload_bytes: self.payload_bytes.take().unwrap_or_else(Play::default_payload),
+                cut_share: self.cut_share.take().unwrap_or_default(),
+                in_flight: self.in_flight(),
+            }),
             ActionName::Drop => Action::Drop,
             ActionName::AwaitGone => Action::AwaitGone,
             ActionName::Churn => Action::Churn { rate: self.rate()?, span: self.span()? },
@@ -197,6 +209,9 @@ impl Table {
             ("occupants", self.occupants.is_some()),
             ("rooms", self.rooms.is_some()),
             ("light", self.light.is_some()),
+            ("seats", self.seats.is_some()),
+            ("tick_rate", self.tick_rate.is_some()),
+            ("cut_share", self.cut_share.is_some()),
         ];
         given.into_iter().find_map(|(key, is_given)| is_given.then_some(key))
     }

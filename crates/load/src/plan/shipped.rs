@@ -3,7 +3,7 @@
 use super::scenario::{Scenario, ScenarioError};
 
 /// The scenarios by name.
-const SHIPPED: [(&str, &str); 14] = [
+const SHIPPED: [(&str, &str); 15] = [
     ("login-storm", include_str!("../../scenarios/login-storm.toml")),
     ("idle", include_str!("../../scenarios/idle.toml")),
     ("fanout", include_str!("../../scenarios/fanout.toml")),
@@ -17,6 +17,7 @@ const SHIPPED: [(&str, &str); 14] = [
     ("rosters", include_str!("../../scenarios/rosters.toml")),
     ("roster-login", include_str!("../../scenarios/roster-login.toml")),
     ("churn", include_str!("../../scenarios/churn.toml")),
+    ("match", include_str!("../../scenarios/match.toml")),
     ("janus", include_str!("../../scenarios/janus.toml")),
 ];
 

@@ -100,6 +100,7 @@ impl Reading<'_> {
             Action::Talk(_) => self.exchanged("messages"),
             Action::EnterRooms(_) => self.entered(),
             Action::Speak(_) => self.exchanged("messages in rooms"),
+            Action::Play(_) => self.exchanged("inputs"),
             Action::ReadArchive(read) => self.archives(read.pages == 0),
             Action::Resume(resume) => self.resumed(resume.traffic().is_some()),
             Action::Churn { .. } => self.nothing("dropped", "no player reconnected"),

@@ -27,7 +27,7 @@ fn well(action: &Action) -> Counts {
             vec![("sent", items), ("deliveries", items * PLAYERS)]
         }
         Action::Notify(_) => vec![("sent", 40), ("deliveries", 40), ("receipts", 40)],
-        Action::Talk(_) => vec![("sent", 40), ("deliveries", 40)],
+        Action::Talk(_) | Action::Play(_) => vec![("sent", 40), ("deliveries", 40)],
         Action::EnterRooms(_) => vec![("entered", PLAYERS)],
         Action::Speak(_) => vec![("sent", 8), ("deliveries", 40)],
         Action::ReadArchive(_) => vec![("pages", PLAYERS), ("archived", 90), ("archived_in_test", 80)],
@@ -72,6 +72,7 @@ fn missed(action: &Action) -> Vec<(&'static str, u64, String)> {
             all
         }
         Action::Talk(_) => exchanged("messages", 40),
+        Action::Play(_) => exchanged("inputs", 40),
         Action::EnterRooms(_) => vec![("entered", 0, "nobody is in a room.".to_owned())],
         Action::Speak(_) => exchanged("messages in rooms", 40),
         Action::ReadArchive(_) => vec![

@@ -381,6 +381,7 @@ fn told_if_none(action: &Action) -> &'static [&'static str] {
         Action::Talk(_) | Action::Publish(_) | Action::Speak(_) => {
             &["deliveries", "missing", "duplicates", "out_of_order"]
         }
+        Action::Play(_) => &["deliveries", "missing", "duplicates", "out_of_order"],
         Action::Notify(_) => &["deliveries", "receipts", "missing", "duplicates", "missing_receipts"],
         Action::Befriend(_) => &["mutual_contacts", "missing"],
         Action::EnterRooms(_) => &["entered"],

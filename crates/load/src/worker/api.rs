@@ -112,6 +112,26 @@ impl Api {
         accepted(request.send_json(json!({ "payload": payload }))).map(drop)
     }
 
+    /// Declares a queue of the matchmaker.
+    pub(super) fn declare(&self, queue: &str, config: &Value) -> Result<(), CallError> {
+        let url = self.url(&format!("/v1/matchmaking/{}", escaped(queue)));
+        let request = self.agent.put(&url).header("authorization", &self.authorization);
+        accepted(request.send_json(config)).map(drop)
+    }
+
+    /// Enters a ticket with the name of its account. Returns the token of its seat, if it made a match complete.
+    pub(super) fn enter(&self, queue: &str, account: &str) -> Result<Option<String>, CallError> {
+        let url = self.url(&format!("/v1/matchmaking/{}", escaped(queue)));
+        let request = self.agent.post(&url).header("authorization", &self.authorization);
+        token(accepted(request.send_json(json!({ "id": account, "account": account })))?)
+    }
+
+    /// The token of the seat of a ticket, if there is a match for it.
+    pub(super) fn seat(&self, queue: &str, ticket: &str) -> Result<Option<String>, CallError> {
+        let url = self.url(&format!("/v1/matchmaking/{}/{}", escaped(queue), escaped(ticket)));
+        token(accepted(self.agent.get(&url).header("authorization", &self.authorization).call())?)
+    }
+
     /// Sends a batch of notifications, one per line; returns their results in order.
     pub(super) fn notify(&self, lines: &str) -> Result<Vec<LineResult>, CallError> {
         let request = self.agent.post(&self.url("/v1/notifications/batch"));
@@ -203,6 +223,13 @@ fn accepted(
     }
     let text = answer.body_mut().with_config().limit(PROBLEM_BYTES_MAX).read_to_string().unwrap_or_default();
     Err(CallError::Refused { status: answer.status().as_u16(), words: problem_words(&text) })
+}
+
+/// The token of a ticket's seat.
+fn token(mut answer: ureq::http::Response<ureq::Body>) -> Result<Option<String>, CallError> {
+    let ticket: Value =
+        answer.body_mut().read_json().map_err(|error| CallError::Network(error.to_string()))?;
+    Ok(ticket["seating"]["token"].as_str().map(str::to_owned))
 }
 
 fn problem_words(text: &str) -> Option<String> {

@@ -18,6 +18,7 @@ mod context;
 mod keepalive;
 pub mod link;
 mod mark;
+mod matches;
 mod notifier;
 mod player_group;
 mod player_states;
@@ -155,6 +156,9 @@ fn spawn(setup: &Arc<Setup>, barrier: &Arc<StepBarrier>) -> Result<Vec<WorkerThr
     }
     if publisher::is_needed(setup) {
         threads.push(WorkerThread::start(setup, barrier, None, publisher::work));
+    }
+    if matches::is_needed(setup) {
+        threads.push(WorkerThread::start(setup, barrier, None, |thread| matches::work(&thread)));
     }
     if notifier::is_needed(setup) {
         threads.push(WorkerThread::start(setup, barrier, None, |thread| notifier::work(&thread)));

@@ -30,6 +30,8 @@ pub(super) fn check(setup: &Setup) -> Result<(), Fault> {
     for number in (setup.job.first..).take(setup.job.count.min(nodes) as usize) {
         let address = setup.addresses[(number % nodes) as usize];
         match setup.job.scenario.players.protocol {
+            // Players of matches have no accounts.
+            Protocol::Xmpp if setup.job.scenario.first_login().is_none() && needs.plays => {}
             Protocol::Xmpp => {
                 let mut probe = log_in(setup, setup.options(number as usize, true), address)?;
                 if needs.pubsub {
@@ -54,6 +56,8 @@ struct Needs {
     /// Its account logs in.
     publisher: bool,
     http: bool,
+    /// It plays matches.
+    plays: bool,
 }
 
 impl Needs {
@@ -66,7 +70,7 @@ impl Needs {
             Action::Subscribe { topic } => {
                 setup.job.publishes && publisher::publish_method(setup, topic) == PublishMethod::Http
             }
-            Action::Notify(_) => true,
+            Action::Notify(_) | Action::Play(_) => true,
             _ => false,
         };
         let is_xmpp = scenario.players.protocol == Protocol::Xmpp;
@@ -76,7 +80,8 @@ impl Needs {
             _ => false,
         };
         let publisher = is_xmpp && setup.job.publishes && actions().any(by_pubsub);
-        Self { pubsub: follows && is_xmpp, publisher, http: actions().any(by_http) }
+        let plays = actions().any(|action| matches!(action, Action::Play(_)));
+        Self { pubsub: follows && is_xmpp, publisher, http: actions().any(by_http), plays }
     }
 }
 

@@ -81,6 +81,8 @@ impl Conn {
         let (inside, replay) = match protocol {
             Protocol::Stream | Protocol::Upgrade(_) => (Inside::Stream, Vec::new()),
             Protocol::Light => (Inside::Light, Vec::new()),
+            // They are not handed over: their matches ended before.
+            Protocol::Player | Protocol::PlayerSocket(_) => (Inside::Stream, Vec::new()),
             Protocol::WebSocket(decoder) => {
                 (Inside::WebSocket, decoder.as_ref().map(|decoder| decoder.replay()).unwrap_or_default())
             }

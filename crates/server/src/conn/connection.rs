@@ -67,6 +67,10 @@ pub(crate) enum Protocol {
     Upgrade(Box<Upgrade>),
     /// WebSocket frames. A decoder is kept only inside a message.
     WebSocket(Option<Box<Decoder>>),
+    /// Frames of a match.
+    Player,
+    /// The same in WebSocket frames.
+    PlayerSocket(Option<Box<Decoder>>),
 }
 
 /// The stages in the life of a connection.

@@ -112,7 +112,7 @@ impl Conn {
 
     /// Sends the closing messages of WebSocket and TLS, behind everything else; from now on nothing is sent.
     pub(crate) fn send_close(&mut self, code: u16, sealed: &mut Vec<u8>) -> Result<(), ConnError> {
-        if let Protocol::WebSocket(_) = self.protocol {
+        if let Protocol::WebSocket(_) | Protocol::PlayerSocket(_) = self.protocol {
             let mut frame = Vec::new();
             carillon_wire::frame::websocket::encode_close(&mut frame, code, "");
             self.send(&frame, usize::MAX, sealed)?;

@@ -101,6 +101,15 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
+    /// Makes the connection of a player known to the core.
+    pub(super) fn open_player(&mut self, conn: ConnId) {
+        let Some(opened) = self.io.conns.get_mut(conn) else { return };
+        opened.handshake_done();
+        if opened.mark_open().is_some() {
+            self.handle(Input::OpenedPlayer { conn });
+        }
+    }
+
     pub(super) fn refused(&mut self, refusal: Refusal) {
         tracing::debug!(reason = refusal.label(), "a connection was refused");
         self.io.counters.refusals[refusal.index()] += 1;

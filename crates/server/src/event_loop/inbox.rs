@@ -2,7 +2,7 @@
 
 use super::{EventLoop, Phase};
 use crate::conn::Stage;
-use crate::inbox::{Arrival, Control, InboxItem, TopSink, turn_away};
+use crate::inbox::{Arrival, Control, InboxItem, Moving, TopSink, turn_away};
 use crate::machine::Machine;
 use crate::taps::TapSink;
 use carillon_core::Input;
@@ -60,7 +60,10 @@ impl<M: Machine> EventLoop<M> {
         conn.flow = crate::conn::ReadFlow::Open;
         match self.io.attach(conn) {
             Ok(id) => {
-                self.handle(Input::Arrived { conn: id, moving });
+                self.handle(match moving {
+                    Moving::Client(moving) => Input::Arrived { conn: id, moving },
+                    Moving::Player(joining) => Input::ArrivedPlayer { conn: id, joining },
+                });
                 self.io.release_held(id);
                 self.run_effects();
                 // No edge announces the decrypted bytes that came along.

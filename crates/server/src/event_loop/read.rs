@@ -12,6 +12,7 @@ use carillon_core::model::ConnId;
 use carillon_core::sasl::ChannelBinding;
 use carillon_core::{Effect, Effects, Input, Security};
 use carillon_wire::Framing;
+use carillon_wire::frame::game;
 use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_control};
 use carillon_wire::xml::Limits;
 use std::time::Instant;
@@ -99,6 +100,9 @@ impl<M: Machine> EventLoop<M> {
                 conn.send_queue.hold(&scratch.reply);
                 scratch.reply.clear();
                 let exporter = secured.exporter.as_deref().copied();
+                if secured.alpn.as_deref() == Some(game::ALPN) {
+                    conn.protocol = Protocol::Player;
+                }
                 self.secured(id, ChannelBinding { exporter, end_point });
                 self.open_records(id, start + consumed, len);
                 self.run_effects();
@@ -168,9 +172,18 @@ impl<M: Machine> EventLoop<M> {
                     self.io.plaintext.clear();
                     self.run_effects_unless_deferrable(before);
                 }
-                Protocol::Stream | Protocol::Light => {}
+                Protocol::Player if conn.stage == Stage::Open => {
+                    let bytes = self.io.plaintext.unread();
+                    let before = self.effects.list.len();
+                    let input = Input::PlayerBytes { conn: id, bytes };
+                    self.figures.flight.input(self.now.mono, &input);
+                    self.machine.handle(self.now, input, &mut self.effects);
+                    self.io.plaintext.clear();
+                    self.run_effects_unless_deferrable(before);
+                }
+                Protocol::Stream | Protocol::Light | Protocol::Player => {}
                 Protocol::Upgrade(_) => self.upgrade(id),
-                Protocol::WebSocket(_) => self.frames(id),
+                Protocol::WebSocket(_) | Protocol::PlayerSocket(_) => self.frames(id),
             }
         }
         self.io.plaintext.clear();
@@ -194,6 +207,7 @@ impl<M: Machine> EventLoop<M> {
         match (&mut conn.protocol, conn.stage) {
             (Protocol::Upgrade(upgrade), _) => upgrade.binding = Some(binding),
             (Protocol::Light, Stage::New(_)) => self.open_light(id),
+            (Protocol::Player, Stage::New(_)) => self.open_player(id),
             (_, Stage::New(_)) => self.open(id, Framing::Tcp, Security::Secured(binding)),
             _ => self.handle(Input::Secured { conn: id, binding }),
         }
@@ -205,11 +219,13 @@ impl<M: Machine> EventLoop<M> {
         let Some(conn) = conns.get_mut(id) else { return };
         let Protocol::Upgrade(upgrade) = &mut conn.protocol else { return };
         let Stage::New(peer) = conn.stage else { return };
+        let mut is_player = false;
         let step = upgrade.feed(plaintext.unread(), peer, websocket);
         let binding = upgrade.binding.take_if(|_| step != UpgradeStep::Partial);
         let (response, rest) = match step {
             UpgradeStep::Partial => return,
-            UpgradeStep::Accepted { response, rest, client } => {
+            UpgradeStep::Accepted { response, rest, client, is_player: player } => {
+                is_player = player;
                 let is_told = proxies.trust(peer);
                 match is_told.then(|| conn.is_from(client.unwrap_or(peer))) {
                     None | Some(Ok(())) => (response, Some(rest)),
@@ -226,9 +242,13 @@ impl<M: Machine> EventLoop<M> {
             return self.run_effects();
         }
         let Some(rest) = rest else { return self.close(id, NORMAL) };
-        conn.protocol = Protocol::WebSocket(None);
+        conn.protocol = if is_player { Protocol::PlayerSocket(None) } else { Protocol::WebSocket(None) };
         conn.handshake_done();
         plaintext.replace(id, rest);
+        if is_player {
+            self.open_player(id);
+            return self.frames(id);
+        }
         let security = binding.map_or(Security::Trusted, Security::Secured);
         self.open(id, Framing::WebSocket, security);
         self.frames(id);
@@ -264,6 +284,13 @@ impl<M: Machine> EventLoop<M> {
                     }
                     self.run_effects_unless_deferrable(before);
                 }
+                FrameEvent::Binary(bytes) => {
+                    let before = self.effects.list.len();
+                    let input = Input::PlayerBytes { conn: id, bytes: &bytes };
+                    self.figures.flight.input(self.now.mono, &input);
+                    self.machine.handle(self.now, input, &mut self.effects);
+                    self.run_effects_unless_deferrable(before);
+                }
                 FrameEvent::Ping(payload) => self.pong(id, &payload),
                 FrameEvent::Pong(_) => {}
                 FrameEvent::Close { code, .. } => return self.close(id, code.unwrap_or(NORMAL)),
@@ -282,7 +309,11 @@ impl<M: Machine> EventLoop<M> {
         if let Some(conn) = self.io.conns.get_mut(id)
             && !decoder.is_idle()
         {
-            conn.protocol = Protocol::WebSocket(Some(Box::new(decoder)));
+            let kept = Some(Box::new(decoder));
+            conn.protocol = match conn.protocol {
+                Protocol::PlayerSocket(_) => Protocol::PlayerSocket(kept),
+                _ => Protocol::WebSocket(kept),
+            };
         }
     }
 
@@ -323,8 +354,12 @@ const MEASURED_OF: u8 = 17;
 
 /// The decoder of an open WebSocket: the one that is kept inside a message, or a new one.
 fn take_decoder(conn: &mut Conn) -> Option<Decoder> {
-    let Protocol::WebSocket(decoder) = &mut conn.protocol else { return None };
-    Some(decoder.take().map_or_else(|| Decoder::new(Role::Server, Limits::before_auth()), |decoder| *decoder))
+    let (decoder, new): (_, fn(Role, Limits) -> Decoder) = match &mut conn.protocol {
+        Protocol::WebSocket(decoder) => (decoder, Decoder::new),
+        Protocol::PlayerSocket(decoder) => (decoder, Decoder::binary),
+        _ => return None,
+    };
+    Some(decoder.take().map_or_else(|| new(Role::Server, Limits::before_auth()), |decoder| *decoder))
 }
 
 /// The close code of a normal end (RFC 6455 §7.4.1).

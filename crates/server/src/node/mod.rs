@@ -564,6 +564,18 @@ impl Target {
                 Some(domain) => home(&kind.address(name, &domain.name)),
                 None => Target::Nothing,
             },
+            Command::Queue { domain, name, .. } => match node.domains().numbered(*domain) {
+                Some(domain) => home(&carillon_core::model::queue_address(name, &domain.name)),
+                None => Target::Nothing,
+            },
+            Command::Match { id, .. } => {
+                let home = id.home();
+                let is_own = home.node == node.inner.own;
+                match is_own && usize::from(home.shard.0) >= node.inner.inboxes.len() {
+                    true => Target::Nothing,
+                    false => Target::Shard(home),
+                }
+            }
             Command::Kick { jid, .. } if jid.local().is_some() => account_of(jid.bare_str()),
             Command::Sessions { account: Some(account), .. } => account_of(account.as_str()),
             Command::Act { account, .. }

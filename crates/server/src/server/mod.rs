@@ -149,7 +149,7 @@ impl Server {
             Ground::prepare(options, &mut take_over)?;
         let listening = copies(&listeners)?;
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
-        let listener_tls = Arc::new(ListenerTls::new(tls));
+        let listener_tls = Arc::new(ListenerTls::new(tls, core.matches.max > 0));
         let among = Among::join(cell, &inboxes, clock)?;
         let builder = ShardBuilder {
             options,

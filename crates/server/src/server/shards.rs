@@ -76,6 +76,7 @@ impl ShardBuilder<'_> {
             path: self.options.websocket.path.as_str().into(),
             secure: self.options.websocket.tls,
             proxies: proxies.clone(),
+            takes_players: self.core.matches.max > 0,
         };
         let io = ShardIo {
             place,

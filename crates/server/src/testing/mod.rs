@@ -284,11 +284,12 @@ impl Rig {
             derivers: Derivers::start().unwrap(),
             watchers: Watchers::default(),
             tap_sinks: TapSinks::default(),
-            tls: Arc::new(ListenerTls::new(&certificate())),
+            tls: Arc::new(ListenerTls::new(&certificate(), true)),
             websocket: Arc::new(WebSocketEndpoint {
                 path: "/xmpp-websocket".into(),
                 secure: true,
                 proxies: TrustedProxies::new(&[]),
+                takes_players: true,
             }),
             proxies: TrustedProxies::new(&[]),
             settings: Arc::default(),

@@ -27,4 +27,6 @@ pub(crate) struct WebSocketEndpoint {
     pub(crate) secure: bool,
     /// Proxies whose `X-Forwarded-For` is trusted.
     pub(crate) proxies: TrustedProxies,
+    /// Whether players may connect, too.
+    pub(crate) takes_players: bool,
 }

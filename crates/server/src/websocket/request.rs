@@ -5,6 +5,7 @@ use super::response::{host_metadata, refusal};
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use carillon_wire::frame::game;
 use std::net::{IpAddr, SocketAddr};
 
 /// The result of checking a request.
@@ -16,6 +17,8 @@ pub(super) enum Verdict {
         accept: String,
         /// The client's address, if a trusted proxy tells it.
         client: Option<IpAddr>,
+        /// Whether it is for a match.
+        is_player: bool,
     },
     /// It is answered with these bytes, and the connection is closed.
     Answer(Vec<u8>),
@@ -75,10 +78,13 @@ fn websocket(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) ->
         return bad("The Sec-WebSocket-Key header is missing or not 16 bytes in base 64.");
     };
     // Subprotocols are case-sensitive.
-    if !fields.values("sec-websocket-protocol").flat_map(items).any(|protocol| protocol == "xmpp") {
+    let offers =
+        |name: &str| fields.values("sec-websocket-protocol").flat_map(items).any(|offered| offered == name);
+    let is_player = endpoint.takes_players && offers(game::SUBPROTOCOL);
+    if !is_player && !offers("xmpp") {
         return bad("The request must offer the subprotocol `xmpp` (RFC 7395 §3.1).");
     }
-    Verdict::WebSocket { accept: accept(key), client: client(fields, peer, endpoint) }
+    Verdict::WebSocket { accept: accept(key), client: client(fields, peer, endpoint), is_player }
 }
 
 /// The client's address as the trusted proxies saw it. Each proxy appends the address of its peer, so the list is read

@@ -1,12 +1,14 @@
 //! Responses over HTTP.
 
 use crate::host_meta;
+use carillon_wire::frame::game;
 
 /// The response that switches to WebSocket (RFC 6455 §4.2.2).
-pub(super) fn switching(accept: &str) -> Vec<u8> {
+pub(super) fn switching(accept: &str, is_player: bool) -> Vec<u8> {
+    let subprotocol = if is_player { game::SUBPROTOCOL } else { "xmpp" };
     format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Protocol: xmpp\r\n\r\n"
+         Sec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Protocol: {subprotocol}\r\n\r\n"
     )
     .into_bytes()
 }

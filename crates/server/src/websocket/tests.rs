@@ -15,7 +15,7 @@ fn ask(request: &str) -> UpgradeStep {
 fn endpoint(secure: bool, proxies: &[&str]) -> WebSocketEndpoint {
     let proxies: Vec<_> = proxies.iter().map(|network| network.parse().unwrap()).collect();
     let proxies = TrustedProxies::new(&proxies);
-    WebSocketEndpoint { path: "/xmpp-websocket".into(), secure, proxies }
+    WebSocketEndpoint { path: "/xmpp-websocket".into(), secure, proxies, takes_players: true }
 }
 
 /// The status line of a refusal, and its body.
@@ -30,7 +30,9 @@ fn refused(request: &str) -> (String, String) {
 
 #[test]
 fn a_good_request_is_accepted() {
-    let UpgradeStep::Accepted { response, rest, client: None } = ask(&format!("{GOOD}frames")) else {
+    let UpgradeStep::Accepted { response, rest, client: None, is_player: false } =
+        ask(&format!("{GOOD}frames"))
+    else {
         panic!()
     };
     let response = String::from_utf8(response).unwrap();

@@ -26,6 +26,8 @@ pub(crate) enum UpgradeStep {
         rest: Vec<u8>,
         /// The client's address, if a trusted proxy tells it.
         client: Option<IpAddr>,
+        /// Whether it is a player's: what follows are frames of a match.
+        is_player: bool,
     },
     /// It does not: send this and close.
     Answered(Vec<u8>),
@@ -43,8 +45,9 @@ impl Upgrade {
                 let mut head = std::mem::take(&mut self.head);
                 let rest = head.split_off(end);
                 match request::judge(&head, peer, endpoint) {
-                    Verdict::WebSocket { accept, client } => {
-                        UpgradeStep::Accepted { response: response::switching(&accept), rest, client }
+                    Verdict::WebSocket { accept, client, is_player } => {
+                        let response = response::switching(&accept, is_player);
+                        UpgradeStep::Accepted { response, rest, client, is_player }
                     }
                     Verdict::Answer(response) => UpgradeStep::Answered(response),
                 }

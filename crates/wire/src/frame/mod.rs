@@ -1,5 +1,6 @@
 //! Framing: where units begin and end in the bytes from the network.
 
+pub mod game;
 pub mod proxy;
 pub mod tcp;
 pub mod websocket;

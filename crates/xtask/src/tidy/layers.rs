@@ -20,7 +20,7 @@ pub(crate) const LAYERS: &[&[&str]] = &[
     &["shard"],
     &["features/*/state", "features/*/shared", "features/state", "features/stream_management/queue"],
     &["session"],
-    &["topic", "room", "route"],
+    &["topic", "room", "route", "game"],
     &["features/*"],
     &["pipeline"],
     &["machine"],

@@ -3,12 +3,14 @@
 use super::*;
 use crate::command::*;
 use crate::message::{
-    Addressees, Announcement, BroadcastNews, Letter, Pace, Requester, RoomAbout, RoomAudience, RoomEvent,
-    RoomOp, RoomRecipient, RoomSeat, RoomStanza, RosterCause, ShardMessage,
+    Addressees, Announcement, BroadcastNews, GameMessage, Letter, NewMatch, Pace, QueueAddress, Requester,
+    RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, RosterCause,
+    ShardMessage,
 };
 use crate::model::*;
 use crate::ports::Fault;
 use crate::ports::store::notifications::{NotificationQuery, Whose};
+use carillon_wire::frame::game::{EndReason, Mode, SeatState};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{MessageType, PresenceType, Stanza};
 
@@ -248,6 +250,75 @@ fn of_rooms() -> Vec<ShardMessage> {
     ]
 }
 
+fn match_result() -> MatchResult {
+    let (id, reason) = (MatchId::new(PLACE, 7), EndReason::Finished);
+    MatchResult { id, reason, tick: 3600, seats: 0b101, outcome: b"{}".to_vec() }
+}
+
+/// What the matchmaker and the homes of matches tell each other, and what is asked of them.
+fn of_matches() -> Vec<ShardMessage> {
+    let queue = QueueAddress { place: PLACE, domain: DomainId(1), name: "duel".into() };
+    let (id, rules) = (MatchId::new(PLACE, 7), MatchRules::default());
+    let config = QueueConfig { seats: 2, rating: RatingWindow::ANY, wait_max_ms: 9, rules: rules.clone() };
+    let alike = vec![("region".into(), "eu".into())];
+    let ticket = NewTicket { id: "t".into(), account: ann(), rating: -5, alike };
+    let new = NewMatch { id, queue: queue.clone(), rules, accounts: vec![ann()], key: [4; 32], seed: 9 };
+    let game = |message| ShardMessage::Game(Box::new(message));
+    let asked = |request| ShardMessage::Command {
+        command: Command::Queue { domain: DomainId(1), name: "duel".into(), request: Box::new(request) },
+        reply: reply(),
+    };
+    vec![
+        game(GameMessage::Begin(Box::new(new))),
+        game(GameMessage::Refused { queue: queue.clone(), id }),
+        game(GameMessage::Ended { queue, result: match_result() }),
+        asked(QueueRequest::Put { config }),
+        asked(QueueRequest::Get),
+        asked(QueueRequest::Delete),
+        asked(QueueRequest::Enter { ticket }),
+        asked(QueueRequest::Ticket { id: "t".into() }),
+        asked(QueueRequest::Cancel { id: "t".into() }),
+        ShardMessage::Command {
+            command: Command::Match { domain: DomainId(1), id, request: MatchRequest::End },
+            reply: reply(),
+        },
+    ]
+}
+
+fn outcomes_of_matches() -> Vec<Outcome> {
+    let ticket = |state| {
+        let ticket = NewTicket { id: "t".into(), account: ann(), rating: 0, alike: Vec::new() };
+        QueueOutcome::Ticket { ticket: TicketView { ticket, created: NOW, state }, created: true }
+    };
+    let seating = Seating {
+        id: MatchId::new(PLACE, 7),
+        seat: 1,
+        accounts: vec![ann()],
+        token: "x".into(),
+        expires: NOW,
+        waited_ms: 8,
+    };
+    let view = MatchView {
+        id: MatchId::new(PLACE, 7),
+        queue: "duel".into(),
+        mode: Mode::Relay,
+        tick: 4,
+        runs: true,
+        seats: vec![(ann(), SeatState::Away)],
+        desyncs: 1,
+    };
+    let done = [
+        QueueOutcome::Done,
+        ticket(TicketState::Waiting),
+        ticket(TicketState::Matched(Box::new(seating))),
+        ticket(TicketState::Ended(match_result())),
+        ticket(TicketState::Expired),
+    ];
+    let refused = Outcome::Queue(Box::new(Err(QueueRefusal::Present)));
+    let queues = done.into_iter().map(|outcome| Outcome::Queue(Box::new(Ok(outcome))));
+    queues.chain([refused, Outcome::Match(Box::new(view))]).collect()
+}
+
 fn outcomes() -> Vec<Outcome> {
     let record = TopicRecord {
         id: TopicId(4),
@@ -304,6 +375,7 @@ fn outcomes() -> Vec<Outcome> {
 fn messages_between_nodes() {
     messages().iter().for_each(survives);
     of_rooms().iter().for_each(survives);
+    of_matches().iter().for_each(survives);
     letters().iter().for_each(survives);
     survives(&RosterCause::Removal);
 }
@@ -313,4 +385,5 @@ fn commands_and_their_outcomes() {
     commands().iter().for_each(survives);
     operations().iter().for_each(survives);
     outcomes().iter().for_each(survives);
+    outcomes_of_matches().iter().for_each(survives);
 }

@@ -149,6 +149,11 @@ impl World {
                 };
                 self.post(shard, to, input);
             }
+            Effect::MovePlayer { conn, to, joining } => {
+                let (to, link) = (self.at(to), &mut self.links[conn.slot as usize]);
+                (link.shard, link.stage) = (to, Stage::Moving { lost: false });
+                self.post(shard, to, Input::ArrivedPlayer { conn, joining });
+            }
             Effect::Post { to, message } => {
                 let is_own = to.node == self.place(shard).node;
                 let message = if is_own { message } else { self.carried(&message) };
@@ -209,7 +214,9 @@ impl World {
     pub(super) fn deliver(&mut self, queue: usize) {
         let to = queue % self.shards.len();
         let Some(input) = self.posts[queue].pop_front() else { return };
-        let (Input::Arrived { conn, .. } | Input::Carried { conn, .. }) = input else {
+        let (Input::Arrived { conn, .. } | Input::ArrivedPlayer { conn, .. } | Input::Carried { conn, .. }) =
+            input
+        else {
             return self.give(to, input);
         };
         let link = &mut self.links[conn.slot as usize];

@@ -66,7 +66,7 @@ pub(super) fn executor(
         Action::Resume(resume) => Box::new(CutAndResume::new(resume, step, setup, states)),
         Action::Drop => Box::new(Drop),
         Action::Churn { rate, span } => Box::new(Churn::new(rate, *span, step, setup, states)),
-        // The orchestrator does it.
-        Action::AwaitGone => Box::new(Idle),
+        // The orchestrator does the one, and a thread of its own the other.
+        Action::AwaitGone | Action::Play(_) => Box::new(Idle),
     }
 }

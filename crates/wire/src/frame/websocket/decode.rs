@@ -21,6 +21,8 @@ pub enum Role {
 pub enum FrameEvent {
     /// A whole text message, which is valid UTF-8.
     Text(Vec<u8>),
+    /// A whole binary message, where all are binary.
+    Binary(Vec<u8>),
     /// A ping, to be answered by a pong with the same payload.
     Ping(Vec<u8>),
     /// The answer to a ping.
@@ -39,6 +41,8 @@ pub enum FrameEvent {
 #[derive(Debug)]
 pub struct Decoder {
     role: Role,
+    /// What messages are: text or binary.
+    messages: Opcode,
     /// Limit of a message, in bytes.
     message_bytes_max: u32,
     state: State,
@@ -78,8 +82,23 @@ impl State {
 impl Decoder {
     /// A decoder that expects the first frame. Messages are limited to [`Limits::stanza_bytes`].
     pub fn new(role: Role, limits: Limits) -> Self {
-        let mut decoder =
-            Self { role, message_bytes_max: 0, state: State::START, fragmented: false, payload: Vec::new() };
+        Self::of(role, Opcode::Text, limits)
+    }
+
+    /// The same for a protocol whose messages are binary.
+    pub fn binary(role: Role, limits: Limits) -> Self {
+        Self::of(role, Opcode::Binary, limits)
+    }
+
+    fn of(role: Role, messages: Opcode, limits: Limits) -> Self {
+        let mut decoder = Self {
+            role,
+            messages,
+            message_bytes_max: 0,
+            state: State::START,
+            fragmented: false,
+            payload: Vec::new(),
+        };
         decoder.set_limits(limits);
         decoder
     }
@@ -99,12 +118,12 @@ impl Decoder {
     pub fn replay(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let earlier = match &self.state {
-            State::Payload(frame) if frame.opcode == Opcode::Text => None,
+            State::Payload(frame) if frame.opcode == self.messages => None,
             State::Payload(frame) => self.payload.get(..frame.start as usize),
             State::Header { .. } | State::Closed => Some(self.payload.as_slice()),
         };
         if let Some(earlier) = earlier.filter(|_| self.fragmented) {
-            self.frame(&mut out, Opcode::Text.bits(), earlier, earlier.len(), [0; 4]);
+            self.frame(&mut out, self.messages.bits(), earlier, earlier.len(), [0; 4]);
         }
         match &self.state {
             State::Payload(frame) => {
@@ -176,9 +195,10 @@ impl Decoder {
         let fin = first & 0x80 != 0;
         let opcode = match first & 0x0F {
             0x0 if self.fragmented => Opcode::Continuation,
-            0x1 if !self.fragmented => Opcode::Text,
-            0x0 | 0x1 => return Err(Error::Fragmentation),
-            0x2 => return Err(Error::Binary),
+            0x1 if self.messages == Opcode::Binary => return Err(Error::Text),
+            0x2 if self.messages == Opcode::Text => return Err(Error::Binary),
+            0x1 | 0x2 if !self.fragmented => self.messages,
+            0x0..=0x2 => return Err(Error::Fragmentation),
             0x8 => Opcode::Close,
             0x9 => Opcode::Ping,
             0xA => Opcode::Pong,
@@ -214,6 +234,9 @@ impl Decoder {
             }
             self.fragmented = false;
             let message = std::mem::take(&mut self.payload);
+            if self.messages == Opcode::Binary {
+                return Ok(Some(FrameEvent::Binary(message)));
+            }
             // RFC 6455 §8.1
             std::str::from_utf8(&message).map_err(|_| Error::InvalidUtf8)?;
             return Ok(Some(FrameEvent::Text(message)));

@@ -11,6 +11,12 @@ pub fn encode_text(out: &mut Vec<u8>, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
+/// Appends a binary message as a server sends it: one frame, unmasked.
+pub fn encode_binary(out: &mut Vec<u8>, payload: &[u8]) {
+    header(out, Opcode::Binary, payload.len(), 0);
+    out.extend_from_slice(payload);
+}
+
 /// Appends a control frame as a server sends it, with at most the first 125 bytes of `payload` (RFC 6455 §5.5).
 pub fn encode_control(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
     debug_assert!(opcode.is_control(), "{opcode:?} is no control frame");

@@ -1,12 +1,14 @@
 //! The kinds of frames, and what may be wrong with one.
 
-/// The kind of a frame (RFC 6455 §5.2). There is no binary frame, because XMPP has none.
+/// The kind of a frame (RFC 6455 §5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opcode {
     /// A further fragment of a message.
     Continuation,
     /// A message, or its first fragment.
     Text,
+    /// A binary message, or its first fragment. XMPP has none.
+    Binary,
     /// The end of the connection.
     Close,
     /// A ping.
@@ -21,6 +23,7 @@ impl Opcode {
         match self {
             Self::Continuation => 0x0,
             Self::Text => 0x1,
+            Self::Binary => 0x2,
             Self::Close => 0x8,
             Self::Ping => 0x9,
             Self::Pong => 0xA,
@@ -48,6 +51,9 @@ pub enum Error {
     /// A binary message, which XMPP does not have (RFC 7395 §3.2).
     #[error("binary message")]
     Binary,
+    /// A text message, where all are binary.
+    #[error("text message")]
+    Text,
     /// A client's frame without mask, or a server's with one.
     #[error("wrong masking")]
     Masking,
@@ -78,7 +84,7 @@ impl Error {
     /// The code to close the connection with (RFC 6455 §7.4.1).
     pub const fn close_code(self) -> u16 {
         match self {
-            Self::Binary => 1003,
+            Self::Binary | Self::Text => 1003,
             Self::InvalidUtf8 => 1007,
             Self::TooLarge => 1009,
             _ => 1002,

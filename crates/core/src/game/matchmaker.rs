@@ -1,0 +1,596 @@
+//! The queues of the matchmaker: who wants to play, and with whom they do.
+
+use super::pool::{Group, Number, Pool};
+use super::token;
+use crate::command::{QueueOutcome, QueueRefusal, QueueRequest};
+use crate::message::{NewMatch, QueueAddress};
+use crate::model::{
+    DomainId, Map, MatchId, MatchResult, Mono, NewTicket, Now, Place, QueueConfig, QueueView, Seating,
+    ShardId, TicketState, TicketView, UnixMs,
+};
+use crate::random::Random;
+use crate::shard::MatchFigures;
+use carillon_wire::jid::BareJid;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// What there may be of queues and tickets on a shard.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) queues: usize,
+    pub(super) tickets: usize,
+}
+
+/// What names a queue.
+pub(super) type QueueKey = (DomainId, Box<str>);
+
+/// All queues whose home a shard is.
+#[derive(Debug, Default)]
+pub(super) struct Matchmaker {
+    queues: Map<QueueKey, Queue>,
+    /// Tickets of all queues, those included whose match is made.
+    tickets: usize,
+    /// Matches of all queues on each shard of the node.
+    load: Vec<u32>,
+    due: Option<Mono>,
+}
+
+/// A queue.
+#[derive(Debug)]
+struct Queue {
+    config: QueueConfig,
+    pool: Pool,
+    last: Number,
+    by_id: Map<Box<str>, Number>,
+    /// Who has a ticket that is not over.
+    by_account: Map<BareJid, Number>,
+    tickets: Map<Number, Ticket>,
+    matches: Map<MatchId, Made>,
+    /// When tickets expire, or are forgotten.
+    timers: BTreeSet<(Mono, Number)>,
+    /// No match is made before this: the node takes none now.
+    not_before: Mono,
+    made: u64,
+    /// Of the last matches: what was waited, and how far ratings were apart, as means that forget.
+    waited_ms: f64,
+    apart: f64,
+}
+
+#[derive(Debug)]
+struct Ticket {
+    ticket: NewTicket,
+    created: UnixMs,
+    since: Mono,
+    standing: Standing,
+}
+
+#[derive(Debug)]
+enum Standing {
+    Waiting,
+    Matched { id: MatchId, seat: u8, waited_ms: u64 },
+    Ended(MatchResult),
+    Expired,
+}
+
+/// A match that was made.
+#[derive(Debug)]
+struct Made {
+    key: [u8; 32],
+    expires: UnixMs,
+    accounts: Vec<BareJid>,
+    tickets: Vec<Number>,
+}
+
+impl Matchmaker {
+    /// When something is to be done by itself.
+    pub(super) fn due(&self) -> Option<Mono> {
+        self.due
+    }
+
+    /// Does what is asked of a queue.
+    pub(super) fn request(
+        &mut self,
+        key: &QueueKey,
+        request: QueueRequest,
+        now: Now,
+        bounds: Bounds,
+        figures: &mut MatchFigures,
+    ) -> Result<QueueOutcome, QueueRefusal> {
+        let outcome = match request {
+            QueueRequest::Put { config } => self.put(key, config, bounds),
+            QueueRequest::Delete => self.delete(key),
+            QueueRequest::Get => {
+                let queue = self.queues.get(key).ok_or(QueueRefusal::NoQueue)?;
+                Ok(QueueOutcome::Queue { queue: queue.view(), created: false })
+            }
+            QueueRequest::Enter { ticket } => self.enter(key, ticket, now, bounds),
+            QueueRequest::Ticket { id } => {
+                let queue = self.queues.get(key).ok_or(QueueRefusal::NoQueue)?;
+                let number = queue.by_id.get(&id).ok_or(QueueRefusal::NoTicket)?;
+                let ticket = queue.ticket(*number).ok_or(QueueRefusal::NoTicket)?;
+                Ok(QueueOutcome::Ticket { ticket, created: false })
+            }
+            QueueRequest::Cancel { id } => self.cancel(key, &id),
+        };
+        self.changed(figures);
+        outcome
+    }
+
+    fn put(
+        &mut self,
+        key: &QueueKey,
+        config: QueueConfig,
+        bounds: Bounds,
+    ) -> Result<QueueOutcome, QueueRefusal> {
+        if let Some(queue) = self.queues.get(key) {
+            return Ok(QueueOutcome::Queue { queue: queue.view(), created: false });
+        }
+        if self.queues.len() >= bounds.queues {
+            return Err(QueueRefusal::TooManyQueues);
+        }
+        let queue = Queue::new(config);
+        let view = queue.view();
+        self.queues.insert(key.clone(), queue);
+        Ok(QueueOutcome::Queue { queue: view, created: true })
+    }
+
+    fn delete(&mut self, key: &QueueKey) -> Result<QueueOutcome, QueueRefusal> {
+        let queue = self.queues.remove(key).ok_or(QueueRefusal::NoQueue)?;
+        self.forget(&queue);
+        Ok(QueueOutcome::Done)
+    }
+
+    /// Forgets the queues that are not to be kept.
+    pub(super) fn keep(&mut self, keeps: impl Fn(&QueueKey) -> bool, figures: &mut MatchFigures) {
+        let gone: Vec<QueueKey> = self.queues.keys().filter(|key| !keeps(key)).cloned().collect();
+        for queue in gone.iter().filter_map(|key| self.queues.remove(key)).collect::<Vec<_>>() {
+            self.forget(&queue);
+        }
+        self.changed(figures);
+    }
+
+    /// A queue is gone: its matches go on, and are nobody's.
+    fn forget(&mut self, queue: &Queue) {
+        self.tickets -= queue.tickets.len();
+        for id in queue.matches.keys() {
+            self.unload(*id);
+        }
+    }
+
+    fn unload(&mut self, id: MatchId) {
+        if let Some(load) = self.load.get_mut(usize::from(id.home().shard.0)) {
+            *load = load.saturating_sub(1);
+        }
+    }
+
+    fn enter(
+        &mut self,
+        key: &QueueKey,
+        ticket: NewTicket,
+        now: Now,
+        bounds: Bounds,
+    ) -> Result<QueueOutcome, QueueRefusal> {
+        let queue = self.queues.get_mut(key).ok_or(QueueRefusal::NoQueue)?;
+        if let Some(number) = queue.by_id.get(&ticket.id).copied() {
+            let present = queue.ticket(number).ok_or(QueueRefusal::NoTicket)?;
+            return match present.ticket == ticket {
+                true => Ok(QueueOutcome::Ticket { ticket: present, created: false }),
+                false => Err(QueueRefusal::OtherTicket),
+            };
+        }
+        if queue.by_account.contains_key(&ticket.account) {
+            return Err(QueueRefusal::Present);
+        }
+        if self.tickets >= bounds.tickets {
+            return Err(QueueRefusal::TooManyTickets);
+        }
+        queue.last += 1;
+        let number = queue.last;
+        queue.by_id.insert(ticket.id.clone(), number);
+        queue.by_account.insert(ticket.account.clone(), number);
+        let created = now.unix;
+        let ticket = Ticket { ticket, created, since: now.mono, standing: Standing::Waiting };
+        queue.wait(number, &ticket);
+        queue.tickets.insert(number, ticket);
+        self.tickets += 1;
+        let ticket = queue.ticket(number).ok_or(QueueRefusal::NoTicket)?;
+        Ok(QueueOutcome::Ticket { ticket, created: true })
+    }
+
+    fn cancel(&mut self, key: &QueueKey, id: &str) -> Result<QueueOutcome, QueueRefusal> {
+        let queue = self.queues.get_mut(key).ok_or(QueueRefusal::NoQueue)?;
+        let number = *queue.by_id.get(id).ok_or(QueueRefusal::NoTicket)?;
+        if !queue.pool.remove(number) {
+            return Err(QueueRefusal::TooLate);
+        }
+        queue.drop_ticket(number);
+        self.tickets -= 1;
+        Ok(QueueOutcome::Done)
+    }
+
+    /// Does what is due: expires tickets, forgets old ones, and makes the matches that can be made. `home` is this shard.
+    pub(super) fn run(
+        &mut self,
+        now: Now,
+        (home, shards): (Place, u16),
+        random: &mut Random,
+        figures: &mut MatchFigures,
+    ) -> Vec<NewMatch> {
+        let mut new = Vec::new();
+        self.load.resize(shards.into(), 0);
+        for ((domain, name), queue) in &mut self.queues {
+            self.tickets -= queue.expire(now.mono, figures);
+            while queue.not_before <= now.mono
+                && let Some(group) = queue.pool.take(now.mono)
+            {
+                let shard = lightest(&self.load, random);
+                if let Some(load) = self.load.get_mut(usize::from(shard)) {
+                    *load += 1;
+                }
+                let id = MatchId::new(Place { shard: ShardId(shard), ..home }, random.number());
+                let address = QueueAddress { place: home, domain: *domain, name: name.clone() };
+                new.push(queue.make(&group, id, address, now, random, figures));
+            }
+        }
+        self.changed(figures);
+        new
+    }
+
+    /// The home of a match does not take it: its tickets wait again, before those that came after them.
+    pub(super) fn refused(&mut self, key: &QueueKey, id: MatchId, now: Mono, figures: &mut MatchFigures) {
+        let Some(queue) = self.queues.get_mut(key) else { return };
+        let Some(made) = queue.matches.remove(&id) else { return };
+        queue.not_before = now.plus(PAUSE_MS);
+        for number in made.tickets {
+            let Some(mut ticket) = queue.tickets.remove(&number) else { continue };
+            ticket.standing = Standing::Waiting;
+            queue.wait(number, &ticket);
+            queue.tickets.insert(number, ticket);
+        }
+        self.unload(id);
+        self.changed(figures);
+    }
+
+    /// A match is over.
+    pub(super) fn ended(
+        &mut self,
+        key: &QueueKey,
+        result: &MatchResult,
+        now: Mono,
+        figures: &mut MatchFigures,
+    ) {
+        let Some(queue) = self.queues.get_mut(key) else { return };
+        let Some(made) = queue.matches.remove(&result.id) else { return };
+        for number in made.tickets {
+            if let Some(ticket) = queue.tickets.get_mut(&number) {
+                ticket.standing = Standing::Ended(result.clone());
+                queue.by_account.remove(&ticket.ticket.account);
+                queue.timers.insert((now.plus(KEPT_MS), number));
+            }
+        }
+        self.unload(result.id);
+        self.changed(figures);
+    }
+
+    fn changed(&mut self, figures: &mut MatchFigures) {
+        self.due = self.queues.values().filter_map(Queue::due).min();
+        figures.queues = self.queues.len() as u64;
+        figures.waiting = self.queues.values().map(|queue| queue.pool.len() as u64).sum();
+    }
+}
+
+/// The shard with the fewest matches; of several, any.
+fn lightest(load: &[u32], random: &mut Random) -> u16 {
+    let least = load.iter().min().copied().unwrap_or(0);
+    let lightest: Vec<usize> =
+        load.iter().enumerate().filter(|(_, n)| **n == least).map(|(at, _)| at).collect();
+    let any = random.number() as usize % lightest.len().max(1);
+    lightest.get(any).map_or(0, |shard| *shard as u16)
+}
+
+impl Queue {
+    fn new(config: QueueConfig) -> Queue {
+        Queue {
+            pool: Pool::new(config.seats.into(), config.rating),
+            config,
+            last: 0,
+            by_id: Map::default(),
+            by_account: Map::default(),
+            tickets: Map::default(),
+            matches: Map::default(),
+            timers: BTreeSet::new(),
+            not_before: Mono(0),
+            made: 0,
+            waited_ms: 0.0,
+            apart: 0.0,
+        }
+    }
+
+    fn due(&self) -> Option<Mono> {
+        let matched = self.pool.next_due().map(|at| at.max(self.not_before));
+        let timed = self.timers.first().map(|(at, _)| *at);
+        matched.into_iter().chain(timed).min()
+    }
+
+    fn view(&self) -> QueueView {
+        QueueView {
+            config: self.config.clone(),
+            waiting: self.pool.len() as u64,
+            matches: self.matches.len() as u64,
+            made: self.made,
+            waited_ms: self.waited_ms as u64,
+            apart: self.apart as u64,
+        }
+    }
+
+    /// A ticket waits.
+    fn wait(&mut self, number: Number, ticket: &Ticket) {
+        let mut bucket = String::new();
+        for (name, value) in &ticket.ticket.alike {
+            // With their lengths nothing can be read in two ways.
+            let _ = write!(bucket, "{}:{name}{}:{value}", name.len(), value.len());
+        }
+        self.timers.insert((ticket.since.plus(self.config.wait_max_ms.into()), number));
+        self.pool.add(number, &bucket, ticket.ticket.rating, ticket.since);
+    }
+
+    fn drop_ticket(&mut self, number: Number) {
+        let Some(ticket) = self.tickets.remove(&number) else { return };
+        self.by_id.remove(&ticket.ticket.id);
+        if self.by_account.get(&ticket.ticket.account) == Some(&number) {
+            self.by_account.remove(&ticket.ticket.account);
+        }
+    }
+
+    /// Expires tickets that waited too long, and forgets what was over long ago. Returns how many it forgot.
+    fn expire(&mut self, now: Mono, figures: &mut MatchFigures) -> usize {
+        let mut forgotten = 0;
+        while let Some(&(at, number)) = self.timers.first().filter(|(at, _)| *at <= now) {
+            self.timers.remove(&(at, number));
+            let Some(ticket) = self.tickets.get_mut(&number) else { continue };
+            match ticket.standing {
+                Standing::Waiting => {
+                    ticket.standing = Standing::Expired;
+                    self.by_account.remove(&ticket.ticket.account);
+                    self.pool.remove(number);
+                    self.timers.insert((now.plus(KEPT_MS), number));
+                    figures.tickets_expired += 1;
+                }
+                Standing::Ended(_) | Standing::Expired => {
+                    self.drop_ticket(number);
+                    forgotten += 1;
+                }
+                // Its time to wait ended while it plays.
+                Standing::Matched { .. } => {}
+            }
+        }
+        forgotten
+    }
+
+    fn make(
+        &mut self,
+        group: &Group,
+        id: MatchId,
+        queue: QueueAddress,
+        now: Now,
+        random: &mut Random,
+        figures: &mut MatchFigures,
+    ) -> NewMatch {
+        let (key, seed) = (random.bytes(), random.number());
+        let mut accounts = Vec::with_capacity(group.tickets.len());
+        for (seat, number) in group.tickets.iter().enumerate() {
+            let Some(ticket) = self.tickets.get_mut(number) else { continue };
+            let waited_ms = now.mono.since(ticket.since);
+            figures.waited.record(waited_ms);
+            forget_slowly(&mut self.waited_ms, waited_ms);
+            accounts.push(ticket.ticket.account.clone());
+            ticket.standing = Standing::Matched { id, seat: seat as u8, waited_ms };
+        }
+        self.made += 1;
+        forget_slowly(&mut self.apart, group.apart);
+        let expires = now.unix.plus(self.config.rules.join_ms.into());
+        let made = Made { key, expires, accounts: accounts.clone(), tickets: group.tickets.clone() };
+        self.matches.insert(id, made);
+        NewMatch { id, queue, rules: self.config.rules.clone(), accounts, key, seed }
+    }
+
+    fn ticket(&self, number: Number) -> Option<TicketView> {
+        let Ticket { ticket, created, standing, .. } = self.tickets.get(&number)?;
+        let state = match standing {
+            Standing::Waiting => TicketState::Waiting,
+            Standing::Expired => TicketState::Expired,
+            Standing::Ended(result) => TicketState::Ended(result.clone()),
+            Standing::Matched { id, seat, waited_ms } => {
+                let made = self.matches.get(id)?;
+                let token = token::mint(&made.key, *id, *seat, made.expires, &ticket.account);
+                TicketState::Matched(Box::new(Seating {
+                    id: *id,
+                    seat: *seat,
+                    accounts: made.accounts.clone(),
+                    token,
+                    expires: made.expires,
+                    waited_ms: *waited_ms,
+                }))
+            }
+        };
+        Some(TicketView { ticket: ticket.clone(), created: *created, state })
+    }
+}
+
+/// A mean of about the last fifty values.
+fn forget_slowly(mean: &mut f64, value: u64) {
+    *mean += (value as f64 - *mean) / 50.0;
+}
+
+/// How long the ticket of a match that is over is remembered, in milliseconds.
+const KEPT_MS: u64 = 60_000;
+/// How long no match is made when the node does not take one, in milliseconds.
+const PAUSE_MS: u64 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{MatchRules, RatingWindow};
+    use carillon_wire::frame::game::EndReason;
+
+    const BOUNDS: Bounds = Bounds { queues: 2, tickets: 6 };
+
+    struct Rig {
+        maker: Matchmaker,
+        random: Random,
+        figures: MatchFigures,
+        now: Now,
+    }
+
+    fn key() -> QueueKey {
+        (DomainId(1), "duel".into())
+    }
+
+    fn ticket(id: &str, account: &str) -> NewTicket {
+        let account = BareJid::new(&format!("{account}@localhost")).unwrap();
+        NewTicket { id: id.into(), account, rating: 0, alike: Vec::new() }
+    }
+
+    impl Rig {
+        fn new() -> Rig {
+            let mut rig = Rig {
+                maker: Matchmaker::default(),
+                random: Random::new([1; 32]),
+                figures: MatchFigures::default(),
+                now: Now { mono: Mono(1000), unix: UnixMs(5_000_000) },
+            };
+            let config = QueueConfig {
+                seats: 2,
+                rating: RatingWindow::ANY,
+                wait_max_ms: 10_000,
+                rules: MatchRules::default(),
+            };
+            let put = rig.ask(QueueRequest::Put { config });
+            assert!(matches!(put, Ok(QueueOutcome::Queue { created: true, .. })));
+            rig
+        }
+
+        fn ask(&mut self, request: QueueRequest) -> Result<QueueOutcome, QueueRefusal> {
+            self.maker.request(&key(), request, self.now, BOUNDS, &mut self.figures)
+        }
+
+        fn enter(&mut self, ticket: NewTicket) -> Result<bool, QueueRefusal> {
+            match self.ask(QueueRequest::Enter { ticket })? {
+                QueueOutcome::Ticket { created, .. } => Ok(created),
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn state(&mut self, id: &str) -> Result<TicketState, QueueRefusal> {
+            match self.ask(QueueRequest::Ticket { id: id.into() })? {
+                QueueOutcome::Ticket { ticket, .. } => Ok(ticket.state),
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn run(&mut self) -> Vec<NewMatch> {
+            self.maker.run(self.now, (Place::default(), 2), &mut self.random, &mut self.figures)
+        }
+
+        fn after(&mut self, ms: u64) {
+            self.now = Now { mono: self.now.mono.plus(ms), unix: self.now.unix.plus(ms) };
+        }
+    }
+
+    #[test]
+    fn a_ticket_is_one_however_often_it_is_sent() {
+        let mut rig = Rig::new();
+        assert_eq!(rig.enter(ticket("a", "alice")), Ok(true));
+        assert_eq!(rig.enter(ticket("a", "alice")), Ok(false));
+        assert_eq!(rig.enter(ticket("a", "bob")), Err(QueueRefusal::OtherTicket));
+        assert_eq!(rig.enter(ticket("b", "alice")), Err(QueueRefusal::Present));
+        assert_eq!(rig.run().len(), 0);
+        assert_eq!(rig.enter(ticket("b", "bob")), Ok(true));
+        let made = rig.run();
+        assert_eq!((made.len(), rig.maker.due().is_some()), (1, true));
+        let TicketState::Matched(seating) = rig.state("b").unwrap() else { panic!("not matched") };
+        assert_eq!((seating.id, seating.seat, seating.accounts.len()), (made[0].id, 1, 2));
+        let claim = token::SeatClaim::read(seating.token.as_bytes()).unwrap();
+        assert!(claim.is_proved(&made[0].key, &seating.accounts[1]));
+        assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Err(QueueRefusal::TooLate));
+    }
+
+    #[test]
+    fn a_cancelled_ticket_is_not_matched_and_its_account_may_enter_again() {
+        let mut rig = Rig::new();
+        rig.enter(ticket("a", "alice")).unwrap();
+        assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Ok(QueueOutcome::Done));
+        assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Err(QueueRefusal::NoTicket));
+        rig.enter(ticket("b", "bob")).unwrap();
+        assert!(rig.run().is_empty());
+        assert_eq!(rig.enter(ticket("c", "alice")), Ok(true));
+        assert_eq!(rig.run().len(), 1);
+    }
+
+    #[test]
+    fn tickets_of_a_match_that_is_refused_wait_again_with_what_they_waited() {
+        let mut rig = Rig::new();
+        rig.enter(ticket("a", "alice")).unwrap();
+        rig.after(2000);
+        rig.enter(ticket("b", "bob")).unwrap();
+        let id = rig.run()[0].id;
+        rig.maker.refused(&key(), id, rig.now.mono, &mut rig.figures);
+        assert_eq!(rig.state("a"), Ok(TicketState::Waiting));
+        assert!(rig.run().is_empty());
+        rig.after(1000);
+        let again = rig.run();
+        assert_eq!(again.len(), 1);
+        assert_ne!(again[0].id, id);
+        let TicketState::Matched(seating) = rig.state("a").unwrap() else { panic!("not matched") };
+        assert_eq!((seating.id, seating.waited_ms), (again[0].id, 3000));
+    }
+
+    #[test]
+    fn tickets_expire_end_and_are_forgotten() {
+        let mut rig = Rig::new();
+        rig.enter(ticket("a", "alice")).unwrap();
+        rig.after(10_000);
+        assert!(rig.run().is_empty());
+        assert_eq!(rig.state("a"), Ok(TicketState::Expired));
+        assert_eq!(rig.enter(ticket("a2", "alice")), Ok(true));
+        rig.enter(ticket("b", "bob")).unwrap();
+        let id = rig.run()[0].id;
+        let result = MatchResult { id, reason: EndReason::Duration, tick: 9, seats: 3, outcome: Vec::new() };
+        // It plays longer than it may wait.
+        rig.after(20_000);
+        rig.run();
+        rig.maker.ended(&key(), &result, rig.now.mono, &mut rig.figures);
+        assert_eq!(rig.state("b"), Ok(TicketState::Ended(result.clone())));
+        assert_eq!(rig.enter(ticket("b2", "bob")), Ok(true));
+        rig.after(KEPT_MS);
+        rig.run();
+        assert_eq!(rig.state("b"), Err(QueueRefusal::NoTicket));
+        assert_eq!(rig.state("a"), Err(QueueRefusal::NoTicket));
+        rig.after(KEPT_MS);
+        rig.run();
+        assert_eq!((rig.maker.tickets, rig.maker.load.clone()), (0, vec![0, 0]));
+    }
+
+    #[test]
+    fn queues_and_tickets_are_bounded() {
+        let mut rig = Rig::new();
+        for n in 0..6 {
+            rig.enter(ticket(&format!("t{n}"), &format!("u{n}"))).unwrap();
+        }
+        assert_eq!(rig.enter(ticket("t6", "u6")), Err(QueueRefusal::TooManyTickets));
+        assert_eq!(rig.run().len(), 3);
+        // Both shards have their part.
+        assert_eq!(rig.maker.load.iter().min(), Some(&1));
+        let QueueOutcome::Queue { queue, .. } = rig.ask(QueueRequest::Get).unwrap() else { panic!() };
+        assert_eq!((queue.waiting, queue.matches, queue.made), (0, 3, 3));
+        for n in 0..2 {
+            let request = QueueRequest::Put { config: queue.config.clone() };
+            let key = (DomainId(1), format!("other{n}").into());
+            let put = rig.maker.request(&key, request, rig.now, BOUNDS, &mut rig.figures);
+            assert_eq!(put.is_ok(), n == 0, "{put:?}");
+        }
+        assert_eq!(rig.ask(QueueRequest::Delete), Ok(QueueOutcome::Done));
+        assert_eq!((rig.maker.tickets, rig.maker.load.clone()), (0, vec![0, 0]));
+        assert_eq!(rig.state("t0"), Err(QueueRefusal::NoQueue));
+    }
+}

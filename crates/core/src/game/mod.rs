@@ -1,0 +1,589 @@
+//! Real-time matches: players find each other, take their seats, and send each other inputs many times per second.
+//!
+//! A queue of the matchmaker (`matchmaker`, `pool`) has its home by its name, like a topic. It makes a match of tickets that fit, picks
+//! the shard of the node that has the fewest, and sends it there ([`GameMessage`]): from then on everything about the match is decided on
+//! that shard, which its id names. A match (`play`) is in memory only. It does not use the engine of homes: it has no record to
+//! wait for, and an input is done with when it is read.
+//!
+//! A player's connection is of a kind of its own: it is in none of the lists of sessions. It is accepted on any shard, and moves to its
+//! match's with the token that it sends first ([`Joining`]), so that inputs and ticks never cross shards. What is on it is
+//! [`carillon_wire::frame::game`].
+
+mod hashes;
+mod log;
+mod matchmaker;
+mod play;
+mod pool;
+mod seat;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use crate::Effect;
+use crate::command::{Command, MatchRequest, Outcome, QueueOutcome, QueueRefusal, QueueRequest, ReplyTo};
+use crate::connection::{Joining, Received};
+use crate::event::{Entry, Kind};
+use crate::message::{GameMessage, NewMatch, QueueAddress, ShardMessage};
+use crate::model::{ConnId, DomainId, Domains, Map, MatchId, MatchView, Mono};
+use crate::session::Cx;
+use crate::shard::Deadline;
+use carillon_wire::frame::game::{
+    CLIENT_BYTES_MAX, ClientFrame, EndReason, ErrorCode, Malformed, ServerFrame, cut,
+};
+use matchmaker::{Bounds, Matchmaker, QueueKey};
+use play::{Match, Sink};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use token::SeatClaim;
+
+/// The matches, the players and the queues of a shard.
+#[derive(Debug, Default)]
+pub(crate) struct Matches {
+    players: Map<ConnId, Player>,
+    matches: Map<MatchId, Scheduled>,
+    /// When each match has something to do. An entry that is not the match's present one is passed over.
+    due: BinaryHeap<Reverse<(Mono, MatchId)>>,
+    maker: Matchmaker,
+    /// No match is taken before this: ticks were closed late.
+    late_until: Mono,
+}
+
+/// A match, and when it is looked at next.
+#[derive(Debug)]
+struct Scheduled {
+    play: Box<Match>,
+    at: Mono,
+}
+
+/// The connection of a player.
+#[derive(Debug)]
+struct Player {
+    stage: Stage,
+    /// The beginning of a frame, or frames of a player who is too fast.
+    rest: Vec<u8>,
+    /// When something came last.
+    heard: Mono,
+}
+
+/// The stages of a player's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It has to say whose seat it takes.
+    Opening,
+    /// It has a seat.
+    Seated(MatchId, u8),
+    /// It is being closed.
+    Closing,
+}
+
+/// Whether the next frame of a connection is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    On,
+    /// The player is too fast.
+    Wait,
+    /// The connection is somewhere else, or being closed.
+    Gone,
+}
+
+fn sink<'a>(cx: &'a mut Cx<'_>) -> Sink<'a> {
+    Sink {
+        now: cx.now,
+        out: cx.out,
+        figures: &mut cx.shard.counters.matches,
+        log_bytes_max: cx.shard.settings.matches.log_bytes,
+    }
+}
+
+impl Matches {
+    /// When something is to be done by itself.
+    pub(crate) fn due(&self) -> Option<Mono> {
+        let first = self.due.peek().map(|Reverse((at, _))| *at);
+        first.into_iter().chain(self.maker.due()).min()
+    }
+
+    /// A player's connection was accepted.
+    pub(crate) fn open(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
+        self.add(conn, Vec::new(), cx);
+        cx.set_deadline(conn, cx.shard.settings.timeouts.auth_ms, Deadline::Login);
+    }
+
+    /// One that another shard accepted moved here, to take its seat.
+    pub(crate) fn arrived(&mut self, conn: ConnId, joining: Joining, cx: &mut Cx<'_>) {
+        let Joining { token, have, rest } = joining;
+        self.add(conn, Vec::new(), cx);
+        if self.join(conn, &token, have, &rest, cx) == Flow::On {
+            self.read(conn, &rest, cx);
+        }
+    }
+
+    fn add(&mut self, conn: ConnId, rest: Vec<u8>, cx: &mut Cx<'_>) {
+        cx.shard.counters.connections += 1;
+        self.players.insert(conn, Player { stage: Stage::Opening, rest, heard: cx.now.mono });
+    }
+
+    /// Reads what came from a player.
+    pub(crate) fn read(&mut self, conn: ConnId, bytes: &[u8], cx: &mut Cx<'_>) {
+        let Some(player) = self.players.get_mut(&conn) else { return };
+        if player.stage == Stage::Closing {
+            return;
+        }
+        player.heard = cx.now.mono;
+        let mut kept = std::mem::take(&mut player.rest);
+        let mut input = match kept.is_empty() {
+            true => bytes,
+            false => {
+                kept.extend_from_slice(bytes);
+                &kept[..]
+            }
+        };
+        loop {
+            let flow = match cut(input, CLIENT_BYTES_MAX) {
+                Ok(None) => break,
+                Ok(Some((frame, rest))) => {
+                    input = rest;
+                    self.frame(conn, frame, rest, cx)
+                }
+                Err(malformed) => self.refuse(conn, code(malformed), cx),
+            };
+            match flow {
+                Flow::On => {}
+                Flow::Wait => break,
+                Flow::Gone => return,
+            }
+        }
+        if !input.is_empty()
+            && let Some(player) = self.players.get_mut(&conn)
+        {
+            player.rest = input.to_vec();
+        }
+    }
+
+    /// Handles a frame, behind which `rest` was received.
+    fn frame(&mut self, conn: ConnId, frame: &[u8], rest: &[u8], cx: &mut Cx<'_>) -> Flow {
+        let bytes = frame.len();
+        let frame = match ClientFrame::read(frame) {
+            Ok(frame) => frame,
+            Err(malformed) => return self.refuse(conn, code(malformed), cx),
+        };
+        let Some(player) = self.players.get(&conn) else { return Flow::Gone };
+        match (player.stage, frame) {
+            (Stage::Opening, ClientFrame::Join { have, token }) => self.join(conn, token, have, rest, cx),
+            (Stage::Opening, _) => self.refuse(conn, ErrorCode::NotJoined, cx),
+            (Stage::Seated(id, seat), frame) => self.play(conn, (id, seat), &frame, bytes, cx),
+            (Stage::Closing, _) => Flow::Gone,
+        }
+    }
+
+    /// Has a player take a seat, where the match is.
+    fn join(&mut self, conn: ConnId, token: &[u8], have: u32, rest: &[u8], cx: &mut Cx<'_>) -> Flow {
+        let Some(claim) = SeatClaim::read(token) else {
+            return self.refuse(conn, ErrorCode::BadToken, cx);
+        };
+        let (here, home) = (cx.shard.place, claim.id.home());
+        if home.node != here.node {
+            return self.refuse(conn, ErrorCode::Elsewhere, cx);
+        }
+        if home.shard.0 >= cx.shard.shard_count {
+            return self.refuse(conn, ErrorCode::BadToken, cx);
+        }
+        if home != here {
+            self.players.remove(&conn);
+            cx.shard.counters.connections -= 1;
+            let joining = Box::new(Joining { token: token.into(), have, rest: rest.into() });
+            cx.out.push(Effect::MovePlayer { conn, to: home, joining });
+            return Flow::Gone;
+        }
+        let Some(scheduled) = self.matches.get_mut(&claim.id) else {
+            return self.refuse(conn, ErrorCode::NoMatch, cx);
+        };
+        match scheduled.play.join(&claim, conn, have, &mut sink(cx)) {
+            Ok(before) => {
+                if let Some(seat) = scheduled.play.seats.get_mut(usize::from(claim.seat)) {
+                    // What it waited for, the connection before this one waited for.
+                    seat.allowance.lift();
+                }
+                if let Some(player) = self.players.get_mut(&conn) {
+                    player.stage = Stage::Seated(claim.id, claim.seat);
+                }
+                cx.set_deadline(conn, IDLE_MS, Deadline::Idle);
+                self.reschedule(claim.id);
+                if let Some(before) = before {
+                    self.close(before, Some(ErrorCode::Replaced), cx);
+                }
+                Flow::On
+            }
+            Err(code) => self.refuse(conn, code, cx),
+        }
+    }
+
+    /// A frame of a player who has a seat.
+    fn play(
+        &mut self,
+        conn: ConnId,
+        (id, at): (MatchId, u8),
+        frame: &ClientFrame<'_>,
+        bytes: usize,
+        cx: &mut Cx<'_>,
+    ) -> Flow {
+        let Some(Scheduled { play, .. }) = self.matches.get_mut(&id) else { return Flow::Gone };
+        let rates = play.rates();
+        let Some(seat) = play.seats.get_mut(usize::from(at)) else { return Flow::Gone };
+        let wait = seat.allowance.debit(cx.now.mono, Received { counts: true, bytes }, &rates);
+        let mut out = sink(cx);
+        let ended = match *frame {
+            ClientFrame::Join { .. } => return self.refuse(conn, ErrorCode::Malformed, cx),
+            ClientFrame::Input { header, inputs } => match play.input(at, header, inputs, &mut out) {
+                Ok(()) => None,
+                Err(code) => return self.refuse(conn, code, cx),
+            },
+            ClientFrame::Hash { tick, hash } => {
+                play.hash(at, tick, hash, &mut out);
+                None
+            }
+            ClientFrame::Ping { stamp } => {
+                play::send(&mut out, conn, &ServerFrame::Pong { stamp });
+                None
+            }
+            ClientFrame::Pause => {
+                play.pause(at, &mut out);
+                self.reschedule(id);
+                None
+            }
+            ClientFrame::Continue => {
+                play.go_on(at, &mut out);
+                self.reschedule(id);
+                None
+            }
+            ClientFrame::Forfeit => {
+                let ended = play.forfeit(at, &mut out);
+                self.close(conn, None, cx);
+                self.reschedule(id);
+                ended
+            }
+            ClientFrame::Outcome { outcome, .. } => play.outcome(at, outcome),
+        };
+        if let Some(reason) = ended {
+            self.end(id, reason, cx);
+            return Flow::Gone;
+        }
+        if self.players.get(&conn).is_none_or(|player| player.stage == Stage::Closing) {
+            return Flow::Gone;
+        }
+        match wait {
+            Some(wait) => {
+                cx.set_deadline(conn, wait, Deadline::Unthrottle);
+                cx.out.push(Effect::Pause { conn });
+                Flow::Wait
+            }
+            None => Flow::On,
+        }
+    }
+
+    /// Tells a player what is wrong, and ends the connection. A seat stays held.
+    fn refuse(&mut self, conn: ConnId, code: ErrorCode, cx: &mut Cx<'_>) -> Flow {
+        let stage = self.players.get(&conn).map(|player| player.stage);
+        self.close(conn, Some(code), cx);
+        if let Some(Stage::Seated(id, seat)) = stage {
+            self.lost(id, seat, conn, cx);
+        }
+        Flow::Gone
+    }
+
+    /// Closes a player's connection, whatever becomes of the seat.
+    fn close(&mut self, conn: ConnId, code: Option<ErrorCode>, cx: &mut Cx<'_>) {
+        let Some(player) = self.players.get_mut(&conn).filter(|player| player.stage != Stage::Closing) else {
+            return;
+        };
+        player.stage = Stage::Closing;
+        player.rest = Vec::new();
+        if let Some(code) = code {
+            cx.shard.counters.matches.errors.count(code.as_str());
+            let text = text(code).as_bytes();
+            play::send(&mut sink(cx), conn, &ServerFrame::Error { code, text });
+        }
+        cx.out.push(Effect::Close { conn });
+    }
+
+    /// The connection of a seat is lost.
+    fn lost(&mut self, id: MatchId, seat: u8, conn: ConnId, cx: &mut Cx<'_>) {
+        let Some(Scheduled { play, .. }) = self.matches.get_mut(&id) else { return };
+        // Another connection may have it by now.
+        if play.seats.get(usize::from(seat)).is_some_and(|seat| seat.conn() == Some(conn)) {
+            play.lost(seat, &mut sink(cx));
+            self.reschedule(id);
+        }
+    }
+
+    /// A connection is gone. Whether it was a player's.
+    pub(crate) fn closed(&mut self, conn: ConnId, cx: &mut Cx<'_>) -> bool {
+        let Some(player) = self.players.remove(&conn) else { return false };
+        cx.shard.counters.connections -= 1;
+        if let Stage::Seated(id, seat) = player.stage {
+            self.lost(id, seat, conn, cx);
+        }
+        true
+    }
+
+    /// A player takes what it was sent: it is given more of what it lacks.
+    pub(crate) fn flushed(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
+        let Some(Player { stage: Stage::Seated(id, seat), .. }) = self.players.get(&conn) else { return };
+        if let Some(Scheduled { play, .. }) = self.matches.get_mut(id) {
+            play.feed(*seat, &mut sink(cx));
+        }
+    }
+
+    /// A player reads too slowly. Whether the connection is a player's.
+    pub(crate) fn overflowed(&mut self, conn: ConnId, cx: &mut Cx<'_>) -> bool {
+        let is_player = self.players.contains_key(&conn);
+        if is_player {
+            self.refuse(conn, ErrorCode::TooSlow, cx);
+        }
+        is_player
+    }
+
+    /// A timer of a connection fired.
+    pub(crate) fn wake(&mut self, conn: ConnId, deadline: Deadline, cx: &mut Cx<'_>) {
+        let Some(player) = self.players.get(&conn) else { return };
+        match (player.stage, deadline) {
+            (Stage::Opening, Deadline::Login) => {
+                self.refuse(conn, ErrorCode::NotJoined, cx);
+            }
+            (Stage::Seated(..), Deadline::Idle) => match cx.now.mono.since(player.heard) {
+                silent if silent >= IDLE_MS => {
+                    self.refuse(conn, ErrorCode::Idle, cx);
+                }
+                silent => cx.set_deadline(conn, IDLE_MS - silent, Deadline::Idle),
+            },
+            (Stage::Seated(id, at), Deadline::Unthrottle) => {
+                let seat = self.matches.get_mut(&id).and_then(|it| it.play.seats.get_mut(usize::from(at)));
+                if seat.is_some_and(|seat| seat.conn() == Some(conn) && seat.allowance.lift()) {
+                    cx.out.push(Effect::Resume { conn });
+                    self.read(conn, b"", cx);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Something came from the matchmaker, or for it.
+    pub(crate) fn message(&mut self, message: GameMessage, cx: &mut Cx<'_>) {
+        let key = |queue: QueueAddress| -> QueueKey { (queue.domain, queue.name) };
+        match message {
+            GameMessage::Begin(new) => self.begin(*new, cx),
+            GameMessage::Refused { queue, id } => {
+                self.maker.refused(&key(queue), id, cx.now.mono, &mut cx.shard.counters.matches);
+            }
+            GameMessage::Ended { queue, result } => {
+                self.maker.ended(&key(queue), &result, cx.now.mono, &mut cx.shard.counters.matches);
+            }
+        }
+    }
+
+    fn begin(&mut self, new: NewMatch, cx: &mut Cx<'_>) {
+        let most = share(cx.shard.settings.matches.max, cx.shard.shard_count);
+        if self.matches.len() >= most || cx.shard.is_draining() || cx.now.mono < self.late_until {
+            cx.shard.counters.matches.refused += 1;
+            post(GameMessage::Refused { queue: new.queue, id: new.id }, cx);
+            return;
+        }
+        cx.shard.counters.matches.begun += 1;
+        let id = new.id;
+        let play = Box::new(Match::new(new, cx.now.mono));
+        self.matches.insert(id, Scheduled { play, at: Mono(u64::MAX) });
+        self.reschedule(id);
+        cx.shard.counters.matches.matches = self.matches.len() as u64;
+    }
+
+    /// A match may have something to do earlier than it had.
+    fn reschedule(&mut self, id: MatchId) {
+        let Some(Scheduled { play, at }) = self.matches.get_mut(&id) else { return };
+        let due = play.due();
+        if due < *at {
+            *at = due;
+            self.due.push(Reverse((due, id)));
+        }
+    }
+
+    /// A match is over: its players, its queue and the event log are told, once.
+    fn end(&mut self, id: MatchId, reason: EndReason, cx: &mut Cx<'_>) {
+        let Some(Scheduled { mut play, .. }) = self.matches.remove(&id) else { return };
+        let result = play.end(reason, &mut sink(cx));
+        for conn in play.seats.iter().filter_map(seat::Seat::conn) {
+            self.close(conn, None, cx);
+        }
+        cx.shard.counters.matches.matches = self.matches.len() as u64;
+        let (name, queue) = (id.to_string(), &play.queue);
+        let outcome = String::from_utf8_lossy(&result.outcome);
+        let entry = || Entry::MatchEnded {
+            id: &name,
+            queue: &queue.name,
+            reason: reason.as_str(),
+            ticks: result.tick,
+            outcome: &outcome,
+        };
+        cx.out.journal.note(cx.now.unix, Kind::MatchEnded, entry);
+        post(GameMessage::Ended { queue: play.queue.clone(), result }, cx);
+    }
+
+    /// Ends all matches: the node shuts down.
+    pub(crate) fn end_all(&mut self, cx: &mut Cx<'_>) {
+        let all: Vec<MatchId> = self.matches.keys().copied().collect();
+        all.into_iter().for_each(|id| self.end(id, EndReason::Shutdown, cx));
+        let opening: Vec<ConnId> = self.players.keys().copied().collect();
+        opening.into_iter().for_each(|conn| self.close(conn, Some(ErrorCode::Shutdown), cx));
+    }
+
+    /// The domains changed: what was of domains that are gone is gone.
+    pub(crate) fn domains_changed(&mut self, domains: &Domains, cx: &mut Cx<'_>) {
+        let is_there = |domain: DomainId| domains.numbered(domain).is_some();
+        self.maker.keep(|(domain, _)| is_there(*domain), &mut cx.shard.counters.matches);
+        let gone = self.matches.iter().filter(|(_, it)| !is_there(it.play.queue.domain));
+        for id in gone.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.end(id, EndReason::Shutdown, cx);
+        }
+    }
+
+    /// Nodes came or went: queues that are at home elsewhere now are forgotten. Matches stay where they are.
+    pub(crate) fn keep_homes(&mut self, is_here: impl Fn(DomainId, &str) -> bool, cx: &mut Cx<'_>) {
+        self.maker.keep(|(domain, name)| is_here(*domain, name), &mut cx.shard.counters.matches);
+    }
+
+    /// Time passed.
+    pub(crate) fn tick(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now.mono;
+        while let Some(&Reverse((at, id))) = self.due.peek()
+            && at <= now
+        {
+            self.due.pop();
+            let Some(scheduled) = self.matches.get_mut(&id).filter(|it| it.at == at) else { continue };
+            if now.since(at) > LATE_MS {
+                self.late_until = now.plus(LATE_PAUSE_MS);
+            }
+            scheduled.at = Mono(u64::MAX);
+            match scheduled.play.advance(&mut sink(cx)) {
+                Some(reason) => self.end(id, reason, cx),
+                None => self.reschedule(id),
+            }
+        }
+        if self.maker.due().is_some_and(|at| at <= now) {
+            self.make(cx);
+        }
+    }
+
+    fn make(&mut self, cx: &mut Cx<'_>) {
+        let places = (cx.shard.place, cx.shard.shard_count);
+        let shard = &mut *cx.shard;
+        let new = self.maker.run(cx.now, places, &mut shard.random, &mut shard.counters.matches);
+        for new in new {
+            post(GameMessage::Begin(Box::new(new)), cx);
+        }
+    }
+
+    /// Something is asked of a queue or a match.
+    pub(crate) fn command(&mut self, command: Command, reply: ReplyTo, cx: &mut Cx<'_>) {
+        match command {
+            Command::Queue { domain, name, request } => self.queue(domain, name, *request, reply, cx),
+            Command::Match { domain, id, request } => self.ask(domain, id, request, reply, cx),
+            _ => cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable }),
+        }
+    }
+
+    /// Something is asked of a queue.
+    fn queue(
+        &mut self,
+        domain: DomainId,
+        name: Box<str>,
+        request: QueueRequest,
+        to: ReplyTo,
+        cx: &mut Cx<'_>,
+    ) {
+        let result = self.try_queue((domain, name), request, cx);
+        cx.out.push(Effect::Reply { to, outcome: Outcome::Queue(Box::new(result)) });
+    }
+
+    fn try_queue(
+        &mut self,
+        key: QueueKey,
+        request: QueueRequest,
+        cx: &mut Cx<'_>,
+    ) -> Result<QueueOutcome, QueueRefusal> {
+        let (settings, shards) = (&cx.shard.settings.matches, cx.shard.shard_count);
+        if settings.max == 0 {
+            return Err(QueueRefusal::Disabled);
+        }
+        let bounds =
+            Bounds { queues: share(settings.queues, shards), tickets: share(settings.tickets, shards) };
+        let entered = match &request {
+            QueueRequest::Enter { ticket } => Some(ticket.id.clone()),
+            _ => None,
+        };
+        let figures = &mut cx.shard.counters.matches;
+        let outcome = self.maker.request(&key, request, cx.now, bounds, figures)?;
+        let Some(id) = entered.filter(|_| self.maker.due().is_some_and(|at| at <= cx.now.mono)) else {
+            return Ok(outcome);
+        };
+        // It may have made a match complete: then that is the answer.
+        self.make(cx);
+        let figures = &mut cx.shard.counters.matches;
+        let after = self.maker.request(&key, QueueRequest::Ticket { id }, cx.now, bounds, figures)?;
+        Ok(match (outcome, after) {
+            (QueueOutcome::Ticket { created, .. }, QueueOutcome::Ticket { ticket, .. }) => {
+                QueueOutcome::Ticket { ticket, created }
+            }
+            (outcome, _) => outcome,
+        })
+    }
+
+    /// Something is asked of a match.
+    fn ask(&mut self, domain: DomainId, id: MatchId, request: MatchRequest, to: ReplyTo, cx: &mut Cx<'_>) {
+        let found = self.matches.get(&id).filter(|it| it.play.queue.domain == domain);
+        let view: Option<MatchView> = found.map(|it| it.play.view());
+        if view.is_some() && request == MatchRequest::End {
+            self.end(id, EndReason::Shutdown, cx);
+        }
+        cx.out.push(Effect::Reply { to, outcome: view.into() });
+    }
+}
+
+fn post(message: GameMessage, cx: &mut Cx<'_>) {
+    let to = message.to();
+    cx.post(to, ShardMessage::Game(Box::new(message)));
+}
+
+/// What one of so many shards may have of what a node may have.
+fn share(of_node: usize, shards: u16) -> usize {
+    of_node.div_ceil(usize::from(shards.max(1)))
+}
+
+fn code(malformed: Malformed) -> ErrorCode {
+    match malformed {
+        Malformed::TooLong => ErrorCode::TooLong,
+        _ => ErrorCode::Malformed,
+    }
+}
+
+fn text(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::Malformed => "this is no frame of carillon-match/1, or not one that may come here",
+        ErrorCode::TooLong => "the frame or an input is longer than it may be",
+        ErrorCode::BadToken => "the token is not one of this match, seat and account",
+        ErrorCode::ExpiredToken => "the token has expired",
+        ErrorCode::NoMatch => "there is no such match, or it is over",
+        ErrorCode::Left => "the player of this seat has left, or was away for too long",
+        ErrorCode::Replaced => "another connection has taken the seat",
+        ErrorCode::NotJoined => "the first frame must join a match, and come in time",
+        ErrorCode::TooFar => "the input is for a tick that is too far ahead",
+        ErrorCode::TooOld => "what you have is older than what the server still has",
+        ErrorCode::Idle => "you sent nothing for too long",
+        ErrorCode::TooSlow => "you read too slowly",
+        ErrorCode::Elsewhere => "the match is on another node",
+        ErrorCode::Shutdown => "the node shuts down",
+    }
+}
+
+/// How long a player may be silent, in milliseconds.
+const IDLE_MS: u64 = 30_000;
+/// A tick that is closed so late says that the shard has too much to do: for a while it takes no more matches.
+const LATE_MS: u64 = 50;
+const LATE_PAUSE_MS: u64 = 1000;

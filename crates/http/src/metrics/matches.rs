@@ -1,0 +1,42 @@
+//! The figures of matches and the matchmaker.
+
+use super::one;
+use super::page::Page;
+use carillon_core::shard::MatchFigures;
+
+pub(super) fn matches(page: &mut Page, figures: &MatchFigures) {
+    page.gauge("carillon_matches", "Matches that are played now.", figures.matches);
+    page.gauge("carillon_match_players", "Players connected to their matches now.", figures.players);
+    page.gauge("carillon_matchmaking_queues", "Queues of the matchmaker now.", figures.queues);
+    page.gauge("carillon_matchmaking_waiting", "Tickets that wait for a match now.", figures.waiting);
+    let help = "Tickets that found no match in time.";
+    page.counter("carillon_matchmaking_expired_total", help, figures.tickets_expired);
+    page.counter("carillon_matches_begun_total", "Matches that began.", figures.begun);
+    let help =
+        "Matches that the node did not take, because it has too many, drains, or closes ticks too late.";
+    page.counter("carillon_matches_refused_total", help, figures.refused);
+    page.counters(
+        "carillon_matches_ended_total",
+        "Matches that ended, by reason.",
+        "reason",
+        figures.ended.iter(),
+    );
+    let help = "Players that took a seat, those that came back included.";
+    page.counter("carillon_match_joins_total", help, figures.joined);
+    page.counter("carillon_match_rejoins_total", "Players that came back to their seat.", figures.rejoined);
+    let help =
+        "Inputs of players: `in_time`, `late` for their tick, or `repeated` for one that did not come.";
+    let inputs =
+        [("in_time", figures.inputs), ("late", figures.inputs_late), ("repeated", figures.inputs_repeated)];
+    page.counters("carillon_match_inputs_total", help, "result", inputs);
+    page.counter("carillon_match_ticks_total", "Ticks of matches.", figures.ticks);
+    page.counter("carillon_match_frames_total", "Ticks given to connections of players.", figures.frames);
+    let help = "Ticks after which the clients of a match had different states.";
+    page.counter("carillon_match_desyncs_total", help, figures.desyncs);
+    let help = "Errors sent to players, by code.";
+    page.counters("carillon_match_errors_total", help, "code", figures.errors.iter());
+    let help = "How late ticks were closed.";
+    one(page, "carillon_match_tick_lateness_seconds", help, &figures.lateness);
+    let help = "How long tickets waited for their match.";
+    one(page, "carillon_matchmaking_wait_seconds", help, &figures.waited);
+}

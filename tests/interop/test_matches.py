@@ -1,0 +1,420 @@
+"""Real-time matches: players who find each other over HTTP, and play over TLS and over WebSockets."""
+
+import asyncio
+import base64
+
+import pytest
+
+from harness.api import Api
+from harness.inbox import deadline
+from harness.matches import (
+    CLOCK,
+    CONTINUE,
+    DESYNC,
+    ENDED,
+    FORFEIT,
+    HASH,
+    OUTCOME,
+    PAUSE,
+    PING,
+    PONG,
+    SEAT,
+    TICK,
+    WELCOME,
+    Player,
+    encoded,
+    stamp,
+    varint,
+)
+from harness.server import unique
+from harness.websocket import TEXT, frame
+
+AWAY, HERE, LEFT = 0, 1, 2
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return {"shards": 2}
+
+
+@pytest.fixture
+async def players(server):
+    """Opens connections of players; over TLS where it is not said otherwise."""
+    opened = []
+
+    async def connect(over="tls"):
+        opened.append(await (Player.over_tls if over == "tls" else Player.over_websocket)(server))
+        return opened[-1]
+
+    yield connect
+    for player in opened:
+        await player.close()
+
+
+@pytest.fixture
+async def queue(api):
+    """Declares a queue of a name of its own; its path."""
+
+    async def declare(**config):
+        path = f"/v1/matchmaking/{unique('queue')}"
+        await api.ok("PUT", path, {"seats": 2, "tick_rate": 20, **config}, status=201)
+        return path
+
+    return declare
+
+
+async def enter(api, path, account=None, **more):
+    account = account or unique("player")
+    return await api.ok("POST", path, {"id": f"t-{account}", "account": account, **more}, status=201)
+
+
+async def matched(api, path, seats=2):
+    """The seatings of a new match, by seat."""
+    tickets = [await enter(api, path) for _ in range(seats)]
+    assert [ticket["state"] for ticket in tickets] == ["waiting"] * (seats - 1) + ["matched"]
+    async with deadline("a match that the node takes"):
+        while True:
+            found = [await api.ok("GET", f"{path}/{ticket['id']}") for ticket in tickets]
+            seatings = [ticket["seating"] for ticket in found if ticket["state"] == "matched"]
+            # A shard that is late takes none for a while: then the tickets wait again.
+            if len(seatings) == seats and len({seating["match"] for seating in seatings}) == 1:
+                break
+    seatings.sort(key=lambda seating: seating["seat"])
+    assert [seating["seat"] for seating in seatings] == list(range(seats))
+    return seatings
+
+
+async def joined(players, seatings, over=("tls", "websocket")):
+    """Players in their seats, whose clock runs."""
+    seated = [await players(over[at % len(over)]) for at in range(len(seatings))]
+    for player, seating in zip(seated, seatings, strict=True):
+        player.join(seating["token"])
+        await player.until(WELCOME)
+    for player in seated:
+        assert (await player.until(CLOCK)).payload[0] == 1
+    return seated
+
+
+async def test_two_players_find_each_other_and_play_over_tls_and_over_a_websocket(api, queue, players):
+    path = await queue()
+    one, other = await joined(players, await matched(api, path))
+    for tick in range(3, 23):
+        one.input(tick, f"a{tick}".encode())
+        other.input(tick, f"b{tick}".encode())
+        for player in (one, other):
+            inputs, _ = (await player.until(TICK, tick)).inputs()
+            # A busy machine may close the tick before both inputs are there: then they are marked, and none is made up.
+            assert inputs.items() <= {0: f"a{tick}".encode(), 1: f"b{tick}".encode()}.items()
+    word = stamp()
+    one.send(encoded(PING, payload=word))
+    assert (await one.until(PONG)).payload == word
+    shown = await api.ok("GET", path)
+    assert (shown["waiting"], shown["matches"], shown["made"]) == (0, 1, 1)
+
+
+async def test_all_players_see_the_same_ticks(api, queue, players):
+    seatings = await matched(api, await queue(seats=4, tick_rate=30), seats=4)
+    seated = await joined(players, seatings)
+    seen = []
+    for at, player in enumerate(seated):
+        for tick in range(2, 33):
+            player.input(tick, bytes([at, tick]))
+    for player in seated:
+        ticks = {}
+        while len(ticks) < 40:
+            seen_frame = await player.until(TICK)
+            ticks[seen_frame.tick] = seen_frame.payload
+        seen.append([ticks[tick] for tick in range(1, 41)])
+    assert seen[0] == seen[1] == seen[2] == seen[3]
+    state = await api.ok("GET", f"/v1/matches/{seatings[0]['match']}")
+    assert [seat["state"] for seat in state["seats"]] == ["here"] * 4
+    assert state["running"] is True
+    assert state["tick"] >= 40
+
+
+@pytest.mark.parametrize("over", ["tls", "websocket"])
+async def test_who_is_cut_comes_back_with_the_same_token_and_has_every_tick(api, queue, players, over):
+    seatings = await matched(api, await queue())
+    one, other = await joined(players, seatings, over=("tls", over))
+    have = (await other.until(TICK, 5)).tick
+    other.cut()
+    away = await one.until(SEAT)
+    assert tuple(away.payload) == (1, AWAY)
+    last = (await one.until(TICK)).tick
+    one.input(last + 20, b"meanwhile")
+    await one.until(TICK, last + 25)
+    back = await players(over)
+    back.join(seatings[1]["token"], have=have)
+    welcome = await back.until(WELCOME)
+    assert welcome.tick == have
+    ticks = [await back.until(TICK) for _ in range(last + 25 - have)]
+    assert [frame.tick for frame in ticks] == list(range(have + 1, last + 26))
+    assert ticks[last + 20 - have - 1].inputs()[0] == {0: b"meanwhile"}
+    assert tuple((await one.until(SEAT)).payload) == (1, HERE)
+    # A second connection with the token takes the seat from the first.
+    again = await players(over)
+    again.join(seatings[1]["token"], have=have)
+    assert await back.refused() == "replaced"
+    await again.until(TICK, last + 30)
+
+
+async def test_a_token_is_for_its_match_and_seat_and_time(api, queue, players):
+    path = await queue(join_ms=1000)
+    seatings, others = await matched(api, path), await matched(api, path)
+
+    async def refused(token, have=0):
+        player = await players()
+        player.join(token, have)
+        return await player.refused()
+
+    token = seatings[0]["token"]
+    raw = bytearray(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    for at in (16, 24, len(raw) - 1):
+        forged = bytearray(raw)
+        forged[at] ^= 1
+        assert await refused(base64.urlsafe_b64encode(forged).decode().rstrip("=")) == "bad-token"
+    # The proof of another match does not serve.
+    foreign = base64.urlsafe_b64decode(others[0]["token"] + "=" * (-len(others[0]["token"]) % 4))
+    mixed = base64.urlsafe_b64encode(raw[:25] + foreign[25:]).decode().rstrip("=")
+    assert await refused(mixed) == "bad-token"
+    for nothing in ("", "x", "!" * 55, "A" * 255):
+        assert await refused(nothing) == "bad-token"
+    # Nobody came to these matches: they are over, and so are their tokens.
+    async with deadline("the end of both matches"):
+        while (await api.ok("GET", path))["matches"]:
+            pass
+    assert await refused(token) == "no-match"
+
+
+async def test_a_token_expires_unless_it_was_used(api, queue, players):
+    seatings = await matched(api, await queue(seats=3, join_ms=1500), seats=3)
+    seated = []
+    for seating in seatings[:2]:
+        player = await players()
+        player.join(seating["token"])
+        await player.until(WELCOME)
+        seated.append(player)
+    left = await seated[0].until(SEAT, 0)
+    while tuple(left.payload) != (2, LEFT):
+        left = await seated[0].until(SEAT, 0)
+    late = await players()
+    late.join(seatings[2]["token"])
+    assert await late.refused() == "left"
+    have = (await seated[1].until(TICK)).tick
+    seated[1].cut()
+    back = await players()
+    back.join(seatings[1]["token"], have)
+    await back.until(TICK, have + 1)
+
+
+async def test_bad_frames_end_the_connection_and_harm_nobody_else(api, queue, players):
+    seatings = await matched(api, await queue())
+    one, other = await joined(players, seatings)
+    wrong = {
+        "too long": (varint(3000) + b"x", "too-long"),
+        "no kind": (encoded(99), "malformed"),
+        "no number": (b"\xff" * 11, "malformed"),
+        "not shortest": (b"\x81\x00x", "malformed"),
+        "an empty frame": (b"\x00", "malformed"),
+        "no inputs": (encoded(2, 5, ack=5), "malformed"),
+        "an input that is too long": (encoded(2, 5, varint(65) + b"x" * 65, ack=5), "too-long"),
+        "a tick far ahead": (encoded(2, 100_000, varint(1) + b"x", ack=100_000), "too-far"),
+        "a second join": (encoded(1, 0, seatings[1]["token"].encode()), "malformed"),
+    }
+    for over in ("tls", "websocket"):
+        for data, code in wrong.values():
+            other = await players(over)
+            other.join(seatings[1]["token"])
+            await other.until(WELCOME)
+            other.send(data)
+            assert await other.refused() == code
+    first = await players()
+    first.send(encoded(PING, payload=b"x"))
+    assert await first.refused() == "not-joined"
+    tick = (await one.until(TICK)).tick
+    one.input(tick + 4, b"still here")
+    assert (await one.until(TICK, tick + 4)).inputs()[0] == {0: b"still here"}
+
+
+async def test_a_text_message_is_refused_where_frames_are_binary(server):
+    player = await Player.over_websocket(server)
+    player.writer.write(frame(TEXT, "hello"))
+    assert await player.some() == b""
+    await player.close()
+
+
+async def test_a_flood_from_one_seat_slows_nobody_else(api, queue, players):
+    seatings = await matched(api, await queue(tick_rate=30))
+    one, other = await joined(players, seatings)
+    # A message of a WebSocket has 16 KiB at most.
+    for _ in range(20):
+        other.send(encoded(PING, payload=b"flood") * 1000)
+    start = (await one.until(TICK)).tick
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await one.until(TICK, start + 60)
+    # Two seconds of ticks; a machine that has much to do may stretch them.
+    assert loop.time() - began < 6
+    assert await api.figure("match_players") >= 2
+
+
+async def test_inputs_are_passed_on_in_one_order_where_that_is_wanted(api, queue, players):
+    seatings = await matched(api, await queue(mode="relay"))
+    one, other = await joined(players, seatings)
+    for number in range(1, 11):
+        one.input(number, f"a{number}".encode())
+        other.input(number, f"b{number}".encode())
+    seen = []
+    for player in (one, other):
+        frames = [await player.until(TICK) for _ in range(20)]
+        seen.append([(frame.tick, frame.inputs()[0]) for frame in frames])
+    assert seen[0] == seen[1]
+    assert [tick for tick, _ in seen[0]] == list(range(1, 21))
+    for seat, letter in ((0, "a"), (1, "b")):
+        own = [inputs[seat] for _, inputs in seen[0] if seat in inputs]
+        assert own == [f"{letter}{number}".encode() for number in range(1, 11)]
+
+
+async def test_a_player_stops_the_clock_and_lets_it_run(api, queue, players):
+    one, other = await joined(players, await matched(api, await queue()))
+    one.send(encoded(PAUSE))
+    stopped = await other.until(CLOCK)
+    assert tuple(stopped.payload) == (0, 0)
+    one.send(encoded(CONTINUE))
+    running = await other.until(CLOCK)
+    assert (tuple(running.payload), running.tick) == ((1, 0), stopped.tick)
+
+
+async def test_the_result_is_what_most_say_and_the_ticket_tells_it(api, queue, players):
+    path = await queue()
+    seatings = await matched(api, path)
+    one, other = await joined(players, seatings)
+    for player in (one, other):
+        player.send(encoded(OUTCOME, 10, b'{"winner":0}', ack=10))
+    for player in (one, other):
+        ended = await player.until(ENDED)
+        assert (ended.payload[0], ended.payload[1], ended.payload[2:]) == (0, 0b11, b'{"winner":0}')
+        assert await player.frame() is None
+    account = seatings[0]["accounts"][0].partition("@")[0]
+    ticket = await api.eventually(f"{path}/t-{account}", lambda ticket: ticket["state"] == "ended")
+    result = ticket["result"]
+    assert (result["reason"], result["seats"]) == ("finished", [0, 1])
+    assert base64.b64decode(result["outcome"]) == b'{"winner":0}'
+    await api.problem(404, "unknown-match", "GET", f"/v1/matches/{result['match']}")
+
+
+async def test_who_gives_up_loses(api, queue, players):
+    one, other = await joined(players, await matched(api, await queue()))
+    other.send(encoded(FORFEIT))
+    for player in (one, other):
+        ended = await player.until(ENDED)
+        assert (ended.payload[0], ended.payload[1]) == (1, 0b01)
+
+
+async def test_one_who_computed_something_else_is_named(api, queue, players):
+    seatings = await matched(api, await queue(seats=3), seats=3)
+    seated = await joined(players, seatings)
+    for at, player in enumerate(seated):
+        await player.until(TICK, 5)
+        word = (7 if at == 1 else 5).to_bytes(4, "little")
+        player.send(encoded(HASH, 5, word, ack=5))
+    for player in seated:
+        desync = await player.until(DESYNC)
+        assert (desync.tick, desync.payload[0]) == (5, 0b010)
+    assert (await api.ok("GET", f"/v1/matches/{seatings[0]['match']}"))["desyncs"] == 1
+
+
+async def test_an_operator_ends_a_match(api, queue, players):
+    seatings = await matched(api, await queue())
+    seated = await joined(players, seatings)
+    await api.ok("DELETE", f"/v1/matches/{seatings[0]['match']}")
+    for player in seated:
+        assert (await player.until(ENDED)).payload[0] == 4
+
+
+async def test_tickets_wait_widen_expire_and_are_withdrawn(api, queue):
+    path = await queue(rating={"initial": 10, "per_second": 100, "max": 60}, wait_max_ms=2000)
+    await enter(api, path, "low", rating=0)
+    again = await api.ok("POST", path, {"id": "t-low", "account": "low", "rating": 0}, status=200)
+    assert again["state"] == "waiting"
+    await api.problem(409, "already-exists", "POST", path, {"id": "t-low", "account": "low", "rating": 1})
+    await api.problem(409, "account-queued", "POST", path, {"id": "other", "account": "low"})
+    assert (await enter(api, path, "high", rating=61))["state"] == "waiting"
+    assert (await enter(api, path, "near", rating=-50))["state"] == "waiting"
+    # After half a second the window of the first is wide enough for the third, and never for the second.
+    ticket = await api.eventually(f"{path}/t-low", lambda ticket: ticket["state"] == "matched")
+    assert ticket["seating"]["accounts"] == ["low@localhost", "near@localhost"]
+    assert 390 <= ticket["seating"]["waited_ms"] < 2000
+    await api.problem(409, "ticket-matched", "DELETE", f"{path}/t-low")
+    await api.eventually(f"{path}/t-high", lambda ticket: ticket["state"] == "expired")
+    await enter(api, path, "gone")
+    await api.ok("DELETE", f"{path}/t-gone", status=204)
+    await api.problem(404, "unknown-ticket", "GET", f"{path}/t-gone")
+
+
+async def test_what_must_be_alike_keeps_apart(api, queue):
+    path = await queue()
+    await enter(api, path, "europe", alike={"region": "eu"})
+    assert (await enter(api, path, "america", alike={"region": "us"}))["state"] == "waiting"
+    assert (await enter(api, path, "europe2", alike={"region": "eu"}))["state"] == "matched"
+
+
+async def test_bad_requests_are_told_what_is_wrong(api, keys, queue):
+    path = await queue()
+    await api.problem(404, "unknown-match-queue", "POST", "/v1/matchmaking/none", {"account": "a"})
+    await api.problem(409, "already-exists", "PUT", path, {"seats": 3, "tick_rate": 20})
+    await api.ok("PUT", path, {"seats": 2, "tick_rate": 20}, status=200)
+    for wrong, pointer in (({"seats": 1}, "/seats"), ({"seats": 65}, "/seats"), ({"seats": 2, "mode": "x"}, "/mode")):
+        problem = await api.problem(422, "invalid-value", "PUT", f"{path}x", wrong)
+        assert problem["pointer"] == pointer
+    await api.problem(422, "invalid-value", "POST", path, {"account": "a@elsewhere.example"})
+    await api.problem(404, "unknown-match", "GET", "/v1/matches/x")
+    other = await keys("send")
+    await other.problem(403, "missing-scope", "GET", path)
+    own = await keys("matches")
+    assert (await own.ok("GET", path))["config"]["tick_rate"] == 20
+
+
+async def test_many_tickets_make_matches_of_all(api, queue):
+    path = await queue(seats=4)
+    names = [unique("many") for _ in range(200)]
+    await asyncio.gather(*(enter(api, path, name) for name in names))
+    tickets = [await api.ok("GET", f"{path}/t-{name}") for name in names]
+    seats = {}
+    for ticket in tickets:
+        assert ticket["state"] == "matched"
+        seats.setdefault(ticket["seating"]["match"], set()).add(ticket["seating"]["seat"])
+    assert len(seats) == 50
+    assert all(taken == {0, 1, 2, 3} for taken in seats.values())
+
+
+async def test_a_node_that_ends_tells_its_players(start):
+    server = start()
+    api = Api(server)
+    path = "/v1/matchmaking/duel"
+    await api.ok("PUT", path, {"seats": 2})
+    seatings = await matched(api, path)
+    seated = []
+    for seating in seatings:
+        player = await Player.over_tls(server)
+        player.join(seating["token"])
+        await player.until(WELCOME)
+        seated.append(player)
+    await api.aclose()
+    ending = asyncio.create_task(asyncio.to_thread(server.end))
+    for player in seated:
+        assert (await player.until(ENDED)).payload[0] == 4
+        assert await player.frame() is None
+    await ending
+
+
+async def test_without_matches_nothing_of_them_is_offered(start):
+    server = start(matches__max=0)
+    api = Api(server)
+    await api.problem(409, "no-matches", "PUT", "/v1/matchmaking/duel", {"seats": 2})
+    with pytest.raises((OSError, AssertionError)):
+        await Player.over_tls(server)
+    with pytest.raises(AssertionError):
+        await Player.over_websocket(server)
+    await api.aclose()
+    await asyncio.to_thread(server.end)
