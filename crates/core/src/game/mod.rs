@@ -498,13 +498,13 @@ impl Matches {
         to: ReplyTo,
         cx: &mut Cx<'_>,
     ) {
-        let result = self.try_queue((domain, name), request, cx);
+        let result = self.try_queue(&(domain, name), request, cx);
         cx.out.push(Effect::Reply { to, outcome: Outcome::Queue(Box::new(result)) });
     }
 
     fn try_queue(
         &mut self,
-        key: QueueKey,
+        key: &QueueKey,
         request: QueueRequest,
         cx: &mut Cx<'_>,
     ) -> Result<QueueOutcome, QueueRefusal> {
@@ -519,14 +519,14 @@ impl Matches {
             _ => None,
         };
         let figures = &mut cx.shard.counters.matches;
-        let outcome = self.maker.request(&key, request, cx.now, bounds, figures)?;
+        let outcome = self.maker.request(key, request, cx.now, bounds, figures)?;
         let Some(id) = entered.filter(|_| self.maker.due().is_some_and(|at| at <= cx.now.mono)) else {
             return Ok(outcome);
         };
         // It may have made a match complete: then that is the answer.
         self.make(cx);
         let figures = &mut cx.shard.counters.matches;
-        let after = self.maker.request(&key, QueueRequest::Ticket { id }, cx.now, bounds, figures)?;
+        let after = self.maker.request(key, QueueRequest::Ticket { id }, cx.now, bounds, figures)?;
         Ok(match (outcome, after) {
             (QueueOutcome::Ticket { created, .. }, QueueOutcome::Ticket { ticket, .. }) => {
                 QueueOutcome::Ticket { ticket, created }

@@ -187,7 +187,7 @@ impl QueueBody {
     }
 }
 
-fn in_bounds<T: PartialOrd + std::fmt::Display>(
+fn in_bounds<T: PartialOrd + Copy + std::fmt::Display>(
     member: &str,
     value: T,
     bounds: RangeInclusive<T>,
