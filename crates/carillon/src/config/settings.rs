@@ -160,14 +160,6 @@ settings! {
         "http.address" = node.http_addresses, Kind::Addresses, Restart;
         /// Port of the HTTP APIs; 0 for any free port.
         "http.port" = node.http_port, port(), Restart;
-        /// Port of the HTTP APIs with TLS (`https:`), by the certificate in `tls.certificate`; 0 for any free port, `"off"` for none.
-        "https.port" = node.https_port, Kind::PortOrOff, Restart;
-        /// Addresses of the HTTP APIs with TLS; an empty list for those of `listen.address`.
-        "https.address" = node.https_addresses, Kind::Addresses, Restart;
-        /// Port on which nothing is served but `/healthz`, `/readyz` and `/metrics`, without TLS and without a key, for probes and Prometheus; 0 for any free port, `"off"` for none.
-        "health.port" = node.health_port, Kind::PortOrOff, Restart;
-        /// Addresses of that port.
-        "health.address" = node.health_addresses, Kind::Addresses, Restart;
         /// Largest body of an HTTP request, except for bodies that are read as a stream.
         "http.body_bytes_max" = http.body_bytes_max, bytes(64 * KIB, 64 * MIB), Restart;
         /// Memory that all request bodies larger than 16 KiB may take together; a request beyond it is refused with
@@ -187,6 +179,14 @@ settings! {
         "http.metrics_key" = http.metrics_key_required, Kind::Switch, Restart;
         /// Domains that have figures of their own in `/metrics`; all others together have the label `domain="(other)"`.
         "http.metrics_domains" = core.limits.domains_counted, count(0, 10_000, "domains"), Restart;
+        /// Port of the HTTP APIs with TLS (`https:`), by the certificate in `tls.certificate`; 0 for any free port, `"off"` for none.
+        "https.port" = node.https_port, Kind::PortOrOff, Restart;
+        /// Addresses of the HTTP APIs with TLS; an empty list for those of `listen.address`.
+        "https.address" = node.https_addresses, Kind::Addresses, Restart;
+        /// Port on which nothing is served but `/healthz`, `/readyz` and `/metrics`, without TLS and without a key, for probes and Prometheus; 0 for any free port, `"off"` for none.
+        "health.port" = node.health_port, Kind::PortOrOff, Restart;
+        /// Addresses of that port.
+        "health.address" = node.health_addresses, Kind::Addresses, Restart;
     }
 
     "What one client, and all clients together, may use." {

@@ -234,6 +234,7 @@ impl Words for Kind {
         "publish",
         "item",
         "resume",
+        "match-ended",
     ];
 }
 

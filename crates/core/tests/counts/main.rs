@@ -36,8 +36,8 @@ const ITEMS: usize = 10;
 const LOGIN_MAX: usize = 150;
 /// A delivery allocates nothing.
 const DELIVERIES_AN_ALLOCATION: usize = 1000;
-/// Allocations of a notification that is kept, delivered and acknowledged.
-const NOTIFICATION_MAX: usize = 25;
+/// Allocations of a notification that is kept, delivered and acknowledged; one is the topic of its push.
+const NOTIFICATION_MAX: usize = 26;
 /// What such a notification asks the store: to keep it, and to end it.
 const NOTIFICATION_ASKS: usize = 2;
 const NOTIFICATIONS: usize = 1000;

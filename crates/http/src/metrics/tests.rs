@@ -39,6 +39,8 @@ fn full() -> String {
     status.acknowledgement.record(90);
     status.given_up = 3;
     status.broadcasts_given = 8;
+    status.matches.ended.count("finished");
+    status.matches.errors.count("idle");
     status.store.commit.record(Duration::from_micros(700));
     let counters = DomainCounters { sessions: 5, ..DomainCounters::default() };
     status.domains = vec![

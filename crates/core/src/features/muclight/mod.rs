@@ -6,13 +6,12 @@
 
 mod blocking;
 
-use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::message::{RoomAudience, RoomOp, RoomSeat, ShardMessage};
 use crate::model::{RoomKind, SessionId, room_version};
 use crate::ports::store::rooms::RoomsOf;
 use crate::session::hook::{Feature, Flow, Hooks, Service, Spec, Taken};
-use crate::session::{BoundSession, Cx, Sessions, Wait, account_reads, rsm};
+use crate::session::{BoundSession, Cx, Sessions, Wait, rsm};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -82,11 +81,7 @@ fn of_room(session: &mut BoundSession, name: Box<str>, to: &Jid, stanza: Stanza,
         Kind::Message(_) => cx.settlement_of(session, &stanza),
         _ => None,
     };
-    let mut stanza = stanza;
-    if matches!(stanza.kind, Kind::Iq(IqType::Set)) && to.is_bare() {
-        let pending = PendingIq::new(&stanza, &session.jid);
-        stanza.id = Some(account_reads::id_elsewhere(&pending, at, cx));
-    }
+    // What changes something keeps its id, which is that of what the room tells of it: without an answer from a node that goes.
     cx.post(at, room(stanza, settlement));
     Flow::Taken(Taken::Request)
 }
