@@ -189,7 +189,9 @@ pub(super) fn comes_of_what_is_stored(store: &dyn Store) {
     let (stored, all) = std::sync::mpsc::channel();
     let reply = || {
         let stored = stored.clone();
-        Box::new(move |_| drop(stored.send(()))) as carillon_core::ports::Reply<_>
+        Box::new(move |_| {
+            let _ = stored.send(());
+        }) as carillon_core::ports::Reply<_>
     };
     let mut asks: Vec<_> = asks.map(|ask| (ask, reply())).collect();
     store.ask_all(&mut asks);

@@ -134,7 +134,7 @@ impl Rig {
                 return None;
             }
             self.set_clock(due.max(self.now.mono));
-            let ended = self.with(|play, sink| play.advance(sink));
+            let ended = self.with(Match::advance);
             if ended.is_some() {
                 return ended;
             }
@@ -408,7 +408,7 @@ fn a_match_has_its_time_and_one_that_is_late_does_not_rush() {
     let mut rig = Rig::begun(2, MatchRules { duration_max_ms: 2000, ..rules(Mode::Lockstep) });
     // The shard was busy for a second: ten ticks are not made up for.
     rig.set_clock(rig.now.mono.plus(1000));
-    assert_eq!(rig.with(|play, sink| play.advance(sink)), None);
+    assert_eq!(rig.with(Match::advance), None);
     rig.after(99);
     assert_eq!(rig.seen(0), [tick(1, &[], 0b11)]);
     rig.after(1);

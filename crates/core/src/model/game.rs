@@ -280,7 +280,13 @@ mod tests {
         let id = MatchId::new(home, u64::MAX);
         assert_eq!(id.home(), home);
         assert_eq!(id.to_string().parse(), Ok(id));
-        for wrong in ["", "x", &id.to_string()[1..], &id.to_string().to_uppercase(), &"f".repeat(32)] {
+        for wrong in [
+            "",
+            "x",
+            id.to_string().get(1..).expect("ASCII"),
+            &id.to_string().to_uppercase(),
+            &"f".repeat(32),
+        ] {
             assert!(wrong.parse::<MatchId>().is_err(), "{wrong}");
         }
     }
