@@ -41,9 +41,10 @@ SHORT = {
     "archive": ["talk.for=1", "read-archive.page=7"],
     "rooms": ROOMS,
     "muclight": ROOMS,
+    "match": ["play.for=2"],
 }
-# What needs more than a server: rosters that were made before, an archive that was empty.
-APART = {"rosters", "roster-login", "archive"}
+# What needs more than a server: rosters that were made before, an archive that was empty, another port.
+APART = {"rosters", "roster-login", "archive", "match"}
 # The least that must have been measured: metric and count.
 MEASURED = {
     "login-storm": ("login", PLAYERS),
@@ -62,6 +63,8 @@ MEASURED = {
     # Each of a hundred, or nearly, by five.
     "rooms": ("RTT", 450),
     "muclight": ("RTT", 450),
+    # Fifteen inputs per second.
+    "match": ("RTT", 450),
 }
 
 
@@ -118,6 +121,11 @@ async def test_scenario_against_carillon(server, tmp_path, scenario):
     if scenario == "churn":
         more += ["--set", "churn.rate=5", "--set", "churn.for=2"]
     is_sound(await load(tmp_path, scenario, target, *more), scenario)
+
+
+async def test_players_of_matches(server, tmp_path):
+    more = ["--http", server.http, "--key", server.key, "--transport", "tls"]
+    is_sound(await load(tmp_path, "match", f"127.0.0.1:{server.port('c2s_tls')}", *more), "match")
 
 
 async def test_those_who_are_cut_lose_nothing(server, api, tmp_path):
