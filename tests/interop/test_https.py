@@ -155,7 +155,13 @@ def test_a_port_that_another_listener_has_is_refused():
 
 
 async def test_a_port_of_its_own_says_how_the_node_is_and_nothing_else(tmp_path):
-    node = Upgradable(tmp_path, health__port=0, http__metrics_key="true", links__hosts='["go.example=localhost"]')
+    node = Upgradable(
+        tmp_path,
+        health__port=0,
+        http__metrics_key="true",
+        http__connections_max=1,
+        links__hosts='["go.example=localhost"]',
+    )
 
     async def ask(path, host="localhost"):
         reader, writer = await asyncio.open_connection("127.0.0.1", node.port("health"))
@@ -168,6 +174,12 @@ async def test_a_port_of_its_own_says_how_the_node_is_and_nothing_else(tmp_path)
         head, _, body = answer.partition(b"\r\n\r\n")
         return int(head.split()[1]), body
 
+    # It answers while others have all connections that they may have.
+    busy = socket.create_connection(("127.0.0.1", node.port("http")))
+    waiting = socket.create_connection(("127.0.0.1", node.port("http")))
+    assert await ask("/readyz") == (200, b"ready\n")
+    busy.close()
+    waiting.close()
     for _ in range(2):
         assert await ask("/healthz") == (200, b"ok\n")
         assert await ask("/readyz") == (200, b"ready\n")

@@ -55,6 +55,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     let drain = Duration::from_millis(options.drain_timeout_ms);
     let head_timeout = Duration::from_millis(options.settings.read_timeout_ms);
     let connections = Arc::new(Semaphore::new(options.settings.connections_max));
+    let of_health = Arc::new(Semaphore::new(HEALTH_CONNECTIONS_MAX));
     let app = App::new(node, options);
     let (front, health) = (routes::build(app.clone()), routes::health(app.clone()));
     let sender = tokio::spawn(webhooks::run(app.clone()));
@@ -66,6 +67,8 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     let (accepted, mut sockets) = mpsc::channel(1);
     let mut accepting = JoinSet::new();
     for listener in listeners {
+        // Who asks how the node is gets an answer while the others have all connections that they may have.
+        let connections = if matches!(listener.serves, Serves::Health) { &of_health } else { &connections };
         accepting.spawn(accept_all(listener, connections.clone(), accepted.clone()));
     }
     let mut shutdown = std::pin::pin!(shutdown);
@@ -171,6 +174,8 @@ async fn secured(socket: TcpStream, tls: &tls::Settings) -> io::Result<TlsStream
     hello.into_stream(config).await
 }
 
+/// Connections open at the same time to listeners of nothing but health.
+const HEALTH_CONNECTIONS_MAX: usize = 64;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Also the size of a connection's read buffer.
 const HEAD_BYTES_MAX: usize = 64 * 1024;

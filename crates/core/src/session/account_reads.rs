@@ -66,7 +66,7 @@ enum By {
     Client(PendingIq),
 }
 
-/// Without an answer: there will be none.
+/// Takes the answer; none where the node that had to give it is gone.
 type Then = dyn FnOnce(Option<Stanza>, &mut Sessions, &mut Cx<'_>) + Send;
 
 impl std::fmt::Debug for By {
@@ -123,13 +123,6 @@ impl AccountReads {
         };
         lost.filter_map(|(_, reply)| account(reply)).collect()
     }
-
-    /// A request is sent to a home on this node, and awaited. Its number.
-    fn await_of(&mut self, node: NodeId, by: By, cx: (u64, Mono)) -> Box<str> {
-        let (number, since) = cx;
-        self.replies.insert(number, AwaitedReply { since, node, by });
-        format!("{number:016x}").into()
-    }
 }
 
 /// A read for a session begins, now or when others of its account have ended: `begin` asks, and has [`end`] called with the answer. When it
@@ -160,15 +153,21 @@ pub(crate) fn end(account: AccountId, sessions: &mut Sessions, cx: &mut Cx<'_>) 
     }
 }
 
-/// A request is sent to a home on this node with the id that is returned. Its answer comes to `then`, and to nobody else.
+/// A request is sent to a home on `node` with the id that is returned. Its answer comes to `then`, and to nobody else.
 pub(super) fn await_reply(
     account: AccountId,
     node: NodeId,
     then: impl FnOnce(Option<Stanza>, &mut Sessions, &mut Cx<'_>) + Send + 'static,
     cx: &mut Cx<'_>,
 ) -> Box<str> {
-    let now = (cx.shard.random.number(), cx.now.mono);
-    cx.agenda.reads.await_of(node, By::Session(account, Box::new(then)), now)
+    await_by(node, By::Session(account, Box::new(then)), cx)
+}
+
+/// The id of a request to a home on `node`, whose answer is awaited.
+fn await_by(node: NodeId, by: By, cx: &mut Cx<'_>) -> Box<str> {
+    let number = cx.shard.random.number();
+    cx.agenda.reads.replies.insert(number, AwaitedReply { since: cx.now.mono, node, by });
+    format!("{number:016x}").into()
 }
 
 /// The id with which a request is sent to a home at a place, whose client goes on meanwhile. Where that is another node, it is one by which
@@ -177,8 +176,7 @@ pub(crate) fn id_elsewhere(iq: &PendingIq, at: Place, cx: &mut Cx<'_>) -> Box<st
     if at.node == cx.shard.place.node {
         return iq.id.clone();
     }
-    let now = (cx.shard.random.number(), cx.now.mono);
-    cx.agenda.reads.await_of(at.node, By::Client(iq.clone()), now)
+    await_by(at.node, By::Client(iq.clone()), cx)
 }
 
 /// Nodes are gone, and with them what was sent to homes there, or the answers.

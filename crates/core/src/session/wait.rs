@@ -115,7 +115,7 @@ impl<T: Decision> Wait<T> {
         }))
     }
 
-    /// For the answer to a request that is made elsewhere: at the home of an account or of a topic, on this node. `send` sends it there with this id, by
+    /// For the answer to a request that is made elsewhere: at the home of an account or of a topic, which is on `node`. `send` sends it there with this id, by
     /// which the answer is known. A request that changes something is the same when it is repeated, because a client repeats it whose
     /// connection was lost before the answer.
     pub fn reply(node: NodeId, send: impl FnOnce(Box<str>, &mut Cx<'_>) + Send + 'static) -> Wait<T> {

@@ -3,6 +3,7 @@
 
 use carillon_core::model::{Push, UnixMs};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 /// All push services for which something waits, or which do not answer.
@@ -40,17 +41,10 @@ impl Gateways {
 
     /// The next push to be sent, if one may be sent now. Push services take turns.
     pub(super) fn next(&mut self) -> Option<(Arc<str>, Push)> {
-        let after = self.last.clone();
-        let is_later = |host: &Arc<str>| after.as_ref().is_none_or(|last| host > last);
-        let (mut earlier, mut later) = (None, None);
-        for (host, gateway) in &self.by_host {
-            let is_ready = !gateway.waiting.is_empty() && gateway.under_way < gateway.room();
-            let place = if is_later(host) { &mut later } else { &mut earlier };
-            if is_ready && place.is_none() {
-                *place = Some(host.clone());
-            }
-        }
-        let host = later.or(earlier)?;
+        let last = self.last.clone().unwrap_or_default();
+        let later = self.by_host.range::<Arc<str>, _>((Excluded(&last), Unbounded));
+        let mut in_turn = later.chain(self.by_host.range::<Arc<str>, _>(..=&last));
+        let host = in_turn.find(|(_, gateway)| gateway.is_ready()).map(|(host, _)| host.clone())?;
         let gateway = self.by_host.get_mut(&host)?;
         gateway.under_way += 1;
         self.last = Some(host.clone());
@@ -80,7 +74,9 @@ impl Gateways {
                 back = Some((gateway.waiting.drain(..).collect(), until));
             }
         }
-        self.by_host.retain(|_, gateway| !gateway.is_idle());
+        if gateway.is_idle() {
+            self.by_host.remove(host);
+        }
         back
     }
 
@@ -108,6 +104,11 @@ impl Gateway {
     /// How many requests may be under way: one while it is not known whether it answers again.
     fn room(&self) -> usize {
         if self.failures >= FAILURES_MAX { 1 } else { UNDER_WAY_MAX }
+    }
+
+    /// Whether something waits for it that may be sent now.
+    fn is_ready(&self) -> bool {
+        !self.waiting.is_empty() && self.under_way < self.room()
     }
 
     fn is_idle(&self) -> bool {

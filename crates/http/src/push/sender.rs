@@ -97,6 +97,7 @@ impl Sender {
         let held = self.held.iter().copied().collect();
         let claim = ClaimPushes { owner: self.owner, now: at, until: at.plus(LEASE_MS), held, page };
         let Ok(claimed) = app.ask(claim).await else { return PAUSE };
+        let wait = if claimed.is_empty() { LOOK_EVERY } else { Duration::ZERO };
         let mut postponed = 0;
         for push in claimed {
             self.held.insert(push.id);
@@ -106,8 +107,8 @@ impl Sender {
             }
         }
         app.pushes.counters.postponed(postponed);
-        // There may be more.
-        Duration::ZERO
+        // Where some were claimed there may be more. Where none were, what is due is held here or is another node's.
+        wait
     }
 
     fn is_full(&self) -> bool {

@@ -81,7 +81,7 @@ fn of_room(session: &mut BoundSession, name: Box<str>, to: &Jid, stanza: Stanza,
         Kind::Message(_) => cx.settlement_of(session, &stanza),
         _ => None,
     };
-    // What changes something keeps its id, which is that of what the room tells of it: without an answer from a node that goes.
+    // A set keeps its id, because what the room tells of it has that id. So it is not awaited, and has no answer if the room's node dies.
     cx.post(at, room(stanza, settlement));
     Flow::Taken(Taken::Request)
 }

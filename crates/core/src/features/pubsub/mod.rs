@@ -180,17 +180,15 @@ fn to_home(
     cx: &mut Cx<'_>,
 ) -> Flow {
     let at = SERVICE.home(&name, session.bare.domain(), cx);
-    let (domain, actor, is_read) = (session.domain, Actor::Account(pending.from.clone()), is_read(&op));
-    let own = if is_read { Box::default() } else { account_reads::id_elsewhere(&pending, at, cx) };
+    let (domain, actor) = (session.domain, Actor::Account(pending.from.clone()));
+    let id = (!is_read(&op)).then(|| account_reads::id_elsewhere(&pending, at, cx));
     let send = move |id: Box<str>, cx: &mut Cx<'_>| {
         let iq = PendingIq { id, ..pending };
         let asker = Asker::Iq(Box::new(TopicIq { iq, about }));
         cx.post(at, ShardMessage::Topic { domain, name, actor, op, asker });
     };
-    if is_read {
-        return Flow::Wait(Wait::reply(at.node, send));
-    }
-    send(own, cx);
+    let Some(id) = id else { return Flow::Wait(Wait::reply(at.node, send)) };
+    send(id, cx);
     Flow::Taken(Taken::Request)
 }
 
