@@ -20,7 +20,17 @@ Priority = Literal["low", "normal", "high"]
 PublishModel = Literal["publishers", "subscribers", "open"]
 Reach = Literal["active", "asleep", "unavailable", "offline"]
 Scope = Literal[
-    "send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "matches", "admin", "read_messages", "trace_payload"
+    "send",
+    "broadcast",
+    "topics",
+    "enrol",
+    "chat",
+    "rooms",
+    "links",
+    "matches",
+    "admin",
+    "read_messages",
+    "trace_payload",
 ]
 SendLast = Literal["never", "on_sub", "on_sub_and_presence"]
 
