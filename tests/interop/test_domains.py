@@ -1,10 +1,14 @@
 """Domains: made, changed and removed while the node runs; what their policies decide; operators who end sessions."""
 
+import asyncio
+import time
+
 import pytest
 from slixmpp.exceptions import IqError
 
 from harness.api import Api
-from harness.raw import Raw
+from harness.peer import CLIENT
+from harness.raw import STANZA_ERRORS, Raw
 from harness.server import unique
 
 
@@ -91,7 +95,7 @@ async def test_a_policy_changed_at_run_time_is_in_force_for_the_next(domain, pee
 
 
 async def test_the_same_name_in_two_domains_is_two_accounts(domain, peer, api):
-    here, there = await domain(), await domain()
+    here, there = await domain(other_domains=True), await domain(other_domains=True)
     await api.account(f"alice@{here}", "here")
     await api.account(f"alice@{there}", "there")
     sender = await peer(f"alice@{here}", password="here")
@@ -109,7 +113,72 @@ async def test_topics_of_another_domain_are_not_ones_own(domain, peer, account, 
     await insider.plugin("xep_0060").subscribe(f"pubsub.{name}", topic)
     with pytest.raises(IqError) as caught:
         await outsider.plugin("xep_0060").subscribe(f"pubsub.{name}", topic)
+    assert caught.value.condition == "remote-server-not-found"
+    for open_to in (name, "localhost"):
+        await api.ok("PATCH", f"/v1/admin/domains/{open_to}", {"other_domains": True})
+    # Topics are for accounts of their own domain all the same.
+    with pytest.raises(IqError) as caught:
+        await outsider.plugin("xep_0060").subscribe(f"pubsub.{name}", topic)
     assert caught.value.condition == "forbidden"
+    await api.ok("PATCH", "/v1/admin/domains/localhost", {"other_domains": False})
+
+
+async def test_domains_are_apart_until_both_say_otherwise(domain, peer, account, api):
+    here, there = await domain(), await domain()
+    alice, bob = await peer(await account("alice", here)), await peer(await account("bob", there))
+    not_found = f"{CLIENT}error/{STANZA_ERRORS}remote-server-not-found"
+
+    async def is_refused(sender, receiver, id):
+        sender.chat(receiver.bare, "across", id=id)
+        error = await sender.message(id=id, type="error")
+        assert error.find(not_found) is not None
+
+    await is_refused(alice, bob, "1")
+    await api.ok("PATCH", f"/v1/admin/domains/{here}", {"other_domains": True})
+    await is_refused(alice, bob, "2")
+    await is_refused(bob, alice, "3")
+    await api.problem(
+        409, "refused", "POST", f"/v1/accounts/{alice.bare}/messages", {"to": bob.bare, "body": "as alice"}
+    )
+    await api.ok("PATCH", f"/v1/admin/domains/{there}", {"other_domains": True})
+    alice.chat(bob.bare, "open")
+    await bob.message("open")
+    bob.chat(alice.bare, "both ways")
+    await alice.message("both ways")
+    # One is enough to close again.
+    await api.ok("PATCH", f"/v1/admin/domains/{there}", {"other_domains": False})
+    await is_refused(alice, bob, "4")
+
+
+async def test_the_keys_of_a_domain_have_a_quota_of_requests(domain, keys, account, api):
+    name = await domain(requests_per_second=5)
+    key = await keys("send", domain=name)
+    device = await account("device", name)
+    answers = [await key.call("POST", "/v1/notifications", {"to": device, "payload": n}) for n in range(50)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert 5 <= len(answers) - len(refused) < 50
+    assert refused[0].json()["code"] == "too-many-requests"
+    assert refused[0].headers["retry-after"] == "1"
+    assert refused[0].headers["ratelimit-policy"] == '"domain";q=5;w=1'
+    # Nobody else is held up.
+    await api.notify(device, "by the operator")
+
+
+async def test_the_clients_of_a_domain_have_a_quota_and_nobody_else_waits(domain, peer, account):
+    name = await domain(stanzas_per_second=100)
+    sender = await peer(await account("sender", name))
+    neighbours = [await peer(), await peer()]
+    began = time.monotonic()
+    for n in range(400):
+        sender.chat(sender.bare, str(n), id=str(n))
+    async with asyncio.TaskGroup() as group:
+        last = group.create_task(sender.message(id="399"))
+        for n in range(50):
+            neighbours[0].chat(neighbours[1].bare, str(n))
+            await neighbours[1].message(str(n))
+        assert not last.done()
+    # One of two shards has half: 50 per second, 250 at once.
+    assert time.monotonic() - began > 2
 
 
 async def test_only_keys_make_topics_where_the_policy_says_so(domain, peer, account, api):

@@ -63,6 +63,43 @@ async def test_a_removed_key_is_no_key_and_its_streams_end(api, keys):
     await api.problem(404, "unknown-key-id", "DELETE", f"/v1/admin/keys/{key.id}")
 
 
+async def test_a_key_is_used_from_its_networks_alone_and_says_when_it_was(api, server):
+    async def made(*networks):
+        body = {"name": "from a network", "scopes": ["send"], "networks": list(networks)}
+        created = await api.ok("POST", "/v1/admin/keys", body, status=201)
+        return created, Api(server, created["key"])
+
+    (here, from_here), (_, from_elsewhere) = await made("127.0.0.1", "192.0.2.77/24"), await made("192.0.2.1")
+    assert here["networks"] == ["127.0.0.1/32", "192.0.2.0/24"]
+    assert here["used_at"] is None
+    await from_here.ok("GET", "/v1/key")
+    await from_elsewhere.problem(403, "other-network", "GET", "/v1/key")
+    await api.eventually(f"/v1/admin/keys/{here['id']}", lambda seen: seen["used_at"] is not None)
+    body = {"name": "wrong", "scopes": ["send"], "networks": ["example.org"]}
+    await api.problem(422, "invalid-value", "POST", "/v1/admin/keys", body)
+    for key in (from_here, from_elsewhere):
+        await key.aclose()
+
+
+async def test_a_rotated_key_goes_on_for_a_while(api, server, keys):
+    old = await keys("send", "topics")
+    made = await api.ok("POST", f"/v1/admin/keys/{old.id}/rotate", {"overlap_ms": 3_600_000}, status=201)
+    new = Api(server, made["key"])
+    seen = await api.ok("GET", f"/v1/admin/keys/{old.id}")
+    assert (made["name"], made["scopes"], made["expires_at"]) == (seen["name"], seen["scopes"], None)
+    assert seen["expires_at"] is not None
+    await old.ok("GET", "/v1/key")
+    await new.ok("GET", "/v1/key")
+    # Without an overlap the old one ends at once.
+    again = await api.ok("POST", f"/v1/admin/keys/{made['id']}/rotate", {"overlap_ms": 0}, status=201)
+    await new.problem(401, "expired-key", "GET", "/v1/key")
+    await api.problem(400, "invalid-parameter", "POST", f"/v1/admin/keys/{made['id']}/rotate", {})
+    newest = Api(server, again["key"])
+    await newest.ok("GET", "/v1/key")
+    for key in (new, newest):
+        await key.aclose()
+
+
 async def test_what_needs_no_key(server):
     api = Api(server, "")
     for path, kind in [

@@ -87,6 +87,10 @@ fn domains_and_keys(store: &dyn Store) {
             archive_messages_max: 1000,
             archive_bytes_max: 1 << 33,
             keys_max: 100,
+            other_domains: registration,
+            requests_per_second: 0,
+            stanzas_per_second: 0,
+            bytes_per_second: 0,
         };
         ask(store, PutDomain { name: name.into(), policy });
     }
@@ -101,6 +105,7 @@ fn domains_and_keys(store: &dyn Store) {
                 domain,
                 scopes: Scopes::of(&[scope]),
                 expires: None,
+                networks: Box::default(),
                 node_keys_max: NODE_KEYS_MAX,
                 now,
             },

@@ -156,6 +156,8 @@ fn domains_and_keys(store: &dyn Store, version: u32) {
         scopes: Scopes::of(&[scope]),
         created,
         expires: None,
+        networks: Box::default(),
+        used: None,
     };
     let everything = key(1, "everything", None, Scope::Admin, T);
     let of_a_domain = key(2, "of a domain", Some(HERE), Scope::Send, T.plus(1));

@@ -29,11 +29,16 @@ pub fn core(settings: &Settings, secret: [u8; 32], vapid: &str) -> core::Setting
     core
 }
 
-/// The certificate: the operator's, or a self-signed one of the data folder.
-pub fn certificate(settings: &Settings) -> Result<tls::Settings, SettingsError> {
-    match (&settings.node.certificate, &settings.node.certificate_key) {
-        (Some(certificate), Some(key)) => tls::Settings::load(certificate, key),
-        _ => tls::Settings::self_signed_in(&settings.node.data_dir, &certified_names(settings)),
+/// The certificates: the operator's, or a self-signed one of the data folder, and those for further hosts.
+pub fn certificates(settings: &Settings) -> Result<tls::Settings, SettingsError> {
+    let node = &settings.node;
+    let tls = match (&node.certificate, &node.certificate_key) {
+        (Some(certificate), Some(key)) => tls::Settings::load(certificate, key)?,
+        _ => tls::Settings::self_signed_in(&node.data_dir, &certified_names(settings))?,
+    };
+    match &node.certificates {
+        Some(folder) => tls.with_certificates(&tls::certificate_files(folder)?),
+        None => Ok(tls),
     }
 }
 

@@ -15,6 +15,10 @@ pub struct Node {
     pub certificate: Option<PathBuf>,
     /// Its private key, PEM.
     pub certificate_key: Option<PathBuf>,
+    /// The folder of further certificates.
+    pub certificates: Option<PathBuf>,
+    /// How often their files are looked at; 0 for never.
+    pub certificates_watch_ms: u64,
     /// Whether its memory may be written to a file when it crashes, and be read by other processes of its user.
     pub core_dumps: bool,
     /// Where the HTTP side listens; nothing for the addresses of the server.
@@ -144,6 +148,8 @@ impl Default for Node {
             data_dir: "./data".into(),
             certificate: None,
             certificate_key: None,
+            certificates: None,
+            certificates_watch_ms: 60_000,
             core_dumps: false,
             http_addresses: vec![Ipv4Addr::LOCALHOST.into()],
             http_port: 8080,

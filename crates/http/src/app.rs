@@ -1,6 +1,7 @@
 //! What every handler has at hand.
 
 use crate::auth::Keys;
+use crate::auth::quota::Quotas;
 use crate::extract::Bodies;
 use crate::intake::Intake;
 use crate::links::Links;
@@ -37,6 +38,8 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     /// API keys seen lately.
     pub(crate) keys: Keys,
+    /// What domains have used of their quotas of requests.
+    pub(crate) quotas: Quotas,
     /// Receipts on their way to event streams.
     pub(crate) feeds: Feeds,
     /// The newest events of the store.
@@ -90,6 +93,7 @@ impl App {
             node,
             options,
             keys: Keys::default(),
+            quotas: Quotas::default(),
             feeds,
             tail,
             traces: Traces::default(),

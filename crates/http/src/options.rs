@@ -71,6 +71,8 @@ pub struct Settings {
     pub idempotency_bytes_max: u64,
     /// Event streams open at once.
     pub streams_max: usize,
+    /// Days for which administrative acts are kept.
+    pub audit_days: u32,
     /// Events a slow stream may be behind before it loses the oldest.
     pub stream_events_max: usize,
     /// How long a request may take to send its head, and its body if it is not a stream, in milliseconds.
@@ -270,6 +272,7 @@ impl Default for Settings {
             connections_max: 4096,
             idempotency_bytes_max: 256 << 20,
             streams_max: 64,
+            audit_days: 400,
             stream_events_max: 4096,
             read_timeout_ms: 30_000,
             answer_timeout_ms: 30_000,

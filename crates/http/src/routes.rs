@@ -1,6 +1,7 @@
 //! The routes put together, with what surrounds each of them.
 
 use crate::app::App;
+use crate::auth::{acts, quota};
 use crate::links::{self, Front};
 use crate::problem::{Code, Problem};
 use crate::{console, health, invitations, metrics, openapi, request_id, requests, upload};
@@ -53,6 +54,8 @@ fn api(app: &App) -> Router {
 /// Routes with what surrounds each of them.
 fn surrounded(routes: Router<App>, app: &App) -> Router {
     routes
+        .layer(axum::middleware::from_fn(quota::tell))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), acts::note))
         .layer(axum::middleware::from_fn_with_state(app.clone(), requests::count))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(default_header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))

@@ -211,6 +211,20 @@ pub(crate) struct Policy {
     /// API keys that are bound to the domain.
     #[schema(minimum = 1, maximum = 10_000, default = 100)]
     keys_max: Option<u32>,
+    /// Whether its accounts exchange messages, presence and requests with those of other domains that allow it, too. Otherwise other domains are to
+    /// them as domains that are not served here.
+    #[schema(default = false)]
+    other_domains: Option<bool>,
+    /// Requests per second to the HTTP APIs by all keys that are bound to the domain, to each node; 0 for any number. More are answered `429`.
+    #[schema(minimum = 0, maximum = 1_000_000, default = 0)]
+    requests_per_second: Option<u32>,
+    /// Stanzas per second, and other elements that are answered, that the clients of the domain may send to each node together; 0 for any number. More are
+    /// read more slowly.
+    #[schema(minimum = 0, maximum = 1_000_000, default = 0)]
+    stanzas_per_second: Option<u32>,
+    /// Bytes per second that they may send to each node together; 0 for any number. More are read more slowly.
+    #[schema(minimum = 0, maximum = 4_294_967_295_u32, default = 0)]
+    bytes_per_second: Option<u32>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.

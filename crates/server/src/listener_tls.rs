@@ -3,7 +3,6 @@
 use crate::listen::Service;
 use crate::tls::{Handshake, Settings};
 use carillon_wire::frame::game;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// The TLS settings of each kind of listener, replaced as a whole at a reload.
@@ -13,8 +12,6 @@ pub(crate) struct ListenerTls {
     websocket: Settings,
     /// Whether players may connect where XMPP comes inside TLS.
     takes_players: bool,
-    /// `tls-server-end-point` of the certificate (RFC 5929), one copy for all connections.
-    pub(crate) end_point: Option<Arc<[u8]>>,
 }
 
 impl ListenerTls {
@@ -28,7 +25,6 @@ impl ListenerTls {
             direct: settings.alpn(direct),
             websocket: settings.alpn(&[b"http/1.1"]),
             takes_players,
-            end_point: settings.server_end_point().map(Arc::from),
         }
     }
 

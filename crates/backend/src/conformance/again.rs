@@ -7,6 +7,7 @@ use super::{archives, blocklists, links, nodes, private, rosters, vcards};
 use carillon_core::model::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
+use carillon_core::ports::store::keys::{ExpireKey, NoteKeyUse};
 use carillon_core::ports::store::leases::{Lease, ReleaseLease, TakeLease};
 use carillon_core::ports::store::links::{CreateLink, CreateLinkAnswer};
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
@@ -52,6 +53,7 @@ fn ground(store: &dyn Store) -> Ground {
         domain: None,
         scopes: Scopes::of(&[Scope::Send]),
         expires: None,
+        networks: Box::default(),
         node_keys_max: NODE_KEYS_MAX,
         now: T,
     };
@@ -189,7 +191,9 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         DeleteAccount { domain, local: alice(), now: T, held_until: T }.into(),
         delete_domain(domain).into(),
     ];
-    let before = [writes_of_records(domain), writes_of_leases(), links::every_write(domain)].concat();
+    let before =
+        [writes_of_records(domain), writes_of_keys(), writes_of_leases(), links::every_write(domain)]
+            .concat();
     let of_nouns = super::NOUNS.iter().flat_map(|noun| (noun.writes)(domain));
     before.into_iter().chain(of_nouns).chain(asks).map(write).collect()
 }
@@ -201,9 +205,15 @@ fn create_key(domain: DomainId) -> CreateKey {
         domain: Some(domain),
         scopes: Scopes::of(&[Scope::Send]),
         expires: None,
+        networks: Box::default(),
         node_keys_max: NODE_KEYS_MAX,
         now: T,
     }
+}
+
+fn writes_of_keys() -> Vec<Ask> {
+    let id = KeyId(1);
+    vec![ExpireKey { id, expires: Some(T.plus(9)) }.into(), NoteKeyUse { id, at: T }.into()]
 }
 
 fn writes_of_leases() -> Vec<Ask> {

@@ -35,6 +35,10 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         archive_messages_max: 1000,
         archive_bytes_max: 1 << 40,
         keys_max: 7,
+        other_domains: true,
+        requests_per_second: 250,
+        stanzas_per_second: 5000,
+        bytes_per_second: u32::MAX,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((second.id, second.policy, second.granted), (first.id, policy, policy));
@@ -105,6 +109,7 @@ pub(super) fn take_all_along(store: &dyn Store) {
         domain: Some(domain),
         scopes: Scopes::of(&[Scope::Send]),
         expires: None,
+        networks: Box::default(),
         node_keys_max: NODE_KEYS_MAX,
         now: T,
     };

@@ -156,8 +156,16 @@ pub(super) fn lines_renew_it_and_go_with_it(store: &dyn Store) {
 pub(super) fn are_bounded_in_bytes(store: &dyn Store) {
     let scopes = Scopes::of(&[Scope::Send]);
     let (name, node_keys_max) = ("sender".into(), NODE_KEYS_MAX);
-    let create =
-        CreateKey { hash: [1; 32], name, domain: None, scopes, expires: None, node_keys_max, now: T };
+    let create = CreateKey {
+        hash: [1; 32],
+        name,
+        domain: None,
+        scopes,
+        expires: None,
+        networks: Box::default(),
+        node_keys_max,
+        now: T,
+    };
     let key = answer!(ask(store, create), CreateKeyAnswer::Created(key) => key).id;
     let reserve = |name: &str, kept_bytes_max, now| {
         ask(store, Reserve { key, idempotency_key: name.into(), body_hash: [1; 32], kept_bytes_max, now })
@@ -198,8 +206,16 @@ pub(super) fn are_bounded_for_a_domain(store: &dyn Store) {
     let create = |seed: u8, domain| {
         let scopes = Scopes::of(&[Scope::Send]);
         let (name, node_keys_max) = ("sender".into(), NODE_KEYS_MAX);
-        let create =
-            CreateKey { hash: [seed; 32], name, domain, scopes, expires: None, node_keys_max, now: T };
+        let create = CreateKey {
+            hash: [seed; 32],
+            name,
+            domain,
+            scopes,
+            expires: None,
+            networks: Box::default(),
+            node_keys_max,
+            now: T,
+        };
         answer!(ask(store, create), CreateKeyAnswer::Created(key) => key).id
     };
     let reserve = |key, n: u64| {

@@ -3,11 +3,12 @@
 use super::ground::*;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
+use carillon_core::ports::store::keys::{ExpireKey, NoteKeyUse};
 
 pub(super) fn create(seed: u8, domain: Option<DomainId>) -> CreateKey {
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
     let (hash, name, node_keys_max) = ([seed; 32], format!("key {seed}").into(), NODE_KEYS_MAX);
-    CreateKey { hash, name, domain, scopes, expires: None, node_keys_max, now: T }
+    CreateKey { hash, name, domain, scopes, expires: None, networks: Box::default(), node_keys_max, now: T }
 }
 
 fn key(store: &dyn Store, seed: u8, domain: Option<DomainId>) -> ApiKey {
@@ -22,8 +23,16 @@ pub(super) fn are_found_by_hash(store: &dyn Store) {
     let domain = domain(store);
     let made = key(store, 1, Some(domain));
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
-    let expected =
-        ApiKey { id: made.id, name: "key 1".into(), domain: Some(domain), scopes, created: T, expires: None };
+    let expected = ApiKey {
+        id: made.id,
+        name: "key 1".into(),
+        domain: Some(domain),
+        scopes,
+        created: T,
+        expires: None,
+        networks: Box::default(),
+        used: None,
+    };
     assert_eq!(made, expected);
     assert_eq!(ask(store, Key { hash: [1; 32] }), Some(made));
     missing(store, Key { hash: [2; 32] });
@@ -77,6 +86,31 @@ pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
     key(store, 5, Some(domain_named(store, "other.example")));
     done(store, DeleteKey { id: first.id });
     key(store, 3, Some(domain));
+}
+
+pub(super) fn are_ended_earlier_or_later(store: &dyn Store) {
+    let made = key(store, 1, None);
+    let expire = |id, expires| ask(store, ExpireKey { id, expires });
+    let ends = ApiKey { expires: Some(T.plus(5)), ..made.clone() };
+    assert_eq!(expire(made.id, Some(T.plus(5))), Ok(ends.clone()));
+    assert_eq!(ask(store, Key { hash: [1; 32] }), Some(ends));
+    assert_eq!(expire(made.id, None), Ok(made.clone()));
+    assert_eq!(expire(KeyId(99), None), Err(Missing));
+}
+
+pub(super) fn have_networks_and_a_time_of_use(store: &dyn Store) {
+    let networks: Box<[Box<str>]> = ["192.0.2.0/24".into(), "2001:db8::/32".into()].into();
+    let made = answer!(
+        ask(store, CreateKey { networks: networks.clone(), ..create(1, None) }), CreateKeyAnswer::Created(key) => key
+    );
+    assert_eq!((&made.networks, made.used), (&networks, None));
+    let used = |at| {
+        ask(store, NoteKeyUse { id: made.id, at: T.plus(at) });
+        ask(store, Key { hash: [1; 32] }).and_then(|key| key.used)
+    };
+    assert_eq!([used(5), used(3), used(7)], [5, 5, 7].map(|ms| Some(T.plus(ms))));
+    assert_eq!(ask(store, Key { hash: [1; 32] }), Some(ApiKey { used: Some(T.plus(7)), ..made }));
+    ask(store, NoteKeyUse { id: KeyId(99), at: T });
 }
 
 pub(super) fn of_no_domain_are_bounded(store: &dyn Store) {

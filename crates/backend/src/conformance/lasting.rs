@@ -79,6 +79,7 @@ fn write_everything(store: &dyn Store) {
         domain: None,
         scopes,
         expires: None,
+        networks: Box::default(),
         node_keys_max: NODE_KEYS_MAX,
         now: T,
     };

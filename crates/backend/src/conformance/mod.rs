@@ -6,6 +6,7 @@
 
 mod accounts;
 mod activity;
+mod acts;
 mod again;
 mod archives;
 mod blocklists;
@@ -111,7 +112,8 @@ pub const CASES: &[Case] = cases! {
         messages_are_bounded_in_bytes, messages_are_deleted,
         messages_expire, messages_need_an_account, messages_are_of_their_account;
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain, expire_as_they_were_created,
-        are_as_many_as_the_domain_may_have, of_no_domain_are_bounded;
+        are_as_many_as_the_domain_may_have, of_no_domain_are_bounded, are_ended_earlier_or_later,
+        have_networks_and_a_time_of_use;
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, released_stays_released, other_body_is_refused,
         is_forgotten_after_a_day, are_bounded_in_bytes, are_bounded_for_a_domain, is_of_its_key, notes_lines, lines_renew_it_and_go_with_it;
     webhooks: are_created_at_the_newest_event, need_their_domain, are_bounded, are_listed, are_changed, are_deleted_with_their_letters,
@@ -146,6 +148,7 @@ pub const CASES: &[Case] = cases! {
         are_counted, open_their_notifications, have_files, go_with_their_domain;
     uploads: are_slots_first, are_uploaded_once, that_take_too_long_do_not_count, are_bounded_for_account_and_domain, cost_something_however_small_they_are, expire, are_deleted,
         go_with_their_account, go_with_their_domain;
+    acts: are_listed_newest_first, are_forgotten_in_their_time;
     activity: is_the_latest_that_was_noted, goes_with_its_account;
     broadcasts: are_created_once, are_bounded_while_they_are_open, are_steered_until_they_end, are_heard_of_page_by_page, end_once_per_account, are_counted_by_many,
         finish_and_are_forgotten, go_with_their_account_and_their_domain;
@@ -177,6 +180,7 @@ pub(crate) struct Noun {
 /// The nouns that say this in their own files. Of the others it is in `again.rs` and `lasting.rs`.
 pub(crate) const NOUNS: &[Noun] = &[
     activity::NOUN,
+    acts::NOUN,
     broadcasts::NOUN,
     invitations::NOUN,
     modules::NOUN,

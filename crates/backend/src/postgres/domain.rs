@@ -17,8 +17,10 @@ macro_rules! domains {
             "SELECT d.id, d.name,
              d.sessions, d.registration, d.pubsub_create, d.sessions_max, d.messages_durable, d.resumption_ms_max,
              d.archive, d.archive_days, d.archive_messages_max, d.archive_bytes_max, d.keys_max, d.account_management,
+             d.other_domains, d.requests_per_second, d.stanzas_per_second, d.bytes_per_second,
              g.sessions, g.registration, g.pubsub_create, g.sessions_max, g.messages_durable, g.resumption_ms_max,
-             g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management
+             g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management,
+             g.other_domains, g.requests_per_second, g.stanzas_per_second, g.bytes_per_second
              FROM domain d JOIN domain_grant g ON g.domain = d.id ",
             $rest
         )
@@ -54,7 +56,7 @@ impl Answers<ChangePolicy, Error> for Transaction<'_> {
 }
 
 /// Columns of a policy.
-const POLICY_COLUMNS: usize = 12;
+const POLICY_COLUMNS: usize = 16;
 
 /// The domain of this name.
 pub(super) fn named(db: &Connection, name: &str) -> Result<Option<Domain>> {
@@ -86,6 +88,10 @@ fn policy(row: &Row, first: usize) -> Result<Policy> {
         archive_bytes_max: uint(row, first + 9)?,
         keys_max: number(row, first + 10)?,
         account_management: row.try_get(first + 11)?,
+        other_domains: row.try_get(first + 12)?,
+        requests_per_second: number(row, first + 13)?,
+        stanzas_per_second: number(row, first + 14)?,
+        bytes_per_second: number(row, first + 15)?,
     })
 }
 
@@ -94,11 +100,13 @@ fn put(write: &Transaction<'_>, name: &str, granted: Policy, policy: Policy) -> 
     let domain = put_policy(
         write,
         "INSERT INTO domain (name, sessions, registration, pubsub_create, sessions_max, messages_durable,
-             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, keys_max, account_management)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, keys_max, account_management,
+             other_domains, requests_per_second, stanzas_per_second, bytes_per_second)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
          ON CONFLICT (name) DO UPDATE SET sessions = $2, registration = $3, pubsub_create = $4, sessions_max = $5,
              messages_durable = $6, resumption_ms_max = $7, archive = $8, archive_days = $9,
-             archive_messages_max = $10, archive_bytes_max = $11, keys_max = $12, account_management = $13
+             archive_messages_max = $10, archive_bytes_max = $11, keys_max = $12, account_management = $13,
+             other_domains = $14, requests_per_second = $15, stanzas_per_second = $16, bytes_per_second = $17
          RETURNING id",
         &name,
         &policy,
@@ -106,11 +114,13 @@ fn put(write: &Transaction<'_>, name: &str, granted: Policy, policy: Policy) -> 
     put_policy(
         write,
         "INSERT INTO domain_grant (domain, sessions, registration, pubsub_create, sessions_max, messages_durable,
-             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, keys_max, account_management)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, keys_max, account_management,
+             other_domains, requests_per_second, stanzas_per_second, bytes_per_second)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
          ON CONFLICT (domain) DO UPDATE SET sessions = $2, registration = $3, pubsub_create = $4, sessions_max = $5,
              messages_durable = $6, resumption_ms_max = $7, archive = $8, archive_days = $9,
-             archive_messages_max = $10, archive_bytes_max = $11, keys_max = $12, account_management = $13
+             archive_messages_max = $10, archive_bytes_max = $11, keys_max = $12, account_management = $13,
+             other_domains = $14, requests_per_second = $15, stanzas_per_second = $16, bytes_per_second = $17
          RETURNING domain",
         &i64::from(domain),
         &granted,
@@ -141,6 +151,10 @@ fn put_policy(
             &int(policy.archive_bytes_max),
             &i64::from(policy.keys_max),
             &policy.account_management,
+            &policy.other_domains,
+            &i64::from(policy.requests_per_second),
+            &i64::from(policy.stanzas_per_second),
+            &i64::from(policy.bytes_per_second),
         ],
     )?;
     number(&row, 0)

@@ -5,15 +5,18 @@ use super::error::{Error, Result};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::key::networks;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys};
+use carillon_core::ports::store::keys::{
+    CreateKey, CreateKeyAnswer, DeleteKey, ExpireKey, Key, Keys, NoteKeyUse,
+};
 use tokio_postgres::Row;
 
 impl Answers<CreateKey, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateKey) -> Result<CreateKeyAnswer> {
-        let CreateKey { hash, name, domain, scopes, expires, node_keys_max, now } = asked;
+        let CreateKey { hash, name, domain, scopes, expires, networks, node_keys_max, now } = asked;
         if let Some(domain) = domain
             && lookup::domain_name(self.db, *domain)?.is_none()
         {
@@ -29,9 +32,18 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
             return Ok(CreateKeyAnswer::Full);
         }
         let made = self.db.opt(
-            "INSERT INTO api_key (hash, name, domain, scopes, created, expires) VALUES ($1, $2, $3, $4, $5, $6)
+            "INSERT INTO api_key (hash, name, domain, scopes, created, expires, networks)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)
              ON CONFLICT DO NOTHING RETURNING id",
-            &[&&hash[..], name, &domain_id, &i64::from(scopes.bits()), &int(now.0), &opt_int(*expires)],
+            &[
+                &&hash[..],
+                name,
+                &domain_id,
+                &i64::from(scopes.bits()),
+                &int(now.0),
+                &opt_int(*expires),
+                &networks.join("\n"),
+            ],
         )?;
         let Some(made) = made else { return Ok(CreateKeyAnswer::Exists) };
         Ok(CreateKeyAnswer::Created(ApiKey {
@@ -41,6 +53,8 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
             scopes: *scopes,
             created: *now,
             expires: *expires,
+            networks: networks.clone(),
+            used: None,
         }))
     }
 }
@@ -48,7 +62,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
 impl Answers<Key, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Key) -> Result<Option<ApiKey>> {
         let found = self.db.opt(
-            "SELECT id, name, domain, scopes, created, expires FROM api_key WHERE hash = $1",
+            "SELECT id, name, domain, scopes, created, expires, networks, used FROM api_key WHERE hash = $1",
             &[&&asked.hash[..]],
         )?;
         found.as_ref().map(key).transpose()
@@ -58,7 +72,7 @@ impl Answers<Key, Error> for Snapshot<'_> {
 impl Answers<Keys, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Keys) -> Result<Vec<ApiKey>> {
         let found = self.db.query(
-            "SELECT id, name, domain, scopes, created, expires FROM api_key
+            "SELECT id, name, domain, scopes, created, expires, networks, used FROM api_key
              WHERE $1::bigint IS NULL OR domain = $1 ORDER BY id",
             &[&asked.domain.map(|domain| i64::from(domain.0))],
         )?;
@@ -78,6 +92,27 @@ impl Answers<DeleteKey, Error> for Transaction<'_> {
     }
 }
 
+impl Answers<ExpireKey, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ExpireKey) -> Result<std::result::Result<ApiKey, Missing>> {
+        let changed = self.db.opt(
+            "UPDATE api_key SET expires = $2 WHERE id = $1
+             RETURNING id, name, domain, scopes, created, expires, networks, used",
+            &[&i64::from(asked.id.0), &opt_int(asked.expires)],
+        )?;
+        changed.as_ref().map(key).transpose().map(|found| found.ok_or(Missing))
+    }
+}
+
+impl Answers<NoteKeyUse, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &NoteKeyUse) -> Result<()> {
+        self.run(
+            "UPDATE api_key SET used = greatest(used, $2) WHERE id = $1",
+            &[&i64::from(asked.id.0), &int(asked.at.0)],
+        )?;
+        Ok(())
+    }
+}
+
 fn key(row: &Row) -> Result<ApiKey> {
     Ok(ApiKey {
         id: KeyId(number(row, 0)?),
@@ -86,5 +121,7 @@ fn key(row: &Row) -> Result<ApiKey> {
         scopes: Scopes::from_bits(number(row, 3)?.try_into().map_err(|_| Error::Corrupt("no scopes"))?),
         created: ms(row, 4)?,
         expires: opt_ms(row, 5)?,
+        networks: networks(&text(row, 6)?),
+        used: opt_ms(row, 7)?,
     })
 }

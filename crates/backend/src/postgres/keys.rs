@@ -8,8 +8,8 @@ use super::column::Id;
 use crate::engine::asked::Write;
 use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
-    WriteAsk, accounts, activity, archive, blocking, broadcasts, idempotency, inbox, invitations, items,
-    leases, links, nodes, notifications, offline, parked, private, push, rooms, roster, subscriptions,
+    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, idempotency, inbox, invitations,
+    items, leases, links, nodes, notifications, offline, parked, private, push, rooms, roster, subscriptions,
     topics, uploads, vcard,
 };
 use tokio_postgres::types::ToSql;
@@ -24,6 +24,7 @@ const PARKED: i64 = 4;
 const UPLOADS: i64 = 5;
 const BROADCASTS: i64 = 6;
 const PUSHES: i64 = 7;
+const ACTS: i64 = 8;
 /// Keys of a kind begin with it; the number of the thing follows.
 const API_KEY: i64 = 1 << 32;
 const TOPIC: i64 = 2 << 32;
@@ -106,6 +107,7 @@ impl Keys {
             WriteAsk::Leases(leases::WriteAsk::TakeLease(_) | leases::WriteAsk::ReleaseLease(_)) => {
                 self.name(LEASES);
             }
+            WriteAsk::Acts(acts::WriteAsk::NoteAct(_)) => self.name(ACTS),
             WriteAsk::Parked(parked::WriteAsk::StoreParked(_) | parked::WriteAsk::ForgetParked(_)) => {
                 self.name(PARKED);
             }

@@ -11,6 +11,7 @@
 //! - `inspect` looks at a server before a node uses it.
 
 mod account;
+mod act;
 mod activity;
 mod address;
 mod archive;

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0011_broadcasts.sql"),
     include_str!("migrations/0012_modules.sql"),
     include_str!("migrations/0013_push.sql"),
+    include_str!("migrations/0014_tenants.sql"),
 ];
 
 /// The version of the schema that this server knows.

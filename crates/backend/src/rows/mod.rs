@@ -15,6 +15,7 @@ pub(crate) mod broadcast;
 pub(crate) mod code;
 pub(crate) mod idempotency;
 pub(crate) mod inbox;
+pub(crate) mod key;
 pub(crate) mod last;
 pub(crate) mod page;
 pub(crate) mod push;

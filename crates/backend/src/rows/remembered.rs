@@ -9,6 +9,7 @@ use carillon_core::ports::store::Question;
 use carillon_core::ports::store::accounts::{
     CreateAccount, CreateAccountAnswer, DeleteAccount, RevokeTokens,
 };
+use carillon_core::ports::store::acts::NoteAct;
 use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
 use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use carillon_core::ports::store::domains::{
@@ -114,6 +115,7 @@ done! {
     DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
     CountClicks = 35, () => ();
     DestroyRoom = 36, Ok(()) => Ok::<(), Missing>(());
+    NoteAct = 64, () => ();
     RevokeInvitation = 60, Ok(()) => Ok::<(), Missing>(());
 }
 
@@ -215,6 +217,8 @@ numbered! {
             scopes: asked.scopes,
             expires: asked.expires,
             created: asked.now,
+            networks: asked.networks.clone(),
+            used: None,
         })))
     };
     Subscribe = 13, SubscribeAnswer::Subscribed { new: true, .. } => 1, |asked, _known, write| {

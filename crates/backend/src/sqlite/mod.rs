@@ -10,6 +10,7 @@
 //! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
 
 mod account;
+mod act;
 mod activity;
 mod archive;
 mod blocking;
@@ -125,6 +126,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0040_broadcasts.sql"),
     include_str!("migrations/0041_modules.sql"),
     include_str!("migrations/0042_push.sql"),
+    include_str!("migrations/0043_tenants.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -17,7 +17,7 @@ use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, PutDomain
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::items::{Publish, Purge, Retract};
-use carillon_core::ports::store::keys::{CreateKey, DeleteKey, NODE_KEYS_MAX};
+use carillon_core::ports::store::keys::{CreateKey, DeleteKey, ExpireKey, NODE_KEYS_MAX, NoteKeyUse};
 use carillon_core::ports::store::leases::{ReleaseLease, TakeLease};
 use carillon_core::ports::store::links::{
     ChangeLink, CountClicks, CreateLink, LinkBounds, LinkClicks, LinkSecret, OpenNotifications, PutLinkFile,
@@ -135,7 +135,7 @@ pub(super) fn steps(db: &Connection) -> u64 {
 const FILL: &str = "
     INSERT INTO domain (id, name, sessions, registration, pubsub_create, sessions_max)
         VALUES (1, 'example.org', 0, 1, 0, 10);
-    INSERT INTO domain_grant SELECT id, sessions, registration, pubsub_create, sessions_max, 1, 0, 0, 0, 0, 0, 100, 1 FROM domain;
+    INSERT INTO domain_grant SELECT id, sessions, registration, pubsub_create, sessions_max, 1, 0, 0, 0, 0, 0, 100, 1, 0, 0, 0, 0 FROM domain;
     CREATE TEMP TABLE n AS WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < MANY) SELECT n FROM n;
     INSERT INTO account (id, domain, local, created, record, contacts, requests, roster_bytes, archive, private_bytes, blocked, blocked_bytes,
             nodes, node_bytes)
@@ -168,6 +168,7 @@ const FILL: &str = "
     INSERT INTO webhook (id, domain, url, states, secret, created, cursor) SELECT n, 1, 'https://a.example/', 1, zeroblob(32), 0, 0 FROM n;
     UPDATE webhook SET owner = 7, claimed = 1795168000000, letters = MANY WHERE id = 1;
     INSERT INTO dead_letter (webhook, event, failed, error, body) SELECT 1, n, 0, '', x'' FROM n;
+    INSERT INTO act (at, key, key_name, what, outcome, request) SELECT 0, 1, 'k', 'w', 'o', 'r' FROM n;
     INSERT INTO lease (name, holder, until) SELECT 'l' || n, 'h' || n, 1795168000000 FROM n;
     INSERT INTO module (name, hash, pushed, code) VALUES ('filter', x'0101010101010101010101010101010101010101010101010101010101010101', 0, x'01');
     INSERT INTO module_activation (name, hash, config, base_config, percent, shadow, closed, since) VALUES ('filter', x'01', '', '', 100, 0, 0, 0);
@@ -381,10 +382,13 @@ fn of_keys() -> Vec<Ask> {
             scopes: Scopes::of(&[Scope::Send]),
             now: T,
             expires: None,
+            networks: Box::default(),
             node_keys_max: NODE_KEYS_MAX,
         }
         .into(),
         DeleteKey { id: KeyId(2) }.into(),
+        ExpireKey { id: key, expires: Some(T) }.into(),
+        NoteKeyUse { id: key, at: T }.into(),
         Reserve { key, idempotency_key: "new".into(), body_hash: [1; 32], kept_bytes_max: u64::MAX, now: T }
             .into(),
         NoteLines { key, idempotency_key: name(), lines: vec![digest], now: T }.into(),

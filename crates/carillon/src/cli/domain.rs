@@ -90,6 +90,18 @@ struct PolicyArgs {
     /// API keys that are bound to the domain, 1 to 10000
     #[arg(long, value_name = "N")]
     keys_max: Option<u32>,
+    /// Whether its accounts exchange stanzas with those of other domains that allow it, too
+    #[arg(long, value_name = "BOOL")]
+    other_domains: Option<bool>,
+    /// Requests per second by all API keys that are bound to the domain, up to 1000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    requests_per_second: Option<u32>,
+    /// Stanzas per second that the clients of the domain may send together, up to 1000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    stanzas_per_second: Option<u32>,
+    /// Bytes per second that the clients of the domain may send together; 0 for any number
+    #[arg(long, value_name = "BYTES")]
+    bytes_per_second: Option<u32>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -147,6 +159,10 @@ impl PolicyArgs {
             ("archive_messages_max", self.archive_messages_max.map(Value::from)),
             ("archive_bytes_max", self.archive_bytes_max.map(Value::from)),
             ("keys_max", self.keys_max.map(Value::from)),
+            ("other_domains", self.other_domains.map(Value::from)),
+            ("requests_per_second", self.requests_per_second.map(Value::from)),
+            ("stanzas_per_second", self.stanzas_per_second.map(Value::from)),
+            ("bytes_per_second", self.bytes_per_second.map(Value::from)),
         ];
         let given = named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         Value::Object(given.collect::<Map<_, _>>())

@@ -46,6 +46,17 @@ enum Command {
         /// Time after which the key expires, such as 12h or 90d; without it, never
         #[arg(long, value_name = "TIME", value_parser = time)]
         expires_in: Option<u64>,
+        /// Network from which the key can be used, such as 192.0.2.0/24; several are separated by commas; without it, from anywhere
+        #[arg(long = "network", value_delimiter = ',')]
+        networks: Vec<String>,
+    },
+    /// Create a key like this one and print it; this one expires after a time
+    Rotate {
+        /// Number of the key, as `carillon key list` shows it
+        id: u32,
+        /// Time for which the old key still counts, such as 1h; at most 30d
+        #[arg(long, value_name = "TIME", value_parser = time, default_value = "1d")]
+        overlap: u64,
     },
     /// Delete a key
     #[command(alias = "remove")]
@@ -82,6 +93,7 @@ const COLUMNS: &[Column] = &[
     ("SCOPES", "scopes"),
     ("CREATED", "created_at"),
     ("EXPIRES", "expires_at"),
+    ("USED", "used_at"),
 ];
 
 /// Does what is said.
@@ -95,11 +107,15 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             });
             output.rows(&keys, COLUMNS)
         }
-        Command::Show { id } => {
-            output.record(&client.get(&path(id))?, &["id", "name", "domain", "scopes", "created_at"])
-        }
-        Command::Create { name, scopes, domain, expires_in } => {
+        Command::Show { id } => output.record(
+            &client.get(&path(id))?,
+            &["id", "name", "domain", "scopes", "networks", "created_at", "used_at"],
+        ),
+        Command::Create { name, scopes, domain, expires_in, networks } => {
             let mut body = json!({ "name": name, "scopes": scopes });
+            if !networks.is_empty() {
+                body["networks"] = networks.into();
+            }
             if let Some(domain) = domain {
                 body["domain"] = domain.into();
             }
@@ -108,6 +124,11 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             }
             let made = client.post("/v1/admin/keys", &body)?;
             // The key alone, so that it can go into a variable: KEY=$(carillon key create …).
+            let key = made.get("key").and_then(Value::as_str).unwrap_or_default();
+            output.done(key, &made)
+        }
+        Command::Rotate { id, overlap } => {
+            let made = client.post(&format!("{}/rotate", path(id)), &json!({ "overlap_ms": overlap }))?;
             let key = made.get("key").and_then(Value::as_str).unwrap_or_default();
             output.done(key, &made)
         }

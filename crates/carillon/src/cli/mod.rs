@@ -5,6 +5,7 @@
 //! Exit codes: 0 done, 1 the node said no, 2 the command line or the configuration is wrong, 3 no node answers.
 
 mod account;
+mod audit;
 mod autoscale;
 mod backup;
 mod broadcast;
@@ -95,6 +96,8 @@ enum Printing {
     Account(account::Args),
     /// API keys
     Key(key::Args),
+    /// Administrative acts: what was done by which key
+    Audit(audit::Args),
     /// Topics: channels that many follow
     Topic(topic::Args),
     /// Broadcasts: notifications for every account of a domain
@@ -177,6 +180,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Domain(args) => domain::run(args, out),
         Printing::Account(args) => account::run(args, out),
         Printing::Key(args) => key::run(args, out),
+        Printing::Audit(args) => audit::run(&args, out),
         Printing::Topic(args) => topic::run(args, out),
         Printing::Broadcast(args) => broadcast::run(args, out),
         Printing::Room(args) => room::run(args, out),

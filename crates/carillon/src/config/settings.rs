@@ -175,6 +175,8 @@ settings! {
         "http.idempotency_bytes_max" = http.idempotency_bytes_max, bytes(MIB, 1024 * GIB), Restart;
         /// HTTP event streams open at the same time.
         "http.streams_max" = http.streams_max, count(0, 100_000, "streams"), Restart;
+        /// Days for which administrative acts are kept (`carillon audit`).
+        "http.audit_days" = http.audit_days, count(1, 36_500, "days"), Restart;
         /// Whether `/metrics` needs an API key with scope `admin`.
         "http.metrics_key" = http.metrics_key_required, Kind::Switch, Restart;
         /// Domains that have figures of their own in `/metrics`; all others together have the label `domain="(other)"`.
@@ -319,12 +321,18 @@ settings! {
         "resumption.stored_bytes" = server.parked_bytes_max, bytes(0, 64 * GIB), Restart;
     }
 
-    "The certificate clients see. SIGHUP reads the files again." {
+    "The certificate clients see. The files are read again when they have changed, and at SIGHUP." {
         /// Certificate chain (PEM), the server's own certificate first; empty for a self-signed certificate in the data
         /// folder.
         "tls.certificate" = node.certificate, path(0), Live;
         /// Private key (PEM) of `tls.certificate`.
         "tls.key" = node.certificate_key, path(0), Live;
+        /// Folder of further certificates, for clients that ask for their hosts (SNI, RFC 6066 §3): a folder for each with `fullchain.pem` and
+        /// `privkey.pem`, as `/etc/letsencrypt/live` of certbot. Of two for the same host the one that expires later is shown. Other clients
+        /// are shown that of `tls.certificate`.
+        "tls.certificates" = node.certificates, path(0), Live;
+        /// How often the files are looked at; 0 for only at SIGHUP.
+        "tls.watch_ms" = node.certificates_watch_ms, ms(0, DAY), Restart;
     }
 
     "How clients prove who they are." {
@@ -367,6 +375,9 @@ settings! {
         /// Whether a chat message is acknowledged to its sender (XEP-0198) when it is stored or the recipient's client has acknowledged
         /// it (`true`), or when it was routed, so that a crash can lose it (`false`).
         "messages.durable" = policy.messages_durable, Kind::Switch, Live;
+        /// Whether accounts of the domain exchange messages, presence and requests with those of other domains of the node whose policy
+        /// says so, too. Otherwise other domains are to them as domains that are not served here.
+        "messages.other_domains" = policy.other_domains, Kind::Switch, Live;
         /// Whether the domain archives chat messages (XEP-0313); an account may opt out.
         "archive.enabled" = policy.archive, Kind::Switch, Live;
         /// Days for which an archive keeps a message; 0 for ever.

@@ -1,4 +1,4 @@
-//! Whether clients will take the certificate: readable, of its key, for the domains, and today.
+//! Whether clients will take the certificates: readable, of their keys, for the domains, and today.
 
 use super::Finding;
 use crate::config::Settings;
@@ -11,24 +11,49 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Time left at which somebody has to be told.
 const SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-/// What is wrong with the configured certificate. The self-signed one is made to fit.
+/// What is wrong with the configured certificates. The self-signed one is made to fit.
 pub(super) fn inspect(settings: &Settings) -> Vec<Finding> {
-    let (Some(certificate), Some(key)) = (&settings.node.certificate, &settings.node.certificate_key) else {
-        return Vec::new();
-    };
+    let (node, mut findings) = (&settings.node, Vec::new());
+    let mut all = None;
+    if let (Some(certificate), Some(key)) = (&node.certificate, &node.certificate_key) {
+        all = each(certificate, key, &mut findings);
+    }
+    let files = node.certificates.as_ref().map(|folder| tls::certificate_files(folder));
+    match files {
+        None => {}
+        Some(Err(error)) => {
+            let remedy = "name a folder that the user that runs the node can read";
+            findings.push(Finding::error("tls.certificates", error.to_string(), remedy));
+        }
+        Some(Ok(files)) => {
+            let usable: Vec<_> = files
+                .into_iter()
+                .filter(|(certificate, key)| each(certificate, key, &mut findings).is_some())
+                .collect();
+            // All of them can be read.
+            all = all.and_then(|own| own.with_certificates(&usable).ok());
+        }
+    }
+    findings.extend(all.iter().flat_map(|all| uncovered(all, &[node.domain.as_str()])));
+    findings
+}
+
+/// Reads a certificate, and adds what is wrong with it.
+fn each(certificate: &Path, key: &Path, findings: &mut Vec<Finding>) -> Option<tls::Settings> {
     match tls::Settings::load(certificate, key) {
-        Err(error) => vec![unusable(certificate, key, &error)],
+        Err(error) => {
+            findings.push(unusable(certificate, key, &error));
+            None
+        }
         Ok(loaded) => {
-            let mut findings: Vec<Finding> =
-                dates(&loaded, certificate, SystemTime::now()).into_iter().collect();
-            findings.extend(uncovered(&loaded, &[settings.node.domain.as_str()]));
+            findings.extend(dates(&loaded, certificate, SystemTime::now()));
             findings.extend(exposed(key));
-            findings
+            Some(loaded)
         }
     }
 }
 
-/// The domains that a certificate does not name: their clients refuse it.
+/// The domains that no certificate names: their clients refuse it.
 pub fn uncovered(certificate: &tls::Settings, domains: &[&str]) -> Vec<Finding> {
     let missing = domains.iter().filter(|domain| !certificate.covers(domain));
     missing
@@ -74,7 +99,7 @@ fn unusable(certificate: &Path, key: &Path, error: &SettingsError) -> Finding {
 
 fn dates(loaded: &tls::Settings, file: &Path, now: SystemTime) -> Option<Finding> {
     let file = file.display();
-    let renew = "renew it, then send SIGHUP to the node";
+    let renew = "renew it";
     if loaded.not_after() <= now {
         let what = format!("{file} expired on {}: clients refuse it", day(loaded.not_after()));
         return Some(Finding::refused("tls.certificate", what, renew));

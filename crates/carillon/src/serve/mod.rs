@@ -1,5 +1,6 @@
 //! `carillon serve`: runs a node until it is told to end.
 
+mod certificates;
 mod http_side;
 mod leave;
 mod provision;
@@ -14,11 +15,15 @@ use crate::preflight::{self, Finding, Purpose, Severity};
 use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
-use crate::upgrade::{self, control::Control};
+use crate::upgrade::{
+    self,
+    control::{Asked, Control},
+};
 use crate::welcome::Welcome;
 use carillon_server::handover::TakeOver;
 use carillon_server::node::Node;
 use carillon_server::{Beginning, Server, tls};
+use certificates::CertificateFiles;
 use http_side::HttpSide;
 use provision::{ensure_admin_key, ensure_domain};
 use std::net::{IpAddr, SocketAddr};
@@ -138,7 +143,7 @@ impl Prepared {
         Ok(Prepared {
             vapid: assemble::vapid(settings, &secret)?,
             secret,
-            tls: assemble::certificate(settings).map_err(|e| e.to_string())?,
+            tls: assemble::certificates(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
             queues: assemble::queues(settings)?,
             runtime,
@@ -170,6 +175,7 @@ pub struct Running {
     server: Server,
     runtime: tokio::runtime::Runtime,
     http: HttpSide,
+    certificates: CertificateFiles,
     admin_key: AdminKey,
     supervisor: Supervisor,
     control: Control,
@@ -183,6 +189,14 @@ pub struct Running {
     /// The binary of this process.
     binary: PathBuf,
     cell: Option<Joined>,
+}
+
+/// What a node reacts to beside its clients.
+enum Event {
+    Signal(Wish),
+    Asked(Asked),
+    /// A file of a certificate has changed.
+    Certificates,
 }
 
 /// Why a node of a cell has no live upgrade: the new process would be another node.
@@ -222,7 +236,9 @@ impl Running {
         };
         node.write(data_dir).map_err(|e| e.to_string())?;
         let control = Control::listen(data_dir, runtime.handle());
+        let certificates = runtime.block_on(async { CertificateFiles::new(&config.settings) });
         Ok(Running {
+            certificates,
             config,
             secret,
             vapid: vapid.public(),
@@ -282,30 +298,35 @@ impl Running {
     /// Serves until a signal ends it.
     pub fn until_told(mut self, mut signals: Signals, telemetry: &Telemetry) -> ExitCode {
         loop {
-            let Running { runtime, control, server, .. } = &mut self;
+            let Running { runtime, control, server, certificates, config, .. } = &mut self;
             let node = server.node();
-            let wish = runtime.block_on(async {
+            let event = runtime.block_on(async {
                 tokio::select! {
-                    wish = signals.next() => Ok(wish),
-                    asked = control.next() => Err(asked),
-                    () = death(&node) => Ok(Wish::Drain),
+                    wish = signals.next() => Event::Signal(wish),
+                    () = certificates.changed(&config.settings) => Event::Certificates,
+                    asked = control.next() => Event::Asked(asked),
+                    () = death(&node) => Event::Signal(Wish::Drain),
                 }
             });
-            let asked = match wish {
-                Ok(Wish::Reload) => {
+            let asked = match event {
+                Event::Signal(Wish::Reload) => {
                     self.supervisor.reloading();
                     self.reload(telemetry);
                     self.supervisor.ready(&self.ready().sentence());
                     continue;
                 }
-                Ok(Wish::Upgrade) => match self.control.by_signal() {
+                Event::Certificates => {
+                    self.read_certificates();
+                    continue;
+                }
+                Event::Signal(Wish::Upgrade) => match self.control.by_signal() {
                     Some(asked) => asked,
                     // It is the next one.
                     None => continue,
                 },
-                Ok(Wish::Drain) => break,
-                Ok(Wish::Quit) => return ExitCode::FAILURE,
-                Err(asked) => asked,
+                Event::Signal(Wish::Drain) => break,
+                Event::Signal(Wish::Quit) => return ExitCode::FAILURE,
+                Event::Asked(asked) => asked,
             };
             match self.obey(asked) {
                 ControlFlow::Continue(running) => self = *running,
@@ -408,7 +429,7 @@ fn uncovered(
     certificate: &tls::Settings,
     server: &Server,
 ) -> Vec<Finding> {
-    if settings.node.certificate.is_none() {
+    if settings.node.certificate.is_none() && settings.node.certificates.is_none() {
         return Vec::new();
     }
     let domains = server.node().domains();

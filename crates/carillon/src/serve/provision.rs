@@ -55,8 +55,16 @@ fn create_admin_key(store: &dyn Store, hash: [u8; 32]) -> Result<(), String> {
     let scopes = Scopes::of(&[Scope::Admin]);
     // The operator of the machine is not locked out by the keys that were made over HTTP.
     let node_keys_max = u32::MAX;
-    let create =
-        CreateKey { hash, name: "admin.key".into(), domain: None, scopes, expires: None, node_keys_max, now };
+    let create = CreateKey {
+        hash,
+        name: "admin.key".into(),
+        domain: None,
+        scopes,
+        expires: None,
+        networks: Box::default(),
+        node_keys_max,
+        now,
+    };
     match ask(store, create)? {
         CreateKeyAnswer::Created(_) => Ok(()),
         answer => Err(format!("the admin key cannot be written: {answer:?}")),

@@ -24,18 +24,26 @@ impl Running {
         self.server.reload_settings(&Arc::new(assemble::core(settings, self.secret, &self.vapid)));
         self.server.reload_bounds(settings.server.bounds, settings.server.out_queues);
         self.server.reload_events(settings.server.event_log.kinds);
-        match assemble::certificate(settings) {
-            Ok(tls) => {
-                self.server.reload_tls(&tls);
-                self.http.reload_tls(&tls);
-            }
-            Err(error) => tracing::error!(%error, "the certificate was not reloaded"),
-        }
+        self.read_certificates();
         self.reload_policy();
         for key in reloaded.needs_restart {
             tracing::warn!(key, "changed, but only a restart applies it");
         }
         tracing::info!(changed = ?reloaded.changed, "reloaded");
+    }
+
+    /// Reads the certificates again.
+    pub(super) fn read_certificates(&mut self) {
+        match self.certificates.read(&self.config.settings) {
+            Ok(tls) => {
+                self.server.reload_tls(&tls);
+                self.http.reload_tls(&tls);
+                tracing::info!(names = ?tls.names(), "certificates reloaded");
+            }
+            Err(error) => {
+                tracing::error!(%error, "the certificates were not reloaded: those before are shown");
+            }
+        }
     }
 
     fn reload_policy(&self) {
@@ -69,9 +77,11 @@ pub(super) fn policy(config: &Config, present: Policy) -> Policy {
     said! {
         "sessions.policy": sessions,
         "registration.in_band": registration,
+        "registration.account_management": account_management,
         "pubsub.create": pubsub_create,
         "sessions.max_per_account": sessions_max,
         "messages.durable": messages_durable,
+        "messages.other_domains": other_domains,
         "archive.enabled": archive,
         "archive.days": archive_days,
         "archive.messages_max": archive_messages_max,

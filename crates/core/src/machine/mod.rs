@@ -406,7 +406,9 @@ impl Turn<'_> {
         light::domains_changed(&before, self.sessions, &mut self.cx);
         let now_served = Arc::clone(&self.cx.shard.domains);
         self.matches.domains_changed(&now_served, &mut self.cx);
-        self.cx.shard.accounts.login_cache.keep_domains(&self.cx.shard.domains);
+        let shard = &mut *self.cx.shard;
+        shard.accounts.login_cache.keep_domains(&shard.domains);
+        shard.quotas.set(&shard.domains, shard.shard_count, self.cx.now.mono);
         self.cx
             .shard
             .counters

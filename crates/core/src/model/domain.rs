@@ -53,6 +53,15 @@ pub struct Policy {
     pub archive_bytes_max: u64,
     /// API keys that are bound to the domain, 1 to [`Policy::KEYS_MAX`].
     pub keys_max: u32,
+    /// Whether its accounts exchange stanzas with those of other domains that allow it, too.
+    pub other_domains: bool,
+    /// Requests per second to the HTTP APIs by all keys that are bound to the domain, up to [`Policy::RATE_MAX`]; 0 for any number.
+    pub requests_per_second: u32,
+    /// Stanzas per second, and other elements that are answered, that the clients of the domain may send together, up to
+    /// [`Policy::RATE_MAX`]; 0 for any number.
+    pub stanzas_per_second: u32,
+    /// Bytes per second that they may send together; 0 for any number.
+    pub bytes_per_second: u32,
 }
 
 impl Policy {
@@ -62,6 +71,8 @@ impl Policy {
     pub const ARCHIVE_DAYS_MAX: u32 = 36_500;
     /// The highest [`Policy::keys_max`].
     pub const KEYS_MAX: u32 = 10_000;
+    /// The highest [`Policy::requests_per_second`] and [`Policy::stanzas_per_second`].
+    pub const RATE_MAX: u32 = 1_000_000;
 
     /// How much the archives of its accounts keep.
     pub fn archive_bounds(&self) -> ArchiveBounds {
@@ -88,6 +99,10 @@ impl Default for Policy {
             archive_messages_max: 0,
             archive_bytes_max: 1 << 30,
             keys_max: 100,
+            other_domains: false,
+            requests_per_second: 0,
+            stanzas_per_second: 0,
+            bytes_per_second: 0,
         }
     }
 }
@@ -133,6 +148,15 @@ impl Domains {
     /// The domain with this name, which must be prepared (RFC 7622 §3.2).
     pub fn named(&self, name: &str) -> Option<&Arc<Domain>> {
         self.by_name.get(name)
+    }
+
+    /// The domain with this name, if accounts of the domain that is named first may exchange stanzas with its accounts: it is the same, or
+    /// the policies of both say so.
+    pub fn reachable(&self, from: &str, name: &str) -> Option<&Arc<Domain>> {
+        let domain = self.named(name)?;
+        let is_open = |domain: &Domain| domain.policy.other_domains;
+        (from == name || is_open(domain) && self.named(from).is_some_and(|from| is_open(from)))
+            .then_some(domain)
     }
 
     /// The domain with this number.

@@ -19,6 +19,10 @@ impl Policy {
             archive_messages_max,
             archive_bytes_max,
             keys_max,
+            other_domains,
+            requests_per_second,
+            stanzas_per_second,
+            bytes_per_second,
         } = *self;
         let only_multi = |policy| policy == SessionPolicy::Multi;
         let anybody = |create| create == PubsubCreate::Any;
@@ -35,6 +39,10 @@ impl Policy {
             ("archive_messages_max", bound(archive_messages_max) > bound(granted.archive_messages_max)),
             ("archive_bytes_max", bound(archive_bytes_max) > bound(granted.archive_bytes_max)),
             ("keys_max", keys_max > granted.keys_max),
+            ("other_domains", other_domains && !granted.other_domains),
+            ("requests_per_second", bound(requests_per_second) > bound(granted.requests_per_second)),
+            ("stanzas_per_second", bound(stanzas_per_second) > bound(granted.stanzas_per_second)),
+            ("bytes_per_second", bound(bytes_per_second) > bound(granted.bytes_per_second)),
         ];
         members.into_iter().find(|(_, is_beyond)| *is_beyond).map(|(name, _)| name)
     }
@@ -62,6 +70,10 @@ impl Policy {
             archive_messages_max,
             archive_bytes_max,
             keys_max,
+            other_domains,
+            requests_per_second,
+            stanzas_per_second,
+            bytes_per_second,
         )
     }
 }
@@ -90,6 +102,10 @@ mod tests {
             archive_messages_max: 1000,
             archive_bytes_max: 0,
             keys_max: 10,
+            other_domains: true,
+            requests_per_second: 0,
+            stanzas_per_second: 1000,
+            bytes_per_second: 0,
         };
         let policies = vec![
             ("sessions", Policy { sessions: SessionPolicy::Single, ..granted }),
@@ -104,6 +120,10 @@ mod tests {
             ("archive_messages_max", Policy { archive_messages_max: 999, ..granted }),
             ("archive_bytes_max", Policy { archive_bytes_max: u64::MAX, ..granted }),
             ("keys_max", Policy { keys_max: 9, ..granted }),
+            ("other_domains", Policy { other_domains: false, ..granted }),
+            ("requests_per_second", Policy { requests_per_second: 1000, ..granted }),
+            ("stanzas_per_second", Policy { stanzas_per_second: 999, ..granted }),
+            ("bytes_per_second", Policy { bytes_per_second: 1, ..granted }),
         ];
         (granted, policies)
     }

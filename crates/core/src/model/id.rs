@@ -31,6 +31,10 @@ number_id!(
     AccountId(u64)
 );
 number_id!(
+    /// The number of an administrative act in the store: later ones have higher ones.
+    ActId(u64)
+);
+number_id!(
     /// A topic's number in the store. Four bytes, because every session keeps a list of them.
     TopicId(u32)
 );

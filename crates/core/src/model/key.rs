@@ -115,6 +115,10 @@ pub struct ApiKey {
     pub created: UnixMs,
     /// Until when it counts; none for ever.
     pub expires: Option<UnixMs>,
+    /// The networks from which it may be used; empty for any.
+    pub networks: Box<[Box<str>]>,
+    /// When it was used lately, to an hour; none if it was not since that is noted.
+    pub used: Option<UnixMs>,
 }
 
 impl ApiKey {

@@ -2,6 +2,7 @@
 //! beyond reading and printing itself.
 
 mod account;
+mod act;
 mod archive;
 mod availability;
 mod blocking;
@@ -36,6 +37,7 @@ mod upload;
 mod webhook;
 
 pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
+pub use act::Act;
 pub use archive::{
     ArchiveBounds, ArchiveDefault, ArchiveEnds, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart,
     ArchivedMessage, is_with, kept_at,
@@ -55,7 +57,7 @@ pub use game::{
     TicketState, TicketView, queue_address,
 };
 pub use id::{
-    AccountId, ArchiveId, ConnId, DomainId, Epoch, Generation, InvitationId, KeyId, LinkId, NodeId,
+    AccountId, ActId, ArchiveId, ConnId, DomainId, Epoch, Generation, InvitationId, KeyId, LinkId, NodeId,
     NotificationId, OperationId, Partition, Partitions, Place, PushId, RegistrationId, Revision, RoomId,
     SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
 };

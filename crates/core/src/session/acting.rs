@@ -68,7 +68,7 @@ pub(super) fn deny(letter: Letter, denial: Denial, cx: &mut Cx<'_>) {
 
 /// Routes a message; whoever had it sent is told when it is settled.
 pub(super) fn send(account: &BareJid, number: u32, mut stanza: Stanza, sessions: &Sessions, cx: &mut Cx<'_>) {
-    let Some(to) = stanza.to.clone().filter(|to| to.local().is_some() && cx.domain_of(to).is_some()) else {
+    let Some(to) = stanza.to.clone().filter(|to| cx.reachable(account.domain(), to).is_some()) else {
         let error = StanzaError::new(Condition::RemoteServerNotFound);
         let refusal = stanza.error_reply(&error).unwrap_or(stanza);
         return tell(number, Outcome::Answered(Box::new(refusal)), cx);

@@ -419,7 +419,11 @@ impl BoundSession {
     fn pace(&mut self, received: Received, cx: &mut Cx<'_>) {
         let rates = &cx.shard.settings.limits.rates;
         let wait = cx.shard.accounts.allowances.debit(self.account, cx.now.mono, received, rates);
-        if let Some(wait) = self.allowance.throttle(wait) {
+        let domain_wait = cx.shard.quotas.debit(self.domain, cx.now.mono, received);
+        if let Some(wait) = self.allowance.throttle(wait.max(domain_wait)) {
+            if domain_wait > 0 {
+                cx.shard.counters.domains.of(self.domain).sends_delayed += 1;
+            }
             cx.wake_in(self.id, wait, Wake::Unthrottle);
             self.pause(cx);
         }

@@ -419,4 +419,10 @@ impl Cx<'_> {
         jid.local()?;
         self.shard.domains.named(jid.domain()).cloned()
     }
+
+    /// The same, if accounts of the domain named `from` may exchange stanzas with those of that domain.
+    pub fn reachable(&self, from: &str, jid: &Jid) -> Option<Arc<Domain>> {
+        jid.local()?;
+        self.shard.domains.reachable(from, jid.domain()).cloned()
+    }
 }

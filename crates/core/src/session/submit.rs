@@ -6,7 +6,7 @@ use crate::model::DomainId;
 use crate::session::hook::{At, Flow, IqAnswer, Request, Service, Taken};
 use crate::shard::Track;
 use carillon_wire::jid::Jid;
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
+use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza, StanzaError};
 use carillon_wire::xml::Element;
 
 /// The next step for a stanza from a client.
@@ -58,6 +58,9 @@ impl Decision for IqAnswer {
 impl BoundSession {
     /// A stanza came.
     pub(super) fn submit(&mut self, mut stanza: Stanza, cx: &mut Cx<'_>) {
+        if self.is_out_of_reach(&stanza, cx) {
+            return self.refuse(&stanza, &StanzaError::new(Condition::RemoteServerNotFound), cx);
+        }
         if let Some(screen) = cx.pipeline.screen
             && matches!(stanza.kind, Kind::Message(_))
         {
@@ -86,6 +89,18 @@ impl BoundSession {
                 }
             },
         }
+    }
+
+    /// Whether a stanza is for a domain, or a service of one, with which accounts of this one exchange none. To end a subscription is always possible.
+    fn is_out_of_reach(&self, stanza: &Stanza, cx: &Cx<'_>) -> bool {
+        let (own, domains) = (self.bare.domain(), &cx.shard.domains);
+        let Some(host) = stanza.to.as_ref().map(Jid::domain).filter(|host| *host != own) else {
+            return false;
+        };
+        let of_service = || domains.named(host.split_once('.')?.1);
+        let Some(domain) = domains.named(host).or_else(of_service) else { return false };
+        domains.reachable(own, &domain.name).is_none()
+            && !matches!(stanza.kind, Kind::Presence(PresenceType::Unsubscribe | PresenceType::Unsubscribed))
     }
 
     /// The feature's address that a stanza is for, and its domain.

@@ -15,6 +15,8 @@ pub struct DomainCounters {
     pub notifications_acknowledged: u64,
     /// Notifications that ended without being acknowledged.
     pub notifications_ended: u64,
+    /// How often a session was read more slowly because its domain sent as much as it may.
+    pub sends_delayed: u64,
 }
 
 /// What is counted by domain. The first domains have counters of their own, the others share theirs.
@@ -82,6 +84,7 @@ impl DomainCounters {
         self.notifications_accepted += other.notifications_accepted;
         self.notifications_acknowledged += other.notifications_acknowledged;
         self.notifications_ended += other.notifications_ended;
+        self.sends_delayed += other.sends_delayed;
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Acting, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Retries, Subscribers,
-    Throttle, Told, Wake, Wheel,
+    Accounts, Acting, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Quotas, Retries,
+    Subscribers, Throttle, Told, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, ShardId};
@@ -42,6 +42,8 @@ pub struct ShardState {
     pub light: light::Shared,
     /// What is remembered of accounts.
     pub accounts: Accounts,
+    /// What the clients of domains may send together.
+    pub quotas: Quotas,
     /// The sessions' timers.
     pub timers: Wheel<(SessionId, Wake)>,
     /// Those of connections whose session is not bound, or is a light one.
@@ -93,6 +95,8 @@ impl ShardState {
         let mut random = Random::new(seed);
         let acting = Acting::new(random.number() as u32);
         counters.domains.keep(&domains, settings.limits.domains_counted);
+        let mut quotas = Quotas::default();
+        quotas.set(&domains, shards, now);
         let mut claims = Claims::default();
         claims.retry_at = (!directory.other_nodes().is_empty()).then_some(now);
         ShardState {
@@ -108,6 +112,7 @@ impl ShardState {
             topic_figures: CountedTopics::default(),
             light: light::Shared::default(),
             accounts: Accounts::default(),
+            quotas,
             timers: Wheel::new(now),
             deadlines: Wheel::new(now),
             throttle: Throttle::default(),

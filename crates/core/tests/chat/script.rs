@@ -706,12 +706,13 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
             "registration" => policy.registration = true,
             "managed-elsewhere" => policy.account_management = false,
             "archive" => policy.archive = true,
+            "other-domains" => policy.other_domains = true,
             "routed" => policy.messages_durable = false,
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
             other => match other.split_once('=') {
                 Some(("sessions", n)) => policy.sessions_max = n.parse().map_err(|_| "sessions=NUMBER")?,
-                Some(("resumption", ms)) => {
-                    policy.resumption_ms_max = ms.parse().map_err(|_| "resumption=MILLISECONDS")?;
+                Some(("resumption", n)) => {
+                    policy.resumption_ms_max = n.parse().map_err(|_| "resumption=MS")?
                 }
                 _ => return Err(format!("no policy {other}")),
             },

@@ -1,10 +1,17 @@
-//! The log of what operators did by a shell.
+//! The log of administrative acts, and commands of operators for it.
 
+use crate::app::App;
+use crate::auth::acts::{self, Command};
 use crate::auth::{Admin, Granted};
-use crate::extract::JsonBody;
+use crate::extract::{JsonBody, Params, limit};
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::time::Time;
+use axum::Json;
+use axum::extract::State;
 use axum::http::StatusCode;
+use carillon_core::model::{Act, ActId, KeyId};
+use carillon_core::ports::store::acts::ListActs;
 
 /// What became of a command.
 #[derive(Clone, Copy, Debug, serde::Deserialize, utoipa::ToSchema)]
@@ -37,7 +44,8 @@ pub(crate) struct AuditEntry {
 
 /// Log a command of an operator
 ///
-/// A line of the node's log ("an operator's command") with the key. `carillon shell` logs each of its commands, also those that it refuses.
+/// As an administrative act, and as a line of the node's log ("an operator's command") with the key. `carillon shell` logs each of its commands, also those
+/// that it refuses.
 #[utoipa::path(
     post, path = "/v1/admin/audit", operation_id = "logCommand", tag = "admin", request_body = AuditEntry,
     responses((status = 204, description = "It is logged"), schema::Problems)
@@ -64,7 +72,101 @@ pub(crate) async fn log(
         took_ms,
         "an operator's command"
     );
+    acts::note_command(Command { text: command, reason, outcome });
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Which acts.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AuditQuery {
+    /// Only acts by the key of this number.
+    key: Option<u32>,
+    /// Only acts after this one in the list: the `next` of the page before.
+    after: Option<u64>,
+    /// The most that are listed.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u16>,
+}
+
+/// Administrative acts.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct AuditList {
+    /// The acts, the newest first.
+    acts: Vec<ActView>,
+    /// The value of `after` for the next page; none when there are no more.
+    next: Option<String>,
+}
+
+/// What was done by which key.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct ActView {
+    /// Its number.
+    id: u64,
+    /// When it was answered.
+    at: Time,
+    /// The number of the key.
+    key_id: u32,
+    /// The name of the key at that time.
+    key: String,
+    /// The domain that the key is bound to; none for a key of the whole node, or where the domain is gone.
+    domain: Option<String>,
+    /// Where the request came from.
+    address: Option<String>,
+    /// Method and path of a request, or a command.
+    #[schema(example = "DELETE /v1/admin/accounts/alice@example.com")]
+    what: String,
+    /// Why, if that was said.
+    reason: Option<String>,
+    /// What became of it: a status, and the code of a problem; of a command, a word.
+    #[schema(example = "404 unknown-account")]
+    outcome: String,
+    /// The id of the request, which is in the node's log, too.
+    request_id: String,
+}
+
+/// List administrative acts
+///
+/// What was asked for with keys of scope `admin` and changes something, done or refused; who traced an account or read its messages; commands of `carillon shell`.
+/// The newest first, for `http.audit_days`. A key that is bound to a domain is shown the acts of the domain's keys.
+#[utoipa::path(
+    get, path = "/v1/admin/audit", operation_id = "listActs", tag = "admin", params(AuditQuery),
+    responses((status = 200, description = "The acts", body = AuditList), schema::Problems)
+)]
+pub(crate) async fn list(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Params(query): Params<AuditQuery>,
+) -> Result<Json<AuditList>, Problem> {
+    let limit = limit(query.limit)?;
+    let before = ActId(query.after.unwrap_or(u64::MAX));
+    let of_key = query.key.map(KeyId);
+    let asked = ListActs { domain: key.key.domain, key: of_key, before, limit: limit + 1 };
+    let mut found = app.ask(asked).await?;
+    let more = found.len() > usize::from(limit);
+    found.truncate(limit.into());
+    let next = found.last().filter(|_| more).map(|(id, _)| id.to_string());
+    let acts = found.into_iter().map(|(id, act)| ActView::of(&app, id, act)).collect();
+    Ok(Json(AuditList { acts, next }))
+}
+
+impl ActView {
+    fn of(app: &App, id: ActId, act: Act) -> ActView {
+        let domain = act.domain.map(|domain| app.domain_name(domain).to_string());
+        ActView {
+            id: id.0,
+            at: Time(act.at),
+            key_id: act.key.0,
+            key: act.key_name.into(),
+            domain: domain.filter(|name| !name.is_empty()),
+            address: act.address.map(Into::into),
+            what: act.what.into(),
+            reason: act.reason.map(Into::into),
+            outcome: act.outcome.into(),
+            request_id: act.request.into(),
+        }
+    }
 }
 
 fn within(name: &str, text: &str, max: usize) -> Result<(), Problem> {

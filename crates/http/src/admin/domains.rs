@@ -165,6 +165,8 @@ fn check(policy: &Policy) -> Result<(), Problem> {
         ("archive_days", policy.archive_days.into(), 0, Policy::ARCHIVE_DAYS_MAX.into()),
         ("archive_bytes_max", policy.archive_bytes_max, 0, i64::MAX.cast_unsigned()),
         ("keys_max", policy.keys_max.into(), 1, Policy::KEYS_MAX.into()),
+        ("requests_per_second", policy.requests_per_second.into(), 0, Policy::RATE_MAX.into()),
+        ("stanzas_per_second", policy.stanzas_per_second.into(), 0, Policy::RATE_MAX.into()),
     ];
     let Some((member, _, least, most)) =
         bounds.into_iter().find(|(_, value, least, most)| !(*least..=*most).contains(value))
@@ -208,6 +210,7 @@ pub(crate) async fn delete(
     }
     app.reload_domains().await?;
     app.feeds.forget(domain.id);
+    app.quotas.forget(domain.id);
     app.links.forget_domain(&domain.name);
     app.webhooks.changed();
     Ok(StatusCode::NO_CONTENT)

@@ -12,7 +12,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::model::{ApiKey, KeyId, Scope, Scopes, UnixMs};
 use carillon_core::ports::Missing;
-use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Keys, NODE_KEYS_MAX};
+use carillon_core::ports::store::keys::{
+    CreateKey, CreateKeyAnswer, DeleteKey, ExpireKey, Keys, NODE_KEYS_MAX,
+};
+use ipnet::IpNet;
+use std::net::IpAddr;
 
 /// A key to be made.
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
@@ -30,6 +34,10 @@ pub(crate) struct KeyBody {
     /// When it expires. Left out: never, or with the key that makes it.
     #[serde(default)]
     expires_at: Option<Time>,
+    /// The networks from which it may be used, as the node sees them: behind a proxy, the proxy's. Left out or empty: from anywhere.
+    #[serde(default)]
+    #[schema(max_items = 32, example = json!(["192.0.2.0/24", "2001:db8::1/128"]))]
+    networks: Vec<String>,
 }
 
 /// A key, without its text.
@@ -48,6 +56,10 @@ pub(crate) struct KeyView {
     created_at: Time,
     /// When it expires, or since when it is expired; none where it never does.
     expires_at: Option<Time>,
+    /// The networks from which it may be used; empty for any.
+    networks: Vec<String>,
+    /// When it was last used, to an hour; none if it was not since the node notes that.
+    used_at: Option<Time>,
 }
 
 /// A new key.
@@ -141,6 +153,7 @@ pub(crate) async fn create(
         None => key.key.domain,
     };
     let expires = expiry(&key.key, body.expires_at.map(|Time(at)| at))?;
+    let networks = networks(&body.networks)?;
     let (text, hash) = text::generate();
     let scopes = Scopes::of(&body.scopes);
     let ask = CreateKey {
@@ -149,12 +162,19 @@ pub(crate) async fn create(
         domain,
         scopes,
         expires,
+        networks,
         node_keys_max: NODE_KEYS_MAX,
         now: now(),
     };
+    made(&app, text, ask).await
+}
+
+/// Has a key made, whose text this is.
+async fn made(app: &App, text: String, ask: CreateKey) -> Result<(StatusCode, Json<KeyCreated>), Problem> {
+    let domain = ask.domain;
     match app.ask(ask).await? {
         CreateKeyAnswer::Created(made) => {
-            let created = KeyCreated { key: text, view: KeyView::of(&app, &made) };
+            let created = KeyCreated { key: text, view: KeyView::of(app, &made) };
             Ok((StatusCode::CREATED, Json(created)))
         }
         CreateKeyAnswer::NoDomain => {
@@ -188,6 +208,87 @@ fn expiry(maker: &ApiKey, wanted: Option<UnixMs>) -> Result<Option<UnixMs>, Prob
         (wanted, last) => Ok(wanted.or(last)),
     }
 }
+
+/// The networks of a key, as the store keeps them.
+fn networks(said: &[String]) -> Result<Box<[Box<str>]>, Problem> {
+    if said.len() > NETWORKS_MAX {
+        let detail = format!("a key has at most {NETWORKS_MAX} networks");
+        return Err(Problem::new(Code::InvalidValue, detail).at("/networks"));
+    }
+    let network = |(at, text): (usize, &String)| {
+        let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        network.map(|network| network.trunc().to_string().into()).map_err(|_| {
+            let detail = format!("`{text}` is no address and no network such as 192.0.2.0/24");
+            Problem::new(Code::InvalidValue, detail).at(format!("/networks/{at}"))
+        })
+    };
+    said.iter().enumerate().map(network).collect()
+}
+
+const NETWORKS_MAX: usize = 32;
+
+/// How a key is rotated.
+#[derive(Debug, Default, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RotateBody {
+    /// For how many milliseconds the old key still counts.
+    #[schema(minimum = 0, maximum = 2_592_000_000_u64, default = 86_400_000)]
+    overlap_ms: Option<u64>,
+}
+
+/// Rotate an API key
+///
+/// Makes another key with the name, domain, scopes, networks and expiry of this one, which expires after `overlap_ms` (a day), or when it would have. It
+/// takes a place among the domain's `keys_max` until it is deleted.
+#[utoipa::path(
+    post, path = "/v1/admin/keys/{id}/rotate", operation_id = "rotateKey", tag = "admin", request_body = RotateBody,
+    params(("id" = u32, Path, description = "The key's number")),
+    responses((status = 201, description = "The new key", body = KeyCreated), schema::Problems)
+)]
+pub(crate) async fn rotate(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(id): Named<u32>,
+    JsonBody { value: body, .. }: JsonBody<RotateBody>,
+) -> Result<(StatusCode, Json<KeyCreated>), Problem> {
+    let id = KeyId(id);
+    let overlap_ms = body.overlap_ms.unwrap_or(OVERLAP_MS);
+    if overlap_ms > OVERLAP_MS_MAX {
+        let detail = format!("`overlap_ms` is at most {OVERLAP_MS_MAX}");
+        return Err(Problem::new(Code::InvalidValue, detail).at("/overlap_ms"));
+    }
+    let keys = reached(&app, &key).await?;
+    let old = keys.into_iter().find(|known| known.id == id).ok_or_else(|| unknown(id))?;
+    let now = now();
+    if old.is_expired(now) {
+        let detail = format!("key {id} has expired; make another one");
+        return Err(Problem::new(Code::InvalidParameter, detail));
+    }
+    let (text, hash) = text::generate();
+    let maker = key.key.expires;
+    let ask = CreateKey {
+        hash,
+        name: old.name,
+        domain: old.domain,
+        scopes: old.scopes,
+        // What an expiring key makes expires no later than it.
+        expires: old.expires.into_iter().chain(maker).min(),
+        networks: old.networks,
+        node_keys_max: NODE_KEYS_MAX,
+        now,
+    };
+    let created = made(&app, text, ask).await?;
+    // Should this fail, both count, and whoever asked is told so by the error.
+    let ends = now.plus(overlap_ms);
+    let expires = Some(old.expires.map_or(ends, |already| already.min(ends)));
+    app.ask(ExpireKey { id, expires }).await?.map_err(|Missing| unknown(id))?;
+    app.keys.changed(id);
+    Ok(created)
+}
+
+/// A day, and thirty.
+const OVERLAP_MS: u64 = 24 * 60 * 60 * 1000;
+const OVERLAP_MS_MAX: u64 = 30 * OVERLAP_MS;
 
 /// What is said with the removal of a key.
 #[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
@@ -251,6 +352,8 @@ impl KeyView {
             scopes: key.scopes.iter().collect(),
             created_at: Time(key.created),
             expires_at: key.expires.map(Time),
+            networks: key.networks.iter().map(ToString::to_string).collect(),
+            used_at: key.used.map(Time),
         }
     }
 }

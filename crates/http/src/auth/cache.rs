@@ -2,8 +2,9 @@
 
 use crate::app::App;
 use crate::problem::Problem;
+use crate::time::now;
 use carillon_core::model::{ApiKey, KeyId};
-use carillon_core::ports::store::keys::Key;
+use carillon_core::ports::store::keys::{Key, NoteKeyUse};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,6 +61,9 @@ impl Keys {
         {
             self.keep(hash, key.clone(), Instant::now());
         }
+        if let Some(key) = &found {
+            note_use(app, key);
+        }
         if found.is_none() {
             // Another node deleted it.
             self.lock().remove(&hash);
@@ -82,6 +86,11 @@ impl Keys {
         self.lock().retain(|_, seen| seen.key.id != id);
         // No stream is open when nobody listens.
         let _ = self.deleted.send(id);
+    }
+
+    /// Forgets what is known of a key that was changed.
+    pub(crate) fn changed(&self, id: KeyId) {
+        self.lock().retain(|_, seen| seen.key.id != id);
     }
 
     /// News of deleted keys.
@@ -114,6 +123,21 @@ impl Keys {
     }
 }
 
+/// Notes that a key is used, once per hour.
+fn note_use(app: &App, key: &ApiKey) {
+    let at = now();
+    if key.used.is_some_and(|used| used.plus(NOTED_MS) > at) {
+        return;
+    }
+    let (app, id) = (app.clone(), key.id);
+    tokio::spawn(async move {
+        // One that fails is noted when the key is asked for again.
+        let _ = app.ask(NoteKeyUse { id, at }).await;
+    });
+}
+
+const NOTED_MS: u64 = 60 * 60 * 1000;
+
 /// How long a key is believed without asking again.
 const KEPT: Duration = Duration::from_secs(5);
 /// For how much longer it is while the store cannot be asked.
@@ -129,7 +153,16 @@ mod tests {
 
     fn key(id: u32) -> ApiKey {
         let scopes = Scopes::of(&[Scope::Send]);
-        ApiKey { id: KeyId(id), name: "test".into(), domain: None, scopes, created: UnixMs(0), expires: None }
+        ApiKey {
+            id: KeyId(id),
+            name: "test".into(),
+            domain: None,
+            scopes,
+            created: UnixMs(0),
+            expires: None,
+            networks: Box::default(),
+            used: None,
+        }
     }
 
     #[test]

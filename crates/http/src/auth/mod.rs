@@ -1,17 +1,21 @@
 //! Who asks, and whether they may. A handler that names [`Granted`] among its arguments is not run without it.
 
+pub(crate) mod acts;
 mod cache;
 pub(crate) mod key;
+pub(crate) mod quota;
 
 pub(crate) use cache::Keys;
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
 use crate::time::now;
+use acts::Peer;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use carillon_core::model::{ApiKey, Domain, Scope};
+use ipnet::IpNet;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -91,7 +95,13 @@ impl<S: Needs> FromRequestParts<App> for Granted<S> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Granted<S>, Problem> {
         let hash = key::hash(bearer(parts)?).ok_or_else(unknown_key)?;
         let key = app.keys.find(app, hash).await?.ok_or_else(unknown_key)?;
-        Granted::to(key)
+        if matches!(S::SCOPE, Some(Scope::Admin | Scope::ReadMessages)) {
+            acts::begin(&key);
+        }
+        let granted = Granted::to(key)?;
+        comes_from(&granted.key, parts.extensions.get().copied())?;
+        quota::charge(app, &granted.key)?;
+        Ok(granted)
     }
 }
 
@@ -148,6 +158,20 @@ impl<S> Granted<S> {
         // A key goes with its domain; one that is still cached is as good as deleted.
         app.node.domains().numbered(id).cloned().map(Some).ok_or_else(unknown_key)
     }
+}
+
+/// Refuses a key from where it may not be used.
+fn comes_from(key: &ApiKey, peer: Option<Peer>) -> Result<(), Problem> {
+    if key.networks.is_empty() {
+        return Ok(());
+    }
+    let address = peer.and_then(|Peer(address)| address).map(|address| address.to_canonical());
+    let mut networks = key.networks.iter().filter_map(|network| network.parse::<IpNet>().ok());
+    if address.is_some_and(|address| networks.any(|network| network.contains(&address))) {
+        return Ok(());
+    }
+    let from = address.map_or_else(|| "an unknown address".to_owned(), |address| address.to_string());
+    Err(Problem::new(Code::OtherNetwork, format!("the key may not be used from {from}")))
 }
 
 fn bearer(parts: &Parts) -> Result<&str, Problem> {

@@ -81,6 +81,8 @@ mod tests {
                 scopes,
                 created: UnixMs(0),
                 expires: None,
+                networks: Box::default(),
+                used: None,
             }
         };
         let keys = || vec![key(1, "orders"), key(2, "twice"), key(3, "twice")];

@@ -3,6 +3,7 @@
 use super::hosts::{At, name_of};
 use super::redirect;
 use crate::app::App;
+use crate::auth::acts::Peer;
 use axum::Router;
 use axum::body::HttpBody;
 use axum::http::Request;
@@ -66,6 +67,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        request.extensions_mut().insert(Peer(self.peer));
         if !self.has_hosts {
             return Answering::Later(self.api.call(request));
         }

@@ -327,6 +327,8 @@ fn domains(page: &mut Page, status: &Status) {
     by_domain(name, "counter", help, |d| d.notifications_acknowledged);
     let help = "Notifications that ended without an acknowledgement, by domain.";
     by_domain("carillon_domain_notifications_ended_total", "counter", help, |d| d.notifications_ended);
+    let help = "Times that a session was read more slowly because the clients of its domain had sent as much as they may, by domain.";
+    by_domain("carillon_domain_sends_delayed_total", "counter", help, |d| d.sends_delayed);
 }
 
 fn store(page: &mut Page, status: &Status, health: StoreHealth) {

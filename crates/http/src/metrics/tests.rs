@@ -42,7 +42,7 @@ fn full() -> String {
     status.matches.ended.count("finished");
     status.matches.errors.count("idle");
     status.store.commit.record(Duration::from_micros(700));
-    let counters = DomainCounters { sessions: 5, ..DomainCounters::default() };
+    let counters = DomainCounters { sessions: 5, sends_delayed: 4, ..DomainCounters::default() };
     status.domains = vec![
         DomainFigures { name: Some("example.org".into()), counters },
         DomainFigures { name: None, counters: DomainCounters::default() },
@@ -187,6 +187,7 @@ fn figures_are_where_they_belong() {
         "carillon_store_lane_settled_total{lane=\"1\"} 2",
         "carillon_domain_sessions{domain=\"example.org\"} 5",
         "carillon_domain_sessions{domain=\"(other)\"} 0",
+        "carillon_domain_sends_delayed_total{domain=\"example.org\"} 4",
         "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",
         "carillon_http_request_duration_seconds_bucket{route=\"/v1/topics/{topic}\",method=\"GET\",le=\"0.005\"} 1",
         "carillon_tls_certificate_expiry_timestamp_seconds 1900000000",
@@ -199,6 +200,11 @@ fn figures_are_where_they_belong() {
     ] {
         assert!(page.lines().any(|there| there == line), "{line} is missing in\n{page}");
     }
+}
+
+#[test]
+fn the_build_is_told() {
+    let page = full();
     let build = page.lines().find(|line| line.starts_with("carillon_build_info{")).unwrap();
     assert!(build.contains(concat!("version=\"", env!("CARGO_PKG_VERSION"), "\"")), "{build}");
     assert!(build.contains("rustc=\"1."), "{build}");

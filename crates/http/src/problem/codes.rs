@@ -92,6 +92,8 @@ codes! {
     MissingScope: FORBIDDEN, "missing-scope", "The key lacks a scope";
     /// The key is bound to another domain, or the route needs a key of the whole node.
     OtherDomain: FORBIDDEN, "other-domain", "Not in the domain of the key";
+    /// The key may be used from other networks only.
+    OtherNetwork: FORBIDDEN, "other-network", "Other network";
     /// The key has expired; `detail` says when.
     ExpiredKey: UNAUTHORIZED, "expired-key", "Expired API key";
     /// The operator of the node does not grant the domain this much; `pointer` names the member.
@@ -235,7 +237,8 @@ codes! {
 
     /// The node has as many tickets as `matches.tickets` allows; try again when matches have ended.
     TooManyTickets: TOO_MANY_REQUESTS, "too-many-tickets", "Too many tickets";
-    /// Somebody without a key has made as many links in a minute as they may. Try again after `Retry-After`.
+    /// The keys of the domain make as many requests as its policy's `requests_per_second` allows, or somebody without a key has made as many links in a
+    /// minute as they may; nothing was done. Try again after `Retry-After`.
     TooManyRequests: TOO_MANY_REQUESTS, "too-many-requests", "Too many requests";
 
     // ---- our fault

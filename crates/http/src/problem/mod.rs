@@ -143,6 +143,7 @@ impl IntoResponse for Problem {
         let body = serde_json::to_vec(&answer).expect("a problem is strings and a number");
         let mut response =
             (self.status(), [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        response.extensions_mut().insert(self.0.code);
         response.headers_mut().extend(self.0.headers);
         response
     }

@@ -201,6 +201,13 @@ async fn refused(
     if error.condition == Condition::NotAcceptable {
         return problem(format!("`{account}` blocks `{other}`")).because("blocked");
     }
+    if error.condition == Condition::RemoteServerNotFound {
+        let detail = format!(
+            "the node does not serve `{}`, or the policies of the two domains (`other_domains`) keep them apart",
+            other.domain()
+        );
+        return problem(detail);
+    }
     if error.condition != Condition::ServiceUnavailable {
         let condition = error.condition.as_str();
         let text = error.text.as_ref().map(|text| format!(", {text}")).unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::messages::MessageView;
 use crate::admin::accounts::find;
 use crate::app::App;
-use crate::auth::{Chat, Granted};
+use crate::auth::{Chat, Granted, acts};
 use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
@@ -128,6 +128,8 @@ pub(crate) async fn list(
             account = jid.as_str(),
             "conversations are read"
         );
+        acts::begin(&key.key);
+        acts::note_read();
     }
     let with = query.with.as_deref().map(|with| jids::account(with, &domain.name)).transpose();
     let filter = InboxFilter {

@@ -2,7 +2,7 @@
 
 use crate::admin::accounts::find;
 use crate::app::App;
-use crate::auth::{Admin, Granted, ReadMessages};
+use crate::auth::{Admin, Granted, ReadMessages, acts};
 use crate::extract::{Named, Params, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
@@ -98,6 +98,7 @@ pub(crate) async fn list(
     let (domain, jid) = find(&key, &app, &jid, query.domain.as_deref())?;
     let (filter, start, page) = query.selection(&domain.name)?;
     tracing::info!(key = &*key.key.name, key_id = key.key.id.0, account = jid.as_str(), "messages are read");
+    acts::note_read();
     let asked = ArchivePage { domain: domain.id, local: jids::local(&jid), filter, start, page };
     MessagePage::of(app.ask(asked).await?, || unknown(&jid)).map(Json)
 }

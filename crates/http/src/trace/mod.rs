@@ -14,7 +14,7 @@ mod tests;
 pub(crate) use line::TraceLine;
 
 use crate::app::App;
-use crate::auth::{Admin, Granted};
+use crate::auth::{Admin, Granted, acts};
 use crate::extract::Params;
 use crate::jids;
 use crate::problem::{Code, Problem};
@@ -99,6 +99,7 @@ pub(crate) async fn trace(
         payloads = query.payloads,
         "an account is traced"
     );
+    acts::note_read();
     let for_ms = u64::from(seconds) * 1000;
     let request = TapRequest { account, kinds, for_ms, count, rate, payloads: query.payloads };
     let bounds = Bounds { until: Duration::from_millis(for_ms), count, stall: STALL };

@@ -11,7 +11,8 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
     let world = world();
     let policy = json!({"sessions": "single", "registration": false, "account_management": true, "pubsub_create": "any",
         "sessions_max": 20, "messages_durable": true, "resumption_ms_max": 86_400_000, "archive": false, "archive_days": 0,
-        "archive_messages_max": 0, "archive_bytes_max": 1 << 30, "keys_max": 100});
+        "archive_messages_max": 0, "archive_bytes_max": 1 << 30, "keys_max": 100,
+        "other_domains": false, "requests_per_second": 0, "stanzas_per_second": 0, "bytes_per_second": 0});
     let made = world
         .put("/v1/admin/domains/new.example", json!({"sessions": "single"}))
         .await
@@ -41,6 +42,8 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         json!({"archive_days": 36_501}),
         json!({"archive_bytes_max": u64::MAX}),
         json!({"keys_max": 0}),
+        json!({"requests_per_second": 1_000_001}),
+        json!({"stanzas_per_second": 1_000_001}),
     ] {
         world.put("/v1/admin/domains/x.example", wrong).await.problem(422, "invalid-value");
     }

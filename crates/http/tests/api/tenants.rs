@@ -27,6 +27,10 @@ const MEMBERS: &[(&str, &str, &str, &str)] = &[
     ("archive_messages_max", "1000", "1001", "1"),
     ("archive_bytes_max", "1000000", "0", "1"),
     ("keys_max", "10", "11", "1"),
+    ("other_domains", "false", "true", "false"),
+    ("requests_per_second", "1000", "0", "999"),
+    ("stanzas_per_second", "1000", "1001", "999"),
+    ("bytes_per_second", "1000000", "0", "1"),
 ];
 
 #[tokio::test]
@@ -113,10 +117,85 @@ async fn keys_expire() {
     let (name, expires) = ("old".into(), Some(UnixMs(1)));
     ask(
         &*world.store,
-        CreateKey { hash, name, domain: None, scopes, expires, node_keys_max: NODE_KEYS_MAX, now: UnixMs(0) },
+        CreateKey {
+            hash,
+            name,
+            domain: None,
+            scopes,
+            expires,
+            networks: Box::default(),
+            node_keys_max: NODE_KEYS_MAX,
+            now: UnixMs(0),
+        },
     );
     let reply = tenant(&world, &expired, Method::GET, "/v1/key", json!({})).await;
     reply.problem(401, "expired-key");
     assert_eq!(reply.json()["detail"], "the key expired at 1970-01-01T00:00:00.001Z");
     assert!(reply.headers["www-authenticate"].to_str().unwrap().contains("invalid_token"));
+}
+
+#[tokio::test]
+async fn the_keys_of_a_domain_make_so_many_requests_per_second() {
+    let world = world();
+    let own = world.key("other.example", &[Scope::Admin]);
+    let second = world.key("other.example", &[Scope::Admin]);
+    let first = tenant(&world, &own, Method::GET, OWN, Value::Null).await;
+    assert!(first.headers.get("ratelimit").is_none(), "there is no quota");
+    world.patch(OWN, json!({"requests_per_second": 2})).await.expect(StatusCode::OK);
+    let asked = tenant(&world, &own, Method::GET, OWN, Value::Null).await;
+    assert_eq!(asked.headers["ratelimit-policy"], "\"domain\";q=2;w=1");
+    assert_eq!(asked.headers["ratelimit"], "\"domain\";r=1;t=1");
+    asked.expect(StatusCode::OK);
+    // Those of all keys count, also of requests that fail for another reason.
+    let refused = loop {
+        let answer = tenant(&world, &second, Method::GET, "/v1/admin/domains/nowhere", Value::Null).await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            break answer;
+        }
+        answer.problem(403, "other-domain");
+    };
+    assert_eq!(refused.headers["retry-after"], "1");
+    assert!(refused.headers["ratelimit"].to_str().unwrap().starts_with("\"domain\";r=0;t=1"));
+    refused.problem(429, "too-many-requests");
+    // The operator's keys are not counted.
+    for _ in 0..5 {
+        world.get(OWN).await.expect(StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn what_administrators_do_is_noted_and_shown_to_their_domain() {
+    let world = world();
+    let own = world.key("other.example", &[Scope::Admin]);
+    let sender = world.key("other.example", &[Scope::Send]);
+    tenant(&world, &own, Method::PATCH, OWN, json!({"archive_days": 7})).await.expect(StatusCode::OK);
+    tenant(&world, &own, Method::DELETE, OWN, Value::Null).await.problem(403, "other-domain");
+    tenant(&world, &sender, Method::PATCH, OWN, json!({})).await.problem(403, "missing-scope");
+    // Who only looks is not noted.
+    tenant(&world, &own, Method::GET, OWN, Value::Null).await.expect(StatusCode::OK);
+    let command = json!({"command": "drain", "reason": "new disks", "outcome": "begun", "took_ms": 3});
+    world.post("/v1/admin/audit", command).await.expect(StatusCode::NO_CONTENT);
+    let acts = |list: Value| -> Vec<[String; 2]> {
+        let member = |act: &Value, name: &str| act[name].as_str().unwrap_or("-").to_owned();
+        let acts = list["acts"].as_array().unwrap().iter();
+        acts.map(|act| [member(act, "what"), member(act, "outcome")]).collect()
+    };
+    let list = tenant(&world, &own, Method::GET, "/v1/admin/audit", Value::Null).await;
+    let of_domain = [
+        [format!("PATCH {OWN}"), "403 missing-scope".to_owned()],
+        [format!("DELETE {OWN}"), "403 other-domain".to_owned()],
+        [format!("PATCH {OWN}"), "200".to_owned()],
+    ];
+    assert_eq!(acts(list.expect(StatusCode::OK)), of_domain);
+    let list = world.get("/v1/admin/audit?limit=1").await.expect(StatusCode::OK);
+    assert_eq!(acts(list.clone()), [["drain".to_owned(), "begun".to_owned()]]);
+    assert_eq!(list["acts"][0]["reason"], "new disks");
+    let after = list["next"].as_str().unwrap();
+    let rest = world.get(&format!("/v1/admin/audit?after={after}")).await.expect(StatusCode::OK);
+    assert_eq!(acts(rest.clone()), of_domain);
+    assert_eq!(rest["acts"][0]["domain"], "other.example");
+    let key = rest["acts"][0]["key_id"].as_u64().unwrap();
+    let of_key = world.get(&format!("/v1/admin/audit?key={key}")).await.expect(StatusCode::OK);
+    assert_eq!(acts(of_key), of_domain[..1]);
+    world.get("/v1/admin/audit?limit=0").await.problem(400, "invalid-parameter");
 }

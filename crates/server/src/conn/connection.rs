@@ -7,7 +7,6 @@ use carillon_core::connection::{PausedInput, SendQueue};
 use carillon_wire::frame::websocket::Decoder;
 use socket2::Socket;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 /// A connection.
 pub(crate) struct Conn {
@@ -36,16 +35,9 @@ pub(crate) enum Transport {
     /// A PROXY header comes first, then what this service begins with.
     Announced(Service),
     /// A TLS handshake is going on. Boxed, as it is large and short-lived.
-    Handshaking(Box<Handshaking>),
+    Handshaking(Box<Handshake>),
     /// TLS.
     Secured(Link),
-}
-
-/// The handshake of a connection, and the channel binding of its listener's certificate.
-pub(crate) struct Handshaking {
-    pub(crate) handshake: Handshake,
-    /// `tls-server-end-point` of the certificate at its start; a reload may replace the certificate meanwhile.
-    pub(crate) end_point: Option<Arc<[u8]>>,
 }
 
 /// Input that cannot be handled yet. A connection between two messages has none.
@@ -109,7 +101,7 @@ pub(crate) enum ReadFlow {
 
 impl Transport {
     /// Takes the handshake out, if one is going on; until another transport is set, there is none.
-    pub(super) fn take_handshake(&mut self) -> Option<Box<Handshaking>> {
+    pub(super) fn take_handshake(&mut self) -> Option<Box<Handshake>> {
         match std::mem::replace(self, Transport::Plain) {
             Transport::Handshaking(handshaking) => Some(handshaking),
             other => {

@@ -1,12 +1,11 @@
 //! The way in of a connection: from its socket to the bytes of its stream, through a scratch buffer that all connections
 //! of the shard share. The core may pause it; then decrypted bytes are kept.
 
-use super::connection::{Conn, Handshaking, PendingInput, Readiness, Transport};
+use super::connection::{Conn, PendingInput, Readiness, Transport};
 use crate::tls::{Circumstances, Fault, Link, Progress, Secured};
 use carillon_core::connection::Resumed;
 use carillon_core::model::Mono;
 use std::io::{ErrorKind, Read};
-use std::sync::Arc;
 
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +28,6 @@ pub(crate) enum HandshakeStep {
     Done {
         /// What the handshake agreed on.
         secured: Box<Secured>,
-        /// See [`Handshaking::end_point`].
-        end_point: Option<Arc<[u8]>>,
         /// How many bytes belong to the handshake.
         consumed: usize,
     },
@@ -76,17 +73,16 @@ impl Conn {
         input: &[u8],
         reply: &mut Vec<u8>,
     ) -> Result<Option<HandshakeStep>, Fault> {
-        let Some(handshaking) = self.transport.take_handshake() else { return Ok(None) };
-        let Handshaking { handshake, end_point } = *handshaking;
+        let Some(handshake) = self.transport.take_handshake() else { return Ok(None) };
         match handshake.feed(input, reply)? {
             Progress::Pending { handshake, consumed } => {
-                self.transport = Transport::Handshaking(Box::new(Handshaking { handshake, end_point }));
+                self.transport = Transport::Handshaking(Box::new(handshake));
                 self.keep_record(&input[consumed..]);
                 Ok(Some(HandshakeStep::Pending))
             }
             Progress::Done { link, secured, consumed } => {
                 self.transport = Transport::Secured(link);
-                Ok(Some(HandshakeStep::Done { secured, end_point, consumed }))
+                Ok(Some(HandshakeStep::Done { secured, consumed }))
             }
         }
     }

@@ -17,7 +17,7 @@ mod slab;
 mod tests;
 
 pub(crate) use carried::{Carried, Relayed};
-pub(crate) use connection::{Conn, Handshaking, Protocol, ReadFlow, Readiness, Stage, Transport};
+pub(crate) use connection::{Conn, Protocol, ReadFlow, Readiness, Stage, Transport};
 pub(crate) use input::{HandshakeStep, ReadOutcome, SCRATCH_BYTES};
 pub(crate) use output::{ConnError, SendOutcome, Sent};
 pub(crate) use slab::Slab;

@@ -93,7 +93,7 @@ impl<M: Machine> EventLoop<M> {
         match conn.feed_handshake(&scratch.raw[start..len], &mut scratch.reply) {
             Ok(None) => self.open_records(id, start, len),
             Ok(Some(HandshakeStep::Pending)) => self.reply(id),
-            Ok(Some(HandshakeStep::Done { secured, end_point, consumed })) => {
+            Ok(Some(HandshakeStep::Done { secured, consumed })) => {
                 self.io.counters.handshakes += 1;
                 // The ticket is sent together with the answer to what came behind the handshake, here or at the account's
                 // home.
@@ -103,7 +103,7 @@ impl<M: Machine> EventLoop<M> {
                 if secured.alpn.as_deref() == Some(game::ALPN) {
                     conn.protocol = Protocol::Player;
                 }
-                self.secured(id, ChannelBinding { exporter, end_point });
+                self.secured(id, ChannelBinding { exporter, end_point: secured.end_point });
                 self.open_records(id, start + consumed, len);
                 self.run_effects();
                 self.io.release_held(id);

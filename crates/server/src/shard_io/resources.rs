@@ -4,7 +4,7 @@ use super::deferred::Deferred;
 use super::outboxes::Outboxes;
 use super::upcall::Upcall;
 use crate::cell::CellIo;
-use crate::conn::{Conn, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
+use crate::conn::{Conn, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
 use crate::inbox::InboxItem;
@@ -195,10 +195,7 @@ impl ShardIo {
 
     /// Starts a handshake with the TLS settings of this kind of listener.
     pub(crate) fn start_handshake(&self, service: Service) -> Transport {
-        Transport::Handshaking(Box::new(Handshaking {
-            handshake: self.tls.handshake(service),
-            end_point: self.tls.end_point.clone(),
-        }))
+        Transport::Handshaking(Box::new(self.tls.handshake(service)))
     }
 
     /// Writes what TLS sends of its own accord.

@@ -1,6 +1,7 @@
 //! What the server needs to know about its own certificate.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::digest;
@@ -16,7 +17,7 @@ use super::settings_error::SettingsError;
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     /// `tls-server-end-point` (RFC 5929 §4.1), where it is defined.
-    pub(super) end_point: Option<Box<[u8]>>,
+    pub(super) end_point: Option<Arc<[u8]>>,
     pub(super) not_before: SystemTime,
     pub(super) not_after: SystemTime,
     /// The host names, in lower case, and the IP addresses of its subjectAltName.

@@ -57,6 +57,8 @@ pub struct Secured {
     pub alpn: Option<Box<[u8]>>,
     /// The session was resumed by a ticket.
     pub resumed: bool,
+    /// Data for the channel binding `tls-server-end-point` (RFC 5929): see [`Settings::server_end_point`].
+    pub end_point: Option<Arc<[u8]>>,
 }
 
 /// The versions of TLS that are supported.
@@ -150,6 +152,8 @@ struct Answered {
     connection: ServerConnection,
     captured: Captured,
     budget: Budget,
+    /// Of the certificate that was shown; a reload may replace it meanwhile.
+    end_point: Option<Arc<[u8]>>,
 }
 
 impl State {
@@ -201,14 +205,19 @@ impl Greeting {
             let Some(accepted) = accepted else {
                 return Ok(None);
             };
-            let config = Arc::clone(self.settings.config_for(&accepted.client_hello()));
-            captured.during(|| accepted.into_connection(config)).map(Some)
+            let hello = accepted.client_hello();
+            let config = Arc::clone(self.settings.config_for(&hello));
+            let end_point = self.settings.server_end_point(hello.server_name()).cloned();
+            captured
+                .during(|| accepted.into_connection(config))
+                .map(|connection| Some((connection, end_point)))
         });
         match answered {
             Ok(None) => Ok(State::Greeting(self)),
-            Ok(Some(mut connection)) => {
+            Ok(Some((mut connection, end_point))) => {
                 buffered::drain(&mut connection, out);
-                Ok(State::Answered(Box::new(Answered { connection, captured, budget: self.budget })))
+                let budget = self.budget;
+                Ok(State::Answered(Box::new(Answered { connection, captured, budget, end_point })))
             }
             Err((error, mut alert)) => {
                 let silent = out.len();
@@ -235,9 +244,9 @@ impl Answered {
 
     /// Takes over the finished connection from rustls.
     fn take_over(self) -> Result<(Link, Secured), Fault> {
-        let Answered { connection, captured, .. } = self;
+        let Answered { connection, captured, end_point, .. } = self;
         let suite = connection.negotiated_cipher_suite().ok_or(Fault::Extraction("no cipher suite"))?.suite();
-        let secured = Secured::read(&connection, suite)?;
+        let secured = Secured::read(&connection, suite, end_point)?;
         let link = match secured.version {
             Version::Tls13 => Link::Extracted(Box::new(extract(connection, suite, &captured)?)),
             Version::Tls12 => Link::Buffered(Box::new(Buffered::new(connection))),
@@ -247,7 +256,11 @@ impl Answered {
 }
 
 impl Secured {
-    fn read(connection: &ServerConnection, suite: CipherSuite) -> Result<Secured, Fault> {
+    fn read(
+        connection: &ServerConnection,
+        suite: CipherSuite,
+        end_point: Option<Arc<[u8]>>,
+    ) -> Result<Secured, Fault> {
         let version = match connection.protocol_version() {
             Some(ProtocolVersion::TLSv1_3) => Version::Tls13,
             _ => Version::Tls12,
@@ -262,6 +275,7 @@ impl Secured {
             server_name: connection.server_name().map(Into::into),
             alpn: connection.alpn_protocol().map(Into::into),
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            end_point,
         })
     }
 }

@@ -29,6 +29,7 @@
 mod buffered;
 mod capture;
 mod certificate;
+mod certificates;
 mod fault;
 mod handshake;
 mod hkdf;
@@ -49,6 +50,7 @@ mod tests;
 mod ticketer;
 
 pub use buffered::Buffered;
+pub use certificates::certificate_files;
 pub use fault::{Blame, Fault, Violation};
 pub use handshake::{Handshake, Progress, Secured, Version};
 pub use keys::{Keys, Malformed};

@@ -1,19 +1,17 @@
 //! What a listener offers its clients, as one immutable value: a reload replaces it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime};
 
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage};
 use rustls::{CipherSuiteCommon, NamedGroup, NoKeyLog, ServerConfig, SupportedCipherSuite, Tls13CipherSuite};
 use zeroize::Zeroizing;
 
 use super::capture::SecretHook;
-use super::certificate::{self, Leaf};
+use super::certificates::{Certificate, Certificates};
 use super::self_signed;
 use super::settings_error::{SettingsError, read};
 use super::suite::Suite;
@@ -29,7 +27,8 @@ struct Inner {
     classic: Arc<ServerConfig>,
     /// For clients that offer only a hybrid with ML-KEM.
     hybrid: Arc<ServerConfig>,
-    leaf: Leaf,
+    /// Those of both configurations.
+    certificates: Arc<Certificates>,
     /// That of both configurations.
     ticketer: Arc<Ticketer>,
 }
@@ -37,23 +36,34 @@ struct Inner {
 impl Settings {
     /// Reads a certificate chain, the server's own certificate first, and its private key.
     pub fn from_pem(cert_chain: &[u8], key: &[u8]) -> Result<Settings, SettingsError> {
-        let chain: Vec<_> = CertificateDer::pem_slice_iter(cert_chain)
-            .collect::<Result<_, _>>()
-            .map_err(SettingsError::Certificate)?;
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(SettingsError::Key)?;
-        let Some(leaf) = chain.first() else {
-            return Err(SettingsError::Certificate(rustls::pki_types::pem::Error::NoItemsFound));
-        };
-        let leaf = certificate::read(leaf)?;
+        let certificate = Arc::new(Certificate::from_pem(cert_chain, key)?);
+        let certificates = Arc::new(Certificates::new(certificate, Vec::new()));
         let ticketer = Arc::new(Ticketer::new().ok_or(rustls::Error::FailedToGetRandomBytes)?);
-        let config =
-            |groups: &[Group]| server_config(groups, chain.clone(), key.clone_key(), &ticketer).map(Arc::new);
+        let config = |groups: &[Group]| server_config(groups, &certificates, &ticketer).map(Arc::new);
         Ok(Settings(Arc::new(Inner {
             classic: config(CLASSIC_GROUPS)?,
             hybrid: config(HYBRID_GROUPS)?,
-            leaf,
+            certificates,
             ticketer,
         })))
+    }
+
+    /// The same settings with the certificates of these files besides, for clients that ask for their hosts (SNI, RFC 6066 §3). Of two for the same
+    /// host the one that expires later is shown.
+    ///
+    /// # Errors
+    /// If one of them cannot be read; it names the file.
+    pub fn with_certificates(&self, files: &[(PathBuf, PathBuf)]) -> Result<Settings, SettingsError> {
+        let load = |(chain, key): &(PathBuf, PathBuf)| {
+            let certificate = Certificate::from_pem(&read(chain)?, &read(key)?);
+            let of = |error| SettingsError::Of { path: chain.clone(), error: Box::new(error) };
+            certificate.map(Arc::new).map_err(of)
+        };
+        let others = files.iter().map(load).collect::<Result<_, SettingsError>>()?;
+        let certificates = Arc::new(Certificates::new(Arc::clone(self.0.certificates.first()), others));
+        Ok(self.with(&self.0.ticketer, &certificates, |config| {
+            config.cert_resolver = Arc::clone(&certificates) as _;
+        }))
     }
 
     /// Reads a certificate chain and its private key from two PEM files, which may be the same file.
@@ -73,7 +83,7 @@ impl Settings {
     /// The same settings with these application protocols (ALPN, RFC 7301), the most preferred first. A client that
     /// offers only others is refused; one that offers none is not. Tickets are shared with the original.
     pub fn alpn(&self, protocols: &[&[u8]]) -> Settings {
-        self.with(&self.0.ticketer, |config| {
+        self.with(&self.0.ticketer, &self.0.certificates, |config| {
             config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         })
     }
@@ -81,7 +91,7 @@ impl Settings {
     /// The same settings with these application protocols, for a TLS stream that is rustls' own until its end: its keys are
     /// handed to nobody. Tickets are shared with the original.
     pub fn whole(&self, protocols: &[&[u8]]) -> Settings {
-        self.with(&self.0.ticketer, |config| {
+        self.with(&self.0.ticketer, &self.0.certificates, |config| {
             config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
             config.enable_secret_extraction = false;
             config.key_log = Arc::new(NoKeyLog {});
@@ -90,7 +100,7 @@ impl Settings {
 
     /// The same settings with the tickets of `previous`, so that clients need no full handshake after a reload.
     pub fn sharing_tickets_of(&self, previous: &Settings) -> Settings {
-        self.with(&previous.0.ticketer, |_| {})
+        self.with(&previous.0.ticketer, &self.0.certificates, |_| {})
     }
 
     /// The keys of the tickets, for [`Settings::with_ticket_keys`] in a process that goes on in place of this one.
@@ -104,33 +114,36 @@ impl Settings {
     /// If they are not what [`Settings::ticket_keys`] of this or an older release wrote.
     pub fn with_ticket_keys(&self, keys: &[u8]) -> Result<Settings, MalformedTicketKeys> {
         let ticketer = Ticketer::from_bytes(keys, Instant::now())?;
-        Ok(self.with(&Arc::new(ticketer), |_| {}))
+        Ok(self.with(&Arc::new(ticketer), &self.0.certificates, |_| {}))
     }
 
-    /// Data for the channel binding `tls-server-end-point` (RFC 5929 §4.1): the certificate's hash. `None` if its
-    /// signature algorithm leaves the hash undefined, as Ed25519 does.
-    pub fn server_end_point(&self) -> Option<&[u8]> {
-        self.0.leaf.end_point.as_deref()
+    /// Data for the channel binding `tls-server-end-point` (RFC 5929 §4.1) of clients that ask for this host: the hash of the certificate that they
+    /// are shown. `None` if its signature algorithm leaves the hash undefined, as Ed25519 does.
+    pub fn server_end_point(&self, host: Option<&str>) -> Option<&Arc<[u8]>> {
+        self.0.certificates.of(host).leaf.end_point.as_ref()
     }
 
-    /// The host names and IP addresses that the server's certificate is for.
-    pub fn names(&self) -> &[String] {
-        &self.0.leaf.names
+    /// The host names and IP addresses that the certificates are for.
+    pub fn names(&self) -> Vec<&str> {
+        let certificates = self.0.certificates.iter();
+        certificates.flat_map(|certificate| certificate.leaf.names.iter().map(String::as_str)).collect()
     }
 
-    /// Whether the server's certificate is for a host.
+    /// Whether one of the certificates is for a host.
     pub fn covers(&self, host: &str) -> bool {
-        self.0.leaf.covers(host)
+        self.0.certificates.iter().any(|certificate| certificate.leaf.covers(host))
     }
 
-    /// When the server's certificate begins to be valid.
+    /// When all of the certificates are valid.
     pub fn not_before(&self) -> SystemTime {
-        self.0.leaf.not_before
+        let starts = self.0.certificates.iter().map(|certificate| certificate.leaf.not_before);
+        starts.max().unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    /// When the server's certificate expires.
+    /// When the first of the certificates expires.
     pub fn not_after(&self) -> SystemTime {
-        self.0.leaf.not_after
+        let ends = self.0.certificates.iter().map(|certificate| certificate.leaf.not_after);
+        ends.min().unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     /// Picks the configuration that answers this client. rustls follows the client's order of groups. Clients put the
@@ -146,7 +159,12 @@ impl Settings {
         }
     }
 
-    fn with(&self, ticketer: &Arc<Ticketer>, change: impl Fn(&mut ServerConfig)) -> Settings {
+    fn with(
+        &self,
+        ticketer: &Arc<Ticketer>,
+        certificates: &Arc<Certificates>,
+        change: impl Fn(&mut ServerConfig),
+    ) -> Settings {
         let changed = |config: &Arc<ServerConfig>| {
             let mut config = ServerConfig::clone(config);
             config.ticketer = Arc::clone(ticketer) as _;
@@ -156,7 +174,7 @@ impl Settings {
         Settings(Arc::new(Inner {
             classic: changed(&self.0.classic),
             hybrid: changed(&self.0.hybrid),
-            leaf: self.0.leaf.clone(),
+            certificates: Arc::clone(certificates),
             ticketer: Arc::clone(ticketer),
         }))
     }
@@ -164,8 +182,7 @@ impl Settings {
 
 fn server_config(
     groups: &[Group],
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    certificates: &Arc<Certificates>,
     ticketer: &Arc<Ticketer>,
 ) -> Result<ServerConfig, SettingsError> {
     let provider = CryptoProvider {
@@ -176,7 +193,7 @@ fn server_config(
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(chain, key)?;
+        .with_cert_resolver(Arc::clone(certificates) as _);
     config.ignore_client_order = true;
     config.ticketer = Arc::clone(ticketer) as _;
     // Tickets need no store, which shards would have to lock.

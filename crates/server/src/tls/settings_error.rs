@@ -25,6 +25,14 @@ pub enum SettingsError {
     /// Certificate and key do not go together, or cannot be used for TLS.
     #[error("certificate and key cannot be used: {0}")]
     Unusable(#[from] rustls::Error),
+    /// One of several certificates cannot be used.
+    #[error("{path}: {error}", path = .path.display())]
+    Of {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        error: Box<SettingsError>,
+    },
     /// No certificate could be made for the names.
     #[error("no certificate could be made: {0}")]
     Generate(#[from] rcgen::Error),

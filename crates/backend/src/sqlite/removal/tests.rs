@@ -26,6 +26,7 @@ const NOBODYS: &[(&str, &str)] = &[
     ("removable_upload", "of files that are gone; until their contents are removed"),
     ("module", "the node's"),
     ("module_activation", "the node's; one that is for a domain which is gone decides about nothing"),
+    ("act", "what administrators did: the operator's, and forgotten in its time"),
     ("lease", "of programs that share something, until a time"),
     ("archive_fold", "its one row"),
     ("archive_list", "entries of the newest messages of all accounts; it goes when these are folded"),

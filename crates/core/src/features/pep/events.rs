@@ -21,7 +21,7 @@ pub(super) fn tell(
     let mut readers = home.contacts(|standing| access.tells(Reader::Other(standing)), cx);
     readers.retain(|jid| {
         jid.local().is_some()
-            && cx.shard.domains.named(jid.domain()).is_some()
+            && cx.shard.domains.reachable(home.account.domain(), jid.domain()).is_some()
             && cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none()
     });
     cx.letters(readers.into_iter(), &Letter::Event(event.clone()));

@@ -46,8 +46,10 @@ pub(super) fn give(session: SessionId, home: &AtHome<'_>, sessions: &mut Session
     let contacts =
         contacts.filter(|jid| cx.pipeline.denies(home.record, Direction::In, &jid.to_jid()).is_none());
     let accounts = own.then(|| home.account.clone()).into_iter().chain(contacts);
-    let here = |jid: BareJid| cx.shard.domains.named(jid.domain()).map(|domain| (jid, domain.id));
-    let of: Arc<[_]> = accounts.filter(|jid| jid.local().is_some()).filter_map(here).collect();
+    let domains = &cx.shard.domains;
+    let reachable =
+        |jid: BareJid| domains.reachable(home.account.domain(), jid.domain()).map(|domain| (jid, domain.id));
+    let of: Arc<[_]> = accounts.filter(|jid| jid.local().is_some()).filter_map(reachable).collect();
     begin((session, account), wants, of, home, cx);
 }
 
@@ -58,9 +60,8 @@ pub(super) fn gain(change: &RosterChange, home: &AtHome<'_>, sessions: &mut Sess
     if is_seen(&change.was) || !is_seen(&change.is) {
         return;
     }
-    let Some(domain) = cx.shard.domains.named(change.contact.domain()).map(|domain| domain.id) else {
-        return;
-    };
+    let reachable = cx.shard.domains.reachable(home.account.domain(), change.contact.domain());
+    let Some(domain) = reachable.map(|domain| domain.id) else { return };
     if cx.pipeline.denies(home.record, Direction::In, &change.contact.to_jid()).is_some() {
         return;
     }

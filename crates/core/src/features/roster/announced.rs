@@ -7,7 +7,7 @@ use crate::session::hook::Direction;
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{Payload, PresenceType, Stanza};
+use carillon_wire::stanza::{Kind, Payload, PresenceType, Stanza};
 use std::sync::Arc;
 
 /// A session says how available it is: at its account's home it is known who may see that. Where nobody may, nobody need look.
@@ -30,11 +30,16 @@ pub(super) fn tell(
     cx: &mut Cx<'_>,
 ) {
     let roster = &home.record.roster;
-    let mut seen_by = here(roster.iter().filter(|e| e.standing.from).map(|e| e.jid), cx);
+    let subscribed = roster.iter().filter(|e| e.standing.from).map(|e| e.jid);
+    let mut seen_by = match presence.kind {
+        // Also to whoever saw it before the policy of a domain changed.
+        Kind::Presence(PresenceType::Unavailable) => here(subscribed, cx),
+        _ => reachable(home.account, subscribed, cx),
+    };
     seen_by.retain(|jid| cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none());
     cx.letters(seen_by.into_iter(), &Letter::Presence(presence.clone()));
     let (Announcement::Initial, Some(from)) = (step, &presence.from) else { return };
-    let mut seen = here(roster.iter().filter(|e| e.standing.to).map(|e| e.jid), cx);
+    let mut seen = reachable(home.account, roster.iter().filter(|e| e.standing.to).map(|e| e.jid), cx);
     seen.retain(|jid| cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none());
     cx.letters(seen.into_iter(), &Letter::Probe(from.clone()));
     let slot = sessions.bound_of(home.account.as_str()).iter().find(|s| s.jid == *from).map(|s| s.id.slot);
@@ -52,7 +57,7 @@ pub(super) fn tell(
 /// Some may see the account from now on, or may not any more. The entries are sorted.
 pub(super) fn seen(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: &Sessions, cx: &mut Cx<'_>) {
     let subscribed = home.record.roster.iter().filter(|entry| entry.standing.from).map(|entry| entry.jid);
-    let mut contacts = here(subscribed, cx);
+    let mut contacts = if is_seen { reachable(home.account, subscribed, cx) } else { here(subscribed, cx) };
     contacts.retain(|jid| is_covered_by(&jid.to_jid(), entries));
     for presence in present(home.account, sessions) {
         let presence = if is_seen { presence } else { withdrawn(presence) };
@@ -69,6 +74,13 @@ pub(super) fn withdrawn(presence: Stanza) -> Stanza {
 fn here<'a>(names: impl Iterator<Item = &'a str>, cx: &Cx<'_>) -> Vec<BareJid> {
     let accounts = names.filter_map(|name| BareJid::new(name).ok());
     accounts.filter(|jid| jid.local().is_some() && cx.shard.domains.named(jid.domain()).is_some()).collect()
+}
+
+/// Those of them with whom this account may exchange stanzas.
+fn reachable<'a>(account: &BareJid, names: impl Iterator<Item = &'a str>, cx: &Cx<'_>) -> Vec<BareJid> {
+    let mut accounts = here(names, cx);
+    accounts.retain(|jid| cx.shard.domains.reachable(account.domain(), jid.domain()).is_some());
+    accounts
 }
 
 /// The presence of somebody else, for the account's available sessions.
@@ -92,7 +104,7 @@ pub(super) fn probed(from: &Jid, home: &AtHome<'_>, sessions: &Sessions, cx: &mu
 
 /// A client asks for the presence of a contact.
 pub(super) fn ask(session: &BoundSession, of: &Jid, cx: &mut Cx<'_>) {
-    if of.local().is_some() && cx.domain_of(of).is_some() {
+    if cx.reachable(session.bare.domain(), of).is_some() {
         cx.letter(of.bare(), Letter::Asks { from: session.jid.clone(), of: of.clone() });
     }
 }

@@ -115,7 +115,10 @@ fn push(change: &RosterChange, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 /// §3.1.5, §3.2.2, §3.3.3).
 fn show(change: &RosterChange, sessions: &Sessions, cx: &mut Cx<'_>) {
     let (was, is) = (standing(change.was.as_ref()), standing(change.is.as_ref()));
-    if was.from == is.from || cx.domain_of(&change.contact.to_jid()).is_none() {
+    let contact = change.contact.to_jid();
+    let domain =
+        if is.from { cx.reachable(change.account.domain(), &contact) } else { cx.domain_of(&contact) };
+    if was.from == is.from || domain.is_none() {
         return;
     }
     for presence in present(&change.account, sessions) {

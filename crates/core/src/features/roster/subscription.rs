@@ -91,7 +91,13 @@ fn question(
     stanza: &Stanza,
     cx: &Cx<'_>,
 ) -> Result<ChangeSubscription, StanzaError> {
-    let other = cx.domain_of(&contact.to_jid()).ok_or(StanzaError::new(Condition::RemoteServerNotFound))?.id;
+    let to = contact.to_jid();
+    let other = match action {
+        SubscriptionAction::Subscribe | SubscriptionAction::Subscribed => cx.reachable(account.domain(), &to),
+        // To end one is always possible.
+        SubscriptionAction::Unsubscribe | SubscriptionAction::Unsubscribed => cx.domain_of(&to),
+    };
+    let other = other.ok_or(StanzaError::new(Condition::RemoteServerNotFound))?.id;
     let request = stanza.payload.bytes();
     let request = if request.len() <= REQUEST_BYTES_MAX { request.clone() } else { Default::default() };
     let (local, contact) = (account.local().unwrap_or_default().into(), contact.clone());

@@ -12,7 +12,10 @@ questions! {
         Key => Option<ApiKey>,
         Keys => Vec<ApiKey>,
     }
-    writes {}
+    writes {
+        ExpireKey => Result<ApiKey, Missing>,
+        NoteKeyUse => (),
+    }
     once {
         CreateKey => CreateKeyAnswer,
         DeleteKey => Result<(), Missing>,
@@ -40,6 +43,8 @@ pub struct CreateKey {
     pub scopes: Scopes,
     /// Until when it counts; none for ever.
     pub expires: Option<UnixMs>,
+    /// The networks from which it may be used; empty for any.
+    pub networks: Box<[Box<str>]>,
     pub node_keys_max: u32,
     pub now: UnixMs,
 }
@@ -58,6 +63,20 @@ pub enum CreateKeyAnswer {
     NoDomain,
     /// The domain has as many keys as it may ([`crate::model::Policy::keys_max`]), or the node.
     Full,
+}
+
+/// A key counts until this time, or for ever.
+#[derive(Clone, Debug)]
+pub struct ExpireKey {
+    pub id: KeyId,
+    pub expires: Option<UnixMs>,
+}
+
+/// A key was used at this time. What was noted of a later time stays; one that is not there is passed over.
+#[derive(Clone, Debug)]
+pub struct NoteKeyUse {
+    pub id: KeyId,
+    pub at: UnixMs,
 }
 
 /// Removes a key.

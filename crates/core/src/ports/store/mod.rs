@@ -7,6 +7,7 @@
 
 pub mod accounts;
 pub mod activity;
+pub mod acts;
 mod answer;
 pub mod archive;
 pub mod blocking;
@@ -314,6 +315,7 @@ nouns! {
     Domains in domains,
     Accounts in accounts,
     Activity in activity,
+    Acts in acts,
     Rooms in rooms,
     Topics in topics,
     Uploads in uploads,

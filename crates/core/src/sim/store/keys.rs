@@ -3,13 +3,15 @@
 use super::{Committed, answers, tables};
 use crate::model::{ApiKey, KeyId};
 use crate::ports::Missing;
-use crate::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys};
+use crate::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, ExpireKey, Key, Keys, NoteKeyUse};
 
 answers! {
     Key => find;
     Keys => list;
     CreateKey => create;
     DeleteKey => delete;
+    ExpireKey => expire;
+    NoteKeyUse => note_use;
 }
 
 fn find(store: &Committed, asked: &Key) -> Option<ApiKey> {
@@ -40,6 +42,8 @@ fn create(store: &mut Committed, asked: &CreateKey) -> CreateKeyAnswer {
         scopes: asked.scopes,
         created: asked.now,
         expires: asked.expires,
+        networks: asked.networks.clone(),
+        used: None,
     };
     store.keys.insert(key.id, tables::Key { hash: asked.hash, key: key.clone() });
     CreateKeyAnswer::Created(key)
@@ -49,4 +53,16 @@ fn delete(store: &mut Committed, asked: &DeleteKey) -> Result<(), Missing> {
     store.keys.remove(&asked.id).ok_or(Missing)?;
     store.reserved.retain(|(key, _), _| *key != asked.id);
     Ok(())
+}
+
+fn expire(store: &mut Committed, asked: &ExpireKey) -> Result<ApiKey, Missing> {
+    let key = &mut store.keys.get_mut(&asked.id).ok_or(Missing)?.key;
+    key.expires = asked.expires;
+    Ok(key.clone())
+}
+
+fn note_use(store: &mut Committed, asked: &NoteKeyUse) {
+    if let Some(key) = store.keys.get_mut(&asked.id) {
+        key.key.used = key.key.used.max(Some(asked.at));
+    }
 }

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod activity;
+mod acts;
 mod archive;
 mod blocking;
 mod broadcasts;
@@ -56,6 +57,7 @@ macro_rules! tables {
 
 tables! {
     activity,
+    acts,
     broadcasts,
     invitations,
     modules,

@@ -2,7 +2,7 @@
 
 use super::{ReasonQuery, Room, check_reason};
 use crate::app::App;
-use crate::auth::{Admin, Granted, ReadMessages, Rooms};
+use crate::auth::{Admin, Granted, ReadMessages, Rooms, acts};
 use crate::extract::{DomainQuery, JsonBody, Named, Params};
 use crate::jids;
 use crate::problem::{Code, Problem};
@@ -135,6 +135,7 @@ pub(crate) async fn list(
         room = room.address.as_str(),
         "messages of a room are read"
     );
+    acts::note_read();
     let answer =
         app.ask(RoomArchivePage { room: record.id, since: ArchiveId(0), filter, start, page }).await?;
     MessagePage::of(answer, || room.unknown()).map(Json)

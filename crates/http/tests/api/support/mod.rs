@@ -103,6 +103,7 @@ pub(crate) fn key(store: &dyn Store, domain: Option<DomainId>, scopes: &[Scope])
             domain,
             scopes,
             expires: None,
+            networks: Box::default(),
             node_keys_max: NODE_KEYS_MAX,
             now: UnixMs(0),
         },
