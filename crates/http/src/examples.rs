@@ -42,6 +42,7 @@ const BODIES: &[(&str, &str)] = &[
     ("rotateSecret", r#"{"secret": "correct horse battery staple"}"#),
     ("validateSecret", r#"{"secret": "correct horse battery staple"}"#),
     ("startDrain", r#"{"over_ms": 60000, "to": "chat2.games.example"}"#),
+    ("rotateKey", r#"{"overlap_ms": 3600000}"#),
     (
         "logCommand",
         r#"{"command": "session end alice@localhost", "reason": "ticket 4711", "outcome": "done", "took_ms": 12}"#,

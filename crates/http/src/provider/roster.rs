@@ -96,6 +96,13 @@ pub(crate) async fn put(
     exists(&app, &domain, &account).await?;
     if body.mutual {
         let other = key.reach(&app, contact.domain())?;
+        if app.node.domains().reachable(&domain.name, &other.name).is_none() {
+            let detail = format!(
+                "the policies of `{}` and `{}` keep their accounts apart (`other_domains`)",
+                domain.name, other.name
+            );
+            return Err(Problem::new(Code::Refused, detail).at("contact"));
+        }
         exists(&app, &other, &contact).await?;
     }
     sendable(body.name.as_deref().unwrap_or_default(), "name")?;

@@ -48,9 +48,33 @@ async fn a_message_is_sent_as_an_account() {
 }
 
 /// Over XMPP who blocks and who is not there look the same. So they do to a key that does not reach the other's domain.
+async fn open_to_each_other(world: &World, domains: &[&str]) {
+    for domain in domains {
+        let uri = format!("/v1/admin/domains/{domain}");
+        world.patch(&uri, json!({"other_domains": true})).await.expect(StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn messages_to_domains_that_are_kept_apart_are_refused_with_the_policy() {
+    let world = alice_bob_and_carol().await;
+    for to in ["dave@other.example", "dave@nowhere.example"] {
+        let refused = world.post("/v1/accounts/alice/messages", json!({"to": to, "body": "x"})).await;
+        assert_eq!(refused.problem(409, "refused").as_deref(), Some("/to"));
+        let domain = to.split_once('@').unwrap().1;
+        let said = format!(
+            "the node does not serve `{domain}`, or the policies of the two domains (`other_domains`) keep them apart"
+        );
+        assert_eq!(refused.json()["detail"], said);
+    }
+    let refused = world.put("/v1/accounts/alice/roster/dave@other.example", json!({"mutual": true})).await;
+    assert_eq!(refused.problem(409, "refused").as_deref(), Some("contact"));
+}
+
 #[tokio::test]
 async fn who_does_not_reach_the_others_domain_is_not_told_why() {
     let world = alice_bob_and_carol().await;
+    open_to_each_other(&world, &["localhost", "other.example"]).await;
     world.post("/v1/devices?domain=other.example", json!({"id": "dave"})).await.expect(StatusCode::CREATED);
     let block = "/v1/accounts/dave@other.example/blocked/alice@localhost?domain=other.example";
     world.put(block, json!({})).await.expect(StatusCode::NO_CONTENT);
@@ -178,6 +202,7 @@ async fn an_account_that_is_removed_leaves_its_contacts() {
 async fn a_domain_that_is_removed_leaves_the_rosters_of_others() {
     let world = alice_bob_and_carol().await;
     world.put("/v1/admin/domains/third.example", json!({})).await.expect(StatusCode::CREATED);
+    open_to_each_other(&world, &["localhost", "third.example"]).await;
     let account = json!({"jid": "dan@third.example", "password": "secret"});
     world.post("/v1/admin/accounts", account).await.expect(StatusCode::CREATED);
     let mutual = || json!({"mutual": true});

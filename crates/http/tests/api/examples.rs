@@ -55,6 +55,8 @@ const MADE: &[&str] = &[
 /// Those that use it.
 const USED: &[&str] = &[
     "logCommand",
+    "listActs",
+    "rotateKey",
     "updateTopic",
     "updateRoom",
     "getRoom",
@@ -152,11 +154,14 @@ async fn examples_work() {
         if id == "updateConversation" {
             crate::messages::keep(&world, "alice", "bob", 1);
         }
-        let reply = world.call(example(&world, &document, id)).await;
+        let request = example(&world, &document, id);
+        // What is read may tell of something that failed meanwhile, such as a push.
+        let is_read = request.method() == Method::GET;
+        let reply = world.call(request).await;
         assert!(reply.status.is_success() && reply.status != StatusCode::MULTI_STATUS, "{id}: {reply:?}");
         let failed =
             reply.text.lines().any(|line| line.contains("\"error\"") || line.contains("\"failed\":1"));
-        assert!(!failed, "{id}: {}", reply.text);
+        assert!(is_read || !failed, "{id}: {}", reply.text);
         if id == "validateSecret" {
             assert_eq!(reply.json()["valid"], true);
         }
