@@ -16,6 +16,7 @@ import { notification } from "./notification.js";
 import { notifications } from "./notifications.js";
 import { overview } from "./overview.js";
 import { Page } from "./page.js";
+import { pushes } from "./pushes.js";
 import { search } from "./search.js";
 import { send } from "./send.js";
 import { sessions } from "./sessions.js";
@@ -39,6 +40,7 @@ const VIEWS = {
   topics: { make: topics, one: topic, scope: "topics", title: "Topics" },
   links: { make: links, scope: "links", title: "Links" },
   devices: { make: devices, one: device, scope: "enrol", title: "Devices" },
+  pushes: { make: pushes, scope: "enrol", title: "Push" },
   domains: { make: domains, scope: "admin", title: "Domains" },
   keys: { make: keys, scope: "admin", title: "API keys" },
   webhooks: { make: webhooks, one: webhook, scope: "admin", title: "Webhooks" },

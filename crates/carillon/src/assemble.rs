@@ -6,19 +6,21 @@ use carillon_backend::StoreOptions;
 use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::{self, Members, Store};
 use carillon_core::settings as core;
-use carillon_http::{IntakeQueue, VapidKey, WebhookRoots};
+use carillon_http::{IntakeQueue, PushApps, VapidKey, WebhookRoots};
 use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 #[cfg(any(feature = "aws", feature = "nats"))]
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// What the core is started with: its settings, and what follows from others. `secret` is the node's own, the same after a
 /// restart; `vapid` is the key by which push services know it.
 pub fn core(settings: &Settings, secret: [u8; 32], vapid: &str) -> core::Settings {
     let mut core = core::Settings { secret, ..settings.core.clone() };
     core.push.vapid = vapid.into();
+    core.push.apps = push_app_names(settings);
     let light = &mut core.light.domain;
     let named = if light.is_empty() { settings.node.domain.as_str() } else { &**light };
     // A domain's name as the node knows it; one that is no name is found nowhere, and the clients are told so.
@@ -157,6 +159,22 @@ pub fn vapid(settings: &Settings, secret: &[u8; 32]) -> Result<VapidKey, String>
         .map_or_else(|| Ok(VapidKey::of_secret(secret)), VapidKey::load)
 }
 
+/// The apps that push services of makers of devices know, with what their files hold.
+pub fn push_apps(settings: &Settings) -> Result<PushApps, String> {
+    PushApps::load(&settings.push_apps)
+}
+
+/// These apps as the core knows them.
+fn push_app_names(settings: &Settings) -> Vec<core::PushApp> {
+    let prepared = |domain: &String| carillon_wire::jid::prepare_domain(domain).unwrap_or_default().into();
+    let apps = settings.push_apps.iter().map(|(name, app)| core::PushApp {
+        name: name.as_str().into(),
+        service: app.service,
+        domains: app.domains.iter().map(prepared).collect(),
+    });
+    apps.collect()
+}
+
 /// The authorities of `webhooks.ca_file`.
 pub fn webhook_roots(settings: &Settings) -> Result<WebhookRoots, String> {
     settings.http.webhooks.ca_file.as_deref().map_or_else(|| Ok(WebhookRoots::default()), WebhookRoots::load)
@@ -182,6 +200,7 @@ pub fn http(
     ports: carillon_server::Ports,
     webhook_roots: WebhookRoots,
     vapid: VapidKey,
+    push_apps: watch::Receiver<PushApps>,
 ) -> carillon_http::Options {
     let (node, websocket) = (&settings.node, &settings.server.websocket);
     let host = if node.host.is_empty() { &node.domain } else { &node.host };
@@ -198,6 +217,7 @@ pub fn http(
         drain_timeout_ms: node.drain_timeout_ms,
         webhook_roots,
         vapid,
+        push_apps,
         queues: Vec::new(),
         traces_kept_ms: settings.server.traces_kept_ms,
         endpoints: carillon_http::Endpoints {
@@ -317,8 +337,8 @@ mod tests {
         assert_eq!(store(settings), StoreOptions::new("./data/carillon.db"));
         let core = Arc::new(core);
         let roots = webhook_roots(settings).expect("none are set");
-        let options =
-            http(settings, Arc::clone(&core), Ports::default(), roots, VapidKey::of_secret(&[7; 32]));
+        let (key, apps) = (VapidKey::of_secret(&[7; 32]), watch::channel(PushApps::default()).1);
+        let options = http(settings, Arc::clone(&core), Ports::default(), roots, key, apps);
         let mut http = carillon_http::Settings::default();
         http.upload.folder = "./data/uploads".into();
         assert_eq!(options.settings, http);

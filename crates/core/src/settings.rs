@@ -1,7 +1,7 @@
 //! What an operator decides, as the core reads it. Types and defaults are declared here and nowhere else; the binary's list of
 //! settings gives each its key, its bounds and its sentence.
 
-use crate::model::{BlockListBounds, NodeBounds, RosterBounds};
+use crate::model::{AppService, BlockListBounds, NodeBounds, RosterBounds};
 use crate::sasl::{Mechanism, fast};
 
 /// The settings of a shard.
@@ -228,11 +228,38 @@ pub struct Push {
     pub grace_ms: u64,
     /// Registrations of one account.
     pub per_account_max: u32,
+    /// Apps that push services of makers of devices know. They follow from other settings.
+    pub apps: Vec<PushApp>,
+}
+
+/// An app that a push service of a maker of devices knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushApp {
+    /// Its name.
+    pub name: Box<str>,
+    /// The push service.
+    pub service: AppService,
+    /// Domains whose accounts may use it, as prepared names; none for all.
+    pub domains: Vec<Box<str>>,
+}
+
+impl Push {
+    /// The app of this name, if accounts of `domain` may use it.
+    pub fn app(&self, name: &str, domain: &str) -> Option<&PushApp> {
+        self.apps.iter().find(|app| &*app.name == name && app.serves(domain))
+    }
+}
+
+impl PushApp {
+    /// Whether accounts of this domain may use it.
+    pub fn serves(&self, domain: &str) -> bool {
+        self.domains.is_empty() || self.domains.iter().any(|served| &**served == domain)
+    }
 }
 
 impl Default for Push {
     fn default() -> Push {
-        Push { vapid: "".into(), grace_ms: 10_000, per_account_max: 20 }
+        Push { vapid: "".into(), grace_ms: 10_000, per_account_max: 20, apps: Vec::new() }
     }
 }
 

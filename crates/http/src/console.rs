@@ -54,6 +54,7 @@ const ASSETS: &[Asset] = assets! {
     "overview.js": SCRIPT,
     "page.js": SCRIPT,
     "path.js": SCRIPT,
+    "pushes.js": SCRIPT,
     "search.js": SCRIPT,
     "send.js": SCRIPT,
     "sessions.js": SCRIPT,

@@ -30,6 +30,7 @@ mod health;
 mod intake;
 mod invitations;
 mod jids;
+mod jwt;
 mod links;
 mod metrics;
 mod openapi;
@@ -62,6 +63,7 @@ pub use options::{
     Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, Settings, UploadSettings, WebhookRoots,
     WebhookSettings,
 };
+pub use push::{ApnsPushType, PushAppSettings, PushApps};
 pub use serve::{Listener, Serves, https, router, serve};
 pub use upload::check as check_uploads;
 pub use vapid::VapidKey;

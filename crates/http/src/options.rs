@@ -1,5 +1,6 @@
 //! What the API is told at start.
 
+use crate::push::PushApps;
 use crate::vapid::VapidKey;
 use carillon_core::model::PushShown;
 use carillon_core::ports::Queue;
@@ -9,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// What the API is started with: its own settings, and what others have decided.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub struct Options {
     pub webhook_roots: WebhookRoots,
     /// The key by which push services know this server.
     pub vapid: VapidKey,
+    /// Apps that push services of makers of devices know, the newest.
+    pub push_apps: watch::Receiver<PushApps>,
     /// Queues whose messages are taken in.
     pub queues: Vec<IntakeQueue>,
     /// How long the trace of a notification is kept after its end, in milliseconds: so long a notification is known again.

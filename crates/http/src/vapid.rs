@@ -1,14 +1,12 @@
 //! How push services know this server (RFC 8292): by a key, with which it signs that it is the sender.
 
+use crate::jwt;
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
-use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use carillon_core::model::UnixMs;
 use hmac::{Hmac, KeyInit, Mac};
-use rustls::pki_types::PrivateKeyDer;
-use rustls::pki_types::pem::PemObject;
 use sha2::Sha256;
 use std::collections::HashMap;
 use std::fmt;
@@ -47,9 +45,8 @@ impl VapidKey {
         let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
         let no_key = || failed(&"there is no key of the curve P-256 in it");
         if text.contains("-----BEGIN") {
-            let der = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| failed(&error))?;
-            let key = EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_FIXED_SIGNING, der.secret_der());
-            return key.map(|key| VapidKey(Arc::new(key))).map_err(|_| no_key());
+            let key = jwt::ec_key(text.as_bytes()).map_err(|error| failed(&error))?;
+            return Ok(VapidKey(Arc::new(key)));
         }
         let scalar = BASE64.decode(text.trim().trim_end_matches('=')).map_err(|error| failed(&error))?;
         VapidKey::of_scalar(&scalar).ok_or_else(no_key)
@@ -72,11 +69,8 @@ impl VapidKey {
 
     /// A token for the push service at `origin`, until `expires` (§2).
     fn token(&self, origin: &str, subject: &str, expires: UnixMs) -> String {
-        let head = BASE64.encode(r#"{"typ":"JWT","alg":"ES256"}"#);
         let claims = serde_json::json!({ "aud": origin, "exp": expires.0 / 1000, "sub": subject });
-        let signed = format!("{head}.{}", BASE64.encode(claims.to_string()));
-        let signature = self.0.sign(&SystemRandom::new(), signed.as_bytes()).expect("the key is whole");
-        format!("{signed}.{}", BASE64.encode(signature))
+        jwt::es256(&self.0, &serde_json::json!({}), &claims)
     }
 }
 

@@ -134,7 +134,7 @@ pub const CASES: &[Case] = cases! {
     archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_read_in_bounded_steps, are_found_by_number,
         follow_preferences, have_times_that_ascend, are_erased, keep_what_their_domain_wants, go_with_their_account;
     private: is_kept_by_name_and_namespace, is_bounded_in_bytes, goes_with_its_account;
-    push: has_registrations_by_their_names, has_so_many_registrations, comes_of_what_is_stored, is_one_for_each_topic, is_of_what_waits,
+    push: has_registrations_by_their_names, has_so_many_registrations, comes_of_what_is_stored, is_one_for_each_topic, is_of_what_waits, are_hinted_at_where_there_are_registrations,
         is_one_owners_until_the_claim_ends, comes_in_pages, that_fails_is_tried_again, ends_with_its_registration,
         goes_with_its_account_and_its_domain;
     vcards: are_kept_and_replaced, go_with_their_account;

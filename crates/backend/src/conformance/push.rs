@@ -7,6 +7,8 @@ use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline, StoreOff
 use carillon_core::ports::store::push::*;
 use carillon_core::ports::{Ask, Page, Store};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(super) const NOUN: Noun = Noun {
     writes: |domain| {
@@ -99,6 +101,7 @@ fn commit(store: &dyn Store, owner: u64, at: u64, push: &Push, outcome: PushOutc
         id: push.id,
         version: push.version,
         registration: registration.id,
+        registered: registration.created,
         domain: registration.domain,
         local: registration.account.local().unwrap_or_default().into(),
         outcome,
@@ -124,6 +127,12 @@ pub(super) fn has_registrations_by_their_names(store: &dyn Store) {
     let again = answer!(ask(store, other), EnablePushAnswer::Enabled(made) => *made);
     assert_eq!((again.id, again.channel.clone(), again.shown), (phone.id, web, PushShown::Nothing));
     assert_eq!(ask(store, FindRegistration { id: phone.id }).as_deref(), Some(&again));
+    for service in [AppService::Apns, AppService::Fcm] {
+        let channel = PushChannel::App(AppToken { service, app: "chat".into(), token: secret(64) });
+        ask(store, EnablePush { channel: channel.clone(), ..enable(domain, "alice", "phone") });
+        let found = ask(store, FindRegistration { id: phone.id }).expect("it is there");
+        assert_eq!((found.channel, found.health), (channel, PushHealth::default()));
+    }
     let tablet = enabled(store, domain, "alice", "tablet");
     let desk = enabled(store, domain, "bob", "phone");
     let list = |domain, account: Option<&str>, after, max| {
@@ -251,6 +260,30 @@ pub(super) fn is_of_what_waits(store: &dyn Store) {
     assert_eq!(ask(store, NextPush), None);
 }
 
+pub(super) fn are_hinted_at_where_there_are_registrations(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let hints = Arc::new(AtomicUsize::new(0));
+    let counted = hints.clone();
+    let hinted = || hints.swap(0, Ordering::SeqCst) > 0;
+    let are_hinted = store.hint_pushes(Arc::new(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+    }));
+    message(store, domain, "alice", "bob", 1);
+    enabled(store, domain, "alice", "phone");
+    assert!(!hinted(), "nothing is to be pushed");
+    message(store, domain, "alice", "bob", 2);
+    assert_eq!(hinted(), are_hinted);
+    ask(store, StoreNotification { wake: wake("n:1", 9), ..store_at(notification(domain, "alice", 1), T) });
+    assert_eq!(hinted(), are_hinted);
+    let claimed = claim(store, 7, 2, &[]);
+    let failed = PushOutcome::Failed { next: T.plus(500), failures: 1, failure: failure(2) };
+    commit(store, 7, 2, &claimed[0], failed);
+    assert!(!hinted(), "whoever claimed it knows");
+    enabled(store, domain, "alice", "phone");
+    assert_eq!(hinted(), are_hinted, "made anew, it is tried at once");
+}
+
 pub(super) fn is_one_owners_until_the_claim_ends(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
@@ -323,7 +356,19 @@ pub(super) fn ends_with_its_registration(store: &dyn Store) {
     message(store, domain, "alice", "carol", 1);
     let claimed = claim(store, 7, 1, &[]);
     assert_eq!(claimed.len(), 4);
+    // It was made anew while its app was found to be gone: that was said of the one before.
+    let node = claimed[0].registration.node.clone();
+    ask(store, EnablePush { now: T.plus(2), ..enable(domain, "alice", &node) });
     commit(store, 7, 2, &claimed[0], PushOutcome::Gone);
+    assert_eq!(of(store, domain, "alice").len(), 2);
+    let again = claim(
+        store,
+        7,
+        2,
+        &claimed[1..].iter().map(|push| push.id).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(),
+    );
+    assert_eq!((again.len(), again[0].id, again[0].registration.created), (1, claimed[0].id, T.plus(2)));
+    commit(store, 7, 2, &again[0], PushOutcome::Gone);
     assert_eq!(of(store, domain, "alice").len(), 1);
     assert_eq!(claim(store, 7, 200, &[]).len(), 2);
     ask(store, DisablePush { domain, local: "alice".into(), node: None });

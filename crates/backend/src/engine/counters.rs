@@ -1,5 +1,6 @@
 //! What the store counts for the operator.
 
+use super::push_hint::Listener;
 use carillon_core::model::Durations;
 use carillon_core::ports::StoreHealth;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,6 +28,8 @@ pub(crate) struct Counters {
     reads_fail: AtomicBool,
     writes_fail: AtomicBool,
     may_be_damaged: AtomicBool,
+    /// Who is told of pushes.
+    pub(crate) pushes: Listener,
 }
 
 impl Counters {

@@ -114,6 +114,7 @@ impl Lane {
             writes::answer_all(&mut write, asks).map_err(|e| Undone::before_commit(e, Undone::Step))?;
         let began = Instant::now();
         self.counters.commit_began(began);
+        let makes_pushes = write.makes_pushes.get();
         let (published, committed) = write.commit();
         self.counters.commit_ended();
         self.is_open = false;
@@ -137,6 +138,9 @@ impl Lane {
         self.done = next;
         self.db.figures().committed();
         published.into_iter().for_each(|item| drop(self.last.keep(item)));
+        if makes_pushes {
+            self.counters.pushes.tell();
+        }
         Ok(Committed { answers, took: began.elapsed() })
     }
 

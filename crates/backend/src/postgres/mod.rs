@@ -80,7 +80,9 @@ use crate::engine::reading::Reader;
 use crate::engine::writing::Writer;
 use crate::rows::last::LastItems;
 use carillon_core::ports::store::ReadAsk;
-use carillon_core::ports::{Answer, Ask, Members, Reply, Store, StoreHealth, StoreLane, StoreStats};
+use carillon_core::ports::{
+    Answer, Ask, Members, PushHint, Reply, Store, StoreHealth, StoreLane, StoreStats,
+};
 use connection::Connection;
 use figures::Figures;
 use lane::Lane;
@@ -242,6 +244,11 @@ impl Store for PostgresStore {
 
     fn health(&self) -> StoreHealth {
         self.counters.health()
+    }
+
+    fn hint_pushes(&self, hint: PushHint) -> bool {
+        self.counters.pushes.set(hint);
+        true
     }
 
     fn lanes(&self) -> Vec<StoreLane> {

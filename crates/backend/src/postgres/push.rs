@@ -103,6 +103,7 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         )?;
         let id = uint(&made, 0)?;
         if same.is_some() {
+            self.makes_pushes.set(true);
             self.run(
                 "UPDATE push SET due = $2, has_failed = false WHERE registration = $1 AND has_failed AND owner IS NULL",
                 &[&int(id), &int(now.0)],
@@ -144,6 +145,7 @@ pub(super) fn wake(write: &Transaction<'_>, account: AccountId, wake: &Wake, tel
         Tells::Message(seq) => (Some(int(seq)), None),
         Tells::Notification(id) => (None, Some(Id::from(id))),
     };
+    write.makes_pushes.set(true);
     write.run(
         "INSERT INTO push (registration, about, message, notification, due)
          SELECT id, $2, $3, $4, $5 FROM push_registration WHERE account = $1 ORDER BY id
@@ -239,7 +241,13 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
         return Ok(());
     }
     match &push.outcome {
-        PushOutcome::Gone => return end(write, push.registration),
+        PushOutcome::Gone => {
+            let same = write.db.opt(
+                "SELECT 1 FROM push_registration WHERE id = $1 AND created = $2",
+                &[&int(push.registration.0), &int(push.registered.0)],
+            )?;
+            return if same.is_some() { end(write, push.registration) } else { Ok(()) };
+        }
         PushOutcome::Postponed { .. } => {}
         PushOutcome::Failed { failures, failure, .. } => note(write, push.registration, *failures, failure)?,
         PushOutcome::Refused { failures, failure } => note(write, push.registration, *failures, failure)?,

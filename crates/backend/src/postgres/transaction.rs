@@ -7,6 +7,7 @@ use super::node::Node;
 use crate::rows::last::LastItems;
 use carillon_core::model::{Item, NotificationId, TopicId, UnixMs};
 use carillon_core::ports::Missing;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub(super) struct Transaction<'a> {
     /// Topics that it changed: their last items may never come to be.
     changed: HashSet<TopicId>,
     published: Vec<Arc<Item>>,
+    /// Whether it has made a push, or made one due.
+    pub(super) makes_pushes: Cell<bool>,
 }
 
 /// Events of a transaction that are not written yet.
@@ -41,7 +44,7 @@ impl<'a> Transaction<'a> {
     /// A transaction that has begun.
     pub(super) fn new(db: &'a Connection, node: &'a Node, last: &'a LastItems) -> Transaction<'a> {
         let (events, changed, published) = Default::default();
-        Transaction { db, node, last, events, changed, published }
+        Transaction { db, node, last, events, changed, published, makes_pushes: Cell::new(false) }
     }
 
     /// Runs a statement; how many rows it changed.

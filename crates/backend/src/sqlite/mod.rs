@@ -74,7 +74,7 @@ use crate::engine::writing::Writer;
 use crate::rows::last::LastItems;
 use archive::Tail;
 use carillon_core::ports::store::ReadAsk;
-use carillon_core::ports::{Answer, Ask, Reply, Store, StoreHealth, StoreStats};
+use carillon_core::ports::{Answer, Ask, PushHint, Reply, Store, StoreHealth, StoreStats};
 use reader::Connected;
 use snapshot::LastRevisions;
 use std::fs::File;
@@ -264,6 +264,11 @@ impl Store for SqliteStore {
 
     fn health(&self) -> StoreHealth {
         self.counters.health()
+    }
+
+    fn hint_pushes(&self, hint: PushHint) -> bool {
+        self.counters.pushes.set(hint);
+        true
     }
 
     fn close(&self) {

@@ -116,6 +116,7 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         let id = match same {
             None => self.db.last_insert_rowid().cast_unsigned(),
             Some(id) => {
+                self.makes_pushes.set(true);
                 self.run(
                     "UPDATE push SET due = ?2, has_failed = 0 WHERE registration = ?1 AND has_failed AND owner IS NULL",
                     params![int(id), int(now.0)],
@@ -162,6 +163,7 @@ pub(super) fn wake(write: &Transaction<'_>, account: AccountId, wake: &Wake, tel
         Tells::Message(seq) => (Some(int(seq)), None),
         Tells::Notification(id) => (None, Some(id_blob(id))),
     };
+    write.makes_pushes.set(true);
     write.run(
         "INSERT INTO push (registration, about, message, notification, due)
          SELECT id, ?2, ?3, ?4, ?5 FROM push_registration WHERE account = ?1
@@ -274,7 +276,13 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
         return Ok(());
     }
     match &push.outcome {
-        PushOutcome::Gone => return end(write, push.registration),
+        PushOutcome::Gone => {
+            let is_same = write
+                .db
+                .prepare_cached("SELECT 1 FROM push_registration WHERE id = ?1 AND created = ?2")?
+                .exists(params![int(push.registration.0), int(push.registered.0)])?;
+            return if is_same { end(write, push.registration) } else { Ok(()) };
+        }
         PushOutcome::Postponed { .. } => {}
         PushOutcome::Failed { failures, failure, .. } => note(write, push.registration, *failures, failure)?,
         PushOutcome::Refused { failures, failure } => note(write, push.registration, *failures, failure)?,

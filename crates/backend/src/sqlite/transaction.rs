@@ -8,6 +8,7 @@ use crate::rows::last::LastItems;
 use carillon_core::model::{Item, Revision, TopicId};
 use carillon_core::ports::Missing;
 use rusqlite::{Connection, OptionalExtension, Params};
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -51,6 +52,8 @@ pub(super) struct Transaction<'a> {
     topic_changes: u64,
     changed: HashSet<TopicId>,
     published: Vec<Arc<Item>>,
+    /// Whether it has made a push, or made one due.
+    pub(super) makes_pushes: Cell<bool>,
 }
 
 impl<'a> Transaction<'a> {
@@ -78,6 +81,7 @@ impl<'a> Transaction<'a> {
             topic_changes,
             changed,
             published,
+            makes_pushes: Cell::new(false),
         }
     }
 

@@ -81,9 +81,13 @@ impl Commits for Database {
             Failure::Group(fate(&e))
         })?;
         let took = began.elapsed();
+        let makes_pushes = write.makes_pushes.get();
         let reached = write.committed();
         self.tail.folded(self.reached.fold, reached.fold);
         self.reached = reached;
+        if makes_pushes {
+            self.counters.pushes.tell();
+        }
         Ok(Committed { answers, took })
     }
 

@@ -1,6 +1,6 @@
 //! Rules that hold between settings, or that a bound cannot say.
 
-use super::{Config, Origin, Place, Problem, Setting, Settings, queues};
+use super::{Config, Origin, Place, Problem, Setting, Settings, push_apps, queues};
 use carillon_core::pipeline::ORDER;
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         key: settings[0].into(),
         rule,
     });
-    rules.chain(queues::check(config)).collect()
+    rules.chain(queues::check(config)).chain(push_apps::check(config)).collect()
 }
 
 /// A rule that is broken.

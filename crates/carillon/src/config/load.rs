@@ -4,7 +4,7 @@ use super::declare::Setting;
 use super::kind::{Kind, Misfit, Shape, Written};
 use super::problem::{Place, Problem, Problems};
 use super::settings::SETTINGS;
-use super::{Config, Origin, Profile, Settings, Source, Value, check, environment, queues};
+use super::{Config, Origin, Profile, Settings, Source, Value, check, environment, push_apps, queues, table};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,6 +72,7 @@ pub(super) fn load(
         source: source.clone(),
         origins: vec![Origin::Default; SETTINGS.len()],
         queue_places: BTreeMap::new(),
+        app_places: BTreeMap::new(),
     };
     problems.extend(entries.into_iter().filter_map(|entry| apply(&mut config, entry).err()));
     apply_profile(&mut config);
@@ -124,8 +125,11 @@ fn shape(value: &Spanned<DeValue<'_>>) -> Shape {
 
 /// Gives the setting of `entry` its value.
 fn apply(config: &mut Config, Entry { key, written, place }: Entry) -> Result<(), Problem> {
-    if let Some((queue, member)) = queues::split(&key) {
+    if let Some((queue, member)) = table::split(queues::TABLE, &key) {
         return queues::apply(config, queue, member, &written, place);
+    }
+    if let Some((app, member)) = table::split(push_apps::TABLE, &key) {
+        return push_apps::apply(config, app, member, &written, place);
     }
     let Some(index) = SETTINGS.iter().position(|s| s.key == key) else {
         let nearest = nearest(&key);

@@ -11,8 +11,10 @@ mod kind;
 mod load;
 pub mod print;
 mod problem;
+mod push_apps;
 mod queues;
 mod settings;
+mod table;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -22,6 +24,7 @@ pub use declare::{Reload, Setting};
 pub use kind::Kind;
 pub use load::nearest;
 pub use problem::{Place, Problem, Problems};
+pub use push_apps::PUSH_APP;
 pub use queues::QUEUE;
 pub use settings::*;
 pub(crate) use unit::bytes;
@@ -68,6 +71,8 @@ pub struct Config {
     origins: Vec<Origin>,
     /// Where the first setting of each queue was written.
     queue_places: BTreeMap<String, Place>,
+    /// Where the first setting of each app of pushes was written.
+    app_places: BTreeMap<String, Place>,
 }
 
 /// What reading the settings again came to.
@@ -126,6 +131,9 @@ impl Config {
             needs_restart.push(queues::TABLE);
             new.settings.queues.clone_from(&self.settings.queues);
             new.queue_places.clone_from(&self.queue_places);
+        }
+        if new.settings.push_apps != self.settings.push_apps {
+            changed.push(push_apps::TABLE);
         }
         Reloaded { config: new, changed, needs_restart }
     }

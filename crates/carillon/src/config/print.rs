@@ -1,7 +1,8 @@
 //! The settings for people: a sample file, a manual page, a table, and one setting explained.
 
 use super::declare::{Reload, Setting};
-use super::queues::QUEUE;
+use super::push_apps::{self, PUSH_APP};
+use super::queues::{self, QUEUE};
 use super::settings::SETTINGS;
 use super::{Config, Kind, Origin, Value, environment, unit};
 use std::fmt::Write;
@@ -71,17 +72,18 @@ pub fn sample() -> String {
         let _ = writeln!(out, "# {}", hint(setting));
         let _ = writeln!(out, "{field} = {}", setting.default());
     }
-    sample_queue(&mut out);
+    sample_table(&mut out, queues::TABLE, QUEUE);
+    sample_table(&mut out, push_apps::TABLE, PUSH_APP);
     out
 }
 
-/// The settings of a queue, none of which is there by default.
-fn sample_queue(out: &mut String) {
-    for (n, setting) in QUEUE.iter().enumerate() {
+/// The settings of a table with a name, of which none is there by default.
+fn sample_table<S: Default>(out: &mut String, tables: &str, list: &[Setting<S>]) {
+    for (n, setting) in list.iter().enumerate() {
         if n == 0 {
             let _ = write!(
                 out,
-                "\n{}\n# [intake.queues.NAME]\n",
+                "\n{}\n# [{tables}.NAME]\n",
                 commented(&format!("---- {}", setting.group.trim()))
             );
         }
@@ -101,14 +103,20 @@ pub fn manual() -> String {
         }
         out.push_str(&manual_row(setting, ""));
     }
-    for (n, setting) in QUEUE.iter().enumerate() {
+    manual_table(&mut out, queues::TABLE, QUEUE);
+    manual_table(&mut out, push_apps::TABLE, PUSH_APP);
+    out.push_str(&manual_profile());
+    out
+}
+
+/// The settings of a table with a name.
+fn manual_table<S: Default>(out: &mut String, tables: &str, list: &[Setting<S>]) {
+    for (n, setting) in list.iter().enumerate() {
         if n == 0 {
             out.push_str(&manual_group(setting.group.trim()));
         }
-        out.push_str(&manual_row(setting, "intake.queues.NAME."));
+        out.push_str(&manual_row(setting, &format!("{tables}.NAME.")));
     }
-    out.push_str(&manual_profile());
-    out
 }
 
 fn manual_row<S: Default>(setting: &Setting<S>, prefix: &str) -> String {

@@ -4,9 +4,8 @@ use super::declare::{Reload, Setting, settings};
 use super::kind::{Written, bytes, count, ms, path, text};
 use super::unit::{GIB, HOUR, KIB, SECOND};
 use super::value::Field;
-use super::{Config, Place, Problem};
+use super::{Config, Place, Problem, table};
 use crate::options::Queue;
-use std::borrow::Cow;
 
 /// What the keys of all queues begin with.
 pub(super) const TABLE: &str = "intake.queues";
@@ -49,11 +48,6 @@ settings! {
     }
 }
 
-/// The queue and the setting that a key names, if it is of a queue.
-pub(super) fn split(key: &str) -> Option<(&str, &str)> {
-    key.strip_prefix(TABLE)?.strip_prefix('.')?.rsplit_once('.')
-}
-
 /// Gives a setting of a queue its value.
 pub(super) fn apply(
     config: &mut Config,
@@ -62,21 +56,9 @@ pub(super) fn apply(
     written: &Written,
     place: Place,
 ) -> Result<(), Problem> {
-    let key = format!("{TABLE}.{queue}.{member}");
     config.queue_places.entry(queue.to_owned()).or_insert_with(|| place.clone());
     let settings = config.settings.queues.entry(queue.to_owned()).or_default();
-    let Some(setting) = QUEUE.iter().find(|setting| setting.key == member) else {
-        let distance = |setting: &&Setting<Queue>| strsim::damerau_levenshtein(setting.key, member);
-        let nearest = QUEUE.iter().min_by_key(distance).filter(|setting| distance(setting) <= 2);
-        return Err(Problem::Unknown { place, key, nearest: nearest.map(|setting| setting.key) });
-    };
-    match setting.kind.read(written) {
-        Ok(value) => {
-            setting.put(settings, value);
-            Ok(())
-        }
-        Err(misfit) => Err(misfit.of(place, Cow::Owned(key), written, &setting.kind)),
-    }
+    table::put(QUEUE, settings, (format!("{TABLE}.{queue}.{member}"), member), written, place)
 }
 
 /// Problems of queues whose settings do not fit together.
@@ -91,8 +73,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
 
 /// What is wrong with a queue: of which setting, and why.
 fn broken(name: &str, queue: &Queue) -> Option<(&'static str, String)> {
-    let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_word) {
+    if !table::is_name(name) {
         return Some(("", "the name of a queue has up to 64 letters, digits, - and _".to_owned()));
     }
     if queue.sender.is_empty() {

@@ -26,6 +26,8 @@ pub struct Settings {
     pub cell: Cell,
     /// The queues that messages are taken from, by their names.
     pub queues: BTreeMap<String, Queue>,
+    /// The apps that push services of makers of devices know, by their names.
+    pub push_apps: BTreeMap<String, carillon_http::PushAppSettings>,
     /// The node's log.
     pub log: Log,
     /// Live upgrades.
@@ -70,7 +72,8 @@ impl Setting {
 }
 
 settings! {
-    /// Every setting there is, in the order people read them, but for those of each queue ([`QUEUE`](super::QUEUE)).
+    /// Every setting there is, in the order people read them, but for those of each queue ([`QUEUE`](super::QUEUE)) and
+    /// of each app that is woken ([`PUSH_APP`](super::PUSH_APP)).
     SETTINGS of Settings;
 
     "The node itself." {

@@ -321,6 +321,38 @@ fn a_cell_needs_the_drivers() {
 }
 
 #[test]
+fn apps_that_are_woken_are_tables() {
+    let file = "[push.apps.chat]\nservice = 'apns'\ntopic = 'com.example.chat'\nkey_file = 'a.p8'\nkey_id = 'K'\nteam_id = 'T'\n\
+                domains = ['example.org']\n\
+                [push.apps.droid]\nservice = 'fcm'\nservice_account_file = 'a.json'\n";
+    let apps = loaded(file, &["push.apps.chat.sandbox=true"]).push_apps;
+    let chat = &apps["chat"];
+    assert_eq!(
+        (&*chat.topic, chat.sandbox, &*chat.domains),
+        ("com.example.chat", true, &["example.org".to_owned()][..])
+    );
+    assert_eq!(apps["droid"].service, carillon_core::model::AppService::Fcm);
+    for (file, message) in [
+        ("[push.apps.a]\nservice = 'apns'\n", "push.apps.a.topic"),
+        ("[push.apps.a]\nservice = 'fcm'\n", "push.apps.a.service_account_file"),
+        ("[push.apps.a]\nservice = 'gcm'\n", "one of \"apns\", \"fcm\""),
+        ("[push.apps.a]\ntopik = 'x'\n", "topic"),
+        ("[push.apps.'a b']\nservice = 'fcm'\n", "letters, digits"),
+        (
+            "[push.apps.a]\nservice = 'fcm'\nservice_account_file = 'a'\nurl = 'http://a.example'\n",
+            "https://",
+        ),
+    ] {
+        let said = problems(file, &[]);
+        assert!(said.contains(message), "{said}");
+    }
+    let old = load(file, &[]).expect("valid");
+    let reloaded = old.adopt(load(file, &["push.apps.chat.topic=other"]).expect("valid"));
+    assert_eq!((reloaded.changed, reloaded.needs_restart), (vec!["push.apps"], vec![]));
+    assert_eq!(reloaded.config.settings.push_apps["chat"].topic, "other");
+}
+
+#[test]
 fn every_problem_is_reported() {
     assert_eq!(
         problems("colour = 1\n[c2s]\nport = 70000\nenabled = 'yes'", &["shards"]),

@@ -1,8 +1,9 @@
 //! Values of settings: in general, and as the Rust types that hold them.
 
 use crate::telemetry::{LogFormat, LogLevel};
-use carillon_core::model::{PubsubCreate, PushShown, SessionPolicy};
+use carillon_core::model::{AppService, PubsubCreate, PushShown, SessionPolicy};
 use carillon_core::sasl::Mechanism;
+use carillon_http::ApnsPushType;
 use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind, Kinds};
 use ipnet::IpNet;
@@ -287,6 +288,8 @@ word_field!(Mechanism {
     "PLAIN" => Plain
 });
 word_field!(PushShown { "nothing" => Nothing, "sender" => Sender, "whole" => Whole });
+word_field!(AppService { "apns" => Apns, "fcm" => Fcm });
+word_field!(ApnsPushType { "alert" => Alert, "background" => Background });
 word_field!(Profile { "default" => Default, "benchmark" => Benchmark });
 word_field!(Format { "json" => Json, "compact" => Compact });
 word_field!(LogFormat { "text" => Text, "json" => Json });

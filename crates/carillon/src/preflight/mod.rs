@@ -9,7 +9,8 @@ mod folder;
 mod ports;
 mod production;
 
-use crate::config::Config;
+use crate::assemble;
+use crate::config::{Config, Settings};
 use std::fmt;
 
 pub use certificate::uncovered;
@@ -60,11 +61,18 @@ pub fn inspect(config: &Config, purpose: Purpose) -> Vec<Finding> {
     findings.extend(certificate::inspect(settings));
     findings.extend(descriptors::inspect(config));
     findings.extend(database::inspect(settings, purpose));
+    findings.extend(push_apps(settings));
     if purpose == Purpose::Production {
         findings = findings.into_iter().map(production::sharpened).collect();
         findings.extend(production::inspect(settings));
     }
     findings
+}
+
+/// Apps that are to be woken, whose files do not hold what they should.
+fn push_apps(settings: &Settings) -> Option<Finding> {
+    let error = assemble::push_apps(settings).err()?;
+    Some(Finding::error("push.apps", error, "put the file there that the push service gave to its developer"))
 }
 
 impl Finding {

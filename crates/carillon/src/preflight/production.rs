@@ -21,11 +21,19 @@ pub(super) fn inspect(settings: &Settings) -> Vec<Finding> {
         superuser(),
         open_registration(settings),
         opened_networks(settings),
+        opened_networks_of_pushes(settings),
         no_event_log(settings),
     ];
     let secrets =
         secret_files(settings).into_iter().filter_map(|(setting, file)| readable_secret(setting, file));
-    found.into_iter().flatten().chain(secrets).chain(unlimited(settings)).chain(bus(settings)).collect()
+    found
+        .into_iter()
+        .flatten()
+        .chain(secrets)
+        .chain(unlimited(settings))
+        .chain(bus(settings))
+        .chain(sandboxes(settings))
+        .collect()
 }
 
 /// What is a warning for a node on a desk, and an error for one in production: what others can read on the way.
@@ -171,6 +179,29 @@ fn opened_networks(settings: &Settings) -> Option<Finding> {
     })
 }
 
+fn opened_networks_of_pushes(settings: &Settings) -> Option<Finding> {
+    (!settings.http.push.allow_addresses.is_empty()).then(|| {
+        Finding::warning(
+            "push.allow_addresses",
+            "every account can have requests made to networks that are not public",
+            "keep it empty, unless all accounts are trusted",
+        )
+    })
+}
+
+/// Apps whose pushes reach nobody who has the app from the store.
+fn sandboxes(settings: &Settings) -> Vec<Finding> {
+    let in_sandbox = settings.push_apps.iter().filter(|(_, app)| app.sandbox);
+    let found = in_sandbox.map(|(name, _)| {
+        Finding::warning(
+            "push.apps",
+            format!("{name} is at the sandbox of APNs, which knows devices of developers only"),
+            "have another app without `sandbox` for those who have it from the store",
+        )
+    });
+    found.collect()
+}
+
 fn no_event_log(settings: &Settings) -> Option<Finding> {
     (!settings.server.event_log.enabled).then(|| {
         Finding::warning(
@@ -217,7 +248,9 @@ fn secret_files(settings: &Settings) -> Vec<(&'static str, &Path)> {
         ("cell.secret_file", cell.secret_file.as_deref()),
         ("cell.nats_credentials", cell.nats_credentials.as_deref()),
     ];
-    named.into_iter().filter_map(|(setting, file)| Some((setting, file?))).collect()
+    let of_apps = settings.push_apps.values().flat_map(|app| app.secret_files());
+    let of_apps = of_apps.map(|(_, file)| ("push.apps", file));
+    named.into_iter().filter_map(|(setting, file)| Some((setting, file?))).chain(of_apps).collect()
 }
 
 fn readable_secret(setting: &'static str, file: &Path) -> Option<Finding> {

@@ -156,10 +156,35 @@ fn what_a_node_that_serves_the_public_should_not_have_is_named() {
     assert_eq!(with(&[("core_dumps", "true")]), ["error core_dumps"]);
     assert_eq!(with(&[("registration.in_band", "true")]), ["warning registration.in_band"]);
     assert_eq!(with(&[("webhooks.allow_addresses", "10.0.0.0/8")]), ["warning webhooks.allow_addresses"]);
+    assert_eq!(with(&[("push.allow_addresses", "10.0.0.0/8")]), ["warning push.allow_addresses"]);
     assert_eq!(with(&[("event_log.enabled", "false")]), ["warning event_log.enabled"]);
     // A port of HTTP with TLS is no finding, but for the figures that anybody reads there.
     let metrics = with(&[("https.port", "0"), ("https.address", "0.0.0.0")]);
     assert_eq!(metrics, ["error http.metrics_key"]);
+}
+
+#[test]
+fn files_of_apps_hold_their_keys_and_are_for_the_node_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (certificate, key) = certificate(folder.path(), &["example.org"], 90);
+    let found = |file: &str, sandbox: &str| {
+        let settings = [
+            ("push.apps.a.topic", "com.example"),
+            ("push.apps.a.key_id", "K"),
+            ("push.apps.a.team_id", "T"),
+            ("push.apps.a.key_file", file),
+            ("push.apps.a.sandbox", sandbox),
+        ];
+        let found = found_in_production(&settings).into_iter();
+        found.filter(|finding| finding.contains("push")).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&key, "false"), [""; 0]);
+    assert_eq!(found(&key, "true"), ["warning push.apps"]);
+    let mode = |mode| std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).expect("changed");
+    mode(0o644);
+    assert_eq!(found(&key, "false"), ["error push.apps"]);
+    mode(0o600);
+    assert_eq!(found(&certificate, "false")[0], "error push.apps", "it holds no key");
 }
 
 /// A certificate for `names` and its key, as files.

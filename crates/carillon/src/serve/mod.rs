@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// What `carillon serve` is told.
 #[derive(Clone, Debug, clap::Args)]
@@ -120,6 +121,7 @@ pub struct Prepared {
     tls: tls::Settings,
     webhook_roots: carillon_http::WebhookRoots,
     vapid: carillon_http::VapidKey,
+    push_apps: carillon_http::PushApps,
     queues: Vec<carillon_http::IntakeQueue>,
     runtime: tokio::runtime::Runtime,
 }
@@ -145,6 +147,7 @@ impl Prepared {
             secret,
             tls: assemble::certificates(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
+            push_apps: assemble::push_apps(settings)?,
             queues: assemble::queues(settings)?,
             runtime,
             config,
@@ -172,6 +175,8 @@ pub struct Running {
     secret: [u8; 32],
     /// The public part of the key by which push services know it.
     vapid: String,
+    /// The apps that push services of makers of devices know.
+    push_apps: watch::Sender<carillon_http::PushApps>,
     server: Server,
     runtime: tokio::runtime::Runtime,
     http: HttpSide,
@@ -205,7 +210,8 @@ const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it,
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
     pub fn start(prepared: Prepared, heritage: Option<Heritage>) -> Result<Running, String> {
-        let Prepared { config, secret, tls, webhook_roots, vapid, queues, runtime } = prepared;
+        let Prepared { config, secret, tls, webhook_roots, vapid, push_apps, queues, runtime } = prepared;
+        let push_apps = watch::Sender::new(push_apps);
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
         let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
@@ -223,7 +229,14 @@ impl Running {
             .map_err(|e| e.to_string())?;
         let joined = joining.map(|joining| joining.joined(&server)).transpose()?;
         tell(&uncovered(settings, &tls, &server));
-        let mut options = assemble::http(settings, core, server.ports(), webhook_roots, vapid.clone());
+        let mut options = assemble::http(
+            settings,
+            core,
+            server.ports(),
+            webhook_roots,
+            vapid.clone(),
+            push_apps.subscribe(),
+        );
         options.queues = queues;
         let http = HttpSide::start(&runtime, bound, &server, &tls, options).map_err(|e| e.to_string())?;
         let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
@@ -242,6 +255,7 @@ impl Running {
             config,
             secret,
             vapid: vapid.public(),
+            push_apps,
             server,
             runtime,
             http,

@@ -24,6 +24,11 @@ impl Running {
         self.server.reload_settings(&Arc::new(assemble::core(settings, self.secret, &self.vapid)));
         self.server.reload_bounds(settings.server.bounds, settings.server.out_queues);
         self.server.reload_events(settings.server.event_log.kinds);
+        // What cannot be read leaves what was there: pushes go on with it.
+        match assemble::push_apps(settings) {
+            Ok(apps) => self.push_apps.send_modify(|present| *present = apps.keeping(present)),
+            Err(error) => tracing::error!(%error, "the apps of pushes were not reloaded"),
+        }
         self.read_certificates();
         self.reload_policy();
         for key in reloaded.needs_restart {

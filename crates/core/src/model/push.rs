@@ -39,17 +39,75 @@ pub enum PushChannel {
         /// What requests are signed with.
         secret: PushSecret,
     },
+    /// An app on a device, by the push service of the device's maker.
+    App(AppToken),
 }
 
 impl PushChannel {
-    /// Where requests go.
-    pub fn url(&self) -> &str {
+    /// What it takes up, in bytes.
+    pub fn bytes(&self) -> usize {
         match self {
-            PushChannel::WebPush(keys) => &keys.endpoint,
-            PushChannel::Webhook { url, .. } => url,
+            PushChannel::WebPush(keys) => keys.endpoint.len() + keys.p256dh.len() + keys.auth.0.len(),
+            PushChannel::Webhook { url, secret } => url.len() + secret.0.len(),
+            PushChannel::App(device) => device.app.len() + device.token.0.len(),
         }
     }
 }
+
+/// An app on one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppToken {
+    /// The push service.
+    pub service: AppService,
+    /// The name by which an operator has set up the app, with what proves to the push service whose it is.
+    pub app: Box<str>,
+    /// What the push service gave to the app on this device.
+    pub token: PushSecret,
+}
+
+/// A push service of a maker of devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AppService {
+    /// The Apple Push Notification service.
+    #[default]
+    Apns,
+    /// Firebase Cloud Messaging, in its version 1.
+    Fcm,
+}
+
+impl AppService {
+    /// Its name, as in settings and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AppService::Apns => "apns",
+            AppService::Fcm => "fcm",
+        }
+    }
+
+    /// The token of a device as it is kept, if this is one. Those of APNs are hexadecimal, 32 bytes or more; those of FCM are opaque, without characters that a
+    /// request would have to escape.
+    pub fn token(self, text: &str) -> Option<PushSecret> {
+        let is_token = match self {
+            AppService::Apns => {
+                (64..=APNS_TOKEN_MAX).contains(&text.len())
+                    && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+            }
+            AppService::Fcm => {
+                let is_plain =
+                    |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'.');
+                (1..=FCM_TOKEN_MAX).contains(&text.len()) && text.bytes().all(is_plain)
+            }
+        };
+        is_token.then(|| match self {
+            AppService::Apns => PushSecret(text.to_ascii_lowercase().into_bytes().into()),
+            AppService::Fcm => PushSecret(text.as_bytes().into()),
+        })
+    }
+}
+
+/// The longest tokens, in bytes.
+const APNS_TOKEN_MAX: usize = 200;
+const FCM_TOKEN_MAX: usize = 4096;
 
 /// A subscription of Web Push, as browsers give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +189,7 @@ impl Push {
             PushSubject::Message { stanza, .. } => stanza.len(),
             PushSubject::Notification(notification) => notification.payload.bytes(),
         };
-        subject + self.topic.len() + self.registration.channel.url().len()
+        subject + self.topic.len() + self.registration.channel.bytes()
     }
 }
 
@@ -191,4 +249,23 @@ pub enum PushOutcome {
     },
     /// The app is not there any more: the registration ends with all its pushes.
     Gone,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_as_their_services_make_them() {
+        let apns = "A1".repeat(32);
+        assert_eq!(AppService::Apns.token(&apns), Some(PushSecret("a1".repeat(32).into_bytes().into())));
+        for wrong in ["", "a1", &"g1".repeat(32), &"a1".repeat(101), &format!("{}/", "a".repeat(64))] {
+            assert_eq!(AppService::Apns.token(wrong), None, "{wrong}");
+        }
+        let fcm = "dQw4:APA91b-H_x.y";
+        assert_eq!(AppService::Fcm.token(fcm), Some(PushSecret(fcm.as_bytes().into())));
+        for wrong in ["", "a b", "a/b", "a\nb", "\u{e9}", &"a".repeat(4097)] {
+            assert_eq!(AppService::Fcm.token(wrong), None, "{wrong}");
+        }
+    }
 }

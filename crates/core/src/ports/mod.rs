@@ -16,7 +16,7 @@ pub use directory::{Computed, Directory};
 pub use members::{Member, Members, Membership};
 pub use queue::{Depth, Pulled, Queue, QueueFault, Reason, Receipt, Verdict};
 pub use store::{
-    Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreHealth, StoreLane, StoreStats,
+    Answer, Ask, Fault, Missing, Page, Part, PushHint, Question, Store, StoreHealth, StoreLane, StoreStats,
 };
 
 /// Where an answer goes. Called exactly once, from whatever thread has the answer; it must not block.

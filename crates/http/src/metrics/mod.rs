@@ -401,6 +401,8 @@ fn pushes(pushes: crate::push::Figures) -> String {
     page.counters("carillon_push_requests_total", help, "result", pushes.pushes);
     let help = "Pushes that were put off without a request, because their push service fails or has no room.";
     page.counter("carillon_push_postponed_total", help, pushes.postponed);
+    let help = "Questions to the store whether a push is due.";
+    page.counter("carillon_push_looks_total", help, pushes.looks);
     page.gauge("carillon_push_held", "Pushes that this node has claimed.", pushes.waiting);
     let help = "Push services that get nothing because they fail.";
     page.gauge("carillon_push_services_closed", help, pushes.closed);

@@ -76,7 +76,12 @@ fn full() -> String {
         + &lanes(&[StoreLane::default(), lane])
         + &links(&figures, 512)
         + &uploads(&files)
-        + &pushes(crate::push::Figures { postponed: 6, closed: 1, ..crate::push::Figures::default() })
+        + &pushes(crate::push::Figures {
+            postponed: 6,
+            looks: 3,
+            closed: 1,
+            ..crate::push::Figures::default()
+        })
 }
 
 /// A cell of two, one of which was not heard for five seconds, and a dead one.
@@ -112,7 +117,9 @@ fn in_a_cell(status: &Status) -> String {
 #[test]
 fn figures_of_pushes_are_where_they_belong() {
     let page = full();
-    for line in ["carillon_push_postponed_total 6", "carillon_push_services_closed 1"] {
+    for line in
+        ["carillon_push_postponed_total 6", "carillon_push_looks_total 3", "carillon_push_services_closed 1"]
+    {
         assert!(page.lines().any(|on_page| on_page == line), "{line}");
     }
 }

@@ -14,7 +14,8 @@ use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use carillon_core::model::{
-    PushChannel, PushRegistration, PushSecret, PushShown, RegistrationId, WebPushKeys, WebhookSecret,
+    AppToken, PushChannel, PushRegistration, PushSecret, PushShown, RegistrationId, WebPushKeys,
+    WebhookSecret,
 };
 use carillon_core::ports::store::push::{
     DisablePush, EnablePush, EnablePushAnswer, FindRegistration, ListRegistrations,
@@ -27,7 +28,7 @@ pub(crate) struct PushKey {
     vapid: String,
 }
 
-/// A registration to be made. It has either `web_push` or `webhook`.
+/// A registration to be made. It has one of `web_push`, `app` and `webhook`.
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RegistrationBody {
@@ -43,6 +44,9 @@ pub(crate) struct RegistrationBody {
     /// A subscription of Web Push, as `PushSubscription.toJSON()` gives it.
     #[serde(default)]
     web_push: Option<SubscriptionBody>,
+    /// An app on a device, for APNs or FCM.
+    #[serde(default)]
+    app: Option<AppBody>,
     /// A URL that is given pushes as Standard Webhooks has it.
     #[serde(default)]
     webhook: Option<HookBody>,
@@ -56,6 +60,17 @@ pub(crate) struct SubscriptionBody {
     endpoint: String,
     /// What pushes are encrypted with.
     keys: KeysBody,
+}
+
+/// An app on a device.
+#[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AppBody {
+    /// The name by which the operator has set up the app: `push.apps.NAME`.
+    name: String,
+    /// What the push service gave to the app: of APNs in hexadecimal, of FCM as it is.
+    #[schema(max_length = 4096)]
+    token: String,
 }
 
 /// What pushes are encrypted with (RFC 8291), in base64url.
@@ -88,9 +103,9 @@ pub(crate) struct RegistrationView {
     account: String,
     /// The app's own name for it.
     node: String,
-    /// How pushes get there: `web_push` or `webhook`.
+    /// How pushes get there: `web_push`, `apns`, `fcm` or `webhook`.
     channel: &'static str,
-    /// The push service, or the URL of the webhook without its path: the rest is a secret of the app.
+    /// The push service, or the URL of the webhook without its path: the rest is a secret of the app. Of APNs and FCM it is the name of the app.
     service: String,
     /// How much a push tells.
     #[schema(value_type = crate::schema::PushShown)]
@@ -207,10 +222,11 @@ pub(crate) async fn create(
     if !(1..=NODE_BYTES_MAX).contains(&body.node.len()) {
         return Err(invalid("`node` has 1 to 1024 bytes", "/node"));
     }
-    let (channel, secret) = match (body.web_push, body.webhook) {
-        (Some(subscription), None) => (web_push(&app, subscription)?, None),
-        (None, Some(hook)) => webhook(&app, hook)?,
-        _ => return Err(invalid("either `web_push` or `webhook`", "/web_push")),
+    let (channel, secret) = match (body.web_push, body.app, body.webhook) {
+        (Some(subscription), None, None) => (web_push(&app, subscription)?, None),
+        (None, Some(device), None) => (device_app(&app, &domain.name, device)?, None),
+        (None, None, Some(hook)) => webhook(&app, hook)?,
+        _ => return Err(invalid("one of `web_push`, `app` and `webhook`", "/web_push")),
     };
     let per_account_max = app.options.core.push.per_account_max;
     let enable = EnablePush {
@@ -290,6 +306,14 @@ fn web_push(app: &App, subscription: SubscriptionBody) -> Result<PushChannel, Pr
     Ok(PushChannel::WebPush(WebPushKeys { endpoint: endpoint.into(), p256dh, auth: PushSecret(auth.into()) }))
 }
 
+fn device_app(app: &App, domain: &str, device: AppBody) -> Result<PushChannel, Problem> {
+    let service = app.pushes.app(&device.name, domain);
+    let service = service.ok_or_else(|| invalid("the domain has no app of this name", "/app/name"))?;
+    let detail = "what the push service gave to the app: of APNs 64 to 200 hexadecimal digits";
+    let token = service.token(&device.token).ok_or_else(|| invalid(detail, "/app/token"))?;
+    Ok(PushChannel::App(AppToken { service, app: device.name.into(), token }))
+}
+
 /// The channel, and its secret if that is new.
 fn webhook(app: &App, hook: HookBody) -> Result<(PushChannel, Option<WebhookSecret>), Problem> {
     app.pushes.check_url(&hook.url).map_err(|problem| problem.at("/webhook/url"))?;
@@ -319,9 +343,14 @@ fn view(registration: &PushRegistration) -> RegistrationView {
         node: node.to_string(),
         channel: match channel {
             PushChannel::WebPush(_) => "web_push",
+            PushChannel::App(device) => device.service.as_str(),
             PushChannel::Webhook { .. } => "webhook",
         },
-        service: super::gateway::origin(channel.url()).to_owned(),
+        service: match channel {
+            PushChannel::WebPush(keys) => super::gateway::origin(&keys.endpoint).to_owned(),
+            PushChannel::App(device) => device.app.to_string(),
+            PushChannel::Webhook { url, .. } => super::gateway::origin(url).to_owned(),
+        },
         shown: *shown,
         state: if health.failures == 0 { "ok" } else { "failing" },
         created_at: Time(*created),

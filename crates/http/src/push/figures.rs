@@ -11,6 +11,7 @@ pub(super) struct Counters {
     failed: AtomicU64,
     gone: AtomicU64,
     postponed: AtomicU64,
+    looks: AtomicU64,
     waiting: AtomicU64,
     closed: AtomicU64,
 }
@@ -22,6 +23,8 @@ pub(crate) struct Figures {
     pub(crate) pushes: [(&'static str, u64); 4],
     /// Pushes that were put off without a request.
     pub(crate) postponed: u64,
+    /// How often the store was asked whether a push is due.
+    pub(crate) looks: u64,
     /// Pushes in memory.
     pub(crate) waiting: u64,
     /// Push services that get nothing because they fail.
@@ -45,6 +48,11 @@ impl Counters {
         self.postponed.fetch_add(count as u64, Ordering::Relaxed);
     }
 
+    /// Counts a question whether a push is due.
+    pub(super) fn looked(&self) {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Notes how it is.
     pub(super) fn note(&self, waiting: usize, closed: usize) {
         self.waiting.store(waiting as u64, Ordering::Relaxed);
@@ -61,6 +69,7 @@ impl Counters {
                 ("gone", of(&self.gone)),
             ],
             postponed: of(&self.postponed),
+            looks: of(&self.looks),
             waiting: of(&self.waiting),
             closed: of(&self.closed),
         }

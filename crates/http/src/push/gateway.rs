@@ -1,7 +1,8 @@
-//! The push services as they are seen from here: each by the host of its URLs, with what waits for it and whether it answers. Pure, so that it can be tested
-//! without waiting.
+//! The push services as they are seen from here: each by the host of its URLs, or by its app, with what waits for it and whether it answers. Pure, so that it can
+//! be tested without waiting.
 
-use carillon_core::model::{Push, UnixMs};
+use super::apps::service;
+use carillon_core::model::{Push, PushChannel, UnixMs};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
@@ -12,6 +13,8 @@ pub(super) struct Gateways {
     by_host: BTreeMap<Arc<str>, Gateway>,
     /// The one that was last given a turn.
     last: Option<Arc<str>>,
+    /// Requests under way that have a thread each.
+    threads: usize,
 }
 
 /// One push service.
@@ -19,16 +22,25 @@ pub(super) struct Gateways {
 struct Gateway {
     waiting: VecDeque<Push>,
     under_way: usize,
+    /// Whether its requests share a connection. Others have a thread each.
+    is_shared: bool,
     /// Requests in a row that it did not answer, or answered by an error of its own.
     failures: u32,
     /// Nothing is sent to it before this time.
     closed_until: Option<UnixMs>,
+    /// When it last answered, or first had something to be sent.
+    answered: UnixMs,
 }
 
 impl Gateways {
     /// Takes a push for its push service. One for which there is no room, or whose push service does not answer, is given back, with when it is to be tried.
     pub(super) fn add(&mut self, push: Push, now: UnixMs) -> Result<(), (Push, UnixMs)> {
-        let gateway = self.by_host.entry(host(push.registration.channel.url()).into()).or_default();
+        let channel = &push.registration.channel;
+        let gateway = self.by_host.entry(service(channel).into()).or_insert_with(|| Gateway {
+            is_shared: matches!(channel, PushChannel::App(_)),
+            answered: now,
+            ..Gateway::default()
+        });
         if let Some(until) = gateway.closed_until.filter(|until| *until > now) {
             return Err((push, until));
         }
@@ -44,14 +56,18 @@ impl Gateways {
         let last = self.last.clone().unwrap_or_default();
         let later = self.by_host.range::<Arc<str>, _>((Excluded(&last), Unbounded));
         let mut in_turn = later.chain(self.by_host.range::<Arc<str>, _>(..=&last));
-        let host = in_turn.find(|(_, gateway)| gateway.is_ready()).map(|(host, _)| host.clone())?;
+        let threads = self.threads < THREADS_MAX;
+        let is_ready = |gateway: &Gateway| gateway.is_ready() && (threads || gateway.is_shared);
+        let host = in_turn.find(|(_, gateway)| is_ready(gateway)).map(|(host, _)| host.clone())?;
         let gateway = self.by_host.get_mut(&host)?;
         gateway.under_way += 1;
+        self.threads += usize::from(!gateway.is_shared);
         self.last = Some(host.clone());
         Some((host, gateway.waiting.pop_front()?))
     }
 
-    /// A request has come to its end. If the push service fails too often it gets nothing for a while: what waits for it is given back, with until when.
+    /// A request has come to its end. If the push service fails too often it gets nothing for a while: what waits for it is given back, with until when. What fails
+    /// while it gets nothing was under way before, and says nothing new.
     /// `random` gives a number from 0 to the one that it is given.
     pub(super) fn done(
         &mut self,
@@ -62,10 +78,11 @@ impl Gateways {
     ) -> Option<(Vec<Push>, UnixMs)> {
         let gateway = self.by_host.get_mut(host)?;
         gateway.under_way = gateway.under_way.saturating_sub(1);
+        self.threads = self.threads.saturating_sub(usize::from(!gateway.is_shared));
         let mut back = None;
         if answered {
-            (gateway.failures, gateway.closed_until) = (0, None);
-        } else {
+            (gateway.failures, gateway.closed_until, gateway.answered) = (0, None, now);
+        } else if gateway.closed_until.is_none_or(|until| until <= now) {
             gateway.failures = gateway.failures.saturating_add(1);
             if gateway.failures >= FAILURES_MAX {
                 let doubled = CLOSED_FIRST_MS << (gateway.failures - FAILURES_MAX).min(6);
@@ -78,6 +95,14 @@ impl Gateways {
             self.by_host.remove(host);
         }
         back
+    }
+
+    /// Whether one that answers has enough to do: more would wait here or be put off, and it is better found when it can be sent. One that does not answer holds
+    /// up nobody: what it has no room for is put off.
+    pub(super) fn has_enough(&self, now: UnixMs) -> bool {
+        let is_busy =
+            |gateway: &Gateway| gateway.waiting.len() >= ENOUGH && gateway.answered.plus(ANSWERS_MS) > now;
+        self.by_host.values().any(is_busy)
     }
 
     /// Forgets those of which nothing has to be known.
@@ -103,7 +128,11 @@ impl Gateways {
 impl Gateway {
     /// How many requests may be under way: one while it is not known whether it answers again.
     fn room(&self) -> usize {
-        if self.failures >= FAILURES_MAX { 1 } else { UNDER_WAY_MAX }
+        match self.is_shared {
+            _ if self.failures >= FAILURES_MAX => 1,
+            true => STREAMS_MAX,
+            false => UNDER_WAY_MAX,
+        }
     }
 
     /// Whether something waits for it that may be sent now.
@@ -123,14 +152,17 @@ pub(super) fn origin(url: &str) -> &str {
     &url[..end]
 }
 
-fn host(url: &str) -> String {
-    origin(url).to_ascii_lowercase()
-}
-
 /// Pushes that wait for one push service in memory.
 pub(super) const WAITING_MAX: usize = 512;
+/// Of which so many are enough for one that has answered within so many milliseconds.
+const ENOUGH: usize = 256;
+const ANSWERS_MS: u64 = 1000;
 /// Requests to one push service at once.
 pub(super) const UNDER_WAY_MAX: usize = 32;
+/// Requests at once over one connection.
+const STREAMS_MAX: usize = 256;
+/// Requests at once that have a thread each.
+const THREADS_MAX: usize = 64;
 /// When one is tried for which there was no room, in milliseconds.
 const CROWDED_MS: u64 = 1000;
 /// Failures in a row after which a push service gets nothing for a while.
@@ -144,6 +176,7 @@ const FORGOTTEN_MS: u64 = 600_000;
 mod tests {
     use super::super::message::tests::{push, said};
     use super::*;
+    use carillon_core::model::{AppService, AppToken, PushRegistration, PushSecret};
 
     const NOW: UnixMs = UnixMs(1_795_167_000_000);
 
@@ -204,11 +237,65 @@ mod tests {
     }
 
     #[test]
+    fn what_was_under_way_when_it_failed_says_nothing_new() {
+        let mut gateways = Gateways::default();
+        (0..40).for_each(|id| assert!(add(&mut gateways, id, "a.example")));
+        while next(&mut gateways).is_some() {}
+        let closed = (0..32).filter_map(|_| gateways.done("https://a.example", false, NOW, |most| most));
+        assert_eq!(
+            closed.map(|(back, until)| (back.len(), until)).collect::<Vec<_>>(),
+            [(8, NOW.plus(4000))]
+        );
+    }
+
+    #[test]
+    fn requests_that_share_a_connection_take_no_threads() {
+        let mut gateways = Gateways::default();
+        let to_app = |id| {
+            let mut push = push(id, "https://unused.example/", said("hi"));
+            let token = AppToken {
+                service: AppService::Apns,
+                app: "chat".into(),
+                token: PushSecret((*b"a1").into()),
+            };
+            let registration =
+                PushRegistration { channel: PushChannel::App(token), ..(*push.registration).clone() };
+            push.registration = registration.into();
+            push
+        };
+        (0..300).for_each(|id| assert!(gateways.add(to_app(id), NOW).is_ok()));
+        for host in ["a.example", "b.example", "c.example"] {
+            (400..440).for_each(|id| assert!(add(&mut gateways, id, host)));
+        }
+        let started: Vec<u64> = std::iter::from_fn(|| next(&mut gateways)).collect();
+        let to_apps = started.iter().filter(|id| **id < 400).count();
+        assert_eq!((to_apps, started.len() - to_apps), (STREAMS_MAX, THREADS_MAX));
+        gateways.done("https://a.example", true, NOW, |most| most);
+        assert!(next(&mut gateways).is_some_and(|id| id >= 400), "there is room for one");
+        assert_eq!(next(&mut gateways), None);
+    }
+
+    #[test]
     fn what_waits_is_bounded() {
         let mut gateways = Gateways::default();
         let taken = (0..1000).filter(|id| add(&mut gateways, *id, "a.example")).count();
         assert_eq!((taken, gateways.waiting()), (WAITING_MAX, WAITING_MAX));
         assert!(add(&mut gateways, 1001, "b.example"));
+    }
+
+    #[test]
+    fn who_answers_is_given_no_more_than_it_takes_soon() {
+        let mut gateways = Gateways::default();
+        (0..ENOUGH as u64)
+            .for_each(|id| assert!(!gateways.has_enough(NOW) && add(&mut gateways, id, "a.example")));
+        assert!(gateways.has_enough(NOW.plus(ANSWERS_MS - 1)));
+        // It hangs: others are not held up.
+        assert!(!gateways.has_enough(NOW.plus(ANSWERS_MS)));
+        assert!(next(&mut gateways).is_some() && add(&mut gateways, 999, "a.example"));
+        gateways.done("https://a.example", true, NOW.plus(5000), |most| most);
+        assert!(gateways.has_enough(NOW.plus(5000)));
+        next(&mut gateways);
+        assert!(!gateways.has_enough(NOW.plus(5000)));
     }
 
     #[test]

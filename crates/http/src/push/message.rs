@@ -10,29 +10,31 @@ use carillon_wire::xml::Limits;
 use serde::Serialize;
 
 /// What a push tells its app.
-#[derive(Debug, Serialize)]
-struct Told<'a> {
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Told<'a> {
     /// `message` or `notification`.
     #[serde(rename = "type")]
-    kind: &'static str,
+    pub(super) kind: &'static str,
     /// Whose it is.
+    #[serde(skip_serializing_if = "str::is_empty")]
     account: &'a str,
     /// The app's own name for its registration.
+    #[serde(skip_serializing_if = "str::is_empty")]
     node: &'a str,
     /// Chat messages that wait.
-    messages: u64,
+    pub(super) messages: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
+    pub(super) from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    body: Option<String>,
+    pub(super) body: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     collapse_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<serde_json::Value>,
+    pub(super) payload: Option<serde_json::Value>,
     /// Something was left out, or is not whole, because there was no room.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
@@ -67,8 +69,18 @@ pub(super) fn collapses(push: &Push) -> bool {
     }
 }
 
-/// What the app is told, of which no more than `most` is shown.
+/// What the app is told, of which no more than `most` is shown, as Web Push and webhooks have it.
 pub(super) fn plaintext(push: &Push, most: PushShown) -> Vec<u8> {
+    within(push, most, PLAINTEXT_MAX, write)
+}
+
+/// What the app is told, in at most `bytes_max` bytes as `render` writes it.
+pub(super) fn within(
+    push: &Push,
+    most: PushShown,
+    bytes_max: usize,
+    render: impl Fn(&Told<'_>) -> Vec<u8>,
+) -> Vec<u8> {
     let shown = push.registration.shown.min(most);
     let mut told = Told {
         kind: "message",
@@ -87,7 +99,7 @@ pub(super) fn plaintext(push: &Push, most: PushShown) -> Vec<u8> {
         PushSubject::Message { stanza, received } => message(&mut told, stanza, *received, shown),
         PushSubject::Notification(notification) => notified(&mut told, notification, shown),
     }
-    fit(told)
+    fit(told, bytes_max, render)
 }
 
 fn message(told: &mut Told<'_>, stanza: &[u8], received: UnixMs, shown: PushShown) {
@@ -122,11 +134,11 @@ fn notified<'a>(told: &mut Told<'a>, notification: &'a Notification, shown: Push
 }
 
 /// Leaves out what does not fit: the payload, the end of the body, and then the rest that is not needed.
-fn fit(mut told: Told<'_>) -> Vec<u8> {
-    let mut bytes = write(&told);
-    while bytes.len() > PLAINTEXT_MAX {
+fn fit(mut told: Told<'_>, bytes_max: usize, render: impl Fn(&Told<'_>) -> Vec<u8>) -> Vec<u8> {
+    let mut bytes = render(&told);
+    while bytes.len() > bytes_max {
         told.truncated = true;
-        let over = bytes.len() - PLAINTEXT_MAX;
+        let over = bytes.len() - bytes_max;
         match &mut told {
             Told { payload: payload @ Some(_), .. } => *payload = None,
             Told { body: Some(body), .. } if !body.is_empty() => {
@@ -137,14 +149,16 @@ fn fit(mut told: Told<'_>) -> Vec<u8> {
             Told { id: id @ Some(_), .. } => *id = None,
             Told { from: from @ Some(_), .. } => *from = None,
             Told { collapse_key: key @ Some(_), .. } => *key = None,
-            _ => return br#"{"truncated":true}"#.to_vec(),
+            Told { account: "", node: "", .. } => break,
+            Told { account, node, .. } => (*account, *node) = ("", ""),
         }
-        bytes = write(&told);
+        bytes = render(&told);
     }
     bytes
 }
 
-fn write(told: &Told<'_>) -> Vec<u8> {
+/// As JSON.
+pub(super) fn write(told: &Told<'_>) -> Vec<u8> {
     serde_json::to_vec(told).expect("it is plain data")
 }
 

@@ -2,16 +2,22 @@
 //!
 //! What is to be pushed is in the store, put there with what it tells. The `sender` claims what is due, has requests made and commits what came of them;
 //! `gateway` is the push services as they are seen from here, `rules` decides what an answer means, `message` is what an app is told, `encrypt` and `crate::vapid` how
-//! Web Push carries it.
+//! Web Push carries it. `apps` are those that push services of makers of devices know, `apns` and `fcm` speak to these by `http2`.
 
 pub(crate) mod api;
+mod apns;
+mod apps;
 mod encrypt;
+mod fcm;
 mod figures;
 mod gateway;
+mod http2;
 mod message;
 mod rules;
 mod sender;
+mod services;
 
+pub use apps::{ApnsPushType, PushAppSettings, PushApps};
 pub(crate) use figures::Figures;
 pub(crate) use sender::run;
 
@@ -22,9 +28,10 @@ use crate::vapid::Tokens;
 use crate::webhooks::{self, Call, Client};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use carillon_core::model::{Push, PushChannel, PushShown, WebPushKeys, WebhookSecret};
+use carillon_core::model::{AppService, Push, PushChannel, PushShown, WebPushKeys, WebhookSecret};
 use figures::Counters;
 use rules::Came;
+use services::Services;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -32,6 +39,7 @@ use std::sync::Arc;
 pub(crate) struct Pushes {
     client: Arc<Client>,
     tokens: Tokens,
+    services: Services,
     counters: Counters,
     /// The most that a push tells of what waits.
     shown: PushShown,
@@ -48,6 +56,7 @@ impl Pushes {
         Pushes {
             client: Arc::new(client),
             tokens: Tokens::new(options.vapid.clone(), subject),
+            services: Services::new(options),
             counters: Counters::default(),
             shown: settings.shown,
         }
@@ -63,6 +72,11 @@ impl Pushes {
         self.client.check(url)
     }
 
+    /// The push service of an app that accounts of `domain` may use.
+    pub(crate) fn app(&self, name: &str, domain: &str) -> Option<AppService> {
+        self.services.of(name, domain)
+    }
+
     /// What was counted.
     pub(crate) fn figures(&self) -> Figures {
         self.counters.figures()
@@ -70,23 +84,26 @@ impl Pushes {
 
     /// Sends a push; what came of it, and whether its push service works.
     async fn send(&self, push: &Push) -> (Came, bool) {
-        let call = match &push.registration.channel {
-            PushChannel::WebPush(keys) => self.web_push(push, keys),
-            PushChannel::Webhook { url, secret } => Ok(self.webhook(push, url, &secret.0)),
+        let (came, works) = match &push.registration.channel {
+            PushChannel::App(device) => self.services.send(push, device, self.shown).await,
+            PushChannel::WebPush(keys) => match self.web_push(push, keys) {
+                Ok(call) => self.call(push, call).await,
+                Err(error) => (Came::Refused(error.to_string().into()), true),
+            },
+            PushChannel::Webhook { url, secret } => self.call(push, self.webhook(push, url, &secret.0)).await,
         };
-        let call = match call {
-            Ok(call) => call,
-            Err(error) => return (Came::Refused(error.to_string().into()), true),
-        };
-        let (came, works) = match self.client.call(call).await {
+        self.counters.request(&came);
+        (came, works)
+    }
+
+    async fn call(&self, push: &Push, call: Call) -> (Came, bool) {
+        match self.client.call(call).await {
             Ok((status, said, retry_after)) => {
                 let came = Came::of(&push.registration.channel, status, said, retry_after);
                 (came, Came::is_answer(Some(status)))
             }
             Err(error) => (Came::Failed(error, None), Came::is_answer(None)),
-        };
-        self.counters.request(&came);
-        (came, works)
+        }
     }
 
     /// RFC 8030 §5, with the encryption of RFC 8291 and the token of RFC 8292.
@@ -131,4 +148,9 @@ fn topic(push: &Push) -> String {
         .chain_update(&*push.topic)
         .finalize();
     URL_SAFE_NO_PAD.encode(&digest[..24])
+}
+
+/// What a push service says of itself, as far as it can be shown to people.
+fn printable(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(120).collect()
 }

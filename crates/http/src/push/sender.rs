@@ -3,12 +3,13 @@
 use super::gateway::Gateways;
 use super::rules::Came;
 use crate::app::App;
+use crate::problem::Problem;
 use crate::random;
 use crate::time::now;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
     Audience, Notification, NotificationId, Payload, Priority, Push, PushId, PushOutcome, PushRegistration,
-    bucket,
+    UnixMs, bucket,
 };
 use carillon_core::ports::Page;
 use carillon_core::ports::store::push::{ClaimPushes, CommitPushes, NextPush, PushCommit};
@@ -16,12 +17,16 @@ use carillon_wire::xml::Element;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::Instant;
 
 /// Sends pushes until the node closes. What is under way then is given up: the store was not told of it, and it is sent again.
 pub(crate) async fn run(app: App) {
     let mut closing = app.closing.subscribe();
+    let made = Arc::new(Notify::new());
+    let hint = Arc::clone(&made);
+    let is_hinted = app.node.hint_pushes(Arc::new(move || hint.notify_one()));
     let mut sender = Sender {
         app,
         owner: random::number(),
@@ -30,22 +35,27 @@ pub(crate) async fn run(app: App) {
         under_way: BTreeMap::new(),
         requests: JoinSet::new(),
         done: Vec::new(),
+        rest: if is_hinted { REST } else { LOOK_EVERY },
     };
     let (mut look_at, mut tidy_at) = (Instant::now(), Instant::now() + TIDY_EVERY);
+    let mut looked = look_at;
     loop {
         if look_at <= Instant::now() {
-            look_at = Instant::now() + sender.look().await;
+            looked = Instant::now();
+            look_at = looked + sender.look().await;
         }
         if tidy_at <= Instant::now() {
             sender.gateways.tidy(now());
             tidy_at = Instant::now() + TIDY_EVERY;
         }
         sender.start();
-        if !sender.commit().await {
-            tokio::select! {
+        match sender.commit().await {
+            Ok(Some(due)) => look_at = look_at.min(Instant::now() + until(due).max(LOOK_EVERY)),
+            Ok(None) => {}
+            Err(_) => tokio::select! {
                 () = tokio::time::sleep(PAUSE) => continue,
                 _ = closing.wait_for(|closing| *closing) => break,
-            }
+            },
         }
         let was_full = sender.is_full();
         tokio::select! {
@@ -58,6 +68,7 @@ pub(crate) async fn run(app: App) {
                     look_at = Instant::now();
                 }
             }
+            () = made.notified() => look_at = look_at.min(looked + LOOK_AFTER),
             () = tokio::time::sleep_until(look_at) => {}
             _ = closing.wait_for(|closing| *closing) => break,
         }
@@ -78,19 +89,21 @@ struct Sender {
     requests: JoinSet<Sent>,
     /// What the store is to be told.
     done: Vec<PushCommit>,
+    /// After how long it is looked again whether something is due, though nothing says so.
+    rest: Duration,
 }
 
 impl Sender {
     /// Claims what is due, and says how long nothing is to be looked for.
     async fn look(&mut self) -> Duration {
-        let app = self.app.clone();
-        let Ok(next) = app.ask(NextPush).await else { return PAUSE };
-        if next.is_none_or(|next| next > now()) {
-            let wait_ms = next.map_or(u64::MAX, |next| next.0.saturating_sub(now().0));
-            return LOOK_EVERY.min(Duration::from_millis(wait_ms));
-        }
         if self.is_full() {
             return LOOK_EVERY;
+        }
+        let app = self.app.clone();
+        let Ok(next) = app.ask(NextPush).await else { return PAUSE };
+        app.pushes.counters.looked();
+        if next.is_none_or(|next| next > now()) {
+            return next.map_or(self.rest, |next| self.rest.min(until(next)));
         }
         let (at, entries) = (now(), (HELD_MAX - self.held.len()).min(CLAIMED_MAX));
         let page = Page { entries: entries as u16, bytes: CLAIMED_BYTES_MAX };
@@ -112,13 +125,12 @@ impl Sender {
     }
 
     fn is_full(&self) -> bool {
-        self.held.len() >= HELD_MAX
+        self.held.len() >= HELD_MAX || self.gateways.has_enough(now())
     }
 
     /// Has requests made.
     fn start(&mut self) {
-        while self.requests.len() < REQUESTS_MAX {
-            let Some((host, push)) = self.gateways.next() else { break };
+        while let Some((host, push)) = self.gateways.next() {
             let (app, asked) = (self.app.clone(), push.clone());
             let request = self.requests.spawn(async move { send(&app, &asked).await });
             self.under_way.insert(request.id(), (host, push));
@@ -151,20 +163,25 @@ impl Sender {
         }
     }
 
-    /// Tells the store what came of pushes; whether it heard.
-    async fn commit(&mut self) -> bool {
+    /// Tells the store what came of pushes. Says when the first of them may be due again.
+    async fn commit(&mut self) -> Result<Option<UnixMs>, Problem> {
+        let mut first = None;
         while !self.done.is_empty() {
             let count = self.done.len().min(COMMITTED_MAX);
             let pushes = self.done[..count].to_vec();
-            let commit = CommitPushes { owner: self.owner, now: now(), pushes };
-            if self.app.ask(commit).await.is_err() {
-                return false;
-            }
+            let at = now();
+            self.app.ask(CommitPushes { owner: self.owner, now: at, pushes }).await?;
             for done in self.done.drain(..count) {
                 self.held.remove(&done.id);
+                let due = match done.outcome {
+                    PushOutcome::Failed { next, .. } | PushOutcome::Postponed { next } => next,
+                    // Something newer may have come under its topic meanwhile.
+                    PushOutcome::Taken { .. } | PushOutcome::Refused { .. } | PushOutcome::Gone => at,
+                };
+                first = Some(first.map_or(due, |first: UnixMs| first.min(due)));
             }
         }
-        true
+        Ok(first)
     }
 }
 
@@ -217,10 +234,16 @@ fn commit(push: &Push, outcome: PushOutcome) -> PushCommit {
         id: push.id,
         version: push.version,
         registration: registration.id,
+        registered: registration.created,
         domain: registration.domain,
         local: registration.account.local().unwrap_or_default().into(),
         outcome,
     }
+}
+
+/// How long it is until then.
+fn until(at: UnixMs) -> Duration {
+    Duration::from_millis(at.0.saturating_sub(now().0))
 }
 
 /// A random number up to this one.
@@ -228,8 +251,6 @@ fn at_most(most: u64) -> u64 {
     random::number() % most.saturating_add(1).max(1)
 }
 
-/// Requests under way at once, each on a thread of its own.
-const REQUESTS_MAX: usize = 64;
 /// Pushes in memory.
 const HELD_MAX: usize = 1024;
 /// Pushes that are claimed at once, and what they may take up, in bytes.
@@ -239,8 +260,12 @@ const CLAIMED_BYTES_MAX: usize = 4 << 20;
 const COMMITTED_MAX: usize = 512;
 /// How long a claim holds, in milliseconds: longer than a push waits here, whose push service has room for all of them in a minute or is closed.
 const LEASE_MS: u64 = 180_000;
-/// How often it is looked whether something is due.
+/// How often it is looked at most whether something is due, where a commit does not say so.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long after it was looked it is looked again because of a commit: so that those of a storm are found together.
+const LOOK_AFTER: Duration = Duration::from_millis(20);
+/// How often it is looked where commits say that something was made: for what nodes left that are gone.
+const REST: Duration = Duration::from_secs(5);
 /// How long is waited for a store that fails.
 const PAUSE: Duration = Duration::from_secs(1);
 const TIDY_EVERY: Duration = Duration::from_secs(60);

@@ -79,6 +79,14 @@ async fn what_is_wrong_is_said_with_its_place() {
     }
     assert_eq!(refused(&[("/node", json!(""))], "invalid-value").await, at("/node"));
     assert_eq!(refused(&[("/web_push", json!(null))], "invalid-value").await, at("/web_push"));
+    let at_app = async |app: Value| {
+        let body = json!({ "account": "alice", "node": "phone", "app": app });
+        world.post(PATH, body).await.problem(422, "invalid-value")
+    };
+    let token = "a0".repeat(32);
+    assert_eq!(at_app(json!({ "name": "chat", "token": token })).await, at("/app/name"), "there are no apps");
+    let both = json!({ "account": "alice", "node": "phone", "web_push": subscription(), "app": { "name": "a", "token": token } });
+    assert_eq!(world.post(PATH, both).await.problem(422, "invalid-value"), at("/web_push"));
     assert_eq!(refused(&[("/account", json!("nobody"))], "unknown-account").await, at("/account"));
     assert_eq!(ask(&*world.store, NextPush), None);
 }

@@ -30,7 +30,7 @@ use carillon_core::model::{
 use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
-use carillon_core::ports::{Bus, Directory, Fault, Question, Reply, Store, StoreHealth, StoreLane};
+use carillon_core::ports::{Bus, Directory, Fault, PushHint, Question, Reply, Store, StoreHealth, StoreLane};
 use drain::Drain;
 use history::{History, Sample};
 use modules::Modules;
@@ -264,6 +264,11 @@ impl Node {
         status.shards = self.inner.inboxes.len() as u16;
         lock(&self.inner.rates).fill(&mut status);
         status
+    }
+
+    /// Has `hint` called when a push may be due; whether it will be ([`Store::hint_pushes`]).
+    pub fn hint_pushes(&self, hint: PushHint) -> bool {
+        self.inner.store.hint_pushes(hint)
     }
 
     /// The figures of the last ten minutes, oldest first: those after the sample taken at `after`, or all.

@@ -24,7 +24,7 @@ pub const FEATURE: Feature = Feature {
         title: "Push Notifications",
         version: "0.4.1",
         coverage: "enable and disable, with publish-options, for the server's own gateway at `push.DOMAIN`, which sends Web Push (RFC 8030, 8291, \
-                   8292) and webhooks. Not there: app servers at other addresses.",
+                   8292), to APNs and FCM, and webhooks. Not there: app servers at other addresses.",
     }],
     account_features: &[PUSH],
     hooks: Hooks {
@@ -55,7 +55,7 @@ fn enable(
             "app servers at other addresses are not supported: register with the gateway of this domain";
         return Err(StanzaError::new(Condition::ItemNotFound).with_text(text));
     }
-    let wanted = xml::read(request.payload)?;
+    let wanted = xml::read(request.payload, session.bare.domain(), &cx.shard.settings.push)?;
     let question = EnablePush {
         domain: session.domain,
         local: session.bare.local().unwrap_or_default().into(),

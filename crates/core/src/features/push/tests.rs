@@ -3,8 +3,8 @@
 use crate::command::Command;
 use crate::model::*;
 use crate::ports::Page;
-use crate::ports::store::push::{ClaimPushes, EnablePush, EnablePushAnswer};
-use crate::settings::Settings;
+use crate::ports::store::push::{ClaimPushes, EnablePush, EnablePushAnswer, ListRegistrations};
+use crate::settings::{PushApp, Settings};
 use crate::sim::client::{Kind, PASSWORD, XmppClient};
 use crate::sim::{Plan, World};
 use carillon_wire::Framing;
@@ -12,7 +12,12 @@ use carillon_wire::jid::BareJid;
 
 /// A node with two accounts, of which alice has an app that wants to be woken.
 fn world() -> World {
-    let mut world = World::new(Plan { settings: Settings::default(), ..Plan::default() });
+    let mut settings = Settings::default();
+    settings.push.apps = vec![
+        PushApp { name: "chat".into(), service: AppService::Apns, domains: vec!["d".into()] },
+        PushApp { name: "theirs".into(), service: AppService::Fcm, domains: vec!["other".into()] },
+    ];
+    let mut world = World::new(Plan { settings, ..Plan::default() });
     world.domain("d", Policy::default());
     for account in ["alice", "bob"] {
         world.account("d", account, PASSWORD, 1);
@@ -29,7 +34,7 @@ fn world() -> World {
         channel: PushChannel::WebPush(keys),
         shown: PushShown::Whole,
         now: world.now().unix,
-        per_account_max: 1,
+        per_account_max: 2,
     };
     assert!(matches!(world.ask(enable), EnablePushAnswer::Enabled(_)));
     world
@@ -116,4 +121,39 @@ fn what_a_live_session_takes_wakes_nobody() {
     assert!(due(&mut world).is_empty());
     world.pass(60_000);
     assert!(due(&mut world).is_empty());
+}
+
+#[test]
+fn apps_on_devices_are_registered_where_an_operator_knows_them() {
+    let mut world = world();
+    let alice = login(&mut world, "alice");
+    let mut enable = |app: &str, token: &str| {
+        let field = |name, value| format!("<field var='{name}'><value>{value}</value></field>");
+        let form = format!(
+            "<x xmlns='jabber:x:data' type='submit'>{}{}</x>",
+            field("app", app),
+            field("token", token)
+        );
+        let enable = format!("<enable xmlns='urn:xmpp:push:0' jid='push.d' node='tablet'>{form}</enable>");
+        world.bytes(alice, format!("<iq type='set' id='e'>{enable}</iq>").as_bytes());
+        world.settle();
+        let answers = std::iter::from_fn(|| world.received(alice));
+        let texts = answers.map(|answer| String::from_utf8_lossy(&answer).into_owned());
+        texts.filter(|text| text.contains("<iq")).collect::<String>()
+    };
+    let token = "A0".repeat(32);
+    assert!(enable("other", &token).contains("<item-not-found"));
+    assert!(enable("theirs", &token).contains("<item-not-found"), "it is of another domain");
+    assert!(enable("chat", "xyz").contains("<not-acceptable"));
+    assert!(enable("chat", &token).contains("type='result'"));
+    let listed = ListRegistrations {
+        domain: Some(world.domain_id("d")),
+        account: Some("alice".into()),
+        after: RegistrationId(0),
+        max: 9,
+    };
+    let channels: Vec<_> = world.ask(listed).entries.into_iter().map(|made| made.channel).collect();
+    let token = PushSecret("a0".repeat(32).into_bytes().into());
+    let app = PushChannel::App(AppToken { service: AppService::Apns, app: "chat".into(), token });
+    assert!(channels.contains(&app), "{channels:?}");
 }

@@ -1,7 +1,8 @@
 //! What an app says of itself when it wants to be woken.
 
 use crate::error::StanzaError;
-use crate::model::{PushChannel, PushSecret, PushShown, WebPushKeys};
+use crate::model::{AppToken, PushChannel, PushSecret, PushShown, WebPushKeys};
+use crate::settings::Push;
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -17,21 +18,15 @@ pub(super) struct Wanted {
     pub(super) shown: PushShown,
 }
 
-/// Reads `<enable/>`. Its options are those of a form of publish-options (XEP-0357 §5): `endpoint`, `p256dh` and `auth` of a subscription of Web Push, or
-/// `endpoint` and `secret` of a webhook; and `body`. Others are for app servers, and mean nothing here.
-pub(super) fn read(enable: &Element) -> Result<Wanted, StanzaError> {
+/// Reads `<enable/>` of an account of `domain`. Its options are those of a form of publish-options (XEP-0357 §5): `endpoint`, `p256dh` and `auth` of a subscription
+/// of Web Push, `endpoint` and `secret` of a webhook, or `app` and `token` of an app on a device; and `body`. Others are for app servers, and mean nothing here.
+pub(super) fn read(enable: &Element, domain: &str, settings: &Push) -> Result<Wanted, StanzaError> {
     let node = enable.attr("node").unwrap_or_default();
     if node.is_empty() || node.len() > NODE_BYTES_MAX {
         return Err(bad_request("`node` is a name of 1 to 1024 bytes"));
     }
     let options = enable.child("x", ns::DATA_FORMS);
     let option = |name: &str| options.and_then(|form| value(form, name)).filter(|value| !value.is_empty());
-    let endpoint =
-        option("endpoint").ok_or_else(|| not_acceptable("`endpoint` is the URL of a subscription"))?;
-    let is_url = ["https://", "http://"].iter().any(|scheme| endpoint.starts_with(scheme));
-    if !is_url || endpoint.len() > URL_BYTES_MAX || endpoint.bytes().any(|byte| byte <= b' ' || byte > b'~') {
-        return Err(not_acceptable("`endpoint` is a URL of at most 2048 bytes"));
-    }
     let shown = match option("body").as_deref() {
         None => PushShown::default(),
         Some("nothing") => PushShown::Nothing,
@@ -39,15 +34,44 @@ pub(super) fn read(enable: &Element) -> Result<Wanted, StanzaError> {
         Some("whole") => PushShown::Whole,
         Some(_) => return Err(not_acceptable("`body` is `nothing`, `sender` or `whole`")),
     };
-    let channel = match (option("p256dh"), option("auth"), option("secret")) {
-        (Some(key), Some(auth), _) => web_push(endpoint, &key, &auth)?,
-        (None, None, Some(secret)) => webhook(endpoint, &secret)?,
-        _ => {
-            let text = "`p256dh` and `auth` of a subscription of Web Push, or the `secret` of a webhook";
-            return Err(not_acceptable(text));
-        }
+    let channel = match option("app") {
+        Some(name) => app(&name, &option("token").unwrap_or_default(), domain, settings)?,
+        None => by_url(option)?,
     };
     Ok(Wanted { node: node.into(), channel, shown })
+}
+
+/// An app on a device, which an operator has set up for the domain.
+fn app(name: &str, token: &str, domain: &str, settings: &Push) -> Result<PushChannel, StanzaError> {
+    let app = settings.app(name, domain);
+    let app = app.ok_or_else(|| {
+        StanzaError::new(Condition::ItemNotFound)
+            .with_text("this domain has no app of the name that `app` gives")
+    })?;
+    let token = app.service.token(token).ok_or_else(|| {
+        not_acceptable(
+            "`token` is what the push service gave to the app: of APNs 64 to 200 hexadecimal digits",
+        )
+    })?;
+    Ok(PushChannel::App(AppToken { service: app.service, app: app.name.clone(), token }))
+}
+
+/// A subscription of Web Push, or a webhook.
+fn by_url(option: impl Fn(&str) -> Option<String>) -> Result<PushChannel, StanzaError> {
+    let endpoint =
+        option("endpoint").ok_or_else(|| not_acceptable("`endpoint` is the URL of a subscription"))?;
+    let is_url = ["https://", "http://"].iter().any(|scheme| endpoint.starts_with(scheme));
+    if !is_url || endpoint.len() > URL_BYTES_MAX || endpoint.bytes().any(|byte| byte <= b' ' || byte > b'~') {
+        return Err(not_acceptable("`endpoint` is a URL of at most 2048 bytes"));
+    }
+    match (option("p256dh"), option("auth"), option("secret")) {
+        (Some(key), Some(auth), _) => web_push(endpoint, &key, &auth),
+        (None, None, Some(secret)) => webhook(endpoint, &secret),
+        _ => {
+            let text = "`p256dh` and `auth` of a subscription of Web Push, or the `secret` of a webhook";
+            Err(not_acceptable(text))
+        }
+    }
 }
 
 fn web_push(endpoint: String, key: &str, auth: &str) -> Result<PushChannel, StanzaError> {

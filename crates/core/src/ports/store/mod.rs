@@ -42,7 +42,11 @@ pub use question::{Answers, AnswersOnce, Kind, Load, Loads, Question};
 
 use super::Reply;
 use crate::model::{Durations, OperationId};
+use std::sync::Arc;
 use std::time::Duration;
+
+/// Called when a push may be due ([`Store::hint_pushes`]).
+pub type PushHint = Arc<dyn Fn() + Send + Sync>;
 
 /// The durable store.
 ///
@@ -116,6 +120,13 @@ pub trait Store: Send + Sync + 'static {
     /// How it is now, as its reads and writes found it, without asking a disk or a server.
     fn health(&self) -> StoreHealth {
         StoreHealth::default()
+    }
+
+    /// Has `hint` called after each commit by which a push may be due sooner than [`NextPush`](push::NextPush) said, in place of the one before. It is called on a
+    /// thread of the store, which it must not hold up. False where it will not be called. What others write to the same database is not told
+    /// (`push::are_hinted_at_where_there_are_registrations`).
+    fn hint_pushes(&self, _hint: PushHint) -> bool {
+        false
     }
 
     /// The figures of each connection that writes, for a store on a server.

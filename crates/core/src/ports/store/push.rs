@@ -67,7 +67,7 @@ pub struct EnablePush {
 
 impl Loads for EnablePush {
     fn load(&self) -> Load<'_> {
-        let bytes = self.node.len() + self.channel.url().len() + 256;
+        let bytes = self.node.len() + self.channel.bytes() + 256;
         Load { bytes, account: Some((self.domain, &self.local)) }
     }
 }
@@ -104,7 +104,7 @@ pub struct ClaimPushes {
 }
 
 /// Notes what came of pushes that `owner` has claimed; of others nothing changes. One that was taken ends, unless it has another version by now:
-/// then it is due at `now`.
+/// then it is due at `now`. An app that is gone ends the registration, unless that was made anew meanwhile: then the push is due at `now`.
 #[derive(Clone, Debug)]
 pub struct CommitPushes {
     pub owner: u64,
@@ -119,6 +119,8 @@ pub struct PushCommit {
     /// As it was claimed.
     pub version: u64,
     pub registration: RegistrationId,
+    /// When the registration was made, as it was claimed.
+    pub registered: UnixMs,
     pub domain: DomainId,
     /// The local part of the account.
     pub local: Box<str>,

@@ -221,7 +221,7 @@ fn of(store: &Committed, id: PushId, now: UnixMs) -> Option<Push> {
 
 fn commit(store: &mut Committed, asked: &CommitPushes) {
     settle(store);
-    for PushCommit { id, version, registration, outcome, .. } in &asked.pushes {
+    for PushCommit { id, version, registration, registered, outcome, .. } in &asked.pushes {
         let Table { registrations, pushes } = &mut store.own.push;
         let Some(push) = pushes.get_mut(id).filter(|push| push.owner == Some(asked.owner)) else { continue };
         let is_same = push.version == *version;
@@ -254,7 +254,10 @@ fn commit(store: &mut Committed, asked: &CommitPushes) {
                 }
             }
             PushOutcome::Gone => {
-                registrations.remove(registration);
+                (push.due, push.has_failed) = (asked.now, false);
+                if registrations.get(registration).is_some_and(|(_, found)| found.created == *registered) {
+                    registrations.remove(registration);
+                }
                 settle(store);
             }
         }

@@ -2,7 +2,7 @@
 
 use carillon_core::ports::store::items::Publish;
 use carillon_core::ports::store::webhooks::CommitWebhook;
-use carillon_core::ports::{Answer, Ask, Fault, Question, Reply, Store, StoreHealth, StoreStats};
+use carillon_core::ports::{Answer, Ask, Fault, PushHint, Question, Reply, Store, StoreHealth, StoreStats};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -92,6 +92,10 @@ impl Store for Faulty {
 
     fn stats(&self) -> StoreStats {
         self.inner.stats()
+    }
+
+    fn hint_pushes(&self, hint: PushHint) -> bool {
+        self.inner.hint_pushes(hint)
     }
 
     fn health(&self) -> StoreHealth {

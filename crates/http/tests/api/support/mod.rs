@@ -54,6 +54,7 @@ pub(crate) fn options() -> Options {
         endpoints: Endpoints::default(),
         webhook_roots: WebhookRoots::default(),
         vapid: carillon_http::VapidKey::of_secret(&[7; 32]),
+        push_apps: tokio::sync::watch::channel(carillon_http::PushApps::default()).1,
         queues: Vec::new(),
         traces_kept_ms: 86_400_000,
     }

@@ -1,0 +1,37 @@
+// Registrations for push: which apps are woken, by which push service, and how they fare.
+
+import { del, here, path, session } from "./api.js";
+import { badge, button, confirm, field, h } from "./dom.js";
+import { count, day, exact, moment } from "./format.js";
+import { heading, listing, row } from "./page.js";
+
+const COLUMNS = ["Account", "App", "By", "State", "Last push", "Made", ""];
+const CHANNELS = { web_push: "Web Push", apns: "APNs", fcm: "FCM", webhook: "webhook" };
+
+export function pushes(page) {
+  const wanted = h("input", { id: "push-account", "data-testid": "push-account", type: "search", placeholder: "Account", autocomplete: "off", autocapitalize: "none", spellcheck: false });
+  const all = listing(page, {
+    id: "registrations", title: "Registrations", columns: COLUMNS,
+    read: (after) => ["/v1/push/registrations", here({ after, limit: 50, ...(wanted.value.trim() ? { account: wanted.value.trim() } : {}) })],
+    line: (one) => row(COLUMNS, { "data-registration": one.id },
+      ["jid", one.account], ["", one.node], ["", [CHANNELS[one.channel] ?? one.channel, h("div", { class: "muted small" }, one.service)]],
+      ["", state(one)], ["when", one.pushed_at ? moment(one.pushed_at) : "–"], ["when", day(one.created_at), moment(one.created_at)],
+      ["actions", button("End", "quiet danger", () => end(one), { "data-testid": "push-end" })]),
+    none: ["No registrations", "Apps register themselves over XMPP (XEP-0357), or are registered over HTTP."],
+  });
+  wanted.addEventListener("change", () => all.reload());
+  const end = (one) => page.attempt(async () => {
+    if (!(await confirm("End this registration?", `The app ${one.node} of ${one.account} is not woken any more, until it registers again.`, "End"))) return;
+    await del(path("v1", "push", "registrations", String(one.id)));
+    page.say(`The registration of ${one.node} has ended.`);
+    all.reload();
+  });
+  return h("div", {}, heading("Push", `Apps of accounts of ${session.domain} that are woken when something waits for them. A failure disables none: it is tried again.`),
+    h("div", { class: "stack" }, h("div", { class: "card" }, field("Account", wanted)), all.element));
+}
+
+/** Whether the last push was taken, and if not, why and how often. */
+function state({ state, failures, last_error: error }) {
+  if (state === "ok") return badge("ok", "good");
+  return [badge("failing", "bad"), h("div", { class: "muted small", title: error && exact(error.at) }, `${count(failures)} times: ${error?.error ?? "no answer"}`)];
+}
