@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import random
 import string
-import xml.etree.ElementTree as ET
 
 import pytest
 from slixmpp.exceptions import IqError
@@ -15,9 +14,9 @@ from harness.api import Api
 from harness.inbox import Inbox
 from harness.peer import Peer
 from harness.push_service import PushService
+from harness.pushes import PUSH, register, request
 from harness.server import Server
 
-PUSH = "urn:xmpp:push:0"
 SETTINGS = {"push__allow_addresses": '["127.0.0.0/8"]', "push__grace_ms": 300, "push__timeout_ms": 2000}
 
 
@@ -33,23 +32,13 @@ async def service():
     await service.close()
 
 
-async def request(peer, content, kind="set"):
-    """An IQ request of a peer to its own account; the answer's payload."""
-    iq = peer.xmpp.make_iq(ifrom=peer.jid)
-    iq["type"] = kind
-    iq.append(ET.fromstring(content))
-    answer = await iq.send(timeout=10)
-    return next(iter(answer.xml), None)
-
-
 async def enable(peer, subscription, node="phone", **options):
     form = subscription.form(**options)
     await request(peer, f"<enable xmlns='{PUSH}' jid='push.localhost' node='{node}'>{form}</enable>")
 
 
-async def register(api, account, subscription, node="phone", **more):
-    body = {"account": account, "node": node, "web_push": subscription.json(), "shown": "whole", **more}
-    return await api.ok("POST", "/v1/push/registrations", body, status=201)
+def web_push(subscription):
+    return {"web_push": subscription.json()}
 
 
 async def test_a_client_that_goes_is_woken_by_what_is_kept_for_it(api, peer, account, service):
@@ -99,7 +88,7 @@ async def test_other_app_servers_are_refused(peer, service):
 async def test_notifications_that_are_kept_wake_and_others_do_not(api, account, service):
     jid = await account()
     phone = service.subscribe("phone")
-    await register(api, jid, phone)
+    await register(api, jid, web_push(phone))
     await api.notify(jid, {"n": 0}, audience="connected")
     await api.notify(jid, {"n": 1}, audience="always", priority="low", ttl=90, collapse_key="score")
     push = await phone.next()
@@ -121,7 +110,7 @@ async def test_what_a_live_session_does_not_acknowledge_wakes_after_a_while(api,
     for plugins in (("xep_0198",), ()):
         jid = await account()
         phones[plugins] = service.subscribe(jid)
-        await register(api, jid, phones[plugins])
+        await register(api, jid, web_push(phones[plugins]))
         client = await peer(jid, plugins=plugins)
         await api.notify(jid, {"n": 1}, audience="always")
         await client.ping()
@@ -135,7 +124,7 @@ async def test_an_app_is_told_as_much_as_it_wants(api, peer, account, service):
     jid, sender = await account(), await peer()
     apps = {shown: service.subscribe(shown) for shown in ("nothing", "sender", "whole")}
     for shown, app in apps.items():
-        await register(api, jid, app, node=shown, shown=shown)
+        await register(api, jid, web_push(app), node=shown, shown=shown)
     sender.chat(jid, "secret")
     told = {shown: (await app.next()).json for shown, app in apps.items()}
     assert {shown: (push.get("from"), push.get("body")) for shown, push in told.items()} == {
@@ -149,7 +138,7 @@ async def test_random_bodies_are_decrypted_by_a_foreign_library(peer, api, accou
     dice = random.Random(11)
     jid, sender = await account(), await peer()
     phone = service.subscribe("phone")
-    await register(api, jid, phone)
+    await register(api, jid, web_push(phone))
     letters = string.ascii_letters + " éß漢\U0001f514&<>\"'\\"
     for number in range(100):
         body = f"{number} " + "".join(dice.choices(letters, k=dice.randrange(1, 900)))
@@ -166,7 +155,7 @@ async def test_random_bodies_are_decrypted_by_a_foreign_library(peer, api, accou
 async def test_an_app_that_is_gone_is_registered_no_longer_and_its_account_is_told(api, peer, account, service, status):
     jid, sender = await account(), await peer()
     phone = service.subscribe("phone")
-    made = await register(api, jid, phone)
+    made = await register(api, jid, web_push(phone))
     service.answer = lambda path: status
     sender.chat(jid, "hi")
     await service.seen.take(lambda seen: seen == (phone.path, status))
@@ -182,7 +171,7 @@ async def test_an_app_that_is_gone_is_registered_no_longer_and_its_account_is_to
 async def test_who_is_busy_is_asked_when_it_said_and_loses_nothing(api, peer, account, service):
     jid, sender = await account(), await peer()
     phone = service.subscribe("phone")
-    made = await register(api, jid, phone)
+    made = await register(api, jid, web_push(phone))
     service.answer = lambda path: (429, {"retry-after": "2"})
     clock = asyncio.get_running_loop().time
     sender.chat(jid, "hi")
@@ -206,12 +195,12 @@ async def test_a_service_that_hangs_holds_up_no_other(api, peer, account, servic
         slow.goes_on.clear()
         stuck, sender = await account(), await peer()
         for number in range(12):
-            await register(api, stuck, slow.subscribe(f"s{number}"), node=f"s{number}")
+            await register(api, stuck, web_push(slow.subscribe(f"s{number}")), node=f"s{number}")
         sender.chat(stuck, "waits")
         await api.figure_is("push_held", lambda held: held >= 12)
         jid = await account()
         phone = service.subscribe("phone")
-        await register(api, jid, phone)
+        await register(api, jid, web_push(phone))
         clock = asyncio.get_running_loop().time
         for number in range(10):
             began = clock()
@@ -286,7 +275,7 @@ async def test_every_push_comes_though_the_node_is_killed(tmp_path):
                     jid = f"u{number}@localhost"
                     await api.account(jid)
                     apps[jid] = service.subscribe(f"u{number}")
-                    await register(api, jid, apps[jid])
+                    await register(api, jid, web_push(apps[jid]))
             bob = await Peer.connect(server, "bob@localhost")
             service.answer = lambda path, life=life: 503 if life == 1 and dice.random() < 0.5 else 201
             for jid in apps:

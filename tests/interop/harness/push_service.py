@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from py_vapid import Vapid02
 
 from .inbox import Inbox
+from .pushes import form
 
 
 class Subscription:
@@ -35,12 +36,7 @@ class Subscription:
 
     def form(self, **more):
         """As a form of publish-options (XEP-0357)."""
-        fields = {"endpoint": self.endpoint, **self.keys, **more}
-        shown = "".join(f"<field var='{name}'><value>{value}</value></field>" for name, value in fields.items())
-        return (
-            "<x xmlns='jabber:x:data' type='submit'><field var='FORM_TYPE'>"
-            f"<value>http://jabber.org/protocol/pubsub#publish-options</value></field>{shown}</x>"
-        )
+        return form({"endpoint": self.endpoint, **self.keys, **more})
 
     async def next(self, **wanted):
         """The next push whose content has these members."""
