@@ -116,5 +116,5 @@ def program(environment):
 @pytest.fixture(scope="session")
 def built(program):
     """The packages in TypeScript, compiled."""
-    for folder in ("typescript", "device-typescript"):
+    for folder in ("typescript", "device-typescript", "match-typescript"):
         program("npx", "tsc", "-p", folder, cwd=ROOT / "sdk")

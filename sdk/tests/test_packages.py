@@ -11,7 +11,8 @@ import pytest
 from harness.server import ROOT
 
 SDK = ROOT / "sdk"
-FOLDERS = ["python", "typescript", "go", "device-typescript"]
+FOLDERS = ["python", "typescript", "go", "device-typescript", "match-typescript"]
+NODE = ["typescript", "device-typescript", "match-typescript"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What a notification is whose trace is read at once.
 STATES = ("stored", "sent", "acknowledged")
@@ -19,6 +20,7 @@ STATES = ("stored", "sent", "acknowledged")
 CONSUMER = """
 import { Client, type NotificationView } from "@carillon-im/sender";
 import { Device, type Notification } from "@carillon-im/device";
+import { Match, type MatchError } from "@carillon-im/match";
 
 const states: NotificationView["state"][] = [];
 const device = new Device({ jid: "a@b", url: "wss://b/", onNotification: (one: Notification) => void states.push("sent") });
@@ -26,6 +28,7 @@ export const client: Client = new Client({ url: "http://b", key: "", retry: { at
 // @ts-expect-error: there is no such member.
 void client.send("alice", { titel: 1 });
 void device.connect();
+export const match: Match = new Match({ url: "ws://b/", token: "", onError: (error: MatchError) => void error.code });
 """
 
 
@@ -61,7 +64,7 @@ def test_python(program, wheel):
 
 
 def test_typescript(built, program, tmp_path):
-    for folder in ("typescript", "device-typescript"):
+    for folder in NODE:
         program("npm", "pack", "--silent", "--workspace", folder, "--pack-destination", tmp_path, cwd=SDK)
     modules = tmp_path / "node_modules"
     (modules / "@carillon-im").mkdir(parents=True)
@@ -71,7 +74,7 @@ def test_typescript(built, program, tmp_path):
             assert {"package/LICENSE-MIT", "package/LICENSE-APACHE", "package/README.md"} <= set(names)
             assert "package/dist/index.d.ts" in names
             packed.extractall(tmp_path / archive.stem, filter="data")
-        name = "device" if "device" in archive.stem else "sender"
+        name = next(name for name in ("device", "match", "sender") if name in archive.stem)
         (tmp_path / archive.stem / "package").rename(modules / "@carillon-im" / name)
     # What the packages depend on, and what the page names.
     for name in ("@xmpp", "saslmechanisms", "ltx", "ws", "koa-compose", "saxes", "xmlchars"):
@@ -107,7 +110,7 @@ def test_all_have_the_version_and_the_licences_of_the_node():
     said = {
         "python": f'__version__ = "{version}"' in (SDK / "python/src/carillon_sender/__init__.py").read_text(),
         "go": f'const Version = "{version}"' in (SDK / "go/doc.go").read_text(),
-        **{name: f'"version": "{version}"' in (SDK / name / "package.json").read_text() for name in FOLDERS[1::2]},
+        **{name: f'"version": "{version}"' in (SDK / name / "package.json").read_text() for name in NODE},
     }
     assert all(said.values()), said
     for folder in FOLDERS:

@@ -11,3 +11,7 @@ def test_the_client_for_senders(built, program):
 
 def test_the_device(built, program):
     print(program("npm", "test", "--workspace", "device-typescript", cwd=SDK))
+
+
+def test_the_player(built, program):
+    print(program("npm", "test", "--workspace", "match-typescript", cwd=SDK))

@@ -72,8 +72,8 @@ export function again(test, enrolled, options = {}) {
   return Object.assign(made, { enrolled, notifications, topics, states, errors });
 }
 
-/** A way to the node that can be cut, and closed for a while. Its first connections end after so many bytes of the node. */
-export async function way(test, { budgets = [] } = {}) {
+/** A way to the node that can be cut, and closed for a while, and takes so long. Its first connections end after so many bytes of the node. */
+export async function way(test, { budgets = [], delayMs = 0 } = {}) {
   const left = [...budgets];
   const target = new URL(CARILLON_WEBSOCKET);
   const open = new Set();
@@ -87,7 +87,8 @@ export async function way(test, { budgets = [] } = {}) {
     });
     for (const [one, other] of [[client, node], [node, client]]) {
       open.add(one);
-      one.pipe(other);
+      if (delayMs === 0) one.pipe(other);
+      else one.on("data", (bytes) => setTimeout(() => other.write(bytes), delayMs / 2));
       one.on("error", () => {});
       one.on("close", () => {
         open.delete(one);
