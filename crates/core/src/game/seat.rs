@@ -21,8 +21,10 @@ pub(super) struct Seat {
     pub(super) got: Header,
     /// Inputs of ticks that are not closed, in their order.
     waiting: VecDeque<(u32, Input)>,
-    /// The newest input, and its tick.
+    /// The newest input that was in a tick, and the tick that it was sent for.
     last: (u32, Input),
+    /// A newer one, whose tick was closed without it: it is in the next tick that has no input of its own.
+    late: Option<(u32, Input)>,
     /// How much its player may send.
     pub(super) allowance: Allowance,
     pub(super) pauses_left: u8,
@@ -59,7 +61,7 @@ pub(super) struct Line {
 pub(super) enum Taken {
     /// It waits for its tick.
     InTime,
-    /// Its tick is closed: it counts as what is repeated.
+    /// Its tick is closed: it counts in the next one.
     Late,
     /// It was there before.
     Again,
@@ -76,6 +78,7 @@ impl Seat {
             got: Header::default(),
             waiting: VecDeque::new(),
             last: (0, Input::new()),
+            late: None,
             allowance: Allowance::new(Mono(0)),
             pauses_left: pauses,
             outcome: None,
@@ -118,8 +121,9 @@ impl Seat {
         }
         self.got.acknowledge(tick);
         if tick <= closed {
-            if tick > self.last.0 {
-                self.last = (tick, Input::from_slice(input));
+            let newest = self.late.as_ref().map_or(self.last.0, |(late, _)| *late);
+            if tick > newest {
+                self.late = Some((tick, Input::from_slice(input)));
             }
             return Taken::Late;
         }
@@ -133,18 +137,21 @@ impl Seat {
         self.got.acknowledges(tick) || tick.saturating_add(32) < self.got.ack
     }
 
-    /// Closes a tick. Whether the player sent an input for it, which is then [`Seat::last`].
+    /// Closes a tick. Whether an input of the player is in it, which is then [`Seat::last`]: the one for it, or one that came late. All see what
+    /// counts, so a late input cannot count without being in a tick.
     pub(super) fn close(&mut self, tick: u32) -> bool {
-        match self.waiting.front() {
-            Some((first, _)) if *first == tick => {
-                self.last = self.waiting.pop_front().unwrap_or_default();
+        let late = self.late.take();
+        let own = self.waiting.pop_front_if(|(first, _)| *first == tick);
+        match own.or(late) {
+            Some(input) => {
+                self.last = input;
                 true
             }
-            _ => false,
+            None => false,
         }
     }
 
-    /// The newest input that counts.
+    /// The newest input that was in a tick.
     pub(super) fn last(&self) -> &[u8] {
         &self.last.1
     }
@@ -162,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_counts_in_its_tick_and_what_is_late_is_repeated() {
+    fn an_input_counts_in_its_tick_and_what_is_late_in_the_next() {
         let mut seat = seat();
         assert_eq!(seat.take(2, b"two", 0), Taken::InTime);
         assert_eq!(seat.take(1, b"one", 0), Taken::InTime);
@@ -173,13 +180,20 @@ mod tests {
         assert!(!seat.close(3));
         assert_eq!(seat.last(), b"two");
         assert_eq!(seat.take(3, b"three", 3), Taken::Late);
-        assert!(!seat.close(4));
+        assert_eq!(seat.last(), b"two");
+        assert!(seat.close(4));
         assert_eq!(seat.last(), b"three");
         // A later one came in time before an earlier one came late.
         assert_eq!(seat.take(6, b"six", 4), Taken::InTime);
         assert!(!seat.close(5) && seat.close(6));
         assert_eq!(seat.take(5, b"five", 6), Taken::Late);
+        assert!(!seat.close(7));
         assert_eq!(seat.last(), b"six");
+        // The newest of the late ones counts, but not instead of one that is in time.
+        assert_eq!((seat.take(8, b"eight", 9), seat.take(7, b"seven", 9)), (Taken::Late, Taken::Late));
+        assert_eq!(seat.take(10, b"ten", 9), Taken::InTime);
+        assert!(seat.close(10) && !seat.close(11));
+        assert_eq!(seat.last(), b"ten");
     }
 
     #[test]

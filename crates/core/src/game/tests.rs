@@ -209,11 +209,13 @@ fn a_tick_is_closed_at_its_time_and_who_sent_nothing_is_repeated_and_marked() {
     let first = tick(1, &[(0, "a"), (2, "c")], 0b010);
     assert_eq!(rig.seen(0), std::slice::from_ref(&first));
     assert_eq!(rig.seen(1), [first]);
-    // Late for the first tick, and for the second it does not count as sent.
+    // Late for the first tick: it is in the second, so that all know what is repeated from then on.
     rig.send(1, 1, &["late"]).unwrap();
     rig.after(100);
-    assert_eq!(rig.seen(1), [tick(2, &[(2, "d")], 0b011)]);
-    assert_eq!((rig.figures.inputs, rig.figures.inputs_late, rig.figures.inputs_repeated), (3, 1, 3));
+    assert_eq!(rig.seen(1), [tick(2, &[(1, "late"), (2, "d")], 0b001)]);
+    rig.after(100);
+    assert_eq!(rig.seen(1), [tick(3, &[], 0b111)]);
+    assert_eq!((rig.figures.inputs, rig.figures.inputs_late, rig.figures.inputs_repeated), (3, 1, 5));
     assert_eq!(rig.send(1, 100, &["x"]), Err(ErrorCode::TooFar));
     assert_eq!(rig.send(1, 3, &[&"x".repeat(65)]), Err(ErrorCode::TooLong));
 }

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use carillon_wire::frame::game::{
-    ClientFrame, EndReason, ErrorCode, Header, Malformed, SERVER_BYTES_MAX, SeatState, ServerFrame, Welcome,
-    cut, framed,
+    ClientFrame, EndReason, ErrorCode, Header, Malformed, Mode, SERVER_BYTES_MAX, SeatState, ServerFrame,
+    Welcome, cut, framed,
 };
 
 /// A player of a match.
@@ -37,7 +37,7 @@ pub enum MatchEvent {
     Tick {
         /// Its number.
         tick: u32,
-        /// Whether an input of this player is in it.
+        /// Whether the input that this player sent for it is in it.
         has_own: bool,
         /// Whether it came in order.
         in_order: bool,
@@ -144,7 +144,9 @@ impl Player {
                     input.iter().for_each(|byte| self.state = mixed(self.state, (*byte).into()));
                 });
                 let own = self.welcome.map_or(0, |welcome| 1 << welcome.seat);
-                let has_own = inputs.given & own != 0;
+                // One that came late may be in a later tick, in whose time it was not there.
+                let is_relay = self.welcome.is_some_and(|welcome| welcome.mode == Mode::Relay);
+                let has_own = inputs.given & own != 0 && (is_relay || header.acknowledges(header.tick));
                 self.unacknowledged.retain(|(tick, _)| *tick > header.tick && !header.acknowledges(*tick));
                 MatchEvent::Tick { tick: header.tick, has_own, in_order }
             }

@@ -196,3 +196,126 @@ fn a_tick_of_four_players_fits_forty_bytes() {
     framed(&mut out, |out| ServerFrame::write_tick(out, header, &inputs));
     assert!(out.len() <= 40, "{} bytes", out.len());
 }
+
+/// Frames that the clients of `sdk/` have to write and read alike: side, bytes, name, and what is in it.
+const VECTORS: &str = include_str!("vectors.txt");
+
+fn vectors(side: &'static str) -> impl Iterator<Item = (Vec<u8>, &'static str, &'static str)> {
+    let lines = VECTORS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(move |line| line.strip_prefix(side)?.strip_prefix(' ')).map(|line| {
+        let (bytes, rest) = line.split_once(' ').unwrap();
+        let (name, fields) = rest.split_once(' ').unwrap_or((rest, ""));
+        (from_hex(bytes), name, fields)
+    })
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    let digits = text.as_bytes().as_chunks::<2>().0;
+    digits.iter().map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn field<'a>(fields: &'a str, name: &str) -> &'a str {
+    fields.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('=')).unwrap()
+}
+
+fn number(fields: &str, name: &str) -> u32 {
+    field(fields, name).parse().unwrap()
+}
+
+#[test]
+fn the_vectors_of_clients_are_written() {
+    for (bytes, name, fields) in vectors("client") {
+        let (mut out, bytes_of) = (Vec::new(), |name: &str| from_hex(field(fields, name)));
+        match name {
+            "join" => {
+                ClientFrame::Join { have: number(fields, "have"), token: &bytes_of("token") }.write(&mut out);
+            }
+            "inputs" => {
+                let [tick, ack, missing] = ["tick", "ack", "missing"].map(|name| number(fields, name));
+                let inputs: Vec<_> = field(fields, "inputs").split(',').map(from_hex).collect();
+                let inputs = inputs.iter().map(Vec::as_slice);
+                ClientFrame::write_inputs(&mut out, Header { tick, ack, missing }, inputs);
+            }
+            "hash" => {
+                ClientFrame::Hash { tick: number(fields, "tick"), hash: number(fields, "hash") }
+                    .write(&mut out);
+            }
+            "ping" => ClientFrame::Ping { stamp: &bytes_of("stamp") }.write(&mut out),
+            "pause" => ClientFrame::Pause.write(&mut out),
+            "continue" => ClientFrame::Continue.write(&mut out),
+            "forfeit" => ClientFrame::Forfeit.write(&mut out),
+            "outcome" => {
+                ClientFrame::Outcome { tick: number(fields, "tick"), outcome: &bytes_of("outcome") }
+                    .write(&mut out);
+            }
+            other => panic!("{other}"),
+        }
+        let mut written = Vec::new();
+        framed(&mut written, |frame| frame.extend_from_slice(&out));
+        assert_eq!(hex(&written), hex(&bytes), "{name}");
+        assert!(ClientFrame::read(&out).is_ok(), "{name}");
+    }
+    assert!(vectors("client").count() > 8);
+}
+
+/// What is in a frame of the server, as the vectors write it.
+fn shown(frame: &ServerFrame<'_>) -> (&'static str, String) {
+    let at = |header: &Header| format!("tick={} ack={} missing={} ", header.tick, header.ack, header.missing);
+    let only = |tick: &u32| at(&Header::at(*tick));
+    match frame {
+        ServerFrame::Welcome { header, welcome } => {
+            let Welcome { seat, seats, present, mode, runs, tick_rate, .. } = welcome;
+            let (mode, runs) = (mode.number(), u8::from(*runs));
+            let Welcome { input_delay, input_bytes_max, hold_ms, seed, .. } = welcome;
+            let first = format!("seat={seat} seats={seats} mode={mode} runs={runs} tick_rate={tick_rate} ");
+            let rest = format!(
+                "input_delay={input_delay} present={present} input_bytes_max={input_bytes_max} hold_ms={hold_ms} seed={seed}"
+            );
+            ("welcome", at(header) + &first + &rest)
+        }
+        ServerFrame::Tick { header, inputs } => {
+            let mut each = Vec::new();
+            inputs.each(|seat, input| each.push(format!("{seat}:{}", hex(input))));
+            let (given, repeated) = (inputs.given, inputs.repeated);
+            let rest = format!("given={given} repeated={repeated} inputs={}", each.join(","));
+            ("tick", at(header) + &rest)
+        }
+        ServerFrame::Seat { tick, seat, state } => {
+            ("seat", only(tick) + &format!("seat={seat} state={}", state.number()))
+        }
+        ServerFrame::Desync { tick, minority, hash } => {
+            ("desync", only(tick) + &format!("minority={minority} hash={hash}"))
+        }
+        ServerFrame::Pong { stamp } => ("pong", only(&0) + &format!("stamp={}", hex(stamp))),
+        ServerFrame::Clock { tick, runs, seat } => {
+            let rest = format!("runs={} seat={}", u8::from(*runs), seat.unwrap_or(255));
+            ("clock", only(tick) + &rest)
+        }
+        ServerFrame::Ended { tick, reason, seats, outcome } => {
+            let rest = format!("reason={} seats={seats} outcome={}", reason.number(), hex(outcome));
+            ("ended", only(tick) + &rest)
+        }
+        ServerFrame::Error { code, text } => {
+            ("error", only(&0) + &format!("code={} text={}", code.number(), hex(text)))
+        }
+    }
+}
+
+#[test]
+fn the_vectors_of_the_server_are_read() {
+    for (bytes, name, fields) in vectors("server") {
+        let (frame, rest) = cut(&bytes, SERVER_BYTES_MAX).unwrap().unwrap();
+        assert!(rest.is_empty());
+        assert_eq!(shown(&ServerFrame::read(frame).unwrap()), (name, fields.to_owned()));
+    }
+    for (bytes, name, _) in vectors("bad") {
+        let read =
+            cut(&bytes, SERVER_BYTES_MAX).and_then(|cut| ServerFrame::read(cut.unwrap().0).map(|_| ()));
+        assert!(read.is_err(), "{name}");
+    }
+    assert!(vectors("server").count() > 8 && vectors("bad").count() > 8);
+}
