@@ -181,6 +181,10 @@ async def test_the_end_of_the_demo_is_no_error(tmp_path):
     demo = await Program.open("demo", "--data-dir", str(tmp_path / "demo"), *FREE)
     try:
         await demo.line(f"admin key is in {tmp_path / 'demo' / 'admin.key'}")
+        game = (await demo.line("Game:")).split()[1]
+        async with httpx.AsyncClient(trust_env=False) as client:
+            page = await client.get(game)
+        assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         await demo.line("Ctrl-C ends the demo")
         assert await demo.interrupt() == 0
         assert demo.errors == []

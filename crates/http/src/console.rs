@@ -7,11 +7,12 @@ use sha2::{Digest, Sha256};
 
 use crate::problem::{Code, Problem};
 
-/// A file of `console/`.
-struct Asset {
-    name: &'static str,
-    kind: &'static str,
-    bytes: &'static [u8],
+/// A file inside the binary.
+pub(crate) struct Asset {
+    pub(crate) name: &'static str,
+    /// Its media type.
+    pub(crate) kind: &'static str,
+    pub(crate) bytes: &'static [u8],
 }
 
 macro_rules! assets {
@@ -20,9 +21,9 @@ macro_rules! assets {
     };
 }
 
-const HTML: &str = "text/html; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+pub(crate) const CSS: &str = "text/css; charset=utf-8";
+pub(crate) const SCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 const ASSETS: &[Asset] = assets! {
@@ -89,19 +90,26 @@ fn serve(name: &str, headers: &HeaderMap) -> Response {
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return Problem::new(Code::UnknownRoute, "the console has no such file").into_response();
     };
-    let tag = tag(asset.bytes);
-    if headers.get(header::IF_NONE_MATCH).is_some_and(|seen| *seen == tag) {
-        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
+    asset.answer(headers, HeaderValue::from_static(POLICY))
+}
+
+impl Asset {
+    /// The file for a browser, which may do what the policy says; that it is the one that the browser has, if it is.
+    pub(crate) fn answer(&self, headers: &HeaderMap, policy: HeaderValue) -> Response {
+        let tag = tag(self.bytes);
+        if headers.get(header::IF_NONE_MATCH).is_some_and(|seen| *seen == tag) {
+            return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
+        }
+        let mut response = self.bytes.into_response();
+        let out = response.headers_mut();
+        out.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.kind));
+        out.insert(header::ETAG, tag);
+        // Asked about each time, so that a new version shows at once.
+        out.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        out.insert(header::CONTENT_SECURITY_POLICY, policy);
+        out.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        response
     }
-    let mut response = asset.bytes.into_response();
-    let out = response.headers_mut();
-    out.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.kind));
-    out.insert(header::ETAG, tag);
-    // Asked about each time, so that a new version shows at once.
-    out.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    out.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    out.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    response
 }
 
 fn tag(bytes: &[u8]) -> HeaderValue {

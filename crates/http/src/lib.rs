@@ -12,6 +12,7 @@
 //! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
 //! - `openapi` lists the routes once; the router and `/openapi.json` are both made from that list. `/docs` shows it, and
 //!   `console` serves the operator's console, both from files inside the binary.
+//! - `demo/` is a game for two windows of a browser, where that is switched on.
 //!
 //! Nothing is decided here: each handler turns a request into a `Command` or an `Ask`, hands it to the node, and writes
 //! the answer.
@@ -23,6 +24,7 @@ mod auth;
 mod cluster;
 mod console;
 mod consumer;
+mod demo;
 mod dump;
 mod examples;
 mod extract;

@@ -95,6 +95,8 @@ pub struct Settings {
     pub broadcasts: BroadcastSettings,
     /// Where the files of clients are.
     pub upload: UploadSettings,
+    /// Whether the demo of real-time matches is served, which gives seats without a key.
+    pub match_demo: bool,
 }
 
 /// What an operator decides about broadcasts.
@@ -286,6 +288,7 @@ impl Default for Settings {
             links: LinkSettings::default(),
             broadcasts: BroadcastSettings::default(),
             upload: UploadSettings::default(),
+            match_demo: false,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::{acts, quota};
 use crate::links::{self, Front};
 use crate::problem::{Code, Problem};
-use crate::{console, health, invitations, metrics, openapi, request_id, requests, upload};
+use crate::{console, demo, health, invitations, metrics, openapi, request_id, requests, upload};
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -46,6 +46,7 @@ fn api(app: &App) -> Router {
         .route("/console/{file}", get(console::asset))
         .route("/docs", get(console::docs))
         .route("/invitations/{domain}/{token}", get(invitations::page::show))
+        .merge(demo::routes(app))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method);
     surrounded(routes, app)

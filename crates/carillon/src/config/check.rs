@@ -3,6 +3,7 @@
 use super::{Config, Origin, Place, Problem, Setting, Settings, push_apps, queues};
 use carillon_core::pipeline::ORDER;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// Problems of settings that do not fit together.
 pub(super) fn check(config: &Config) -> Vec<Problem> {
@@ -19,6 +20,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         features(settings),
         links(settings),
         uploads(settings),
+        match_demo(settings),
         cell(settings),
     ];
     let rules = broken.into_iter().flatten().map(|Broken { settings, rule }| Problem::Rule {
@@ -145,6 +147,20 @@ fn links(s: &Settings) -> Option<Broken> {
     carillon_http::check_links(&s.http.links)
         .err()
         .and_then(|(key, rule)| broken(&[key, "links.public"], rule))
+}
+
+/// A game that anybody plays without an account, where others reach it.
+fn match_demo(s: &Settings) -> Option<Broken> {
+    let is_far = |addresses: &[IpAddr]| addresses.iter().any(|address| !address.to_canonical().is_loopback());
+    let is_reached =
+        is_far(s.http_addresses()) || (s.node.https_port.is_some() && is_far(s.https_addresses()));
+    if !s.http.match_demo || !is_reached {
+        return None;
+    }
+    broken(
+        &["matches.demo", "http.address", "https.address"],
+        "it is for nodes whose HTTP side only this machine reaches: set it to false, or http.address to 127.0.0.1",
+    )
 }
 
 fn uploads(s: &Settings) -> Option<Broken> {

@@ -448,6 +448,8 @@ settings! {
         "matches.tickets" = core.matches.tickets, count(1, 10_000_000, "tickets"), Live;
         /// Memory of ticks that each match keeps for players who come back.
         "matches.log_bytes" = core.matches.log_bytes, bytes(4 * KIB, 64 * MIB), Live;
+        /// Whether the HTTP side serves a game for two windows of a browser at `/demo/match`, to this machine alone. Whoever opens it plays without an account.
+        "matches.demo" = http.match_demo, Kind::Switch, Restart;
     }
 
     "What providers send." {

@@ -254,6 +254,11 @@ fn rules_between_settings_name_the_one_to_change() {
         ("tls.certificate = 'c'", "carillon.toml:1: tls.key: it has to be set, because tls.certificate is"),
         ("websocket.path = 'ws'", "carillon.toml:1: websocket.path: it has to begin with /"),
         (
+            "http.address = ['0.0.0.0']\nmatches.demo = true",
+            "carillon.toml:2: matches.demo: it is for nodes whose HTTP side only this machine reaches: set it to false, or \
+             http.address to 127.0.0.1",
+        ),
+        (
             "links.hosts = ['go.example.com']",
             "carillon.toml:1: links.hosts: `go.example.com` has to be HOST=DOMAIN, such as `go.example.com=example.com`",
         ),

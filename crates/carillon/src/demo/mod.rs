@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// What `carillon demo` is told.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Where its settings come from, over those of the demo: data in ./data/demo, and a quiet log
+    /// Where its settings come from, over those of the demo: data in ./data/demo, a quiet log, and the game
     #[command(flatten)]
     pub source: Source,
     /// Show a cell: three nodes with a PostgreSQL and a NATS of their own, one of which is killed. The binary has to be built with
@@ -59,9 +59,10 @@ pub fn run(args: &Args) -> ExitCode {
     running.until_told(signals, &telemetry)
 }
 
-/// A node beside any other: data in a folder of its own, and a log that leaves the screen to the demo.
+/// A node beside any other: data in a folder of its own, a log that leaves the screen to the demo, and a game.
 fn source(args: &Args) -> Source {
-    let mut overrides = vec!["data_dir=./data/demo".to_owned(), "log.level=warn".to_owned()];
+    let own = ["data_dir=./data/demo", "log.level=warn", "matches.demo=true"];
+    let mut overrides: Vec<String> = own.map(str::to_owned).into();
     overrides.extend(args.source.overrides.iter().cloned());
     Source { overrides, ..args.source.clone() }
 }
@@ -124,6 +125,9 @@ fn show(running: &Running) -> Result<(), String> {
     let folder = running.data_dir().display();
     println!("\nConsole: {}/console  (the admin key is in {folder}/admin.key)", api.base);
     println!("API:     {}/docs", api.base);
+    if running.has_match_demo() {
+        println!("Game:    {}/demo/match  (open it in two windows)", api.base);
+    }
     println!("Try:     carillon send phone --payload '{{\"hello\":1}}' --wait --data-dir {folder}");
     println!("\nThe devices stay connected. Ctrl-C ends the demo.");
     std::thread::spawn(move || {

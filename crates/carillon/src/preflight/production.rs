@@ -22,6 +22,7 @@ pub(super) fn inspect(settings: &Settings) -> Vec<Finding> {
         open_registration(settings),
         opened_networks(settings),
         opened_networks_of_pushes(settings),
+        match_demo(settings),
         no_event_log(settings),
     ];
     let secrets =
@@ -185,6 +186,16 @@ fn opened_networks_of_pushes(settings: &Settings) -> Option<Finding> {
             "push.allow_addresses",
             "every account can have requests made to networks that are not public",
             "keep it empty, unless all accounts are trusted",
+        )
+    })
+}
+
+fn match_demo(settings: &Settings) -> Option<Finding> {
+    settings.http.match_demo.then(|| {
+        Finding::refused(
+            "matches.demo",
+            "whoever reaches the HTTP side plays a game on this node, without an account",
+            "set it to false",
         )
     })
 }

@@ -157,6 +157,7 @@ fn what_a_node_that_serves_the_public_should_not_have_is_named() {
     assert_eq!(with(&[("registration.in_band", "true")]), ["warning registration.in_band"]);
     assert_eq!(with(&[("webhooks.allow_addresses", "10.0.0.0/8")]), ["warning webhooks.allow_addresses"]);
     assert_eq!(with(&[("push.allow_addresses", "10.0.0.0/8")]), ["warning push.allow_addresses"]);
+    assert_eq!(with(&[("matches.demo", "true")]), ["error matches.demo"]);
     assert_eq!(with(&[("event_log.enabled", "false")]), ["warning event_log.enabled"]);
     // A port of HTTP with TLS is no finding, but for the figures that anybody reads there.
     let metrics = with(&[("https.port", "0"), ("https.address", "0.0.0.0")]);

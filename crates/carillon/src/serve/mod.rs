@@ -299,6 +299,11 @@ impl Running {
         self.runtime.spawn(self.supervisor.clone().keep_alive(self.server.node()));
     }
 
+    /// Whether the demo of real-time matches is served.
+    pub fn has_match_demo(&self) -> bool {
+        self.config.settings.http.match_demo
+    }
+
     /// The data folder.
     pub fn data_dir(&self) -> &Path {
         &self.config.settings.node.data_dir

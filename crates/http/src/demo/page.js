@@ -452,7 +452,7 @@ var Match = class {
   finish(tick, outcome) {
     this.#write(write.outcome(tick, outcome));
   }
-  /** Gives up: the player has left for good. */
+  /** Gives up: the player has left for good. Like all that is said, only while it is joined. */
   leave() {
     this.#write(write.forfeit());
   }
@@ -830,11 +830,11 @@ find("stop").addEventListener("click", () => {
   show(lobby);
 });
 cut2.addEventListener("click", () => {
-  [cut2.hidden, back.hidden] = [true, false];
+  [cut2.hidden, back.hidden, leave.hidden] = [true, false, true];
   player?.match.disconnect();
 });
 back.addEventListener("click", () => {
-  [cut2.hidden, back.hidden] = [false, true];
+  [cut2.hidden, back.hidden, leave.hidden] = [false, true, false];
   player?.match.join();
 });
 leave.addEventListener("click", () => player?.match.leave());

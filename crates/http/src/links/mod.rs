@@ -28,7 +28,7 @@ mod url;
 pub(crate) use create::Shortened;
 pub use file_rules::check as check_file;
 pub(crate) use front::Front;
-pub(crate) use hosts::{Host, origin_of};
+pub(crate) use hosts::{Host, name_of, origin_of};
 
 use crate::app::App;
 use crate::options::LinkSettings;

@@ -539,9 +539,9 @@ fn status(created: bool) -> StatusCode {
 }
 
 /// The queue that a request is about.
-struct Queue {
-    domain: Arc<Domain>,
-    name: String,
+pub(crate) struct Queue {
+    pub(crate) domain: Arc<Domain>,
+    pub(crate) name: String,
 }
 
 impl Queue {
@@ -560,7 +560,7 @@ impl Queue {
         Ok(Queue { domain: key.domain(app, domain)?, name })
     }
 
-    async fn ask(&self, app: &App, request: QueueRequest) -> Result<QueueOutcome, Problem> {
+    pub(crate) async fn ask(&self, app: &App, request: QueueRequest) -> Result<QueueOutcome, Problem> {
         let (domain, name) = (self.domain.id, self.name.as_str().into());
         match app.command(Command::Queue { domain, name, request: Box::new(request) }).await? {
             Outcome::Queue(result) => result.map_err(|refusal| self.refused(refusal)),
@@ -576,7 +576,11 @@ impl Queue {
         }
     }
 
-    async fn ticket(&self, app: &App, request: QueueRequest) -> Result<(TicketView, bool), Problem> {
+    pub(crate) async fn ticket(
+        &self,
+        app: &App,
+        request: QueueRequest,
+    ) -> Result<(TicketView, bool), Problem> {
         match self.ask(app, request).await? {
             QueueOutcome::Ticket { ticket, created } => Ok((ticket, created)),
             other => Err(Problem::unexpected(&other)),
@@ -624,7 +628,7 @@ impl Queue {
 }
 
 impl Ticket {
-    fn of(view: TicketView) -> Ticket {
+    pub(crate) fn of(view: TicketView) -> Ticket {
         let TicketView { ticket, created, state } = view;
         let (state, seating, result) = match state {
             TicketState::Waiting => ("waiting", None, None),

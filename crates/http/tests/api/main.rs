@@ -6,6 +6,7 @@ mod batch;
 mod broadcasts;
 mod chat;
 mod conversations;
+mod demo;
 mod devices;
 mod drain;
 mod errors;
