@@ -11,7 +11,7 @@ from faulty import Faulty
 
 from harness.server import BINARY, ROOT, Server
 
-SCOPES = "send,topics,enrol,links"
+SCOPES = "send,topics,enrol,links,matches"
 ALICE = "alice@localhost"
 
 

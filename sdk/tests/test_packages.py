@@ -90,6 +90,12 @@ def test_typescript(built, program, tmp_path):
     assert "acknowledged" in program("node", "sender.mjs", cwd=tmp_path)
     (tmp_path / "readme.mjs").write_text(blocks("js", "sdk/typescript/README.md")[0])
     assert program("node", "readme.mjs", cwd=tmp_path).strip() in STATES
+    (match,) = blocks("js", "docs/book/matches.md")
+    given = 'globalThis.WebSocket ??= (await import("ws")).WebSocket;\n'
+    (tmp_path / "match.mjs").write_text(given + match)
+    said = program("node", "match.mjs", cwd=tmp_path).splitlines()
+    assert sorted(line.split()[0] for line in said) == ["alice", "bob"]
+    assert {line.split(" ", 1)[1] for line in said} <= {"finished seat 0 won", "finished seat 1 won"}
     # A topic's last item is given to whoever subscribes.
     assert "news { headline: 'Carillon rings' }" in program("node", "device.mjs", cwd=tmp_path)
 

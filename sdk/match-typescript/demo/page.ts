@@ -151,11 +151,11 @@ find("stop").addEventListener("click", () => {
   show(lobby);
 });
 cut.addEventListener("click", () => {
-  [cut.hidden, back.hidden] = [true, false];
+  [cut.hidden, back.hidden, leave.hidden] = [true, false, true];
   player?.match.disconnect();
 });
 back.addEventListener("click", () => {
-  [cut.hidden, back.hidden] = [false, true];
+  [cut.hidden, back.hidden, leave.hidden] = [false, true, false];
   player?.match.join();
 });
 leave.addEventListener("click", () => player?.match.leave());

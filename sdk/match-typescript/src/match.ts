@@ -144,7 +144,7 @@ export class Match {
   resume(): void { this.#write(write.resume()); }
   /** Says that the game is over after this tick, and what came of it, in at most 512 bytes. The match ends when most players say the same. */
   finish(tick: number, outcome: Uint8Array): void { this.#write(write.outcome(tick, outcome)); }
-  /** Gives up: the player has left for good. */
+  /** Gives up: the player has left for good. Like all that is said, only while it is joined. */
   leave(): void { this.#write(write.forfeit()); }
 
   #become(state: State): void {
