@@ -27,7 +27,7 @@ pub(super) use carillon_core::ports::store::keys::{
 };
 pub(super) use carillon_core::ports::store::notifications::{
     CancelNotification, CancelNotificationAnswer, ClaimDue, EndNotifications, Events, NotificationChange,
-    NotificationQuery, Pending, StoreNotification, StoreNotificationAnswer, Sweep, Whose,
+    NotificationQuery, Pending, StoreNotification, StoreNotificationAnswer, Sweep, Unended, Whose,
 };
 pub(super) use carillon_core::ports::store::offline::{
     DeleteOffline, ExpiredOffline, Offline, StoreOffline, StoreOfflineAnswer,

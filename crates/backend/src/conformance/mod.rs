@@ -12,6 +12,7 @@ mod archives;
 mod blocklists;
 mod broadcasts;
 pub mod bus;
+mod cells;
 pub mod claims;
 mod domains;
 mod ends;
@@ -100,7 +101,8 @@ pub const CASES: &[Case] = cases! {
         show_every_change_by_the_revision, are_seen_in_the_order_of_their_revisions, of_no_topic;
     notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
         are_handed_out_in_pages, are_handed_out_in_pages_of_bytes, leave_out_what_is_excepted, replace_those_of_their_key, leave_sent_ones,
-        are_bounded, carry_json_and_xml, that_expired_are_left_out;
+        are_bounded, carry_json_and_xml, that_expired_are_left_out,
+        that_have_not_ended_are_read_by_their_ids;
     ends: are_traced, happen_once, of_what_is_not_there, note_when_it_was_sent, by_cancelling, by_expiry,
         are_forgotten, come_in_pages, drop_the_payload;
     events: tell_how_notifications_ended, are_of_a_domain_and_of_states, come_in_pages, are_forgotten, are_numbered_in_the_order_of_commits;
@@ -122,6 +124,8 @@ pub const CASES: &[Case] = cases! {
         letters_are_bounded_by_bytes;
     leases: are_one_holders_until_they_end, are_taken_anew_and_given_up_by_their_holder, are_bounded;
     modules: are_pushed_once, are_activated_and_kept, are_bounded, are_removed_unless_they_are_activated;
+    cells: are_created_changed_and_removed, of_many_at_once_the_first_places, move_step_by_step_with_what_is_held,
+        hold_requests_in_order_once_and_bounded, forget_what_expired;
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, are_looked_up, keep_the_newest_requests, go_with_their_account, of_many_at_once;
@@ -182,6 +186,7 @@ pub(crate) const NOUNS: &[Noun] = &[
     activity::NOUN,
     acts::NOUN,
     broadcasts::NOUN,
+    cells::NOUN,
     invitations::NOUN,
     modules::NOUN,
     push::NOUN,

@@ -209,3 +209,34 @@ pub(super) fn that_expired_are_left_out(store: &dyn Store) {
     assert_eq!(waiting(store, domain, "alice", T.plus(20)), [2].map(id));
     assert_eq!(state(store, id(1)), NotificationState::Stored, "reading ends nothing");
 }
+
+pub(super) fn that_have_not_ended_are_read_by_their_ids(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    account(store, domain, "bob");
+    for n in [3, 1, 2] {
+        stored(store, notification(domain, "alice", n));
+    }
+    let scheduled = Notification {
+        send_at: Some(T.plus(50)),
+        audience: Audience::Connected,
+        ..notification(domain, "alice", 4)
+    };
+    stored(store, scheduled.clone());
+    stored(store, Notification { expires: Some(T.plus(10)), ..notification(domain, "alice", 5) });
+    stored(store, notification(domain, "bob", 6));
+    let part = |after: u128, entries: u16| {
+        let page = Page { entries, bytes: 1 << 20 };
+        let asked =
+            Unended { domain, local: "alice".into(), after: NotificationId(after), page, now: T.plus(10) };
+        ask(store, asked)
+    };
+    let all = part(0, 100);
+    let ids: Vec<_> = all.entries.iter().map(|found| found.id).collect();
+    assert_eq!((ids, all.more), ([1, 2, 3, 4].map(id).to_vec(), false));
+    assert_eq!(all.entries[3], scheduled);
+    let first = part(0, 3);
+    assert!(first.more && first.entries.len() == 3);
+    let rest = part(first.entries[2].id.0, 3);
+    assert_eq!((rest.entries, rest.more), (vec![scheduled], false));
+}

@@ -8,7 +8,7 @@ use super::column::Id;
 use crate::engine::asked::Write;
 use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
-    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, idempotency, inbox, invitations,
+    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, cells, idempotency, inbox, invitations,
     items, leases, links, nodes, notifications, offline, parked, private, push, rooms, roster, subscriptions,
     topics, uploads, vcard,
 };
@@ -25,6 +25,7 @@ const UPLOADS: i64 = 5;
 const BROADCASTS: i64 = 6;
 const PUSHES: i64 = 7;
 const ACTS: i64 = 8;
+const CELLS: i64 = 9;
 /// Keys of a kind begin with it; the number of the thing follows.
 const API_KEY: i64 = 1 << 32;
 const TOPIC: i64 = 2 << 32;
@@ -179,6 +180,18 @@ impl Keys {
             WriteAsk::Uploads(asked) => self.add_uploads(asked),
             WriteAsk::Invitations(asked) => self.add_invitations(asked),
             WriteAsk::Push(asked) => self.add_pushes(asked),
+            // What cells have is counted in their rows.
+            WriteAsk::Cells(
+                cells::WriteAsk::CreateCell(_)
+                | cells::WriteAsk::ChangeCell(_)
+                | cells::WriteAsk::RemoveCell(_)
+                | cells::WriteAsk::Place(_)
+                | cells::WriteAsk::Unplace(_)
+                | cells::WriteAsk::MoveDevice(_)
+                | cells::WriteAsk::Hold(_)
+                | cells::WriteAsk::Release(_)
+                | cells::WriteAsk::ExpireHeld(_),
+            ) => self.name(CELLS),
             _ => return None,
         }
         Some(())

@@ -17,6 +17,7 @@ mod address;
 mod archive;
 mod blocking;
 mod broadcast;
+mod cells;
 mod column;
 mod connection;
 mod domain;

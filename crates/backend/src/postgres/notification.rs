@@ -12,7 +12,7 @@ use crate::rows::page::Room;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::notifications::{ClaimDue, Pending};
+use carillon_core::ports::store::notifications::{ClaimDue, Pending, Unended};
 use carillon_core::ports::{Page, Part};
 use tokio_postgres::Row;
 
@@ -41,6 +41,20 @@ impl Answers<Pending, Error> for Snapshot<'_> {
                  ORDER BY n.rank, n.seq LIMIT $5"
             ),
             &[&int(account.0), &int(now.0), &short(Audience::Always), &except, &one_more(*page)],
+        )?;
+        first(&rows, *page)
+    }
+}
+
+impl Answers<Unended, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Unended) -> Result<Part<Notification>> {
+        let Unended { domain, local, after, page, now } = asked;
+        let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Part::default()) };
+        let rows = self.db.query(
+            notifications!(
+                "WHERE n.account = $1 AND n.id > $3 AND (n.expires IS NULL OR n.expires > $2) ORDER BY n.id LIMIT $4"
+            ),
+            &[&int(account.0), &int(now.0), &Id::from(*after), &one_more(*page)],
         )?;
         first(&rows, *page)
     }

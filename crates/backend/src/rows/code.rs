@@ -55,6 +55,7 @@ codes!(Folder { Inbox = 0, Archive = 1, Bin = 2, Nowhere = 3 });
 codes!(ArchiveDefault { Always = 0, Never = 1, Roster = 2 });
 codes!(WebhookStatus { Enabled = 0, Disabled = 1, Gone = 2 });
 codes!(PushShown { Nothing = 0, Sender = 1, Whole = 2 });
+codes!(Draining { Off = 0, Running = 1, Paused = 2 });
 codes!(DropReason {
     UnknownDevice = 0,
     NotConnected = 1,

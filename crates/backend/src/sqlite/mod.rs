@@ -15,6 +15,7 @@ mod activity;
 mod archive;
 mod blocking;
 mod broadcast;
+mod cells;
 mod column;
 mod copy;
 mod domain;
@@ -127,6 +128,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0041_modules.sql"),
     include_str!("migrations/0042_push.sql"),
     include_str!("migrations/0043_tenants.sql"),
+    include_str!("migrations/0044_cells.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -9,7 +9,7 @@ use crate::rows::page::Room;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::notifications::{ClaimDue, Pending};
+use carillon_core::ports::store::notifications::{ClaimDue, Pending, Unended};
 use carillon_core::ports::{Page, Part};
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, Rows, params};
 
@@ -19,6 +19,21 @@ impl Answers<Pending, Error> for Snapshot<'_> {
             Some(account) => waiting(self.db, account, asked),
             None => Ok(Part::default()),
         }
+    }
+}
+
+impl Answers<Unended, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Unended) -> Result<Part<Notification>> {
+        let Unended { domain, local, after, page, now } = asked;
+        let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Part::default()) };
+        let mut query = self.db.prepare_cached(
+            "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
+                 n.xml, n.payload, n.key
+             FROM notification n CROSS JOIN domain d ON d.id = n.domain
+             WHERE n.account = ?1 AND n.id > ?3 AND (n.expires IS NULL OR n.expires > ?2) ORDER BY n.id",
+        )?;
+        let found = params![int(account.0), int(now.0), id_blob(*after)];
+        first(&mut query.query(found)?, *page, &[])
     }
 }
 

@@ -23,6 +23,7 @@ mod node;
 mod node_event;
 mod notification;
 mod offline;
+mod placement;
 mod pubsub_event;
 mod pubsub_xml;
 mod push;
@@ -75,6 +76,9 @@ pub use notification::{
     AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Priority, States, Trace,
 };
 pub use offline::{ExpiredMessage, OfflineMessage};
+pub use placement::{
+    CellEndpoints, CellKey, CellRecord, Draining, HeldRequest, MoveStep, Moving, Placement, choose,
+};
 pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;

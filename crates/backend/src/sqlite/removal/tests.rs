@@ -28,6 +28,9 @@ const NOBODYS: &[(&str, &str)] = &[
     ("module_activation", "the node's; one that is for a domain which is gone decides about nothing"),
     ("act", "what administrators did: the operator's, and forgotten in its time"),
     ("lease", "of programs that share something, until a time"),
+    ("cell", "of a front"),
+    ("placement", "of a front: where devices of other nodes are, by their addresses"),
+    ("held", "of a front: requests to other nodes, until they expire"),
     ("archive_fold", "its one row"),
     ("archive_list", "entries of the newest messages of all accounts; it goes when these are folded"),
 ];

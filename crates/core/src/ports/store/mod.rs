@@ -12,6 +12,7 @@ mod answer;
 pub mod archive;
 pub mod blocking;
 pub mod broadcasts;
+pub mod cells;
 pub mod domains;
 pub mod idempotency;
 pub mod inbox;
@@ -99,6 +100,9 @@ pub type PushHint = Arc<dyn Fn() + Send + Sync>;
 /// - **What is to be pushed is kept with what it tells.** A [`Wake`](crate::model::Wake) of what is stored is committed with it, for each registration
 ///   of its account, and ends only when it was pushed, or when what it tells does not wait any more (`push::comes_of_what_is_stored`,
 ///   `push::is_of_what_waits`, `lasting::nouns`).
+/// - **A device is in one cell.** Of all that are placed at once by [`Place`](cells::Place) the first is, and a step of a move is taken from one
+///   placement only; what is held for a device is with it in the same commit (`cells::of_many_at_once_the_first_places`,
+///   `cells::move_step_by_step_with_what_is_held`, `lasting::nouns`).
 /// - **A module is as it was activated.** What [`ActivateModule`](modules::ActivateModule) names is kept, however many versions are pushed
 ///   after it (`modules::are_activated_and_kept`, `lasting::nouns`).
 /// - **Parked sessions are forgotten for good.** What was read before [`ForgetParked`](parked::ForgetParked) was answered is not there
@@ -350,6 +354,7 @@ nouns! {
     Links in links,
     Leases in leases,
     Modules in modules,
+    Cells in cells,
     Push in push,
 }
 

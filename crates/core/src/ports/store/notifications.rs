@@ -16,6 +16,7 @@ questions! {
         Trace => Option<Box<model::Trace>>,
         NotificationQuery => Listing,
         Pending => Part<Notification>,
+        Unended => Part<Notification>,
         Events => EventsAnswer,
     }
     writes {
@@ -106,6 +107,17 @@ pub struct Pending {
     pub domain: DomainId,
     pub local: Box<str>,
     pub except: Vec<NotificationId>,
+    pub page: Page,
+    pub now: UnixMs,
+}
+
+/// The notifications of an account that have not ended, those that are scheduled included, in the order of their ids: those with an id above `after`, at most
+/// `page`.
+#[derive(Clone, Debug)]
+pub struct Unended {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub after: NotificationId,
     pub page: Page,
     pub now: UnixMs,
 }

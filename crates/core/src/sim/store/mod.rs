@@ -9,6 +9,7 @@ mod acts;
 mod archive;
 mod blocking;
 mod broadcasts;
+mod cells;
 mod disk;
 mod domains;
 mod idempotency;
@@ -59,6 +60,7 @@ tables! {
     activity,
     acts,
     broadcasts,
+    cells,
     invitations,
     modules,
     push,

@@ -12,7 +12,7 @@ use crate::ports::store::OPERATION_KEPT_MS;
 use crate::ports::store::idempotency::RESERVED_MS;
 use crate::ports::store::notifications::{
     CancelNotification, CancelNotificationAnswer, ClaimDue, EndNotifications, NotificationChange, Pending,
-    StoreNotification, StoreNotificationAnswer, Sweep, Trace,
+    StoreNotification, StoreNotificationAnswer, Sweep, Trace, Unended,
 };
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use std::sync::Arc;
 answers! {
     Trace => trace;
     Pending => pending;
+    Unended => unended;
     StoreNotification => keep;
     EndNotifications => change_all;
     CancelNotification => cancel;
@@ -42,6 +43,16 @@ fn pending(store: &Committed, asked: &Pending) -> Part<Notification> {
         waits && waiting.is_wanted_at(asked.now) && !is_excepted
     });
     let entries = waiting.map(|waiting| &*waiting.notification);
+    page::first(entries.map(|notification| (notification.payload.bytes(), notification.clone())), asked.page)
+}
+
+fn unended(store: &Committed, asked: &Unended) -> Part<Notification> {
+    let later = store.waiting.values().filter(|waiting| waiting.notification.id > asked.after);
+    let its = later.filter(|waiting| {
+        let Notification { domain, to, .. } = &*waiting.notification;
+        *domain == asked.domain && to.local() == Some(&asked.local) && waiting.is_wanted_at(asked.now)
+    });
+    let entries = its.map(|waiting| &*waiting.notification);
     page::first(entries.map(|notification| (notification.payload.bytes(), notification.clone())), asked.page)
 }
 
