@@ -17,6 +17,11 @@ func (c *Client) Device(ctx context.Context, id string) (*DeviceView, error) {
 	return get[DeviceView](ctx, c, call{operation: "GET /v1/devices/{id}", path: []string{id}})
 }
 
+// Endpoint is where a device connects; behind a front, where its cell is.
+func (c *Client) Endpoint(ctx context.Context, id string) (*EndpointView, error) {
+	return get[EndpointView](ctx, c, call{operation: "GET /v1/devices/{id}/endpoint", path: []string{id}})
+}
+
 // Enrol enrols a device; the node makes an id and a secret where these are empty. It is not repeated: an answer that is lost has the
 // secret in it.
 func (c *Client) Enrol(ctx context.Context, id, secret string) (*Enrolled, error) {

@@ -438,6 +438,20 @@ type Enrolled struct {
 	Endpoints Endpoints `json:"endpoints"`
 }
 
+// EndpointView is where a device connects.
+type EndpointView struct {
+	// The device's id.
+	ID string `json:"id"`
+	// Its bare JID.
+	JID string `json:"jid"`
+	// The cell that it is in, at a front.
+	Cell string `json:"cell,omitzero"`
+	// Whether it is moving to another cell.
+	Moving bool `json:"moving,omitzero"`
+	// Addresses to connect to.
+	Endpoints Endpoints `json:"endpoints"`
+}
+
 // Rotated is a device's new secret, shown now and never again.
 type Rotated struct {
 	// The device's id.

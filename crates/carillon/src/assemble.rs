@@ -61,6 +61,13 @@ fn certified_names(settings: &Settings) -> Vec<String> {
 pub fn server(settings: &Settings) -> Options {
     let mut options = settings.server.clone();
     options.event_log.folder = event_folder(settings);
+    if settings.http.cells.front {
+        // Its devices connect to their cells.
+        options.c2s.enabled = false;
+        options.c2s_tls.enabled = false;
+        options.websocket.enabled = false;
+        options.light.port = None;
+    }
     options
 }
 

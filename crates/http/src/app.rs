@@ -2,6 +2,7 @@
 
 use crate::auth::Keys;
 use crate::auth::quota::Quotas;
+use crate::cells::Cells;
 use crate::extract::Bodies;
 use crate::intake::Intake;
 use crate::links::Links;
@@ -52,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) pushes: Pushes,
     /// Queues whose messages are taken in.
     pub(crate) intakes: Vec<Intake>,
+    /// Other cells, where this node is their front.
+    pub(crate) cells: Option<Cells>,
     /// Short links.
     pub(crate) links: Links,
     /// Files that clients upload.
@@ -87,6 +90,7 @@ impl App {
         App(Arc::new(Inner {
             bodies: Bodies::new(options.settings.bodies_bytes_max),
             intakes: options.queues.iter().cloned().map(Intake::new).collect(),
+            cells: Cells::new(&options),
             links: Links::new(&options.settings.links),
             uploads: Uploads::new(&options),
             pushes: Pushes::new(&options),

@@ -4,6 +4,7 @@
 //! - `provider/` is for those who send: notifications, their receipts as a stream, topics and items.
 //! - `consumer/` is for those who enrol devices: devices, their secrets, what they follow.
 //! - `admin/` is for operators: domains, accounts, keys, sessions, figures. `cluster/` is too: the nodes of a cell.
+//! - `cells/` is for several cells: what a front does with them, and what a cell does for its front.
 //! - `links/` are short links, on hosts of their own; their routes of the API are in it.
 //! - `upload/` are files that clients upload, on a host of their own.
 //! - `intake/` takes notifications and items from durable queues; it does with them what the routes of `provider/` do.
@@ -21,6 +22,7 @@ mod accounts;
 mod admin;
 mod app;
 mod auth;
+mod cells;
 mod cluster;
 mod console;
 mod consumer;
@@ -62,8 +64,8 @@ pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
 pub use links::{check as check_links, check_file as check_link_file};
 pub use options::{
-    Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, Settings, UploadSettings, WebhookRoots,
-    WebhookSettings,
+    CellsSettings, Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, Settings, UploadSettings,
+    WebhookRoots, WebhookSettings,
 };
 pub use push::{ApnsPushType, PushAppSettings, PushApps};
 pub use serve::{Listener, Serves, https, router, serve};

@@ -4,6 +4,7 @@ use crate::admin::{
     accounts, audit, domains, drain, history, import, keys, leases, modules, sessions, status, webhooks,
 };
 use crate::app::App;
+use crate::cells::{api as cell, transfer};
 use crate::cluster;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::links::{api as link, file_api as link_file};
@@ -47,6 +48,7 @@ use utoipa_axum::routes;
         (name = "keys", description = "The API key of the request. Any scope."),
         (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
         (name = "push", description = "Have apps woken by push services while their accounts have no session. Scope `enrol`."),
+        (name = "cells", description = "Several cells behind a front, devices that move between them, and what a cell does for its front. Scope `admin`."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
         (name = "operation", description = "For load balancers, monitoring and clients that look for a domain. No key.")
     )
@@ -70,6 +72,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(provider())
         .merge(consumer())
         .merge(links())
+        .merge(cells())
         .merge(admin())
         .merge(operation());
     secure(router.get_openapi_mut());
@@ -133,6 +136,7 @@ fn consumer() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(devices::enrol, devices::list))
         .routes(routes!(devices::get, devices::delete))
+        .routes(routes!(devices::endpoint))
         .routes(routes!(credentials::rotate))
         .routes(routes!(credentials::validate))
         .routes(routes!(credentials::disable))
@@ -151,6 +155,15 @@ fn links() -> OpenApiRouter<App> {
         .routes(routes!(link::make, link::list))
         .routes(routes!(link::get, link::update, link::delete))
         .routes(routes!(link_file::get, link_file::put, link_file::delete))
+}
+
+fn cells() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(cell::list))
+        .routes(routes!(cell::put, cell::get, cell::update, cell::delete))
+        .routes(routes!(cell::start, cell::moves))
+        .routes(routes!(transfer::take))
+        .routes(routes!(transfer::read, transfer::put))
 }
 
 fn admin() -> OpenApiRouter<App> {

@@ -97,6 +97,38 @@ pub struct Settings {
     pub upload: UploadSettings,
     /// Whether the demo of real-time matches is served, which gives seats without a key.
     pub match_demo: bool,
+    /// Other cells, where the node is their front.
+    pub cells: CellsSettings,
+}
+
+/// What an operator decides about a front and its cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellsSettings {
+    /// Whether the node is a front.
+    pub front: bool,
+    /// How long a request to a cell may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// Requests to one cell that may be under way at once.
+    pub requests_max: usize,
+    /// What may be held for one cell, in bytes.
+    pub held_bytes_max: u64,
+    /// How long items are held for a cell that is away, in milliseconds.
+    pub items_held_ms: u64,
+    /// Devices that may be moving at once.
+    pub moves_max: usize,
+}
+
+impl Default for CellsSettings {
+    fn default() -> CellsSettings {
+        CellsSettings {
+            front: false,
+            timeout_ms: 5000,
+            requests_max: 64,
+            held_bytes_max: 256 << 20,
+            items_held_ms: 24 * 60 * 60 * 1000,
+            moves_max: 16,
+        }
+    }
 }
 
 /// What an operator decides about broadcasts.
@@ -289,6 +321,7 @@ impl Default for Settings {
             broadcasts: BroadcastSettings::default(),
             upload: UploadSettings::default(),
             match_demo: false,
+            cells: CellsSettings::default(),
         }
     }
 }

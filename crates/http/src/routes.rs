@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::{acts, quota};
 use crate::links::{self, Front};
 use crate::problem::{Code, Problem};
-use crate::{console, demo, health, invitations, metrics, openapi, request_id, requests, upload};
+use crate::{cells, console, demo, health, invitations, metrics, openapi, request_id, requests, upload};
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -49,7 +49,13 @@ fn api(app: &App) -> Router {
         .merge(demo::routes(app))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method);
-    surrounded(routes, app)
+    let node = surrounded(routes, app);
+    if app.cells.is_none() {
+        return node;
+    }
+    // Each of the two is surrounded: the routes of the node are behind those of the front.
+    let front = cells::front::routes().method_not_allowed_fallback(wrong_method);
+    surrounded(front, app).fallback_service(node)
 }
 
 /// Routes with what surrounds each of them.

@@ -5,7 +5,7 @@ use crate::intake;
 use crate::links::{Front, clicks};
 use crate::options::Options;
 use crate::upload::sweep;
-use crate::{push, routes, webhooks};
+use crate::{cells, push, routes, webhooks};
 use axum::Router;
 use carillon_server::node::Node;
 use carillon_server::tls;
@@ -63,6 +63,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     let clicks = tokio::spawn(clicks::run(app.clone()));
     let sweep = tokio::spawn(sweep::run(app.clone()));
     let intake = tokio::spawn(intake::run(app.clone()));
+    let keeper = tokio::spawn(cells::run(app.clone()));
     let graceful = GracefulShutdown::new();
     let (accepted, mut sockets) = mpsc::channel(1);
     let mut accepting = JoinSet::new();
@@ -89,7 +90,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     accepting.shutdown().await;
     // It fails only when no stream ever listened.
     let _ = app.closing.send(true);
-    let ended = async { tokio::join!(graceful.shutdown(), sender, pushes, clicks, sweep, intake) };
+    let ended = async { tokio::join!(graceful.shutdown(), sender, pushes, clicks, sweep, intake, keeper) };
     if tokio::time::timeout(drain, ended).await.is_err() {
         tracing::warn!("requests were still open when the drain timeout ran out");
     }
@@ -104,6 +105,7 @@ pub fn router(node: Node, options: Options) -> Router {
     tokio::spawn(clicks::run(app.clone()));
     tokio::spawn(sweep::run(app.clone()));
     tokio::spawn(intake::run(app.clone()));
+    tokio::spawn(cells::run(app.clone()));
     Router::new().fallback_service(routes::build(app))
 }
 

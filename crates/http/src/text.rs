@@ -23,6 +23,18 @@ pub(crate) fn sendable(text: &str, member: &str) -> Result<(), Problem> {
     Err(Problem::new(Code::InvalidValue, detail).at(format!("/{member}")))
 }
 
+/// A text as a part of a path.
+pub(crate) fn segment(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte.into()),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::{fits, sendable};

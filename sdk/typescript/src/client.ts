@@ -180,6 +180,11 @@ export class Client {
     return this.#http.call("GET /v1/devices/{id}", { path: { id } });
   }
 
+  /** Where a device connects; behind a front, where its cell is. */
+  endpoint(id: string): Promise<T.EndpointView> {
+    return this.#http.call("GET /v1/devices/{id}/endpoint", { path: { id } });
+  }
+
   /** Enrols a device; the node makes what is left out. Not repeated: an answer that is lost has the secret in it. */
   enrol(device: { id?: string; secret?: string } = {}): Promise<T.Enrolled> {
     return this.#http.call("POST /v1/devices", { body: device });

@@ -201,6 +201,15 @@ export interface Enrolled {
   endpoints: Endpoints;
 }
 
+/** Where a device connects. */
+export interface EndpointView {
+  id: string;
+  jid: string;
+  cell?: string;
+  moving?: boolean;
+  endpoints: Endpoints;
+}
+
 /** A device's new secret, shown now and never again. */
 export interface Rotated {
   id: string;

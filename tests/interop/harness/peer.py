@@ -140,6 +140,10 @@ class Peer:
     async def disconnected(self):
         await self._happened.take(lambda happened: happened[0] == "disconnected", "the end of the connection")
 
+    async def until_gone(self):
+        """The same however long it takes."""
+        await self._happened.take(lambda happened: happened[0] == "disconnected", seconds=3600)
+
     async def close(self):
         """Closes the stream in good manners."""
         if self.xmpp.is_connected():

@@ -9,6 +9,7 @@ mod audit;
 mod autoscale;
 mod backup;
 mod broadcast;
+mod cells;
 mod client;
 mod cluster;
 mod config;
@@ -85,6 +86,8 @@ enum Printing {
     Queue(queue::Args),
     /// The cell of several nodes: how it is, where things are, draining and burying a node
     Cluster(cluster::Args),
+    /// The cells of a front: adding, draining, moving devices
+    Cells(cells::Args),
     /// Replace the program of a running node, keeping all its sessions and connections
     ///
     /// The node is found by its data folder, not by a URL: what runs a program is for the machine's operator. Exit code 0: the new
@@ -175,6 +178,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Status(args) => status::run(&args, out),
         Printing::Drain(args) => drain::run(&args, out),
         Printing::Cluster(args) => cluster::run(args, out),
+        Printing::Cells(args) => cells::run(args, out),
         Printing::Queue(args) => queue::run(args, out),
         Printing::Upgrade(args) => upgrade::run(&args, out),
         Printing::Domain(args) => domain::run(args, out),

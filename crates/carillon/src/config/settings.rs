@@ -471,6 +471,21 @@ settings! {
         "broadcasts.bytes_per_domain_max" = http.broadcasts.bytes_per_domain_max, bytes(64 * KIB, GIB), Restart;
     }
 
+    "Several cells behind one API: `docs/book/cells.md`." {
+        /// Whether the node is a front: it has no devices of its own, listens for no clients, and its API is that of several cells.
+        "cells.front" = http.cells.front, Kind::Switch, Restart;
+        /// How long a request to a cell may take. A cell that does not answer in time is away until it answers again.
+        "cells.timeout_ms" = http.cells.timeout_ms, ms(100, MINUTE), Restart;
+        /// Requests to one cell that may be under way at once; more wait.
+        "cells.requests_max" = http.cells.requests_max, count(1, 1024, "requests"), Restart;
+        /// What may be held for a cell that is away: requests with 128 bytes each. Beyond it they are refused.
+        "cells.held_bytes_max" = http.cells.held_bytes_max, bytes(MIB, 64 * GIB), Restart;
+        /// How long an item is held for a cell that is away. Notifications and broadcasts are held as long as their `ttl`.
+        "cells.items_held_ms" = http.cells.items_held_ms, ms(SECOND, DAY), Restart;
+        /// Devices that may be moving between cells at once.
+        "cells.moves_max" = http.cells.moves_max, count(1, 1024, "devices"), Restart;
+    }
+
     "Webhooks: URLs that are told how notifications ended: `docs/book/webhooks.md`." {
         /// Whether webhooks can have `http://` URLs with public addresses. Without TLS, anyone on the way can read what is sent.
         "webhooks.allow_http" = http.webhooks.allow_http, Kind::Switch, Restart;

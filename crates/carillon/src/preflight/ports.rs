@@ -37,11 +37,13 @@ pub(super) fn inspect(settings: &Settings, purpose: Purpose) -> Vec<Finding> {
 /// Every listener that is wanted: the setting of its port, its addresses and its port.
 fn listeners(s: &Settings) -> Vec<(&'static str, &[IpAddr], u16)> {
     let clients = s.server.addresses.as_slice();
+    // A front listens for no clients.
+    let server = crate::assemble::server(s);
     let all = [
-        (s.server.c2s.wanted(), "c2s.port", clients),
-        (s.server.c2s_tls.wanted(), "c2s_tls.port", clients),
-        (s.server.websocket.wanted(), "websocket.port", clients),
-        (s.server.light.port, "light.port", clients),
+        (server.c2s.wanted(), "c2s.port", clients),
+        (server.c2s_tls.wanted(), "c2s_tls.port", clients),
+        (server.websocket.wanted(), "websocket.port", clients),
+        (server.light.port, "light.port", clients),
         (Some(s.node.http_port), "http.port", s.http_addresses()),
         (s.node.https_port, "https.port", s.https_addresses()),
         (s.node.health_port, "health.port", s.node.health_addresses.as_slice()),

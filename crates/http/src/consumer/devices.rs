@@ -3,6 +3,7 @@
 use crate::accounts::{self, Account};
 use crate::app::App;
 use crate::auth::{Enrol, Granted};
+use crate::cells;
 use crate::extract::{DomainQuery, Named, Optional, Params, limit};
 use crate::jids;
 use crate::options::Endpoints;
@@ -13,7 +14,7 @@ use crate::{random, schema, scram};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_core::model::{AccountState, Domain};
+use carillon_core::model::{AccountState, Domain, Moving};
 use carillon_core::ports::store::accounts::Enrolment;
 
 /// A device to be enrolled.
@@ -63,6 +64,23 @@ pub(crate) struct DeviceView {
     /// The topics it follows; not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     topics: Option<Vec<String>>,
+}
+
+/// Where a device connects.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct EndpointView {
+    /// Its id.
+    id: String,
+    /// Its bare JID.
+    jid: String,
+    /// The cell that it is in, at a front.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<String>,
+    /// Whether it is moving to another cell.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    moving: bool,
+    /// Addresses to connect to.
+    endpoints: Endpoints,
 }
 
 /// A page of devices, in the order of their ids.
@@ -135,6 +153,34 @@ pub(crate) async fn get(
     let enrolment = account.read().await?;
     let sessions = account.sessions().await?;
     Ok(Json(DeviceView::full(&enrolment, sessions)))
+}
+
+/// Find out where a device connects
+///
+/// At a front, where its cell is: this changes when it moves, so a client asks again when it is not let in. Without a host, connect to the domain.
+#[utoipa::path(
+    get, path = "/v1/devices/{id}/endpoint", operation_id = "getEndpoint", tag = "devices",
+    params(DomainQuery, ("id" = String, Path, description = "The device's id")),
+    responses((status = 200, description = "Where it connects", body = EndpointView), schema::Problems)
+)]
+pub(crate) async fn endpoint(
+    key: Granted<Enrol>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(id): Named<String>,
+) -> Result<Json<EndpointView>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    let jid = jids::device(&id, &domain)?;
+    let of = |cell, moving, endpoints| {
+        let (id, jid) = (jids::local(&jid).into(), jid.as_str().to_owned());
+        Json(EndpointView { id, jid, cell, moving, endpoints })
+    };
+    if app.cells.is_some() {
+        let (placement, endpoints) = cells::endpoint(&app, &jid).await?;
+        return Ok(of(Some(placement.cell.into()), placement.moving != Moving::No, endpoints));
+    }
+    Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownDevice }.read().await?;
+    Ok(of(None, false, endpoints(&app, &domain)))
 }
 
 /// Remove a device

@@ -60,6 +60,17 @@ impl Bodies {
 /// The same for a route whose body may be left out.
 pub(crate) struct Optional<T>(pub(crate) T);
 
+/// A body as it came, whatever it is.
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl FromRequest<App> for Raw {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Raw, Problem> {
+        read(request, app).await.map(|(bytes, _room)| Raw(bytes))
+    }
+}
+
 impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
     type Rejection = Problem;
 

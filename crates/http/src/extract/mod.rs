@@ -8,7 +8,7 @@ mod path;
 mod query;
 mod words;
 
-pub(crate) use json::{Bodies, JsonBody, Optional, parse};
+pub(crate) use json::{Bodies, JsonBody, Optional, Raw, parse};
 pub(crate) use lines::{Format, Line, LineStream, content_type};
 pub(crate) use members::{Members, Patch, Wanted};
 pub(crate) use path::Named;

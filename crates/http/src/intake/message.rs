@@ -155,7 +155,7 @@ fn part(
     let age_ms = rules.now.0.saturating_sub(pulled.sent.0);
     let identity = match (own, &text.event) {
         // A key that the sender gave counts as it does over HTTP.
-        (Some(own), _) => Identity { reserve: Some((own.into(), hash)), message: None },
+        (Some(own), _) => Identity { reserve: Some((own.into(), hash)), ..Identity::default() },
         (None, event) => {
             let message = Named { name: name.into(), sent: pulled.sent.min(rules.now) };
             let reserve = match event {
@@ -163,7 +163,7 @@ fn part(
                 None if what.is_known_again(age_ms, rules.known_ms) => None,
                 None => Some((message.reservation(), hash)),
             };
-            Identity { reserve, message: Some(message) }
+            Identity { reserve, message: Some(message), given: None }
         }
     };
     Ok(Part { what, identity })

@@ -3,11 +3,12 @@
 mod cell;
 mod intake;
 mod matches;
-mod page;
+pub(crate) mod page;
 mod process;
 
 use crate::app::App;
 use crate::auth::{Admin, Granted};
+use crate::cells;
 use crate::problem::Problem;
 use crate::requests::{Answered, Endpoint};
 use crate::schema;
@@ -55,6 +56,7 @@ fn figures(app: &App) -> impl IntoResponse + use<> {
     let queues: Vec<_> = app.intakes.iter().map(|queue| (&*queue.options.name, queue.figures())).collect();
     text.push_str(&intake::text(&queues));
     text.push_str(&lanes(&app.node.store_lanes()));
+    text.push_str(&cells::metrics::text(app));
     text.push_str(&traces(&app.traces));
     text.push_str(&pushes(app.pushes.figures()));
     if app.uploads.are_on() {

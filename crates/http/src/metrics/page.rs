@@ -6,36 +6,36 @@ use std::fmt::{Display, Write};
 
 /// A page of metrics, as it grows.
 #[derive(Default)]
-pub(super) struct Page(String);
+pub(crate) struct Page(String);
 
 /// A histogram as Prometheus has it: how many there were up to each bound, in seconds.
-pub(super) struct Histogram {
+pub(crate) struct Histogram {
     cumulative: Vec<(f64, u64)>,
     sum: f64,
     count: u64,
 }
 
 /// The labels of a sample, such as `reason="conflict"`; empty for none.
-pub(super) type Labels = String;
+pub(crate) type Labels = String;
 
 impl Page {
     /// The text.
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.0
     }
 
     /// A figure that rises and falls.
-    pub(super) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, "gauge", help, [(Labels::new(), value)]);
     }
 
     /// A figure that only rises.
-    pub(super) fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+    pub(crate) fn counter(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, "counter", help, [(Labels::new(), value)]);
     }
 
     /// Figures that only rise, one for each value of a label.
-    pub(super) fn counters<'a>(
+    pub(crate) fn counters<'a>(
         &mut self,
         name: &str,
         help: &str,
@@ -47,7 +47,7 @@ impl Page {
     }
 
     /// A family of samples of any type but a histogram.
-    pub(super) fn family<V: Display>(
+    pub(crate) fn family<V: Display>(
         &mut self,
         name: &str,
         kind: &str,
@@ -61,7 +61,7 @@ impl Page {
     }
 
     /// A histogram, or one for each combination of labels.
-    pub(super) fn histograms(
+    pub(crate) fn histograms(
         &mut self,
         name: &str,
         help: &str,
@@ -116,7 +116,7 @@ impl From<&Durations> for Histogram {
 }
 
 /// Labels as they stand between the braces.
-pub(super) fn labels(pairs: &[(&str, &str)]) -> Labels {
+pub(crate) fn labels(pairs: &[(&str, &str)]) -> Labels {
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
     pairs.join(",")
 }

@@ -124,6 +124,8 @@ codes! {
     UnknownRoom: NOT_FOUND, "unknown-room", "No such room";
     /// Nobody in the room has this nick.
     UnknownOccupant: NOT_FOUND, "unknown-occupant", "No such occupant";
+    /// The front has no such cell.
+    UnknownCell: NOT_FOUND, "unknown-cell", "No such cell";
     /// There is no such module, or no such version of it.
     UnknownModule: NOT_FOUND, "unknown-module", "No such module";
     /// The archive has no such message.
@@ -216,6 +218,18 @@ codes! {
     ModuleActive: CONFLICT, "module-active", "The module is active";
     /// No version of the module is activated, or there is none before it to go back to.
     NotActivated: CONFLICT, "not-activated", "Nothing to go back to";
+    /// The node is not a front: the setting `cells.front` is off.
+    NoFront: CONFLICT, "no-front", "Not a front";
+    /// A front does not do this: ask the cells themselves.
+    NotAtFront: CONFLICT, "not-at-front", "Not done by a front";
+    /// Devices are in the cell or move to it, or requests are held for it. Drain it first.
+    CellInUse: CONFLICT, "cell-in-use", "The cell is in use";
+    /// There are as many cells as there may be; `detail` says how many.
+    TooManyCells: CONFLICT, "too-many-cells", "Too many cells";
+    /// No cell takes devices: there is none, or all have weight 0 or are drained.
+    NoCell: CONFLICT, "no-cell", "No cell takes devices";
+    /// The device is moving to another cell. Try again after `Retry-After`.
+    DeviceMoving: CONFLICT, "device-moving", "The device is moving";
     /// There are no matches on this node: the setting `matches.max` is 0.
     NoMatches: CONFLICT, "no-matches", "No matches";
     /// The account has a ticket in the queue that is not over: it waits, or its match is played.
@@ -234,6 +248,9 @@ codes! {
     /// As much is kept for the idempotency keys of the API key as may be; nothing was done. Each is forgotten 24 hours after its first use. Without
     /// an `Idempotency-Key` the request is done, and may be done twice if it is sent again.
     TooManyIdempotencyKeys: TOO_MANY_REQUESTS, "too-many-idempotency-keys", "Too many idempotency keys";
+
+    /// The cell does not answer, and as much is held for it as `cells.held_bytes_max` allows, or this is not held. Try again after `Retry-After`.
+    CellAway: SERVICE_UNAVAILABLE, "cell-away", "The cell is away";
 
     /// The node has as many tickets as `matches.tickets` allows; try again when matches have ended.
     TooManyTickets: TOO_MANY_REQUESTS, "too-many-tickets", "Too many tickets";

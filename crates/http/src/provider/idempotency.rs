@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use carillon_core::model::{KeyId, OperationId, UnixMs};
+use carillon_core::model::{KeyId, NotificationId, OperationId, UnixMs};
 use carillon_core::ports::store::idempotency::{
     LineDigest, NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
 };
@@ -25,6 +25,8 @@ pub(crate) enum Ids {
         /// The hash of the API key's number and the idempotency key.
         seed: [u8; 32],
     },
+    /// The id of a request's only notification, which a front gave it.
+    Given(NotificationId),
 }
 
 impl Ids {
@@ -32,6 +34,7 @@ impl Ids {
     pub(crate) fn random(&self, index: u64) -> u64 {
         match self {
             Ids::Random => random::number(),
+            Ids::Given(id) => id.0 as u64,
             Ids::Derived { seed } => {
                 let hash = Sha256::new().chain_update(seed).chain_update(index.to_be_bytes()).finalize();
                 u64::from_be_bytes(hash[..8].try_into().expect("a SHA-256 has over 8 bytes"))
@@ -75,6 +78,8 @@ pub(crate) struct Identity {
     pub(crate) reserve: Option<(Box<str>, [u8; 32])>,
     /// A message of a queue, which has a name without the store remembering one.
     pub(crate) message: Option<Named>,
+    /// The id that a front gave it.
+    pub(crate) given: Option<NotificationId>,
 }
 
 /// A message of a queue: the same name and time at each delivery.
@@ -89,7 +94,7 @@ pub(crate) struct Named {
 impl Identity {
     /// That of a request with this `Idempotency-Key`.
     pub(crate) fn of_request(key: Option<Box<str>>, uri: &axum::http::Uri, body: &[u8]) -> Identity {
-        Identity { reserve: key.map(|key| (key, body_hash(uri, body))), message: None }
+        Identity { reserve: key.map(|key| (key, body_hash(uri, body))), ..Identity::default() }
     }
 
     /// Whether the store is to remember it.
@@ -99,7 +104,7 @@ impl Identity {
 
     /// Whether it may come again.
     pub(crate) fn is_known(&self) -> bool {
-        self.is_reserved() || self.message.is_some()
+        self.is_reserved() || self.message.is_some() || self.given.is_some()
     }
 
     /// When a request with it counts as accepted that comes now.
@@ -109,7 +114,10 @@ impl Identity {
 
     /// Begins a request. A message of a queue is known by its own name where the store has no room for one more.
     pub(crate) async fn begin(self, app: &App, key: KeyId) -> Result<Turn, Problem> {
-        let Identity { reserve, message } = self;
+        let Identity { reserve, message, given } = self;
+        if let Some(id) = given {
+            return Ok(Turn::Go(Reserved::given(id)));
+        }
         let Some(message) = message else {
             let (name, hash) = reserve.unzip();
             return self::reserve(app, key, name, hash.unwrap_or_default(), now()).await;
@@ -248,9 +256,18 @@ pub(crate) async fn to_the_end(
 }
 
 impl Reserved {
+    /// A request that a front gave an id: by that it is known when it comes again.
+    pub(crate) fn given(id: NotificationId) -> Reserved {
+        Reserved { since: id.time(), ids: Ids::Given(id), reservation: None }
+    }
+
     /// The name of what the request publishes, if it may be sent again.
     pub(crate) fn publication(&self) -> Option<Publication> {
-        let Ids::Derived { seed } = &self.ids else { return None };
+        let seed = match &self.ids {
+            Ids::Random => return None,
+            Ids::Derived { seed } => *seed,
+            Ids::Given(id) => Sha256::digest(id.0.to_be_bytes()).into(),
+        };
         // The time is in it, because a day later the key stands for another request.
         let hash = Sha256::new()
             .chain_update(seed)

@@ -91,6 +91,9 @@ const USED: &[&str] = &[
     "getTopic",
     "listItems",
     "getDevice",
+    "getEndpoint",
+    "readTransfer",
+    "takeTransfer",
     "disableDevice",
     "enableDevice",
     "listSubscriptions",
@@ -142,6 +145,9 @@ const OF_BROADCASTS: &[&str] = &["updateBroadcast"];
 /// Those that need a cell: `tests/interop/test_cell_operated.py` sends them.
 const OF_CELLS: &[&str] = &["startNodeDrain", "evictNode"];
 
+/// Those that need a front with cells, or an id that one gives: `cells.rs` and `tests/interop/test_cells.py` send them.
+const OF_FRONTS: &[&str] = &["putCell", "updateCell", "moveDevice", "takeNotification"];
+
 /// Those that need a module: `tests/interop/test_modules.py` sends them.
 const OF_MODULES: &[&str] = &["pushModule", "activateModule"];
 
@@ -166,7 +172,10 @@ async fn examples_work() {
             assert_eq!(reply.json()["valid"], true);
         }
     }
-    are_all(&document, &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS, OF_BROADCASTS, OF_MODULES].concat());
+    are_all(
+        &document,
+        &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS, OF_FRONTS, OF_BROADCASTS, OF_MODULES].concat(),
+    );
 }
 
 /// Whatever has a body has an example that was sent.

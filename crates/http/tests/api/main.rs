@@ -4,6 +4,7 @@ mod admin;
 mod auth;
 mod batch;
 mod broadcasts;
+mod cells;
 mod chat;
 mod conversations;
 mod demo;

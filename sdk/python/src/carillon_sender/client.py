@@ -14,6 +14,7 @@ from .retry import STATUSES, Retry
 from .types import (
     BatchLine,
     DeviceView,
+    EndpointView,
     Enrolled,
     InvitationBody,
     InvitationCreated,
@@ -214,6 +215,10 @@ class Client:
     def device(self, id: str) -> DeviceView:
         """A device."""
         return self._http.call("GET /v1/devices/{id}", path={"id": id})
+
+    def endpoint(self, id: str) -> EndpointView:
+        """Where a device connects; behind a front, where its cell is."""
+        return self._http.call("GET /v1/devices/{id}/endpoint", path={"id": id})
 
     def enrol(self, id: str | None = None, *, secret: str | None = None) -> Enrolled:
         """Enrols a device; the node makes what is left out. Not repeated: an answer that is lost has the secret in it."""

@@ -228,6 +228,16 @@ class Enrolled(TypedDict):
     endpoints: Endpoints
 
 
+class EndpointView(TypedDict):
+    """Where a device connects."""
+
+    id: str
+    jid: str
+    cell: NotRequired[str]
+    moving: NotRequired[bool]
+    endpoints: Endpoints
+
+
 class Rotated(TypedDict):
     """A device's new secret, shown now and never again."""
 

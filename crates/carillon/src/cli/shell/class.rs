@@ -40,6 +40,7 @@ const REMOTE: &[&str] = &[
     "drain",
     "queue",
     "cluster",
+    "cells",
     "domain",
     "account",
     "key",

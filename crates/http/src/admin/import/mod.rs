@@ -2,6 +2,8 @@
 
 mod record;
 
+pub(crate) use record::{RecordKeys, iterations_max};
+
 use self::record::{Columns, Record, Secret};
 use crate::accounts;
 use crate::app::App;

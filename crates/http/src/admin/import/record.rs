@@ -24,7 +24,7 @@ pub(crate) struct Record {
 }
 
 /// SCRAM keys (RFC 5802 §3).
-#[derive(serde::Deserialize, utoipa::ToSchema)]
+#[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecordKeys {
     /// The salt, in base64.
@@ -90,8 +90,18 @@ impl Record {
 }
 
 impl RecordKeys {
+    /// Those of an account.
+    pub(crate) fn of(keys: &ScramKeys) -> RecordKeys {
+        RecordKeys {
+            salt: STANDARD.encode(&keys.salt),
+            iterations: keys.iterations,
+            stored_key: STANDARD.encode(&keys.stored_key),
+            server_key: STANDARD.encode(&keys.server_key),
+        }
+    }
+
     /// Reads keys of a hash of `bytes` bytes, which a login by PLAIN costs at most `iterations_max`.
-    fn read(&self, bytes: usize, iterations_max: u32) -> Result<ScramKeys, Problem> {
+    pub(crate) fn read(&self, bytes: usize, iterations_max: u32) -> Result<ScramKeys, Problem> {
         let bad = |detail: String| Problem::new(Code::InvalidValue, detail);
         let decode = |text: &str, what: &str| {
             STANDARD.decode(text).map_err(|_| bad(format!("`{what}` is not base64")))
@@ -124,7 +134,7 @@ impl RecordKeys {
 const ITERATIONS_MIN: u32 = 4096;
 
 /// The most iterations of keys where the node's own keys have `own`: whoever tries a password by PLAIN has the node do them all.
-fn iterations_max(own: u32) -> u32 {
+pub(crate) fn iterations_max(own: u32) -> u32 {
     own.saturating_mul(10).min(10_000_000)
 }
 

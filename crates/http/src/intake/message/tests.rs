@@ -23,7 +23,7 @@ fn read_at(headers: &[(&str, &str)], body: &str, now: u64) -> Result<Vec<Part>, 
 fn names(headers: &[(&str, &str)], body: &str, now: u64) -> Vec<(Option<String>, Option<String>)> {
     let parts = read_at(headers, body, now).unwrap();
     let names = |part: Part| {
-        let Identity { reserve, message } = part.identity;
+        let Identity { reserve, message, .. } = part.identity;
         (reserve.map(|(name, _)| name.into()), message.map(|message| message.name.into()))
     };
     parts.into_iter().map(names).collect()

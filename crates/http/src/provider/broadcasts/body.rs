@@ -53,7 +53,7 @@ pub(crate) struct BroadcastBody {
     window: Option<WindowBody>,
     /// Check everything, count, and send nothing.
     #[serde(default)]
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 /// Hours of the day.
@@ -110,7 +110,7 @@ fn utc() -> String {
 
 impl BroadcastBody {
     /// The broadcast, which lacks its id.
-    pub(super) fn draft(
+    pub(crate) fn draft(
         &self,
         app: &App,
         domain: DomainId,

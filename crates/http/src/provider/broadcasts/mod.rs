@@ -5,6 +5,7 @@ mod view;
 
 use crate::app::App;
 use crate::auth::{Broadcast as BroadcastScope, Granted};
+use crate::cells;
 use crate::extract::{JsonBody, Named, Params, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
@@ -15,7 +16,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use body::{BroadcastBody, BroadcastPatch};
+pub(crate) use body::BroadcastBody;
+use body::BroadcastPatch;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{Audience, Broadcast, BroadcastReport, BroadcastTopic, Domain, NotificationId};
 use carillon_core::ports::store::accounts::Account;
@@ -56,7 +58,8 @@ pub(crate) async fn send(
 ) -> Result<Response, Problem> {
     let idempotency_key = idempotency::header(&headers)?;
     let domain = key.reach(&app, &name)?;
-    let at = now();
+    let given = cells::given(&key, &headers)?;
+    let at = given.map_or_else(now, NotificationId::time);
     // Checked before the key is reserved: a request that cannot be done is not remembered.
     let topic = topic(&app, &domain, body.topic.as_deref()).await?;
     let draft = body.draft(&app, domain.id, key.key.id, topic, at)?;
@@ -66,6 +69,9 @@ pub(crate) async fn send(
     let hash = idempotency::body_hash(&uri, &bytes);
     let sender = key.key.id;
     let answer = idempotency::to_the_end(idempotency_key.is_some(), async move {
+        if let Some(id) = given {
+            return create(&app, draft, Reserved::given(id)).await;
+        }
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, at).await? {
             Turn::Go(reserved) => reserved,
             Turn::Replay(replay) => return Ok(replay),

@@ -13,4 +13,5 @@ pub(crate) use batch::{__path_send_batch, send_batch};
 pub(crate) use body::NotificationBody;
 pub(crate) use list::{__path_list, list, read_states};
 pub(crate) use send::{__path_send, send, send_as};
+pub(crate) use submit::{SendResult, sent, unknown_device};
 pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, trace};

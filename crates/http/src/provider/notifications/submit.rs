@@ -4,6 +4,7 @@ use super::body::{Draft, NotificationBody};
 use super::trace::state_word;
 use crate::app::App;
 use crate::auth::{Granted, Send};
+use crate::cells;
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::provider::idempotency::Ids;
@@ -72,7 +73,11 @@ pub(crate) async fn submit(
     if body.dry_run {
         return rehearse(app, target).await;
     }
-    match app.command(Command::Notify(address(draft, target.clone(), ids, index))).await? {
+    let notification = address(draft, target.clone(), ids, index);
+    if app.cells.is_some() {
+        return cells::send(app, &notification).await;
+    }
+    match app.command(Command::Notify(notification)).await? {
         Outcome::Notified(trace) => sent(&trace),
         Outcome::Missing => Err(unknown_device(&target.jid)),
         other => Err(Problem::unexpected(&other)),
@@ -86,6 +91,9 @@ pub(super) fn address(draft: &Draft, target: Target, ids: &Ids, index: u64) -> A
 }
 
 async fn rehearse(app: &App, target: Target) -> Result<SendResult, Problem> {
+    if app.cells.is_some() {
+        return cells::rehearse(app, &target.jid).await;
+    }
     rehearsed(&target, app.ask(question(&target)).await?.as_deref())
 }
 
@@ -97,20 +105,13 @@ pub(super) fn question(target: &Target) -> Account {
 /// What the answer to [`question`] means.
 pub(super) fn rehearsed(target: &Target, found: Option<&Enrolment>) -> Result<SendResult, Problem> {
     match found {
-        Some(_) => Ok(SendResult {
-            to: target.jid.as_str().to_owned(),
-            id: None,
-            state: Some(NotificationState::Accepted),
-            reason: None,
-            error: None,
-            stored: None,
-        }),
+        Some(_) => Ok(SendResult::rehearsed(&target.jid)),
         None => Err(unknown_device(&target.jid)),
     }
 }
 
 /// What the trace that answers a notification means.
-pub(super) fn sent(trace: &Trace) -> Result<SendResult, Problem> {
+pub(crate) fn sent(trace: &Trace) -> Result<SendResult, Problem> {
     if trace.reason == Some(DropReason::UnknownDevice) {
         return Err(unknown_device(&trace.to));
     }
@@ -124,12 +125,18 @@ pub(super) fn sent(trace: &Trace) -> Result<SendResult, Problem> {
     })
 }
 
-pub(super) fn unknown_device(jid: &BareJid) -> Problem {
+pub(crate) fn unknown_device(jid: &BareJid) -> Problem {
     Problem::new(Code::UnknownDevice, format!("there is no device `{jid}`"))
         .with_state(state_word(NotificationState::Dropped))
 }
 
 impl SendResult {
+    /// The result of a target that is there, where nothing is sent.
+    pub(crate) fn rehearsed(jid: &BareJid) -> SendResult {
+        let (to, state) = (jid.as_str().to_owned(), Some(NotificationState::Accepted));
+        SendResult { to, id: None, state, reason: None, error: None, stored: None }
+    }
+
     /// The result of a target that was refused.
     pub(crate) fn refused(to: String, problem: Problem) -> SendResult {
         SendResult { to, id: None, state: None, reason: None, error: Some(problem), stored: None }

@@ -26,6 +26,8 @@ pub(super) enum Order {
 pub(super) enum Said {
     /// By the home of the target.
     Outcome(Outcome),
+    /// By the cell of the target.
+    Sent(SendResult),
     /// By the store, of the target.
     Found(Result<Option<Box<Enrolment>>, Fault>),
     /// Before anybody was asked, or because nobody answered.
@@ -232,7 +234,7 @@ impl Said {
         match self {
             Said::Outcome(outcome) => matches!(outcome, Outcome::Unavailable | Outcome::Unknown),
             Said::Found(found) => matches!(found, Err(Fault::Busy)),
-            Said::Problem(_) => false,
+            Said::Sent(_) | Said::Problem(_) => false,
         }
     }
 }
@@ -240,6 +242,7 @@ impl Said {
 fn result(order: Option<Order>, said: Said) -> Result<SendResult, Problem> {
     match (order, said) {
         (_, Said::Problem(problem)) => Err(problem),
+        (_, Said::Sent(result)) => Ok(result),
         (_, Said::Outcome(Outcome::Notified(trace))) => sent(&trace),
         (_, Said::Outcome(Outcome::Unavailable)) => Err(Problem::busy()),
         (_, Said::Outcome(Outcome::Unknown)) => Err(Problem::unknown()),
