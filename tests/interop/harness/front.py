@@ -32,7 +32,7 @@ class Front:
 
     def start(self):
         """Starts the front, for the first time or after it was killed."""
-        self.server = self._serve("front", cells__front=True, cells__timeout_ms=2000)
+        self.server = self._serve("front", cells__front="true", cells__timeout_ms=2000)
         self.api = Api(self.server)
         self.is_up.set()
 
