@@ -8,9 +8,9 @@ use super::column::Id;
 use crate::engine::asked::Write;
 use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
-    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, cells, idempotency, inbox, invitations,
-    items, leases, links, nodes, notifications, offline, parked, private, push, rooms, roster, subscriptions,
-    topics, uploads, vcard,
+    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, cells, idempotency, inbox,
+    invitations, items, leases, links, nodes, notifications, offline, parked, private, push, rooms, roster,
+    subscriptions, topics, uploads, vcard,
 };
 use tokio_postgres::types::ToSql;
 
