@@ -301,7 +301,7 @@ async fn any(app: &App, path: String) -> Result<Response, Problem> {
         match app.front()?.client.call(&found.cell, Call::new("GET", path.clone())).await {
             Ok(reply) if !is_ours(reply.status) => return Ok(passed(reply)),
             Ok(reply) => {
-                away = Some(cell_away(&found.cell.name, &format!("it refuses the front: {}", reply.status)))
+                away = Some(cell_away(&found.cell.name, &format!("it refuses the front: {}", reply.status)));
             }
             Err(Away(why)) => away = Some(cell_away(&found.cell.name, &why)),
         }

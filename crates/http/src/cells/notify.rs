@@ -112,7 +112,7 @@ pub(super) fn problem(reply: &Reply) -> Problem {
     match code {
         Some(code) => {
             let problem = Problem::new(*code, detail);
-            value["pointer"].as_str().into_iter().fold(problem, |problem, pointer| problem.at(pointer))
+            value["pointer"].as_str().into_iter().fold(problem, Problem::at)
         }
         None => Problem::unexpected(&format!("{}: {detail}", reply.status)),
     }
