@@ -18,8 +18,8 @@ const KNOWN: &[(&str, &[&str])] = &[
     (
         "http",
         &[
-            "accounts", "admin", "app", "auth", "extract", "intake", "links", "provider", "push", "requests",
-            "upload", "webhooks",
+            "accounts", "admin", "app", "auth", "cells", "consumer", "extract", "intake", "links", "metrics",
+            "options", "provider", "push", "requests", "upload", "webhooks",
         ],
     ),
 ];
