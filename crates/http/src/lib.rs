@@ -39,10 +39,12 @@ mod links;
 mod metrics;
 mod openapi;
 mod options;
+mod origin;
 mod payload;
 pub mod problem;
 mod provider;
 mod push;
+mod push_apps;
 mod random;
 mod request_id;
 mod requests;
@@ -67,7 +69,7 @@ pub use options::{
     CellsSettings, Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, Settings, UploadSettings,
     WebhookRoots, WebhookSettings,
 };
-pub use push::{ApnsPushType, PushAppSettings, PushApps};
+pub use push_apps::{ApnsPushType, PushAppSettings, PushApps};
 pub use serve::{Listener, Serves, https, router, serve};
 pub use upload::check as check_uploads;
 pub use vapid::VapidKey;

@@ -1,6 +1,6 @@
 //! What the API is told at start.
 
-use crate::push::PushApps;
+use crate::push_apps::PushApps;
 use crate::vapid::VapidKey;
 use carillon_core::model::PushShown;
 use carillon_core::ports::Queue;

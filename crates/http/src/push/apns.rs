@@ -1,11 +1,12 @@
 //! The Apple Push Notification service: requests, and what its answers mean.
 
-use super::apps::{ApnsPushType, Credentials, PushApp};
-use super::http2::{Http2, Origin, Request, Response, Trusts};
+use super::http2::{Http2, Request, Response, Trusts};
 use super::message::{self, Told};
 use super::rules::Came;
 use crate::jwt;
 use crate::options::WebhookRoots;
+use crate::origin::Origin;
+use crate::push_apps::{ApnsPushType, Credentials, PushApp};
 use crate::time::now;
 use carillon_core::model::{AppToken, Push, PushShown, PushSubject, UnixMs};
 use serde_json::{Value, json};
@@ -233,11 +234,11 @@ const TOKEN_PAUSE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
-    use super::super::apps::tests::apns as settings;
-    use super::super::apps::{PushAppSettings, PushApps};
     use super::super::message::tests::{push, said};
     use super::*;
     use crate::jwt::tests::ec_pem;
+    use crate::push_apps::tests::apns as settings;
+    use crate::push_apps::{PushAppSettings, PushApps};
     use carillon_core::model::{AppService, PushChannel, PushRegistration, PushSecret};
     use std::collections::BTreeMap;
 

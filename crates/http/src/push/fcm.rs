@@ -1,11 +1,12 @@
 //! Firebase Cloud Messaging, version 1: requests, and what its answers mean.
 
-use super::apps::{Credentials, PushApp, ServiceAccount};
-use super::http2::{Http2, Origin, Request, Response, Trusts};
+use super::http2::{Http2, Request, Response, Trusts};
 use super::message;
 use super::rules::Came;
 use crate::jwt;
 use crate::options::WebhookRoots;
+use crate::origin::Origin;
+use crate::push_apps::{Credentials, PushApp, ServiceAccount};
 use crate::time::now;
 use carillon_core::model::{AppToken, Push, PushShown, UnixMs};
 use hyper::Uri;

@@ -1,7 +1,6 @@
 //! The push services as they are seen from here: each by the host of its URLs, or by its app, with what waits for it and whether it answers. Pure, so that it can
 //! be tested without waiting.
 
-use super::apps::service;
 use carillon_core::model::{Push, PushChannel, UnixMs};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -142,6 +141,15 @@ impl Gateway {
 
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.under_way == 0 && self.failures == 0
+    }
+}
+
+/// What names the push service of a channel: scheme, host and port of its URLs, or its name and the app's.
+fn service(channel: &PushChannel) -> String {
+    match channel {
+        PushChannel::WebPush(keys) => origin(&keys.endpoint).to_ascii_lowercase(),
+        PushChannel::Webhook { url, .. } => origin(url).to_ascii_lowercase(),
+        PushChannel::App(device) => format!("{}:{}", device.service.as_str(), device.app),
     }
 }
 

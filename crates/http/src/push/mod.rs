@@ -2,11 +2,10 @@
 //!
 //! What is to be pushed is in the store, put there with what it tells. The `sender` claims what is due, has requests made and commits what came of them;
 //! `gateway` is the push services as they are seen from here, `rules` decides what an answer means, `message` is what an app is told, `encrypt` and `crate::vapid` how
-//! Web Push carries it. `apps` are those that push services of makers of devices know, `apns` and `fcm` speak to these by `http2`.
+//! Web Push carries it. `apns` and `fcm` speak to the push services of makers of devices by `http2`, for those of `crate::push_apps`.
 
 pub(crate) mod api;
 mod apns;
-mod apps;
 mod encrypt;
 mod fcm;
 mod figures;
@@ -17,7 +16,6 @@ mod rules;
 mod sender;
 mod services;
 
-pub use apps::{ApnsPushType, PushAppSettings, PushApps};
 pub(crate) use figures::Figures;
 pub(crate) use sender::run;
 

@@ -1,10 +1,10 @@
 //! The push services of makers of devices, one for each app: made when the app first has something to be pushed, and made anew when its settings change.
 
 use super::apns::Apns;
-use super::apps::{Credentials, PushApp, PushApps};
 use super::fcm::Fcm;
 use super::rules::Came;
 use crate::options::{Options, WebhookRoots};
+use crate::push_apps::{Credentials, PushApp, PushApps};
 use carillon_core::model::{AppService, AppToken, Push, PushShown};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,10 +1,10 @@
 //! Apps that push services of makers of devices know: what an operator says of each, and what proves to the push service that this server may wake it.
 
-use super::http2::Origin;
 use crate::jwt;
+use crate::origin::Origin;
 use aws_lc_rs::rsa::KeyPair as RsaKeyPair;
 use aws_lc_rs::signature::EcdsaKeyPair;
-use carillon_core::model::{AppService, PushChannel};
+use carillon_core::model::AppService;
 use carillon_wire::jid::prepare_domain;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -115,7 +115,7 @@ impl PushAppSettings {
     }
 
     /// Where the push service is.
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         match self.service {
             _ if !self.url.is_empty() => &self.url,
             AppService::Apns if self.sandbox => "https://api.sandbox.push.apple.com",
@@ -130,27 +130,27 @@ impl PushAppSettings {
 pub struct PushApps(Arc<BTreeMap<String, Arc<PushApp>>>);
 
 /// An app with what its files hold. Its `Debug` form does not show that.
-pub(super) struct PushApp {
-    pub(super) settings: PushAppSettings,
-    pub(super) credentials: Credentials,
+pub(crate) struct PushApp {
+    pub(crate) settings: PushAppSettings,
+    pub(crate) credentials: Credentials,
     /// Of all its files.
     digest: [u8; 32],
 }
 
 /// What proves to a push service who sends.
-pub(super) enum Credentials {
+pub(crate) enum Credentials {
     ApnsToken(EcdsaKeyPair),
     ApnsCertificate(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
     Fcm(ServiceAccount),
 }
 
 /// A service account of Google.
-pub(super) struct ServiceAccount {
-    pub(super) project: String,
-    pub(super) email: String,
-    pub(super) key_id: String,
-    pub(super) token_uri: String,
-    pub(super) key: RsaKeyPair,
+pub(crate) struct ServiceAccount {
+    pub(crate) project: String,
+    pub(crate) email: String,
+    pub(crate) key_id: String,
+    pub(crate) token_uri: String,
+    pub(crate) key: RsaKeyPair,
 }
 
 impl fmt::Debug for PushApp {
@@ -184,7 +184,7 @@ impl PushApps {
     }
 
     /// The app of this name.
-    pub(super) fn named(&self, name: &str) -> Option<&Arc<PushApp>> {
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<PushApp>> {
         self.0.get(name)
     }
 }
@@ -254,24 +254,15 @@ fn service_account(text: &[u8]) -> Result<ServiceAccount, String> {
     })
 }
 
-/// What names the push service of a channel: scheme, host and port of its URLs, or its name and the app's.
-pub(super) fn service(channel: &PushChannel) -> String {
-    match channel {
-        PushChannel::WebPush(keys) => super::gateway::origin(&keys.endpoint).to_ascii_lowercase(),
-        PushChannel::Webhook { url, .. } => super::gateway::origin(url).to_ascii_lowercase(),
-        PushChannel::App(device) => format!("{}:{}", device.service.as_str(), device.app),
-    }
-}
-
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::jwt::tests::{ec_pem, rsa_pem};
     use serde_json::json;
     use std::fs;
 
     /// A service account of the project `p`.
-    pub(in super::super) fn account_json(token_uri: &str) -> String {
+    pub(crate) fn account_json(token_uri: &str) -> String {
         json!({
             "type": "service_account",
             "project_id": "p",
@@ -283,7 +274,7 @@ pub(super) mod tests {
         .to_string()
     }
 
-    pub(in super::super) fn apns(key_file: PathBuf) -> PushAppSettings {
+    pub(crate) fn apns(key_file: PathBuf) -> PushAppSettings {
         PushAppSettings {
             topic: "com.example.chat".to_owned(),
             key_id: "KEY1".to_owned(),
