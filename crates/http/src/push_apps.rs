@@ -194,9 +194,8 @@ impl PushApp {
         if let Some((setting, rule)) = settings.broken() {
             return Err(format!("{setting}: {rule}"));
         }
-        let prepared = |domain: &String| {
-            prepare_domain(domain).map(Into::into).map_err(|_| format!("domains: `{domain}` is no domain"))
-        };
+        let prepared =
+            |domain: &String| prepare_domain(domain).map_err(|_| format!("domains: `{domain}` is no domain"));
         let domains = settings.domains.iter().map(prepared).collect::<Result<_, String>>()?;
         let Some((setting, path)) = settings.secret_files().next() else {
             return Err("service: it has no file of credentials".to_owned());

@@ -50,7 +50,7 @@ enum Meaning {
 }
 
 impl Fcm {
-    pub(super) fn new(app: Arc<PushApp>, roots: WebhookRoots, timeout: Duration) -> Result<Fcm, String> {
+    pub(super) fn new(app: Arc<PushApp>, roots: &WebhookRoots, timeout: Duration) -> Result<Fcm, String> {
         let Credentials::Fcm(account) = &app.credentials else {
             return Err("it has no service account".to_owned());
         };
@@ -222,9 +222,9 @@ mod tests {
 
     #[test]
     fn requests_say_what_the_push_wants() {
-        let push = push(1, "https://unused.example/", said("hi"));
+        let short = push(1, "https://unused.example/", said("hi"));
         let sent: Value =
-            serde_json::from_slice(&body(&push, &device(), PushShown::Whole, NOW)).expect("JSON");
+            serde_json::from_slice(&body(&short, &device(), PushShown::Whole, NOW)).expect("JSON");
         let message = &sent["message"];
         assert_eq!((&message["token"], &message["android"]["priority"]), (&json!("t:1"), &json!("HIGH")));
         assert_eq!(message["android"]["ttl"], "2419200s");
@@ -232,8 +232,7 @@ mod tests {
         let told: Value =
             serde_json::from_str(message["data"]["carillon"].as_str().expect("a text")).expect("JSON");
         assert_eq!((&told["body"], &told["from"]), (&json!("hi"), &json!("bob@d.example")));
-        let long =
-            super::super::message::tests::push(1, "https://unused.example/", said(&"\"x\"".repeat(5000)));
+        let long = push(1, "https://unused.example/", said(&"\"x\"".repeat(5000)));
         let sent: Value =
             serde_json::from_slice(&body(&long, &device(), PushShown::Whole, NOW)).expect("JSON");
         let data = sent["message"]["data"]["carillon"].as_str().expect("a text");

@@ -227,8 +227,8 @@ impl Connection {
         let mut requests = self.requests.clone().ready().await.map_err(not_begun)?;
         let (response, mut body) = requests.send_request(head, false).map_err(not_begun)?;
         let _open = Open::new(&self.open);
-        body.send_data(Bytes::copy_from_slice(&request.body), true).map_err(failure)?;
-        read(response).await.map_err(failure)
+        body.send_data(Bytes::copy_from_slice(&request.body), true).map_err(|error| failure(&error))?;
+        read(response).await.map_err(|error| failure(&error))
     }
 }
 
@@ -268,7 +268,7 @@ async fn read_body(mut stream: RecvStream) -> Result<Vec<u8>, h2::Error> {
 }
 
 /// RFC 9113 §6.8 and §8.7: what is above the last stream of a GOAWAY, and what is refused, was not begun with.
-fn failure(error: h2::Error) -> Failure {
+fn failure(error: &h2::Error) -> Failure {
     let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
     let text = error.to_string();
     match error.is_remote() && (error.is_go_away() || is_refused) {

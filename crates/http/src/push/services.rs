@@ -77,7 +77,7 @@ impl Services {
         }
         let (roots, timeout) = (self.roots.clone(), self.timeout);
         let service = match &app.credentials {
-            Credentials::Fcm(_) => Service::Fcm(Arc::new(Fcm::new(app.clone(), roots, timeout)?)),
+            Credentials::Fcm(_) => Service::Fcm(Arc::new(Fcm::new(app.clone(), &roots, timeout)?)),
             _ => Service::Apns(Arc::new(Apns::new(app.clone(), roots, timeout)?)),
         };
         let apps = self.apps.borrow();
