@@ -259,7 +259,7 @@ fn secret_files(settings: &Settings) -> Vec<(&'static str, &Path)> {
         ("cell.secret_file", cell.secret_file.as_deref()),
         ("cell.nats_credentials", cell.nats_credentials.as_deref()),
     ];
-    let of_apps = settings.push_apps.values().flat_map(|app| app.secret_files());
+    let of_apps = settings.push_apps.values().flat_map(carillon_http::PushAppSettings::secret_files);
     let of_apps = of_apps.map(|(_, file)| ("push.apps", file));
     named.into_iter().filter_map(|(setting, file)| Some((setting, file?))).chain(of_apps).collect()
 }

@@ -709,12 +709,10 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
             "other-domains" => policy.other_domains = true,
             "routed" => policy.messages_durable = false,
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
-            other => match other.split_once('=') {
-                Some(("sessions", n)) => policy.sessions_max = n.parse().map_err(|_| "sessions=NUMBER")?,
-                Some(("resumption", n)) => {
-                    policy.resumption_ms_max = n.parse().map_err(|_| "resumption=MS")?
-                }
-                _ => return Err(format!("no policy {other}")),
+            other => match other.split_once('=').and_then(|(name, n)| Some((name, n.parse::<u32>().ok()?))) {
+                Some(("sessions", n)) => policy.sessions_max = n as u16,
+                Some(("resumption", ms)) => policy.resumption_ms_max = ms,
+                _ => return Err(format!("no policy {other}, or no number in it")),
             },
         }
     }

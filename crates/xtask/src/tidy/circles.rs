@@ -19,7 +19,7 @@ const KNOWN: &[(&str, &[&str])] = &[
         "http",
         &[
             "accounts", "admin", "app", "auth", "cells", "consumer", "extract", "intake", "links", "metrics",
-            "options", "provider", "push", "requests", "upload", "webhooks",
+            "provider", "push", "requests", "upload", "webhooks",
         ],
     ),
 ];
