@@ -115,7 +115,7 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/accounts", "with", "bob"),
     ("/v1/accounts", "contact", "bob"),
     ("/v1/accounts", "address", "bob"),
-    ("/v1/admin/keys", "id", "3"),
+    ("/v1/admin/keys", "id", "2"),
     ("/v1/admin/leases", "lease", "autoscale"),
     ("/v1/admin/modules", "module", "profanity"),
     ("/v1/cells", "cell", "eu-1"),

@@ -88,11 +88,11 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct Settings {
     /// URL of its HTTP API, such as https://eu-1.example.com
-    #[arg(long = "cell-url", value_name = "URL")]
-    url: Option<String>,
+    #[arg(long, value_name = "URL")]
+    cell_url: Option<String>,
     /// API key of the whole cell with scope admin
-    #[arg(long = "cell-key", value_name = "KEY", env = "CARILLON_CELL_KEY", hide_env_values = true)]
-    key: Option<String>,
+    #[arg(long, value_name = "KEY", env = "CARILLON_CELL_KEY", hide_env_values = true)]
+    cell_key: Option<String>,
     /// How much of the new devices it is given, compared with the other cells
     #[arg(long)]
     weight: Option<u32>,
@@ -237,13 +237,13 @@ impl Settings {
     /// The body of a request; with the endpoints that there are, what changes.
     fn body(self, present: Option<Value>) -> Result<Value, Failure> {
         let is_new = present.is_none();
-        let Settings { url, key, weight, rate, host, c2s_port, c2s_tls_port, websocket_url } = self;
-        if is_new && (url.is_none() || key.is_none()) {
+        let Settings { cell_url, cell_key, weight, rate, host, c2s_port, c2s_tls_port, websocket_url } = self;
+        if is_new && (cell_url.is_none() || cell_key.is_none()) {
             return Err(Failure::Usage("a cell needs --cell-url and --cell-key".to_owned()));
         }
         let mut body = named([
-            ("url", json!(url)),
-            ("key", json!(key)),
+            ("url", json!(cell_url)),
+            ("key", json!(cell_key)),
             ("weight", json!(weight)),
             ("rate", json!(rate)),
         ]);

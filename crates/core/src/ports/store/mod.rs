@@ -272,12 +272,20 @@ macro_rules! nouns {
         /// is done and how it is done once:
         ///
         /// ```compile_fail,E0277
-        /// use carillon_core::model::{KeyId, OperationId};
+        /// use carillon_core::model::{ApiKey, KeyId, OperationId};
         /// use carillon_core::ports::Missing;
-        /// use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, WriteAsk};
+        /// use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, ExpireKey, NoteKeyUse, WriteAsk};
         /// use carillon_core::ports::store::{Answers, AnswersOnce};
         ///
         /// struct Backend;
+        ///
+        /// impl Answers<ExpireKey, ()> for Backend {
+        ///     fn answer(&mut self, _: &ExpireKey) -> Result<Result<ApiKey, Missing>, ()> { Err(()) }
+        /// }
+        ///
+        /// impl Answers<NoteKeyUse, ()> for Backend {
+        ///     fn answer(&mut self, _: &NoteKeyUse) -> Result<(), ()> { Err(()) }
+        /// }
         ///
         /// impl Answers<CreateKey, ()> for Backend {
         ///     fn answer(&mut self, _: &CreateKey) -> Result<CreateKeyAnswer, ()> { Err(()) }
@@ -295,12 +303,20 @@ macro_rules! nouns {
         /// ```
         ///
         /// ```
-        /// use carillon_core::model::{KeyId, OperationId};
+        /// use carillon_core::model::{ApiKey, KeyId, OperationId};
         /// use carillon_core::ports::Missing;
-        /// use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, WriteAsk};
+        /// use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, ExpireKey, NoteKeyUse, WriteAsk};
         /// use carillon_core::ports::store::{Answers, AnswersOnce};
         ///
         /// struct Backend;
+        ///
+        /// impl Answers<ExpireKey, ()> for Backend {
+        ///     fn answer(&mut self, _: &ExpireKey) -> Result<Result<ApiKey, Missing>, ()> { Err(()) }
+        /// }
+        ///
+        /// impl Answers<NoteKeyUse, ()> for Backend {
+        ///     fn answer(&mut self, _: &NoteKeyUse) -> Result<(), ()> { Err(()) }
+        /// }
         ///
         /// impl Answers<CreateKey, ()> for Backend {
         ///     fn answer(&mut self, _: &CreateKey) -> Result<CreateKeyAnswer, ()> { Err(()) }
