@@ -58,6 +58,11 @@ pub(crate) fn note_read() {
     with(|begun| begun.is_noted = true);
 }
 
+/// It is no act: what a front gives to its cells comes with a key of scope `admin`, and is what senders send.
+pub(crate) fn forget() {
+    let _ = ACT.try_with(RefCell::take);
+}
+
 /// What is noted is this command.
 pub(crate) fn note_command(command: Command) {
     with(|begun| begun.command = Some(command));

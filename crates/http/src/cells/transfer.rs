@@ -5,7 +5,7 @@ use super::document::Document;
 use crate::accounts::{self, Account};
 use crate::admin::import::{RecordKeys, iterations_max};
 use crate::app::App;
-use crate::auth::{Admin, Granted};
+use crate::auth::{Admin, Granted, acts};
 use crate::extract::{JsonBody, Named, Params};
 use crate::jids;
 use crate::problem::{Code, Problem};
@@ -104,6 +104,7 @@ pub(crate) async fn take(
     JsonBody { value: document, .. }: JsonBody<Document>,
 ) -> Result<(StatusCode, Json<SendResult>), Problem> {
     key.whole_node()?;
+    acts::forget();
     let name = document.to.rsplit('@').next().unwrap_or_default();
     let domain = key.reach(&app, name)?;
     let notification = document.read(&app, &domain)?;
@@ -126,6 +127,8 @@ pub(crate) async fn read(
     Params(query): Params<TransferQuery>,
 ) -> Result<Json<Transfer>, Problem> {
     let (jid, domain) = found(&key, &app, &jid)?;
+    // Its keys are in it.
+    acts::note_read();
     let invalid =
         |_| Problem::new(Code::InvalidParameter, "`after` is not one: give `next` of the part before");
     let after = query.after.as_deref().map(str::parse::<NotificationId>).transpose().map_err(invalid)?;

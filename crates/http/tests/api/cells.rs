@@ -87,6 +87,10 @@ async fn what_a_front_gave_an_id_is_done_once() {
     world.call(publish(&scoped)).await.problem(403, "missing-scope");
     let bound = world.key("localhost", &[Scope::Admin]);
     world.call(publish(&bound)).await.problem(403, "other-domain");
+    // It is what senders send, and no act of an administrator.
+    let acts = world.get("/v1/admin/audit").await.expect(StatusCode::OK);
+    let taken = |act: &Value| act["what"] == "POST /v1/admin/notifications" && act["outcome"] == "202";
+    assert!(!acts["acts"].as_array().unwrap().iter().any(taken));
 }
 
 #[tokio::test]
