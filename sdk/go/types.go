@@ -593,4 +593,8 @@ type OwnKey struct {
 	Domain string `json:"domain,omitzero"`
 	// When it expires, or since when it is expired; none where it never does.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// The networks from which it may be used; empty for any.
+	Networks []string `json:"networks"`
+	// When it was last used, to an hour; none if it was not since the node notes that.
+	UsedAt time.Time `json:"used_at,omitzero"`
 }

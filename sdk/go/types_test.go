@@ -90,6 +90,7 @@ func TestTypesAreThoseOfTheDocument(t *testing.T) {
 		carillon.Problem{}, carillon.NotificationBody{}, carillon.SendResult{}, carillon.SendResponse{}, carillon.BatchLine{},
 		carillon.NotificationView{}, carillon.PresenceView{}, carillon.TopicConfig{}, carillon.FiguresView{}, carillon.TopicView{},
 		carillon.ItemBody{}, carillon.ItemView{}, carillon.Published{}, carillon.DeviceView{}, carillon.Endpoints{}, carillon.Enrolled{},
+		carillon.EndpointView{},
 		carillon.Rotated{}, carillon.Validated{}, carillon.SubscriptionView{}, carillon.LinkBody{}, carillon.LinkView{},
 		carillon.InvitationBody{}, carillon.InvitationView{}, carillon.InvitationCreated{}, carillon.OwnKey{},
 	}

@@ -298,7 +298,9 @@ export interface OwnKey {
   scopes: Scope[];
   created_at: string;
   default_domain: string;
+  networks: string[];
   domain?: string | null;
   expires_at?: string | null;
+  used_at?: string | null;
 }
 

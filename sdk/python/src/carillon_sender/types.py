@@ -337,5 +337,7 @@ class OwnKey(TypedDict):
     scopes: list[Scope]
     created_at: str
     default_domain: str
+    networks: list[str]
     domain: NotRequired[str | None]
     expires_at: NotRequired[str | None]
+    used_at: NotRequired[str | None]
