@@ -1,6 +1,7 @@
 //! What every handler has at hand.
 
 use crate::auth::Keys;
+use crate::auth::acts::Refusals;
 use crate::auth::quota::Quotas;
 use crate::cells::Cells;
 use crate::extract::Bodies;
@@ -41,6 +42,8 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     /// What domains have used of their quotas of requests.
     pub(crate) quotas: Quotas,
+    /// Which keys were refused an act lately.
+    pub(crate) refusals: Refusals,
     /// Receipts on their way to event streams.
     pub(crate) feeds: Feeds,
     /// The newest events of the store.
@@ -98,6 +101,7 @@ impl App {
             options,
             keys: Keys::default(),
             quotas: Quotas::default(),
+            refusals: Refusals::default(),
             feeds,
             tail,
             traces: Traces::default(),

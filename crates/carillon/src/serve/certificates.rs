@@ -22,7 +22,7 @@ struct Stamp {
 }
 
 impl CertificateFiles {
-    /// The files as they are now, and so were read by whoever calls this. Called within the runtime.
+    /// Nothing is seen yet, so that what was written while the node started is found the first time. Called within the runtime.
     pub(super) fn new(settings: &Settings) -> CertificateFiles {
         let every = Duration::from_millis(settings.node.certificates_watch_ms);
         let interval = (!every.is_zero()).then(|| {
@@ -30,7 +30,7 @@ impl CertificateFiles {
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
             interval
         });
-        CertificateFiles { interval, seen: stamps(settings) }
+        CertificateFiles { interval, seen: Vec::new() }
     }
 
     /// Waits until a file has changed. A change is told once, also where the files cannot be used: then they are written yet.

@@ -5,13 +5,16 @@ use crate::problem::Code;
 use crate::request_id;
 use crate::time::now;
 use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use carillon_core::model::{Act, ApiKey, UnixMs};
+use carillon_core::model::{Act, ApiKey, KeyId, UnixMs};
 use carillon_core::ports::store::acts::NoteAct;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Where a request came from.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,26 @@ pub(crate) struct Command {
 tokio::task_local! {
     static ACT: RefCell<Option<Begun>>;
 }
+
+/// When a refused act of each key was noted last: a key that may do nothing does not fill the log.
+#[derive(Default)]
+pub(crate) struct Refusals(Mutex<HashMap<KeyId, Instant>>);
+
+impl Refusals {
+    /// Whether another is noted now: one per second and key is.
+    fn is_noted(&self, key: KeyId, now: Instant) -> bool {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = |at: &Instant| now.saturating_duration_since(*at) < REFUSED_EVERY;
+        if noted.get(&key).is_some_and(is_recent) {
+            return false;
+        }
+        noted.retain(|_, at| is_recent(at));
+        noted.insert(key, now);
+        true
+    }
+}
+
+const REFUSED_EVERY: Duration = Duration::from_secs(1);
 
 /// The longest text of what was asked for that is noted.
 const WHAT_BYTES_MAX: usize = 1024;
@@ -82,6 +105,10 @@ pub(crate) async fn note(State(app): State<App>, request: Request, next: Next) -
     };
     let (response, begun) = ACT.scope(RefCell::new(None), answering).await;
     let Some(begun) = begun.filter(|begun| begun.is_noted || !method.is_safe()) else { return response };
+    let is_refused = matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
+    if is_refused && !app.refusals.is_noted(begun.key.id, Instant::now()) {
+        return response;
+    }
     let act = act(begun, &method, uri.path(), peer, &response);
     let days = app.options.settings.audit_days;
     let keep_since = UnixMs(act.at.0.saturating_sub(u64::from(days) * DAY_MS));
@@ -118,5 +145,20 @@ fn act(begun: Begun, method: &Method, path: &str, peer: Option<IpAddr>, response
         reason: reason.map(Into::into),
         outcome: outcome.into(),
         request: request_id::current().as_deref().unwrap_or_default().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_a_key_is_refused_one_per_second_is_noted() {
+        let (refusals, now) = (Refusals::default(), Instant::now());
+        let noted = |key, after| refusals.is_noted(KeyId(key), now + after);
+        assert!(noted(1, Duration::ZERO) && noted(2, Duration::ZERO));
+        assert!(!noted(1, Duration::from_millis(999)));
+        assert!(noted(1, REFUSED_EVERY));
+        assert_eq!(refusals.0.lock().unwrap().len(), 1, "what is over is forgotten");
     }
 }
