@@ -49,10 +49,11 @@ async def emptied(server, sqs, count=None):
     def is_done(seen):
         if count is None:
             return (seen.get("waiting"), seen.get("unsettled"), seen["in_flight"]) == (0, 0, 0)
-        return (seen["accepted"] + sum(seen["refused"].values()), seen["in_flight"]) == (count, 0)
+        # On a slow machine a delivery outlives its time, and is made and counted again.
+        done = seen["accepted"] - seen["repeated"] + sum(seen["refused"].values())
+        return done >= count and seen["in_flight"] == 0 and sqs.left(server.queue) == 0
 
     await server.api.eventually(f"/v1/queues/{QUEUE}", is_done)
-    assert sqs.left(server.queue) == 0
 
 
 async def given(server, user="alice"):

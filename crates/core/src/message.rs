@@ -1,13 +1,13 @@
 //! What one home sends another, through the shards' inboxes.
 
+mod account;
 mod claim;
 mod game;
-mod letter;
 mod room;
 
+pub use account::{AccountMessage, Announcement, Requester, RosterCause};
 pub use claim::{ClaimMessage, Claimant};
 pub use game::{GameMessage, NewMatch, QueueAddress};
-pub use letter::{Announcement, Letter, Requester, RosterCause};
 pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
@@ -34,12 +34,12 @@ pub enum ShardMessage {
         /// The stanza.
         stanza: Stanza,
     },
-    /// A letter for the home of these accounts, which is the same shard.
-    Letter {
+    /// A message for the home of these accounts, which is the same shard.
+    ForAccounts {
         /// The accounts.
         to: Addressees,
-        /// The letter.
-        letter: Letter,
+        /// The message.
+        message: AccountMessage,
     },
     /// A message is settled. Sent to the home of its sender.
     Settled(Settlement),
@@ -142,7 +142,7 @@ crate::form! {
     enum ShardMessage {
         0 = Stanza { stanza, settlement },
         1 = Reply { stanza },
-        2 = Letter { to, letter },
+        2 = ForAccounts { to, message },
         3 = Settled(settlement),
         4 = Command { command, reply },
         5 = Topic { domain, name, actor, op, asker },
@@ -176,7 +176,9 @@ impl ShardMessage {
             ShardMessage::Publication(event) | ShardMessage::Subscribed { last: Some(event), .. } => {
                 event.bytes()
             }
-            ShardMessage::Letter { to, letter } => to.len() * size_of::<BareJid>() + letter.memory_bytes(),
+            ShardMessage::ForAccounts { to, message } => {
+                to.len() * size_of::<BareJid>() + message.memory_bytes()
+            }
             ShardMessage::MessageExpired(expired) => expired.message.stanza.len(),
             ShardMessage::Claim(claim) => claim.memory_bytes(),
             ShardMessage::Game(message) => message.memory_bytes(),
@@ -208,7 +210,7 @@ pub struct BroadcastNews {
 
 crate::form! { struct BroadcastNews { changed, is_all, tell } }
 
-/// Whom a letter is for: mostly one.
+/// Whom a message is for: mostly one.
 pub type Addressees = SmallVec<[BareJid; 1]>;
 
 /// How a shard keeps up with what is published to a topic.

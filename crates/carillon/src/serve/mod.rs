@@ -162,7 +162,7 @@ impl Prepared {
 }
 
 /// What another process left to this one.
-pub struct Heritage {
+pub struct Inherited {
     /// Sessions and the listeners of clients.
     pub take_over: TakeOver,
     /// The listeners of the HTTP APIs.
@@ -209,12 +209,12 @@ const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it,
 
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
-    pub fn start(prepared: Prepared, heritage: Option<Heritage>) -> Result<Running, String> {
+    pub fn start(prepared: Prepared, inherited: Option<Inherited>) -> Result<Running, String> {
         let Prepared { config, secret, tls, webhook_roots, vapid, push_apps, queues, runtime } = prepared;
         let push_apps = watch::Sender::new(push_apps);
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
-        let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
+        let (take_over, left) = inherited.map(|left| (left.take_over, left.http)).unzip();
         // What another process had open until now is not searched for damage: clients wait.
         let Opened { store, members } = assemble::open_store(settings, take_over.is_none())?;
         let joining = Joining::begin(&settings.cell, members, runtime.handle())?;

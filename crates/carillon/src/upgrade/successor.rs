@@ -5,7 +5,7 @@ use super::channel::{Channel, Frame};
 use super::wire::{self, Broken, Checked, End, HTTP, Hello, Listener, PROTOCOL, Refused, Serving, kind};
 use crate::config::Config;
 use crate::preflight::{self, Purpose};
-use crate::serve::{Args, Heritage, Prepared, Running};
+use crate::serve::{Args, Inherited, Prepared, Running};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
 use carillon_backend::SCHEMA;
@@ -67,10 +67,10 @@ fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry),
     let mut prepared = Prepared::new(config)?;
     let checked = Checked { release: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() };
     wire::say(channel, kind::CHECKED, &checked).map_err(|why| why.to_string())?;
-    let mut heritage =
-        Heritage { take_over: TakeOver::begin().map_err(|e| e.to_string())?, http: Vec::new() };
-    receive(channel, &mut heritage, &mut prepared)?;
-    let connections = heritage.take_over.connections();
+    let mut inherited =
+        Inherited { take_over: TakeOver::begin().map_err(|e| e.to_string())?, http: Vec::new() };
+    receive(channel, &mut inherited, &mut prepared)?;
+    let connections = inherited.take_over.connections();
     wire::say(channel, kind::READY, &serde_json::json!({})).map_err(|why| why.to_string())?;
     channel.allow(PATIENCE);
     match wire::hear(channel) {
@@ -82,7 +82,7 @@ fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry),
         Ok(_) => return Err("the old process does not speak as it should".to_owned()),
         Err(why) => return Err(format!("the old process: {why}")),
     }
-    let mut running = Running::start(prepared, Some(heritage))?;
+    let mut running = Running::start(prepared, Some(inherited))?;
     running.guard(hello.guardian);
     tracing::info!(predecessor = hello.pid, release = hello.release, connections, "took over");
     Ok((running, telemetry))
@@ -121,12 +121,12 @@ fn check(hello: &Hello, config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-fn receive(channel: &mut Channel, heritage: &mut Heritage, prepared: &mut Prepared) -> Result<(), String> {
+fn receive(channel: &mut Channel, inherited: &mut Inherited, prepared: &mut Prepared) -> Result<(), String> {
     loop {
         channel.allow(PATIENCE);
         let frame = wire::hear(channel).map_err(|why| format!("the old process: {why}"))?;
         match frame.kind {
-            kind::LISTENER => listener(frame, heritage)?,
+            kind::LISTENER => listener(frame, inherited)?,
             kind::TICKETS => {
                 // Without them returning clients need a full handshake.
                 if let Err(why) = prepared.take_ticket_keys(&frame.content) {
@@ -135,11 +135,11 @@ fn receive(channel: &mut Channel, heritage: &mut Heritage, prepared: &mut Prepar
             }
             kind::GROUP => {
                 let Frame { content, descriptors, .. } = frame;
-                heritage.take_over.add_group(&content, descriptors).map_err(|error| error.to_string())?;
+                inherited.take_over.add_group(&content, descriptors).map_err(|error| error.to_string())?;
             }
             kind::END => {
                 let end: End = wire::object(&frame).map_err(|why| why.to_string())?;
-                let sessions = heritage.take_over.sessions() as u64;
+                let sessions = inherited.take_over.sessions() as u64;
                 if end.sessions != sessions {
                     return Err(format!("{sessions} sessions came in place of {}", end.sessions));
                 }
@@ -151,13 +151,13 @@ fn receive(channel: &mut Channel, heritage: &mut Heritage, prepared: &mut Prepar
     }
 }
 
-fn listener(frame: Frame, heritage: &mut Heritage) -> Result<(), String> {
+fn listener(frame: Frame, inherited: &mut Inherited) -> Result<(), String> {
     let Listener { kind } = wire::object(&frame).map_err(|why| why.to_string())?;
     for socket in frame.descriptors {
         if kind == HTTP {
-            heritage.http.push(http(socket).map_err(|error| error.to_string())?);
+            inherited.http.push(http(socket).map_err(|error| error.to_string())?);
         } else if let Some(kind) = ListenerKind::named(&kind) {
-            heritage.take_over.add_listener(kind, socket).map_err(|error| error.to_string())?;
+            inherited.take_over.add_listener(kind, socket).map_err(|error| error.to_string())?;
         }
     }
     Ok(())

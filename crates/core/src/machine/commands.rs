@@ -12,7 +12,7 @@ use crate::model::{DomainId, NodeId, RoomKey, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
 use crate::session::pipeline::Pipeline;
-use crate::session::{BoundSession, Cx, acting, removal};
+use crate::session::{BoundSession, Cx, removal, send_as};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 
@@ -39,7 +39,7 @@ impl Turn<'_> {
                 self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
             }
             Command::Act { account, stanza } => {
-                acting::act(&account, *stanza, reply, self.sessions, &mut self.cx);
+                send_as::act(&account, *stanza, reply, self.sessions, &mut self.cx);
             }
             Command::RevokeTokens { domain, account } => {
                 let local = account.local().unwrap_or_default().into();

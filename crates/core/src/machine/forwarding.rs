@@ -22,9 +22,9 @@ impl Turn<'_> {
     /// Sends a message on whose home is on another node. It comes back if this shard is to take it.
     pub(super) fn forward(&mut self, message: ShardMessage) -> Option<ShardMessage> {
         let message = match message {
-            ShardMessage::Letter { to, letter } => {
-                let to = self.pass_letter_on(to, &letter);
-                return (!to.is_empty()).then_some(ShardMessage::Letter { to, letter });
+            ShardMessage::ForAccounts { to, message } => {
+                let to = self.pass_account_message_on(to, &message);
+                return (!to.is_empty()).then_some(ShardMessage::ForAccounts { to, message });
             }
             ShardMessage::RoomEvent(event) => return self.pass_event_on(event),
             ShardMessage::Command { command, reply } => match command {

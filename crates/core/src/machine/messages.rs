@@ -33,13 +33,13 @@ impl Turn<'_> {
                 }
             }
             ShardMessage::Reply { stanza } => self.reply(stanza),
-            ShardMessage::Letter { to, letter } => {
+            ShardMessage::ForAccounts { to, message } => {
                 for account in to {
-                    home::receive(&account, letter.clone(), self.sessions, &mut self.cx);
+                    home::receive(&account, message.clone(), self.sessions, &mut self.cx);
                 }
             }
             ShardMessage::Settled(settled) => {
-                if let Some(to) = self.cx.shard.acting.settled(&settled) {
+                if let Some(to) = self.cx.shard.send_as.settled(&settled) {
                     self.cx.out.push(Effect::Reply { to, outcome: Outcome::Count(0) });
                 } else if let Some(session) = self.sessions.bound(settled.session) {
                     if session.is_tapped {
@@ -104,7 +104,7 @@ impl Turn<'_> {
 
     /// The server answers an account: whoever waits for that, or the session that it is for.
     fn reply(&mut self, stanza: Stanza) {
-        if let Some(to) = self.cx.shard.acting.refused(&stanza) {
+        if let Some(to) = self.cx.shard.send_as.refused(&stanza) {
             self.cx.out.push(Effect::Reply { to, outcome: Outcome::Answered(Box::new(stanza)) });
         } else if let Some(stanza) = account_reads::replied(stanza, self.sessions, &mut self.cx) {
             route::stanza(&stanza, None, self.sessions, &mut self.cx);

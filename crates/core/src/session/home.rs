@@ -1,39 +1,39 @@
-//! The homes of accounts: what is told to an account comes here as a [`Letter`], and is dealt with in its order, with the account's
+//! The homes of accounts: what is told to an account comes here as an [`AccountMessage`], and is dealt with in its order, with the account's
 //! record at hand.
 //!
 //! ```text
-//!  letter ─► is the record here? ─yes─► hooks
+//!  message ─► is the record here? ─yes─► hooks
 //!                └─no─► it waits, and all behind it ─► ReadRecord ─► hooks, one after the other
 //! ```
 //!
-//! A record is read when the first letter needs it, and kept while the account has a session; when all records of the shard take too
+//! A record is read when the first message needs it, and kept while the account has a session; when all records of the shard take too
 //! much memory, the one that was read first is dropped, to be read again. An account whose record has never held anything is known by
 //! the generation that its login read: nothing is asked for it. Of the record of an absent account, only what it says of the sender is
 //! looked up.
 //!
 //! Every change of a record has the generation before it and the one it made. The home tells its sessions of changes in that order,
-//! whatever the order in which the letters come: one that is too early waits for those before it.
+//! whatever the order in which the messages come: one that is too early waits for those before it.
 
 mod absent;
 mod changes;
 mod contacts;
-mod doubt;
 mod homes;
+mod reload;
 mod requests;
 
-use self::doubt::doubt;
-pub(crate) use self::doubt::verify;
 pub use self::homes::Homes;
 pub(crate) use self::homes::Known;
 use self::homes::{About, AccountRecord, Home};
+use self::reload::begin_reload;
+pub(crate) use self::reload::verify;
 pub(crate) use self::requests::asked;
 use super::context::Work;
 use super::hook::{AnswerOther, AskedHandler, Denial, Direction, Flow, IqAnswer, Request};
-use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, acting};
+use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, send_as};
 use crate::command::Outcome;
 use crate::features::state::PerAccount;
 use crate::home::{HomeKey, Pushed};
-use crate::message::{Addressees, Letter, Requester, ShardMessage};
+use crate::message::{AccountMessage, Addressees, Requester, ShardMessage};
 use crate::model::{DomainId, Generation, Place, Record, RecordParts, Settlement, Ticket};
 use crate::ports::store::roster::ReadRecord;
 use crate::ports::{Answer, Fault, Question};
@@ -55,85 +55,87 @@ pub struct AtHome<'a> {
     pub generation: Generation,
 }
 
-/// A letter came for an account whose home this shard is.
-pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    if letter.is_of_record() {
+/// A message came for an account whose home this shard is.
+pub(crate) fn receive(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if message.is_of_record() {
         cx.shard.accounts.record_changed(account.as_str());
         cx.homes.forget_empty(account);
     }
     // A record that is being read for somebody else may be read as it was before.
-    let is_of_use = letter.is_of_record() && cx.homes.places.get(account).is_some();
-    if letter.is_for_sessions() && !sessions.has_any(account.as_str()) && !is_of_use {
+    let is_of_use = message.is_of_record() && cx.homes.places.get(account).is_some();
+    if message.is_for_sessions() && !sessions.has_any(account.as_str()) && !is_of_use {
         return;
     }
-    match cx.homes.receive(account, letter, sessions.has_any(account.as_str())) {
-        Pushed::Now(letter) => {
-            open(account, letter, sessions, cx);
+    match cx.homes.receive(account, message, sessions.has_any(account.as_str())) {
+        Pushed::Now(message) => {
+            open(account, message, sessions, cx);
             settle(account, sessions, cx);
         }
         Pushed::Load => absent::read(account, sessions, cx),
         Pushed::Waits => {}
-        Pushed::Refused(letter) => refuse(letter, sessions, cx),
+        Pushed::Refused(message) => refuse(message, sessions, cx),
     }
 }
 
-/// Gives a letter to the features, and the changes that waited for it.
-fn open(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let mut next = Some(letter);
-    while let Some(letter) = next {
-        if let Letter::Doubt = letter {
-            return doubt(account, cx);
+/// Gives a message to the features, and the changes that waited for it.
+fn open(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let mut next = Some(message);
+    while let Some(message) = next {
+        if let AccountMessage::Reload = message {
+            return begin_reload(account, cx);
         }
         let Some(home) = cx.homes.places.get_mut(account) else { return };
-        if home.state.is_next(&letter) {
-            give(account, letter, sessions, cx);
-        } else if home.state.is_late(&letter) {
-            doubt::tell_missed(account, None, vec![letter], sessions, cx);
+        if home.state.is_next(&message) {
+            give(account, message, sessions, cx);
+        } else if home.state.is_late(&message) {
+            reload::tell_missed(account, None, vec![message], sessions, cx);
         }
         let Some(home) = cx.homes.places.get_mut(account) else { return };
         home.state.forget_ahead();
         next = home.state.next_early();
     }
     if cx.homes.places.get(account).is_some_and(|home| home.state.is_flooded()) {
-        doubt(account, cx);
+        begin_reload(account, cx);
     }
 }
 
-/// Gives a letter to the features.
-fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+/// Gives a message to the features.
+fn give(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
     let Some(home) = cx.homes.places.get_mut(account) else { return };
     let Some((AccountRecord { generation, parts: record }, _)) = home.record_and_state() else { return };
-    if let Some(denial) = acting::denial(account, &letter, record, cx.pipeline) {
-        return acting::deny(letter, denial, cx);
+    if let Some(denial) = send_as::denial(account, &message, record, cx.pipeline) {
+        return send_as::deny(message, denial, cx);
     }
-    if let Some(sender) = letter.sender()
+    if let Some(sender) = message.sender()
         && let Some(denial) = cx.pipeline.denies(record, Direction::In, sender)
     {
-        return deny(account, letter, denial, sessions, cx);
+        return deny(account, message, denial, sessions, cx);
     }
-    let letter = match letter {
-        Letter::Stanza { stanza, settlement } => {
+    let message = match message {
+        AccountMessage::Stanza { stanza, settlement } => {
             let refused = cx.pipeline.refused_rules(&stanza, record);
             return route_or_refuse(*stanza, settlement, refused, cx);
         }
-        Letter::Sent { number, stanza } => return acting::send(account, number, *stanza, sessions, cx),
-        letter => letter,
+        AccountMessage::Sent { number, stanza } => {
+            return send_as::send(account, number, *stanza, sessions, cx);
+        }
+        message => message,
     };
     let (was, mut record) = (*generation, std::mem::take(record));
-    let after = letter.generations().map_or(was, |(_, after)| after.max(was));
+    let after = message.generations().map_or(was, |(_, after)| after.max(was));
     // A feature that asks meanwhile whether there is anything in it is told that there is.
     *generation = after;
     let mut at_home = AtHome { account, domain, record: &mut record, generation: was };
-    match letter {
-        Letter::Request { requester, stanza } if matches!(stanza.kind, Kind::Iq(_)) => {
+    match message {
+        AccountMessage::Request { requester, stanza } if matches!(stanza.kind, Kind::Iq(_)) => {
             requests::own(requester, &stanza, &at_home, sessions, cx);
         }
-        Letter::Asked(stanza) => requests::other(&stanza, &at_home, sessions, cx),
-        letter => {
-            let hooks = &mut cx.pipeline.letter.iter();
-            let left = hooks.try_fold(letter, |letter, hook| hook(letter, &mut at_home, sessions, cx));
-            if let Some(Letter::Request { requester, stanza }) = left {
+        AccountMessage::Asked(stanza) => requests::other(&stanza, &at_home, sessions, cx),
+        message => {
+            let hooks = &mut cx.pipeline.account_message.iter();
+            let left = hooks.try_fold(message, |message, hook| hook(message, &mut at_home, sessions, cx));
+            if let Some(AccountMessage::Request { requester, stanza }) = left {
                 let error = StanzaError::new(Condition::ServiceUnavailable);
                 reply(requester, &stanza, Err(error), sessions, cx);
             }
@@ -144,9 +146,15 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
     }
 }
 
-/// A letter that the account does not hear. Who asks or writes is told as if there were nobody; who only says something is not.
-fn deny(account: &BareJid, letter: Letter, denial: Denial, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Letter::Stanza { stanza, settlement } = letter else { return };
+/// A message that the account does not hear. Who asks or writes is told as if there were nobody; who only says something is not.
+fn deny(
+    account: &BareJid,
+    message: AccountMessage,
+    denial: Denial,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let AccountMessage::Stanza { stanza, settlement } = message else { return };
     let handler = match stanza.kind {
         Kind::Iq(_) if stanza.to.as_ref().is_some_and(Jid::is_bare) => requests::first(&stanza, cx.pipeline),
         _ => None,
@@ -216,7 +224,7 @@ pub(crate) fn incoming(
         return None;
     }
     let account = to.bare();
-    receive(&account, Letter::Stanza { stanza: Box::new(stanza), settlement }, sessions, cx);
+    receive(&account, AccountMessage::Stanza { stanza: Box::new(stanza), settlement }, sessions, cx);
     None
 }
 
@@ -281,23 +289,23 @@ fn was_read(
                 return absent::was_read(account, about, record, sessions, cx);
             }
             cx.homes.fill(account, AccountRecord { generation, parts: record });
-            doubt::settle(account, generation, sessions, cx);
-            while let Some(letter) = cx.homes.places.get_mut(account).and_then(Home::next) {
-                open(account, letter, sessions, cx);
+            reload::settle(account, generation, sessions, cx);
+            while let Some(message) = cx.homes.places.get_mut(account).and_then(Home::next) {
+                open(account, message, sessions, cx);
             }
         }
         // It was removed, and its sessions are ending; or there never was one. Who sends it something is told so by routing.
         Ok(None) => {
             cx.homes.note_empty(account);
-            for letter in give_up(account, |_| false, cx) {
-                match letter {
-                    Letter::Stanza { stanza, settlement } => {
+            for message in give_up(account, |_| false, cx) {
+                match message {
+                    AccountMessage::Stanza { stanza, settlement } => {
                         let refused = cx.pipeline.refused_rules(&stanza, &PerAccount::default());
                         route_or_refuse(*stanza, settlement, refused, cx);
                     }
-                    Letter::Asked(stanza) => answer_for_nobody(account, &stanza, sessions, cx),
+                    AccountMessage::Asked(stanza) => answer_for_nobody(account, &stanza, sessions, cx),
                     // As one is answered that may not see an account (RFC 6121 §4.3.2).
-                    Letter::Asks { from, of } => {
+                    AccountMessage::Asks { from, of } => {
                         let answer = Stanza::presence(PresenceType::Unsubscribed);
                         cx.route(answer.with_from(of.bare()).with_to(from));
                     }
@@ -307,8 +315,8 @@ fn was_read(
         }
         Err(_) => {
             // What is only told can wait; who asks is answered.
-            for letter in give_up(account, Letter::can_wait, cx) {
-                refuse(letter, sessions, cx);
+            for message in give_up(account, AccountMessage::can_wait, cx) {
+                refuse(message, sessions, cx);
             }
             cx.homes.places.failed(account, cx.now.mono);
         }
@@ -318,8 +326,8 @@ fn was_read(
     cx.homes.shrink(bytes_max);
 }
 
-/// Takes all letters that wait, but for those that are kept.
-fn give_up(account: &BareJid, is_kept: fn(&Letter) -> bool, cx: &mut Cx<'_>) -> Vec<Letter> {
+/// Takes all messages that wait, but for those that are kept.
+fn give_up(account: &BareJid, is_kept: fn(&AccountMessage) -> bool, cx: &mut Cx<'_>) -> Vec<AccountMessage> {
     let Some(home) = cx.homes.places.get_mut(account) else { return Vec::new() };
     home.drop_record();
     home.give_up(is_kept)
@@ -335,19 +343,19 @@ fn unreadable() -> StanzaError {
         .with_text("what is needed to decide on this cannot be read now; try again later")
 }
 
-/// A letter is not dealt with.
-fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+/// A message is not dealt with.
+fn refuse(message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let error = unreadable();
-    match letter {
-        Letter::Request { requester, stanza } => reply(requester, &stanza, Err(error), sessions, cx),
-        Letter::Sent { number, stanza } => {
+    match message {
+        AccountMessage::Request { requester, stanza } => reply(requester, &stanza, Err(error), sessions, cx),
+        AccountMessage::Sent { number, stanza } => {
             reply(Requester::Command(number), &stanza, Err(error), sessions, cx);
         }
-        Letter::Stanza { stanza, settlement } => {
+        AccountMessage::Stanza { stanza, settlement } => {
             answer_error(&stanza, &error, settlement, cx);
             cx.settle(settlement);
         }
-        Letter::Asked(stanza) => answer_error(&stanza, &error, None, cx),
+        AccountMessage::Asked(stanza) => answer_error(&stanza, &error, None, cx),
         _ => {}
     }
 }
@@ -366,7 +374,7 @@ pub(crate) fn read_again(cx: &mut Cx<'_>) {
     }
 }
 
-/// A request of a session that is decided at its account's home: it goes there as a letter. One that only reads is waited for.
+/// A request of a session that is decided at its account's home: it goes there as a message. One that only reads is waited for.
 pub fn ask(
     session: &mut BoundSession,
     request: &Request<'_>,
@@ -375,13 +383,13 @@ pub fn ask(
     let (requester, account) = (Requester::Session(session.id), session.bare.clone());
     let mut stanza = Box::new(request.stanza.clone());
     if stanza.kind != Kind::Iq(IqType::Get) {
-        cx.letter(account, Letter::Request { requester, stanza });
+        cx.tell_account(account, AccountMessage::Request { requester, stanza });
         return Ok(IqAnswer::Later);
     }
     // It is of the session's own account, whose home is here.
     Ok(IqAnswer::Wait(Wait::reply(cx.shard.place.node, move |id, cx| {
         stanza.id = Some(id);
-        cx.letter(account, Letter::Request { requester, stanza });
+        cx.tell_account(account, AccountMessage::Request { requester, stanza });
     })))
 }
 
@@ -400,7 +408,7 @@ pub fn reply(
     };
     match stanza {
         Some(stanza) => answer(requester, stanza, sessions, cx),
-        None => acting::done(requester, cx),
+        None => send_as::done(requester, cx),
     }
 }
 
@@ -425,7 +433,7 @@ pub fn answer(requester: Requester, answer: Stanza, sessions: &mut Sessions, cx:
             }
             session.charge(bytes, cx);
         }
-        Requester::Command(number) => acting::tell(number, Outcome::Answered(Box::new(answer)), cx),
+        Requester::Command(number) => send_as::tell(number, Outcome::Answered(Box::new(answer)), cx),
     }
 }
 
@@ -480,20 +488,20 @@ impl Cx<'_> {
         self.agenda.push(Work::Route { stanza: Box::new(stanza), settlement });
     }
 
-    /// Sends a letter to the home of an account, which must be one of this node.
-    pub fn letter(&mut self, account: BareJid, letter: Letter) {
+    /// Sends a message to the home of an account, which must be one of this node.
+    pub fn tell_account(&mut self, account: BareJid, message: AccountMessage) {
         let at = self.shard.directory.account(account.as_str());
-        self.post(at, ShardMessage::Letter { to: Addressees::from_iter([account]), letter });
+        self.post(at, ShardMessage::ForAccounts { to: Addressees::from_iter([account]), message });
     }
 
-    /// Sends a letter to the homes of many accounts: one message per shard of this node, which sends it on.
-    pub fn letters(&mut self, accounts: impl Iterator<Item = BareJid>, letter: &Letter) {
+    /// Sends a message to the homes of many accounts: one message per shard of this node, which sends it on.
+    pub fn tell_accounts(&mut self, accounts: impl Iterator<Item = BareJid>, message: &AccountMessage) {
         let mut places: BTreeMap<Place, Addressees> = BTreeMap::new();
         for account in accounts {
             places.entry(self.shard.directory.account(account.as_str())).or_default().push(account);
         }
         for (place, to) in places {
-            self.post(place, ShardMessage::Letter { to, letter: letter.clone() });
+            self.post(place, ShardMessage::ForAccounts { to, message: message.clone() });
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOut
 use crate::error::{StanzaError, StreamError};
 use crate::features::PerShard;
 use crate::features::state::PerAccount;
-use crate::message::{Announcement, Letter, Requester, ShardMessage};
+use crate::message::{AccountMessage, Announcement, Requester, ShardMessage};
 use crate::model::{
     Node, Notification, NotificationId, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId,
     Settlement, Standing, Trace, Wake, Wants,
@@ -177,12 +177,17 @@ pub type FilterHook = fn(record: &PerAccount, direction: Direction, other: &Jid)
 /// Who is covered by these entries ([`is_covered`](crate::model::is_covered)), which are sorted, sees the account from now on, or does not any more.
 pub type SeenHook =
     fn(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: &Sessions, cx: &mut Cx<'_>);
-/// Takes a letter, or gives it back because it is not this feature's.
-pub type LetterHook =
-    fn(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter>;
-/// Says in letters, which are given to all features then, of what the account's sessions were not told: what these letters said, as far as it
+/// Takes a message, or gives it back because it is not this feature's.
+pub type AccountMessageHook = fn(
+    message: AccountMessage,
+    home: &mut AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<AccountMessage>;
+/// Says in messages, which are given to all features then, of what the account's sessions were not told: what these messages said, as far as it
 /// is still so, and how the record differs from what it was, if that is given.
-pub type MissedHook = fn(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome<'_>) -> Vec<Letter>;
+pub type MissedHook =
+    fn(was: Option<&PerAccount>, messages: &[AccountMessage], home: &AtHome<'_>) -> Vec<AccountMessage>;
 /// A session is available, or is not any more, and its account's other sessions have been told: tells those whom it concerns besides.
 pub type AnnouncedHook =
     fn(session: &mut BoundSession, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>);

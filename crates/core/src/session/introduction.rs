@@ -1,7 +1,7 @@
 //! Accounts that became each other's contacts by an invitation: one commit has changed both rosters, and their homes are told.
 
 use super::Cx;
-use crate::message::{Letter, RosterCause};
+use crate::message::{AccountMessage, RosterCause};
 use crate::model::RosterChange;
 use std::sync::Arc;
 
@@ -9,6 +9,9 @@ use std::sync::Arc;
 pub(crate) fn tell(changes: Vec<RosterChange>, cx: &mut Cx<'_>) {
     for change in changes {
         let account = change.account.clone();
-        cx.letter(account, Letter::RosterChanged { change: Arc::new(change), cause: RosterCause::Contact });
+        cx.tell_account(
+            account,
+            AccountMessage::RosterChanged { change: Arc::new(change), cause: RosterCause::Contact },
+        );
     }
 }

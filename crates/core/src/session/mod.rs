@@ -10,7 +10,6 @@
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
 
 pub(crate) mod account_reads;
-pub(crate) mod acting;
 pub mod auth;
 pub mod backlog;
 mod bound;
@@ -30,6 +29,7 @@ pub(crate) mod removal;
 mod resumption;
 pub(crate) mod rsm;
 mod secure;
+pub(crate) mod send_as;
 mod sessions;
 mod submit;
 pub(crate) mod tapping;

@@ -6,7 +6,7 @@
 
 use super::{Cx, Sessions};
 use crate::error::StreamError;
-use crate::message::{Letter, RosterCause};
+use crate::message::{AccountMessage, RosterCause};
 use crate::model::{DomainId, RecordParts, RosterChange};
 use crate::ports::store::accounts::DeleteAccount;
 use crate::ports::store::roster::ReadRecord;
@@ -50,7 +50,7 @@ fn commit(
     cx.ask(ask, move |answer, sessions, cx| {
         cx.shard.accounts.altered(account.as_str());
         if let Err(Fault::Unknown) = answer {
-            contacts.into_iter().for_each(|contact| cx.letter(contact, Letter::Doubt));
+            contacts.into_iter().for_each(|contact| cx.tell_account(contact, AccountMessage::Reload));
         }
         let answer = answer.map(|removed| removed.map(|changes| tell(changes, cx)));
         // Or was before, when nobody knew.
@@ -66,7 +66,10 @@ fn commit(
 pub(crate) fn tell(changes: Vec<RosterChange>, cx: &mut Cx<'_>) {
     for change in changes {
         let account = change.account.clone();
-        cx.letter(account, Letter::RosterChanged { change: Arc::new(change), cause: RosterCause::Removal });
+        cx.tell_account(
+            account,
+            AccountMessage::RosterChanged { change: Arc::new(change), cause: RosterCause::Removal },
+        );
     }
 }
 

@@ -1,7 +1,6 @@
 //! The state of a shard: the sole owner of its sessions and of the accounts and topics whose home it is.
 
 mod accounts;
-mod acting;
 mod barriers;
 mod behind;
 mod claims;
@@ -18,6 +17,7 @@ mod per_domain;
 mod quotas;
 mod reads;
 mod retries;
+mod send_as;
 mod state;
 mod subscribers;
 mod throttle;
@@ -27,7 +27,6 @@ mod walks;
 mod wheel;
 
 pub use accounts::{Accounts, Allowances, Altered, CachedLogin, Known, LoginCache, Recent};
-pub use acting::Acting;
 pub(crate) use barriers::Barriers;
 pub use behind::Behind;
 pub use claims::Claims;
@@ -47,6 +46,7 @@ pub use per_domain::{DomainCounters, PerDomain};
 pub use quotas::Quotas;
 pub use reads::Reads;
 pub use retries::{End, Forget, Keep, RefusedWrite, Retries};
+pub use send_as::SendAs;
 pub use state::{Member, ShardState};
 #[cfg(test)]
 pub(crate) use subscribers::IDLE_BYTES_MAX;

@@ -1,7 +1,7 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Acting, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Quotas, Retries,
+    Accounts, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Quotas, Retries, SendAs,
     Subscribers, Throttle, Told, Wake, Wheel,
 };
 use crate::light;
@@ -53,7 +53,7 @@ pub struct ShardState {
     /// Stream features that were sent before.
     pub offers: Offers,
     /// Stanzas that accounts send by somebody outside.
-    pub acting: Acting,
+    pub send_as: SendAs,
     /// Accounts that are followed.
     pub taps: Taps,
     /// Accounts that cost much.
@@ -93,7 +93,7 @@ impl ShardState {
         let Member { place, shards, directory } = member;
         let mut counters = Counters::default();
         let mut random = Random::new(seed);
-        let acting = Acting::new(random.number() as u32);
+        let send_as = SendAs::new(random.number() as u32);
         counters.domains.keep(&domains, settings.limits.domains_counted);
         let mut quotas = Quotas::default();
         quotas.set(&domains, shards, now);
@@ -117,7 +117,7 @@ impl ShardState {
             deadlines: Wheel::new(now),
             throttle: Throttle::default(),
             offers: Offers::default(),
-            acting,
+            send_as,
             taps: Taps::default(),
             heavy: Heavy::default(),
             retries: Retries::default(),

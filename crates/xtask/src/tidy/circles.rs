@@ -13,7 +13,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     // Features are beside what they hook into; `layers::downward` has the exact places.
     ("core", &["features", "room", "route", "session", "topic"]),
     ("core/features/notifications", &["broadcast", "delivery", "shared"]),
-    ("core/session", &["acting", "auth", "context", "home", "hook", "open", "pipeline"]),
+    ("core/session", &["auth", "context", "home", "hook", "open", "pipeline", "send_as"]),
     ("core/session/auth", &["classic", "proven", "sasl2"]),
     (
         "http",

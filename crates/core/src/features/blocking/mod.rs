@@ -10,7 +10,7 @@ pub use state::{Blocked, State};
 
 use crate::error::StanzaError;
 use crate::features::state::PerAccount;
-use crate::message::{Letter, Requester};
+use crate::message::{AccountMessage, Requester};
 use crate::model::{BlockListChange, BlockListEdit};
 use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use crate::ports::{Fault, Question};
@@ -39,7 +39,7 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         record: &[RecordPart::Blocked(|record, list| record.blocked = Blocked::of(list))],
         filter: Some(denies),
-        letter: Some(letter),
+        account_message: Some(account_message),
         missed: Some(missed),
         at_home: &[
             HomeHandler { kind: IqType::Get, name: "blocklist", ns: ns::BLOCKING, answer: list },
@@ -68,9 +68,14 @@ fn denies(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Deni
 }
 
 /// At the account's home.
-fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
-    match letter {
-        Letter::BlockListChanged(change) => changed(&change, home, sessions, cx),
+fn account_message(
+    message: AccountMessage,
+    home: &mut AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<AccountMessage> {
+    match message {
+        AccountMessage::BlockListChanged(change) => changed(&change, home, sessions, cx),
         other => return Some(other),
     }
     None
@@ -108,7 +113,7 @@ fn change(requester: Requester, stanza: Stanza, edit: BlockListEdit, home: &AtHo
     cx.ask(question, move |answer: Result<<ChangeBlockList as Question>::Answer, _>, sessions, cx| {
         let result = match answer {
             Ok(ChangeBlockListAnswer::Changed(change)) => {
-                cx.letter(account, Letter::BlockListChanged(Arc::new(*change)));
+                cx.tell_account(account, AccountMessage::BlockListChanged(Arc::new(*change)));
                 Ok(())
             }
             Ok(ChangeBlockListAnswer::Full) => {
@@ -122,10 +127,10 @@ fn change(requester: Requester, stanza: Stanza, edit: BlockListEdit, home: &AtHo
 }
 
 /// The sessions were not told of all changes of the list: says who is blocked now and was not, and who is not any more.
-fn missed(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome<'_>) -> Vec<Letter> {
+fn missed(was: Option<&PerAccount>, messages: &[AccountMessage], home: &AtHome<'_>) -> Vec<AccountMessage> {
     let is = &home.record.blocked;
-    let changes = letters.iter().filter_map(|letter| match letter {
-        Letter::BlockListChanged(change) => Some(change),
+    let changes = messages.iter().filter_map(|message| match message {
+        AccountMessage::BlockListChanged(change) => Some(change),
         _ => None,
     });
     let said = changes.flat_map(|change| change.blocked.iter().chain(&change.unblocked));
@@ -143,12 +148,12 @@ fn missed(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome<'_>) -> Ve
     }
     let (account, at) = (home.account.clone(), home.generation);
     let change = BlockListChange { account, before: at, after: at, blocked, unblocked };
-    vec![Letter::BlockListChanged(Arc::new(change))]
+    vec![AccountMessage::BlockListChanged(Arc::new(change))]
 }
 
 fn failed(fault: Fault, account: BareJid, cx: &mut Cx<'_>) -> StanzaError {
     if fault == Fault::Unknown {
-        cx.letter(account, Letter::Doubt);
+        cx.tell_account(account, AccountMessage::Reload);
     }
     StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }

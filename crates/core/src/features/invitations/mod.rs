@@ -4,7 +4,7 @@
 mod create;
 
 use crate::error::StanzaError;
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::model::{Invitation, TokenHash};
 use crate::ports::store::invitations::{self, AcceptInvitation};
 use crate::ports::{Fault, Missing};
@@ -96,7 +96,7 @@ fn found(
         }
         Err(fault) => {
             if fault == Fault::Unknown {
-                accounts.into_iter().for_each(|account| cx.letter(account, Letter::Doubt));
+                accounts.into_iter().for_each(|account| cx.tell_account(account, AccountMessage::Reload));
             }
             Err(failed())
         }

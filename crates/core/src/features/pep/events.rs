@@ -1,6 +1,6 @@
 //! What happens on a node is told to those who may read it and want to know (XEP-0163 §4).
 
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::model::{Access, NodeEvent, Reader};
 use crate::session::home::AtHome;
 use crate::session::hook::Direction;
@@ -9,7 +9,7 @@ use crate::shard::Track;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
-/// At the home of the account whose node it is: one letter for the home of each contact, the account's own sessions are here.
+/// At the home of the account whose node it is: one message for the home of each contact, the account's own sessions are here.
 pub(super) fn tell(
     event: &Arc<NodeEvent>,
     access: Access,
@@ -24,7 +24,7 @@ pub(super) fn tell(
             && cx.shard.domains.reachable(home.account.domain(), jid.domain()).is_some()
             && cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none()
     });
-    cx.letters(readers.into_iter(), &Letter::Event(event.clone()));
+    cx.tell_accounts(readers.into_iter(), &AccountMessage::Event(event.clone()));
 }
 
 /// At the home of an account that may know of it.

@@ -1,7 +1,7 @@
 //! A session that wants to know of nodes is given their last items (XEP-0163 §4.3.4): those of its own account and of the contacts whose
 //! presence it sees. The store says which of these it may read, for many contacts at once.
 
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::model::{AccountId, Contact, DomainId, NodeEvent, RosterChange, SessionId, Wants};
 use crate::ports::Fault;
 use crate::ports::store::nodes::{LastNodeItems, LastNodeItemsAnswer};
@@ -33,7 +33,7 @@ struct Reading {
 /// It is known now what the client wants.
 pub(super) fn wanted(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if !cx.homes.is_empty(session.bare.as_str()) {
-        cx.letter(session.bare.clone(), Letter::Wants(session.id));
+        cx.tell_account(session.bare.clone(), AccountMessage::Wants(session.id));
     }
 }
 

@@ -12,7 +12,7 @@ mod state;
 pub use shared::LastItems;
 pub use state::Nodes;
 
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::session::home::AtHome;
 use crate::session::hook::{AnswerOther, AskedHandler, Feature, HomeHandler, Hooks, RecordPart, Spec};
 use crate::session::{Cx, Sessions};
@@ -45,7 +45,7 @@ pub const FEATURE: Feature = Feature {
     account_identities: &[("pubsub", "pep")],
     hooks: Hooks {
         record: &[RecordPart::Nodes(|record, nodes| record.nodes = Nodes::of(nodes))],
-        letter: Some(letter),
+        account_message: Some(account_message),
         at_home: &[
             own(IqType::Get, "pubsub", ns::PUBSUB),
             own(IqType::Set, "pubsub", ns::PUBSUB),
@@ -108,20 +108,25 @@ const fn other(kind: IqType, name: &'static str, ns: &'static str) -> AskedHandl
 }
 
 /// At the account's home.
-fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
-    match letter {
-        Letter::NodesChanged(change) => {
+fn account_message(
+    message: AccountMessage,
+    home: &mut AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<AccountMessage> {
+    match message {
+        AccountMessage::NodesChanged(change) => {
             // A record that was read later has it already.
             if home.generation < change.after {
                 home.record.nodes.change(&change);
             }
         }
-        Letter::Published { event, access, .. } => events::tell(&event, access, home, sessions, cx),
-        Letter::Event(event) => events::deliver(&event, home.account, sessions, cx),
-        Letter::Wants(session) => last::give(session, home, sessions, cx),
-        Letter::RosterChanged { ref change, .. } => {
+        AccountMessage::Published { event, access, .. } => events::tell(&event, access, home, sessions, cx),
+        AccountMessage::Event(event) => events::deliver(&event, home.account, sessions, cx),
+        AccountMessage::Wants(session) => last::give(session, home, sessions, cx),
+        AccountMessage::RosterChanged { ref change, .. } => {
             last::gain(change, home, sessions, cx);
-            return Some(letter);
+            return Some(message);
         }
         other => return Some(other),
     }

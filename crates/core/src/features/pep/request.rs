@@ -2,7 +2,7 @@
 
 use crate::command::{About, NoRoom, PendingIq, Refusal, TopicIq, TopicOp, TopicOutcome};
 use crate::error::StanzaError;
-use crate::message::{Letter, Requester};
+use crate::message::{AccountMessage, Requester};
 use crate::model::{
     Access, Affiliation, ConfigChange, Node, NodeChange, NodeEdit, NodeEvent, NodeRefusal, Reader,
     TopicConfig, TopicId, TopicRecord,
@@ -246,12 +246,15 @@ fn read<Q, T>(
 /// A node is another one, or has other items: its account's home learns it, and who wants to know.
 fn tell(change: &Arc<NodeChange>, edit: &NodeEdit, account: BareJid, cx: &mut Cx<'_>) {
     if change.before != change.after {
-        cx.letter(account.clone(), Letter::NodesChanged(change.clone()));
+        cx.tell_account(account.clone(), AccountMessage::NodesChanged(change.clone()));
     }
     let node = change.is.as_ref().or(change.was.as_ref());
     if let (Some(event), Some(node)) = (NodeEvent::of(change, edit), node) {
         let access = node.config.access_model;
-        cx.letter(account, Letter::Published { event: Arc::new(event), access, at: change.after });
+        cx.tell_account(
+            account,
+            AccountMessage::Published { event: Arc::new(event), access, at: change.after },
+        );
     }
 }
 
@@ -269,7 +272,7 @@ fn edited(
         Ok(Err(refusal)) => Err(refused(refusal)),
         Err(fault) => {
             if fault == Fault::Unknown {
-                cx.letter(account.clone(), Letter::Doubt);
+                cx.tell_account(account.clone(), AccountMessage::Reload);
             }
             Err(Refusal::Fault(fault))
         }

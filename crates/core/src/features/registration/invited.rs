@@ -3,7 +3,7 @@
 
 use super::{refuse, taken};
 use crate::connection::Invited;
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::model::{Credentials, Invitation, TokenHash};
 use crate::ports::Fault;
 use crate::ports::store::invitations::{self, RegisterInvited, RegisterInvitedAnswer};
@@ -106,7 +106,7 @@ fn registered(
                 inviter.and_then(|local| BareJid::from_parts(Some(local), &client.domain().name).ok());
             // Its roster may have changed.
             if let (Fault::Unknown, Some(inviter)) = (fault, inviter) {
-                cx.letter(inviter, Letter::Doubt);
+                cx.tell_account(inviter, AccountMessage::Reload);
             }
             StanzaError::new(Condition::InternalServerError)
         }

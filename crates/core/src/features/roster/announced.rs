@@ -1,6 +1,6 @@
 //! The presence of contacts (RFC 6121 §4).
 
-use crate::message::{Announcement, Letter};
+use crate::message::{AccountMessage, Announcement};
 use crate::model::is_covered_by;
 use crate::session::home::AtHome;
 use crate::session::hook::Direction;
@@ -15,8 +15,8 @@ pub(super) fn announced(session: &mut BoundSession, presence: &Stanza, step: Ann
     if !cx.homes.is_empty(session.bare.as_str()) {
         let mut presence = presence.clone();
         presence.to = None;
-        let letter = Letter::Announced { presence: Arc::new(presence), step };
-        cx.letter(session.bare.clone(), letter);
+        let message = AccountMessage::Announced { presence: Arc::new(presence), step };
+        cx.tell_account(session.bare.clone(), message);
     }
 }
 
@@ -37,11 +37,11 @@ pub(super) fn tell(
         _ => reachable(home.account, subscribed, cx),
     };
     seen_by.retain(|jid| cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none());
-    cx.letters(seen_by.into_iter(), &Letter::Presence(presence.clone()));
+    cx.tell_accounts(seen_by.into_iter(), &AccountMessage::Presence(presence.clone()));
     let (Announcement::Initial, Some(from)) = (step, &presence.from) else { return };
     let mut seen = reachable(home.account, roster.iter().filter(|e| e.standing.to).map(|e| e.jid), cx);
     seen.retain(|jid| cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none());
-    cx.letters(seen.into_iter(), &Letter::Probe(from.clone()));
+    cx.tell_accounts(seen.into_iter(), &AccountMessage::Probe(from.clone()));
     let slot = sessions.bound_of(home.account.as_str()).iter().find(|s| s.jid == *from).map(|s| s.id.slot);
     let Some(session) = slot.and_then(|slot| sessions.bound_in(slot)) else { return };
     let asking = roster.iter().filter(|entry| entry.standing.pending_in).filter_map(|entry| entry.contact());
@@ -61,7 +61,7 @@ pub(super) fn seen(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: 
     contacts.retain(|jid| is_covered_by(&jid.to_jid(), entries));
     for presence in present(home.account, sessions) {
         let presence = if is_seen { presence } else { withdrawn(presence) };
-        cx.letters(contacts.iter().cloned(), &Letter::Presence(Arc::new(presence)));
+        cx.tell_accounts(contacts.iter().cloned(), &AccountMessage::Presence(Arc::new(presence)));
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn probed(from: &Jid, home: &AtHome<'_>, sessions: &Sessions, cx: &mu
 /// A client asks for the presence of a contact.
 pub(super) fn ask(session: &BoundSession, of: &Jid, cx: &mut Cx<'_>) {
     if cx.reachable(session.bare.domain(), of).is_some() {
-        cx.letter(of.bare(), Letter::Asks { from: session.jid.clone(), of: of.clone() });
+        cx.tell_account(of.bare(), AccountMessage::Asks { from: session.jid.clone(), of: of.clone() });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::announced::{present, withdrawn};
 use super::xml;
-use crate::message::{Letter, RosterCause};
+use crate::message::{AccountMessage, RosterCause};
 use crate::model::{Contact, RosterChange, Standing};
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Sessions};
@@ -123,6 +123,6 @@ fn show(change: &RosterChange, sessions: &Sessions, cx: &mut Cx<'_>) {
     }
     for presence in present(&change.account, sessions) {
         let presence = if is.from { presence } else { withdrawn(presence) };
-        cx.letter(change.contact.clone(), Letter::Presence(Arc::new(presence)));
+        cx.tell_account(change.contact.clone(), AccountMessage::Presence(Arc::new(presence)));
     }
 }

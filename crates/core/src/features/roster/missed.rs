@@ -2,14 +2,18 @@
 
 use super::state::{Contacts, Entry};
 use crate::features::state::PerAccount;
-use crate::message::{Letter, RosterCause};
+use crate::message::{AccountMessage, RosterCause};
 use crate::model::{Contact, Map, RosterChange};
 use crate::session::home::AtHome;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
 /// Says how the roster is now of each contact of which it said something else.
-pub(super) fn missed(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome<'_>) -> Vec<Letter> {
+pub(super) fn missed(
+    was: Option<&PerAccount>,
+    messages: &[AccountMessage],
+    home: &AtHome<'_>,
+) -> Vec<AccountMessage> {
     let is = by_address(&home.record.roster);
     let mut missed = Vec::new();
     let mut say = |jid: &BareJid, was: Option<Contact>, cause| {
@@ -17,11 +21,11 @@ pub(super) fn missed(was: Option<&PerAccount>, letters: &[Letter], home: &AtHome
         if was != is {
             let (account, after) = (home.account.clone(), home.record.roster.version());
             let change = RosterChange { account, before: after, after, contact: jid.clone(), was, is };
-            missed.push(Letter::RosterChanged { change: Arc::new(change), cause });
+            missed.push(AccountMessage::RosterChanged { change: Arc::new(change), cause });
         }
     };
-    for letter in letters {
-        if let Letter::RosterChanged { change, cause } = letter {
+    for message in messages {
+        if let AccountMessage::RosterChanged { change, cause } = message {
             say(&change.contact, change.was.clone(), *cause);
         }
     }

@@ -18,7 +18,7 @@ pub use shared::Paces;
 pub use state::{Contacts, State};
 
 use crate::error::StanzaError;
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::session::home::AtHome;
 use crate::session::hook::{
     AnswerOther, AskedHandler, ContactsHandler, Feature, HomeHandler, Hooks, RecordPart, Spec,
@@ -63,7 +63,7 @@ pub const FEATURE: Feature = Feature {
         submit_presence: Some(subscription::submit),
         announced: Some(announced::announced),
         seen: Some(announced::seen),
-        letter: Some(letter),
+        account_message: Some(account_message),
         missed: Some(missed::missed),
         at_home: &[
             HomeHandler { kind: IqType::Get, name: "query", ns: ns::ROSTER, answer: request::get },
@@ -89,25 +89,32 @@ fn forbid(request: &Stanza, cx: &mut Cx<'_>) {
 }
 
 /// At the account's home.
-fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
-    match letter {
-        Letter::Request { requester, stanza } => {
+fn account_message(
+    message: AccountMessage,
+    home: &mut AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<AccountMessage> {
+    match message {
+        AccountMessage::Request { requester, stanza } => {
             return subscription::asked(requester, stanza, home, sessions, cx);
         }
-        Letter::Announced { presence, step } => announced::tell(&presence, step, home, sessions, cx),
-        Letter::Presence(presence) => announced::deliver(&presence, home, sessions, cx),
-        Letter::Probe(from) => announced::probed(&from, home, sessions, cx),
-        Letter::Asks { from, of } => announced::asked(&from, &of, home, sessions, cx),
-        Letter::RosterChanged { change, cause } => changed::changed(&change, cause, home, sessions, cx),
-        Letter::Sent { .. }
-        | Letter::BlockListChanged(_)
-        | Letter::NodesChanged(_)
-        | Letter::Published { .. }
-        | Letter::Event(_)
-        | Letter::Wants(_)
-        | Letter::Asked(_)
-        | Letter::Stanza { .. }
-        | Letter::Doubt => return Some(letter),
+        AccountMessage::Announced { presence, step } => announced::tell(&presence, step, home, sessions, cx),
+        AccountMessage::Presence(presence) => announced::deliver(&presence, home, sessions, cx),
+        AccountMessage::Probe(from) => announced::probed(&from, home, sessions, cx),
+        AccountMessage::Asks { from, of } => announced::asked(&from, &of, home, sessions, cx),
+        AccountMessage::RosterChanged { change, cause } => {
+            changed::changed(&change, cause, home, sessions, cx)
+        }
+        AccountMessage::Sent { .. }
+        | AccountMessage::BlockListChanged(_)
+        | AccountMessage::NodesChanged(_)
+        | AccountMessage::Published { .. }
+        | AccountMessage::Event(_)
+        | AccountMessage::Wants(_)
+        | AccountMessage::Asked(_)
+        | AccountMessage::Stanza { .. }
+        | AccountMessage::Reload => return Some(message),
     }
     None
 }

@@ -2,7 +2,7 @@
 
 use super::{announced, xml};
 use crate::error::StanzaError;
-use crate::message::{Letter, Requester, RosterCause};
+use crate::message::{AccountMessage, Requester, RosterCause};
 use crate::model::{BothSides, DomainId, REQUEST_BYTES_MAX, SubscriptionAction};
 use crate::ports::store::roster::{ChangeSubscription, ChangeSubscriptionAnswer};
 use crate::ports::{Fault, Question};
@@ -50,8 +50,8 @@ pub(super) fn asked(
     home: &AtHome<'_>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
-) -> Option<Letter> {
-    let Some(action) = action(&stanza) else { return Some(Letter::Request { requester, stanza }) };
+) -> Option<AccountMessage> {
+    let Some(action) = action(&stanza) else { return Some(AccountMessage::Request { requester, stanza }) };
     let contact = contact(&stanza).and_then(|contact| match contact == *home.account {
         false => Ok(contact),
         true => Err(StanzaError::new(Condition::NotAllowed).with_text("an account is no contact of its own")),
@@ -127,22 +127,26 @@ pub(super) fn tell(both: BothSides, cx: &mut Cx<'_>) {
     let other = [both.other, both.evicted].map(|change| (change, RosterCause::Contact));
     for (change, cause) in other.into_iter().chain([(both.own, RosterCause::Own)]) {
         if let Some(change) = change {
-            let letter = Letter::RosterChanged { change: Arc::new(change), cause };
-            if let Some(account) = letter_account(&letter) {
-                cx.letter(account, letter);
+            let message = AccountMessage::RosterChanged { change: Arc::new(change), cause };
+            if let Some(account) = account_of(&message) {
+                cx.tell_account(account, message);
             }
         }
     }
 }
 
-fn letter_account(letter: &Letter) -> Option<BareJid> {
-    if let Letter::RosterChanged { change, .. } = letter { Some(change.account.clone()) } else { None }
+fn account_of(message: &AccountMessage) -> Option<BareJid> {
+    if let AccountMessage::RosterChanged { change, .. } = message {
+        Some(change.account.clone())
+    } else {
+        None
+    }
 }
 
 /// The store could not do it, or may have.
 pub(super) fn failed<const N: usize>(fault: Fault, accounts: [&BareJid; N], cx: &mut Cx<'_>) -> StanzaError {
     if fault == Fault::Unknown {
-        accounts.into_iter().for_each(|account| cx.letter(account.clone(), Letter::Doubt));
+        accounts.into_iter().for_each(|account| cx.tell_account(account.clone(), AccountMessage::Reload));
     }
     StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::command::*;
 use crate::message::{
-    Addressees, Announcement, BroadcastNews, GameMessage, Letter, NewMatch, Pace, QueueAddress, Requester,
-    RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, RosterCause,
+    AccountMessage, Addressees, Announcement, BroadcastNews, GameMessage, NewMatch, Pace, QueueAddress,
+    Requester, RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, RosterCause,
     ShardMessage,
 };
 use crate::model::*;
@@ -155,28 +155,28 @@ fn operations() -> Vec<TopicOp> {
     ]
 }
 
-fn letters() -> Vec<Letter> {
+fn account_messages() -> Vec<AccountMessage> {
     let stanza = || Box::new(chat());
     let presence = || Arc::new(Stanza::presence(PresenceType::Available).with_from(full()));
     vec![
-        Letter::Request { requester: Requester::Session(SESSION), stanza: stanza() },
-        Letter::Request { requester: Requester::Command(4), stanza: stanza() },
-        Letter::Sent { number: 7, stanza: stanza() },
-        Letter::Announced { presence: presence(), step: Announcement::Update },
-        Letter::Presence(presence()),
-        Letter::Probe(full()),
-        Letter::Asks { from: full(), of: full() },
-        Letter::BlockListChanged(Arc::new(BlockListChange {
+        AccountMessage::Request { requester: Requester::Session(SESSION), stanza: stanza() },
+        AccountMessage::Request { requester: Requester::Command(4), stanza: stanza() },
+        AccountMessage::Sent { number: 7, stanza: stanza() },
+        AccountMessage::Announced { presence: presence(), step: Announcement::Update },
+        AccountMessage::Presence(presence()),
+        AccountMessage::Probe(full()),
+        AccountMessage::Asks { from: full(), of: full() },
+        AccountMessage::BlockListChanged(Arc::new(BlockListChange {
             account: ann(),
             before: Generation(1),
             after: Generation(2),
             blocked: vec![full()],
             unblocked: Vec::new(),
         })),
-        Letter::Wants(SESSION),
-        Letter::Asked(stanza()),
-        Letter::Stanza { stanza: stanza(), settlement: settlement() },
-        Letter::Doubt,
+        AccountMessage::Wants(SESSION),
+        AccountMessage::Asked(stanza()),
+        AccountMessage::Stanza { stanza: stanza(), settlement: settlement() },
+        AccountMessage::Reload,
     ]
 }
 
@@ -198,7 +198,7 @@ fn messages() -> Vec<ShardMessage> {
     let fixed = [
         ShardMessage::Stanza { stanza: chat(), settlement: settlement() },
         ShardMessage::Reply { stanza: chat() },
-        ShardMessage::Letter { to, letter: Letter::Doubt },
+        ShardMessage::ForAccounts { to, message: AccountMessage::Reload },
         ShardMessage::Settled(settlement().unwrap()),
         ShardMessage::Command { command: Command::Trace { id: NotificationId(1) }, reply: reply() },
         ShardMessage::Publication(event.clone()),
@@ -376,7 +376,7 @@ fn messages_between_nodes() {
     messages().iter().for_each(survives);
     of_rooms().iter().for_each(survives);
     of_matches().iter().for_each(survives);
-    letters().iter().for_each(survives);
+    account_messages().iter().for_each(survives);
     survives(&RosterCause::Removal);
 }
 

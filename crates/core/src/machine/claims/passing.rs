@@ -3,7 +3,9 @@
 use crate::Effect;
 use crate::command::Outcome;
 use crate::machine::Turn;
-use crate::message::{Addressees, ClaimMessage, Letter, RoomAudience, RoomEvent, RoomOp, ShardMessage};
+use crate::message::{
+    AccountMessage, Addressees, ClaimMessage, RoomAudience, RoomEvent, RoomOp, ShardMessage,
+};
 use crate::model::{NodeId, Place, RoomKind};
 use crate::shard::{Waiting, Whereabouts, Why};
 use carillon_wire::jid::BareJid;
@@ -90,15 +92,19 @@ impl Turn<'_> {
         }
     }
 
-    /// The same for a letter to many. Those at home here are left.
-    pub(in crate::machine) fn pass_letter_on(&mut self, to: Addressees, letter: &Letter) -> Addressees {
+    /// The same for a message to many. Those at home here are left.
+    pub(in crate::machine) fn pass_account_message_on(
+        &mut self,
+        to: Addressees,
+        message: &AccountMessage,
+    ) -> Addressees {
         let (here, elsewhere, unknown) = self.divide(to);
         for (place, to) in elsewhere {
-            self.cx.post(place, ShardMessage::Letter { to, letter: letter.clone() });
+            self.cx.post(place, ShardMessage::ForAccounts { to, message: message.clone() });
         }
         for account in unknown {
             let to = Addressees::from_iter([account.clone()]);
-            self.have_wait(&account, ShardMessage::Letter { to, letter: letter.clone() });
+            self.have_wait(&account, ShardMessage::ForAccounts { to, message: message.clone() });
         }
         here
     }

@@ -117,8 +117,8 @@ impl Turn<'_> {
                 break;
             }
         }
-        for (account, letter) in left {
-            self.cx.letter(account, letter);
+        for (account, message) in left {
+            self.cx.tell_account(account, message);
         }
         for trace in traces {
             let account = trace.to.clone();

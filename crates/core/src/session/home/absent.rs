@@ -3,7 +3,7 @@
 
 use super::homes::{About, AccountRecord, Homes};
 use super::{ask_for_record, give, settle};
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::model::RecordParts;
 use crate::session::pipeline::Pipeline;
 use crate::session::{Cx, Sessions};
@@ -12,7 +12,7 @@ use carillon_wire::jid::BareJid;
 /// Addresses that are looked up together.
 const ABOUT_MAX: usize = 64;
 
-/// Asks for as much of a record as the letters that wait for it need.
+/// Asks for as much of a record as the messages that wait for it need.
 pub(super) fn read(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
     let about = match sessions.has_any(account.as_str()) {
         true => About::default(),
@@ -26,7 +26,7 @@ pub(super) fn read(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
     ask_for_record(account, parts, about, cx);
 }
 
-/// What the record says of these addresses was read: their letters are dealt with.
+/// What the record says of these addresses was read: their messages are dealt with.
 pub(super) fn was_read(
     account: &BareJid,
     about: &About,
@@ -35,11 +35,11 @@ pub(super) fn was_read(
     cx: &mut Cx<'_>,
 ) {
     let mut record = Some(record);
-    while let Some(letter) = cx.homes.next_of(account, about, cx.pipeline) {
-        // It is there for this letter only: it says nothing of others.
+    while let Some(message) = cx.homes.next_of(account, about, cx.pipeline) {
+        // It is there for this message only: it says nothing of others.
         let Some(home) = cx.homes.places.get_mut(account) else { return };
         record.take().into_iter().for_each(|record| home.open(record));
-        give(account, letter, sessions, cx);
+        give(account, message, sessions, cx);
         let Some(home) = cx.homes.places.get_mut(account) else { return };
         record = home.drop_record();
     }
@@ -52,35 +52,35 @@ pub(super) fn was_read(
 }
 
 impl Homes {
-    /// Whom the first letters that wait for a record are from, sorted; nobody if the first is about more.
+    /// Whom the first messages that wait for a record are from, sorted; nobody if the first is about more.
     fn askers(&self, account: &BareJid, pipeline: &Pipeline) -> About {
         let home = self.places.get(account);
-        let letters = home.iter().flat_map(|home| home.waiting()).take(ABOUT_MAX);
+        let messages = home.iter().flat_map(|home| home.waiting()).take(ABOUT_MAX);
         let mut about = About::default();
-        for letter in letters {
-            let Some(asker) = letter.asker() else { break };
+        for message in messages {
+            let Some(asker) = message.asker() else { break };
             about.jids.push(asker.clone());
-            about.answers |= is_about_contacts(letter, pipeline);
+            about.answers |= is_about_contacts(message, pipeline);
         }
         about.jids.sort();
         about.jids.dedup();
         about
     }
 
-    /// The first letter that waits, if what was read decides it.
-    fn next_of(&mut self, account: &BareJid, about: &About, pipeline: &Pipeline) -> Option<Letter> {
-        self.places.get_mut(account)?.next_if(|letter| {
-            let is_decided = about.answers || !is_about_contacts(letter, pipeline);
-            is_decided && letter.asker().is_some_and(|asker| about.jids.binary_search(asker).is_ok())
+    /// The first message that waits, if what was read decides it.
+    fn next_of(&mut self, account: &BareJid, about: &About, pipeline: &Pipeline) -> Option<AccountMessage> {
+        self.places.get_mut(account)?.next_if(|message| {
+            let is_decided = about.answers || !is_about_contacts(message, pipeline);
+            is_decided && message.asker().is_some_and(|asker| about.jids.binary_search(asker).is_ok())
         })
     }
 }
 
-/// Whether what becomes of a letter depends on more than who is blocked.
-fn is_about_contacts(letter: &Letter, pipeline: &Pipeline) -> bool {
-    match letter {
-        Letter::Asked(_) => true,
-        Letter::Stanza { stanza, .. } => pipeline.rules_would_reveal(stanza).is_some(),
+/// Whether what becomes of a message depends on more than who is blocked.
+fn is_about_contacts(message: &AccountMessage, pipeline: &Pipeline) -> bool {
+    match message {
+        AccountMessage::Asked(_) => true,
+        AccountMessage::Stanza { stanza, .. } => pipeline.rules_would_reveal(stanza).is_some(),
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 //! are told of changes in that order, whatever the order in which the messages come that tell of them.
 
 use crate::features::state::PerAccount;
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::model::{Generation, SessionId};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,10 +19,10 @@ pub(super) struct Changes {
 #[derive(Debug, Default)]
 struct Unsettled {
     /// Changes that come after one that is not known yet, by the generations before them, and their bytes.
-    early: BTreeMap<Generation, VecDeque<Letter>>,
+    early: BTreeMap<Generation, VecDeque<AccountMessage>>,
     early_bytes: usize,
-    /// The record as it was when it became doubtful, and its generation.
-    doubted: Option<(Generation, PerAccount)>,
+    /// The record as it was when it became stale, and its generation.
+    stale: Option<(Generation, PerAccount)>,
     /// Changes between these generations may still come, of which the sessions were not told, although they know the record of later.
     late: Option<(Generation, Generation)>,
     /// Sessions that were shown a record of this generation, of which changes are still to come here.
@@ -46,8 +46,8 @@ impl Changes {
     /// Gives back memory when everything is in its order again.
     pub(super) fn tidy(&mut self) {
         let is_settled = |unsettled: &Unsettled| {
-            let Unsettled { early, early_bytes: _, doubted, late, ahead } = unsettled;
-            early.is_empty() && ahead.is_empty() && doubted.is_none() && late.is_none()
+            let Unsettled { early, early_bytes: _, stale, late, ahead } = unsettled;
+            early.is_empty() && ahead.is_empty() && stale.is_none() && late.is_none()
         };
         if self.unsettled.as_deref().is_some_and(is_settled) {
             self.unsettled = None;
@@ -56,8 +56,8 @@ impl Changes {
 
     /// Whether a change is the next one that the sessions are to be told of. One that they know is passed over; one that is too early
     /// waits.
-    pub(super) fn is_next(&mut self, letter: &Letter) -> bool {
-        let Some((before, after)) = letter.generations() else { return true };
+    pub(super) fn is_next(&mut self, message: &AccountMessage) -> bool {
+        let Some((before, after)) = message.generations() else { return true };
         let told = *self.told.get_or_insert(before);
         // What happened between two changes is told between them, or later.
         if before == after && before <= told {
@@ -67,31 +67,31 @@ impl Changes {
             self.told = Some(after);
         } else if before > told {
             let unsettled = self.unsettled.get_or_insert_default();
-            unsettled.early_bytes += early_bytes(letter);
-            unsettled.early.entry(before).or_default().push_back(letter.clone());
+            unsettled.early_bytes += early_bytes(message);
+            unsettled.early.entry(before).or_default().push_back(message.clone());
         }
         before == told
     }
 
     /// A change that waited for the one before it, or that is known by now.
-    pub(super) fn next_early(&mut self) -> Option<Letter> {
+    pub(super) fn next_early(&mut self) -> Option<AccountMessage> {
         let told = self.told?;
         let unsettled = self.unsettled.as_mut()?;
         let mut first = unsettled.early.first_entry().filter(|first| *first.key() <= told)?;
         // Those of one generation in their order.
-        let letter = first.get_mut().pop_front();
+        let message = first.get_mut().pop_front();
         if first.get().is_empty() {
             first.remove();
         }
-        unsettled.early_bytes -= letter.as_ref().map_or(0, early_bytes);
-        letter
+        unsettled.early_bytes -= message.as_ref().map_or(0, early_bytes);
+        message
     }
 
     /// Takes those that waited, although a record of this generation has them.
-    pub(super) fn take_known(&mut self, generation: Generation) -> Vec<Letter> {
+    pub(super) fn take_known(&mut self, generation: Generation) -> Vec<AccountMessage> {
         let Some(unsettled) = &mut self.unsettled else { return Vec::new() };
         let later = unsettled.early.split_off(&generation);
-        let known: Vec<Letter> =
+        let known: Vec<AccountMessage> =
             std::mem::replace(&mut unsettled.early, later).into_values().flatten().collect();
         unsettled.early_bytes -= known.iter().map(early_bytes).sum::<usize>();
         known
@@ -103,9 +103,9 @@ impl Changes {
     }
 
     /// Whether the sessions know a record that has this change, and were not told of it.
-    pub(super) fn is_late(&self, letter: &Letter) -> bool {
+    pub(super) fn is_late(&self, message: &AccountMessage) -> bool {
         let late = self.unsettled.as_ref().and_then(|unsettled| unsettled.late);
-        let (Some((from, to)), Some((before, after))) = (late, letter.generations()) else { return false };
+        let (Some((from, to)), Some((before, after))) = (late, message.generations()) else { return false };
         before >= from && after <= to
     }
 
@@ -115,15 +115,15 @@ impl Changes {
         *late = Some(late.map_or((from, to), |(first, _)| (first, to)));
     }
 
-    /// The record became doubtful. The one that was known first is kept.
-    pub(super) fn doubt(&mut self, record: Option<(Generation, PerAccount)>) {
-        let doubted = &mut self.unsettled.get_or_insert_default().doubted;
-        *doubted = doubted.take().or(record);
+    /// The record became stale. The one that was known first is kept.
+    pub(super) fn set_stale(&mut self, record: Option<(Generation, PerAccount)>) {
+        let stale = &mut self.unsettled.get_or_insert_default().stale;
+        *stale = stale.take().or(record);
     }
 
-    /// Takes the record as it was when it became doubtful.
-    pub(super) fn take_doubted(&mut self) -> Option<(Generation, PerAccount)> {
-        self.unsettled.as_mut()?.doubted.take()
+    /// Takes the record as it was when it became stale.
+    pub(super) fn take_stale(&mut self) -> Option<(Generation, PerAccount)> {
+        self.unsettled.as_mut()?.stale.take()
     }
 
     /// A session is shown a record of this generation: what it says is not to be told to it again.
@@ -156,8 +156,8 @@ impl Changes {
     }
 }
 
-fn early_bytes(letter: &Letter) -> usize {
-    size_of::<Letter>() + letter.memory_bytes()
+fn early_bytes(message: &AccountMessage) -> usize {
+    size_of::<AccountMessage>() + message.memory_bytes()
 }
 
 #[cfg(test)]
@@ -173,12 +173,12 @@ mod tests {
     }
 
     /// The change that leads from generation `before` to the next.
-    fn change(before: u64) -> Letter {
+    fn change(before: u64) -> AccountMessage {
         let is = Some(Contact { request: Some(vec![b'x'; 400].into()), ..Contact::new(jid("bob")) });
         let (before, after) = (Generation(before), Generation(before + 1));
         let change =
             RosterChange { account: jid("alice"), before, after, contact: jid("bob"), was: None, is };
-        Letter::RosterChanged { change: Arc::new(change), cause: RosterCause::Contact }
+        AccountMessage::RosterChanged { change: Arc::new(change), cause: RosterCause::Contact }
     }
 
     fn told(generation: u64) -> Changes {
@@ -193,9 +193,9 @@ mod tests {
         assert!(!changes.is_flooded() && changes.next_early().is_none());
         assert!(changes.is_next(&change(1)));
         for before in 2..1000 {
-            let letter = changes.next_early().expect("the next one");
-            assert_eq!(letter.generations().map(|(before, _)| before), Some(Generation(before)));
-            assert!(changes.is_next(&letter));
+            let message = changes.next_early().expect("the next one");
+            assert_eq!(message.generations().map(|(before, _)| before), Some(Generation(before)));
+            assert!(changes.is_next(&message));
         }
         assert_eq!(changes.unsettled.as_ref().map(|unsettled| unsettled.early_bytes), Some(0));
         changes.tidy();

@@ -3,7 +3,7 @@
 use super::changes::Changes;
 use crate::features::state::PerAccount;
 use crate::home::{Concurrency, Kind, Place, Places, Pushed, Stage};
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::model::{Generation, Mono, SessionId, Set};
 use carillon_wire::jid::{BareJid, Jid};
 
@@ -43,14 +43,14 @@ impl Kind for Account {
     type Key = BareJid;
     type Record = AccountRecord;
     type State = Changes;
-    type Task = Letter;
+    type Task = AccountMessage;
     type Step = About;
 
     const WAITING_BYTES_MAX: usize = 16 << 20;
     const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
 
-    fn task_bytes(letter: &Letter) -> usize {
-        letter.memory_bytes()
+    fn task_bytes(message: &AccountMessage) -> usize {
+        message.memory_bytes()
     }
 
     fn record_bytes(record: &AccountRecord) -> usize {
@@ -62,7 +62,7 @@ impl Kind for Account {
     }
 
     /// What a feature asks of the store goes its own way: nothing waits here for its answer.
-    fn concurrency(_: &Letter, _: &AccountRecord) -> Concurrency {
+    fn concurrency(_: &AccountMessage, _: &AccountRecord) -> Concurrency {
         Concurrency::Silent
     }
 }
@@ -161,27 +161,32 @@ impl Homes {
         home.and_then(|home| home.state.shown_to(session)).is_some_and(|has| has >= change)
     }
 
-    /// Gives a letter its turn.
-    pub(super) fn receive(&mut self, account: &BareJid, letter: Letter, has_session: bool) -> Pushed<Letter> {
+    /// Gives a message its turn.
+    pub(super) fn receive(
+        &mut self,
+        account: &BareJid,
+        message: AccountMessage,
+        has_session: bool,
+    ) -> Pushed<AccountMessage> {
         let new = || if has_session { empty() } else { Home::unknown(Changes::default()) };
         let home = self.places.make(account, new);
         let is_unreadable = matches!(home.stage(), Stage::Failed);
-        if is_unreadable && !letter.can_wait() {
-            return Pushed::Refused(letter);
+        if is_unreadable && !message.can_wait() {
+            return Pushed::Refused(message);
         }
         // The first may be in the store's hands; any other settles this one, too.
-        let is_reload = |letter: &Letter| matches!(letter, Letter::Doubt);
+        let is_reload = |message: &AccountMessage| matches!(message, AccountMessage::Reload);
         let is_settled =
             |home: &Home| home.waiting().len() > 1 && home.waiting().next_back().is_some_and(is_reload);
-        if is_reload(&letter) && is_settled(home) {
+        if is_reload(&message) && is_settled(home) {
             return Pushed::Waits;
         }
-        match self.places.push(account, letter) {
-            Pushed::Refused(letter) if letter.is_of_record() => {
+        match self.places.push(account, message) {
+            Pushed::Refused(message) if message.is_of_record() => {
                 // That there was a change is not forgotten: the record is read once more.
                 match self.places.get(account).is_some_and(is_settled) {
                     true => Pushed::Waits,
-                    false => self.places.push_anyway(account, Letter::Doubt),
+                    false => self.places.push_anyway(account, AccountMessage::Reload),
                 }
             }
             pushed => pushed,
@@ -215,7 +220,7 @@ impl Homes {
         self.places.settle(account, |_| true);
     }
 
-    /// The record of an account with a session was read beside its letters, perhaps before one that was dealt with already.
+    /// The record of an account with a session was read beside its messages, perhaps before one that was dealt with already.
     pub(super) fn note(&mut self, account: &BareJid, record: AccountRecord) {
         let home = self.places.make(account, || Home::unknown(Changes::default()));
         let is_newest = home.state.told.is_none_or(|told| told <= record.generation);
@@ -247,7 +252,7 @@ impl Homes {
     }
 
     /// Accounts that are not kept are at home elsewhere. What waited for them.
-    pub(crate) fn keep(&mut self, is_kept: impl Fn(&BareJid) -> bool) -> Vec<(BareJid, Letter)> {
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&BareJid) -> bool) -> Vec<(BareJid, AccountMessage)> {
         self.places.keep(is_kept)
     }
 

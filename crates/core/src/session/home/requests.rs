@@ -1,7 +1,7 @@
 //! IQ requests at an account's home: by one look into a table they come to the feature that answers.
 
 use super::{AtHome, answer_error, reply};
-use crate::message::{Letter, Requester};
+use crate::message::{AccountMessage, Requester};
 use crate::session::hook::{AnswerOther, AskedHandler};
 use crate::session::pipeline::Pipeline;
 use crate::session::{Cx, Sessions};
@@ -60,7 +60,7 @@ pub(crate) fn asked(request: &Stanza, cx: &mut Cx<'_>) -> bool {
         Some(AnswerOther::Now(answer)) => answer(request, cx),
         Some(AnswerOther::AtHome(_)) => {
             if let Some(to) = &request.to {
-                cx.letter(to.bare(), Letter::Asked(Box::new(request.clone())));
+                cx.tell_account(to.bare(), AccountMessage::Asked(Box::new(request.clone())));
             }
         }
     }

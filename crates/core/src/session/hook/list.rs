@@ -54,8 +54,8 @@ macro_rules! each_hook {
             each filter: FilterHook;
             /// Some may see an account from now on, or may not any more.
             each seen: SeenHook;
-            /// A letter to an account, at the account's home.
-            each letter: LetterHook;
+            /// A message to an account, at the account's home.
+            each account_message: AccountMessageHook;
             /// Sessions were not told of all that changed in their account's record.
             each missed: MissedHook;
             /// A session says how available it is.

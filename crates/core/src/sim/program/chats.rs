@@ -1,6 +1,6 @@
 //! Chat messages: to who is there and who is away, between clients of all kinds.
 
-use super::deeds::jid;
+use super::actions::jid;
 use super::{ACCOUNTS, Connected, DOMAIN, Program, holds};
 use crate::model::{ArchiveFilter, ArchiveStart};
 use crate::ports::store::archive::{ArchivePage, ArchivePageAnswer, KeepMessage, KeepMessageAnswer};

@@ -1,6 +1,6 @@
 //! Contacts: accounts ask for each other's presence, grant it, take it back, and edit their rosters.
 
-use super::deeds::jid;
+use super::actions::jid;
 use super::{ACCOUNTS, Connected, DOMAIN, Program, holds};
 use crate::model::{Contact, RecordParts, Standing};
 use crate::ports::Ask;

@@ -4,9 +4,9 @@
 //! and no hash table is gone through in an order that another process would not have. What must hold is looked at after each
 //! step ([`Program::step`]) and when nothing is under way any more ([`Program::finish`]).
 
+mod actions;
 mod chats;
 mod contacts;
-mod deeds;
 mod ending;
 mod mixes;
 mod moving;

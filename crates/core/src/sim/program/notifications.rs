@@ -1,6 +1,6 @@
 //! Notifications: for whoever is there or for later, replaced, cancelled, expired; and what is told of them.
 
-use super::deeds::jid;
+use super::actions::jid;
 use super::{Connected, DOMAIN, Program, holds};
 use crate::command::{Command, Outcome};
 use crate::message::ShardMessage;

@@ -73,7 +73,7 @@ impl Program {
                 other == client.account || roster.get(other).is_some_and(|contact| contact.standing.to)
             };
             for (other, newest) in self.shared.newest.iter().filter(|(other, _)| may_know(other)) {
-                let told = client.contacts.told.get(super::deeds::jid(other).as_str());
+                let told = client.contacts.told.get(super::actions::jid(other).as_str());
                 holds(told == Some(newest), || {
                     format!(
                         "{} ({:?}) was told {told:?} by {other}, and not {newest}",

@@ -2,7 +2,7 @@
 
 use super::{History, Mix, run};
 
-/// Steps of a program: some hundred deeds, and what comes of them.
+/// Steps of a program: some hundred actions, and what comes of them.
 const STEPS: u64 = 250;
 
 fn each(mix: Mix, seeds: std::ops::Range<u64>) {

@@ -1,6 +1,6 @@
 //! What must hold of topics in the end.
 
-use super::deeds::jid;
+use super::actions::jid;
 use super::{ACCOUNTS, Connected, DOMAIN, Mix, Program, TOPICS, holds};
 use crate::model::{Item, TopicRecord};
 use crate::ports::store::items::Items;

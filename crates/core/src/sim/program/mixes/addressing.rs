@@ -1,13 +1,13 @@
 //! Several messages in a row for one client, at its full address, while it loses its connection and resumes its session.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Address, Available, Chat, Close, Connect, Crash, Lose, Pass, Refuse, Return, Slow, Stall, Work,
 };
 use super::Recipe;
 
 // Nobody withdraws presence: what is addressed to a client that is not available is given to it, and what waits for its account is not.
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (40, Address),
         (10, Chat),
         (10, Work),

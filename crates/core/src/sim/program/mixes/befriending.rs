@@ -1,13 +1,13 @@
 //! Contacts come and go, with a store that refuses and does what it says is unknown.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     AskForRoster, Available, Befriend, Close, Connect, EditRoster, Leave, Lose, Pass, Refuse, Slow, Stall,
     Unavailable,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (50, Befriend),
         (12, EditRoster),
         (15, AskForRoster),

@@ -1,12 +1,12 @@
 //! Chats on a node that ends without a word, with a store that does what it says is unknown.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Chat, Close, Connect, Crash, Leave, Lose, Pass, Refuse, Slow, Stall, Unavailable,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (50, Chat),
         (15, Connect),
         (25, Available),

@@ -1,13 +1,13 @@
 //! Topics are configured, emptied and deleted.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Close, Configure, Connect, ConnectLight, Delete, Publish, Purge, Retract, Subscribe,
     Unsubscribe,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (24, Publish),
         (16, Connect),
         (16, Available),

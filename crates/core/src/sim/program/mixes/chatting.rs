@@ -1,12 +1,12 @@
 //! Chats with who is there, who is away, and who comes and goes.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Chat, Close, Connect, Leave, Notify, Pass, Refuse, Request, Slow, Stall, Unavailable,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (50, Chat),
         (15, Connect),
         (25, Available),

@@ -1,12 +1,12 @@
 //! The same, on a node that ends without a word.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Close, Connect, Crash, Leave, Notify, Pass, Refuse, Slow, Stall, Unavailable,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (40, Notify),
         (15, Connect),
         (20, Available),

@@ -1,13 +1,13 @@
 //! Chats and notifications where little may wait: for an account in the store, and unacknowledged by a client.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Ask, Available, Chat, Close, Connect, Leave, Notify, NotifyAnyhow, Pass, Refuse, Slow, Unavailable, Work,
 };
 use super::Recipe;
 use crate::settings::Limits;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (25, Chat),
         (25, NotifyAnyhow),
         (10, Notify),

@@ -1,10 +1,12 @@
 //! Accounts follow topics, and leave them.
 
-use super::super::deeds::Deed::{Available, Close, Connect, ConnectLight, Publish, Subscribe, Unsubscribe};
+use super::super::actions::Action::{
+    Available, Close, Connect, ConnectLight, Publish, Subscribe, Unsubscribe,
+};
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (24, Publish),
         (16, Connect),
         (16, Available),

@@ -1,13 +1,13 @@
 //! All of it, while the system clock is set forwards and back.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Ask, Available, Cancel, Chat, Close, Connect, Crash, Jump, Leave, Lose, Notify, NotifyAnyhow, Pass,
     Refuse, Slow, Stall, Unavailable, Work,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (20, Chat),
         (30, NotifyAnyhow),
         (10, Notify),

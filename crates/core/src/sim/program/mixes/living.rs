@@ -1,13 +1,13 @@
 //! Whole lives of notifications of all kinds.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Ask, Available, Cancel, Close, Connect, Crash, Leave, Lose, NotifyAnyhow, Pass, Refuse, Slow,
     Unavailable, Work,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (50, NotifyAnyhow),
         (40, Ask),
         (12, Cancel),

@@ -19,7 +19,7 @@ mod rooming;
 mod sharing;
 mod upgrading;
 
-use super::deeds::Deed;
+use super::actions::Action;
 use crate::settings::Limits;
 
 /// What happens in a program.
@@ -67,7 +67,7 @@ pub enum Mix {
 /// What a mix is made of.
 pub(super) struct Recipe {
     /// What is done, each so often of the sum of all.
-    pub(super) deeds: &'static [(usize, Deed)],
+    pub(super) actions: &'static [(usize, Action)],
     /// Whether it is about topics: then links carry at once, and no client acknowledges anything.
     pub(super) is_about_topics: bool,
     /// Whether clients resume their sessions.
@@ -133,7 +133,7 @@ impl Mix {
 impl Recipe {
     /// About topics.
     const TOPICS: Recipe = Recipe {
-        deeds: &[],
+        actions: &[],
         is_about_topics: true,
         resumes: false,
         wants_to_know: false,

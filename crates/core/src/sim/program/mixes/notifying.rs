@@ -1,12 +1,12 @@
 //! Notifications for accounts that are there or not, over bad links, with a store that stalls and refuses.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Close, Connect, Leave, Notify, Pass, Refuse, Request, Slow, Stall, Unavailable,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (40, Notify),
         (15, Connect),
         (20, Available),

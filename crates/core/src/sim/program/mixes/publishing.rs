@@ -1,9 +1,9 @@
 //! Items are published; who follows what does not change.
 
-use super::super::deeds::Deed::{Available, Close, Connect, ConnectLight, Publish};
+use super::super::actions::Action::{Available, Close, Connect, ConnectLight, Publish};
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[(30, Publish), (20, Connect), (20, Available), (10, Close), (5, ConnectLight)],
+    actions: &[(30, Publish), (20, Connect), (20, Available), (10, Close), (5, ConnectLight)],
     ..Recipe::TOPICS
 };

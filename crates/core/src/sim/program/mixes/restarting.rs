@@ -1,13 +1,13 @@
 //! Sessions that are resumed, on a node that restarts in order.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Cancel, Chat, Close, Connect, Leave, Lose, NotifyAnyhow, Pass, Refuse, Request, Restart,
     Return, Slow, Stall, Unavailable, Work,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (40, Chat),
         (30, NotifyAnyhow),
         (6, Cancel),

@@ -1,13 +1,13 @@
 //! Chats and notifications of clients that lose their connections and resume their sessions.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Cancel, Chat, Close, Connect, Crash, Leave, Lose, NotifyAnyhow, Pass, Refuse, Request, Return,
     Slow, Stall, Unavailable, Work,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (40, Chat),
         (30, NotifyAnyhow),
         (6, Cancel),

@@ -1,13 +1,13 @@
 //! The same with sessions that are resumed, on a node that ends without a word, restarts in order, and goes on in other processes.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     AskForRoster, Available, Befriend, Chat, Close, Connect, Crash, EditRoster, Leave, Lose, Pass, Refuse,
     Restart, Return, Slow, Stall, Unavailable, Upgrade,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (50, Befriend),
         (12, EditRoster),
         (15, AskForRoster),

@@ -1,14 +1,14 @@
 //! Clients speak in a room while they come and go and resume their sessions, on a node that ends without a word, restarts in order, and goes
 //! on in other processes, with a store that refuses and does what it says is unknown.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Close, Connect, Crash, Enter, Leave, LeaveRoom, Lose, Pass, Refuse, Restart, Return, Slow,
     Speak, Stall, Unavailable, Upgrade,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (60, Speak),
         (30, Enter),
         (5, LeaveRoom),

@@ -1,13 +1,13 @@
 //! Accounts publish on their own nodes, and contacts want to know, on a node that ends without a word, restarts in order, and goes on in other processes.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     AskForRoster, Available, Befriend, Close, Connect, Crash, EditRoster, Leave, Pass, Restart, Return,
     Share, Slow, Stall, Unavailable, Upgrade,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (35, Share),
         (35, Befriend),
         (4, EditRoster),

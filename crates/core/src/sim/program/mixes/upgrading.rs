@@ -1,13 +1,13 @@
 //! Sessions that are resumed, on a node that goes on in other processes with its connections.
 
-use super::super::deeds::Deed::{
+use super::super::actions::Action::{
     Available, Cancel, Chat, Close, Connect, Leave, Lose, NotifyAnyhow, Pass, Refuse, Request, Return, Slow,
     Stall, Unavailable, Upgrade, Work,
 };
 use super::Recipe;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    deeds: &[
+    actions: &[
         (40, Chat),
         (30, NotifyAnyhow),
         (6, Cancel),

@@ -12,7 +12,7 @@ use carillon_wire::jid::BareJid;
 
 /// Something that somebody does.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deed {
+pub(super) enum Action {
     Publish,
     Connect,
     ConnectLight,
@@ -94,72 +94,72 @@ impl Program {
 
     /// Somebody does something.
     pub(super) fn somebody_does_something(&mut self) -> Result<(), String> {
-        let deeds = self.mix.recipe().deeds;
-        let mut place = self.dice.below(deeds.iter().map(|(weight, _)| weight).sum());
-        for (weight, deed) in deeds {
+        let actions = self.mix.recipe().actions;
+        let mut place = self.dice.below(actions.iter().map(|(weight, _)| weight).sum());
+        for (weight, action) in actions {
             match place.checked_sub(*weight) {
                 Some(rest) => place = rest,
-                None => return self.does(*deed),
+                None => return self.does(*action),
             }
         }
         Ok(())
     }
 
-    fn does(&mut self, deed: Deed) -> Result<(), String> {
+    fn does(&mut self, action: Action) -> Result<(), String> {
         let topic = TOPICS[self.dice.below(TOPICS.len())];
         let account = ACCOUNTS[self.dice.below(ACCOUNTS.len())];
         let whose = self.somebody();
-        match deed {
-            Deed::Publish => self.publish(topic),
-            Deed::Connect => self.connect(account),
-            Deed::ConnectLight => self.connect_light(topic),
-            Deed::Available => self.becomes_available(whose),
-            Deed::Unavailable => self.becomes_unavailable(whose),
-            Deed::Close => self.closes(whose),
-            Deed::Return => {
+        match action {
+            Action::Publish => self.publish(topic),
+            Action::Connect => self.connect(account),
+            Action::ConnectLight => self.connect_light(topic),
+            Action::Available => self.becomes_available(whose),
+            Action::Unavailable => self.becomes_unavailable(whose),
+            Action::Close => self.closes(whose),
+            Action::Return => {
                 let whose = self.dice.below(self.clients.len());
                 self.returns(whose);
             }
-            Deed::Leave => self.leaves(whose),
-            Deed::Subscribe => self.operate(topic, TopicOp::Subscribe { account: jid(account) }),
-            Deed::Unsubscribe => self.operate(topic, TopicOp::Unsubscribe { account: jid(account) }),
-            Deed::Retract => {
+            Action::Leave => self.leaves(whose),
+            Action::Subscribe => self.operate(topic, TopicOp::Subscribe { account: jid(account) }),
+            Action::Unsubscribe => self.operate(topic, TopicOp::Unsubscribe { account: jid(account) }),
+            Action::Retract => {
                 let of_before = self.dice.once_in(2);
                 let id = if of_before { format!("{topic}-before") } else { format!("i{}", self.published) };
                 self.operate(topic, TopicOp::Retract { id: id.into(), notify: None });
             }
-            Deed::Purge => self.operate(topic, TopicOp::Purge),
-            Deed::Delete => self.operate(topic, TopicOp::Delete),
-            Deed::Configure => self.configure(topic),
-            Deed::Notify => self.notify(account),
-            Deed::NotifyAnyhow => self.notify_anyhow(account),
-            Deed::Ask => self.asks(),
-            Deed::Cancel => self.cancels(),
-            Deed::Chat => self.chats(whose, account),
-            Deed::Address => self.addresses(whose),
-            Deed::Request => self.requests(whose),
-            Deed::Befriend => self.befriends(whose, account),
-            Deed::AskForRoster => self.asks_for_roster(whose),
-            Deed::EditRoster => self.edits_roster(whose, account),
-            Deed::Share => self.shares(whose),
-            Deed::Enter => self.enters(whose),
-            Deed::LeaveRoom => self.leaves_room(whose),
-            Deed::Speak => self.speaks(whose),
-            Deed::Slow => self.is_slow(whose),
-            Deed::Pass => {
+            Action::Purge => self.operate(topic, TopicOp::Purge),
+            Action::Delete => self.operate(topic, TopicOp::Delete),
+            Action::Configure => self.configure(topic),
+            Action::Notify => self.notify(account),
+            Action::NotifyAnyhow => self.notify_anyhow(account),
+            Action::Ask => self.asks(),
+            Action::Cancel => self.cancels(),
+            Action::Chat => self.chats(whose, account),
+            Action::Address => self.addresses(whose),
+            Action::Request => self.requests(whose),
+            Action::Befriend => self.befriends(whose, account),
+            Action::AskForRoster => self.asks_for_roster(whose),
+            Action::EditRoster => self.edits_roster(whose, account),
+            Action::Share => self.shares(whose),
+            Action::Enter => self.enters(whose),
+            Action::LeaveRoom => self.leaves_room(whose),
+            Action::Speak => self.speaks(whose),
+            Action::Slow => self.is_slow(whose),
+            Action::Pass => {
                 let ms = self.dice.below(3000) as u64;
                 self.passes(ms);
             }
-            Deed::Jump => self.jumps(),
-            Deed::Work => self.works(),
-            Deed::Refuse => self.refuses(),
-            Deed::Lose => self.loses_answer(),
-            Deed::Stall => self.stalls = self.dice.below(100),
-            Deed::Crash => self.crash(),
+            Action::Jump => self.jumps(),
+            Action::Work => self.works(),
+            Action::Refuse => self.refuses(),
+            Action::Lose => self.loses_answer(),
+            Action::Stall => self.stalls = self.dice.below(100),
+            Action::Crash => self.crash(),
             // One at a time.
-            Deed::Restart | Deed::Upgrade if self.is_moving => {}
-            Deed::Restart => return self.moves(Program::restarts),
-            Deed::Upgrade => return self.moves(Program::upgrades),
+            Action::Restart | Action::Upgrade if self.is_moving => {}
+            Action::Restart => return self.moves(Program::restarts),
+            Action::Upgrade => return self.moves(Program::upgrades),
         }
         Ok(())
     }

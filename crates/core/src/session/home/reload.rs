@@ -8,19 +8,19 @@ use super::homes::{self, AccountRecord, Home};
 use super::{AtHome, give, question, read};
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
-use crate::message::Letter;
+use crate::message::AccountMessage;
 use crate::model::{Generation, RecordParts};
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stream;
 
 /// The record is read anew, to find out whether it has changed: what was asked before may have been answered before.
-pub(super) fn doubt(account: &BareJid, cx: &mut Cx<'_>) {
+pub(super) fn begin_reload(account: &BareJid, cx: &mut Cx<'_>) {
     let Some(home) = cx.homes.places.get_mut(account) else { return };
     let record = home.begin_load();
     // It is settled by this read.
-    home.push_front(Letter::Doubt);
-    home.state.doubt(record.map(|AccountRecord { generation, parts }| (generation, parts)));
+    home.push_front(AccountMessage::Reload);
+    home.state.set_stale(record.map(|AccountRecord { generation, parts }| (generation, parts)));
     read(account, cx);
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn verify(account: &BareJid, cx: &mut Cx<'_>) {
         let is_known = told.is_none_or(|told| matches!(stored, Ok(Some(generation)) if generation <= told));
         if !is_known && sessions.has_any(account.as_str()) {
             cx.homes.places.make(&account, homes::empty);
-            doubt(&account, cx);
+            begin_reload(&account, cx);
         }
     });
 }
@@ -45,22 +45,22 @@ pub(crate) fn verify(account: &BareJid, cx: &mut Cx<'_>) {
 /// is not known what they were told, they have to ask anew.
 pub(super) fn settle(account: &BareJid, generation: Generation, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(home) = cx.homes.places.get_mut(account) else { return };
-    if home.next_if(|letter| matches!(letter, Letter::Doubt)).is_none() {
+    if home.next_if(|message| matches!(message, AccountMessage::Reload)).is_none() {
         return;
     }
     let changes = &mut home.state;
-    let (doubted, mut known) = (changes.take_doubted(), changes.take_known(generation));
+    let (stale, mut known) = (changes.take_stale(), changes.take_known(generation));
     let told = changes.told.replace(generation).unwrap_or(generation);
-    match doubted {
+    match stale {
         _ if told == generation => {}
         Some((of, was)) => {
-            // What the record had when it became doubtful, and its sessions were not told, is said by letters: those that are here, and
+            // What the record had when it became stale, and its sessions were not told, is said by messages: those that are here, and
             // those to come. What came after that is said by comparison.
             if told < of {
                 changes.expect_late(told, of);
             }
-            let is_said = |letter: &Letter| {
-                letter.generations().is_some_and(|(before, after)| before == after || after <= of)
+            let is_said = |message: &AccountMessage| {
+                message.generations().is_some_and(|(before, after)| before == after || after <= of)
             };
             known.retain(is_said);
             tell_missed(account, Some(&was), known, sessions, cx);
@@ -80,12 +80,12 @@ pub(super) fn settle(account: &BareJid, generation: Generation, sessions: &mut S
     }
 }
 
-/// Tells an account's sessions what they were not told of its record: what `letters` say that came too early or too late, and how it differs
+/// Tells an account's sessions what they were not told of its record: what `messages` say that came too early or too late, and how it differs
 /// from what it was. They are told how things are now, whatever was between.
 pub(super) fn tell_missed(
     account: &BareJid,
     was: Option<&PerAccount>,
-    letters: Vec<Letter>,
+    messages: Vec<AccountMessage>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
@@ -93,10 +93,10 @@ pub(super) fn tell_missed(
     let Some((known, _)) = cx.homes.places.get_mut(account).and_then(Home::record_and_state) else { return };
     let AccountRecord { generation, parts } = known;
     let at_home = AtHome { account, domain, record: parts, generation: *generation };
-    let missed = cx.pipeline.missed.iter().flat_map(|hook| hook(was, &letters, &at_home));
-    let missed: Vec<Letter> = missed.collect();
-    let events = letters.into_iter().filter(|letter| matches!(letter, Letter::Published { .. }));
-    for letter in missed.into_iter().chain(events) {
-        give(account, letter, sessions, cx);
+    let missed = cx.pipeline.missed.iter().flat_map(|hook| hook(was, &messages, &at_home));
+    let missed: Vec<AccountMessage> = missed.collect();
+    let events = messages.into_iter().filter(|message| matches!(message, AccountMessage::Published { .. }));
+    for message in missed.into_iter().chain(events) {
+        give(account, message, sessions, cx);
     }
 }

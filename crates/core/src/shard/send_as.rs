@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// Who is waiting. Oldest first.
 #[derive(Debug)]
-pub struct Acting {
+pub struct SendAs {
     waiting: VecDeque<Waiting>,
     /// The number of the last one.
     last: u32,
@@ -29,10 +29,10 @@ const WAITING_MAX: usize = 4096;
 /// Stands for a session in the settlement of such a message. No session has it: their slots are those of connections.
 const NOBODY: SessionId = SessionId { slot: u32::MAX, generation: u32::MAX };
 
-impl Acting {
+impl SendAs {
     /// Nobody waits. Numbers go on from `last`, which another process is not likely to have come to: sessions may come from it whose clients have such messages.
-    pub(crate) fn new(last: u32) -> Acting {
-        Acting { waiting: VecDeque::new(), last }
+    pub(crate) fn new(last: u32) -> SendAs {
+        SendAs { waiting: VecDeque::new(), last }
     }
 
     /// Somebody waits for what becomes of this stanza; its number. The second one is told that it is not waited for any longer, if there is one.

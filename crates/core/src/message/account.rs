@@ -7,9 +7,9 @@ use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
-/// What the home of an account is told. Letters are dealt with in the order in which they come, each with the account's record at hand.
+/// What the home of an account is told. Messages are dealt with in the order in which they come, each with the account's record at hand.
 #[derive(Clone, Debug)]
-pub enum Letter {
+pub enum AccountMessage {
     /// A request of the account itself that is decided by the record.
     Request {
         /// Who is answered.
@@ -19,7 +19,7 @@ pub enum Letter {
     },
     /// A message that somebody outside sends in the account's name.
     Sent {
-        /// Who is told what becomes of it ([`Acting`](crate::shard::Acting)).
+        /// Who is told what becomes of it ([`SendAs`](crate::shard::SendAs)).
         number: u32,
         /// The message.
         stanza: Box<Stanza>,
@@ -76,11 +76,11 @@ pub enum Letter {
         settlement: Option<Settlement>,
     },
     /// The account's record may have changed in the store, or not.
-    Doubt,
+    Reload,
 }
 
 crate::form! {
-    enum Letter {
+    enum AccountMessage {
         0 = Request { requester, stanza },
         1 = Sent { number, stanza },
         2 = Announced { presence, step },
@@ -95,7 +95,7 @@ crate::form! {
         11 = Wants(session),
         12 = Asked(stanza),
         13 = Stanza { stanza, settlement },
-        14 = Doubt,
+        14 = Reload,
     }
 }
 
@@ -104,7 +104,7 @@ crate::form! {
 pub enum Requester {
     /// One of its sessions.
     Session(SessionId),
-    /// Somebody outside, by a command ([`Acting`](crate::shard::Acting)).
+    /// Somebody outside, by a command ([`SendAs`](crate::shard::SendAs)).
     Command(u32),
 }
 
@@ -136,48 +136,52 @@ pub enum Announcement {
 
 crate::form! { enum Announcement { 0 = Initial, 1 = Update, 2 = Gone } }
 
-impl Letter {
+impl AccountMessage {
     /// Whether it is of no interest to an account that has no session.
     pub fn is_for_sessions(&self) -> bool {
         match self {
-            Letter::Presence(_)
-            | Letter::Probe(_)
-            | Letter::RosterChanged { .. }
-            | Letter::BlockListChanged(_)
-            | Letter::NodesChanged(_)
-            | Letter::Event(_)
-            | Letter::Wants(_)
-            | Letter::Doubt => true,
-            Letter::Request { .. }
-            | Letter::Sent { .. }
-            | Letter::Announced { .. }
-            | Letter::Asks { .. }
-            | Letter::Published { .. }
-            | Letter::Asked(_)
-            | Letter::Stanza { .. } => false,
+            AccountMessage::Presence(_)
+            | AccountMessage::Probe(_)
+            | AccountMessage::RosterChanged { .. }
+            | AccountMessage::BlockListChanged(_)
+            | AccountMessage::NodesChanged(_)
+            | AccountMessage::Event(_)
+            | AccountMessage::Wants(_)
+            | AccountMessage::Reload => true,
+            AccountMessage::Request { .. }
+            | AccountMessage::Sent { .. }
+            | AccountMessage::Announced { .. }
+            | AccountMessage::Asks { .. }
+            | AccountMessage::Published { .. }
+            | AccountMessage::Asked(_)
+            | AccountMessage::Stanza { .. } => false,
         }
     }
 
     /// Whether it tells that the record changed, or may have.
     pub fn is_of_record(&self) -> bool {
-        self.generations().is_some_and(|(before, after)| before != after) || matches!(self, Letter::Doubt)
+        self.generations().is_some_and(|(before, after)| before != after)
+            || matches!(self, AccountMessage::Reload)
     }
 
     /// Whether nobody waits for an answer to it.
     pub fn can_wait(&self) -> bool {
         !matches!(
             self,
-            Letter::Request { .. } | Letter::Sent { .. } | Letter::Asked(_) | Letter::Stanza { .. }
+            AccountMessage::Request { .. }
+                | AccountMessage::Sent { .. }
+                | AccountMessage::Asked(_)
+                | AccountMessage::Stanza { .. }
         )
     }
 
     /// The generations of the record before and after what it tells of, if it has a place among the changes.
     pub fn generations(&self) -> Option<(Generation, Generation)> {
         match self {
-            Letter::RosterChanged { change, .. } => Some((change.before, change.after)),
-            Letter::BlockListChanged(change) => Some((change.before, change.after)),
-            Letter::NodesChanged(change) => Some((change.before, change.after)),
-            Letter::Published { at, .. } => Some((*at, *at)),
+            AccountMessage::RosterChanged { change, .. } => Some((change.before, change.after)),
+            AccountMessage::BlockListChanged(change) => Some((change.before, change.after)),
+            AccountMessage::NodesChanged(change) => Some((change.before, change.after)),
+            AccountMessage::Published { at, .. } => Some((*at, *at)),
             _ => None,
         }
     }
@@ -185,10 +189,10 @@ impl Letter {
     /// Who sends it, if it passes only from somebody whom the account hears.
     pub fn sender(&self) -> Option<&Jid> {
         match self {
-            Letter::Presence(stanza) => stanza.from.as_ref(),
-            Letter::Stanza { stanza, .. } => stanza.from.as_ref(),
-            Letter::Probe(from) | Letter::Asks { from, .. } => Some(from),
-            Letter::Event(event) => Some(&event.owner),
+            AccountMessage::Presence(stanza) => stanza.from.as_ref(),
+            AccountMessage::Stanza { stanza, .. } => stanza.from.as_ref(),
+            AccountMessage::Probe(from) | AccountMessage::Asks { from, .. } => Some(from),
+            AccountMessage::Event(event) => Some(&event.owner),
             _ => None,
         }
     }
@@ -196,7 +200,7 @@ impl Letter {
     /// Whoever it is decided by what the record says of them, and of nobody else.
     pub fn asker(&self) -> Option<&Jid> {
         match self {
-            Letter::Stanza { stanza, .. } | Letter::Asked(stanza) => stanza.from.as_ref(),
+            AccountMessage::Stanza { stanza, .. } | AccountMessage::Asked(stanza) => stanza.from.as_ref(),
             _ => None,
         }
     }
@@ -204,22 +208,24 @@ impl Letter {
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn memory_bytes(&self) -> usize {
         match self {
-            Letter::Request { stanza, .. }
-            | Letter::Sent { stanza, .. }
-            | Letter::Asked(stanza)
-            | Letter::Stanza { stanza, .. } => stanza.memory_bytes(),
-            Letter::BlockListChanged(change) => {
+            AccountMessage::Request { stanza, .. }
+            | AccountMessage::Sent { stanza, .. }
+            | AccountMessage::Asked(stanza)
+            | AccountMessage::Stanza { stanza, .. } => stanza.memory_bytes(),
+            AccountMessage::BlockListChanged(change) => {
                 change.blocked.iter().chain(&change.unblocked).map(|jid| jid.as_str().len()).sum()
             }
-            Letter::Announced { presence, .. } | Letter::Presence(presence) => presence.memory_bytes(),
-            Letter::Probe(from) => from.as_str().len(),
-            Letter::Asks { from, of } => from.as_str().len() + of.as_str().len(),
-            Letter::RosterChanged { change, .. } => {
+            AccountMessage::Announced { presence, .. } | AccountMessage::Presence(presence) => {
+                presence.memory_bytes()
+            }
+            AccountMessage::Probe(from) => from.as_str().len(),
+            AccountMessage::Asks { from, of } => from.as_str().len() + of.as_str().len(),
+            AccountMessage::RosterChanged { change, .. } => {
                 [&change.was, &change.is].into_iter().flatten().map(crate::model::Contact::bytes).sum()
             }
-            Letter::NodesChanged(change) => change.bytes(),
-            Letter::Published { event, .. } | Letter::Event(event) => event.bytes(),
-            Letter::Wants(_) | Letter::Doubt => 0,
+            AccountMessage::NodesChanged(change) => change.bytes(),
+            AccountMessage::Published { event, .. } | AccountMessage::Event(event) => event.bytes(),
+            AccountMessage::Wants(_) | AccountMessage::Reload => 0,
         }
     }
 }

@@ -6,8 +6,8 @@ use super::{Cx, Sessions, home};
 use crate::command::{Outcome, ReplyTo};
 use crate::effect::Effect;
 use crate::features::state::PerAccount;
-use crate::message::{Letter, Requester, ShardMessage};
-use crate::shard::Acting;
+use crate::message::{AccountMessage, Requester, ShardMessage};
+use crate::shard::SendAs;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
 
@@ -23,7 +23,7 @@ pub(crate) fn act(
     if stanza.id.is_none() {
         stanza.id = Some(cx.shard.random.token().into());
     }
-    let (number, forgotten) = cx.shard.acting.wait(&stanza, reply);
+    let (number, forgotten) = cx.shard.send_as.wait(&stanza, reply);
     if let Some(to) = forgotten {
         cx.out.push(Effect::Reply { to, outcome: Outcome::Unknown });
     }
@@ -32,21 +32,22 @@ pub(crate) fn act(
         return send(account, number, stanza, sessions, cx);
     }
     let stanza = Box::new(stanza);
-    let letter = match is_message {
-        true => Letter::Sent { number, stanza },
-        false => Letter::Request { requester: Requester::Command(number), stanza },
+    let message = match is_message {
+        true => AccountMessage::Sent { number, stanza },
+        false => AccountMessage::Request { requester: Requester::Command(number), stanza },
     };
-    home::receive(account, letter, sessions, cx);
+    home::receive(account, message, sessions, cx);
 }
 
 /// Why an account does not send what somebody has it send, if it does not.
 pub(super) fn denial(
     account: &BareJid,
-    letter: &Letter,
+    message: &AccountMessage,
     record: &PerAccount,
     pipeline: &Pipeline,
 ) -> Option<Denial> {
-    let (Letter::Sent { stanza, .. } | Letter::Request { requester: Requester::Command(_), stanza }) = letter
+    let (AccountMessage::Sent { stanza, .. }
+    | AccountMessage::Request { requester: Requester::Command(_), stanza }) = message
     else {
         return None;
     };
@@ -55,9 +56,9 @@ pub(super) fn denial(
 }
 
 /// Tells whoever had it sent.
-pub(super) fn deny(letter: Letter, denial: Denial, cx: &mut Cx<'_>) {
-    let (Letter::Sent { number, stanza } | Letter::Request { requester: Requester::Command(number), stanza }) =
-        letter
+pub(super) fn deny(message: AccountMessage, denial: Denial, cx: &mut Cx<'_>) {
+    let (AccountMessage::Sent { number, stanza }
+    | AccountMessage::Request { requester: Requester::Command(number), stanza }) = message
     else {
         return;
     };
@@ -90,7 +91,7 @@ pub(super) fn send(account: &BareJid, number: u32, mut stanza: Stanza, sessions:
     for hook in &cx.pipeline.acted {
         hook(account, &mut stanza, has_session, cx);
     }
-    let settlement = Some(Acting::settlement(cx.shard.place, number));
+    let settlement = Some(SendAs::settlement(cx.shard.place, number));
     let at = cx.shard.directory.account(to.bare_str());
     cx.post(at, ShardMessage::Stanza { stanza, settlement });
 }
@@ -104,7 +105,7 @@ pub(super) fn done(requester: Requester, cx: &mut Cx<'_>) {
 
 /// Tells whoever waits for the stanza with this number.
 pub(super) fn tell(number: u32, outcome: Outcome, cx: &mut Cx<'_>) {
-    if let Some(to) = cx.shard.acting.take(number) {
+    if let Some(to) = cx.shard.send_as.take(number) {
         cx.out.push(Effect::Reply { to, outcome });
     }
 }
