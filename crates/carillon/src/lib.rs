@@ -24,6 +24,7 @@ mod aws;
 pub mod cell;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod demo;
 pub mod files;
 pub mod memory;
@@ -33,6 +34,7 @@ pub mod serve;
 pub mod signal;
 #[cfg(feature = "aws")]
 mod sqs;
+pub mod successor;
 pub mod supervisor;
 pub mod telemetry;
 pub mod upgrade;

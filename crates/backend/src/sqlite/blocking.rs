@@ -1,13 +1,13 @@
 //! Block lists.
 
-use super::column::{corrupt, int, text, uint};
+use super::column::{address, corrupt, int, uint};
 use super::lookup;
 use super::transaction::Transaction;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use carillon_wire::jid::{BareJid, Jid};
-use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, params};
 
 impl Answers<ChangeBlockList, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ChangeBlockList) -> Result<ChangeBlockListAnswer> {
@@ -83,9 +83,4 @@ impl BlockList for Stored<'_> {
 pub(super) fn blocks(db: &Connection, account: AccountId, other: &BareJid) -> Result<bool> {
     let sql = "SELECT 1 FROM blocked WHERE account = ?1 AND jid IN (?2, ?3)";
     db.prepare_cached(sql)?.exists(params![int(account.0), other.as_str(), other.domain()])
-}
-
-/// The address in a column.
-pub(super) fn address(row: &Row<'_>, column: usize) -> Result<Jid> {
-    Jid::new(&text(row, column)?).map_err(|_| corrupt(column, "not an address"))
 }

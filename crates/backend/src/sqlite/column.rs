@@ -2,13 +2,18 @@
 
 use crate::rows::code::Code;
 use carillon_core::model::*;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 use rusqlite::types::Type;
 use rusqlite::{Error, Result, Row};
 
 /// The enumeration in a column.
 pub(super) fn code<T: Code>(row: &Row<'_>, column: usize) -> Result<T> {
     T::of(row.get(column)?).ok_or_else(|| corrupt(column, "a number this version has no meaning for"))
+}
+
+/// The address in a column.
+pub(super) fn address(row: &Row<'_>, column: usize) -> Result<Jid> {
+    Jid::new(&text(row, column)?).map_err(|_| corrupt(column, "not an address"))
 }
 
 /// The enumeration in a column that may be null.

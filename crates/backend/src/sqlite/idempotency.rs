@@ -1,6 +1,7 @@
 //! Requests that may be sent again: what their idempotency keys stand for.
 
 use super::column::{blob, int, uint};
+use super::reservation::ReservationNumber;
 use super::transaction::Transaction;
 use crate::rows::idempotency::{IN_PROGRESS_MS, block_of, note};
 use bytes::Bytes;
@@ -11,18 +12,6 @@ use carillon_core::ports::store::idempotency::{
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, OptionalExtension, Result, params};
-
-/// The number of a reservation: those that are made later have a higher one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ReservationNumber(i64);
-
-impl ReservationNumber {
-    /// The last of them; 0 if there is none.
-    pub(super) fn last(db: &Connection) -> Result<ReservationNumber> {
-        let last = db.query_row("SELECT coalesce(max(seq), 0) FROM idempotency", [], |row| row.get(0))?;
-        Ok(ReservationNumber(last))
-    }
-}
 
 impl Answers<Reserve, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Reserve) -> Result<Reservation> {

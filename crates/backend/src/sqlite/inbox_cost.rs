@@ -1,6 +1,6 @@
 //! What a page of an inbox costs, counted in steps of SQLite's machine: its size, however many conversations the account has.
 
-use super::archive::{Entry, Tail};
+use super::archive_tail::{Entry, Tail};
 use super::snapshot::{LastRevisions, Snapshot};
 use super::write_cost::steps;
 use super::{Options, file, schema};

@@ -168,7 +168,7 @@ fn position(row: &Row<'_>) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::archive::Tail;
+    use super::super::archive_tail::Tail;
     use super::super::snapshot::LastRevisions;
     use super::super::{Options, file, schema};
     use super::*;

@@ -1,6 +1,6 @@
 //! How SQLite answers the questions that change nothing.
 
-use super::archive::Tail;
+use super::archive_tail::Tail;
 use super::snapshot::{LastRevisions, Snapshot};
 use super::{login, lookup, roster};
 use crate::engine::reading::{Responds, Snapshots};

@@ -1,6 +1,6 @@
 //! Rosters, and the records of accounts that they are part of.
 
-use super::column::{corrupt, int, text, uint, whole_jid};
+use super::column::{address, corrupt, int, text, uint, whole_jid};
 use super::snapshot::Snapshot;
 use super::topic::CONFIG;
 use super::transaction::Transaction;
@@ -80,8 +80,7 @@ fn about(snapshot: &Snapshot<'_>, ask: &ReadRecord, record: &mut Record) -> Resu
             let (domain, bare) = (jid.domain(), jid.bare_str());
             let of_domain = jid.resource().map(|resource| [domain, "/", resource].concat());
             let params = params![account, domain, bare, jid.as_str(), of_domain];
-            let entries: Result<Vec<Jid>> =
-                query.query_map(params, |row| blocking::address(row, 0))?.collect();
+            let entries: Result<Vec<Jid>> = query.query_map(params, |row| address(row, 0))?.collect();
             record.blocked.extend(entries?);
         }
         record.blocked.sort();
@@ -118,7 +117,7 @@ fn blocked(
     while let Some(row) = rows.next()? {
         let place = row.get::<_, u32>(0)? as usize - 1;
         if let (Some(Some(record)), true) = (found.get_mut(place), asks[place].parts.blocked) {
-            record.blocked.push(blocking::address(row, 1)?);
+            record.blocked.push(address(row, 1)?);
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What a read works with: one state of the store, and what is remembered of it.
 
-use super::archive::Tail;
+use super::archive_tail::Tail;
 use super::column::uint;
 use crate::rows::code::Code;
 use crate::rows::last::LastItems;

@@ -1,8 +1,8 @@
 //! What a write works with: the open transaction of a group, and what it changes.
 
-use super::archive::{Entry, Fold, Newest, Tail};
-use super::idempotency::ReservationNumber;
+use super::archive_tail::{Entry, Fold, Newest, Tail};
 use super::item_row;
+use super::reservation::ReservationNumber;
 use super::run::Run;
 use crate::rows::last::LastItems;
 use carillon_core::model::{Item, Revision, TopicId};

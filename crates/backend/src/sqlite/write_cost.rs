@@ -1,8 +1,8 @@
 //! What each write costs in a store that is full, counted in steps of SQLite's machine: no more than in one that is nearly empty, but for the rows
 //! that it changes. There is one writer for everybody, so a list that is read there is everybody's to wait for.
 
-use super::archive::{Fold, Newest, Tail};
-use super::idempotency::ReservationNumber;
+use super::archive_tail::{Fold, Newest, Tail};
+use super::reservation::ReservationNumber;
 use super::run::Run;
 use super::transaction::{Reached, Transaction};
 use super::{Options, file, schema};

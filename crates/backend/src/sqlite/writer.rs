@@ -1,7 +1,8 @@
 //! How SQLite commits a group of writes.
 
-use super::archive::{self, Fold, Newest, Plan, Tail};
-use super::idempotency::ReservationNumber;
+use super::archive::{self, Plan};
+use super::archive_tail::{Fold, Newest, Tail};
+use super::reservation::ReservationNumber;
 use super::run::{self, Run};
 use super::transaction::{Reached, Transaction};
 use super::{ending, keeping, lookup};

@@ -159,6 +159,7 @@ enum Printing {
 pub fn main() -> ExitCode {
     // Not locked: what a node prints comes from many threads.
     match Cli::parse().command {
+        Command::Serve(args) if crate::successor::is_successor() => crate::successor::run(&args),
         Command::Serve(args) => crate::serve::run(&args),
         Command::Demo(args) => crate::demo::run(&args),
         Command::Load(cli) => {

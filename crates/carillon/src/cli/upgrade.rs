@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use crate::config::{Config, Source};
-use crate::upgrade::control::{self, Answer, Request};
+use crate::control::{self, Answer, Request};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 

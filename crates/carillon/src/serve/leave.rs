@@ -1,7 +1,7 @@
 //! A live upgrade, as the old process sees it: the node goes on in another one, or here.
 
 use super::{Running, failed};
-use crate::upgrade::control::Asked;
+use crate::control::Asked;
 use crate::upgrade::{Departure, Gone, Guardian, HandOverError, Handed, Remains};
 use std::ops::ControlFlow;
 use std::path::Path;

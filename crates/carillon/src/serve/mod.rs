@@ -9,16 +9,13 @@ mod reload;
 use crate::assemble::{self, Opened};
 use crate::cell::{Joined, Joining};
 use crate::config::{Config, Source};
+use crate::control::{Asked, Control};
 use crate::files::{AdminKey, NodeFile, Ready};
 use crate::memory;
 use crate::preflight::{self, Finding, Purpose, Severity};
 use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
-use crate::upgrade::{
-    self,
-    control::{Asked, Control},
-};
 use crate::welcome::Welcome;
 use carillon_server::handover::TakeOver;
 use carillon_server::node::Node;
@@ -47,9 +44,6 @@ pub struct Args {
 
 /// Runs a node until a signal ends it, or another process goes on with it.
 pub fn run(args: &Args) -> ExitCode {
-    if upgrade::is_successor() {
-        return upgrade::run(args);
-    }
     let Started { mut running, signals, telemetry } = match start(&args.source) {
         Ok(started) => started,
         Err(code) => return code,

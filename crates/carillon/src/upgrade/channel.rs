@@ -17,14 +17,14 @@ use zeroize::Zeroizing;
 
 /// One end of the socket.
 #[derive(Debug)]
-pub(super) struct Channel {
+pub(crate) struct Channel {
     socket: UnixStream,
     deadline: Instant,
 }
 
 /// What came.
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// Its kind.
     pub kind: u8,
     /// Its content. It may have keys in it.
@@ -35,23 +35,23 @@ pub(super) struct Frame {
 
 impl Channel {
     /// Two ends.
-    pub(super) fn pair() -> io::Result<(Channel, UnixStream)> {
+    pub(crate) fn pair() -> io::Result<(Channel, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         Ok((Channel::new(ours), theirs))
     }
 
     /// The end that this socket is. Nothing may be sent or received until [`Channel::allow`] gave time for it.
-    pub(super) fn new(socket: UnixStream) -> Channel {
+    pub(crate) fn new(socket: UnixStream) -> Channel {
         Channel { socket, deadline: Instant::now() }
     }
 
     /// From now on, what is sent and received may take so long, all together.
-    pub(super) fn allow(&mut self, time: Duration) {
+    pub(crate) fn allow(&mut self, time: Duration) {
         self.deadline = Instant::now() + time;
     }
 
     /// Sends a frame.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         kind: u8,
         content: &[u8],
@@ -72,7 +72,7 @@ impl Channel {
     }
 
     /// The next frame; none when the other process has closed its end.
-    pub(super) fn receive(&mut self) -> io::Result<Option<Frame>> {
+    pub(crate) fn receive(&mut self) -> io::Result<Option<Frame>> {
         let mut head = [0; HEAD_BYTES];
         let mut known = 0;
         while known < HEAD_BYTES {

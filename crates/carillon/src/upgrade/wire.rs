@@ -24,10 +24,10 @@ use std::io;
 use std::path::PathBuf;
 
 /// The version of this protocol. A release that changes what cannot be ignored has another.
-pub(super) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 
 /// Kinds of frames.
-pub(super) mod kind {
+pub(crate) mod kind {
     pub(crate) const HELLO: u8 = 1;
     pub(crate) const CHECKED: u8 = 2;
     pub(crate) const REFUSED: u8 = 3;
@@ -42,7 +42,7 @@ pub(super) mod kind {
 
 /// What the old process is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hello {
+pub(crate) struct Hello {
     /// [`PROTOCOL`]
     pub protocol: u32,
     /// Its release.
@@ -62,7 +62,7 @@ pub(super) struct Hello {
 
 /// The new process can go on, as far as it can know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Checked {
+pub(crate) struct Checked {
     /// Its release.
     pub release: String,
     /// The process.
@@ -71,24 +71,24 @@ pub(super) struct Checked {
 
 /// Why a process does not go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Refused {
+pub(crate) struct Refused {
     /// For people.
     pub why: String,
 }
 
 /// What a listening socket is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Listener {
+pub(crate) struct Listener {
     /// The name of a [`carillon_server::handover::ListenerKind`], or [`HTTP`].
     pub kind: String,
 }
 
 /// The kind of the sockets of the HTTP APIs.
-pub(super) const HTTP: &str = "http";
+pub(crate) const HTTP: &str = "http";
 
 /// How many sessions were sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct End {
+pub(crate) struct End {
     /// All.
     pub sessions: u64,
     /// Those that have a connection.
@@ -97,7 +97,7 @@ pub(super) struct End {
 
 /// The new process serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Serving {
+pub(crate) struct Serving {
     /// Sessions that go on.
     pub sessions: u64,
 }
@@ -132,13 +132,13 @@ impl From<io::Error> for Broken {
 }
 
 /// Sends an object.
-pub(super) fn say<T: Serialize>(channel: &mut Channel, kind: u8, object: &T) -> Result<(), Broken> {
+pub(crate) fn say<T: Serialize>(channel: &mut Channel, kind: u8, object: &T) -> Result<(), Broken> {
     let content = serde_json::to_vec(object).map_err(io::Error::other)?;
     Ok(channel.send(kind, &content, &[])?)
 }
 
 /// The next frame; an error if the other process refuses, or has ended.
-pub(super) fn hear(channel: &mut Channel) -> Result<Frame, Broken> {
+pub(crate) fn hear(channel: &mut Channel) -> Result<Frame, Broken> {
     let frame = channel.receive()?.ok_or(Broken::Ended)?;
     match frame.kind {
         kind::REFUSED => Err(Broken::Refused(object::<Refused>(&frame)?.why)),
@@ -147,7 +147,7 @@ pub(super) fn hear(channel: &mut Channel) -> Result<Frame, Broken> {
 }
 
 /// The object of the next frame, which must be of this kind.
-pub(super) fn expect<T: DeserializeOwned>(channel: &mut Channel, kind: u8) -> Result<T, Broken> {
+pub(crate) fn expect<T: DeserializeOwned>(channel: &mut Channel, kind: u8) -> Result<T, Broken> {
     let frame = hear(channel)?;
     if frame.kind != kind {
         return Err(Broken::Strange(format!("a frame of the kind {} in place of {kind}", frame.kind)));
@@ -156,6 +156,6 @@ pub(super) fn expect<T: DeserializeOwned>(channel: &mut Channel, kind: u8) -> Re
 }
 
 /// The object of a frame.
-pub(super) fn object<T: DeserializeOwned>(frame: &Frame) -> Result<T, Broken> {
+pub(crate) fn object<T: DeserializeOwned>(frame: &Frame) -> Result<T, Broken> {
     serde_json::from_slice(&frame.content).map_err(|error| Broken::Strange(error.to_string()))
 }

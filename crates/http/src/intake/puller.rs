@@ -23,6 +23,8 @@ const BACK_MAX: Duration = Duration::from_secs(60);
 /// How often it is looked whether the node is ready, and how often the queue counts its messages.
 const LOOK: Duration = Duration::from_millis(500);
 const COUNT: Duration = Duration::from_secs(10);
+/// How long what was asked for is waited for when the node ends, to be given back.
+const GIVE_BACK: Duration = Duration::from_secs(1);
 /// Messages that are asked for at once, at most.
 const PULL_MAX: usize = 256;
 
@@ -69,13 +71,13 @@ impl Puller<'_> {
     /// Pulls until `end`, and ends when what is under way is done.
     async fn pull_until(&self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
-        let mut is_ending = false;
+        let (mut is_ending, mut ended) = (false, Instant::now());
         let mut pause = Pause::default();
         let mut pulling: Option<(Pending<Vec<Pulled>>, Box<ApiKey>)> = None;
         let mut working: FuturesUnordered<BoxFuture<'_, Behind>> = FuturesUnordered::new();
         let mut look = interval((self.intake.options.queue.settle_within() / 4).max(LOOK));
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while !(is_ending && working.is_empty()) {
+        while !(is_ending && working.is_empty() && pulling.is_none()) {
             let mut again = Instant::now() + LOOK;
             if !is_ending && pulling.is_none() {
                 match self.gate(&mut pause).await {
@@ -90,15 +92,16 @@ impl Puller<'_> {
             tokio::select! {
                 Some(behind) = working.next(), if !working.is_empty() => pause.worked(self.intake, behind),
                 (pulled, sender) = next(&mut pulling) => match pulled {
+                    Ok(pulled) if is_ending => pulled.iter().for_each(|one| working.push(Box::pin(self.give_back(one.receipt)))),
                     Ok(pulled) => self.take(pulled, &sender, &working),
                     Err(fault) => pause.failed(self.intake, fault),
                 },
                 _ = look.tick() => self.extend().await,
                 () = sleep_until(again), if pulling.is_none() && !is_ending => {}
+                // What comes later is delivered again when its time is over.
+                () = sleep_until(ended + GIVE_BACK), if is_ending && pulling.is_some() => pulling = None,
                 () = &mut end, if !is_ending => {
-                    is_ending = true;
-                    // What was not given yet is delivered to another node, or later.
-                    pulling = None;
+                    (is_ending, ended) = (true, Instant::now());
                     self.intake.count().state = State::Resting;
                 }
             }
@@ -221,6 +224,13 @@ impl Puller<'_> {
                 Verdict::Dead(reason)
             }
         }
+    }
+
+    /// Has a message that came too late delivered to another node at once.
+    async fn give_back(&self, receipt: Receipt) -> Behind {
+        // What the queue is not told is delivered again when its time is over.
+        drop(self.intake.options.queue.settle(receipt, Verdict::Later(Duration::ZERO)).await);
+        None
     }
 
     async fn settle(&self, message: &Pulled, verdict: Verdict) {

@@ -1,23 +1,12 @@
 //! Moving the newest messages into the tables by which they are found.
 
-use super::super::column::{int, uint};
+use super::super::archive_tail::{Entry, Fold, Tail};
+use super::super::column::int;
 use super::super::transaction::Transaction;
 use super::inbox;
-use super::tail::{Entry, Tail};
-use crate::rows::code::Code;
-use rusqlite::{Connection, Result, params};
 
-/// How far messages are in the tables (`archive_fold`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Fold {
-    /// All up to this one.
-    pub(super) folded: u64,
-    /// Up to this one, those of accounts below `account`; 0 while there is no fold.
-    folding: u64,
-    account: i64,
-    /// Of `account` itself, those up to this one.
-    seq: u64,
-}
+use crate::rows::code::Code;
+use rusqlite::{Result, params};
 
 /// The tail is folded when it has so many entries, or one for so many messages there are, if that is more.
 const ENTRIES_MIN: usize = 32 * 1024;
@@ -31,46 +20,16 @@ const SLICE_MIN: usize = 256;
 /// With a commit that waits for it.
 const SLICE_WANTED: usize = 4096;
 
-impl Fold {
-    /// The one in the database.
-    pub(in super::super) fn find(db: &Connection) -> Result<Fold> {
-        db.prepare_cached("SELECT folded, folding, account, seq FROM archive_fold")?.query_row([], |row| {
-            Ok(Fold {
-                folded: uint(row, 0)?,
-                folding: uint(row, 1)?,
-                account: row.get(2)?,
-                seq: uint(row, 3)?,
-            })
-        })
+/// The fold with which a commit goes on: one is begun when the tail is long.
+fn begun(fold: Fold, tail: &Tail, newest: u64, wants_fold: bool) -> Option<Fold> {
+    // While the tail is not whole nobody knows what there is to fold.
+    let entries = tail.entries()?;
+    if fold.folding > 0 {
+        return Some(fold);
     }
-
-    /// Up to which message those of an account are in the tables.
-    pub(super) fn of(self, account: i64) -> u64 {
-        if self.folding == 0 || account > self.account {
-            self.folded
-        } else if account < self.account {
-            self.folding
-        } else {
-            self.seq.max(self.folded)
-        }
-    }
-
-    /// The fold with which a commit goes on: one is begun when the tail is long.
-    fn begun(self, tail: &Tail, newest: u64, wants_fold: bool) -> Option<Fold> {
-        // While the tail is not whole nobody knows what there is to fold.
-        let entries = tail.entries()?;
-        if self.folding > 0 {
-            return Some(self);
-        }
-        let wanted = usize::try_from(newest / MESSAGES_PER_ENTRY).unwrap_or(usize::MAX);
-        let min = if wants_fold { 1 } else { wanted.clamp(ENTRIES_MIN, ENTRIES_MAX) };
-        (entries >= min && newest > self.folded).then_some(Fold {
-            folding: newest,
-            account: 0,
-            seq: 0,
-            ..self
-        })
-    }
+    let wanted = usize::try_from(newest / MESSAGES_PER_ENTRY).unwrap_or(usize::MAX);
+    let min = if wants_fold { 1 } else { wanted.clamp(ENTRIES_MIN, ENTRIES_MAX) };
+    (entries >= min && newest > fold.folded).then_some(Fold { folding: newest, account: 0, seq: 0, ..fold })
 }
 
 /// The accounts of a fold, while it lasts: the writer's. Made again when it is lost.
@@ -91,7 +50,7 @@ pub(in super::super) fn slice(write: &mut Transaction<'_>, plan: &mut Plan) -> R
     // What this transaction adds is not in the tail yet.
     let added = write.archived.len();
     let newest = write.archived.first().map_or(write.newest_message.seq, |(_, entry)| entry.seq - 1);
-    let Some(fold) = before.begun(write.tail, newest, write.wants_fold) else { return Ok(()) };
+    let Some(fold) = begun(before, write.tail, newest, write.wants_fold) else { return Ok(()) };
     let least = if write.wants_fold { SLICE_WANTED } else { SLICE_MIN };
     let after = advance(write, fold, plan, least + SLICE_PER_ENTRY * added)?;
     write.run(

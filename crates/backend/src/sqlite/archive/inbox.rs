@@ -3,11 +3,11 @@
 //! The table says it as of the fold, with what clients have changed; the messages behind the fold are added when it is read (`listed`). While these are
 //! still being read after a start, a marker finds nothing.
 
+use super::super::archive_tail::Entry;
 use super::super::column::{code, int, ms, uint};
 use super::super::lookup;
 use super::super::transaction::Transaction;
 use super::rooms;
-use super::tail::Entry;
 use crate::rows::code::Code;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;

@@ -1,30 +1,14 @@
 //! Keeping a message.
 
-use super::super::column::{int, ms, number, uint};
+use super::super::archive_tail::{Entry, Newest};
+use super::super::column::{int, number};
 use super::super::transaction::Transaction;
-use super::tail::Entry;
+
 use super::{inbox, preferences};
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
-use rusqlite::{Connection, Error, OptionalExtension, Result, params};
-
-/// The newest message of all archives.
-#[derive(Clone, Copy, Default)]
-pub(in super::super) struct Newest {
-    pub(in super::super) seq: u64,
-    received: UnixMs,
-}
-
-impl Newest {
-    /// The one in the database.
-    pub(in super::super) fn find(db: &Connection) -> Result<Newest> {
-        let found = db
-            .prepare_cached("SELECT seq, received FROM archive_message ORDER BY seq DESC LIMIT 1")?
-            .query_row([], |row| Ok(Newest { seq: uint(row, 0)?, received: ms(row, 1)? }));
-        Ok(found.optional()?.unwrap_or_default())
-    }
-}
+use rusqlite::{Error, OptionalExtension, Result, params};
 
 /// What a message is to one of its sides.
 enum Found {

@@ -1,15 +1,10 @@
-//! The tail in the database, so that a start reads it from a few rows and not from its messages.
-//!
-//! Entries gather in memory until there are enough for a row, a *list*; then the next commit writes it. So a start reads the lists behind the
-//! fold and at most the messages of one that was not full. A list costs a message 48 bytes, which lie one behind the other.
+//! Writing lists: when enough entries have gathered in memory, the next commit writes them.
 
-use super::super::column::{corrupt, int};
+use super::super::archive_tail::{LIST, encode};
+use super::super::column::int;
 use super::super::transaction::Transaction;
-use super::tail::Entry;
-use rusqlite::{Connection, Result, params};
+use rusqlite::{Result, params};
 
-/// Entries of a list, or one more: those of a message are not separated.
-pub(super) const LIST: usize = 8192;
 /// Lists before the fold that are removed whenever one is added.
 const REMOVED: usize = 2;
 
@@ -29,55 +24,10 @@ pub(in super::super) fn add(write: &mut Transaction<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Gives every entry behind `after` that is in a list up to `newest`, in the order of their messages. Up to which message that is, and how many
-/// lists there are.
-pub(super) fn read(
-    db: &Connection,
-    after: u64,
-    newest: u64,
-    mut found: impl FnMut(i64, Entry),
-) -> Result<(u64, usize)> {
-    let (mut listed, mut lists) = (after, 0);
-    let mut query =
-        db.prepare("SELECT last, entries FROM archive_list WHERE last > ?1 AND last <= ?2 ORDER BY last")?;
-    let mut rows = query.query([int(after), int(newest)])?;
-    while let Some(row) = rows.next()? {
-        let (last, bytes): (i64, _) = (row.get(0)?, row.get_ref(1)?.as_blob()?);
-        let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
-        if !rest.is_empty() {
-            return Err(corrupt(1, "a list of archived messages is cut off"));
-        }
-        entries
-            .iter()
-            .map(decode)
-            .filter(|(_, entry)| entry.seq > after)
-            .for_each(|(account, entry)| found(account, entry));
-        (listed, lists) = (last as u64, lists + 1);
-    }
-    Ok((listed, lists))
-}
-
-/// The bytes of entries: of each the account, and what [`Entry::to_bytes`] says.
-fn encode(entries: &[(i64, Entry)]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(entries.len() * ENTRY_BYTES);
-    for (account, entry) in entries {
-        out.extend_from_slice(&account.to_le_bytes());
-        out.extend_from_slice(&entry.to_bytes());
-    }
-    out
-}
-
-fn decode(bytes: &[u8; ENTRY_BYTES]) -> (i64, Entry) {
-    let [a0, a1, a2, a3, a4, a5, a6, a7, entry @ ..] = *bytes;
-    (i64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]), Entry::from_bytes(entry))
-}
-
-const ENTRY_BYTES: usize = 8 + Entry::BYTES;
-
 #[cfg(test)]
 mod tests {
+    use super::super::super::archive_tail::{Entry, Newest, Tail};
     use super::super::super::{Options, SqliteStore, file};
-    use super::super::{Newest, Tail};
     use super::*;
     use carillon_core::model::*;
     use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};

@@ -3,11 +3,11 @@
 //! What is in the table is found by index, the newest message first or last. Conversations that have messages behind the fold are known from memory; what is
 //! noted of them is looked up one by one, as far as a page goes.
 
+use super::super::archive_tail::Entry;
 use super::super::column::{corrupt, int};
 use super::super::lookup;
 use super::super::snapshot::Snapshot;
 use super::read::Archive;
-use super::tail::Entry;
 use super::{inbox, rooms};
 use crate::rows::code::Code;
 use crate::rows::inbox::{Conversations, Listed, Source, Span, arrange, folders};

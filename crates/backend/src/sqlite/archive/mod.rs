@@ -2,7 +2,7 @@
 //!
 //! A message is written once, at the end of one table, with the accounts in whose archives it is. What is found by account and by conversation
 //! is in tables of its own, whose rows lie all over the file: written with each message they would cost four pages a message. So
-//! the newest messages are found in memory (`tail`), and enter those tables many at a time, in the order of the tables (`fold`):
+//! the newest messages are found in memory (`archive_tail`), and enter those tables many at a time, in the order of the tables (`fold`):
 //!
 //! ```text
 //!  KeepMessage ─► archive_message, and the tail in memory
@@ -24,9 +24,6 @@ mod preferences;
 mod read;
 mod rooms;
 mod sweep;
-mod tail;
 
-pub(super) use fold::{Fold, Plan, is_behind, slice as fold};
-pub(super) use keep::Newest;
+pub(super) use fold::{Plan, is_behind, slice as fold};
 pub(super) use list::add as list;
-pub(super) use tail::{Entry, Tail};

@@ -85,7 +85,7 @@ fn default(wish: i64) -> Result<ArchiveDefault> {
 
 fn add(preferences: &mut ArchivePreferences, rows: &mut Rows<'_>) -> Result<()> {
     while let Some(row) = rows.next()? {
-        let jid = super::super::blocking::address(row, 0)?;
+        let jid = super::super::column::address(row, 0)?;
         let rules = if row.get(1)? { &mut preferences.always } else { &mut preferences.never };
         rules.push(jid);
     }

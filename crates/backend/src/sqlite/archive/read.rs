@@ -1,10 +1,8 @@
 //! Pages of an archive.
 
+use super::super::archive_tail::{Entry, Fold, Newest, Tail};
 use super::super::column::{blob, corrupt, int, ms, uint};
 use super::super::snapshot::Snapshot;
-use super::Newest;
-use super::fold::Fold;
-use super::tail::{Entry, Tail};
 use crate::rows::page::Room;
 use bytes::Bytes;
 use carillon_core::model::*;

@@ -1,8 +1,8 @@
 //! Runs: what is listed is what ended, in any order and with any number of runs, and a run is small to write to.
 
-use super::super::archive::{Fold, Newest, Tail};
+use super::super::archive_tail::{Fold, Newest, Tail};
 use super::super::column::uint;
-use super::super::idempotency::ReservationNumber;
+use super::super::reservation::ReservationNumber;
 use super::super::transaction::{Reached, Transaction};
 use super::super::{Options, ending, file, listing, schema};
 use super::*;

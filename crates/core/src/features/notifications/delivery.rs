@@ -1,5 +1,6 @@
 //! At the session: a notification is given to the connection, and acknowledged by the best means that the client supports.
 
+use super::giving::{RECEIPT, give, has_too_many};
 use super::shared::Recipient;
 use super::state::InFlight;
 use super::{broadcast, ends, report, xml};
@@ -12,16 +13,9 @@ use crate::ports::store::notifications::{NotificationChange, Pending};
 use crate::session::backlog::Paged;
 use crate::session::hook::{Ending, Flow, Taken};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::{End, Pager, Reads, Timer, Track, Tracked};
-use bytes::Bytes;
+use crate::shard::{End, Pager, Reads};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
-
-/// When receipts of given notifications must have come.
-pub(super) const RECEIPT: Timer = Timer(*b"rcpt");
-
-/// Notifications that were given, by their ids.
-pub(super) const TRACKED: Tracked = Tracked(*b"noti");
 
 /// Gives a notification to every session of its account that it is for. A session that is not given one that is kept asks the
 /// store for it later.
@@ -55,11 +49,6 @@ pub(super) fn deliver(
         result = result.or(Err(reason));
     }
     result
-}
-
-/// Whether a client without stream management leaves as many unacknowledged as it may. One with it has a bound of its own.
-pub(super) fn has_too_many(session: &BoundSession) -> bool {
-    session.unacknowledged.is_none() && session.state.notifications.is_full()
 }
 
 fn is_for(audience: Audience, session: &BoundSession) -> Result<(), DropReason> {
@@ -160,31 +149,6 @@ fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>
     let payload = xml::payload(&xml::Content::of(notification), !managed);
     let given = InFlight { id, audience, expires, is_kept, sent, at, managed };
     give(session, payload, given, notification.accepted, cx);
-}
-
-/// Writes a notification that was accepted then, and notes that it is on its way.
-pub(super) fn give(
-    session: &mut BoundSession,
-    payload: Bytes,
-    given: InFlight,
-    accepted: UnixMs,
-    cx: &mut Cx<'_>,
-) {
-    let id = given.id;
-    let stanza = xml::message(id, payload, session);
-    session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
-    let bytes = session.sent();
-    let pager = session.state.notifications.pager();
-    pager.gave(given, bytes);
-    if !given.managed && pager.begin_timer() {
-        session.set_timer(cx.shard.settings.receipt_wait_ms, RECEIPT, cx);
-    }
-    cx.shard.counters.delivered(session.domain);
-    cx.out.journal.note(cx.now.unix, Kind::Deliver, || Entry::Deliver {
-        id,
-        to: session.jid.as_str(),
-        after_ms: cx.now.unix.0.saturating_sub(accepted.0),
-    });
 }
 
 /// The client acknowledged these.

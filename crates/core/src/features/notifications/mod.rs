@@ -5,8 +5,10 @@ mod broadcast;
 mod delivery;
 mod ends;
 mod flight;
+mod giving;
 mod home;
 mod lookup;
+mod open_broadcasts;
 mod report;
 mod shared;
 mod state;
@@ -78,11 +80,11 @@ pub const FEATURE: Feature = Feature {
         walk: Some(broadcast::walk),
         resumed: Some(|session, cx| broadcast::came(session, cx)),
         tracked: &[TrackedHandler {
-            kind: delivery::TRACKED,
+            kind: giving::TRACKED,
             acknowledged: delivery::acknowledged_all,
             is_over: delivery::is_over,
         }],
-        timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::check_receipts }],
+        timers: &[TimerHandler { timer: giving::RECEIPT, handle: delivery::check_receipts }],
         describe: Some(|session, info| {
             info.unacknowledged = session.state.notifications.in_flight().count() as u32;
         }),

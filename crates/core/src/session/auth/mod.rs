@@ -19,6 +19,7 @@ mod claimant;
 mod claimed;
 mod classic;
 mod exchange;
+mod greeting;
 pub mod offer;
 mod profile;
 mod proven;
@@ -28,7 +29,8 @@ mod waiting;
 
 pub use authenticating::Authenticating;
 pub use classic::{Binding, Restarting};
-pub use proven::{Authenticated, Greeting, Proved};
+pub use greeting::Greeting;
+pub(crate) use greeting::Success;
+pub use proven::{Authenticated, Proved};
 pub use proving::{KnownAccount, Proven, Proving};
-pub(crate) use sasl2::Success;
 pub use waiting::{Asking, Deriving};

@@ -1,11 +1,10 @@
 //! A client that proved which account it is.
 
 use super::claimant::Claimant;
-use super::{classic, sasl2};
 use crate::connection::Client;
 use crate::model::{AccountId, DomainId, Identity, Login, Moment, Revocations};
 use crate::sasl::Stamp;
-use crate::session::{BoundSession, Cx};
+use crate::session::Cx;
 use crate::shard::{Deadline, Known};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, StanzaError};
@@ -34,18 +33,6 @@ pub struct Authenticated {
     since: Moment,
     stamp: Option<Stamp>,
     login: Option<Box<Login>>,
-}
-
-/// What a client is sent when its session is bound.
-#[derive(Debug)]
-pub enum Greeting {
-    /// The success of SASL2, with the resource that Bind 2 bound.
-    Success(sasl2::Success),
-    /// The result of the bind IQ with this id.
-    Bind {
-        /// The IQ's id.
-        id: Box<str>,
-    },
 }
 
 impl Proved {
@@ -122,16 +109,6 @@ impl Authenticated {
         if let Some(stamp) = self.stamp {
             let known = Known { account: self.account, revocations: &self.revocations, login };
             cx.remember(&self.jid, self.domain, known, stamp);
-        }
-    }
-}
-
-impl Greeting {
-    /// Tells the client that its session is bound.
-    pub fn send(self, session: &mut BoundSession, cx: &mut Cx<'_>) {
-        match self {
-            Greeting::Success(success) => sasl2::greet(success, session, cx),
-            Greeting::Bind { id } => classic::greet(id, session, cx),
         }
     }
 }

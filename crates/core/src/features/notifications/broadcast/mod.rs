@@ -10,17 +10,10 @@
 //! shard heard of it when it was new, and is of a node alone. In all other cases, and of each session that comes later, the store says
 //! first which accounts have.
 
-mod credit;
 mod ends;
-mod line;
 mod news;
-mod open;
 mod walk;
-
-#[cfg(test)]
-mod tests;
 
 pub(super) use ends::{acknowledged, given_up, retry, tick};
 pub(super) use news::{count_reached, heard};
-pub(super) use open::Broadcasts;
 pub(super) use walk::{came, is_over, made_room, walk};

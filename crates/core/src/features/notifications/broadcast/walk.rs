@@ -1,8 +1,8 @@
 //! Broadcasts are given: to the sessions that are there, a slice at a time, and to those that come later.
 
-use super::super::delivery;
+use super::super::giving;
+use super::super::open_broadcasts::{Open, Pair};
 use super::super::state::InFlight;
-use super::open::{Open, Pair};
 use crate::command::Reach;
 use crate::model::{AccountId, Audience, Broadcast, DomainId, NotificationId, SessionId};
 use crate::ports::store::broadcasts::EndedBroadcasts;
@@ -305,7 +305,7 @@ fn give(open: &mut Open, session: &mut BoundSession, cx: &mut Cx<'_>) {
     };
     let [without, with_request] = &open.contents;
     let content = if managed { without } else { with_request };
-    delivery::give(session, content.clone(), given, broadcast.created, cx);
+    giving::give(session, content.clone(), given, broadcast.created, cx);
     open.given += 1;
     if content.len() > LARGE_BYTES {
         backlog::await_flush(session, cx);
@@ -314,7 +314,7 @@ fn give(open: &mut Open, session: &mut BoundSession, cx: &mut Cx<'_>) {
 
 /// Whether a client leaves as many unacknowledged as it may.
 fn is_full(session: &BoundSession, cx: &Cx<'_>) -> bool {
-    delivery::has_too_many(session) || backlog::room(session, cx) == 0
+    giving::has_too_many(session) || backlog::room(session, cx) == 0
 }
 
 /// Whether a broadcast is for a session, as it is now.

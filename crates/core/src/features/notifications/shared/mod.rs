@@ -7,7 +7,7 @@
 mod sent;
 mod traces;
 
-use super::broadcast::Broadcasts;
+use super::open_broadcasts::Broadcasts;
 use crate::features::Shared;
 use crate::model::{Mono, NotificationId, Set, Trace, UnixMs};
 use crate::shard::Reads;

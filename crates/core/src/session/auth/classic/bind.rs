@@ -5,7 +5,7 @@ use crate::error::StreamError;
 use crate::session::auth::{Authenticated, Greeting};
 use crate::session::hook::Unbound;
 use crate::session::open::check;
-use crate::session::{BoundSession, Closing, Cx, Loading, Resume, Resuming, Session};
+use crate::session::{Closing, Cx, Loading, Resume, Resuming, Session};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
@@ -132,15 +132,5 @@ impl Binding {
         let Binding { io, authenticated } = *self;
         let id = request.id.clone().unwrap_or_default();
         Loading::begin(io, authenticated, jid, Greeting::Bind { id }, cx)
-    }
-}
-
-/// Tells the client that its session is bound: the result of its bind IQ.
-pub(in crate::session::auth) fn greet(id: Box<str>, session: &mut BoundSession, cx: &mut Cx<'_>) {
-    let jid = Element::new("jid", ns::BIND).with_text(session.jid.as_str());
-    let result = Stanza::iq(IqType::Result).with_id(id);
-    let result = result.with_payload(Element::new("bind", ns::BIND).with_child(jid));
-    if let Some(io) = &session.io {
-        io.send_stanza(&result, cx);
     }
 }

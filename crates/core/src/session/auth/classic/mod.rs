@@ -3,7 +3,6 @@
 mod bind;
 mod success;
 
-pub(super) use bind::greet;
 pub use bind::{Binding, Restarting};
 pub(super) use success::succeed;
 

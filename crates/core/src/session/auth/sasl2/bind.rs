@@ -1,8 +1,7 @@
 //! Bind 2 (XEP-0386): a resource is bound inline, and features are enabled with it.
 
-use super::Success;
+use crate::session::Cx;
 use crate::session::auth::Authenticated;
-use crate::session::{BoundSession, Cx};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::StanzaError;
@@ -21,22 +20,4 @@ pub(super) fn resource(
         None => own,
     };
     authenticated.resource(Some(resource), cx)
-}
-
-/// Tells the client that its session is bound: `<bound/>`, with the features' replies to what the client asked for inline.
-pub(in crate::session::auth) fn greet(success: Success, session: &mut BoundSession, cx: &mut Cx<'_>) {
-    let mut bound = Element::new("bound", ns::BIND2);
-    for asked in success.inline.bind().into_iter().flat_map(Element::children) {
-        if let Some(handle) = cx.pipeline.nonza_handler(asked.name(), asked.ns())
-            && let Ok(Some(reply)) = handle(session, asked, cx)
-        {
-            bound.push(reply);
-        }
-    }
-    let success = success.element(session.jid.as_str()).with_child(bound);
-    if let Some(io) = &session.io {
-        io.send_element(&success, cx);
-        // XEP-0388 §2.6: features follow a success at once. All that could be negotiated was, inline.
-        io.send_features(&[], cx);
-    }
 }

@@ -3,8 +3,6 @@
 mod bind;
 mod success;
 
-pub(super) use bind::greet;
-pub(crate) use success::Success;
 pub(super) use success::succeed;
 
 use super::Authenticating;

@@ -1,7 +1,12 @@
 //! What a shard knows of the broadcasts that are open: no more than it takes to give them, whatever the number of accounts.
 
-use super::credit::{Credit, Share};
-use super::line::Line;
+mod credit;
+mod line;
+#[cfg(test)]
+mod tests;
+
+use self::credit::{Credit, Share};
+use self::line::Line;
 use crate::model::{
     AccountId, Audience, Broadcast, DomainId, Mono, NotificationId, Now, SessionId, Set, UnixMs,
 };
@@ -12,91 +17,97 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A broadcast and an account.
-pub(super) type Pair = (NotificationId, AccountId);
+pub(in crate::features::notifications) type Pair = (NotificationId, AccountId);
 
 /// The broadcasts that a shard knows, and what it has to do about them.
 #[derive(Debug, Default)]
 pub(in crate::features::notifications) struct Broadcasts {
     open: BTreeMap<NotificationId, Open>,
     /// Whether it has heard of all that were open when the node started.
-    pub(super) heard_all: bool,
+    pub(in crate::features::notifications) heard_all: bool,
     /// Sessions that are there now, and about whose accounts the store is to be asked.
     came: Line,
     /// Whether it is being asked about some of them.
-    pub(super) asks: bool,
+    pub(in crate::features::notifications) asks: bool,
     /// It is asked again then, because it could not answer.
-    pub(super) asks_at: Mono,
+    pub(in crate::features::notifications) asks_at: Mono,
     /// Sessions that are to be given something once they have acknowledged what they were given.
     crowded: Set<SessionId>,
     /// Accounts that have acknowledged a broadcast, until that is committed.
     ending: Set<Pair>,
     /// Questions whose answers may not know of what was committed meanwhile.
-    pub(super) reads: Reads<Pair>,
+    pub(in crate::features::notifications) reads: Reads<Pair>,
     /// Those of them of which the store is to be told.
     ends: Vec<AccountEnd>,
     /// When it is told how often broadcasts were given.
-    pub(super) tell_at: Option<Mono>,
+    pub(in crate::features::notifications) tell_at: Option<Mono>,
     /// When a broadcast goes on, or its time is over.
     wake: Option<Mono>,
     /// Something happened, or more can be given: a look at all of them is worth it.
-    pub(super) is_stirred: bool,
+    pub(in crate::features::notifications) is_stirred: bool,
     /// The one that was given last: it is another's turn.
     last: Option<NotificationId>,
 }
 
 /// A broadcast that is open.
 #[derive(Debug)]
-pub(super) struct Open {
-    pub(super) broadcast: Arc<Broadcast>,
+pub(in crate::features::notifications) struct Open {
+    pub(in crate::features::notifications) broadcast: Arc<Broadcast>,
     /// What a message carries, without and with a request for a receipt.
-    pub(super) contents: [Bytes; 2],
+    pub(in crate::features::notifications) contents: [Bytes; 2],
     /// The walk over the sessions that were there when it began.
-    pub(super) walk: Walk,
+    pub(in crate::features::notifications) walk: Walk,
     /// Whether it may be given now.
     is_due: bool,
     credit: Credit,
     /// What it is counted under in the store.
     counter: u64,
     /// How often it was given here.
-    pub(super) given: u64,
+    pub(in crate::features::notifications) given: u64,
     told: u64,
 }
 
 /// How far a walk is.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(in crate::features::notifications) struct Walk {
     /// Whether accounts may have acknowledged it before.
-    pub(super) asks: bool,
+    pub(in crate::features::notifications) asks: bool,
     /// The next slot, and the first that is not its.
-    pub(super) next: u32,
-    pub(super) end: u32,
+    pub(in crate::features::notifications) next: u32,
+    pub(in crate::features::notifications) end: u32,
     /// Sessions before the end that are dealt with otherwise.
-    pub(super) passed: Set<SessionId>,
+    pub(in crate::features::notifications) passed: Set<SessionId>,
     /// Sessions that came while the rate did not allow more.
-    pub(super) queue: Line,
+    pub(in crate::features::notifications) queue: Line,
     /// Whether the store is being asked about some sessions.
-    pub(super) is_asked: bool,
+    pub(in crate::features::notifications) is_asked: bool,
     /// It is asked again then, because it could not answer.
-    pub(super) asks_at: Mono,
+    pub(in crate::features::notifications) asks_at: Mono,
     /// Whether one began.
     has_begun: bool,
 }
 
 impl Broadcasts {
     /// Whether there may be anything to give now.
-    pub(super) fn has_work(&self, now: Mono) -> bool {
+    pub(in crate::features::notifications) fn has_work(&self, now: Mono) -> bool {
         let came = !self.came.is_empty() && !self.asks && self.asks_at <= now;
         self.is_stirred || came || self.wake.is_some_and(|at| at <= now)
     }
 
     /// Whether none is known.
     #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::features::notifications) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
     /// Takes note of a broadcast, or of what it was changed to. `asks`: whether accounts may have acknowledged it.
-    pub(super) fn put(&mut self, broadcast: Arc<Broadcast>, contents: [Bytes; 2], asks: bool, counter: u64) {
+    pub(in crate::features::notifications) fn put(
+        &mut self,
+        broadcast: Arc<Broadcast>,
+        contents: [Bytes; 2],
+        asks: bool,
+        counter: u64,
+    ) {
         self.is_stirred = true;
         match self.open.get_mut(&broadcast.id) {
             Some(open) if open.broadcast.revision >= broadcast.revision => {}
@@ -131,7 +142,12 @@ impl Broadcasts {
 
     /// The broadcasts that may be given now and of which sessions wait, those that have waited longest first. One that goes on, or whose time has come,
     /// begins a walk over the sessions in the slots below `slots`. `asks`: whether accounts may have acknowledged one that begins.
-    pub(super) fn due(&mut self, slots: u32, asks: bool, now: Now) -> Vec<NotificationId> {
+    pub(in crate::features::notifications) fn due(
+        &mut self,
+        slots: u32,
+        asks: bool,
+        now: Now,
+    ) -> Vec<NotificationId> {
         // Of one whose domain is gone nothing else is heard.
         self.open.retain(|_, open| open.broadcast.expires > now.unix || open.given != open.told);
         let mut due = Vec::new();
@@ -150,28 +166,28 @@ impl Broadcasts {
     }
 
     /// Takes one out, to give it; it comes back by [`Broadcasts::give_back`].
-    pub(super) fn take(&mut self, id: NotificationId) -> Option<Open> {
+    pub(in crate::features::notifications) fn take(&mut self, id: NotificationId) -> Option<Open> {
         self.last = Some(id);
         self.open.remove(&id)
     }
 
-    pub(super) fn give_back(&mut self, open: Open) {
+    pub(in crate::features::notifications) fn give_back(&mut self, open: Open) {
         self.open.insert(open.broadcast.id, open);
     }
 
     /// The one with this id.
-    pub(super) fn find(&mut self, id: NotificationId) -> Option<&mut Open> {
+    pub(in crate::features::notifications) fn find(&mut self, id: NotificationId) -> Option<&mut Open> {
         self.open.get_mut(&id)
     }
 
     /// Those of a domain that who comes later is given, too, and that may be given now.
-    pub(super) fn for_who_comes(&self, domain: DomainId) -> Vec<NotificationId> {
+    pub(in crate::features::notifications) fn for_who_comes(&self, domain: DomainId) -> Vec<NotificationId> {
         let theirs = self.open.values().filter(|open| open.is_due && open.is_for_who_comes(domain));
         theirs.map(|open| open.broadcast.id).collect()
     }
 
     /// A session is there, and may lack one that is open.
-    pub(super) fn came(&mut self, session: SessionId, domain: DomainId) {
+    pub(in crate::features::notifications) fn came(&mut self, session: SessionId, domain: DomainId) {
         let mut is_asked_about = false;
         for open in self.open.values_mut().filter(|open| open.is_for_who_comes(domain)) {
             is_asked_about = true;
@@ -183,17 +199,17 @@ impl Broadcasts {
     }
 
     /// How many sessions came, and were not asked about yet.
-    pub(super) fn came_count(&self) -> usize {
+    pub(in crate::features::notifications) fn came_count(&self) -> usize {
         self.came.len()
     }
 
     /// The next session that came.
-    pub(super) fn next_that_came(&mut self) -> Option<SessionId> {
+    pub(in crate::features::notifications) fn next_that_came(&mut self) -> Option<SessionId> {
         self.came.pop()
     }
 
     /// The store could not say anything of these sessions, to which a walk had come.
-    pub(super) fn walk_again(
+    pub(in crate::features::notifications) fn walk_again(
         &mut self,
         id: NotificationId,
         sessions: impl IntoIterator<Item = SessionId>,
@@ -206,7 +222,11 @@ impl Broadcasts {
     }
 
     /// The store could not say anything of these, which came.
-    pub(super) fn ask_again(&mut self, sessions: impl IntoIterator<Item = SessionId>, at: Mono) {
+    pub(in crate::features::notifications) fn ask_again(
+        &mut self,
+        sessions: impl IntoIterator<Item = SessionId>,
+        at: Mono,
+    ) {
         sessions.into_iter().for_each(|session| self.came.push(session));
         self.asks_at = at;
     }
@@ -222,7 +242,7 @@ impl Broadcasts {
     }
 
     /// A session has as much as it may leave unacknowledged.
-    pub(super) fn is_crowded(&mut self, session: SessionId) {
+    pub(in crate::features::notifications) fn is_crowded(&mut self, session: SessionId) {
         self.crowded.insert(session);
     }
 
@@ -232,12 +252,12 @@ impl Broadcasts {
     }
 
     /// Whether an account has acknowledged a broadcast, as far as this is not in the store yet, or not in what was read from it.
-    pub(super) fn has_ended(&self, pair: Pair) -> bool {
+    pub(in crate::features::notifications) fn has_ended(&self, pair: Pair) -> bool {
         self.ending.contains(&pair) || self.reads.has_ended(pair)
     }
 
     /// An account has acknowledged a broadcast. False if it had before.
-    pub(super) fn end(&mut self, end: AccountEnd) -> bool {
+    pub(in crate::features::notifications) fn end(&mut self, end: AccountEnd) -> bool {
         let is_new = self.ending.insert((end.id, end.account));
         if is_new {
             self.ends.push(end);
@@ -246,7 +266,7 @@ impl Broadcasts {
     }
 
     /// What the store is to be told of accounts now: those of one broadcast together.
-    pub(super) fn take_ends(&mut self) -> Vec<AccountEnd> {
+    pub(in crate::features::notifications) fn take_ends(&mut self) -> Vec<AccountEnd> {
         let rest = self.ends.split_off(self.ends.len().min(ENDS_MAX));
         let mut ends = std::mem::replace(&mut self.ends, rest);
         ends.sort_by_key(|end| end.id);
@@ -254,18 +274,18 @@ impl Broadcasts {
     }
 
     /// That an account has acknowledged a broadcast is committed.
-    pub(super) fn ended(&mut self, pair: Pair) {
+    pub(in crate::features::notifications) fn ended(&mut self, pair: Pair) {
         self.reads.note_ended(pair);
         self.ending.remove(&pair);
     }
 
     /// The store is not told any more that an account has acknowledged a broadcast: it may be given again.
-    pub(super) fn stop_end(&mut self, pair: Pair) {
+    pub(in crate::features::notifications) fn stop_end(&mut self, pair: Pair) {
         self.ending.remove(&pair);
     }
 
     /// How often broadcasts were given, of which the store is to be told.
-    pub(super) fn untold(&self) -> Vec<Given> {
+    pub(in crate::features::notifications) fn untold(&self) -> Vec<Given> {
         let untold = self.open.values().filter(|open| open.given != open.told);
         let given =
             untold.map(|open| Given { id: open.broadcast.id, counter: open.counter, given: open.given });
@@ -273,7 +293,7 @@ impl Broadcasts {
     }
 
     /// The store was told. Those that have ended are forgotten.
-    pub(super) fn told(&mut self, given: &[Given]) {
+    pub(in crate::features::notifications) fn told(&mut self, given: &[Given]) {
         for told in given {
             if let Some(open) = self.open.get_mut(&told.id) {
                 open.told = told.given;
@@ -289,7 +309,7 @@ impl Broadcasts {
     }
 
     /// When the next broadcast that is not due now, or that has spent its credit, goes on.
-    pub(super) fn plan_wake(&mut self, parts: u32, now: Now) {
+    pub(in crate::features::notifications) fn plan_wake(&mut self, parts: u32, now: Now) {
         let after = |at: UnixMs| now.mono.plus(at.0.saturating_sub(now.unix.0).max(1));
         let goes_on = |open: &Open| match open.broadcast.next(now.unix) {
             Some(at) if at > now.unix => Some(after(at)),
@@ -321,12 +341,12 @@ impl Open {
     }
 
     /// How many deliveries its rate allows now, if it has one.
-    pub(super) fn allowed(&mut self, parts: u32, now: Mono) -> usize {
+    pub(in crate::features::notifications) fn allowed(&mut self, parts: u32, now: Mono) -> usize {
         self.share(parts).map_or(usize::MAX, |share| self.credit.deliveries(share, now))
     }
 
     /// So many deliveries were made.
-    pub(super) fn spend(&mut self, deliveries: usize, parts: u32) {
+    pub(in crate::features::notifications) fn spend(&mut self, deliveries: usize, parts: u32) {
         if let Some(share) = self.share(parts) {
             self.credit.spend(deliveries, share);
         }
@@ -346,14 +366,14 @@ impl Walk {
     }
 
     /// A session is dealt with otherwise.
-    pub(super) fn pass(&mut self, session: SessionId) {
+    pub(in crate::features::notifications) fn pass(&mut self, session: SessionId) {
         if (self.next..self.end).contains(&session.slot) {
             self.passed.insert(session);
         }
     }
 
     /// Whether there are sessions that it has not come to.
-    pub(super) fn has_more(&self) -> bool {
+    pub(in crate::features::notifications) fn has_more(&self) -> bool {
         self.next < self.end || !self.queue.is_empty()
     }
 }

@@ -1,13 +1,15 @@
-//! The process that takes over. It touches nothing of the node's until it is told to go on.
+//! The process that takes over from another in a live upgrade (`crate::upgrade`). It touches nothing of the node's until it is told to go on.
 
-use super::VARIABLE;
-use super::channel::{Channel, Frame};
-use super::wire::{self, Broken, Checked, End, HTTP, Hello, Listener, PROTOCOL, Refused, Serving, kind};
 use crate::config::Config;
 use crate::preflight::{self, Purpose};
 use crate::serve::{Args, Inherited, Prepared, Running};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
+use crate::upgrade::VARIABLE;
+use crate::upgrade::channel::{Channel, Frame};
+use crate::upgrade::wire::{
+    self, Broken, Checked, End, HTTP, Hello, Listener, PROTOCOL, Refused, Serving, kind,
+};
 use carillon_backend::SCHEMA;
 use carillon_core::form;
 use carillon_server::handover::{ListenerKind, TakeOver};

@@ -1,6 +1,6 @@
 //! What a shard knows of broadcasts, without sessions.
 
-use super::open::Broadcasts;
+use super::Broadcasts;
 use crate::model::*;
 use crate::ports::store::broadcasts::{AccountEnd, Given};
 use bytes::Bytes;

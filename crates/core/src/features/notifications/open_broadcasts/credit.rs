@@ -4,7 +4,7 @@ use crate::model::Mono;
 
 /// The deliveries that a rate has allowed, and that were not made.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Credit {
+pub(in crate::features::notifications) struct Credit {
     /// In parts of a delivery: a rate of all shards together earns it in thousandths of a second.
     earned: u64,
     /// Up to when.
@@ -13,11 +13,11 @@ pub(super) struct Credit {
 
 /// A rate, and among how many it is divided.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Share {
+pub(in crate::features::notifications) struct Share {
     /// Deliveries per second of all together.
-    pub(super) rate: u32,
+    pub(in crate::features::notifications) rate: u32,
     /// How many they are.
-    pub(super) parts: u32,
+    pub(in crate::features::notifications) parts: u32,
 }
 
 impl Share {
@@ -34,7 +34,7 @@ impl Share {
 
 impl Credit {
     /// How many deliveries may be made now.
-    pub(super) fn deliveries(&mut self, share: Share, now: Mono) -> usize {
+    pub(in crate::features::notifications) fn deliveries(&mut self, share: Share, now: Mono) -> usize {
         let earned = match self.at {
             Some(at) => self.earned + now.since(at) * u64::from(share.rate),
             None => share.cost(),
@@ -44,12 +44,12 @@ impl Credit {
     }
 
     /// So many were made.
-    pub(super) fn spend(&mut self, deliveries: usize, share: Share) {
+    pub(in crate::features::notifications) fn spend(&mut self, deliveries: usize, share: Share) {
         self.earned = self.earned.saturating_sub(share.cost().saturating_mul(deliveries as u64));
     }
 
     /// In how many milliseconds the next may be made.
-    pub(super) fn wait_ms(&self, share: Share) -> u64 {
+    pub(in crate::features::notifications) fn wait_ms(&self, share: Share) -> u64 {
         let lacks = share.cost().saturating_sub(self.earned);
         lacks.div_ceil(u64::from(share.rate.max(1))).max(1)
     }

@@ -5,28 +5,28 @@ use std::collections::VecDeque;
 
 /// Sessions in the order in which they came, each of them once, however often its client makes it come.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(in crate::features::notifications) struct Line {
     /// Also some that have left.
     order: VecDeque<SessionId>,
     waiting: Set<SessionId>,
 }
 
 impl Line {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::features::notifications) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::features::notifications) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    pub(super) fn push(&mut self, session: SessionId) {
+    pub(in crate::features::notifications) fn push(&mut self, session: SessionId) {
         if self.waiting.insert(session) {
             self.order.push_back(session);
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<SessionId> {
+    pub(in crate::features::notifications) fn pop(&mut self) -> Option<SessionId> {
         while let Some(next) = self.order.pop_front() {
             if self.waiting.remove(&next) {
                 return Some(next);
@@ -36,14 +36,14 @@ impl Line {
     }
 
     /// A session does not wait any more.
-    pub(super) fn remove(&mut self, session: SessionId) {
+    pub(in crate::features::notifications) fn remove(&mut self, session: SessionId) {
         if self.waiting.remove(&session) && self.order.len() > 2 * self.waiting.len() + SPARE {
             self.order.retain(|one| self.waiting.contains(one));
         }
     }
 
     /// Gives back what a burst made it grow to.
-    pub(super) fn tidy(&mut self) {
+    pub(in crate::features::notifications) fn tidy(&mut self) {
         self.order.shrink_to(2 * self.order.len() + SPARE);
         self.waiting.shrink_to(2 * self.waiting.len() + SPARE);
     }

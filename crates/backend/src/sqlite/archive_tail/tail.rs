@@ -1,55 +1,12 @@
 //! The newest messages of all archives, in memory: those behind the fold, and for a while those before it.
 
 use super::super::column::{int, uint};
-use super::fold::Fold;
-use super::list;
-use crate::rows::code::Code;
+use super::{Entry, Fold, list};
 use carillon_core::model::EntryKind;
 use rusqlite::{Connection, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// A message of an archive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Entry {
-    pub(in super::super) seq: u64,
-    pub(in super::super) peer: u32,
-    /// Its bytes, and in the highest bits what it is to its conversation.
-    bytes_and_kind: u32,
-}
-
-const BYTES_MAX: u32 = (1 << 30) - 1;
-
-impl Entry {
-    pub(in super::super) fn new(seq: u64, peer: u32, bytes: usize, kind: EntryKind) -> Entry {
-        let bytes = u32::try_from(bytes).map_or(BYTES_MAX, |bytes| bytes.min(BYTES_MAX));
-        Entry { seq, peer, bytes_and_kind: bytes | (kind.code() as u32) << 30 }
-    }
-
-    /// How many bytes [`Entry::to_bytes`] has.
-    pub(super) const BYTES: usize = 16;
-
-    /// As bytes, for a list.
-    pub(super) fn to_bytes(self) -> [u8; Entry::BYTES] {
-        let Entry { seq, peer, bytes_and_kind } = self;
-        (u128::from(seq) | u128::from(peer) << 64 | u128::from(bytes_and_kind) << 96).to_le_bytes()
-    }
-
-    /// Reads [`Entry::to_bytes`].
-    pub(super) fn from_bytes(bytes: [u8; Entry::BYTES]) -> Entry {
-        let all = u128::from_le_bytes(bytes);
-        Entry { seq: all as u64, peer: (all >> 64) as u32, bytes_and_kind: (all >> 96) as u32 }
-    }
-
-    pub(super) fn bytes(self) -> u32 {
-        self.bytes_and_kind & BYTES_MAX
-    }
-
-    pub(super) fn kind(self) -> EntryKind {
-        EntryKind::of((self.bytes_and_kind >> 30).into()).unwrap_or_default()
-    }
-}
 
 /// The tail, which the writer and the readers share.
 #[derive(Default)]
@@ -85,8 +42,8 @@ enum State {
 /// How much was read to make a tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Made {
-    pub(super) lists: usize,
-    pub(super) messages: usize,
+    pub(in super::super) lists: usize,
+    pub(in super::super) messages: usize,
 }
 
 /// For how long a snapshot can be in use.
@@ -138,7 +95,7 @@ impl Tail {
     }
 
     /// The first entries that are in no list, if there are so many; one more where a message would be separated.
-    pub(super) fn unlisted(&self, count: usize) -> Option<Vec<(i64, Entry)>> {
+    pub(in super::super) fn unlisted(&self, count: usize) -> Option<Vec<(i64, Entry)>> {
         let inner = self.lock();
         let all = &inner.unlisted;
         if inner.state != State::Whole || all.len() < count {
@@ -159,14 +116,14 @@ impl Tail {
     }
 
     /// How many entries there are; none while not all of them are here.
-    pub(super) fn entries(&self) -> Option<usize> {
+    pub(in super::super) fn entries(&self) -> Option<usize> {
         let inner = self.lock();
         (inner.state == State::Whole && inner.ended.is_none()).then_some(inner.entries)
     }
 
     /// The entries of an account behind `after`, up to `to`. Waits until they are all here. None where they cannot be known: they could not be
     /// read, or are in the tables since a time that `after` does not know of.
-    pub(super) fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
+    pub(in super::super) fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
         let mut inner = self.lock();
         while inner.state == State::Making {
             inner = self.made.wait(inner).unwrap_or_else(PoisonError::into_inner);
@@ -179,7 +136,7 @@ impl Tail {
     }
 
     /// Those of some conversations behind `after`, for the writer, which does not wait for them.
-    pub(super) fn now(
+    pub(in super::super) fn now(
         &self,
         account: i64,
         after: u64,
@@ -194,7 +151,7 @@ impl Tail {
     }
 
     /// The accounts that have an entry up to `to`, sorted.
-    pub(super) fn accounts(&self, to: u64) -> Vec<i64> {
+    pub(in super::super) fn accounts(&self, to: u64) -> Vec<i64> {
         let inner = self.lock();
         let has = |(_, entries): &(&i64, &Vec<Entry>)| entries.first().is_some_and(|entry| entry.seq <= to);
         let mut accounts: Vec<i64> = inner.accounts.iter().filter(has).map(|(account, _)| *account).collect();
