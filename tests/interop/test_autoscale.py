@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
+import datetime
 import fcntl
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -60,11 +63,12 @@ def test_up_at_once_and_down_after_a_while(tmp_path):
     assert all(line["reason"] == "below" for line in down)
 
 
-# What the `metrics-api` scaler sends: `http.Get` of Go, for a `url` with a path and a query.
+# What the `metrics-api` scaler sends: a request of Go's client for a `url` with a path and a query, and with each `authMode`.
 KEDAS_REQUEST = (
     "GET /units?cluster=a HTTP/1.1\r\nHost: autoscaler:8090\r\n"
-    "User-Agent: Go-http-client/1.1\r\nAccept-Encoding: gzip\r\n\r\n"
+    "User-Agent: Go-http-client/1.1\r\n{}Accept-Encoding: gzip\r\n\r\n"
 )
+KEDAS_HEADERS = ["", "X-Api-Key: k\r\n", "Authorization: Basic YTpi\r\n", "Authorization: Bearer t\r\n"]
 
 
 async def asked(url, request):
@@ -87,17 +91,17 @@ async def test_keda_reads_what_there_is_to_be(tmp_path):
             url = re.search(r"serves (http://\S+/)", await program.line("serves"))[1]
             await program.line("hold")
             answer = await asyncio.to_thread(lambda: json.load(urllib.request.urlopen(url, timeout=5)))
-            as_keda = await asked(url, KEDAS_REQUEST)
-            refused = await asked(url, KEDAS_REQUEST.replace("GET", "POST"))
+            as_keda = [await asked(url, KEDAS_REQUEST.format(header)) for header in KEDAS_HEADERS]
+            refused = await asked(url, KEDAS_REQUEST.format("").replace("GET", "POST"))
         finally:
             program.process.terminate()
             await program.process.wait()
     assert answer == {"units": 10}
     # It wants 200, and a number at `valueLocation`.
-    head, body = as_keda.split("\r\n\r\n")
-    assert head.splitlines()[0] == "HTTP/1.1 200 OK"
-    assert f"content-length: {len(body)}" in head.splitlines()
-    assert type(json.loads(body)["units"]) is int
+    for head, body in (answer.split("\r\n\r\n") for answer in as_keda):
+        assert head.splitlines()[0] == "HTTP/1.1 200 OK"
+        assert f"content-length: {len(body)}" in head.splitlines()
+        assert type(json.loads(body)["units"]) is int
     assert refused.startswith("HTTP/1.1 405 ")
     # The next one goes on from there, and not from the minimum.
     with Demand(7.0) as demand:
@@ -212,9 +216,25 @@ set -eu
 cd "$(dirname "$0")"
 echo "$1 ${EDGE_ID:-}" >>said
 case $1 in
-list) printf '['; sep=; for f in edge-*; do [ -e "$f" ] || continue; printf '%s{"id":"%s"}' "$sep" "$f"; sep=,; done; printf ']' ;;
+list)
+    printf '['
+    sep=
+    for f in edge-*; do
+        [ -e "$f" ] || continue
+        state=running
+        [ ! -e "draining.$f" ] || state=draining
+        printf '%s{"id":"%s","state":"%s"}' "$sep" "$f" "$state"
+        sep=,
+    done
+    printf ']'
+    ;;
 start) n=$(ls | grep -c ^edge- || true); touch "edge-$n" ;;
-drain) [ ! -e stuck ] ;;
+drain)
+    touch "draining.${EDGE_ID:-}"
+    # Whoever waits at the gate is there until the test closes it.
+    [ ! -p gate ] || read -r _ <gate || true
+    [ ! -e stuck ]
+    ;;
 stop) rm "$EDGE_ID" ;;
 esac
 """
@@ -265,6 +285,39 @@ def test_an_edge_whose_drain_fails_is_never_stopped(tmp_path, edges):
     assert len(list(edges.glob("edge-*"))) == 3
     notes = [note for line in scaler.decisions() for note in line.get("notes", [])]
     assert any(note.startswith("edge-2 was not taken away: ") for note in notes), notes
+
+
+async def test_an_edge_is_stopped_although_the_scaler_ended_while_it_was_drained(tmp_path, edges):
+    for number in range(2):
+        (edges / f"edge-{number}").touch()
+    os.mkfifo(edges / "gate")
+    gate = os.open(edges / "gate", os.O_RDWR)
+    with Demand(0.5) as demand:
+        scaler = Scaler(tmp_path, page(demand), by_exec(edges))
+        program = await scaler.start("--apply")
+        try:
+            await program.line("edge-1 is drained")
+            program.process.kill()
+        finally:
+            (edges / "gate").unlink()
+            os.close(gate)
+            await program.close()
+
+    def said():
+        return [line for line in (edges / "said").read_text().splitlines() if not line.startswith("list")]
+
+    with Demand(0.5) as demand:
+        again = Scaler(tmp_path, page(demand), by_exec(edges))
+        # Who may not act leaves it as it is, and does not forget it.
+        assert again.run(2).returncode == 0
+        assert said() == ["drain edge-1"]
+        assert again.decisions()[-1]["leaving"] == ["edge-1"]
+        assert again.run(5, "--apply").returncode == 0
+    assert said() == ["drain edge-1", "drain edge-1", "stop edge-1"]
+    notes = [note for line in again.decisions() for note in line.get("notes", [])]
+    assert "edge-1 is drained again: the scaler before ended while it was drained" in notes
+    assert notes[-1] == "edge-1 is stopped"
+    assert "leaving" not in again.decisions()[-1]
 
 
 def test_a_driver_that_says_nothing_is_told_nothing(tmp_path, edges):
@@ -526,6 +579,43 @@ async def test_a_scaler_that_is_told_to_end_gives_its_lease_up(tmp_path, server)
         assert await scaler.interrupt() == 0
     taken = call(server, "POST", "/v1/admin/leases/ended", {"holder": "somebody", "ttl_ms": 60000})
     assert taken["holder"] == "somebody"
+
+
+async def test_a_second_signal_ends_a_scaler_at_once(tmp_path):
+    asked, answered = threading.Event(), threading.Event()
+
+    def answer(*_):
+        asked.set()
+        answered.wait(60)
+        return 200, {"load": {"demand": 1}}
+
+    with Page(answer) as source:
+        program = await Scaler(tmp_path, page(source), KEDA).start("--apply")
+        try:
+            assert await asyncio.to_thread(asked.wait, 20)
+            # The first waits for the end of the decision, which waits for the page. Two of one kind may arrive as one.
+            program.process.send_signal(signal.SIGINT)
+            program.process.send_signal(signal.SIGTERM)
+            assert await program.ended() == 143
+        finally:
+            answered.set()
+            await program.close()
+
+
+def test_decisions_are_explained_from_a_time_on(tmp_path):
+    with Demand(7.0) as demand:
+        scaler = Scaler(tmp_path, page(demand), KEDA)
+        assert scaler.run(3).returncode == 0
+    second = scaler.decisions()[1]["at"]
+    at = datetime.datetime.fromisoformat(second)
+    # The same moment, as another zone has it.
+    elsewhere = at.astimezone(datetime.timezone(datetime.timedelta(hours=-5))).isoformat()
+    for since in (second, elsewhere):
+        told = run("autoscale", "explain", str(scaler.log), "--json", "--since", since)
+        assert json.loads(told.stdout) == scaler.decisions()[1:], since
+    refused = run("autoscale", "explain", str(scaler.log), "--since", "yesterday")
+    assert refused.returncode == 2
+    assert "expected a time such as 2026-12-24T18:00:00Z" in refused.stderr
 
 
 def call(server, method, path, body):

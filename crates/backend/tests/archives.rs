@@ -294,3 +294,56 @@ fn archives_are_as_the_model_says() {
         }
     }
 }
+
+/// With whom conversations of alice are, as far as the database says.
+fn peers(path: &Path) -> Vec<String> {
+    let db = rusqlite::Connection::open(path).expect("opens");
+    let orphans = "SELECT 1 FROM inbox WHERE peer NOT IN (SELECT id FROM archive_peer)";
+    assert!(!db.prepare(orphans).and_then(|mut query| query.exists([])).expect("it is asked"));
+    let mut query = db.prepare("SELECT jid FROM archive_peer ORDER BY jid").expect("prepares");
+    let jids = query.query_map([], |row| row.get(0)).expect("they are listed");
+    jids.collect::<rusqlite::Result<_>>().expect("addresses")
+}
+
+#[test]
+fn what_was_erased_does_not_say_with_whom_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(Options::new(&path)).expect("opens");
+    let put = |policy| ask(&store, PutDomain { name: "example.org".into(), policy }).domain.id;
+    let domain = put(Policy::default());
+    let alice = ImportedAccount { local: "alice".into(), credentials: Credentials::default() };
+    ask(&store, ImportAccounts { domain, accounts: vec![alice], now: T }).expect("the domain is there");
+    let keep = |with: &str| {
+        let peer = Jid::new(&format!("{with}@elsewhere.example")).expect("an address");
+        let (sender, recipient) = (Some(ArchiveSide { domain, local: "alice".into(), peer }), None);
+        let stanza = bytes::Bytes::from_static(b"<message><body>x</body></message>");
+        let (received, has_contents, displayed) = (T, true, None);
+        ask(&store, KeepMessage { sender, recipient, received, stanza, has_contents, displayed });
+    };
+    let sweep = || {
+        let mut next = Some(AccountId(0));
+        while let Some(after) = next {
+            next = ask(&store, SweepArchives { now: T, after, max: 2 }).next;
+        }
+    };
+    for with in ["bob", "carol", "dave", "erin"] {
+        keep(with);
+    }
+    let with = BareJid::new("bob@elsewhere.example").expect("an address");
+    let change = ConversationChange { muted: Some(T.plus(1)), ..ConversationChange::default() };
+    ask(&store, ChangeConversation { domain, local: "alice".into(), with, change }).expect("it is there");
+    sweep();
+    assert_eq!(peers(&path).len(), 4);
+    // Only the newest stays; what is muted is not forgotten.
+    put(Policy { archive_messages_max: 1, ..Policy::default() });
+    sweep();
+    assert_eq!(peers(&path), ["bob@elsewhere.example", "erin@elsewhere.example"]);
+    ask(&store, EraseArchive { domain, local: "alice".into() }).expect("it is there");
+    assert_eq!(peers(&path), ["erin@elsewhere.example"]);
+    // One that goes on before what was erased is swept.
+    keep("carol");
+    sweep();
+    assert_eq!(peers(&path), ["carol@elsewhere.example"]);
+    store.close();
+}

@@ -5,15 +5,16 @@ use crate::server::{Database, server};
 use bytes::Bytes;
 use carillon_backend::postgres::{Options, PostgresStore};
 use carillon_core::model::{
-    ArchiveDefault, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart, DomainId, InboxFilter,
-    UnixMs,
+    AccountId, ArchiveDefault, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart,
+    ConversationChange, DomainId, InboxFilter, Policy, UnixMs,
 };
 use carillon_core::ports::store::archive::{
-    ArchivePage, KeepMessage, KeepMessageAnswer, SetArchivePreferences,
+    ArchivePage, EraseArchive, KeepMessage, KeepMessageAnswer, SetArchivePreferences, SweepArchives,
 };
-use carillon_core::ports::store::inbox::ReadInbox;
+use carillon_core::ports::store::domains::PutDomain;
+use carillon_core::ports::store::inbox::{ChangeConversation, ReadInbox};
 use carillon_core::ports::{Page, Store};
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 
 /// What is kept: between few accounts, so that conversations meet in a group; to oneself; to somebody who is not there, is of another
 /// server, or wants nothing; with times that go back; and some of them say what was seen.
@@ -90,4 +91,49 @@ fn a_group_is_archived_as_if_its_messages_had_come_alone() {
     assert!(alone.contains(&KeepMessageAnswer::NotKept));
     assert!(alone.iter().any(|one| matches!(one, KeepMessageAnswer::Kept { sender: false, .. })));
     assert!(alone.iter().any(|one| matches!(one, KeepMessageAnswer::Kept { recipient: false, .. })));
+}
+
+#[test]
+fn what_was_erased_does_not_say_with_whom_it_was() {
+    let database = Database::new();
+    let store = database.open();
+    let domain = ground(&store);
+    let keep = |with: &str| {
+        let peer = Jid::new(&format!("{with}@elsewhere.example")).expect("an address");
+        let (sender, recipient) = (Some(ArchiveSide { domain, local: "u1".into(), peer }), None);
+        let stanza = Bytes::from_static(b"<message><body>x</body></message>");
+        let keep =
+            KeepMessage { sender, recipient, received: T, stanza, has_contents: true, displayed: None };
+        assert!(matches!(ask(&store, keep), Ok(KeepMessageAnswer::Kept { .. })));
+    };
+    let sweep = || {
+        let mut next = Some(AccountId(0));
+        while let Some(after) = next {
+            next = ask(&store, SweepArchives { now: T, after, max: 2 }).expect("it sweeps").next;
+        }
+    };
+    let peers = || -> Vec<String> {
+        let orphans = database.run("SELECT 1 FROM inbox WHERE peer NOT IN (SELECT id FROM archive_peer)");
+        assert!(orphans.is_empty());
+        let rows = database.run("SELECT jid FROM archive_peer ORDER BY jid");
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    for with in ["bob", "carol", "dave", "erin"] {
+        keep(with);
+    }
+    let with = BareJid::new("bob@elsewhere.example").expect("an address");
+    let change = ConversationChange { muted: Some(T.plus(1)), ..ConversationChange::default() };
+    let mute = ChangeConversation { domain, local: "u1".into(), with, change };
+    ask(&store, mute).expect("it is done").expect("it is there");
+    // Only the newest stays; what is muted is not forgotten.
+    let policy = Policy { archive_messages_max: 1, ..Policy::default() };
+    ask(&store, PutDomain { name: "example.org".into(), policy }).expect("it is put");
+    sweep();
+    assert_eq!(peers(), ["bob@elsewhere.example", "erin@elsewhere.example"]);
+    ask(&store, EraseArchive { domain, local: "u1".into() }).expect("it is done").expect("it is there");
+    assert_eq!(peers(), ["erin@elsewhere.example"]);
+    // One that goes on before what was erased is swept.
+    keep("carol");
+    sweep();
+    assert_eq!(peers(), ["carol@elsewhere.example"]);
 }

@@ -84,4 +84,6 @@ fn links_and_clicks_do_not_lock_the_store() {
     for _ in 0..2 {
         assert_eq!(ask(&store, OpenNotifications { clicks: vec![click] }), Ok(vec![NotificationId(7)]));
     }
+    // Another test has the database next.
+    server().batch(&database.name, "DROP FUNCTION guard() CASCADE");
 }

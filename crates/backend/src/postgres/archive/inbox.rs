@@ -102,15 +102,34 @@ pub(super) fn displayed(write: &Transaction<'_>, account: i64, peer: i64, id: &s
     Ok(())
 }
 
-/// Messages of a conversation were removed, the oldest first.
+/// Messages of a conversation were removed, the oldest first. Nothing says any more with whom it was once nothing is left of it, unless it was
+/// muted. Whoever sweeps has the store alone: nobody begins a message of it meanwhile.
 pub(super) fn swept(write: &Transaction<'_>, account: i64, peer: i64) -> Result<()> {
     let mut noted = row(write.db, account, peer)?;
+    let messages = "SELECT 1 FROM archive_entry WHERE account = $1 AND peer = $2 LIMIT 1";
+    if noted.muted == UnixMs(0) && write.db.opt(messages, &[&account, &peer])?.is_none() {
+        write.run("DELETE FROM inbox WHERE account = $1 AND peer = $2", &[&account, &peer])?;
+        write.run("DELETE FROM archive_peer WHERE id = $1", &[&peer])?;
+        return Ok(());
+    }
     let sql = "SELECT 1 FROM archive_entry WHERE account = $1 AND seq = $2";
     if write.db.opt(sql, &[&account, &int(noted.last.0)])?.is_none() {
         noted.last = ArchiveId(0);
     }
     noted.unread = count(write.db, account, peer, noted.read)?;
     put(write, account, peer, &noted)
+}
+
+/// An archive was erased: what is noted of its conversations goes, and with whom those were that had no message any more. Of the others the sweep says
+/// it.
+pub(super) fn erased_all(write: &Transaction<'_>, account: i64) -> Result<()> {
+    write.run(
+        "DELETE FROM archive_peer p USING inbox i WHERE i.account = $1 AND i.last = 0 AND p.id = i.peer
+         AND NOT EXISTS (SELECT 1 FROM archive_entry e WHERE e.account = $1 AND e.peer = p.id)",
+        &[&account],
+    )?;
+    write.run("DELETE FROM inbox WHERE account = $1", &[&account])?;
+    Ok(())
 }
 
 /// How many messages from the other side are behind this one.

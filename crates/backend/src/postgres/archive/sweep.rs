@@ -25,7 +25,7 @@ impl Answers<EraseArchive, Error> for Transaction<'_> {
             "INSERT INTO archive (account, erased) VALUES ($1, $2) ON CONFLICT (account) DO UPDATE SET erased = $2",
             &[&id, &newest],
         )?;
-        self.run("DELETE FROM inbox WHERE account = $1", &[&id])?;
+        inbox::erased_all(self, id)?;
         Ok(Ok(()))
     }
 }

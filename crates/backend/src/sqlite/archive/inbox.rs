@@ -14,7 +14,7 @@ use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Rows of a conversation that are looked at to count what is unread.
 const ROWS_MAX: i64 = 4 * UNREAD_MAX as i64;
@@ -144,9 +144,18 @@ pub(super) fn fold(write: &Transaction<'_>, account: i64, entries: &[Entry]) -> 
     Ok(())
 }
 
-/// Messages of a conversation were removed from the tables, the oldest first.
+/// Messages of a conversation were removed from the tables, the oldest first. Nothing says any more with whom it was once nothing is left of it, unless
+/// it was muted: the account would wonder why it is not.
 pub(super) fn swept(write: &Transaction<'_>, account: i64, peer: u32) -> Result<()> {
     let mut noted = row(write.db, account, peer)?;
+    // Unknown while those behind the fold are being read after a start.
+    let behind_fold = write.tail.now(account, write.fold.of(account), |other| other == peer);
+    let has_none_behind = behind_fold.is_some_and(|entries| entries.is_empty());
+    if noted.muted == UnixMs(0) && has_none_behind && is_empty(write, account, peer)? {
+        write.run("DELETE FROM inbox WHERE account = ?1 AND peer = ?2", params![account, peer])?;
+        write.run("DELETE FROM archive_peer WHERE id = ?1", [peer])?;
+        return Ok(());
+    }
     let is_there = write
         .db
         .prepare_cached("SELECT 1 FROM archive_conversation WHERE account = ?1 AND peer = ?2 AND seq = ?3")?
@@ -156,6 +165,32 @@ pub(super) fn swept(write: &Transaction<'_>, account: i64, peer: u32) -> Result<
     }
     noted.unread = count(write.db, account, peer, noted.read)?;
     put(write, account, peer, &noted)
+}
+
+/// An archive was erased: what is noted of its conversations goes, and with whom those were that had no message any more. Of the others the sweep says
+/// it.
+pub(super) fn erased_all(write: &Transaction<'_>, account: i64) -> Result<()> {
+    if let Some(behind_fold) = write.tail.now(account, write.fold.of(account), |_| true) {
+        let coming: HashSet<u32> = behind_fold.iter().map(|entry| entry.peer).collect();
+        let mut query = write.db.prepare_cached("SELECT peer FROM inbox WHERE account = ?1 AND last = 0")?;
+        let peers: Vec<u32> = query.query_map([account], |row| row.get(0))?.collect::<Result<_>>()?;
+        for peer in peers.into_iter().filter(|peer| !coming.contains(peer)) {
+            if is_empty(write, account, peer)? {
+                write.run("DELETE FROM archive_peer WHERE id = ?1", [peer])?;
+            }
+        }
+    }
+    write.run("DELETE FROM inbox WHERE account = ?1", [account])?;
+    Ok(())
+}
+
+/// Whether a conversation that has no message behind the fold has none in the tables, nor one of this transaction.
+fn is_empty(write: &Transaction<'_>, account: i64, peer: u32) -> Result<bool> {
+    let mut messages = write
+        .db
+        .prepare_cached("SELECT 1 FROM archive_conversation WHERE account = ?1 AND peer = ?2 LIMIT 1")?;
+    let is_its = |entry: &(i64, Entry)| entry.0 == account && entry.1.peer == peer;
+    Ok(!messages.exists(params![account, peer])? && !write.archived.iter().any(is_its))
 }
 
 /// How a conversation stands, with the messages behind the fold that are committed. Unknown while these are still being read after a start.

@@ -23,7 +23,7 @@ impl Answers<EraseArchive, Error> for Transaction<'_> {
             "INSERT INTO archive (account, erased) VALUES (?1, ?2) ON CONFLICT (account) DO UPDATE SET erased = ?2",
             params![int(account.0), int(self.newest_message.seq)],
         )?;
-        self.run("DELETE FROM inbox WHERE account = ?1", [int(account.0)])?;
+        inbox::erased_all(self, int(account.0))?;
         Ok(Ok(()))
     }
 }

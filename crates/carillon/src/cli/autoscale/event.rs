@@ -40,6 +40,9 @@ pub(super) struct Event {
     pub(super) why: String,
     /// What came of it.
     pub(super) outcome: Outcome,
+    /// Edges that are being taken away: a scaler that starts goes on with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) leaving: Vec<String>,
     /// What the driver said meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) notes: Vec<String>,
@@ -89,6 +92,11 @@ impl Event {
         self.action = decision.action.name().to_owned();
         (self.units, self.wanted) = (Some(decision.units), decision.wanted);
         (self.reason, self.why) = (decision.reason.name().to_owned(), decision.reason.to_string());
+    }
+
+    /// When it was decided; zero if the log does not say.
+    pub(super) fn moment(&self) -> Duration {
+        UnixMs::from_rfc3339(&self.at).map_or(Duration::ZERO, |at| Duration::from_millis(at.0))
     }
 
     /// The observation that it was decided by.

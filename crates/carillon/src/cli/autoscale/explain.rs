@@ -3,6 +3,7 @@
 use super::super::failure::Failure;
 use super::super::output::{Column, Output};
 use super::event::Event;
+use carillon_core::model::UnixMs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -19,8 +20,8 @@ pub(super) struct Args {
     #[arg(long)]
     changes: bool,
     /// Only those at or after this time (RFC 3339)
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    since: Option<UnixMs>,
     /// Print JSON: a list of the decisions with their inputs
     #[arg(long)]
     json: bool,
@@ -45,8 +46,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let mut kept = std::collections::VecDeque::new();
     read(&args.log, |event| {
         let changes = event.action != "hold" || !args.changes;
-        // Times of one form sort as text.
-        let is_late_enough = args.since.as_deref().is_none_or(|since| *event.at >= *since);
+        let is_late_enough = args.since.is_none_or(|since| UnixMs::from_rfc3339(&event.at) >= Some(since));
         if changes && is_late_enough {
             kept.push_back(event);
             if kept.len() > args.last {
@@ -71,6 +71,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
         }
     }
     Output::new(out, args.json).rows(&values, COLUMNS)
+}
+
+fn moment(text: &str) -> Result<UnixMs, String> {
+    UnixMs::from_rfc3339(text).ok_or_else(|| "expected a time such as 2026-12-24T18:00:00Z".to_owned())
 }
 
 /// Where decisions are that have left the log.

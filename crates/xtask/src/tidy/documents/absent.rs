@@ -3,8 +3,9 @@
 use super::super::Finding;
 use crate::tree::Tree;
 
-/// Each item of the section of the README on what the server does not do has a marker that no reader sees,
-/// `<!-- until PATH says TEXT -->`: once the file has the text, the item is not true any more.
+/// Each item of the section of the README on what the server does not do has a marker that no reader sees: `<!-- until PATH says TEXT -->`, and
+/// once the file has the text, the item is not true any more; or `<!-- while PATH says TEXT -->`, of a limit that another page tells: once the file
+/// has the text no more, it is not.
 pub(crate) fn absent(tree: &Tree) -> Vec<Finding> {
     let text = tree.text(README).unwrap_or_default();
     let lines = text.lines().enumerate().skip_while(|(_, line)| !line.starts_with(SECTION));
@@ -29,22 +30,40 @@ pub(crate) fn absent(tree: &Tree) -> Vec<Finding> {
 }
 
 fn faults(tree: &Tree, item: &str) -> Vec<String> {
-    let markers: Vec<&str> =
-        item.split("<!-- until ").skip(1).filter_map(|rest| rest.split(" -->").next()).collect();
+    let markers: Vec<Marker<'_>> = item
+        .split("<!-- ")
+        .skip(1)
+        .filter_map(|rest| {
+            let (text, _) = rest.split_once(" -->")?;
+            let until = text.strip_prefix("until ").map(Marker::Until);
+            until.or_else(|| text.strip_prefix("while ").map(Marker::While))
+        })
+        .collect();
     if markers.is_empty() {
-        return vec!["has no marker `<!-- until PATH says TEXT -->`".to_owned()];
+        return vec![
+            "has no marker `<!-- until PATH says TEXT -->` or `<!-- while PATH says TEXT -->`".to_owned(),
+        ];
     }
     markers.into_iter().filter_map(|marker| fault(tree, marker)).collect()
 }
 
-fn fault(tree: &Tree, marker: &str) -> Option<String> {
-    let Some((path, text)) = marker.split_once(" says ") else {
-        return Some(format!("`{marker}` is not PATH says TEXT"));
+/// How long an item is true.
+#[derive(Clone, Copy)]
+enum Marker<'a> {
+    Until(&'a str),
+    While(&'a str),
+}
+
+fn fault(tree: &Tree, marker: Marker<'_>) -> Option<String> {
+    let (Marker::Until(said) | Marker::While(said)) = marker;
+    let Some((path, text)) = said.split_once(" says ") else {
+        return Some(format!("`{said}` is not PATH says TEXT"));
     };
-    match tree.text(path) {
-        None => Some(format!("there is no {path}")),
-        Some(file) if file.contains(text) => Some(format!("{path} says {text}: it is there now")),
-        Some(_) => None,
+    let Some(file) = tree.text(path) else { return Some(format!("there is no {path}")) };
+    match (marker, file.contains(text)) {
+        (Marker::Until(_), true) => Some(format!("{path} says {text}: it is there now")),
+        (Marker::While(_), false) => Some(format!("{path} does not say {text} any more")),
+        (Marker::Until(_), false) | (Marker::While(_), true) => None,
     }
 }
 
@@ -70,5 +89,12 @@ mod tests {
         let list = "## What it does not do yet\n\n- Rooms.\n- Files. <!-- until docs/x.md says a -->\n";
         assert_eq!(said(list).len(), 2);
         assert_eq!(said("# Carillon\n").len(), 1);
+        let list = "## What it does not do yet\n\n- Rooms of a kind. <!-- while docs/coverage.md says Multi-User Chat -->\n\
+                    - Files. <!-- while docs/coverage.md says no files -->\n- None. <!-- whenever -->\n";
+        let expected = [
+            "README.md:4: docs/coverage.md does not say no files any more",
+            "README.md:5: has no marker `<!-- until PATH says TEXT -->` or `<!-- while PATH says TEXT -->`",
+        ];
+        assert_eq!(said(list), expected);
     }
 }

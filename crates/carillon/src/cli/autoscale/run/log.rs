@@ -9,6 +9,7 @@ use carillon_scale::Scaler;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The decision log of this scaler.
 pub(super) struct Log {
@@ -17,6 +18,7 @@ pub(super) struct Log {
     bytes: u64,
     bytes_max: u64,
     last_units: Option<u32>,
+    left: (Vec<String>, Duration),
 }
 
 impl Log {
@@ -41,21 +43,27 @@ impl Log {
             Err(TryLockError::Error(error)) => return Err(wrong(error.to_string())),
         }
         finish(&file, path).map_err(|error| wrong(error.to_string()))?;
-        let mut last_units = None;
-        explain::read(path, |event| {
+        let (mut last_units, mut left) = (None, (Vec::new(), Duration::ZERO));
+        explain::read(path, |mut event| {
             // What was refused, or only considered, is not what there is.
             let units = if event.outcome == Outcome::Done { event.units } else { event.granted };
             last_units = units.or(last_units);
+            left = (std::mem::take(&mut event.leaving), event.moment());
             // Lines come in order; one that cannot be used is passed over, as it was when it was written.
             let _ = event.observation().map(|observation| scaler.learn(observation));
         })?;
         let bytes = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
-        Ok(Log { file, path: path.to_owned(), bytes, bytes_max, last_units })
+        Ok(Log { file, path: path.to_owned(), bytes, bytes_max, last_units, left })
     }
 
     /// The units that were put into force last, before this scaler started.
     pub(super) fn last_units(&self) -> Option<u32> {
         self.last_units
+    }
+
+    /// The edges that were being taken away when the scaler before this one ended, and when it decided last. Given once.
+    pub(super) fn left(&mut self) -> (Vec<String>, Duration) {
+        std::mem::take(&mut self.left)
     }
 
     /// Adds a decision.
@@ -103,7 +111,6 @@ fn finish(file: &File, path: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use carillon_scale::Settings;
-    use std::time::Duration;
 
     fn event(number: u64) -> Event {
         let settings = Settings { target: 0.7, min: 1, max: 9, ..Settings::default() };

@@ -17,7 +17,7 @@ use self::log::Log;
 use self::source::Source;
 use super::super::failure::Failure;
 use super::event::{Event, Outcome};
-use carillon_scale::{Action, Scaler};
+use carillon_scale::{Action, Decision, Scaler};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -56,9 +56,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let at = |why: String| Failure::Usage(format!("{}: {why}", args.file.display()));
     let mut scaler = Scaler::new(settings.policy.settings().map_err(at)?)
         .map_err(|wrong| at(format!("policy.{wrong}")))?;
-    let log = Log::open(&settings.log, settings.log_bytes_max, &mut scaler).map_err(Failure::Usage)?;
+    let mut log = Log::open(&settings.log, settings.log_bytes_max, &mut scaler).map_err(Failure::Usage)?;
     let source = source::open(settings.source).map_err(at)?;
-    let driver = driver::open(settings.driver, scaler.settings().min, log.last_units()).map_err(at)?;
+    let mut driver = driver::open(settings.driver, scaler.settings().min, log.last_units()).map_err(at)?;
+    let (left, decided) = log.left();
+    driver.left(left, decided);
     let interval = scaler.settings().interval;
     let lease =
         settings.lease.map(|lease| Lease::new(lease, &settings.log, interval)).transpose().map_err(at)?;
@@ -83,6 +85,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
             writeln!(out, "told to end")?;
             break;
         }
+    }
+    for edge in scaling.driver.leaving() {
+        writeln!(out, "{edge} is being taken away: the next scaler with this decision log goes on with it")?;
     }
     scaling.lease.iter_mut().for_each(Lease::release);
     Ok(())
@@ -110,8 +115,7 @@ impl Loop {
                     if self.is_dry { Ok(()) } else { self.lease.as_mut().map_or(Ok(()), Lease::take) };
                 event.outcome = match leased {
                     Err(why) => Outcome::Refused(why),
-                    Ok(()) if decision.action == Action::Hold => Outcome::Nothing,
-                    Ok(()) => self.put_into_force(decision.units),
+                    Ok(()) => self.act(&decision),
                 };
             }
             Err(why) => {
@@ -121,19 +125,24 @@ impl Loop {
                     ("driver-away".to_owned(), format!("the driver does not say what there is: {why}"));
             }
         }
+        event.leaving = self.driver.leaving();
         if let Err(why) = self.log.write(&event) {
             event.notes.push(why);
         }
         event
     }
 
-    fn put_into_force(&mut self, units: u32) -> Outcome {
-        if self.is_dry {
-            return Outcome::DryRun;
+    fn act(&mut self, decision: &Decision) -> Outcome {
+        if !self.is_dry {
+            self.driver.take_up();
         }
-        match self.driver.scale(units) {
-            Ok(()) => Outcome::Done,
-            Err(why) => Outcome::Refused(why),
+        match decision.action {
+            Action::Hold => Outcome::Nothing,
+            Action::Up | Action::Down if self.is_dry => Outcome::DryRun,
+            Action::Up | Action::Down => match self.driver.scale(decision.units) {
+                Ok(()) => Outcome::Done,
+                Err(why) => Outcome::Refused(why),
+            },
         }
     }
 }

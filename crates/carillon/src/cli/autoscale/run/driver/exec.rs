@@ -35,6 +35,9 @@ pub(super) struct Exec {
     drain_timeout: Duration,
     edges: Vec<Edge>,
     leaving: BTreeMap<String, Leaving>,
+    /// Those that a scaler before this one was taking away, and until when that is so: later others may have their names.
+    left: BTreeSet<String>,
+    left_until: Duration,
     notes: Vec<String>,
 }
 
@@ -70,12 +73,20 @@ impl Exec {
         }
         let timeout = span(settings.timeout, Duration::from_secs(60));
         let drain_timeout = span(settings.drain_timeout, Duration::from_secs(1800));
-        let (edges, leaving, notes) = (Vec::new(), BTreeMap::new(), Vec::new());
-        Ok(Self { settings, timeout, drain_timeout, edges, leaving, notes })
+        let (edges, leaving, left) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
+        let (left_until, notes) = (Duration::ZERO, Vec::new());
+        Ok(Self { settings, timeout, drain_timeout, edges, leaving, left, left_until, notes })
     }
 
     fn names(&self) -> BTreeSet<String> {
-        self.leaving.keys().cloned().collect()
+        self.leaving.keys().chain(&self.left).cloned().collect()
+    }
+
+    fn drain(&mut self, edge: Edge) -> Result<(), String> {
+        let child = spawn(&self.settings.drain, Some(&edge), Stdio::null())?;
+        let leaving = Leaving { edge, child, part: Part::Drain, since: Instant::now() };
+        self.leaving.insert(leaving.edge.id.clone(), leaving);
+        Ok(())
     }
 
     /// Looks how far those are that go.
@@ -117,8 +128,11 @@ impl Exec {
 }
 
 impl Driver for Exec {
-    fn granted(&mut self, _: Duration) -> Result<Granted, String> {
+    fn granted(&mut self, now: Duration) -> Result<Granted, String> {
         self.go_on();
+        if now > self.left_until {
+            self.left.clear();
+        }
         let text = output(&self.settings.list, self.timeout)?;
         let named = |error: serde_json::Error| {
             format!("`{}` printed no list of edges: {error}", self.settings.list.join(" "))
@@ -134,10 +148,9 @@ impl Driver for Exec {
         }
         let count = there.saturating_sub(units) as usize;
         for edge in edges::to_leave(&self.edges, &self.names(), count) {
-            let child = spawn(&self.settings.drain, Some(&edge), Stdio::null())?;
-            let leaving = Leaving { edge: edge.clone(), child, part: Part::Drain, since: Instant::now() };
-            self.notes.push(format!("{} is drained", edge.id));
-            self.leaving.insert(edge.id, leaving);
+            let note = format!("{} is drained", edge.id);
+            self.drain(edge)?;
+            self.notes.push(note);
         }
         Ok(())
     }
@@ -146,6 +159,27 @@ impl Driver for Exec {
     fn edges(&self) -> Vec<Edge> {
         let is_stopped = |id: &str| self.leaving.get(id).is_some_and(|leaving| leaving.part == Part::Stop);
         self.edges.iter().filter(|edge| !is_stopped(&edge.id)).cloned().collect()
+    }
+
+    fn leaving(&self) -> Vec<String> {
+        self.names().into_iter().collect()
+    }
+
+    fn left(&mut self, edges: Vec<String>, at: Duration) {
+        self.left.extend(edges);
+        self.left_until = at + self.drain_timeout;
+    }
+
+    /// They are drained once more: how far the command before came is not known. Those that are not listed any more were stopped.
+    fn take_up(&mut self) {
+        for name in std::mem::take(&mut self.left) {
+            let Some(edge) = self.edges.iter().find(|edge| edge.id == name).cloned() else { continue };
+            let note = match self.drain(edge) {
+                Ok(()) => format!("{name} is drained again: the scaler before ended while it was drained"),
+                Err(why) => format!("{name} was not taken away: {why}"),
+            };
+            self.notes.push(note);
+        }
     }
 
     fn notes(&mut self) -> Vec<String> {

@@ -30,6 +30,17 @@ pub(super) trait Driver {
         Vec::new()
     }
 
+    /// The edges that are being taken away.
+    fn leaving(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Edges that the scaler before this one was taking away when it ended, at this time. They are no units any more.
+    fn left(&mut self, _: Vec<String>, _at: Duration) {}
+
+    /// Goes on with the edges that were left. Only a scaler that may act calls it, once it knows what there is.
+    fn take_up(&mut self) {}
+
     /// What happened since this was asked last.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
