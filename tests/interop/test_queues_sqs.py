@@ -119,7 +119,9 @@ async def test_a_killed_node_repeats_nothing(node, sqs, tmp_path):
         await node.api.figure_is(f'intake_accepted_total{{queue="{QUEUE}"}}', lambda seen: seen >= 10)
         node.kill()
         await node.api.aclose()
-        again = Server(tmp_path, ENVIRONMENT, **intake(node.queue, **waits("killed")), limits__pending_notifications=100_000)
+        again = Server(
+            tmp_path, ENVIRONMENT, **intake(node.queue, **waits("killed")), limits__pending_notifications=100_000
+        )
         node.process, node.ports, node.api = again.process, again.ports, Api(again)
     await emptied(node, sqs)
     assert sorted(await given(node)) == list(range(sent))

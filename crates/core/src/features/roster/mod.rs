@@ -104,7 +104,7 @@ fn account_message(
         AccountMessage::Probe(from) => announced::probed(&from, home, sessions, cx),
         AccountMessage::Asks { from, of } => announced::asked(&from, &of, home, sessions, cx),
         AccountMessage::RosterChanged { change, cause } => {
-            changed::changed(&change, cause, home, sessions, cx)
+            changed::changed(&change, cause, home, sessions, cx);
         }
         AccountMessage::Sent { .. }
         | AccountMessage::BlockListChanged(_)
