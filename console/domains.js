@@ -5,7 +5,7 @@ import { badge, button, check, confirm, field, h, input, select } from "./dom.js
 import { bytes, many } from "./format.js";
 import { form, heading, listing, row } from "./page.js";
 
-const COLUMNS = ["Domain", "Sessions per account", "In-band registration", "Who may create topics", "Archive", ""];
+const COLUMNS = ["Domain", "Sessions per account", "In-band registration", "Who may create topics", "Rooms", "Archive", ""];
 const SESSIONS = [["multi", "Several at once"], ["single", "One: a new login ends the old session"]];
 const CREATE = [["any", "Any account"], ["admin", "Administrators only"]];
 
@@ -18,7 +18,7 @@ export function domains(page) {
     line: ({ domain, policy }) => row(COLUMNS, { "data-domain": domain },
       ["jid", [h("span", { class: "mono" }, domain), domain === session.own.default_domain && [" ", badge("default")]]],
       policy.sessions === "single" ? "one" : `up to ${policy.sessions_max}`, policy.registration ? badge("allowed", "warn") : "not allowed",
-      policy.pubsub_create === "any" ? "any account" : "administrators only", archived(policy),
+      policy.pubsub_create === "any" ? "any account" : "administrators only", roomy(policy), archived(policy),
       ["actions", [button("Policy", "quiet", () => edit(domain, policy)), whole && button("Remove", "quiet danger", () => remove(domain))]]),
     none: ["No domains", "Create the first one with the form."],
   });
@@ -47,6 +47,13 @@ export function domains(page) {
   return h("div", {}, heading("Domains", "Each domain has its own accounts, topics, policy and API keys."), h("div", { class: "grid side wide-left" }, all.element, side));
 }
 
+/** Who may create rooms, and how many. */
+function roomy(policy) {
+  const who = policy.rooms_create === "any" ? "any account" : "administrators only";
+  const bounds = [policy.rooms_owned_max && `${policy.rooms_owned_max} per account`, policy.rooms_max && `${many(policy.rooms_max, "room")} at most`];
+  return [who, ...bounds.filter(Boolean)].join(", ");
+}
+
 /** What archives of chat messages a domain keeps. */
 function archived(policy) {
   if (!policy.archive) return h("span", { class: "muted" }, "off");
@@ -56,7 +63,7 @@ function archived(policy) {
 
 /** The form for a new domain, or for the policy of one. */
 function editor(page, { domain, policy, saved, cancel }) {
-  const known = policy ?? { sessions: "multi", sessions_max: 20, registration: false, account_management: true, pubsub_create: "any", resumption_ms_max: 86400000, archive: false, archive_days: 0, keys_max: 100 };
+  const known = policy ?? { sessions: "multi", sessions_max: 20, registration: false, account_management: true, pubsub_create: "any", resumption_ms_max: 86400000, archive: false, archive_days: 0, keys_max: 100, rooms_create: "any", rooms_owned_max: 0, rooms_max: 0 };
   const name = input("domain-name", { required: true, maxlength: 1023, placeholder: "example.org" });
   const sessions = select("domain-sessions", SESSIONS, known.sessions);
   const most = h("input", { id: "domain-sessions-max", type: "number", min: 1, max: 1000, value: known.sessions_max, required: true, inputmode: "numeric" });
@@ -67,14 +74,19 @@ function editor(page, { domain, policy, saved, cancel }) {
   const days = h("input", { id: "domain-archive-days", type: "number", min: 0, max: 36500, value: known.archive_days, required: true, inputmode: "numeric" });
   const keys = h("input", { id: "domain-keys-max", type: "number", min: 1, max: 10000, value: known.keys_max, required: true, inputmode: "numeric" });
   const create = select("domain-pubsub", CREATE, known.pubsub_create);
+  const rooms = select("domain-rooms-create", CREATE, known.rooms_create);
+  const owned = h("input", { id: "domain-rooms-owned", type: "number", min: 0, max: 1000000, value: known.rooms_owned_max, required: true, inputmode: "numeric" });
+  const all = h("input", { id: "domain-rooms-max", type: "number", min: 0, max: 1000000, value: known.rooms_max, required: true, inputmode: "numeric" });
   return form(page, {
-    id: "domain-edit", title: domain ? `Policy of ${domain}` : "New domain", submit: domain ? "Save" : "Create", pointers: { "/sessions_max": most, "/resumption_ms_max": resumption, "/archive_days": days, "/keys_max": keys, "/registration": registration, "/account_management": management, "/archive": archive, "/sessions": sessions, "/pubsub_create": create },
+    id: "domain-edit", title: domain ? `Policy of ${domain}` : "New domain", submit: domain ? "Save" : "Create", pointers: { "/sessions_max": most, "/resumption_ms_max": resumption, "/archive_days": days, "/keys_max": keys, "/registration": registration, "/account_management": management, "/archive": archive, "/sessions": sessions, "/pubsub_create": create, "/rooms_create": rooms, "/rooms_owned_max": owned, "/rooms_max": all },
     beside: cancel && button("Cancel", "quiet", cancel),
     fields: [!domain && field("Name", name), field("Sessions per account", sessions), field("Maximum sessions per account", most, "Applies when several are allowed."),
-      field("Who may create topics over XMPP", create), field("Resumption within, seconds", resumption, "How long a session waits for its client after its connection is lost, if the node allows so long. 0: it ends."), registration, management, archive,
+      field("Who may create topics over XMPP", create), field("Who may create rooms over XMPP", rooms),
+      field("Maximum number of rooms that an account owns", owned, "0: as many as the node allows."), field("Maximum number of rooms", all, "0: any number."),
+      field("Resumption within, seconds", resumption, "How long a session waits for its client after its connection is lost, if the node allows so long. 0: it ends."), registration, management, archive,
       field("Days for which archives keep a message", days, "0: for ever."), field("Maximum number of API keys", keys)],
     act: async () => {
-      const wanted = { sessions: sessions.value, sessions_max: Number(most.value), registration: registration.querySelector("input").checked, account_management: management.querySelector("input").checked, pubsub_create: create.value, resumption_ms_max: Math.round(Number(resumption.value) * 1000), archive: archive.querySelector("input").checked, archive_days: Number(days.value), keys_max: Number(keys.value) };
+      const wanted = { sessions: sessions.value, sessions_max: Number(most.value), registration: registration.querySelector("input").checked, account_management: management.querySelector("input").checked, pubsub_create: create.value, resumption_ms_max: Math.round(Number(resumption.value) * 1000), archive: archive.querySelector("input").checked, archive_days: Number(days.value), keys_max: Number(keys.value), rooms_create: rooms.value, rooms_owned_max: Number(owned.value), rooms_max: Number(all.value) };
       const made = await (domain ? patch : put)(path("v1", "admin", "domains", domain ?? name.value), wanted);
       await saved(made.domain);
     },

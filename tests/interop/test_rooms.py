@@ -66,6 +66,24 @@ async def test_what_is_said_is_heard_by_all_and_kept(peer):
     assert str(tea) in {jid for jid, _, _ in items["disco_items"]["items"]}
 
 
+async def test_who_may_create_rooms_is_for_the_domain_to_say(peer, account, api):
+    name = f"{unique('domain')}.example"
+    await api.ok("PUT", f"/v1/admin/domains/{name}", {"rooms_create": "admin"}, status=201)
+    alice = await peer(await account("alice", name), plugins=PLUGINS)
+    tea = JID(f"tea@rooms.{name}")
+    with pytest.raises(PresenceError) as caught:
+        await enter(alice, tea, "Ali")
+    assert caught.value.condition == "not-allowed"
+    await api.ok("PUT", f"/v1/rooms/tea?domain={name}", {"title": "Tea"}, status=201)
+    await enter(alice, tea, "Ali")
+    with pytest.raises(PresenceError) as caught:
+        await enter(alice, JID(f"milk@rooms.{name}"), "Ali")
+    assert caught.value.condition == "not-allowed"
+    # The policy changes while the node runs.
+    await api.ok("PATCH", f"/v1/admin/domains/{name}", {"rooms_create": "any"})
+    await enter(alice, JID(f"milk@rooms.{name}"), "Ali")
+
+
 async def test_who_may_not_enter_is_told_why(peer):
     alice, bob = await peer(plugins=PLUGINS), await peer(plugins=PLUGINS)
     den = room()

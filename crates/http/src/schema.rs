@@ -69,6 +69,8 @@ words! {
     WebhookStatus: "enabled", "disabled", "gone";
     /// Who may create topics over XMPP.
     PubsubCreate: "any", "admin";
+    /// Who may create rooms over XMPP.
+    RoomsCreate: "any", "admin";
     /// What an account is to a room for good (XEP-0045 §5.2).
     Affiliation: "outcast", "none", "member", "admin", "owner";
     /// Who may send private messages to occupants of a room.
@@ -225,6 +227,15 @@ pub(crate) struct Policy {
     /// Bytes per second that they may send to each node together; 0 for any number. More are read more slowly.
     #[schema(minimum = 0, maximum = 4_294_967_295_u32, default = 0)]
     bytes_per_second: Option<u32>,
+    /// Who may create rooms over XMPP, of either kind: every account, or only API keys with the scope `rooms`.
+    #[schema(default = "any")]
+    rooms_create: Option<RoomsCreate>,
+    /// Rooms that one account may own by creating them; 0 for any number. The node's setting `rooms.max_owned` applies as well.
+    #[schema(minimum = 0, maximum = 1_000_000, default = 0)]
+    rooms_owned_max: Option<u32>,
+    /// Rooms of either kind that the domain may have, also by API keys; 0 for any number.
+    #[schema(minimum = 0, maximum = 1_000_000, default = 0)]
+    rooms_max: Option<u32>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.

@@ -37,12 +37,16 @@ test("a domain is created, its policy changed, and it is removed once its name i
   await at.check("#domain-archive");
   await at.fill("#domain-archive-days", "30");
   await at.fill("#domain-resumption", "90");
+  await at.selectOption("#domain-rooms-create", "admin");
+  await at.fill("#domain-rooms-max", "500");
   await at.click("#domain-edit-submit");
   await at.waitForSelector('[data-domain="shop.example"] .badge.warn');
   const { policy } = await server.api("GET", "/v1/admin/domains/shop.example");
   assert.deepEqual([policy.sessions, policy.registration, policy.resumption_ms_max], ["single", true, 90_000]);
   assert.deepEqual([policy.archive, policy.archive_days], [true, 30]);
+  assert.deepEqual([policy.rooms_create, policy.rooms_owned_max, policy.rooms_max], ["admin", 0, 500]);
   await says(at, "30 days");
+  await says(at, "administrators only, 500 rooms at most");
   await pictures(at, "domains");
   await at.click('[data-domain="shop.example"] button:has-text("Remove")');
   assert.ok(await at.isDisabled("#confirm-yes"));

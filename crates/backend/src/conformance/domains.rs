@@ -39,6 +39,9 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         requests_per_second: 250,
         stanzas_per_second: 5000,
         bytes_per_second: u32::MAX,
+        rooms_create: RoomsCreate::Admin,
+        rooms_owned_max: 3,
+        rooms_max: 1_000_000,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((second.id, second.policy, second.granted), (first.id, policy, policy));

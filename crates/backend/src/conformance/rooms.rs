@@ -74,7 +74,8 @@ fn blocks(domain: DomainId, local: &str) -> ChangeRoomBlocks {
 fn create(domain: DomainId, name: &str, owners: &[&str]) -> CreateRoom {
     let members = owners.iter().map(|owner| member(owner, RoomAffiliation::Owner)).collect();
     let config = RoomConfig { persistent: true, ..RoomConfig::default() };
-    CreateRoom { domain, kind: RoomKind::Muc, name: name.into(), config, members, owned_max: 10, now: T }
+    let (kind, owned_max, rooms_max) = (RoomKind::Muc, 10, u32::MAX);
+    CreateRoom { domain, kind, name: name.into(), config, members, owned_max, rooms_max, now: T }
 }
 
 fn made(store: &dyn Store, domain: DomainId, name: &str, owners: &[&str]) -> RoomRecord {
@@ -175,6 +176,19 @@ pub(super) fn are_owned_by_few(store: &dyn Store) {
     let room = find(store, domain, "two").expect("it is there");
     done(store, DestroyRoom { room: room.id });
     answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Created(_) => ());
+}
+
+pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    made(store, other, "elsewhere", &[]);
+    let limited = |name: &str, kind| CreateRoom { rooms_max: 2, kind, ..create(domain, name, &["alice"]) };
+    answer!(ask(store, limited("one", RoomKind::Muc)), CreateRoomAnswer::Created(_) => ());
+    answer!(ask(store, limited("one", RoomKind::MucLight)), CreateRoomAnswer::Created(_) => ());
+    answer!(ask(store, limited("two", RoomKind::Muc)), CreateRoomAnswer::DomainFull => ());
+    assert_eq!(find(store, domain, "two"), None);
+    let room = find(store, domain, "one").expect("it is there");
+    done(store, DestroyRoom { room: room.id });
+    answer!(ask(store, limited("two", RoomKind::Muc)), CreateRoomAnswer::Created(_) => ());
 }
 
 pub(super) fn are_listed_in_pages(store: &dyn Store) {

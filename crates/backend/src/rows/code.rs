@@ -26,6 +26,7 @@ macro_rules! codes {
 
 codes!(SessionPolicy { Single = 0, Multi = 1 });
 codes!(PubsubCreate { Any = 0, Admin = 1 });
+codes!(RoomsCreate { Any = 0, Admin = 1 });
 codes!(Access { Open = 0, Whitelist = 1, Presence = 2, Roster = 3 });
 codes!(PublishModel { Publishers = 0, Subscribers = 1, Open = 2 });
 codes!(SendLast { Never = 0, OnSub = 1, OnSubAndPresence = 2 });

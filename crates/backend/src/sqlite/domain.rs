@@ -20,9 +20,11 @@ macro_rules! domains {
          d.sessions, d.registration, d.pubsub_create, d.sessions_max, d.messages_durable, d.resumption_ms_max,
          d.archive, d.archive_days, d.archive_messages_max, d.archive_bytes_max, d.keys_max, d.account_management,
          d.other_domains, d.requests_per_second, d.stanzas_per_second, d.bytes_per_second,
+         d.rooms_create, d.rooms_owned_max, d.rooms_max,
          g.sessions, g.registration, g.pubsub_create, g.sessions_max, g.messages_durable, g.resumption_ms_max,
          g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management,
-         g.other_domains, g.requests_per_second, g.stanzas_per_second, g.bytes_per_second
+         g.other_domains, g.requests_per_second, g.stanzas_per_second, g.bytes_per_second,
+         g.rooms_create, g.rooms_owned_max, g.rooms_max
          FROM domain d JOIN domain_grant g ON g.domain = d.id"
     };
 }
@@ -63,7 +65,7 @@ impl Answers<DeleteDomain, Error> for Transaction<'_> {
 }
 
 /// Columns of a policy.
-const POLICY_COLUMNS: usize = 16;
+const POLICY_COLUMNS: usize = 19;
 
 /// The domain of this name.
 pub(super) fn named(db: &Connection, name: &str) -> Result<Option<Domain>> {
@@ -97,6 +99,9 @@ fn policy(row: &Row<'_>, first: usize) -> Result<Policy> {
         requests_per_second: row.get(first + 13)?,
         stanzas_per_second: row.get(first + 14)?,
         bytes_per_second: row.get(first + 15)?,
+        rooms_create: code(row, first + 16)?,
+        rooms_owned_max: row.get(first + 17)?,
+        rooms_max: row.get(first + 18)?,
     })
 }
 
@@ -137,18 +142,22 @@ fn put(
             policy.requests_per_second.into(),
             policy.stanzas_per_second.into(),
             policy.bytes_per_second.into(),
+            policy.rooms_create.code(),
+            policy.rooms_owned_max.into(),
+            policy.rooms_max.into(),
         ])
     };
     write.run(
         "UPDATE domain SET sessions = ?2, registration = ?3, pubsub_create = ?4, sessions_max = ?5,
          messages_durable = ?6, resumption_ms_max = ?7, archive = ?8, archive_days = ?9,
          archive_messages_max = ?10, archive_bytes_max = ?11, keys_max = ?12, account_management = ?13, other_domains = ?14,
-         requests_per_second = ?15, stanzas_per_second = ?16, bytes_per_second = ?17 WHERE id = ?1",
+         requests_per_second = ?15, stanzas_per_second = ?16, bytes_per_second = ?17,
+         rooms_create = ?18, rooms_owned_max = ?19, rooms_max = ?20 WHERE id = ?1",
         columns(policy),
     )?;
     write.run(
         "INSERT OR REPLACE INTO domain_grant VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-         ?16, ?17)",
+         ?16, ?17, ?18, ?19, ?20)",
         columns(granted),
     )?;
     Ok(Domain { id, name: name.into(), policy, granted })

@@ -102,6 +102,15 @@ struct PolicyArgs {
     /// Bytes per second that the clients of the domain may send together; 0 for any number
     #[arg(long, value_name = "BYTES")]
     bytes_per_second: Option<u32>,
+    /// Who can create rooms over XMPP: any account, or none, so that only API keys create them
+    #[arg(long, value_parser = ["any", "admin"])]
+    rooms_create: Option<String>,
+    /// Rooms that one account may own by creating them, up to 1000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    rooms_owned_max: Option<u32>,
+    /// Rooms that the domain may have, up to 1000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    rooms_max: Option<u32>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -163,6 +172,9 @@ impl PolicyArgs {
             ("requests_per_second", self.requests_per_second.map(Value::from)),
             ("stanzas_per_second", self.stanzas_per_second.map(Value::from)),
             ("bytes_per_second", self.bytes_per_second.map(Value::from)),
+            ("rooms_create", self.rooms_create.map(Value::from)),
+            ("rooms_owned_max", self.rooms_owned_max.map(Value::from)),
+            ("rooms_max", self.rooms_max.map(Value::from)),
         ];
         let given = named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         Value::Object(given.collect::<Map<_, _>>())

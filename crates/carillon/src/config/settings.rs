@@ -9,7 +9,7 @@ use crate::options::{Cell, Node, Queue};
 use crate::telemetry::{Log, LogFormat, LogLevel};
 use crate::upgrade;
 use carillon_backend::StoreOptions;
-use carillon_core::model::{Policy, PubsubCreate, PushShown, SessionPolicy};
+use carillon_core::model::{Policy, PubsubCreate, PushShown, RoomsCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind as EventKind};
@@ -391,6 +391,10 @@ settings! {
         "archive.bytes_max" = policy.archive_bytes_max, bytes(0, 1024 * GIB), Live;
         /// Who can create topics over XMPP: any account (`any`), or none, so that only API keys create them (`admin`).
         "pubsub.create" = policy.pubsub_create, Kind::Choice(PubsubCreate::WORDS), Live;
+        /// Who can create rooms over XMPP: any account (`any`), or none, so that only API keys create them (`admin`).
+        "rooms.create" = policy.rooms_create, Kind::Choice(RoomsCreate::WORDS), Live;
+        /// Rooms that the domain may have, also by API keys; 0 for any number.
+        "rooms.max" = policy.rooms_max, count(0, 1_000_000, "rooms"), Live;
     }
 
     "Topics of all domains." {

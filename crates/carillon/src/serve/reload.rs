@@ -91,6 +91,8 @@ pub(super) fn policy(config: &Config, present: Policy) -> Policy {
         "archive.days": archive_days,
         "archive.messages_max": archive_messages_max,
         "archive.bytes_max": archive_bytes_max,
+        "rooms.create": rooms_create,
+        "rooms.max": rooms_max,
     }
     policy
 }

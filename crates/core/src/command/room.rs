@@ -151,6 +151,10 @@ pub enum RoomRefusal {
     TooManyMembers,
     /// An owner owns as many rooms as it may.
     TooManyRooms,
+    /// The domain has as many rooms as its policy allows.
+    DomainFull,
+    /// Accounts of the domain may not create rooms.
+    MayNotCreate,
     /// The configuration is another one by now.
     Changed,
     /// A room of its kind has no such affiliation, or no such configuration.
@@ -175,6 +179,8 @@ crate::form! {
         9 = Crowded,
         10 = Fault(fault),
         11 = Unsuited,
+        12 = DomainFull,
+        13 = MayNotCreate,
     }
 }
 
@@ -212,6 +218,13 @@ impl From<RoomRefusal> for StanzaError {
                 (Condition::ResourceConstraint, "the room has as many members as it may")
             }
             RoomRefusal::TooManyRooms => (Condition::ResourceConstraint, "an owner owns too many rooms"),
+            RoomRefusal::DomainFull => {
+                (Condition::ResourceConstraint, "the domain has as many rooms as it may")
+            }
+            // XEP-0045 §10.1.1.
+            RoomRefusal::MayNotCreate => {
+                (Condition::NotAllowed, "accounts of this domain do not create rooms")
+            }
             RoomRefusal::Unsuited => (Condition::NotAcceptable, ""),
             RoomRefusal::Crowded => (Condition::ResourceConstraint, "too much waits for this room"),
             RoomRefusal::Fault(Fault::Unknown) => {

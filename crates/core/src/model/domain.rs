@@ -62,6 +62,12 @@ pub struct Policy {
     pub stanzas_per_second: u32,
     /// Bytes per second that they may send together; 0 for any number.
     pub bytes_per_second: u32,
+    /// Who may create rooms over XMPP.
+    pub rooms_create: RoomsCreate,
+    /// Rooms that one account may own by creating them, up to [`Policy::ROOMS_MAX`]; 0 for any number. The node's own bound applies as well.
+    pub rooms_owned_max: u32,
+    /// Rooms of either kind that the domain may have, up to [`Policy::ROOMS_MAX`]; 0 for any number.
+    pub rooms_max: u32,
 }
 
 impl Policy {
@@ -73,6 +79,8 @@ impl Policy {
     pub const KEYS_MAX: u32 = 10_000;
     /// The highest [`Policy::requests_per_second`] and [`Policy::stanzas_per_second`].
     pub const RATE_MAX: u32 = 1_000_000;
+    /// The highest [`Policy::rooms_max`] and [`Policy::rooms_owned_max`].
+    pub const ROOMS_MAX: u32 = 1_000_000;
 
     /// How much the archives of its accounts keep.
     pub fn archive_bounds(&self) -> ArchiveBounds {
@@ -82,6 +90,21 @@ impl Policy {
             bytes: self.archive_bytes_max,
         }
     }
+
+    /// How many rooms one account may own by creating them; [`u32::MAX`] for any number.
+    pub fn rooms_owned(&self) -> u32 {
+        or_any(self.rooms_owned_max)
+    }
+
+    /// How many rooms the domain may have; [`u32::MAX`] for any number.
+    pub fn rooms(&self) -> u32 {
+        or_any(self.rooms_max)
+    }
+}
+
+/// A bound of which 0 is none.
+fn or_any(most: u32) -> u32 {
+    if most == 0 { u32::MAX } else { most }
 }
 
 impl Default for Policy {
@@ -103,6 +126,9 @@ impl Default for Policy {
             requests_per_second: 0,
             stanzas_per_second: 0,
             bytes_per_second: 0,
+            rooms_create: RoomsCreate::Any,
+            rooms_owned_max: 0,
+            rooms_max: 0,
         }
     }
 }
@@ -122,6 +148,16 @@ pub enum SessionPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PubsubCreate {
+    /// Every account of the domain.
+    Any,
+    /// No account: only API keys.
+    Admin,
+}
+
+/// Who may create rooms over XMPP. Over HTTP a key with scope `rooms` always may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoomsCreate {
     /// Every account of the domain.
     Any,
     /// No account: only API keys.

@@ -1,6 +1,6 @@
 //! What a domain's own administrators may choose: any policy within what the operator grants.
 
-use super::{Policy, PubsubCreate, SessionPolicy};
+use super::{Policy, PubsubCreate, RoomsCreate, SessionPolicy};
 
 impl Policy {
     /// The first member, by its name in the API, by which this policy takes more of the node or lets in more people than `granted` does.
@@ -23,9 +23,13 @@ impl Policy {
             requests_per_second,
             stanzas_per_second,
             bytes_per_second,
+            rooms_create,
+            rooms_owned_max,
+            rooms_max,
         } = *self;
         let only_multi = |policy| policy == SessionPolicy::Multi;
         let anybody = |create| create == PubsubCreate::Any;
+        let any_account = |create| create == RoomsCreate::Any;
         let members = [
             ("sessions", only_multi(sessions) && !only_multi(granted.sessions)),
             ("registration", registration && !granted.registration),
@@ -43,6 +47,9 @@ impl Policy {
             ("requests_per_second", bound(requests_per_second) > bound(granted.requests_per_second)),
             ("stanzas_per_second", bound(stanzas_per_second) > bound(granted.stanzas_per_second)),
             ("bytes_per_second", bound(bytes_per_second) > bound(granted.bytes_per_second)),
+            ("rooms_create", any_account(rooms_create) && !any_account(granted.rooms_create)),
+            ("rooms_owned_max", bound(rooms_owned_max) > bound(granted.rooms_owned_max)),
+            ("rooms_max", bound(rooms_max) > bound(granted.rooms_max)),
         ];
         members.into_iter().find(|(_, is_beyond)| *is_beyond).map(|(name, _)| name)
     }
@@ -74,6 +81,9 @@ impl Policy {
             requests_per_second,
             stanzas_per_second,
             bytes_per_second,
+            rooms_create,
+            rooms_owned_max,
+            rooms_max,
         )
     }
 }
@@ -106,6 +116,9 @@ mod tests {
             requests_per_second: 0,
             stanzas_per_second: 1000,
             bytes_per_second: 0,
+            rooms_create: RoomsCreate::Any,
+            rooms_owned_max: 10,
+            rooms_max: 0,
         };
         let policies = vec![
             ("sessions", Policy { sessions: SessionPolicy::Single, ..granted }),
@@ -124,6 +137,9 @@ mod tests {
             ("requests_per_second", Policy { requests_per_second: 1000, ..granted }),
             ("stanzas_per_second", Policy { stanzas_per_second: 999, ..granted }),
             ("bytes_per_second", Policy { bytes_per_second: 1, ..granted }),
+            ("rooms_create", Policy { rooms_create: RoomsCreate::Admin, ..granted }),
+            ("rooms_owned_max", Policy { rooms_owned_max: 9, ..granted }),
+            ("rooms_max", Policy { rooms_max: 1, ..granted }),
         ];
         (granted, policies)
     }

@@ -50,7 +50,7 @@ pub use broadcast::{
     BroadcastTopic, DayWindow,
 };
 pub use config_change::{ConfigChange, Fields};
-pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
+pub use domain::{Domain, Domains, Policy, PubsubCreate, RoomsCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use game::{

@@ -9,7 +9,7 @@ use super::xml::{form, user};
 use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomSeat, RoomStanza};
-use crate::model::{RoomAffiliation, RoomKey, RoomKind, RoomMember, RoomRecord};
+use crate::model::{Policy, RoomAffiliation, RoomKey, RoomKind, RoomMember, RoomRecord, RoomsCreate};
 use crate::ports::store::rooms::{
     ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ReplaceRoomMessage,
     SetRoomMembers, SetRoomSubject,
@@ -139,6 +139,10 @@ impl Home {
         if stanza.to.as_ref().is_none_or(carillon_wire::jid::Jid::is_bare) {
             return Err((stanza, StanzaError::new(Condition::JidMalformed).with_text("a nick is needed")));
         }
+        let policy = match may_create(key, cx) {
+            Ok(policy) => policy,
+            Err(refusal) => return Err((stanza, refusal.into())),
+        };
         let owner = RoomMember::new(from.bare(), RoomAffiliation::Owner);
         let question = CreateRoom {
             domain: key.domain,
@@ -146,7 +150,8 @@ impl Home {
             name: (*key.name).into(),
             config: crate::model::RoomConfig { locked: true, ..Default::default() },
             members: vec![owner],
-            owned_max: cx.shard.settings.limits.rooms_owned,
+            owned_max: cx.shard.settings.limits.rooms_owned.min(policy.rooms_owned()),
+            rooms_max: policy.rooms(),
             now: cx.now.unix,
         };
         self.hold();
@@ -183,6 +188,7 @@ impl Home {
                 RoomRefusal::Fault(Fault::Unknown)
             }
             Ok(CreateRoomAnswer::Full) => RoomRefusal::TooManyRooms,
+            Ok(CreateRoomAnswer::DomainFull) => RoomRefusal::DomainFull,
             Ok(CreateRoomAnswer::NoDomain) => RoomRefusal::NotFound,
             Err(fault) => RoomRefusal::Fault(fault),
         };
@@ -342,6 +348,15 @@ impl Home {
         }
         self.hold();
         self.ask(key, DestroyRoom { room: record.id }, Step::Desert(record), cx);
+    }
+}
+
+/// The policy of the room's domain, if its accounts may create rooms.
+pub(super) fn may_create(key: &RoomKey, cx: &Cx<'_>) -> Result<Policy, RoomRefusal> {
+    let domain = cx.shard.domains.numbered(key.domain).ok_or(RoomRefusal::NotFound)?;
+    match domain.policy.rooms_create {
+        RoomsCreate::Any => Ok(domain.policy),
+        RoomsCreate::Admin => Err(RoomRefusal::MayNotCreate),
     }
 }
 

@@ -89,6 +89,7 @@ impl Home {
         if !is_suited(&config, key.kind, cx) {
             return Asker::Command(reply).refused(RoomRefusal::Unsuited, cx);
         }
+        let policy = cx.shard.domains.numbered(key.domain).map(|domain| domain.policy);
         let question = CreateRoom {
             domain: key.domain,
             kind: key.kind,
@@ -96,6 +97,7 @@ impl Home {
             config: *config,
             members: Vec::new(),
             owned_max: u32::MAX,
+            rooms_max: policy.unwrap_or_default().rooms(),
             now: cx.now.unix,
         };
         self.hold();

@@ -709,8 +709,11 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
             "other-domains" => policy.other_domains = true,
             "routed" => policy.messages_durable = false,
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
+            "rooms-admin" => policy.rooms_create = RoomsCreate::Admin,
             other => match other.split_once('=').and_then(|(name, n)| Some((name, n.parse::<u32>().ok()?))) {
                 Some(("sessions", n)) => policy.sessions_max = n as u16,
+                Some(("rooms-owned", n)) => policy.rooms_owned_max = n,
+                Some(("rooms", n)) => policy.rooms_max = n,
                 Some(("resumption", ms)) => policy.resumption_ms_max = ms,
                 _ => return Err(format!("no policy {other}, or no number in it")),
             },

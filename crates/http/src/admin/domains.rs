@@ -167,6 +167,8 @@ fn check(policy: &Policy) -> Result<(), Problem> {
         ("keys_max", policy.keys_max.into(), 1, Policy::KEYS_MAX.into()),
         ("requests_per_second", policy.requests_per_second.into(), 0, Policy::RATE_MAX.into()),
         ("stanzas_per_second", policy.stanzas_per_second.into(), 0, Policy::RATE_MAX.into()),
+        ("rooms_owned_max", policy.rooms_owned_max.into(), 0, Policy::ROOMS_MAX.into()),
+        ("rooms_max", policy.rooms_max.into(), 0, Policy::ROOMS_MAX.into()),
     ];
     let Some((member, _, least, most)) =
         bounds.into_iter().find(|(_, value, least, most)| !(*least..=*most).contains(value))

@@ -210,6 +210,8 @@ codes! {
     NickTaken: CONFLICT, "nick-taken", "The nick is taken";
     /// The room would list more accounts than it may; `detail` says how many.
     TooManyMembers: CONFLICT, "too-many-members", "Too many members";
+    /// The domain has as many rooms as its policy's `rooms_max` allows.
+    TooManyRooms: CONFLICT, "too-many-rooms", "Too many rooms";
     /// Others configured the room at the same time, again and again. Try again.
     RoomChanged: CONFLICT, "room-changed", "The room was changed";
     /// There are as many modules as there may be; `detail` says how many.

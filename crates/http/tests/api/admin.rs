@@ -12,7 +12,8 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
     let policy = json!({"sessions": "single", "registration": false, "account_management": true, "pubsub_create": "any",
         "sessions_max": 20, "messages_durable": true, "resumption_ms_max": 86_400_000, "archive": false, "archive_days": 0,
         "archive_messages_max": 0, "archive_bytes_max": 1 << 30, "keys_max": 100,
-        "other_domains": false, "requests_per_second": 0, "stanzas_per_second": 0, "bytes_per_second": 0});
+        "other_domains": false, "requests_per_second": 0, "stanzas_per_second": 0, "bytes_per_second": 0,
+        "rooms_create": "any", "rooms_owned_max": 0, "rooms_max": 0});
     let made = world
         .put("/v1/admin/domains/new.example", json!({"sessions": "single"}))
         .await
@@ -44,6 +45,8 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         json!({"keys_max": 0}),
         json!({"requests_per_second": 1_000_001}),
         json!({"stanzas_per_second": 1_000_001}),
+        json!({"rooms_owned_max": 1_000_001}),
+        json!({"rooms_max": 1_000_001}),
     ] {
         world.put("/v1/admin/domains/x.example", wrong).await.problem(422, "invalid-value");
     }

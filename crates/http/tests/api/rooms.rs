@@ -218,3 +218,20 @@ async fn nobody_is_in_a_room_and_keys_have_their_scopes() {
     call(Method::GET, "/v1/rooms/tea/messages", &rooms).await.problem(403, "missing-scope");
     call(Method::DELETE, "/v1/rooms/tea/messages", &rooms).await.problem(403, "missing-scope");
 }
+
+#[tokio::test]
+async fn a_domain_has_as_many_rooms_as_it_may() {
+    let world = world();
+    let patch = json!({"rooms_create": "admin", "rooms_max": 2});
+    world.patch("/v1/admin/domains/localhost", patch).await.expect(StatusCode::OK);
+    // Who may create them over XMPP is nothing to a back end.
+    world.put("/v1/rooms/tea", json!({})).await.expect(StatusCode::CREATED);
+    world.put("/v1/rooms/tea@muclight.localhost", json!({})).await.expect(StatusCode::CREATED);
+    let refused = world.put("/v1/rooms/milk", json!({})).await;
+    refused.problem(409, "too-many-rooms");
+    assert_eq!(refused.json()["detail"], "the domain has as many rooms as its policy's `rooms_max` allows");
+    world.put("/v1/rooms/tea", json!({})).await.expect(StatusCode::OK);
+    world.put("/v1/rooms/milk?domain=other.example", json!({})).await.expect(StatusCode::CREATED);
+    world.delete("/v1/rooms/tea").await.expect(StatusCode::NO_CONTENT);
+    world.put("/v1/rooms/milk", json!({})).await.expect(StatusCode::CREATED);
+}

@@ -31,6 +31,9 @@ const MEMBERS: &[(&str, &str, &str, &str)] = &[
     ("requests_per_second", "1000", "0", "999"),
     ("stanzas_per_second", "1000", "1001", "999"),
     ("bytes_per_second", "1000000", "0", "1"),
+    ("rooms_create", "\"admin\"", "\"any\"", "\"admin\""),
+    ("rooms_owned_max", "10", "0", "1"),
+    ("rooms_max", "100", "101", "1"),
 ];
 
 #[tokio::test]

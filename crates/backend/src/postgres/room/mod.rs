@@ -96,12 +96,16 @@ impl Answers<RoomsOf, Error> for Snapshot<'_> {
 
 impl Answers<CreateRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
-        let CreateRoom { domain, kind, name, config, members, owned_max, now } = asked;
+        let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now } = asked;
         if owns(self.db, members, *owned_max)? {
             return Ok(CreateRoomAnswer::Full);
         }
         if lookup::domain_name(self.db, *domain)?.is_none() {
             return Ok(CreateRoomAnswer::NoDomain);
+        }
+        // Counted only where there is a bound.
+        if *rooms_max < u32::MAX && of_domain(self.db, *domain)? >= *rooms_max {
+            return Ok(CreateRoomAnswer::DomainFull);
         }
         let made = self.db.opt(
             "INSERT INTO room (domain, name, created, title, is_found, config, kind)
@@ -180,6 +184,11 @@ pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
 }
 
 /// Whether one of those who are to own a room owns `max` already.
+fn of_domain(db: &Connection, domain: DomainId) -> Result<u32> {
+    let row = db.one("SELECT count(*) FROM room WHERE domain = $1", &[&i64::from(domain.0)])?;
+    number(&row, 0)
+}
+
 fn owns(db: &Connection, members: &[RoomMember], max: u32) -> Result<bool> {
     let owners = members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner);
     let owners: Vec<&str> = owners.map(|member| member.jid.as_str()).collect();

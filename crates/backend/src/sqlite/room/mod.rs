@@ -92,7 +92,7 @@ impl Answers<RoomsOf, Error> for Snapshot<'_> {
 
 impl Answers<CreateRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
-        let CreateRoom { domain, kind, name, config, members, owned_max, now } = asked;
+        let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now } = asked;
         for owner in members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner) {
             if owned(self.db, &owner.jid)? >= *owned_max {
                 return Ok(CreateRoomAnswer::Full);
@@ -100,6 +100,10 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
         }
         if lookup::domain_name(self.db, *domain)?.is_none() {
             return Ok(CreateRoomAnswer::NoDomain);
+        }
+        // Counted only where there is a bound.
+        if *rooms_max < u32::MAX && of_domain(self.db, *domain)? >= *rooms_max {
+            return Ok(CreateRoomAnswer::DomainFull);
         }
         let made = self.run(
             "INSERT INTO room (domain, name, created, title, is_found, config, kind)
@@ -172,6 +176,11 @@ pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
 }
 
 /// How many rooms an account owns.
+fn of_domain(db: &Connection, domain: DomainId) -> Result<u32> {
+    db.prepare_cached("SELECT count(*) FROM room WHERE domain = ?1")?
+        .query_row([domain.0], |row| row.get(0))
+}
+
 fn owned(db: &Connection, jid: &BareJid) -> Result<u32> {
     db.prepare_cached("SELECT count(*) FROM room_member WHERE jid = ?1 AND affiliation = ?2")?
         .query_row(params![jid.as_str(), RoomAffiliation::Owner.code()], |row| row.get(0))

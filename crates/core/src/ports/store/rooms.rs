@@ -107,7 +107,7 @@ pub enum ChangeRoomBlocksAnswer {
     NoAccount,
 }
 
-/// Creates a room, unless one of its owners owns `owned_max` rooms already. `members` as in [`RoomRecord`].
+/// Creates a room, unless one of its owners owns `owned_max` rooms already, or the domain has `rooms_max`. `members` as in [`RoomRecord`].
 #[derive(Clone, Debug)]
 pub struct CreateRoom {
     pub domain: DomainId,
@@ -116,6 +116,7 @@ pub struct CreateRoom {
     pub config: RoomConfig,
     pub members: Vec<RoomMember>,
     pub owned_max: u32,
+    pub rooms_max: u32,
     pub now: UnixMs,
 }
 
@@ -128,6 +129,8 @@ pub enum CreateRoomAnswer {
     Exists,
     /// An owner owns as many rooms as it may.
     Full,
+    /// The domain has as many rooms as it may.
+    DomainFull,
     /// There is no such domain.
     NoDomain,
 }

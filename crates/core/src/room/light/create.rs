@@ -9,6 +9,7 @@ use crate::ports::store::rooms::{CreateRoom, RoomRefusers};
 use crate::ports::{Answer, Fault, Question};
 use crate::room::asker::{Asker, refuse, reply};
 use crate::room::home::Home;
+use crate::room::owner::may_create;
 use crate::room::step::{Adding, Creator, NewRoom, Step};
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
@@ -19,6 +20,9 @@ use std::sync::Arc;
 impl Home {
     /// A client creates the room.
     pub(super) fn light_create(&mut self, stanza: &Stanza, key: &RoomKey, cx: &mut Cx<'_>) {
+        if let Err(refusal) = may_create(key, cx) {
+            return refuse(stanza, &refusal.into(), cx);
+        }
         let new = match new_room(stanza, self.state.address.domain(), cx) {
             Ok(new) => new,
             Err(error) => return refuse(stanza, &error, cx),
@@ -67,6 +71,13 @@ impl Home {
             self.vanish();
             return Asker::client(new.stanza).refused(RoomRefusal::TooManyRooms, cx);
         }
+        let policy = match may_create(key, cx) {
+            Ok(policy) => policy,
+            Err(refusal) => {
+                self.vanish();
+                return Asker::client(new.stanza).refused(refusal, cx);
+            }
+        };
         new.others.retain(|(jid, _)| !refusers.contains(jid));
         let has_owner = new.others.iter().any(|(_, is)| *is == RoomAffiliation::Owner);
         let own = if has_owner { RoomAffiliation::Member } else { RoomAffiliation::Owner };
@@ -77,7 +88,8 @@ impl Home {
             name: (*key.name).into(),
             config: new.config.clone(),
             members: all.map(|(jid, is)| RoomMember::new(jid, is)).collect(),
-            owned_max: u32::MAX,
+            owned_max: policy.rooms_owned(),
+            rooms_max: policy.rooms(),
             now: cx.now.unix,
         };
         self.ask(key, question, Step::Create(Creator::Light(new)), cx);

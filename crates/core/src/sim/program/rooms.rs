@@ -38,7 +38,8 @@ impl Program {
         let (domain, now) = (self.world.domain_id(DOMAIN), self.world.now().unix);
         let config = RoomConfig { persistent: true, ..RoomConfig::default() };
         let (kind, name) = (RoomKind::Muc, ROOM.into());
-        let create = CreateRoom { domain, kind, name, config, members: Vec::new(), owned_max: 0, now };
+        let (members, rooms_max) = (Vec::new(), u32::MAX);
+        let create = CreateRoom { domain, kind, name, config, members, owned_max: 0, rooms_max, now };
         let CreateRoomAnswer::Created(_) = self.world.ask(create) else { panic!("it is new") };
     }
 

@@ -246,7 +246,7 @@ fn change_blocks(store: &mut Committed, asked: &ChangeRoomBlocks) -> ChangeRoomB
 }
 
 fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
-    let CreateRoom { domain, kind, name, config, members, owned_max, now } = asked;
+    let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now } = asked;
     let is_owner = |member: &&RoomMember| member.affiliation == RoomAffiliation::Owner;
     let owned = |jid: &BareJid| {
         let rooms = store.own.rooms.rooms.values();
@@ -254,6 +254,10 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
     };
     if members.iter().filter(is_owner).any(|member| owned(&member.jid) >= *owned_max as usize) {
         return CreateRoomAnswer::Full;
+    }
+    let of_domain = store.own.rooms.names.keys().filter(|(of, ..)| of == domain).count();
+    if of_domain >= *rooms_max as usize {
+        return CreateRoomAnswer::DomainFull;
     }
     if !store.domains.contains_key(domain) {
         return CreateRoomAnswer::NoDomain;

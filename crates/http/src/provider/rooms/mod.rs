@@ -366,6 +366,10 @@ impl Room {
                 (Code::TooManyMembers, "the room would list more accounts than `rooms.max_members` allows")
             }
             RoomRefusal::TooManyRooms => (Code::Forbidden, "an owner owns as many rooms as it may"),
+            RoomRefusal::DomainFull => {
+                (Code::TooManyRooms, "the domain has as many rooms as its policy's `rooms_max` allows")
+            }
+            RoomRefusal::MayNotCreate => (Code::Forbidden, "accounts of the domain do not create rooms"),
             RoomRefusal::Unsuited => (
                 Code::InvalidValue,
                 "a room of this kind cannot be configured like this, or has no such members",
