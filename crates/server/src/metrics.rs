@@ -3,7 +3,7 @@
 use crate::flight::FlightRecorder;
 use crate::listen::Refusal;
 use carillon_core::model::{DomainId, Domains, UnixMs};
-use carillon_core::shard::{Counters, DomainCounters, Latency, MatchFigures, ModuleFigures, Reasons};
+use carillon_core::shard::{Counters, DomainCounters, Latency, MatchFigures, ModuleFigures, Reasons, RoomFigures};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.
@@ -133,6 +133,8 @@ pub struct Status {
     pub modules: Vec<ModuleFigures>,
     /// Matches and the matchmaker.
     pub matches: MatchFigures,
+    /// What the rooms count, over all shards.
+    pub rooms: RoomFigures,
 }
 
 /// The counters of a domain.
@@ -280,6 +282,7 @@ impl Snapshot {
             given_up: core.given_up,
             modules: core.modules,
             matches: core.matches,
+            rooms: core.rooms,
             ..Status::default()
         }
     }
@@ -359,8 +362,10 @@ fn add_core(sum: &mut Counters, other: Counters) {
         domains,
         modules,
         matches,
+        rooms,
     } = other;
     sum.matches.add(&matches);
+    sum.rooms.add(&rooms);
     ModuleFigures::add_all(&mut sum.modules, modules);
     sum.connections += connections;
     sum.sessions += sessions;

@@ -236,6 +236,9 @@ impl Words for Kind {
         "item",
         "resume",
         "match-ended",
+        "room-created",
+        "room-destroyed",
+        "room-removed",
     ];
 }
 

@@ -126,6 +126,21 @@ fn values(out: &mut Vec<u8>, entry: &Entry<'_>) {
             number(out, ticks.into());
             text(out, outcome);
         }
+        Entry::RoomCreated { room, by } => {
+            text(out, room);
+            text(out, by.unwrap_or_default());
+        }
+        Entry::RoomDestroyed { room, reason, by } => {
+            text(out, room);
+            text(out, reason);
+            text(out, by.unwrap_or_default());
+        }
+        Entry::RoomRemoved { room, account, reason, by } => {
+            text(out, room);
+            text(out, account);
+            text(out, reason);
+            text(out, by.unwrap_or_default());
+        }
     }
 }
 

@@ -32,6 +32,12 @@ pub enum Kind {
     Resume,
     /// A match is over.
     MatchEnded,
+    /// A room was created.
+    RoomCreated,
+    /// A room was removed.
+    RoomDestroyed,
+    /// Somebody had an occupant leave a room.
+    RoomRemoved,
 }
 
 /// A field of an entry.
@@ -60,7 +66,7 @@ pub enum Shape {
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Kind; 14] = [
+    pub const ALL: [Kind; 17] = [
         Kind::Start,
         Kind::Stop,
         Kind::Connect,
@@ -75,6 +81,9 @@ impl Kind {
         Kind::Item,
         Kind::Resume,
         Kind::MatchEnded,
+        Kind::RoomCreated,
+        Kind::RoomDestroyed,
+        Kind::RoomRemoved,
     ];
 
     /// The kind with this number.
@@ -104,6 +113,9 @@ impl Kind {
             Kind::Item => "item",
             Kind::Resume => "resume",
             Kind::MatchEnded => "match-ended",
+            Kind::RoomCreated => "room-created",
+            Kind::RoomDestroyed => "room-destroyed",
+            Kind::RoomRemoved => "room-removed",
         }
     }
 
@@ -132,6 +144,7 @@ impl Kind {
         const QUEUE: Field = field("queue", Text);
         const TICKS: Field = field("ticks", Number);
         const OUTCOME: Field = field("outcome", Text);
+        const ROOM: Field = field("room", Text);
         match self {
             Kind::Start | Kind::Stop => &[],
             Kind::Connect => &[ADDRESS, TRANSPORT, TLS],
@@ -145,13 +158,16 @@ impl Kind {
             Kind::Publish => &[DOMAIN, TOPIC, ITEM],
             Kind::Item => &[TOPIC, ITEM, TO, AFTER],
             Kind::MatchEnded => &[MATCH, QUEUE, REASON, TICKS, OUTCOME],
+            Kind::RoomCreated => &[ROOM, BY],
+            Kind::RoomDestroyed => &[ROOM, REASON, BY],
+            Kind::RoomRemoved => &[ROOM, ACCOUNT, REASON, BY],
         }
     }
 }
 
 /// A set of kinds; by default none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kinds(u16);
+pub struct Kinds(u32);
 
 impl Kinds {
     /// The set of these kinds.

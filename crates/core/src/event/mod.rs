@@ -147,6 +147,33 @@ pub enum Entry<'a> {
         /// What most clients say came of it.
         outcome: &'a str,
     },
+    /// A room was created.
+    RoomCreated {
+        /// Its address.
+        room: &'a str,
+        /// The account that created it; none for a provider.
+        by: Option<&'a str>,
+    },
+    /// A room was removed.
+    RoomDestroyed {
+        /// Its address.
+        room: &'a str,
+        /// Why.
+        reason: &'static str,
+        /// The account that removed it; none for a provider, and where nobody did.
+        by: Option<&'a str>,
+    },
+    /// Somebody had an occupant leave a room.
+    RoomRemoved {
+        /// The room's address.
+        room: &'a str,
+        /// The account of the occupant.
+        account: &'a str,
+        /// Why.
+        reason: &'static str,
+        /// The nick of who did it; none for a provider.
+        by: Option<&'a str>,
+    },
 }
 
 /// Why a connection or session ended.
@@ -206,6 +233,9 @@ impl<'a> Entry<'a> {
             Entry::Publish { .. } => Kind::Publish,
             Entry::Item { .. } => Kind::Item,
             Entry::MatchEnded { .. } => Kind::MatchEnded,
+            Entry::RoomCreated { .. } => Kind::RoomCreated,
+            Entry::RoomDestroyed { .. } => Kind::RoomDestroyed,
+            Entry::RoomRemoved { .. } => Kind::RoomRemoved,
         }
     }
 }

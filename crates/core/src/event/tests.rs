@@ -65,6 +65,15 @@ fn each() -> Vec<(Entry<'static>, &'static str)> {
             Entry::MatchEnded { id: "1f", queue: "duel", reason: "finished", ticks: 9, outcome: "{}" },
             "match=1f queue=duel reason=finished ticks=9 outcome={}",
         ),
+        (Entry::RoomCreated { room: "tea@rooms.b", by: Some("a@b") }, "room=tea@rooms.b by=a@b"),
+        (
+            Entry::RoomDestroyed { room: "tea@rooms.b", reason: "empty", by: None },
+            "room=tea@rooms.b reason=empty by=",
+        ),
+        (
+            Entry::RoomRemoved { room: "tea@rooms.b", account: "a@b", reason: "kicked", by: Some("Bob") },
+            "room=tea@rooms.b account=a@b reason=kicked by=Bob",
+        ),
     ]
 }
 

@@ -354,7 +354,7 @@ impl Turn<'_> {
             self.expire_taps();
             self.cx.shard.heavy.roll(self.cx.now.mono);
             self.topics.tidy();
-            self.rooms.tidy();
+            self.rooms.tidy(&mut self.cx.shard.counters.rooms);
             self.sessions.tidy();
             account_reads::tidy(self.sessions, &mut self.cx);
             let longest = self.cx.shard.settings.timeouts.auth_ms + self.cx.shard.settings.timeouts.bind_ms;

@@ -16,10 +16,10 @@ use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
-const BANNED: u16 = 301;
+pub(super) const BANNED: u16 = 301;
 pub(super) const KICKED: u16 = 307;
-const NO_MEMBER: u16 = 321;
-const MEMBERS_ONLY: u16 = 322;
+pub(super) const NO_MEMBER: u16 = 321;
+pub(super) const MEMBERS_ONLY: u16 = 322;
 const CONFIG_CHANGED: u16 = 104;
 const NOT_LOGGED: u16 = 171;
 const NON_ANONYMOUS_NOW: u16 = 172;

@@ -1,11 +1,13 @@
 //! Who asked a room for something, and how they are told what became of it.
 
+use super::told::count_refusal;
 use crate::command::{Outcome, ReplyTo, RoomOutcome, RoomRefusal};
 use crate::effect::Effect;
 use crate::error::StanzaError;
 use crate::message::ShardMessage;
 use crate::model::Settlement;
 use crate::session::Cx;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Kind, Stanza};
 
 /// Who asked for something, and is told what becomes of it.
@@ -35,6 +37,14 @@ impl Asker {
             Asker::Command(to) => {
                 cx.out.push(Effect::Reply { to, outcome: Outcome::Room(Ok(outcome)) });
             }
+        }
+    }
+
+    /// The account that asked, unless it was a command.
+    pub(super) fn account(&self) -> Option<BareJid> {
+        match self {
+            Asker::Client { stanza, .. } => stanza.from.as_ref().map(Jid::bare),
+            Asker::Command(_) => None,
         }
     }
 
@@ -72,6 +82,7 @@ impl Asker {
 /// Answers a stanza with an error.
 pub(super) fn refuse(stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
     if let Some(answer) = stanza.error_reply(error) {
+        count_refusal(error, cx);
         reply(answer, cx);
     }
 }

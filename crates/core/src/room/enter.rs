@@ -66,6 +66,7 @@ impl Home {
                 self.may_enter(record, record.affiliation(client.bare_str()), &entry, cx)?;
                 self.may_have(record, &address, client)?;
                 self.state.seat(record, seat, client, address, stanza, cx);
+                cx.shard.counters.rooms.entered += 1;
                 self.state.tell_others(record, client, &Said::default(), cx);
                 self.state.welcome(record, client, &entry, &[], cx);
             }
@@ -387,6 +388,7 @@ impl RoomState {
     /// An occupant leaves with all its clients, because somebody has it leave.
     pub(super) fn expel(&mut self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
         let Some(mut occupant) = self.occupants.remove(nick) else { return };
+        self.note_removed(&occupant, said, cx);
         occupant.affiliation = record.affiliation(occupant.account.as_str());
         let (is_shown, sees) = (self.is_shown(&occupant, cx), occupant.is_moderator());
         occupant.role = Role::None;

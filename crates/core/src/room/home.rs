@@ -4,6 +4,7 @@ use super::asker::refuse;
 use super::history::History;
 use super::occupants::{Occupant, Occupants};
 use super::step::Step;
+use super::told::count_refusal;
 use super::xml::request::{self, Weight};
 use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
 use crate::message::{
@@ -40,6 +41,8 @@ pub(super) struct RoomState {
     pub(super) audience: Vec<(ShardPlace, Arc<Vec<BareJid>>)>,
     /// The members with reserved nicks, by these: where they are in the record's list.
     pub(super) reserved: Vec<u32>,
+    /// How many occupants the figures of the shard have of it.
+    pub(super) counted: usize,
 }
 
 impl Kind for Room {
@@ -162,6 +165,7 @@ pub(super) fn turn_away(
         return refuse(stanza, error, cx);
     }
     if let Some(reply) = stanza.error_reply(error) {
+        count_refusal(error, cx);
         let about = RoomAbout::Left { occupant: occupant.clone(), presences: seat.presences };
         give(seat, false, vec![RoomStanza::for_all(reply)], about, cx);
     }

@@ -76,6 +76,7 @@ impl Home {
         let error = match answer {
             Ok(ArchivePageAnswer::Page { messages, more, reached }) => {
                 let Some(client) = &request.from else { return };
+                cx.shard.counters.rooms.archive_pages += 1;
                 let result = |message| mam::result(&self.state.address, client, query, message);
                 let mut results: Vec<Stanza> = messages.iter().map(result).collect();
                 if query.is_flipped {

@@ -16,6 +16,7 @@ mod owner;
 mod provider;
 mod speak;
 mod step;
+mod told;
 pub(crate) mod xml;
 
 use crate::command::RoomRefusal;
@@ -33,6 +34,7 @@ use crate::ports::store::rooms::{
 };
 use crate::ports::{Answer, Fault, Page, Question};
 use crate::session::Cx;
+use crate::shard::RoomFigures;
 use asker::{Asker, refuse, reply};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -119,6 +121,7 @@ impl Rooms {
                 reserved: Vec::new(),
                 newest: ArchiveId(0),
                 audience: Vec::new(),
+                counted: 0,
             })
         });
         Ok(())
@@ -137,18 +140,23 @@ impl Rooms {
         for (_, op) in self.homes.keep(is_here) {
             give_up(None, op, RoomRefusal::Crowded, cx);
         }
+        let mut occupants = 0;
         // Those of their accounts have moved, too.
         self.homes.each(|home| {
             if let Some(record) = home.known() {
                 home.state.note_members(&record, cx);
             }
+            occupants += home.state.counted as u64;
         });
+        cx.shard.counters.rooms.occupants = occupants;
+        cx.shard.counters.rooms.rooms = self.homes.len() as u64;
     }
 
     /// Forgets rooms that were not used lately.
-    pub fn tidy(&mut self) {
+    pub fn tidy(&mut self, figures: &mut RoomFigures) {
         self.homes.forget_idle(IDLE_TURNS);
         self.homes.shrink(RECORDS_BYTES_MAX, |home| !home.is_quiet());
+        figures.rooms = self.homes.len() as u64;
     }
 
     fn advance(&mut self, key: &RoomKey, cx: &mut Cx<'_>) {
@@ -157,7 +165,12 @@ impl Rooms {
             home.start(next, key, cx);
         }
         home.desert(key, cx);
+        let state = &mut home.state;
+        let before = std::mem::replace(&mut state.counted, state.occupants.len());
+        let figures = &mut cx.shard.counters.rooms;
+        figures.occupants = figures.occupants + state.counted as u64 - before as u64;
         self.homes.settle(key, |home| !home.is_nothing());
+        figures.rooms = self.homes.len() as u64;
     }
 }
 
@@ -329,7 +342,12 @@ impl Home {
                 self.changed(record, change, asker, answer, key, cx);
             }
             Step::Desert(record) => match DestroyRoom::answer(answer) {
-                Ok(_) => self.destroyed(None, None, None, cx),
+                Ok(done) => {
+                    if done.is_ok() {
+                        self.state.note_destroyed(told::Destroyed::Empty, None, cx);
+                    }
+                    self.destroyed(None, None, None, cx);
+                }
                 Err(Fault::Unknown) => self.read_record(key, cx),
                 Err(_) => self.open(record),
             },

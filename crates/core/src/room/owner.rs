@@ -4,6 +4,7 @@ use super::asker::{Asker, refuse, reply};
 use super::enter::{CREATED, SELF, left};
 use super::home::{Home, give, turn_away};
 use super::step::{Change, Creator, Step};
+use super::told::Destroyed;
 use super::xml::user::Said;
 use super::xml::{form, user};
 use crate::command::{RoomOutcome, RoomRefusal};
@@ -16,6 +17,7 @@ use crate::ports::store::rooms::{
 };
 use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
+use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
@@ -172,6 +174,7 @@ impl Home {
             Ok(CreateRoomAnswer::Created(record)) => {
                 let record: Arc<RoomRecord> = Arc::from(record);
                 self.state.note_members(&record, cx);
+                self.state.note_created(creator.account().as_ref().map(BareJid::as_str), cx);
                 self.open(record.clone());
                 return match creator {
                     Creator::Client { seat, presence } => self.first(&record, seat, &presence, cx),
@@ -213,6 +216,7 @@ impl Home {
         let entry = super::xml::request::entry(presence).unwrap_or_default();
         if let (Some(client), Some(address)) = (&presence.from, presence.to.clone()) {
             self.state.seat(record, seat, client, address, presence, cx);
+            cx.shard.counters.rooms.entered += 1;
             self.state.welcome(record, client, &entry, &[CREATED], cx);
         }
     }
@@ -229,6 +233,10 @@ impl Home {
     ) {
         match change.is_done(answer) {
             Ok(Ok(())) => {
+                if matches!(change, Change::Destroy { .. }) {
+                    let by = asker.account();
+                    self.state.note_destroyed(Destroyed::Wanted, by.as_ref().map(BareJid::as_str), cx);
+                }
                 let left = match record.kind {
                     RoomKind::Muc => Some((change, asker)),
                     RoomKind::MucLight => self.carry_light(&record, change, asker, key, cx),

@@ -160,6 +160,7 @@ impl Home {
 
     /// Something is said to all.
     pub(super) fn said(&mut self, message: Arc<Stanza>, id: Option<ArchiveId>, cx: &mut Cx<'_>) {
+        cx.shard.counters.rooms.messages += 1;
         let is_entered = self.state.audience.is_empty();
         if is_entered && (message.payload.find("body", ns::CLIENT).is_some() || id.is_some()) {
             self.state.history.push(message.clone(), cx.now.unix, id);

@@ -47,6 +47,17 @@ pub(super) enum Creator {
     Light(NewRoom),
 }
 
+impl Creator {
+    /// The account that creates it, unless it is a command.
+    pub(super) fn account(&self) -> Option<BareJid> {
+        match self {
+            Creator::Client { presence, .. } => presence.from.as_ref().map(Jid::bare),
+            Creator::Command(_) => None,
+            Creator::Light(new) => Some(new.creator.clone()),
+        }
+    }
+}
+
 /// A change of a room under way.
 #[derive(Debug)]
 pub(super) enum Change {

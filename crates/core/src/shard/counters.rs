@@ -1,6 +1,6 @@
 //! What a shard counts. Plain numbers, read by the server between two turns of the shard's loop.
 
-use super::{Latency, MatchFigures, ModuleFigures, PendingFanout, PerDomain};
+use super::{Latency, MatchFigures, ModuleFigures, PendingFanout, PerDomain, RoomFigures};
 use crate::model::DomainId;
 
 /// Counts since the start, and sizes now (the first six).
@@ -73,6 +73,8 @@ pub struct Counters {
     pub modules: Vec<ModuleFigures>,
     /// What is counted of matches, and what there are of them now.
     pub matches: MatchFigures,
+    /// What is counted of rooms, and what there are of them now.
+    pub rooms: RoomFigures,
 }
 
 impl Counters {

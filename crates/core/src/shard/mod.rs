@@ -17,6 +17,7 @@ mod per_domain;
 mod quotas;
 mod reads;
 mod retries;
+mod rooms;
 mod send_as;
 mod state;
 mod subscribers;
@@ -46,6 +47,7 @@ pub use per_domain::{DomainCounters, PerDomain};
 pub use quotas::Quotas;
 pub use reads::Reads;
 pub use retries::{End, Forget, Keep, RefusedWrite, Retries};
+pub use rooms::RoomFigures;
 pub use send_as::SendAs;
 pub use state::{Member, ShardState};
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod intake;
 mod matches;
 pub(crate) mod page;
 mod process;
+mod rooms;
 
 use crate::app::App;
 use crate::auth::{Admin, Granted};
@@ -182,6 +183,7 @@ fn text(
         modules(&mut page, status);
     }
     matches::matches(&mut page, &status.matches);
+    rooms::rooms(&mut page, &status.rooms);
     self::webhooks(&mut page, webhooks);
     http(&mut page, requests);
     process::process(&mut page, status.resident_bytes);

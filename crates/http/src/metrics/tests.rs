@@ -41,6 +41,9 @@ fn full() -> String {
     status.broadcasts_given = 8;
     status.matches.ended.count("finished");
     status.matches.errors.count("idle");
+    (status.rooms.occupants, status.rooms.messages) = (14, 15);
+    status.rooms.removed.count("kicked");
+    status.rooms.refused.count("forbidden");
     status.store.commit.record(Duration::from_micros(700));
     let counters = DomainCounters { sessions: 5, sends_delayed: 4, ..DomainCounters::default() };
     status.domains = vec![
@@ -197,6 +200,10 @@ fn figures_are_where_they_belong() {
         "carillon_domain_sends_delayed_total{domain=\"example.org\"} 4",
         "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",
         "carillon_http_request_duration_seconds_bucket{route=\"/v1/topics/{topic}\",method=\"GET\",le=\"0.005\"} 1",
+        "carillon_room_occupants 14",
+        "carillon_room_messages_total 15",
+        "carillon_room_removals_total{reason=\"kicked\"} 1",
+        "carillon_room_refusals_total{condition=\"forbidden\"} 1",
         "carillon_tls_certificate_expiry_timestamp_seconds 1900000000",
         "carillon_event_log_lines_total 7",
         "carillon_webhook_requests_total{result=\"taken\"} 5",

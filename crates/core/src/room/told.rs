@@ -1,0 +1,71 @@
+//! What operators are told of rooms: figures, and lines of the event log.
+
+use super::admin::{BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER};
+use super::home::RoomState;
+use super::occupants::Occupant;
+use super::xml::user::Said;
+use crate::error::StanzaError;
+use crate::event::{Entry, Kind};
+use crate::session::Cx;
+
+/// Why a room was removed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Destroyed {
+    /// Somebody wanted it so.
+    Wanted,
+    /// Nobody is in it any more, and it was not to stay.
+    Empty,
+}
+
+impl RoomState {
+    /// The room was created, by this account or by a provider.
+    pub(super) fn note_created(&self, by: Option<&str>, cx: &mut Cx<'_>) {
+        cx.shard.counters.rooms.created += 1;
+        let room = self.address.as_str();
+        cx.out.journal.note(cx.now.unix, Kind::RoomCreated, || Entry::RoomCreated { room, by });
+    }
+
+    /// The room was removed, by this account or by nobody who has one.
+    pub(super) fn note_destroyed(&self, why: Destroyed, by: Option<&str>, cx: &mut Cx<'_>) {
+        cx.shard.counters.rooms.destroyed += 1;
+        let (room, reason) = (self.address.as_str(), why.as_str());
+        let entry = || Entry::RoomDestroyed { room, reason, by };
+        cx.out.journal.note(cx.now.unix, Kind::RoomDestroyed, entry);
+    }
+
+    /// Somebody has an occupant leave.
+    pub(super) fn note_removed(&self, occupant: &Occupant, said: &Said<'_>, cx: &mut Cx<'_>) {
+        let reason = reason(said.codes);
+        cx.shard.counters.rooms.removed.count(reason);
+        let (room, account) = (self.address.as_str(), occupant.account.as_str());
+        let entry = || Entry::RoomRemoved { room, account, reason, by: said.actor };
+        cx.out.journal.note(cx.now.unix, Kind::RoomRemoved, entry);
+    }
+}
+
+/// A room refuses a stanza of a client.
+pub(super) fn count_refusal(error: &StanzaError, cx: &mut Cx<'_>) {
+    cx.shard.counters.rooms.refused.count(error.condition.as_str());
+}
+
+impl Destroyed {
+    fn as_str(self) -> &'static str {
+        match self {
+            Destroyed::Wanted => "wanted",
+            Destroyed::Empty => "empty",
+        }
+    }
+}
+
+/// What the codes of the presence say by which an occupant leaves.
+fn reason(codes: &[u16]) -> &'static str {
+    match codes {
+        codes if codes.contains(&BANNED) => "banned",
+        codes if codes.contains(&NO_MEMBER) => "no-member",
+        codes if codes.contains(&MEMBERS_ONLY) => "members-only",
+        codes => {
+            debug_assert!(codes.contains(&KICKED), "there is no other way to have somebody leave");
+            "kicked"
+        }
+    }
+}
