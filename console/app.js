@@ -17,6 +17,8 @@ import { notifications } from "./notifications.js";
 import { overview } from "./overview.js";
 import { Page } from "./page.js";
 import { pushes } from "./pushes.js";
+import { room } from "./room.js";
+import { rooms } from "./rooms.js";
 import { search } from "./search.js";
 import { send } from "./send.js";
 import { sessions } from "./sessions.js";
@@ -38,6 +40,7 @@ const VIEWS = {
   broadcasts: { make: broadcasts, scope: "broadcast", title: "Broadcasts" },
   events: { make: events, scope: "send", title: "Events" },
   topics: { make: topics, one: topic, scope: "topics", title: "Topics" },
+  rooms: { make: rooms, one: room, scope: "rooms", title: "Rooms" },
   links: { make: links, scope: "links", title: "Links" },
   devices: { make: devices, one: device, scope: "enrol", title: "Devices" },
   pushes: { make: pushes, scope: "enrol", title: "Push" },

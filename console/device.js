@@ -1,10 +1,11 @@
-// One device: its sessions, its topics, what waits for it, and what can be done with it.
+// One account: its sessions, its topics, its contacts and conversations, what waits for it, and what can be done with it.
 
 import { del, may, path, post, put, session } from "./api.js";
 import { address, badge, button, confirm, empty, facts, field, h, input, link } from "./dom.js";
 import { count, moment } from "./format.js";
 import { compose } from "./compose.js";
 import { card, failure, form, heading, secret } from "./page.js";
+import { contacts, conversations } from "./people.js";
 import { waiting } from "./notifications.js";
 import { sessionTable } from "./sessions.js";
 
@@ -13,11 +14,11 @@ export function device(page) {
   const [id, domain] = jid.includes("@") ? jid.split("@") : [jid, session.domain];
   const query = { domain };
   const url = (...more) => path("v1", "devices", id, ...more);
-  const [head, made, about, live, topics, wait] = Array.from({ length: 6 }, () => h("div", {}));
+  const [head, made, about, live, topics, wait, people, talks] = Array.from({ length: 8 }, () => h("div", {}));
   const body = h("div", { class: "grid side" },
-    h("div", { class: "stack" }, made, about, live, wait),
+    h("div", { class: "stack" }, made, about, live, wait, talks),
     h("div", { class: "stack" },
-      may("send") && compose(page, { title: "Send to this device", target: `${id}@${domain}`, query, sent }), topics));
+      may("send") && compose(page, { title: "Send to this device", target: `${id}@${domain}`, query, sent }), topics, people));
 
   function sent([result]) {
     if (result) made.replaceChildren(h("section", { class: "notice calm", role: "status" }, h("span", {}, "The notification was accepted."), link("Follow it", "notifications", result.id)));
@@ -43,7 +44,7 @@ export function device(page) {
       head.append(h("section", { class: "card" }, failure(problem, load)));
       return;
     }
-    await Promise.all([showSessions(), may("send") && waiting(page, wait, `${id}@${domain}`, query)]);
+    await Promise.all([showSessions(), may("chat") && contacts(page, people, `${id}@${domain}`), may("chat") && conversations(page, talks, `${id}@${domain}`), may("send") && waiting(page, wait, `${id}@${domain}`, query)]);
   }
 
   async function showSessions() {

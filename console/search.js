@@ -1,4 +1,4 @@
-// What there is under a name: devices, sessions, topics, a notification.
+// What there is under a name: devices, sessions, topics, rooms, a notification.
 
 import { here, may, path, session } from "./api.js";
 import { address, badge, empty, h, link } from "./dom.js";
@@ -15,12 +15,12 @@ export function search(page) {
 
   async function load() {
     if (!asked) return where.replaceChildren(h("section", { class: "card" }, empty("Nothing to search for", "Enter a device, a JID, a topic or the id of a notification.")));
-    const found = (await Promise.all([notification(), devices(), sessions(), topics()].map((part) => part.catch(failed)))).filter(Boolean);
+    const found = (await Promise.all([notification(), devices(), sessions(), topics(), rooms()].map((part) => part.catch(failed)))).filter(Boolean);
     if (found.length === 1 && found[0].only) return location.replace(found[0].only);
     return where.replaceChildren(...(found.length ? found.map((part) => part.element) : [h("section", { class: "card" }, empty("Nothing found", nothing()))]));
   }
 
-  const nothing = () => ID.test(asked) ? "The node knows no notification with this id, and no device or topic of this name." : `${session.domain} has no device or topic whose name begins with “${asked}”.`;
+  const nothing = () => ID.test(asked) ? "The node knows no notification with this id, and no device, topic or room of this name." : `${session.domain} has no device, topic or room whose name begins with “${asked}”.`;
 
   const failed = (problem) => ({ element: h("section", { class: "card" }, failure(problem, load)) });
 
@@ -55,6 +55,14 @@ export function search(page) {
     const next = known(page.get("/v1/topics", here({ after: asked, limit: SHOWN_MAX })));
     const list = [await exact, ...((await next)?.topics ?? [])].filter((t) => t?.name.startsWith(asked)).slice(0, SHOWN_MAX);
     return list.length ? part("Topics", list.map((t) => [link(t.name, "topics", t.name), t.config.title ?? "", ""])) : null;
+  }
+
+  async function rooms() {
+    if (!may("rooms")) return null;
+    const begins = asked.split("@")[0];
+    const kinds = ["muc", "muclight"].map((kind) => known(page.get("/v1/rooms", here({ kind, prefix: begins, limit: SHOWN_MAX }))));
+    const list = (await Promise.all(kinds)).flatMap((answer) => answer?.rooms ?? []).filter((r) => r.jid.startsWith(asked.toLowerCase())).slice(0, SHOWN_MAX);
+    return list.length ? part("Rooms", list.map((r) => [link(r.jid, "rooms", r.jid), r.title, r.public ? "" : badge("hidden")])) : null;
   }
 
   page.load(load);

@@ -110,8 +110,8 @@ function faint() {
   });
 }
 
-/** Closes a page on which nothing may have gone wrong but, where it is `asking`, that there is nothing of a name. */
+/** Closes a page on which nothing may have gone wrong but, where it is `asking`, what it was refused. */
 export async function close(page, asking = false) {
-  assert.deepEqual(page.wrong.filter((line) => !(asking && /status of (404|422)/.test(line))), []);
+  assert.deepEqual(page.wrong.filter((line) => !(asking && /status of (404|409|422)/.test(line))), []);
   await page.context().close();
 }

@@ -24,7 +24,14 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// List rooms
-    List,
+    List {
+        /// Only those whose names begin with this
+        #[arg(long)]
+        prefix: Option<String>,
+        /// Those of this kind
+        #[arg(long, value_parser = ["muc", "muclight"])]
+        kind: Option<String>,
+    },
     /// Create a room; what is not given has its default
     ///
     /// A room that exists is left as it is: exit code 0 if it has all that is given, else 1.
@@ -172,8 +179,10 @@ impl Rooms<'_> {
     fn run(&mut self, command: Command) -> Result<(), Failure> {
         let path = |room: &str| format!("/v1/rooms/{}", segment(room));
         match command {
-            Command::List => {
-                let rooms = self.client.list(&self.at("/v1/rooms".to_owned()).0, "rooms", usize::MAX)?;
+            Command::List { prefix, kind } => {
+                let path = self.at("/v1/rooms".to_owned()).with_some("prefix", prefix.as_deref());
+                let path = path.with_some("kind", kind.as_deref());
+                let rooms = self.client.list(&path.0, "rooms", usize::MAX)?;
                 self.output.rows(&rooms, COLUMNS)
             }
             Command::Create { room, config } => {

@@ -49,6 +49,23 @@ async fn a_room_from_its_making_to_its_end() {
     assert_eq!((&page["rooms"][0]["name"], &page["next"]), (&json!("milk"), &json!("milk")));
     let page = world.get("/v1/rooms?limit=1&after=milk").await.expect(StatusCode::OK);
     assert_eq!((&page["rooms"][0]["name"], &page["next"]), (&json!("tea"), &json!(null)));
+    for name in ["te", "teapot", "team", "tf"] {
+        world.put(&format!("/v1/rooms/{name}"), json!({})).await.expect(StatusCode::CREATED);
+    }
+    // The names that begin with something, page by page.
+    let mut uri = "/v1/rooms?prefix=Tea&limit=2".to_owned();
+    let mut names = Vec::new();
+    loop {
+        let page = world.get(&uri).await.expect(StatusCode::OK);
+        let rooms = page["rooms"].as_array().unwrap();
+        names.extend(rooms.iter().map(|room| room["name"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        uri = format!("/v1/rooms?prefix=tea&limit=2&after={next}");
+    }
+    assert_eq!(names, ["tea", "team", "teapot"]);
+    let none = world.get("/v1/rooms?prefix=x").await.expect(StatusCode::OK);
+    assert_eq!(none, json!({"rooms": [], "next": null}));
+    world.get("/v1/rooms?prefix=a%20b").await.problem(400, "invalid-parameter");
     world
         .delete("/v1/rooms/tea?reason=Enough&venue=coffee@rooms.localhost")
         .await

@@ -93,6 +93,8 @@ pub(crate) struct RoomsQuery {
     #[param(value_type = Option<schema::RoomKind>)]
     #[serde(default)]
     kind: RoomKind,
+    /// Only those whose names begin with this.
+    prefix: Option<String>,
     /// Only what comes after this: `next` of the page before.
     after: Option<String>,
     /// Number of entries in a page, at most.
@@ -138,11 +140,16 @@ pub(crate) async fn list(
 ) -> Result<Json<RoomPage>, Problem> {
     let domain = key.domain(&app, query.domain.as_deref())?;
     let limit = limit(query.limit)?;
-    let after = query.after.map(Into::into);
     let kind = query.kind;
+    let prefix = match query.prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
+        Some(prefix) => prepare(prefix, &kind.address("", &domain.name))?,
+        None => String::new(),
+    };
+    let after = query.after.or_else(|| before(&prefix)).map(Into::into);
     let question = ListRooms { domain: domain.id, kind, after, limit: limit + 1, all: true };
     let mut found = app.ask(question).await?;
-    let more = cut(&mut found, limit);
+    let more = cut(&mut found, limit) && found.iter().all(|room| room.name.starts_with(&prefix));
+    found.retain(|room| room.name.starts_with(&prefix));
     let next = found.last().filter(|_| more).map(|last| last.name.to_string());
     let listing = |room: carillon_core::model::RoomListed| RoomListing {
         jid: kind.address(&room.name, &domain.name),
@@ -151,6 +158,28 @@ pub(crate) async fn list(
         public: room.public,
     };
     Ok(Json(RoomPage { rooms: found.into_iter().map(listing).collect(), next }))
+}
+
+/// The beginning of a name as the store has it.
+fn prepare(prefix: &str, host: &str) -> Result<String, Problem> {
+    let jid = BareJid::new(&[prefix, host].concat());
+    let local = jid.ok().and_then(|jid| jid.local().map(str::to_owned));
+    local.ok_or_else(|| {
+        let detail = "`prefix` is the beginning of a local part of an address (RFC 7622 §3.3)";
+        Problem::new(Code::InvalidParameter, detail).at("prefix")
+    })
+}
+
+/// What is before every name that begins with this, and after nearly all others before them; none before all.
+fn before(prefix: &str) -> Option<String> {
+    let mut before = prefix.to_owned();
+    let last = before.pop()?;
+    // The character before it; above it there is none.
+    if let Some(last) = ('\0'..last).next_back() {
+        before.push(last);
+        before.push(char::MAX);
+    }
+    Some(before)
 }
 
 /// Create a room
@@ -448,4 +477,19 @@ fn check(app: &App, config: &RoomConfig) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::before;
+
+    #[test]
+    fn what_is_before_a_prefix_is_before_it_and_after_what_is_not() {
+        assert_eq!(before(""), None);
+        for (prefix, others) in [("tea", ["te", "te9", "tdzz"]), ("\u{e000}", ["z", "\u{d7ff}", "a"])] {
+            let before = before(prefix).expect("it is not empty");
+            assert!(*before < *prefix);
+            assert!(others.iter().all(|other| **other < *before), "{before:?}");
+        }
+    }
 }
