@@ -53,9 +53,11 @@ class Traffic:
 
     async def prepare(self):
         self.alice, bob, self.topic = unique("alice"), unique("bob"), unique("topic")
+        self.room = unique("room")
         for user in (self.alice, bob):
             await self.api.account(f"{user}@localhost")
         await self.api.ok("PUT", f"/v1/topics/{self.topic}", {}, status=201)
+        await self.api.ok("PUT", f"/v1/rooms/{self.room}", {}, status=201)
         await self.api.ok("PUT", f"/v1/devices/{self.alice}/subscriptions/{self.topic}", status=201)
         # Present all the time: a figure per connection is one of some connections.
         self.idle = await Raw.logged_in(self.server, bob, resource="idle")
@@ -69,12 +71,23 @@ class Traffic:
         await alice.until(lambda e: e.get("id") == sent["id"])
         alice.send(f"<message to='push.localhost'><received xmlns='urn:xmpp:receipts' id='{sent['id']}'/></message>")
         await alice.ping()
+        await self._room(alice)
         alice.send("</stream:stream>")
         await alice.end_of_stream()
         for audience in ("connected", "always", "always"):
             await self.api.notify(jid, audience=audience)
         await self.api.problem(503, "too-many-streams", "GET", "/v1/events")
         await self._failures()
+
+    async def _room(self, alice):
+        """She enters a room, is refused something there, and is removed."""
+        room = f"{self.room}@rooms.localhost"
+        alice.send(f"<presence to='{room}/Alice'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
+        await alice.until(lambda e: e.get("from") == room and e.get("type") == "groupchat")
+        alice.send(f"<message to='{room}/nobody' type='chat'><body>?</body></message>")
+        await alice.until(lambda e: e.get("from") == f"{room}/nobody" and e.get("type") == "error")
+        await self.api.ok("DELETE", f"/v1/rooms/{self.room}/occupants/Alice", status=204)
+        await alice.until(lambda e: e.get("from") == f"{room}/Alice" and e.get("type") == "unavailable")
 
     async def _failures(self):
         stranger = await Raw.secured(self.server)

@@ -3,7 +3,9 @@
 use crate::flight::FlightRecorder;
 use crate::listen::Refusal;
 use carillon_core::model::{DomainId, Domains, UnixMs};
-use carillon_core::shard::{Counters, DomainCounters, Latency, MatchFigures, ModuleFigures, Reasons, RoomFigures};
+use carillon_core::shard::{
+    Counters, DomainCounters, Latency, MatchFigures, ModuleFigures, Reasons, RoomFigures,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.
@@ -369,9 +371,7 @@ fn add_core(sum: &mut Counters, other: Counters) {
     ModuleFigures::add_all(&mut sum.modules, modules);
     sum.connections += connections;
     sum.sessions += sessions;
-    sum.parked += parked;
-    sum.available += available;
-    sum.light += light;
+    (sum.parked, sum.available) = (sum.parked + parked, sum.available + available);
     sum.logins += logins;
     sum.logins_remembered += logins_remembered;
     sum.login_failures.add_all(&login_failures);
@@ -392,11 +392,11 @@ fn add_core(sum: &mut Counters, other: Counters) {
     sum.published += published;
     sum.too_fast += too_fast;
     sum.backlog += backlog;
-    sum.faults += faults;
-    sum.given_up += given_up;
+    (sum.faults, sum.given_up) = (sum.faults + faults, sum.given_up + given_up);
     sum.stream_errors.add_all(&stream_errors);
     sum.light_errors.add_all(&light_errors);
     sum.latency.add(&latency);
+    sum.light += light;
     sum.domains.add(&domains);
 }
 

@@ -64,7 +64,7 @@ test("one room is configured, its list changed, somebody removed, and the room o
   await enters(ben, room, "Ben");
   const at = await signedIn(browser, server, `#rooms/${encodeURIComponent(room)}`);
   await at.waitForSelector('[data-occupant="Ben"]');
-  await says(at, "are shown to keys with the scope read_messages");
+  await says(at, "is shown to keys with the scope read_messages");
   await at.fill("#room-description", "Where water boils");
   await at.check("#room-moderated");
   await at.click("#room-settings-submit");

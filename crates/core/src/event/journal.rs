@@ -108,11 +108,7 @@ fn values(out: &mut Vec<u8>, entry: &Entry<'_>) {
             text(out, to);
             text(out, end_word(state, reason));
         }
-        Entry::Publish { domain, topic, item } => {
-            text(out, domain);
-            text(out, topic);
-            text(out, item);
-        }
+        Entry::Publish { domain, topic, item } => texts(out, &[domain, topic, item]),
         Entry::Item { topic, item, to, after_ms } => {
             text(out, topic);
             text(out, item);
@@ -126,22 +122,16 @@ fn values(out: &mut Vec<u8>, entry: &Entry<'_>) {
             number(out, ticks.into());
             text(out, outcome);
         }
-        Entry::RoomCreated { room, by } => {
-            text(out, room);
-            text(out, by.unwrap_or_default());
-        }
-        Entry::RoomDestroyed { room, reason, by } => {
-            text(out, room);
-            text(out, reason);
-            text(out, by.unwrap_or_default());
-        }
+        Entry::RoomCreated { room, by } => texts(out, &[room, by.unwrap_or_default()]),
+        Entry::RoomDestroyed { room, reason, by } => texts(out, &[room, reason, by.unwrap_or_default()]),
         Entry::RoomRemoved { room, account, reason, by } => {
-            text(out, room);
-            text(out, account);
-            text(out, reason);
-            text(out, by.unwrap_or_default());
+            texts(out, &[room, account, reason, by.unwrap_or_default()]);
         }
     }
+}
+
+fn texts(out: &mut Vec<u8>, texts: &[&str]) {
+    texts.iter().for_each(|one| text(out, one));
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {

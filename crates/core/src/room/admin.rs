@@ -6,7 +6,9 @@ use super::home::{Home, RoomState};
 use super::speak::of_room;
 use super::step::{Change, Step};
 use super::xml::request::{AdminItem, admin_items};
-use super::xml::user::{self, Said, affiliation, affiliation_word, role};
+use super::xml::user::{
+    self, BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER, Said, affiliation, affiliation_word, role,
+};
 use crate::error::StanzaError;
 use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
 use crate::session::Cx;
@@ -16,10 +18,6 @@ use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
-pub(super) const BANNED: u16 = 301;
-pub(super) const KICKED: u16 = 307;
-pub(super) const NO_MEMBER: u16 = 321;
-pub(super) const MEMBERS_ONLY: u16 = 322;
 const CONFIG_CHANGED: u16 = 104;
 const NOT_LOGGED: u16 = 171;
 const NON_ANONYMOUS_NOW: u16 = 172;

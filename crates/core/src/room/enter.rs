@@ -4,6 +4,7 @@ use super::asker::refuse;
 use super::history::delay;
 use super::home::{Home, RoomState, audience, give, turn_away};
 use super::occupants::{Client, Occupant};
+use super::told;
 use super::xml::request::{self, Entry};
 use super::xml::user::{self, Said};
 use crate::error::StanzaError;
@@ -388,7 +389,7 @@ impl RoomState {
     /// An occupant leaves with all its clients, because somebody has it leave.
     pub(super) fn expel(&mut self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
         let Some(mut occupant) = self.occupants.remove(nick) else { return };
-        self.note_removed(&occupant, said, cx);
+        told::removed(&self.address, &occupant, said, cx);
         occupant.affiliation = record.affiliation(occupant.account.as_str());
         let (is_shown, sees) = (self.is_shown(&occupant, cx), occupant.is_moderator());
         occupant.role = Role::None;

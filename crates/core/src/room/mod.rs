@@ -344,7 +344,7 @@ impl Home {
             Step::Desert(record) => match DestroyRoom::answer(answer) {
                 Ok(done) => {
                     if done.is_ok() {
-                        self.state.note_destroyed(told::Destroyed::Empty, None, cx);
+                        told::destroyed(&self.state.address, told::Destroyed::Empty, None, cx);
                     }
                     self.destroyed(None, None, None, cx);
                 }

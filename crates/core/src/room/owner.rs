@@ -4,7 +4,7 @@ use super::asker::{Asker, refuse, reply};
 use super::enter::{CREATED, SELF, left};
 use super::home::{Home, give, turn_away};
 use super::step::{Change, Creator, Step};
-use super::told::Destroyed;
+use super::told::{self, Destroyed};
 use super::xml::user::Said;
 use super::xml::{form, user};
 use crate::command::{RoomOutcome, RoomRefusal};
@@ -17,7 +17,6 @@ use crate::ports::store::rooms::{
 };
 use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
-use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
@@ -174,7 +173,7 @@ impl Home {
             Ok(CreateRoomAnswer::Created(record)) => {
                 let record: Arc<RoomRecord> = Arc::from(record);
                 self.state.note_members(&record, cx);
-                self.state.note_created(creator.account().as_ref().map(BareJid::as_str), cx);
+                told::created(&self.state.address, creator.account().as_ref(), cx);
                 self.open(record.clone());
                 return match creator {
                     Creator::Client { seat, presence } => self.first(&record, seat, &presence, cx),
@@ -235,7 +234,7 @@ impl Home {
             Ok(Ok(())) => {
                 if matches!(change, Change::Destroy { .. }) {
                     let by = asker.account();
-                    self.state.note_destroyed(Destroyed::Wanted, by.as_ref().map(BareJid::as_str), cx);
+                    told::destroyed(&self.state.address, Destroyed::Wanted, by.as_ref(), cx);
                 }
                 let left = match record.kind {
                     RoomKind::Muc => Some((change, asker)),

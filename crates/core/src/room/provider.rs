@@ -1,13 +1,12 @@
 //! What a provider does with a room, which it may do whatever its affiliation would be.
 
-use super::admin::KICKED;
 use super::asker::Asker;
 use super::home::Home;
 use super::light;
 use super::speak::{clean, subject};
 use super::step::{Change, Creator, Moderating, Step};
 use super::xml::request;
-use super::xml::user::{self, Said};
+use super::xml::user::{self, KICKED, Said};
 use crate::command::{
     ReplyTo, RoomMemberChange, RoomOccupant, RoomOutcome, RoomRefusal, RoomRequest, RoomSpeaker,
 };

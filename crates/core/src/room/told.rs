@@ -1,12 +1,11 @@
 //! What operators are told of rooms: figures, and lines of the event log.
 
-use super::admin::{BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER};
-use super::home::RoomState;
 use super::occupants::Occupant;
-use super::xml::user::Said;
+use super::xml::user::{BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER, Said};
 use crate::error::StanzaError;
 use crate::event::{Entry, Kind};
 use crate::session::Cx;
+use carillon_wire::jid::BareJid;
 
 /// Why a room was removed.
 #[derive(Clone, Copy, Debug)]
@@ -17,30 +16,28 @@ pub(super) enum Destroyed {
     Empty,
 }
 
-impl RoomState {
-    /// The room was created, by this account or by a provider.
-    pub(super) fn note_created(&self, by: Option<&str>, cx: &mut Cx<'_>) {
-        cx.shard.counters.rooms.created += 1;
-        let room = self.address.as_str();
-        cx.out.journal.note(cx.now.unix, Kind::RoomCreated, || Entry::RoomCreated { room, by });
-    }
+/// The room was created, by this account or by a provider.
+pub(super) fn created(room: &BareJid, by: Option<&BareJid>, cx: &mut Cx<'_>) {
+    cx.shard.counters.rooms.created += 1;
+    let (room, by) = (room.as_str(), by.map(BareJid::as_str));
+    cx.out.journal.note(cx.now.unix, Kind::RoomCreated, || Entry::RoomCreated { room, by });
+}
 
-    /// The room was removed, by this account or by nobody who has one.
-    pub(super) fn note_destroyed(&self, why: Destroyed, by: Option<&str>, cx: &mut Cx<'_>) {
-        cx.shard.counters.rooms.destroyed += 1;
-        let (room, reason) = (self.address.as_str(), why.as_str());
-        let entry = || Entry::RoomDestroyed { room, reason, by };
-        cx.out.journal.note(cx.now.unix, Kind::RoomDestroyed, entry);
-    }
+/// The room was removed, by this account or by nobody who has one.
+pub(super) fn destroyed(room: &BareJid, why: Destroyed, by: Option<&BareJid>, cx: &mut Cx<'_>) {
+    cx.shard.counters.rooms.destroyed += 1;
+    let (room, reason, by) = (room.as_str(), why.as_str(), by.map(BareJid::as_str));
+    let entry = || Entry::RoomDestroyed { room, reason, by };
+    cx.out.journal.note(cx.now.unix, Kind::RoomDestroyed, entry);
+}
 
-    /// Somebody has an occupant leave.
-    pub(super) fn note_removed(&self, occupant: &Occupant, said: &Said<'_>, cx: &mut Cx<'_>) {
-        let reason = reason(said.codes);
-        cx.shard.counters.rooms.removed.count(reason);
-        let (room, account) = (self.address.as_str(), occupant.account.as_str());
-        let entry = || Entry::RoomRemoved { room, account, reason, by: said.actor };
-        cx.out.journal.note(cx.now.unix, Kind::RoomRemoved, entry);
-    }
+/// Somebody has an occupant leave.
+pub(super) fn removed(room: &BareJid, occupant: &Occupant, said: &Said<'_>, cx: &mut Cx<'_>) {
+    let reason = reason(said.codes);
+    cx.shard.counters.rooms.removed.count(reason);
+    let (room, account) = (room.as_str(), occupant.account.as_str());
+    let entry = || Entry::RoomRemoved { room, account, reason, by: said.actor };
+    cx.out.journal.note(cx.now.unix, Kind::RoomRemoved, entry);
 }
 
 /// A room refuses a stanza of a client.

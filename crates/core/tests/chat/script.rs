@@ -712,8 +712,7 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
             "rooms-admin" => policy.rooms_create = RoomsCreate::Admin,
             other => match other.split_once('=').and_then(|(name, n)| Some((name, n.parse::<u32>().ok()?))) {
                 Some(("sessions", n)) => policy.sessions_max = n as u16,
-                Some(("rooms-owned", n)) => policy.rooms_owned_max = n,
-                Some(("rooms", n)) => policy.rooms_max = n,
+                Some(("rooms", n)) => (policy.rooms_owned_max, policy.rooms_max) = (1, n),
                 Some(("resumption", ms)) => policy.resumption_ms_max = ms,
                 _ => return Err(format!("no policy {other}, or no number in it")),
             },
@@ -741,13 +740,10 @@ fn unescape(text: &str) -> String {
 
 /// `<stream:…>` stands inside the stream that declared the prefix.
 fn with_stream_prefix(xml: &str) -> String {
-    match xml.strip_prefix("<stream:") {
-        Some(rest) if !xml.contains("xmlns:stream") => {
-            let at = rest.find(['>', '/', ' ']).unwrap_or(rest.len());
-            format!("<stream:{} xmlns:stream='http://etherx.jabber.org/streams'{}", &rest[..at], &rest[at..])
-        }
-        _ => xml.to_owned(),
-    }
+    let rest = xml.strip_prefix("<stream:").filter(|_| !xml.contains("xmlns:stream"));
+    let Some(rest) = rest else { return xml.to_owned() };
+    let at = rest.find(['>', '/', ' ']).unwrap_or(rest.len());
+    format!("<stream:{} xmlns:stream='http://etherx.jabber.org/streams'{}", &rest[..at], &rest[at..])
 }
 
 /// Sets a bound.

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use carillon_core::model::{Epoch, NodeId, UnixMs};
 use carillon_core::ports::Subject;
 use carillon_core::ports::bus::{BusFigures, Traffic};
-use carillon_core::shard::ModuleStanding;
+use carillon_core::shard::{ModuleStanding, RoomFigures};
 use carillon_server::metrics::DomainFigures;
 use carillon_server::{CellView, HomeMoves, MemberView, Standing};
 use std::collections::BTreeSet;
@@ -41,9 +41,7 @@ fn full() -> String {
     status.broadcasts_given = 8;
     status.matches.ended.count("finished");
     status.matches.errors.count("idle");
-    (status.rooms.occupants, status.rooms.messages) = (14, 15);
-    status.rooms.removed.count("kicked");
-    status.rooms.refused.count("forbidden");
+    status.rooms = rooms();
     status.store.commit.record(Duration::from_micros(700));
     let counters = DomainCounters { sessions: 5, sends_delayed: 4, ..DomainCounters::default() };
     status.domains = vec![
@@ -85,6 +83,13 @@ fn full() -> String {
             closed: 1,
             ..crate::push::Figures::default()
         })
+}
+
+fn rooms() -> RoomFigures {
+    let mut rooms = RoomFigures { occupants: 14, messages: 15, ..RoomFigures::default() };
+    rooms.removed.count("kicked");
+    rooms.refused.count("forbidden");
+    rooms
 }
 
 /// A cell of two, one of which was not heard for five seconds, and a dead one.
@@ -200,10 +205,6 @@ fn figures_are_where_they_belong() {
         "carillon_domain_sends_delayed_total{domain=\"example.org\"} 4",
         "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",
         "carillon_http_request_duration_seconds_bucket{route=\"/v1/topics/{topic}\",method=\"GET\",le=\"0.005\"} 1",
-        "carillon_room_occupants 14",
-        "carillon_room_messages_total 15",
-        "carillon_room_removals_total{reason=\"kicked\"} 1",
-        "carillon_room_refusals_total{condition=\"forbidden\"} 1",
         "carillon_tls_certificate_expiry_timestamp_seconds 1900000000",
         "carillon_event_log_lines_total 7",
         "carillon_webhook_requests_total{result=\"taken\"} 5",
@@ -213,6 +214,20 @@ fn figures_are_where_they_belong() {
         "carillon_webhook_behind_events 3",
     ] {
         assert!(page.lines().any(|there| there == line), "{line} is missing in\n{page}");
+    }
+}
+
+#[test]
+fn figures_of_rooms_are_told() {
+    let page = full();
+    for line in [
+        "carillon_rooms 0",
+        "carillon_room_occupants 14",
+        "carillon_room_messages_total 15",
+        "carillon_room_removals_total{reason=\"kicked\"} 1",
+        "carillon_room_refusals_total{condition=\"forbidden\"} 1",
+    ] {
+        assert!(page.lines().any(|there| there == line), "{line} is missing");
     }
 }
 

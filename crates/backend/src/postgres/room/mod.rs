@@ -103,7 +103,7 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
         if lookup::domain_name(self.db, *domain)?.is_none() {
             return Ok(CreateRoomAnswer::NoDomain);
         }
-        // Counted only where there is a bound.
+        // Counted only where there is a bound: to keep a count would have those who create rooms wait for each other.
         if *rooms_max < u32::MAX && of_domain(self.db, *domain)? >= *rooms_max {
             return Ok(CreateRoomAnswer::DomainFull);
         }
@@ -183,12 +183,13 @@ pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
     Ok((members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
 }
 
-/// Whether one of those who are to own a room owns `max` already.
+/// How many rooms a domain has.
 fn of_domain(db: &Connection, domain: DomainId) -> Result<u32> {
     let row = db.one("SELECT count(*) FROM room WHERE domain = $1", &[&i64::from(domain.0)])?;
     number(&row, 0)
 }
 
+/// Whether one of those who are to own a room owns `max` already.
 fn owns(db: &Connection, members: &[RoomMember], max: u32) -> Result<bool> {
     let owners = members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner);
     let owners: Vec<&str> = owners.map(|member| member.jid.as_str()).collect();

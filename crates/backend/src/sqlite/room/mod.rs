@@ -101,7 +101,6 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
         if lookup::domain_name(self.db, *domain)?.is_none() {
             return Ok(CreateRoomAnswer::NoDomain);
         }
-        // Counted only where there is a bound.
         if *rooms_max < u32::MAX && of_domain(self.db, *domain)? >= *rooms_max {
             return Ok(CreateRoomAnswer::DomainFull);
         }
@@ -175,12 +174,12 @@ pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
     Ok(members + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
 }
 
-/// How many rooms an account owns.
+/// How many rooms a domain has.
 fn of_domain(db: &Connection, domain: DomainId) -> Result<u32> {
-    db.prepare_cached("SELECT count(*) FROM room WHERE domain = ?1")?
-        .query_row([domain.0], |row| row.get(0))
+    db.prepare_cached("SELECT rooms FROM domain WHERE id = ?1")?.query_row([domain.0], |row| row.get(0))
 }
 
+/// How many rooms an account owns.
 fn owned(db: &Connection, jid: &BareJid) -> Result<u32> {
     db.prepare_cached("SELECT count(*) FROM room_member WHERE jid = ?1 AND affiliation = ?2")?
         .query_row(params![jid.as_str(), RoomAffiliation::Owner.code()], |row| row.get(0))

@@ -7,6 +7,12 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{PresenceType, Stanza};
 use carillon_wire::xml::Element;
 
+/// The status codes by which an occupant is told why somebody has it leave (XEP-0045 §15.6.2).
+pub(in crate::room) const BANNED: u16 = 301;
+pub(in crate::room) const KICKED: u16 = 307;
+pub(in crate::room) const NO_MEMBER: u16 = 321;
+pub(in crate::room) const MEMBERS_ONLY: u16 = 322;
+
 /// The word for an affiliation.
 pub(in crate::room) fn affiliation_word(affiliation: RoomAffiliation) -> &'static str {
     match affiliation {
