@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 
 import pytest
@@ -86,6 +87,63 @@ async def test_a_restart_of_the_database_under_load_loses_and_doubles_nothing(st
         assert await scene.api.figure("store_failing") == 0
     await scene.each_is_there_once(server)
     server.end()
+
+
+@pytest.mark.parametrize("timeout", [None, "300ms"], ids=["lock_timeout", "statement_timeout"])
+async def test_a_long_transaction_of_somebody_else_holds_up_what_is_kept_and_loses_nothing(start, database, timeout):
+    url = database.database()
+    if timeout:
+        database.sql(f'ALTER DATABASE "{name_of(url)}" SET statement_timeout = \'{timeout}\'', "postgres")
+    server = start(store__url=url)
+    async with contextlib.AsyncExitStack() as stack:
+        scene = await Scene.begin(stack, server)
+        assert (await scene.notify("before")).status_code == 202
+        for round in range(2):
+            somebody = database.session(name_of(url))
+            somebody.stdin.write("BEGIN; LOCK TABLE notification IN SHARE MODE; SELECT 'it has it';\n")
+            somebody.stdin.flush()
+            assert await asyncio.to_thread(somebody.stdout.readline) == "it has it\n"
+            refused = asyncio.create_task(scene.refused(f"refused-{round}", UNAVAILABLE, UNKNOWN))
+            await scene.goes_on()
+            await refused
+            somebody.stdin.close()
+            await asyncio.to_thread(somebody.wait)
+            somebody.stdout.close()
+            await scene.recovered()
+    server.kill()
+    server = start(store__url=url)
+    await scene.each_is_there_once(server)
+    server.end()
+
+
+async def test_a_full_disk_of_the_database_refuses_what_is_kept_and_recovers(start, database, disk):
+    url = database.database()
+    small = disk(database.folder / "small", "12m")
+    database.give(small)
+    server = start(store__url=url)
+    database.sql(f"CREATE TABLESPACE small LOCATION '{small}'", "postgres")
+    database.sql("ALTER TABLE notification SET TABLESPACE small", name_of(url))
+    async with contextlib.AsyncExitStack() as stack:
+        scene = await Scene.begin(stack, server)
+        filler = small / "filler"
+        for round in range(2):
+            free = os.statvfs(small).f_bavail * os.statvfs(small).f_frsize
+            filler.write_bytes(bytes(free))
+            for n in range(200):
+                if (answer := await scene.notify(f"{round}-{n}-{os.urandom(90).hex()}")).status_code != 202:
+                    break
+            assert answer.status_code == 503, answer.text
+            assert n > 0, "it was not full before"
+            await scene.goes_on()
+            filler.unlink()
+            await scene.recovered()
+    server.kill()
+    server = start(store__url=url)
+    await scene.each_is_there_once(server)
+    server.end()
+    # The disk is taken away before the server ends.
+    database.sql("ALTER TABLE notification SET TABLESPACE pg_default", name_of(url))
+    database.sql("DROP TABLESPACE small", "postgres")
 
 
 async def test_two_nodes_without_names_share_a_database(tmp_path, database):

@@ -7,14 +7,19 @@
 //!   claims in Redis or Valkey (cargo feature `redis`); `bus` is what every bus is made of.
 //! - `rows` is what stores that keep rows share.
 //! - `engine` is what a store with threads of its own is made of, whatever it keeps its data in.
+//! - [`check`] looks for what is wrong with a store.
+//! - `migrate` copies a store between SQLite and PostgreSQL.
 //! - [`conformance`] is what every store must pass, as plain functions, so that each implementation's tests are a loop.
 
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod answering;
 mod bus;
+pub mod check;
 pub mod conformance;
 mod engine;
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod migrate;
 #[cfg(feature = "nats")]
 pub mod nats;
 #[cfg(feature = "postgres")]

@@ -97,7 +97,8 @@ pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Opened, Stri
 #[cfg(feature = "postgres")]
 fn open_postgres(settings: &Settings) -> Result<Opened, String> {
     let mut options = postgres(settings)?;
-    options.node = node_name(settings).map_err(|e| format!("node.name: {e}"))?.into();
+    let name = node_name(settings, &settings.node.data_dir).map_err(|e| format!("node.name: {e}"))?;
+    options.node = name.into();
     let store = carillon_backend::postgres::PostgresStore::open(options).map_err(|e| e.to_string())?;
     let members = Some(store.members());
     Ok(Opened { store: Arc::new(store), members })
@@ -117,14 +118,14 @@ pub fn postgres(settings: &Settings) -> Result<carillon_backend::postgres::Optio
     Ok(options)
 }
 
-/// The node's name among those that share a database: the one that is set, or one that is made once and kept in the data folder. So a process
+/// The node's name among those that share a database: the one that is set, or one that is made once and kept in its data folder. So a process
 /// that is started again has the name of the one before it, and no other node has.
 #[cfg(feature = "postgres")]
-fn node_name(settings: &Settings) -> std::io::Result<String> {
+pub fn node_name(settings: &Settings, data_dir: &Path) -> std::io::Result<String> {
     if !settings.node.name.is_empty() {
         return Ok(settings.node.name.clone());
     }
-    let path = settings.node.data_dir.join("node.name");
+    let path = data_dir.join("node.name");
     match std::fs::read_to_string(&path) {
         Ok(name) if (1..=255).contains(&name.trim().len()) => Ok(name.trim().to_owned()),
         Ok(_) => Err(std::io::Error::other(format!(

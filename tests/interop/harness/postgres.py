@@ -85,6 +85,11 @@ class Postgres:
         self.sql(f'CREATE DATABASE "{name}" TEMPLATE template0', "postgres")
         return f"postgresql://postgres@/{name}?host={self.folder}"
 
+    def give(self, folder):
+        """Makes a folder the server's own."""
+        if self._user:
+            os.chown(folder, self._user["user"], self._user["group"])
+
     def sql(self, statement, database):
         """Runs a statement; what it gives, a line for each row."""
         return self._run("psql", *self._place(database), "-c", statement)

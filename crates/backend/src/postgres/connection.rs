@@ -3,6 +3,8 @@
 use super::error::{Error, Result};
 use super::figures::Figures;
 use super::options::Options;
+use bytes::Bytes;
+use futures_util::SinkExt;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -162,6 +164,16 @@ impl Connection {
     pub(super) fn batch(&self, sql: &str) -> Result<()> {
         let session = self.session()?;
         self.within(self.options.answer_max, session.client.batch_execute(sql))
+    }
+
+    /// Runs `COPY … FROM STDIN` with what is copied.
+    pub(super) fn copy_in(&self, sql: &str, data: Bytes) -> Result<u64> {
+        let session = self.session()?;
+        self.within(self.options.answer_max, async {
+            let mut sink = Box::pin(session.client.copy_in(sql).await?);
+            sink.send(data).await?;
+            sink.as_mut().finish().await
+        })
     }
 
     /// Runs statements in one round trip: all are sent before the first answer is waited for. The first error, if there is one.

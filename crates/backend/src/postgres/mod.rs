@@ -8,6 +8,8 @@
 //! - One file per noun implements [`Answers`](carillon_core::ports::store::Answers) to each of its questions; `removal` is about what removing
 //!   accounts and domains takes along.
 //! - `connection` is one connection, `address` and `tls` say where to and how it is secured, `column` what values mean, `schema` and `migrations/` are the tables.
+//! - `checking` looks for what is wrong with what is stored.
+//! - `moving` is the one end of a copy from or to SQLite.
 //! - `inspect` looks at a server before a node uses it.
 
 mod account;
@@ -18,6 +20,7 @@ mod archive;
 mod blocking;
 mod broadcast;
 mod cells;
+mod checking;
 mod column;
 mod connection;
 mod domain;
@@ -41,6 +44,7 @@ mod login;
 mod lookup;
 mod members;
 mod module;
+pub(crate) mod moving;
 mod node;
 mod node_edit;
 mod node_items;
@@ -68,6 +72,7 @@ mod vcard;
 mod webhook;
 mod writes;
 
+pub use checking::check;
 pub use inspect::{Finding, inspect};
 pub use open_error::OpenError;
 pub use options::Options;

@@ -29,6 +29,17 @@ pub enum OpenError {
     /// It is a database of some other program.
     #[error("the database has tables, but none of this server: give it a database of its own")]
     Foreign,
+    /// It holds a part of a copy of another store.
+    #[error(
+        "the database holds a part of a copy of another store: `carillon store migrate`, given the same as before, goes on with it"
+    )]
+    Unfinished,
+    /// There are no tables in it.
+    #[error("there is no store in the database: it has no tables")]
+    Empty,
+    /// Somebody works on it who has it alone.
+    #[error("`carillon store migrate` has the database: start nodes when it has ended")]
+    Alone,
     /// A later version of the server has changed its schema.
     #[error(
         "the schema has version {found}, for servers that know {needed} or a later one; this one knows {known}"

@@ -32,8 +32,36 @@ pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 /// What migrations of one database wait for each other with.
 const LOCK: i64 = 0x6361_7269_6c6c_6f6e;
 
-/// Makes the tables, or brings them up to date.
+/// What nodes share while they open a store, and `moving` has alone.
+const ALONE: i64 = 0x6d69_6772_6174_6521;
+
+/// Makes the tables, or brings them up to date, for a node.
 pub(super) fn migrate(db: &Connection) -> Result<(), OpenError> {
+    make(db, |db| {
+        let error = super::error::Error::from;
+        let may = db.one("SELECT pg_try_advisory_xact_lock_shared($1)", &[&ALONE])?;
+        if !may.try_get::<_, bool>(0).map_err(error)? {
+            return Err(OpenError::Alone);
+        }
+        if is_unfinished(db)? { Err(OpenError::Unfinished) } else { Ok(()) }
+    })
+}
+
+/// Whether no node opens the store from now on, until this connection ends.
+pub(super) fn have_alone(db: &Connection) -> Result<bool, super::error::Error> {
+    Ok(db.one("SELECT pg_try_advisory_lock($1)", &[&ALONE])?.try_get(0)?)
+}
+
+/// Whether it holds a part of a copy of another store (`carillon store migrate`).
+pub(super) fn is_unfinished(db: &Connection) -> Result<bool, super::error::Error> {
+    Ok(db.one("SELECT to_regclass('store_migration') IS NOT NULL", &[])?.try_get(0)?)
+}
+
+/// Makes the tables, or brings them up to date, unless something is in the way.
+pub(super) fn make(
+    db: &Connection,
+    look: impl FnOnce(&Connection) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
     let encoding: String =
         db.one("SHOW server_encoding", &[])?.try_get(0).map_err(super::error::Error::from)?;
     if encoding != "UTF8" {
@@ -41,6 +69,7 @@ pub(super) fn migrate(db: &Connection) -> Result<(), OpenError> {
     }
     db.batch("BEGIN")?;
     db.query("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
+    look(db)?;
     let version = version(db)?;
     for (sql, number) in MIGRATIONS.iter().zip(1..).skip(version as usize) {
         db.batch(sql)?;
@@ -53,7 +82,7 @@ pub(super) fn migrate(db: &Connection) -> Result<(), OpenError> {
 }
 
 /// The version that the schema has; 0 where there is none.
-fn version(db: &Connection) -> Result<u32, OpenError> {
+pub(super) fn version(db: &Connection) -> Result<u32, OpenError> {
     let error = super::error::Error::from;
     let found = db.one(
         "SELECT to_regclass('schema') IS NOT NULL AND to_regclass('lane') IS NOT NULL,

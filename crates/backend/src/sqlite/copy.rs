@@ -281,7 +281,7 @@ fn refuse_existing(path: &Path) -> Result<(), CopyError> {
 }
 
 /// Has a file belong to whom the folder belongs to: whoever restores may be root, and the node another user.
-fn give_to_owner(folder: &Path, file: &Path) -> io::Result<()> {
+pub(super) fn give_to_owner(folder: &Path, file: &Path) -> io::Result<()> {
     let (owner, present) = (fs::metadata(folder)?, fs::metadata(file)?);
     if (owner.uid(), owner.gid()) == (present.uid(), present.gid()) {
         return Ok(());
@@ -289,6 +289,6 @@ fn give_to_owner(folder: &Path, file: &Path) -> io::Result<()> {
     chown(file, Some(owner.uid()), Some(owner.gid()))
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

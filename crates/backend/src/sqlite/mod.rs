@@ -7,6 +7,8 @@
 //! - `snapshot` is what a read works with, `transaction` what a write does; one file per noun implements for them
 //!   [`Answers`](carillon_core::ports::store::Answers) to each of its questions, upon the small ones of `lookup`.
 //! - [`backup`] and [`restore`] copy the file, which no store needs to have open.
+//! - `checking` looks for what is wrong with what is stored.
+//! - `moving` is the one end of a copy from or to PostgreSQL.
 //! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
 
 mod account;
@@ -17,6 +19,7 @@ mod archive_tail;
 mod blocking;
 mod broadcast;
 mod cells;
+mod checking;
 mod column;
 mod copy;
 mod domain;
@@ -37,6 +40,8 @@ mod listing;
 mod login;
 mod lookup;
 mod module;
+#[cfg(feature = "postgres")]
+pub(crate) mod moving;
 mod node;
 mod notification;
 mod offline;
@@ -64,6 +69,7 @@ mod webhook;
 mod write_cost;
 mod writer;
 
+pub use checking::check_store;
 pub use copy::{Contents, CopyError, Restored, backup, restore};
 pub use options::{OpenError, Options};
 pub use schema::SCHEMA;

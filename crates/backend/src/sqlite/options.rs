@@ -82,6 +82,15 @@ pub enum OpenError {
         /// The latest version known here.
         known: u32,
     },
+    /// It holds a part of a copy of another store.
+    #[error(
+        "{} holds a part of a copy of another store: `carillon store migrate`, given the same as before, goes on with it",
+        path.display()
+    )]
+    Unfinished {
+        /// The database.
+        path: PathBuf,
+    },
     /// It is a database of some other program.
     #[error("{} is an SQLite database, but not one of this server", path.display())]
     Foreign {

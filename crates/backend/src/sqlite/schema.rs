@@ -12,6 +12,14 @@ const APPLICATION_ID: i32 = 0x4352_4c4e;
 
 /// Brings the database to the latest version, all in one step, or says why it cannot be used.
 pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError> {
+    if is_unfinished(db).map_err(|source| OpenError::of(path, source))? {
+        return Err(OpenError::Unfinished { path: path.to_owned() });
+    }
+    make(db, path)
+}
+
+/// The same for a database that may hold a part of a copy.
+pub(super) fn make(db: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let sqlite = |source| OpenError::of(path, source);
     let found = if is_empty(db).map_err(sqlite)? { 0 } else { version(db, path)? };
     let known = SCHEMA;
@@ -38,6 +46,13 @@ pub(super) fn version(db: &Connection, path: &Path) -> Result<u32, OpenError> {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
     Ok(found)
+}
+
+/// Whether it holds a part of a copy of another store (`carillon store migrate`).
+pub(super) fn is_unfinished(db: &Connection) -> rusqlite::Result<bool> {
+    db.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'store_migration')", [], |row| {
+        row.get(0)
+    })
 }
 
 fn upgrade(db: &mut Connection, from: u32) -> rusqlite::Result<()> {

@@ -52,6 +52,27 @@ impl Database {
     }
 }
 
+#[cfg(feature = "postgres")]
+impl Database {
+    /// Moves all archived messages into the tables by which they are found.
+    pub(super) fn fold_all(&mut self) -> rusqlite::Result<()> {
+        while archive::is_behind(self.reached.fold, &self.tail) {
+            let mut write = Transaction::new(&self.db, &self.last, &self.tail, self.reached);
+            write.wants_fold = true;
+            write.run("BEGIN IMMEDIATE", [])?;
+            archive::fold(&mut write, &mut self.plan)?;
+            write.run("COMMIT", [])?;
+            let reached = write.committed();
+            self.tail.folded(self.reached.fold, reached.fold);
+            if reached.fold == self.reached.fold {
+                break;
+            }
+            self.reached = reached;
+        }
+        Ok(())
+    }
+}
+
 impl Commits for Database {
     fn commit(
         &mut self,

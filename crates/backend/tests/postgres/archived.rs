@@ -18,7 +18,7 @@ use carillon_wire::jid::{BareJid, Jid};
 
 /// What is kept: between few accounts, so that conversations meet in a group; to oneself; to somebody who is not there, is of another
 /// server, or wants nothing; with times that go back; and some of them say what was seen.
-fn messages(domain: DomainId) -> Vec<KeepMessage> {
+pub(crate) fn messages(domain: DomainId) -> Vec<KeepMessage> {
     let side = |of: usize, with: usize, resource: &str| ArchiveSide {
         domain,
         local: format!("u{of}").into(),
@@ -44,7 +44,7 @@ fn messages(domain: DomainId) -> Vec<KeepMessage> {
 }
 
 /// Everything that can be read of the archives.
-fn everything(store: &PostgresStore, domain: DomainId) -> Vec<String> {
+pub(crate) fn everything(store: &impl Store, domain: DomainId) -> Vec<String> {
     let page = Page { entries: 1000, bytes: usize::MAX };
     let of = |n: usize| {
         let local: Box<str> = format!("u{n}").into();

@@ -6,6 +6,7 @@ mod archived;
 mod commits;
 mod conforms;
 mod links;
+mod moving;
 mod nothing_left;
 mod plans;
 mod proxy;

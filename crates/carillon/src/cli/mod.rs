@@ -39,6 +39,7 @@ mod send;
 mod session;
 mod shell;
 mod status;
+mod store;
 #[cfg(test)]
 mod tests;
 mod top;
@@ -141,6 +142,8 @@ enum Printing {
     Backup(backup::Backup),
     /// Put a backup into a data folder that no node uses
     Restore(backup::Restore),
+    /// The store: copy it between SQLite and PostgreSQL, check it
+    Store(store::Args),
     /// Print a script that completes commands in a shell
     Completions {
         /// The shell
@@ -206,6 +209,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Events(args) => events::run(args, out),
         Printing::Backup(args) => backup::backup(&args, out),
         Printing::Restore(args) => backup::restore(&args, out),
+        Printing::Store(args) => store::run(&args, out),
         Printing::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "carillon", &mut script);
