@@ -28,9 +28,9 @@ _numbers = itertools.count(1)
 
 
 class Postgres:
-    """A running server. What it writes survives its own death; it need not survive a loss of power."""
+    """A running server, or a standby of one. What it writes survives its own death; it need not survive a loss of power."""
 
-    def __init__(self):
+    def __init__(self, primary=None):
         found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"))
         assert found, "the Debian package postgresql is not installed: tests/interop/setup does it"
         self.programs = found[-1].parent
@@ -41,7 +41,11 @@ class Postgres:
             self._user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
             os.chown(self.folder, user.pw_uid, user.pw_gid)
         data = str(self.folder / "data")
-        self._run("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "-D", data)
+        if primary:
+            place = ["-h", str(primary.folder), "-U", "postgres", "-D", data]
+            self._run("pg_basebackup", "--no-sync", "--write-recovery-conf", "--checkpoint=fast", *place)
+        else:
+            self._run("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "-D", data)
         self._shell = None
         self.start()
 

@@ -90,7 +90,14 @@ pub(crate) const COPIED: &[Table] = &[
     table("contact", &["account", "jid"]),
     table("blocked", &["account", "jid"]),
     table("archive_rule", &["account", "jid", "wanted"]),
-    table("archive_message", &["seq"]),
+    Table {
+        // Where it was not noted whether a message has contents there is 2. It counts as read, which its entries say.
+        sqlite_rows: Some(
+            "(SELECT seq, received, sender, sender_peer, recipient, recipient_peer, stanza, min(contents, 1) AS contents
+              FROM archive_message)",
+        ),
+        ..table("archive_message", &["seq"])
+    },
     table("archive_peer", &["id"]),
     Table {
         sqlite_rows: Some(
