@@ -132,11 +132,11 @@ async def test_a_standby_that_is_promoted_in_the_middle_of_commits_has_each_once
         standby.end()
 
 
-@pytest.mark.parametrize("timeout", [None, "300ms"], ids=["lock_timeout", "statement_timeout"])
-async def test_a_long_transaction_of_somebody_else_holds_up_what_is_kept_and_loses_nothing(start, database, timeout):
+@pytest.mark.parametrize("statement", [None, "300ms"], ids=["lock_timeout", "statement_timeout"])
+async def test_a_long_transaction_of_somebody_else_holds_up_what_is_kept_and_loses_nothing(start, database, statement):
     url = database.database()
-    if timeout:
-        database.sql(f'ALTER DATABASE "{name_of(url)}" SET statement_timeout = \'{timeout}\'', "postgres")
+    if statement:
+        database.sql(f"ALTER DATABASE \"{name_of(url)}\" SET statement_timeout = '{statement}'", "postgres")
     server = start(store__url=url)
     async with contextlib.AsyncExitStack() as stack:
         scene = await Scene.begin(stack, server)

@@ -149,7 +149,8 @@ def whole(done):
     """What `--json` says of a copy that is whole."""
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert said["same"] and not said["differing"]
+    assert said["same"]
+    assert not said["differing"]
     return said
 
 
@@ -245,7 +246,9 @@ async def test_what_is_wrong_with_a_store_is_said(start, database):
     database.sql("UPDATE account SET offline = 7", name_of(url))
     checked = await asyncio.to_thread(run, "store", "check", "--url", url)
     assert checked.returncode == 1
-    assert "error: accounts whose number of offline messages is another than there are: 1, such as 1\n" in checked.stdout
+    assert (
+        "error: accounts whose number of offline messages is another than there are: 1, such as 1\n" in checked.stdout
+    )
     # The server of the tests forgoes it.
     assert "warning: fsync is off" in checked.stdout
     missing = await asyncio.to_thread(run, "store", "check", "--url", f"sqlite:{sqlite}.none")

@@ -8,7 +8,7 @@
 //! - `rows` is what stores that keep rows share.
 //! - `engine` is what a store with threads of its own is made of, whatever it keeps its data in.
 //! - [`check`] looks for what is wrong with a store.
-//! - `migrate` copies a store between SQLite and PostgreSQL.
+//! - `migrate` copies a store between SQLite and PostgreSQL; `moving` is what both have in common for that.
 //! - [`conformance`] is what every store must pass, as plain functions, so that each implementation's tests are a loop.
 
 #[cfg(any(feature = "postgres", feature = "redis"))]
@@ -20,6 +20,8 @@ mod engine;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod migrate;
+#[cfg(feature = "postgres")]
+mod moving;
 #[cfg(feature = "nats")]
 pub mod nats;
 #[cfg(feature = "postgres")]

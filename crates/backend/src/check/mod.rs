@@ -4,8 +4,6 @@
 
 mod rules;
 
-pub use crate::sqlite::check_store as sqlite;
-
 pub(crate) use rules::{On, RULES};
 
 /// What was looked at, and found.

@@ -9,9 +9,9 @@ use super::error::{Error, Result as Answer};
 use super::open_error::OpenError;
 use super::options::Options;
 use super::schema;
-use crate::migrate::rows::{Column, Kind, Rows, Value, values};
-use crate::migrate::tables::{Added, Table};
-use crate::migrate::{Counters, End, MigrateError, Noted, Plan, Result, Which};
+use crate::moving::rows::{Column, Kind, Rows, Value, values};
+use crate::moving::tables::{Added, Table};
+use crate::moving::{Counters, End, MigrateError, Noted, Plan, Result, Which};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -39,6 +39,12 @@ pub(crate) struct PostgresEnd {
     node: String,
     /// The number of cursors that there were.
     cursors: u32,
+}
+
+impl From<OpenError> for MigrateError {
+    fn from(error: OpenError) -> MigrateError {
+        MigrateError::Failed(error.to_string())
+    }
 }
 
 impl PostgresEnd {

@@ -1,12 +1,12 @@
 //! SQLite as one end of a copy from or to PostgreSQL.
 
-use super::archive::{Newest, Tail};
+use super::archive_tail::{Newest, Tail};
 use super::writer::Database;
 use super::{OpenError, Options, copy, file, push, schema, webhook};
 use crate::engine::counters::Counters as Figures;
-use crate::migrate::rows::{Kind, Rows, Value, values};
-use crate::migrate::tables::Table;
-use crate::migrate::{Counters, End, MigrateError, Noted, Plan, Result, Which};
+use crate::moving::rows::{Kind, Rows, Value, values};
+use crate::moving::tables::Table;
+use crate::moving::{Counters, End, MigrateError, Noted, Plan, Result, Which};
 use crate::rows::last::LastItems;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -24,6 +24,12 @@ pub(crate) struct SqliteEnd {
     path: PathBuf,
     db: Connection,
     _lock: File,
+}
+
+impl From<OpenError> for MigrateError {
+    fn from(error: OpenError) -> MigrateError {
+        MigrateError::Failed(error.to_string())
+    }
 }
 
 impl SqliteEnd {

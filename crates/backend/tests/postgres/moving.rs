@@ -7,7 +7,7 @@ use carillon_backend::migrate::{
     Direction, MigrateError, Migration, Progress, Report, Step, Sum, copied, migrate, not_copied,
 };
 use carillon_backend::postgres::PostgresStore;
-use carillon_backend::sqlite::SqliteStore;
+use carillon_backend::sqlite::{SqliteStore, check_store};
 use carillon_backend::{StoreOptions, check, postgres};
 use carillon_core::model::*;
 use carillon_core::ports::Store;
@@ -151,7 +151,7 @@ fn every_table_and_column_of_both_stores_is_judged() {
     assert_eq!(listed.intersection(&left).count(), 0, "a table is copied or not");
     let known: BTreeSet<&str> = listed.union(&left).copied().collect();
     for table in sqlite.iter().chain(postgres.keys()) {
-        assert!(known.contains(&**table), "{table} is in neither list of migrate/tables.rs");
+        assert!(known.contains(&**table), "{table} is in neither list of moving/tables.rs");
     }
     for table in known.iter().filter(|table| **table != "store_migration") {
         assert!(sqlite.contains(*table) || postgres.contains_key(*table), "there is no table {table}");
@@ -243,7 +243,7 @@ fn archives_are_the_same_on_either_store_and_go_on() {
     assert_eq!(well(&check_postgres(&database)), Vec::<String>::new());
     let back = folder.path().join("back.db");
     assert!(copy(&back, &database, to_sqlite).expect("it is copied").is_same());
-    assert_eq!(well(&check::sqlite(&back).expect("it is read")), Vec::<String>::new());
+    assert_eq!(well(&check_store(&back).expect("it is read")), Vec::<String>::new());
     let store = open(&back);
     assert_eq!(everything(&store, domain), twice);
     for message in messages(domain) {
@@ -280,7 +280,7 @@ fn databases_of_earlier_versions_are_copied_whole() {
         open(&path).close();
         let report = copy(&path, &database, to_postgres).expect("it is copied");
         assert!(report.is_same(), "{report:?}");
-        assert_eq!(well(&check_postgres(&database)), well(&check::sqlite(&path).expect("it is read")));
+        assert_eq!(well(&check_postgres(&database)), well(&check_store(&path).expect("it is read")));
         let back = folder.path().join("back.db");
         let again = copy(&back, &database, to_sqlite).expect("it is copied");
         assert!(again.is_same(), "{again:?}");
@@ -414,7 +414,7 @@ fn rows_that_do_not_agree_are_found_on_either_store() {
         database.run(sql);
     }
     drop(db);
-    let (one, other) = (well(&check::sqlite(&path).expect("it is read")), well(&check_postgres(&database)));
+    let (one, other) = (well(&check_store(&path).expect("it is read")), well(&check_postgres(&database)));
     assert_eq!(one, other);
     assert_eq!(one.len(), 3, "{one:?}");
     assert!(one[0].starts_with("accounts whose number of offline messages is another than there are: 1 "));

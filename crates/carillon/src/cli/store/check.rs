@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     };
     let checked = match place {
         Place::Sqlite(path) => {
-            carillon_backend::check::sqlite(&path).map_err(|e| Failure::Refused(e.to_string()))?
+            carillon_backend::sqlite::check_store(&path).map_err(|e| Failure::Refused(e.to_string()))?
         }
         Place::Postgres(url) => {
             settings.node.store_url = url;
