@@ -91,6 +91,9 @@ fn domains_and_keys(store: &dyn Store) {
             requests_per_second: 0,
             stanzas_per_second: 0,
             bytes_per_second: 0,
+            rooms_create: RoomsCreate::Any,
+            rooms_owned_max: 100,
+            rooms_max: 1000,
         };
         ask(store, PutDomain { name: name.into(), policy });
     }

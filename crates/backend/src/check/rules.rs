@@ -49,6 +49,11 @@ pub(crate) const RULES: &[Rule] = &[
          WHERE c.account = t.id)",
     ),
     rule(
+        On::Sqlite,
+        "domains whose number of rooms is another than there are",
+        "SELECT t.name AS about FROM domain t WHERE t.rooms <> (SELECT count(*) FROM room c WHERE c.domain = t.id)",
+    ),
+    rule(
         On::Both,
         "accounts whose number of nodes is another than there are",
         "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.nodes <> (SELECT count(*) FROM account_node c WHERE \

@@ -78,7 +78,8 @@ mod with_postgres {
         let began = Instant::now();
         let mut teller = Teller::new();
         let asked = Migration { sqlite: path.clone(), postgres, direction, node };
-        let report = migrate(asked, &mut |progress| teller.tell(progress)).map_err(failure)?;
+        let report =
+            migrate(asked, &mut |progress| teller.tell(progress)).map_err(|error| failure(&error))?;
         print(&report, began.elapsed(), &mut Output::new(out, args.json))?;
         match differing(&report) {
             names if names.is_empty() => Ok(()),
@@ -131,7 +132,7 @@ mod with_postgres {
     }
 
     /// Who stops what is in the way is at the machine: only what names a place wrongly is an error of the command line.
-    fn failure(error: MigrateError) -> Failure {
+    fn failure(error: &MigrateError) -> Failure {
         let said = error.to_string();
         match error {
             MigrateError::Missing(_) | MigrateError::NotEmpty { .. } => Failure::Usage(said),
