@@ -58,7 +58,7 @@ test-postgres: build tools ## A choice of the interop tests and of the campaign 
 test-interop: test-python test-node ## Other people's clients against the real server
 
 test-python: build tools ## slixmpp, raw sockets, the HTTP API
-	cd $(INTEROP) && $(VENV)/bin/pytest
+	cd $(INTEROP) && $(VENV)/bin/pytest -n 2 --dist loadfile
 
 test-node: build tools ## xmpp.js over WebSocket, the console in a browser
 	cd $(INTEROP) && node --test --test-reporter=spec js/*.test.mjs

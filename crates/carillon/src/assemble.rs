@@ -363,7 +363,7 @@ mod tests {
             let mut settings = Settings::default();
             settings.node.data_dir = folder.path().into();
             settings.node.name = name.to_owned();
-            node_name(&settings).expect("a name")
+            node_name(&settings, &settings.node.data_dir).expect("a name")
         };
         let [one, other] = &folders;
         assert_eq!(name(one, "edge-1"), "edge-1");
@@ -372,7 +372,10 @@ mod tests {
         std::fs::write(one.path().join("node.name"), "\n").expect("written");
         let mut settings = Settings::default();
         settings.node.data_dir = one.path().into();
-        assert!(node_name(&settings).is_err(), "an empty file is no name that others could have, too");
+        assert!(
+            node_name(&settings, &settings.node.data_dir).is_err(),
+            "an empty file is no name that others could have, too"
+        );
     }
 
     #[test]
