@@ -39,7 +39,7 @@ install: ## The optimised binary, into ~/.cargo/bin
 test: test-rust test-sim test-counts test-kills test-postgres test-interop test-sdk ## Every test; fetches what the tests need
 
 test-rust: tools ## Unit tests, conversations, simulations
-	cargo test --workspace $(FEATURES)
+	cargo test --workspace --no-fail-fast $(FEATURES)
 
 # The same programs everywhere; whoever changes the core runs others: CONTRIBUTING.md, Simulation.
 test-sim: ## Random programs against simulated nodes
@@ -58,7 +58,8 @@ test-postgres: build tools ## A choice of the interop tests and of the campaign 
 test-interop: test-python test-node ## Other people's clients against the real server
 
 test-python: build tools ## slixmpp, raw sockets, the HTTP API
-	cd $(INTEROP) && $(VENV)/bin/pytest -n 2 --dist loadfile
+	cd $(INTEROP) && $(VENV)/bin/pytest -m alone
+	cd $(INTEROP) && $(VENV)/bin/pytest -n 2 --dist loadfile -m "not alone"
 
 test-node: build tools ## xmpp.js over WebSocket, the console in a browser
 	cd $(INTEROP) && node --test --test-reporter=spec js/*.test.mjs

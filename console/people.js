@@ -23,8 +23,13 @@ export async function contacts(page, where, jid) {
     list.length ? h("ul", { class: "lines" }, shown.map(line)) : empty("No contacts", "The account has nobody in its roster.")));
 }
 
-/** The conversations of an account, in a card: with whom, when, and how much is unread. What was said is read when it is asked for. */
-export async function conversations(page, where, jid) {
+/** The conversations of an account, in a card, when they are asked for: with whom, when, and how much is unread; and what was said when that is asked for. */
+export function conversations(page, where, jid) {
+  const ask = button("Show conversations", "quiet", () => page.attempt(() => show(page, where, jid)), { "data-testid": "conversations-show" });
+  where.replaceChildren(card("Conversations", h("p", { class: "muted small" }, "With whom the account talks is read when you ask for it."), h("div", { class: "card-foot" }, ask)));
+}
+
+async function show(page, where, jid) {
   let answer;
   try {
     answer = await page.get(path("v1", "accounts", jid, "conversations"), { limit: SHOWN_MAX });

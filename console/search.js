@@ -6,6 +6,8 @@ import { many } from "./format.js";
 import { card, failure, heading } from "./page.js";
 import { pill } from "./path.js";
 
+// What no local part of an address has (RFC 7622 §3.3.1).
+const NO_NAME = /[\s"&'/:<>]/;
 const SHOWN_MAX = 10;
 const ID = /^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
@@ -58,8 +60,8 @@ export function search(page) {
   }
 
   async function rooms() {
-    if (!may("rooms")) return null;
     const begins = asked.split("@")[0];
+    if (!may("rooms") || NO_NAME.test(begins)) return null;
     const kinds = ["muc", "muclight"].map((kind) => known(page.get("/v1/rooms", here({ kind, prefix: begins, limit: SHOWN_MAX }))));
     const list = (await Promise.all(kinds)).flatMap((answer) => answer?.rooms ?? []).filter((r) => r.jid.startsWith(asked.toLowerCase())).slice(0, SHOWN_MAX);
     return list.length ? part("Rooms", list.map((r) => [link(r.jid, "rooms", r.jid), r.title, r.public ? "" : badge("hidden")])) : null;

@@ -198,6 +198,7 @@ async def keeps_its_memory(pid):
             await pause(0.5)
 
 
+@pytest.mark.alone
 async def test_memory_of_an_idle_session(tmp_path):
     """What 1,500 sessions add to the memory of the real process, each one's share of it."""
 

@@ -121,10 +121,12 @@ test("an account's page shows its contacts and conversations, and contents only 
   await server.eventually(`/v1/accounts/${dora.bare}/conversations`, (page) => page.conversations.length === 1);
   const at = await signedIn(browser, server, `#devices/${cleo.bare}`);
   await says(at, "Dora · Friends", `[data-contact="${dora.bare}"]`);
+  await at.click("[data-testid=conversations-show]");
   await at.waitForSelector(`[data-conversation="${dora.bare}"]`);
   assert.equal(await at.locator("[data-testid=conversation-read]").count(), 0);
   await close(at);
   const may = await signedIn(browser, { ...server, key: reader }, `#devices/${dora.bare}`);
+  await may.click("[data-testid=conversations-show]");
   await says(may, "1 unread");
   assert.ok(!(await may.innerText("body")).includes("Meet me at noon"));
   await may.click("[data-testid=conversation-read]");
@@ -141,7 +143,8 @@ test("an account of a domain without archives has contacts and no conversations"
   const at = await signedIn(browser, server);
   await at.selectOption("#domain", "quiet.example");
   await go(at, "#devices/eve@quiet.example");
-  await says(at, "The domain keeps no archives");
   await says(at, "No contacts");
+  await at.click("[data-testid=conversations-show]");
+  await says(at, "The domain keeps no archives");
   await close(at, true);
 });

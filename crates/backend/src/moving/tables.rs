@@ -44,7 +44,7 @@ const CLAIM: &str = "a claim ends with the process that has it";
 /// The tables that are copied: whatever another refers to before it.
 pub(crate) const COPIED: &[Table] = &[
     Table {
-        apart: &[("rooms", "SQLite's count of its rooms: triggers keep it as rooms are copied")],
+        apart: &[("rooms", "SQLite's count of its rooms: counted when all are there")],
         ..table("domain", &["id"])
     },
     table("domain_grant", &["domain"]),

@@ -55,26 +55,40 @@ whether or not their names changed. When the file has a problem, nothing changes
 /// A settings file with every setting at its default.
 pub fn sample() -> String {
     let mut out = SAMPLE_HEAD.to_owned();
-    let mut table = "";
-    let mut group = "";
+    // A table stands once in a file of TOML, although several groups may have settings in it.
+    let mut tables: Vec<&str> = Vec::new();
     for setting in SETTINGS {
-        let (prefix, field) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
-        if setting.group != group {
-            group = setting.group;
-            let _ = write!(out, "\n{}", commented(&format!("---- {}", group.trim())));
+        let (table, _) = in_table(setting.key);
+        if !tables.contains(&table) {
+            tables.push(table);
         }
-        out.push('\n');
-        if prefix != table {
-            table = prefix;
-            let _ = writeln!(out, "[{table}]");
+    }
+    let mut group = "";
+    for table in tables {
+        let mut is_open = table.is_empty();
+        for setting in SETTINGS.iter().filter(|setting| in_table(setting.key).0 == table) {
+            if setting.group != group {
+                group = setting.group;
+                let _ = write!(out, "\n{}", commented(&format!("---- {}", group.trim())));
+            }
+            out.push('\n');
+            if !is_open {
+                is_open = true;
+                let _ = writeln!(out, "[{table}]");
+            }
+            out.push_str(&commented(setting.about()));
+            let _ = writeln!(out, "# {}", hint(setting));
+            let _ = writeln!(out, "{} = {}", in_table(setting.key).1, setting.default());
         }
-        out.push_str(&commented(setting.about()));
-        let _ = writeln!(out, "# {}", hint(setting));
-        let _ = writeln!(out, "{field} = {}", setting.default());
     }
     sample_table(&mut out, queues::TABLE, QUEUE);
     sample_table(&mut out, push_apps::TABLE, PUSH_APP);
     out
+}
+
+/// The table of a setting, and its name there.
+fn in_table(key: &str) -> (&str, &str) {
+    key.rsplit_once('.').unwrap_or(("", key))
 }
 
 /// The settings of a table with a name, of which none is there by default.
