@@ -218,7 +218,9 @@ impl SqliteEnd {
             "UPDATE archive_fold SET folded = (SELECT coalesce(max(seq), 0) FROM archive_message), folding = 0, account = 0, seq = 0",
         )?;
         db.execute("UPDATE node SET broadcast_revision = ?1", [counters.broadcast_revision])?;
-        db.execute_batch("UPDATE domain SET rooms = (SELECT count(*) FROM room WHERE room.domain = domain.id)")?;
+        db.execute_batch(
+            "UPDATE domain SET rooms = (SELECT count(*) FROM room WHERE room.domain = domain.id)",
+        )?;
         db.execute_batch("DROP TABLE store_migration")
     }
 }
