@@ -12,7 +12,7 @@ from harness.server import Server, unique
 
 
 def pytest_collection_modifyitems(items):
-    """Tests of the embedded store's own file are no tests of another one; nodes of a cell watch each other by their clocks."""
+    """Marks tests of cells, whose nodes watch each other by their clocks, as `alone`; skips tests of the embedded store's file on another store."""
     for item in items:
         if item.path.name.startswith("test_cell"):
             item.add_marker(pytest.mark.alone)
