@@ -217,7 +217,7 @@ fn writes_of_keys() -> Vec<Ask> {
 }
 
 fn writes_of_leases() -> Vec<Ask> {
-    let take = TakeLease { name: "scale".into(), holder: "a".into(), now: T, until: T.plus(10) };
+    let take = TakeLease { name: "scale".into(), holder: "a".into(), now: T, until: T.plus(10), state: None };
     vec![take.into(), ReleaseLease { name: "scale".into(), holder: "a".into() }.into()]
 }
 

@@ -561,7 +561,13 @@ fn of_links() -> Vec<Ask> {
 }
 
 fn of_leases() -> Vec<Ask> {
-    let take = |name: &str| TakeLease { name: name.into(), holder: "h1".into(), now: T, until: T.plus(9) };
+    let take = |name: &str| TakeLease {
+        name: name.into(),
+        holder: "h1".into(),
+        now: T,
+        until: T.plus(9),
+        state: None,
+    };
     let release = ReleaseLease { name: "l1".into(), holder: "h1".into() };
     vec![take("l1").into(), take("l2").into(), take("new").into(), release.into()]
 }
