@@ -152,11 +152,11 @@ pub(crate) type TopSink = Arc<dyn Fn(Vec<HeavyAccount>) + Send + Sync>;
 
 /// A shard's inbox.
 pub(crate) struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     waker: mio::Waker,
 }
 
-struct State {
+struct InboxState {
     items: VecDeque<InboxItem>,
     /// Their bytes ([`InboxItem::memory_bytes`]).
     bytes: usize,
@@ -174,7 +174,7 @@ impl Inbox {
     /// An empty inbox of a shard that `waker` wakes.
     pub(crate) fn new(waker: mio::Waker) -> Inbox {
         Inbox {
-            state: Mutex::new(State {
+            state: Mutex::new(InboxState {
                 items: VecDeque::new(),
                 bytes: 0,
                 is_congested: false,
@@ -293,12 +293,12 @@ impl Inbox {
         std::mem::take(&mut state.items)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
         // Nothing that can panic is done under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake(&self, mut state: MutexGuard<'_, InboxState>) {
         let asleep = std::mem::replace(&mut state.asleep, false);
         drop(state);
         if asleep && let Err(error) = self.waker.wake() {
@@ -307,7 +307,7 @@ impl Inbox {
     }
 }
 
-impl State {
+impl InboxState {
     fn takes_commands(&self) -> bool {
         let is_full = self.items.len() >= COMMANDS_MAX || self.bytes >= BYTES_MAX;
         !(self.closed || self.is_congested || self.is_frozen || is_full)

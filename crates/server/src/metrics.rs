@@ -290,6 +290,11 @@ impl Snapshot {
     }
 }
 
+/// Adds variables to the fields of their names.
+macro_rules! add_numbers {
+    ($sum:ident; $($field:ident)*) => { $($sum.$field += $field;)* };
+}
+
 // Each field is named, so that one that is added and not summed does not compile.
 
 fn add_io(sum: &mut IoCounters, other: IoCounters) {
@@ -311,22 +316,12 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
         unsettled,
         unsettled_bytes,
     } = other;
-    sum.accepted += accepted;
+    add_numbers! {
+        sum;
+        accepted handshakes bytes_in bytes_out sends send_calls overflows common_overflows
+        out_queue_bytes sessions_restored sessions_expired relayed carried unsettled unsettled_bytes
+    }
     sum.refusals.iter_mut().zip(refusals).for_each(|(sum, more)| *sum += more);
-    sum.handshakes += handshakes;
-    sum.bytes_in += bytes_in;
-    sum.bytes_out += bytes_out;
-    sum.sends += sends;
-    sum.send_calls += send_calls;
-    sum.overflows += overflows;
-    sum.common_overflows += common_overflows;
-    sum.out_queue_bytes += out_queue_bytes;
-    sum.sessions_restored += sessions_restored;
-    sum.sessions_expired += sessions_expired;
-    sum.relayed += relayed;
-    sum.carried += carried;
-    sum.unsettled += unsettled;
-    sum.unsettled_bytes += unsettled_bytes;
 }
 
 fn add_core(sum: &mut Counters, other: Counters) {
@@ -366,37 +361,25 @@ fn add_core(sum: &mut Counters, other: Counters) {
         matches,
         rooms,
     } = other;
+    add_numbers! {
+        sum;
+        connections sessions parked available logins logins_remembered resumed stanzas_in
+        stanzas_out deliveries notifications_accepted notifications_acknowledged broadcasts_given
+        broadcasts_acknowledged published too_fast backlog faults given_up light
+    }
     sum.matches.add(&matches);
     sum.rooms.add(&rooms);
     ModuleFigures::add_all(&mut sum.modules, modules);
-    sum.connections += connections;
-    sum.sessions += sessions;
-    (sum.parked, sum.available) = (sum.parked + parked, sum.available + available);
-    sum.logins += logins;
-    sum.logins_remembered += logins_remembered;
     sum.login_failures.add_all(&login_failures);
     sum.login.add(&login);
-    sum.resumed += resumed;
     sum.sessions_ended.add_all(&sessions_ended);
-    sum.stanzas_in += stanzas_in;
-    sum.stanzas_out += stanzas_out;
     sum.stanzas_taken.add_all(&stanzas_taken);
     sum.stanzas_held.add_all(&stanzas_held);
-    sum.deliveries += deliveries;
-    sum.notifications_accepted += notifications_accepted;
-    sum.notifications_acknowledged += notifications_acknowledged;
-    sum.broadcasts_given += broadcasts_given;
-    sum.broadcasts_acknowledged += broadcasts_acknowledged;
     sum.notifications_ended.add_all(&notifications_ended);
     sum.acknowledgement.add(&acknowledgement);
-    sum.published += published;
-    sum.too_fast += too_fast;
-    sum.backlog += backlog;
-    (sum.faults, sum.given_up) = (sum.faults + faults, sum.given_up + given_up);
     sum.stream_errors.add_all(&stream_errors);
     sum.light_errors.add_all(&light_errors);
     sum.latency.add(&latency);
-    sum.light += light;
     sum.domains.add(&domains);
 }
 
