@@ -29,7 +29,10 @@ async fn everything_of_one_account_is_told_and_nothing_of_others() {
     }
     world.put("/v1/topics/news", json!({})).await.expect(StatusCode::CREATED);
     world.put("/v1/devices/alice/subscriptions/news", json!({})).await.expect(StatusCode::CREATED);
-    world.put("/v1/accounts/alice/roster/bob", json!({"name": "Bob", "groups": ["x"]})).await.expect(StatusCode::OK);
+    world
+        .put("/v1/accounts/alice/roster/bob", json!({"name": "Bob", "groups": ["x"]}))
+        .await
+        .expect(StatusCode::OK);
     world.put("/v1/accounts/bob/roster/alice", json!({"name": "secret of bob"})).await.expect(StatusCode::OK);
     world.put("/v1/accounts/alice/blocked/mallory", json!({})).await.expect(StatusCode::NO_CONTENT);
     let kept = json!({"to": "alice@localhost", "audience": "always", "ttl": 60, "payload": {"n": 1}});
@@ -58,7 +61,10 @@ async fn everything_of_one_account_is_told_and_nothing_of_others() {
     assert_eq!(lines.last(), Some(&json!({"kind": "end", "records": lines.len() - 1})));
     assert_eq!(of(&lines, "topic"), [&json!({"kind": "topic", "name": "news"})]);
     let contacts = of(&lines, "contact");
-    assert_eq!((contacts.len(), &contacts[0]["name"], &contacts[0]["groups"]), (1, &json!("Bob"), &json!(["x"])));
+    assert_eq!(
+        (contacts.len(), &contacts[0]["name"], &contacts[0]["groups"]),
+        (1, &json!("Bob"), &json!(["x"]))
+    );
     assert_eq!(of(&lines, "blocked")[0]["jid"], "mallory@localhost");
     assert_eq!(of(&lines, "private")[0]["xml"], "<a xmlns='n'/>");
     assert_eq!(of(&lines, "vcard")[0]["xml"], "<a xmlns='n'/>");
@@ -84,6 +90,7 @@ async fn it_takes_both_scopes_and_an_account_and_is_noted() {
     read(&world, &key, "/v1/admin/accounts/alice@elsewhere/export").await.problem(403, "other-domain");
     assert_eq!(read(&world, &key, path).await.lines().len(), 2);
     let acts = world.get("/v1/admin/audit").await.expect(StatusCode::OK);
-    let noted = acts["acts"].as_array().unwrap().iter().any(|act| act["what"].as_str().unwrap().contains("export"));
+    let noted =
+        acts["acts"].as_array().unwrap().iter().any(|act| act["what"].as_str().unwrap().contains("export"));
     assert!(noted, "{acts}");
 }
