@@ -7,6 +7,7 @@ use crate::handover::{HandedPart, HandedSink};
 use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
 use crate::options::OutQueues;
+use crate::quic::QuicItem;
 use crate::replies::Replies;
 use crate::taps::TapSink;
 use crate::watch::Watcher;
@@ -68,6 +69,8 @@ pub(crate) enum InboxItem {
     },
     /// Something that a node sent here was lost, or the node is gone.
     Lost { node: NodeId, is_gone: bool },
+    /// Something of QUIC.
+    Quic(Box<QuicItem>),
     /// A control message from the node itself.
     Control(Control),
 }
@@ -325,6 +328,7 @@ impl InboxItem {
             | InboxItem::ToClient { output: EdgeOutput::Send { bytes, .. }, .. } => {
                 size_of::<InboxItem>() + bytes.len()
             }
+            InboxItem::Quic(item) => size_of::<InboxItem>() + item.memory_bytes(),
             // There are as many as connections and control messages, which have bounds of their own.
             InboxItem::Derived { .. }
             | InboxItem::Arrival(_)

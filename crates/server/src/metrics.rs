@@ -133,6 +133,8 @@ pub struct Status {
     pub shards: u16,
     /// The figures of each module that is active.
     pub modules: Vec<ModuleFigures>,
+    /// Connections of QUIC.
+    pub quic: QuicFigures,
     /// Matches and the matchmaker.
     pub matches: MatchFigures,
     /// What the rooms count, over all shards.
@@ -148,6 +150,35 @@ pub struct DomainFigures {
     pub counters: DomainCounters,
 }
 
+/// What connections of QUIC count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuicFigures {
+    /// Connections now.
+    pub connections: u64,
+    /// Connections whose clients have shown that they have their addresses.
+    pub accepted: u64,
+    /// Connections whose clients were asked to show it.
+    pub retried: u64,
+    /// Connections that moved to the shard of their match.
+    pub moved: u64,
+    /// Packets that another shard received than the one that they are for.
+    pub passed_on: u64,
+    /// Packets received.
+    pub packets_in: u64,
+    /// Packets sent.
+    pub packets_out: u64,
+    /// Packets that the system did not take.
+    pub packets_unsent: u64,
+    /// Datagrams of players.
+    pub datagrams_in: u64,
+    /// Datagrams for players.
+    pub datagrams_out: u64,
+    /// Datagrams of players who sent more than they may.
+    pub datagrams_dropped: u64,
+    /// Datagrams that were too long, and were sent by the stream.
+    pub fallbacks: u64,
+}
+
 /// The counters of a shard's sockets and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IoCounters {
@@ -155,6 +186,7 @@ pub(crate) struct IoCounters {
     /// By [`Refusal::index`].
     pub(crate) refusals: [u64; Refusal::ALL.len()],
     pub(crate) handshakes: u64,
+    pub(crate) quic: QuicFigures,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     pub(crate) sends: u64,
@@ -242,6 +274,7 @@ impl Snapshot {
             refused: io.refusals.iter().sum(),
             refusals: Refusal::ALL.map(|refusal| (refusal.label(), io.refusals[refusal.index()])).into(),
             handshakes: io.handshakes,
+            quic: io.quic,
             logins: core.logins,
             logins_remembered: core.logins_remembered,
             login_failures: core.login_failures,
@@ -302,6 +335,7 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
         accepted,
         refusals,
         handshakes,
+        quic,
         bytes_in,
         bytes_out,
         sends,
@@ -322,6 +356,36 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
         out_queue_bytes sessions_restored sessions_expired relayed carried unsettled unsettled_bytes
     }
     sum.refusals.iter_mut().zip(refusals).for_each(|(sum, more)| *sum += more);
+    add_quic(&mut sum.quic, quic);
+}
+
+fn add_quic(sum: &mut QuicFigures, other: QuicFigures) {
+    let QuicFigures {
+        connections,
+        accepted,
+        retried,
+        moved,
+        passed_on,
+        packets_in,
+        packets_out,
+        packets_unsent,
+        datagrams_in,
+        datagrams_out,
+        datagrams_dropped,
+        fallbacks,
+    } = other;
+    sum.connections += connections;
+    sum.accepted += accepted;
+    sum.retried += retried;
+    sum.moved += moved;
+    sum.passed_on += passed_on;
+    sum.packets_in += packets_in;
+    sum.packets_out += packets_out;
+    sum.packets_unsent += packets_unsent;
+    sum.datagrams_in += datagrams_in;
+    sum.datagrams_out += datagrams_out;
+    sum.datagrams_dropped += datagrams_dropped;
+    sum.fallbacks += fallbacks;
 }
 
 fn add_core(sum: &mut Counters, other: Counters) {

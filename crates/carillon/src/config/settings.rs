@@ -452,6 +452,8 @@ settings! {
         "matches.tickets" = core.matches.tickets, count(1, 10_000_000, "tickets"), Live;
         /// Memory of ticks that each match keeps for players who come back.
         "matches.log_bytes" = core.matches.log_bytes, bytes(4 * KIB, 64 * MIB), Live;
+        /// Port of UDP for players who connect by QUIC; 0 for any free port, `"off"` for none.
+        "matches.quic_port" = server.quic, Kind::PortOrOff, Restart;
         /// Whether the HTTP side serves a game for two windows of a browser at `/demo/match`, to this machine alone. Whoever opens it plays without an account.
         "matches.demo" = http.match_demo, Kind::Switch, Restart;
     }

@@ -1,5 +1,6 @@
 //! A match: its seats, its clock and its ticks. It is told what comes and what time it is, and says what its players are sent.
 
+use super::datagrams::{self, SETTLE_MS};
 use super::hashes::Hashes;
 use super::log::TickLog;
 use super::seat::{Line, Presence, Seat, Taken};
@@ -28,16 +29,18 @@ pub(super) struct Sink<'a> {
 pub(super) struct Match {
     pub(super) id: MatchId,
     pub(super) queue: QueueAddress,
-    rules: MatchRules,
+    pub(super) rules: MatchRules,
     key: [u8; 32],
     seed: u64,
     pub(super) seats: Vec<Seat>,
     phase: Phase,
-    log: TickLog,
+    pub(super) log: TickLog,
     hashes: Hashes,
     desyncs: u32,
     /// Milliseconds that its clock ran before it last stood still.
     played_ms: u64,
+    /// When ticks that were sent in datagrams last, and are not acknowledged, are sent by the streams.
+    pub(super) settle_at: Option<Mono>,
 }
 
 /// What the clock of a match does.
@@ -83,6 +86,7 @@ impl Match {
             hashes: Hashes::default(),
             desyncs: 0,
             played_ms: 0,
+            settle_at: None,
         }
     }
 
@@ -112,6 +116,10 @@ impl Match {
 
     /// When it has something to do by itself.
     pub(super) fn due(&self) -> Mono {
+        self.settle_at.map_or(self.clock_due(), |at| at.min(self.clock_due()))
+    }
+
+    fn clock_due(&self) -> Mono {
         let held = self.seats.iter().filter_map(|seat| match seat.presence {
             Presence::Away { until } => Some(until),
             Presence::Here(_) | Presence::Left => None,
@@ -167,7 +175,7 @@ impl Match {
         sink.figures.joined += 1;
         sink.figures.rejoined += u64::from(seat.has_joined);
         seat.has_joined = true;
-        seat.presence = Presence::Here(Line { conn, sent: have, catches_up: true });
+        seat.presence = Presence::Here(Line { conn, sent: have, catches_up: true, datagrams: None });
         let (got, was_here) = (seat.got, before.is_some());
         if !was_here {
             sink.figures.players += 1;
@@ -228,6 +236,9 @@ impl Match {
             line.sent = tick;
         }
         line.catches_up = false;
+        if let Some(unsure) = &mut line.datagrams {
+            unsure.is_sure_to(line.sent);
+        }
     }
 
     /// The inputs of a seat came.
@@ -240,6 +251,7 @@ impl Match {
     ) -> Result<(), ErrorCode> {
         let closed = self.log.last();
         let Some(seat) = self.seats.get_mut(usize::from(at)) else { return Ok(()) };
+        seat.acknowledged(header, closed);
         if inputs.iter().any(|input| input.len() > usize::from(self.rules.input_bytes_max)) {
             return Err(ErrorCode::TooLong);
         }
@@ -289,6 +301,9 @@ impl Match {
     /// Does what is due. Says why the match is over, if it is.
     pub(super) fn advance(&mut self, sink: &mut Sink<'_>) -> Option<EndReason> {
         let now = sink.now.mono;
+        if self.settle_at.take_if(|at| *at <= now).is_some() {
+            self.settle(sink);
+        }
         if let Phase::Gathering { until } = self.phase {
             if now < until {
                 return None;
@@ -363,17 +378,28 @@ impl Match {
 
     /// Gives the last tick to all who have those before it.
     fn give_last(&mut self, sink: &mut Sink<'_>) {
-        let tick = self.log.last();
+        let (log, window) = (&self.log, self.datagram_window());
+        let tick = log.last();
         sink.figures.ticks += 1;
-        let Some(inputs) = self.log.tick(tick) else { return };
+        let Some(inputs) = log.tick(tick) else { return };
+        let mut are_unsure = false;
         for seat in &mut self.seats {
             let got = seat.got;
             if let Some(line) = seat.line()
                 && !line.catches_up
             {
-                send_tick(sink, line.conn, Header { tick, ..got }, inputs);
+                match &mut line.datagrams {
+                    None => send_tick(sink, line.conn, Header { tick, ..got }, inputs),
+                    Some(unsure) => {
+                        datagrams::send(sink, line.conn, got, unsure, (log, window));
+                        are_unsure = true;
+                    }
+                }
                 line.sent = tick;
             }
+        }
+        if are_unsure {
+            self.settle_at = Some(sink.now.mono.plus(SETTLE_MS));
         }
     }
 
@@ -508,6 +534,7 @@ impl Match {
             _ => Vec::new(),
         };
         let (tick, seats) = (self.log.last(), self.remaining());
+        self.settle(sink);
         self.tell_all(&ServerFrame::Ended { tick, reason, seats, outcome: &outcome }, sink);
         sink.figures.ended.count(reason.as_str());
         sink.figures.players -= self.seats.iter().filter(|seat| seat.conn().is_some()).count() as u64;
@@ -544,7 +571,7 @@ pub(super) fn send(sink: &mut Sink<'_>, conn: ConnId, frame: &ServerFrame<'_>) {
     sink.out.send(conn, |out| framed(out, |out| frame.write(out)));
 }
 
-fn send_tick(sink: &mut Sink<'_>, conn: ConnId, header: Header, inputs: &[u8]) {
+pub(super) fn send_tick(sink: &mut Sink<'_>, conn: ConnId, header: Header, inputs: &[u8]) {
     sink.out.send(conn, |out| framed(out, |out| ServerFrame::write_tick(out, header, inputs)));
     sink.figures.frames += 1;
 }
