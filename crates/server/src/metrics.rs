@@ -374,18 +374,11 @@ fn add_quic(sum: &mut QuicFigures, other: QuicFigures) {
         datagrams_dropped,
         fallbacks,
     } = other;
-    sum.connections += connections;
-    sum.accepted += accepted;
-    sum.retried += retried;
-    sum.moved += moved;
-    sum.passed_on += passed_on;
-    sum.packets_in += packets_in;
-    sum.packets_out += packets_out;
-    sum.packets_unsent += packets_unsent;
-    sum.datagrams_in += datagrams_in;
-    sum.datagrams_out += datagrams_out;
-    sum.datagrams_dropped += datagrams_dropped;
-    sum.fallbacks += fallbacks;
+    add_numbers! {
+        sum;
+        connections accepted retried moved passed_on packets_in packets_out packets_unsent
+        datagrams_in datagrams_out datagrams_dropped fallbacks
+    }
 }
 
 fn add_core(sum: &mut Counters, other: Counters) {
