@@ -125,6 +125,9 @@ impl Keys {
             WriteAsk::Blocking(blocking::WriteAsk::ChangeBlockList(asked)) => {
                 self.account(asked.domain, &asked.local);
             }
+            WriteAsk::Blocking(blocking::WriteAsk::ChangePrivacyLists(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
             WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => self.account(asked.domain, &asked.local),
             WriteAsk::Roster(asked) => self.add_rosters(asked),
             WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => {

@@ -474,6 +474,7 @@ fn of_rosters() -> Vec<Ask> {
             action: SubscriptionAction::Unsubscribed,
             request: "<status/>".into(),
             bounds,
+            by_lists: false,
         }
         .into(),
         block(BlockListEdit::Block(vec![full("new@example.org")])).into(),

@@ -24,6 +24,7 @@ pub mod offline;
 pub mod pep;
 pub mod ping;
 pub mod presence;
+pub mod privacy;
 pub mod private;
 pub mod pubsub;
 pub mod push;
@@ -62,6 +63,8 @@ pub const ORDER: &[&Feature] = &[
     &amp::FEATURE,
     // Before those who give what it lets pass.
     &blocking::FEATURE,
+    // Decides on what is not blocked.
+    &privacy::FEATURE,
     // Knows what clients want before they are given it.
     &caps::FEATURE,
     // Before those that describe an account without its nodes.

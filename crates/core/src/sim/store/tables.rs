@@ -9,6 +9,7 @@ use crate::model::{
 use crate::ports::Answer;
 use crate::ports::store::leases::Held;
 use crate::ports::store::parked::ParkedGroup;
+use crate::model::PrivacyLists;
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 use std::any::TypeId;
@@ -70,6 +71,7 @@ pub(super) struct Account {
     /// The generation at which those asked who are not listed.
     pub(super) asked: BTreeMap<BareJid, Generation>,
     pub(super) blocked: BTreeSet<Jid>,
+    pub(super) privacy: PrivacyLists,
     /// Its nodes, by their names.
     pub(super) nodes: BTreeMap<Box<str>, HeldNode>,
     /// Its archive: the other side of each message, what it is to its conversation, and the message.
