@@ -12,7 +12,7 @@ use carillon_core::ports::Ask;
 use carillon_core::ports::store::WriteAsk;
 use carillon_core::ports::store::accounts::*;
 use carillon_core::ports::store::archive::*;
-use carillon_core::ports::store::blocking::ChangeBlockList;
+use carillon_core::ports::store::blocking::{ChangeBlockList, ChangePrivacyLists};
 use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, PutDomain};
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
@@ -480,6 +480,22 @@ fn of_rosters() -> Vec<Ask> {
         block(BlockListEdit::Block(vec![full("new@example.org")])).into(),
         block(BlockListEdit::Unblock(vec![full("b1@example.org")])).into(),
         block(BlockListEdit::UnblockAll).into(),
+        ChangePrivacyLists {
+            domain: HERE,
+            local: alice(),
+            edit: PrivacyEdit::Put(PrivacyList {
+                name: "a".into(),
+                rules: vec![PrivacyRule {
+                    order: 1,
+                    about: RuleAbout::All,
+                    denies: true,
+                    kinds: StanzaKinds::ALL,
+                }],
+            }),
+            bounds: PrivacyBounds { lists: 10, rules: 10, bytes: 1 << 20 },
+            block_list: BlockListBounds { addresses: 100_000, bytes: 1 << 30 },
+        }
+        .into(),
     ]
 }
 

@@ -61,10 +61,10 @@ pub const ORDER: &[&Feature] = &[
     &muclight::FEATURE,
     // Refuses rules before anything copies their message.
     &amp::FEATURE,
+    // Hears of changes of the block list, which its default list begins with, before blocking takes them.
+    &privacy::FEATURE,
     // Before those who give what it lets pass.
     &blocking::FEATURE,
-    // Decides on what is not blocked.
-    &privacy::FEATURE,
     // Knows what clients want before they are given it.
     &caps::FEATURE,
     // Before those that describe an account without its nodes.

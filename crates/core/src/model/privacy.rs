@@ -353,8 +353,7 @@ impl PrivacyLists {
     ) -> Result<Result<EditedLists, PrivacyRefusal>, L::Error> {
         let default = self.default_name(block_list.used().addresses > 0);
         let is_default = |name: &str| default.as_deref() == Some(name);
-        let (mut lists, mut unblocked) = (self.clone(), Vec::new());
-        let mut now: Option<Vec<Jid>> = None;
+        let (mut lists, mut now) = (self.clone(), None);
         match edit {
             PrivacyEdit::Put(list) => {
                 let blocks = is_default(&list.name);
@@ -395,24 +394,19 @@ impl PrivacyLists {
                 (lists.default, now) = (name.clone(), Some(chosen));
             }
         }
-        let mut blocked = Vec::new();
-        if let Some(now) = now {
-            let before = block_list.all()?;
-            blocked = now.iter().filter(|jid| before.binary_search(jid).is_err()).cloned().collect();
-            unblocked = before.into_iter().filter(|jid| now.binary_search(jid).is_err()).collect();
-            let bytes: usize = now.iter().map(|jid| jid.as_str().len()).sum();
-            if !blocked.is_empty()
-                && (now.len() > blocked_bounds.addresses as usize || bytes as u64 > blocked_bounds.bytes)
-            {
-                return Ok(Err(PrivacyRefusal::Full));
-            }
-        }
+        let (blocked, unblocked) = match now {
+            None => (Vec::new(), Vec::new()),
+            Some(now) => match difference(&now, block_list.all()?, blocked_bounds) {
+                Some(changed) => changed,
+                None => return Ok(Err(PrivacyRefusal::Full)),
+            },
+        };
         let grows = lists.lists.len() > self.lists.len() || lists.bytes() > self.bytes();
         let fits = lists.lists.len() <= bounds.lists as usize && lists.bytes() as u64 <= bounds.bytes;
-        if grows && !fits {
-            return Ok(Err(PrivacyRefusal::Full));
+        match grows && !fits {
+            true => Ok(Err(PrivacyRefusal::Full)),
+            false => Ok(Ok(EditedLists { lists, blocked, unblocked })),
         }
-        Ok(Ok(EditedLists { lists, blocked, unblocked }))
     }
 
     fn put(&mut self, list: PrivacyList) {
@@ -427,6 +421,19 @@ impl PrivacyLists {
         let rest = self.default_rest();
         !rest.is_empty() && rules_deny(rest, StanzaKind::Other, &other.to_jid(), &contact)
     }
+}
+
+/// Who is blocked from now on and was not before, and who is not any more; none where the block list has no room for that.
+fn difference(now: &[Jid], before: Vec<Jid>, bounds: BlockListBounds) -> Option<(Vec<Jid>, Vec<Jid>)> {
+    let is_new = |jid: &&Jid| before.binary_search(jid).is_err();
+    let blocked: Vec<Jid> = now.iter().filter(is_new).cloned().collect();
+    let bytes: usize = now.iter().map(|jid| jid.as_str().len()).sum();
+    let fits = now.len() <= bounds.addresses as usize && bytes as u64 <= bounds.bytes;
+    if !blocked.is_empty() && !fits {
+        return None;
+    }
+    let unblocked = before.into_iter().filter(|jid| now.binary_search(jid).is_err());
+    Some((blocked, unblocked.collect()))
 }
 
 /// The rules that are kept of a default list, with the block list as it is: who is not blocked any more is left out, and who is blocked since comes
@@ -458,3 +465,6 @@ fn with_blocked(kept: &[PrivacyRule], blocked: &[Jid]) -> Vec<PrivacyRule> {
     }
     rules
 }
+
+#[cfg(test)]
+mod tests;
