@@ -293,10 +293,7 @@ pub struct PrivacySettings {
 
 impl Default for PrivacySettings {
     fn default() -> PrivacySettings {
-        PrivacySettings {
-            enabled: false,
-            bounds: PrivacyBounds { lists: 20, rules: 100, bytes: 64 * 1024 },
-        }
+        PrivacySettings { enabled: false, bounds: PrivacyBounds { lists: 20, rules: 100, bytes: 64 * 1024 } }
     }
 }
 

@@ -76,7 +76,14 @@ pub(super) fn are_sorted_and_without_doubles(store: &dyn Store) {
     let account = jid("alice@example.org");
     assert_eq!(
         change,
-        BlockListChange { account, before, after, blocked: sorted.clone(), unblocked: vec![], by_lists: false }
+        BlockListChange {
+            account,
+            before,
+            after,
+            blocked: sorted.clone(),
+            unblocked: vec![],
+            by_lists: false
+        }
     );
     assert_eq!(list(store, domain), sorted);
     assert_eq!(login(store, domain, "alice").record, Generation(1));
@@ -208,14 +215,18 @@ pub(super) fn of_names_are_bounded_and_go_with_their_account(store: &dyn Store) 
         ChangePrivacyListsAnswer::Refused(refusal) => refusal,
         other => panic!("{other:?}"),
     };
-    let none = ChangePrivacyLists { local: "nobody".into(), ..edit_lists(domain, PrivacyEdit::Default(None)) };
+    let none =
+        ChangePrivacyLists { local: "nobody".into(), ..edit_lists(domain, PrivacyEdit::Default(None)) };
     assert_eq!(ask(store, none), ChangePrivacyListsAnswer::NoAccount);
     for name in ["a", "b"] {
         assert_eq!(refused(PrivacyEdit::Remove(name.into())), PrivacyRefusal::NoList);
         assert_eq!(refused(PrivacyEdit::Default(Some(name.into()))), PrivacyRefusal::NoList);
         edited(store, domain, a_list(name, &["x.org"], None));
     }
-    assert_eq!(refused(a_list("c", &["1.org", "2.org", "3.org", "4.org", "5.org"], None)), PrivacyRefusal::Full);
+    assert_eq!(
+        refused(a_list("c", &["1.org", "2.org", "3.org", "4.org", "5.org"], None)),
+        PrivacyRefusal::Full
+    );
     let long = "x".repeat(900);
     assert_eq!(refused(a_list("c", &[], Some(&long))), PrivacyRefusal::Full);
     edited(store, domain, a_list("c", &["x.org"], None));
@@ -223,7 +234,10 @@ pub(super) fn of_names_are_bounded_and_go_with_their_account(store: &dyn Store) 
     // The default list blocks as many as the block list holds, with its other rules besides.
     edited(store, domain, PrivacyEdit::Default(Some("c".into())));
     edited(store, domain, a_list("c", &["1.org", "2.org", "3.org", "4.org"], Some("Enemies")));
-    assert_eq!(refused(a_list("c", &["1.org", "2.org", "3.org", "4.org", "5.org"], None)), PrivacyRefusal::Full);
+    assert_eq!(
+        refused(a_list("c", &["1.org", "2.org", "3.org", "4.org", "5.org"], None)),
+        PrivacyRefusal::Full
+    );
     assert_eq!(list(store, domain).len(), 4);
     done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
     account(store, domain, "alice");

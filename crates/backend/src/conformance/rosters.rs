@@ -23,7 +23,16 @@ pub(super) fn says(
 ) -> ChangeSubscription {
     let (local, contact) = (local.into(), jid(contact));
     let request = Bytes::from_static(b"<status>hi</status>");
-    ChangeSubscription { domain, local, contact, other: domain, action, request, bounds: BOUNDS, by_lists: false }
+    ChangeSubscription {
+        domain,
+        local,
+        contact,
+        other: domain,
+        action,
+        request,
+        bounds: BOUNDS,
+        by_lists: false,
+    }
 }
 
 /// Has one account see the presence of another.

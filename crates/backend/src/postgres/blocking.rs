@@ -3,8 +3,8 @@
 use super::column::{int, number, text, uint};
 use super::connection::Connection;
 use super::error::{Error, Result};
-use super::transaction::Transaction;
 use super::roster;
+use super::transaction::Transaction;
 use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;

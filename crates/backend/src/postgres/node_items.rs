@@ -1,7 +1,7 @@
 //! The nodes of accounts, and their items, as they are read: `node_edit` changes them.
 
-use super::column::{blob, int, ms, opt_number, short, text, uint};
 use super::blocking;
+use super::column::{blob, int, ms, opt_number, short, text, uint};
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;

@@ -141,7 +141,14 @@ fn record(row: &Row, parts: RecordParts) -> Result<Box<Record>> {
     let version = if parts.roster { Generation(uint(row, 3)?) } else { Generation::default() };
     let roster = Roster { version, contacts: Vec::new() };
     let (account, generation) = (AccountId(uint(row, 1)?), Generation(uint(row, 2)?));
-    Ok(Box::new(Record { account, generation, roster, blocked: Vec::new(), nodes: Vec::new(), privacy: None }))
+    Ok(Box::new(Record {
+        account,
+        generation,
+        roster,
+        blocked: Vec::new(),
+        nodes: Vec::new(),
+        privacy: None,
+    }))
 }
 
 /// The contact in the six columns from `first`.

@@ -1,8 +1,8 @@
 //! Block lists and privacy lists.
 
 use super::column::{address, corrupt, int, uint};
-use super::{lookup, roster};
 use super::transaction::Transaction;
+use super::{lookup, roster};
 use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;

@@ -183,7 +183,14 @@ fn record(row: &Row<'_>, parts: RecordParts) -> Result<Box<Record>> {
     let version = if parts.roster { Generation(uint(row, 2)?) } else { Generation::default() };
     let roster = Roster { version, contacts: Vec::new() };
     let (account, generation) = (AccountId(uint(row, 0)?), Generation(uint(row, 1)?));
-    Ok(Box::new(Record { account, generation, roster, blocked: Vec::new(), nodes: Vec::new(), privacy: None }))
+    Ok(Box::new(Record {
+        account,
+        generation,
+        roster,
+        blocked: Vec::new(),
+        nodes: Vec::new(),
+        privacy: None,
+    }))
 }
 
 /// The contact in the six columns from `first`.

@@ -325,9 +325,8 @@ impl PrivacyLists {
 
     /// Whether what decides beside the block list is about contacts.
     pub fn is_about_contacts(&self) -> bool {
-        let is_about = |rule: &PrivacyRule| {
-            matches!(rule.about, RuleAbout::Group(_) | RuleAbout::Subscription(_))
-        };
+        let is_about =
+            |rule: &PrivacyRule| matches!(rule.about, RuleAbout::Group(_) | RuleAbout::Subscription(_));
         self.default_rest().iter().any(is_about)
     }
 
@@ -465,6 +464,3 @@ fn with_blocked(kept: &[PrivacyRule], blocked: &[Jid]) -> Vec<PrivacyRule> {
     }
     rules
 }
-
-#[cfg(test)]
-mod tests;

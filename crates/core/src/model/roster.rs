@@ -136,12 +136,7 @@ pub struct RecordParts {
 
 impl RecordParts {
     /// Its generation alone.
-    pub const NONE: RecordParts = RecordParts {
-        roster: false,
-        blocked: false,
-        nodes: false,
-        privacy: false,
-    };
+    pub const NONE: RecordParts = RecordParts { roster: false, blocked: false, nodes: false, privacy: false };
 
     /// The union of both.
     pub const fn and(self, other: RecordParts) -> RecordParts {

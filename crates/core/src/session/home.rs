@@ -105,7 +105,10 @@ fn open(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx:
 fn give(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
     let Some(home) = cx.homes.places.get_mut(account) else { return };
-    let Some((AccountRecord { generation, parts: record }, _)) = home.record_and_state() else { return };
+    let Some((AccountRecord { generation, parts: record }, changes)) = home.record_and_state() else {
+        return;
+    };
+    changes.is_pinned = filter::decides_for_sessions(account, sessions, cx.pipeline);
     if let Some(denial) = send_as::denial(account, &message, record, cx.pipeline) {
         return send_as::deny(message, denial, cx);
     }

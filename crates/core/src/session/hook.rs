@@ -28,8 +28,8 @@ use crate::features::PerShard;
 use crate::features::state::PerAccount;
 use crate::message::{AccountMessage, Announcement, Requester, ShardMessage};
 use crate::model::{
-    Node, Notification, NotificationId, Place, Policy, PrivacyLists, PubsubEvent, Record, RecordParts, Roster,
-    SessionId, Settlement, Standing, StanzaKind, Trace, Wake, Wants,
+    Node, Notification, NotificationId, Place, Policy, PrivacyLists, PubsubEvent, Record, RecordParts,
+    Roster, SessionId, Settlement, Standing, StanzaKind, Trace, Wake, Wants,
 };
 use crate::ports::Directory;
 use crate::ports::modules::ActiveModule;

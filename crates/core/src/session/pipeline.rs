@@ -1,7 +1,7 @@
 //! The hooks of the enabled features, list by list.
 
-use super::home;
 use super::BoundSession;
+use super::home;
 use super::hook::*;
 use crate::error::StanzaError;
 use crate::features::state::PerAccount;
@@ -132,7 +132,13 @@ impl Pipeline {
     }
 
     /// Whether a session is not given a stanza of this kind from this address, which passes for its account or for others of its sessions.
-    pub fn withholds(&self, record: &PerAccount, session: &BoundSession, kind: StanzaKind, other: &Jid) -> bool {
+    pub fn withholds(
+        &self,
+        record: &PerAccount,
+        session: &BoundSession,
+        kind: StanzaKind,
+        other: &Jid,
+    ) -> bool {
         let Some(list_of) = self.session_list else { return false };
         self.denies(record, (Direction::In, kind), other, list_of(session)).is_some()
     }

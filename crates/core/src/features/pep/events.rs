@@ -21,7 +21,10 @@ pub(super) fn tell(
     readers.retain(|jid| {
         jid.local().is_some()
             && cx.shard.domains.reachable(home.account.domain(), jid.domain()).is_some()
-            && cx.pipeline.denies(home.record, (Direction::Out, StanzaKind::Other), &jid.to_jid(), None).is_none()
+            && cx
+                .pipeline
+                .denies(home.record, (Direction::Out, StanzaKind::Other), &jid.to_jid(), None)
+                .is_none()
     });
     cx.tell_accounts(readers.into_iter(), &AccountMessage::Event(event.clone()));
 }

@@ -72,7 +72,9 @@ impl crate::model::Peer for Peer<'_> {
 
     fn standing(&self) -> Standing {
         let other = self.passing.other.bare_str();
-        self.passing.contacts.map_or_else(Standing::default, |contacts| (contacts.standing)(self.record, other))
+        self.passing
+            .contacts
+            .map_or_else(Standing::default, |contacts| (contacts.standing)(self.record, other))
     }
 }
 
@@ -132,7 +134,8 @@ fn ask(requester: Requester, request: &Stanza, home: &AtHome<'_>, sessions: &mut
     let shown = match xml::question(&payload) {
         Err(error) => Err(error),
         Ok(xml::Question::Names) => {
-            let active = asking(requester, sessions).and_then(|session| session.state.privacy.choice().active.clone());
+            let active =
+                asking(requester, sessions).and_then(|session| session.state.privacy.choice().active.clone());
             let default = lists.default_name(!blocked.is_empty());
             Ok(xml::names(active.as_deref(), default.as_deref(), &lists.names(!blocked.is_empty())))
         }
@@ -204,8 +207,7 @@ fn may(
 fn change(requester: Requester, stanza: Stanza, edit: PrivacyEdit, home: &AtHome<'_>, cx: &mut Cx<'_>) {
     let account = home.account.clone();
     let local = account.local().unwrap_or_default().into();
-    let (bounds, block_list) =
-        (cx.shard.settings.privacy_lists.bounds, cx.shard.settings.limits.block_list);
+    let (bounds, block_list) = (cx.shard.settings.privacy_lists.bounds, cx.shard.settings.limits.block_list);
     let question = ChangePrivacyLists { domain: home.domain, local, edit, bounds, block_list };
     cx.ask(question, move |answer: Result<<ChangePrivacyLists as Question>::Answer, _>, sessions, cx| {
         let result = match answer {

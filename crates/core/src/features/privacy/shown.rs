@@ -44,7 +44,9 @@ pub(super) fn of_all(home: &AtHome<'_>, sessions: &Sessions, cx: &Cx<'_>) -> Vec
 pub(super) fn tell(before: Vec<Shown>, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for was in before {
         // Those that were available still are: nothing else happened meanwhile.
-        let Some(is) = of_all(home, sessions, cx).into_iter().find(|is| is.session == was.session) else { continue };
+        let Some(is) = of_all(home, sessions, cx).into_iter().find(|is| is.session == was.session) else {
+            continue;
+        };
         for (entries, is_seen) in [(without(&was.to, &is.to), false), (without(&is.to, &was.to), true)] {
             if !entries.is_empty() {
                 let seen = Seen { entries: &entries, is_seen, session: Some(was.session) };
@@ -53,12 +55,13 @@ pub(super) fn tell(before: Vec<Shown>, home: &AtHome<'_>, sessions: &mut Session
         }
         let Some(session) = sessions.bound(was.session) else { continue };
         for gone in without(&was.of, &is.of) {
-            let presence = Stanza::presence(PresenceType::Unavailable).with_from(gone).with_to(session.jid.clone());
+            let presence =
+                Stanza::presence(PresenceType::Unavailable).with_from(gone).with_to(session.jid.clone());
             session.send(&presence, &Track::Nothing, cx);
         }
-        let reachable = |jid: &BareJid| cx.shard.domains.reachable(home.account.domain(), jid.domain()).is_some();
-        let asked: Vec<BareJid> =
-            without(&is.of, &was.of).iter().map(Jid::bare).filter(reachable).collect();
+        let reachable =
+            |jid: &BareJid| cx.shard.domains.reachable(home.account.domain(), jid.domain()).is_some();
+        let asked: Vec<BareJid> = without(&is.of, &was.of).iter().map(Jid::bare).filter(reachable).collect();
         let probe = AccountMessage::Probe(session.jid.clone());
         cx.tell_accounts(asked.into_iter(), &probe);
     }

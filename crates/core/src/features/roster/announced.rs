@@ -106,7 +106,8 @@ pub(super) fn deliver(presence: &Arc<Stanza>, home: &AtHome<'_>, sessions: &mut 
     for slot in sessions.of(home.account.as_str()) {
         let from = presence.from.as_ref();
         let hears = |session: &BoundSession| {
-            !from.is_some_and(|from| cx.pipeline.withholds(home.record, session, StanzaKind::PresenceIn, from))
+            !from
+                .is_some_and(|from| cx.pipeline.withholds(home.record, session, StanzaKind::PresenceIn, from))
         };
         if let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available())
             && hears(session)

@@ -121,7 +121,8 @@ fn show(change: &RosterChange, home: &AtHome<'_>, sessions: &Sessions, cx: &mut 
     if was.from == is.from || domain.is_none() {
         return;
     }
-    let shown = if is.from { shown_to(&contact, home, sessions, cx) } else { present(&change.account, sessions) };
+    let shown =
+        if is.from { shown_to(&contact, home, sessions, cx) } else { present(&change.account, sessions) };
     for presence in shown {
         let presence = if is.from { presence } else { withdrawn(presence) };
         cx.tell_account(change.contact.clone(), AccountMessage::Presence(Arc::new(presence)));

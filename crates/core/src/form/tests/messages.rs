@@ -162,7 +162,11 @@ fn account_messages() -> Vec<AccountMessage> {
         AccountMessage::Request { requester: Requester::Session(SESSION), stanza: stanza() },
         AccountMessage::Request { requester: Requester::Command(4), stanza: stanza() },
         AccountMessage::Sent { number: 7, stanza: stanza() },
-        AccountMessage::Announced { presence: presence(), step: Announcement::Update, list: Some("a".into()) },
+        AccountMessage::Announced {
+            presence: presence(),
+            step: Announcement::Update,
+            list: Some("a".into()),
+        },
         AccountMessage::Presence(presence()),
         AccountMessage::Probe(full()),
         AccountMessage::Asks { from: full(), of: full() },
@@ -196,7 +200,8 @@ fn privacy_lists() -> PrivacyLists {
         RuleAbout::All,
     ];
     let kinds = StanzaKinds::ALL.and(StanzaKind::Message).and(StanzaKind::PresenceOut);
-    let rules = about.into_iter().zip(1..).map(|(about, order)| PrivacyRule { order, about, denies: true, kinds });
+    let rules =
+        about.into_iter().zip(1..).map(|(about, order)| PrivacyRule { order, about, denies: true, kinds });
     PrivacyLists {
         default: Some("a".into()),
         lists: vec![PrivacyList { name: "a".into(), rules: rules.collect() }],

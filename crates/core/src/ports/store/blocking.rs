@@ -57,9 +57,7 @@ pub struct ChangePrivacyLists {
 impl Loads for ChangePrivacyLists {
     fn load(&self) -> Load<'_> {
         let bytes = match &self.edit {
-            PrivacyEdit::Put(list) => {
-                PrivacyLists { default: None, lists: vec![list.clone()] }.bytes()
-            }
+            PrivacyEdit::Put(list) => PrivacyLists { default: None, lists: vec![list.clone()] }.bytes(),
             PrivacyEdit::Remove(_) | PrivacyEdit::Default(_) => 0,
         };
         Load { bytes, account: Some((self.domain, &self.local)) }

@@ -4,12 +4,20 @@
 use crate::features::state::PerAccount;
 use crate::message::AccountMessage;
 use crate::model::StanzaKind;
-use crate::session::hook::{Denial, Direction};
+use crate::session::hook::{Denial, Direction, SessionListHook};
 use crate::session::pipeline::Pipeline;
 use crate::session::{BoundSession, Cx, Sessions};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Kind, Stanza};
 use smallvec::SmallVec;
+
+/// Whether a session of an account has chosen a list of its own.
+pub(super) fn decides_for_sessions(account: &BareJid, sessions: &Sessions, pipeline: &Pipeline) -> bool {
+    let has_list = |list_of: SessionListHook| {
+        sessions.bound_of(account.as_str()).iter().any(|session| list_of(session).is_some())
+    };
+    pipeline.session_list.is_some_and(has_list)
+}
 
 /// Why a message to an account does not pass, if it passes for none of its sessions.
 pub(super) fn denial(
@@ -34,9 +42,16 @@ pub(super) fn denial(
         return denies(session);
     }
     // The server answers for the account: none of its sessions decides.
-    let is_answered = matches!(message, AccountMessage::Stanza { stanza, .. } if matches!(stanza.kind, Kind::Iq(_)));
-    let with_list = sessions.iter().filter(|session| pipeline.list_of(session).is_some());
-    by_default.filter(|_| is_answered || with_list.clone().all(|session| denies(session).is_some()))
+    if matches!(message, AccountMessage::Stanza { stanza, .. } if matches!(stanza.kind, Kind::Iq(_))) {
+        return by_default;
+    }
+    let is_message = way.1 == StanzaKind::Message;
+    let takers = sessions.iter().filter(|session| !is_message || session.presence.takes_messages());
+    let mut denials = takers.map(|session| denies(session));
+    match denials.next() {
+        None => by_default,
+        Some(first) => denials.try_fold(first?, |_, denial| denial),
+    }
 }
 
 /// The session that a stanza is addressed to.
@@ -66,7 +81,13 @@ pub(crate) fn retain_hearers(stanza: &Stanza, sessions: &mut SmallVec<[&BoundSes
 
 impl BoundSession {
     /// Why the session does not send a stanza to this address, by its account's record.
-    pub(super) fn denial(&self, stanza: &Stanza, to: &Jid, record: &PerAccount, cx: &Cx<'_>) -> Option<Denial> {
+    pub(super) fn denial(
+        &self,
+        stanza: &Stanza,
+        to: &Jid,
+        record: &PerAccount,
+        cx: &Cx<'_>,
+    ) -> Option<Denial> {
         let way = (Direction::Out, StanzaKind::sent(stanza));
         cx.pipeline.denies(record, way, to, cx.pipeline.list_of(self))
     }

@@ -46,7 +46,14 @@ fn change(store: &mut Committed, asked: &ChangeBlockList) -> ChangeBlockListAnsw
         account.blocked.remove(jid);
     }
     let (account, after) = (account.jid.clone(), account.record);
-    ChangeBlockListAnswer::Changed(Box::new(BlockListChange { account, before, after, blocked, unblocked, by_lists: false }))
+    ChangeBlockListAnswer::Changed(Box::new(BlockListChange {
+        account,
+        before,
+        after,
+        blocked,
+        unblocked,
+        by_lists: false,
+    }))
 }
 
 fn change_privacy(store: &mut Committed, asked: &ChangePrivacyLists) -> ChangePrivacyListsAnswer {

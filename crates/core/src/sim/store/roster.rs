@@ -80,7 +80,9 @@ fn change(store: &mut Committed, asked: &ChangeSubscription) -> ChangeSubscripti
     let id = other(store, Some(asked.other), &asked.contact);
     let other_account = id.and_then(|id| store.accounts.get(&id));
     // Whoever is blocked cannot ask.
-    let hears = |other: &&Account| asked.action != SubscriptionAction::Subscribe || !other.shuns(&jid, asked.by_lists);
+    let hears = |other: &&Account| {
+        asked.action != SubscriptionAction::Subscribe || !other.shuns(&jid, asked.by_lists)
+    };
     let there = other_account.filter(hears).map(|other| other.side(&jid));
     let is_heard = there.is_some();
     let changed = change_subscription(asked.action, &own, there.as_ref(), &asked.request, asked.bounds);

@@ -1,5 +1,6 @@
 //! What is on disk.
 
+use crate::model::PrivacyLists;
 use crate::model::{
     AccountId, AccountState, Affiliation, ApiKey, ArchiveId, ArchivePreferences, ArchivedMessage, Contact,
     Conversation, Credentials, DeadLetter, Domain, DomainId, EntryKind, Generation, Item, KeyId, Link,
@@ -9,7 +10,6 @@ use crate::model::{
 use crate::ports::Answer;
 use crate::ports::store::leases::Held;
 use crate::ports::store::parked::ParkedGroup;
-use crate::model::PrivacyLists;
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 use std::any::TypeId;
