@@ -1,6 +1,6 @@
 //! What is read of an account, kind by kind. A page is bounded in entries and bytes.
 
-use super::record::{ContactRecord, ExportRecord};
+use super::record::{ContactRecord, ExportRecord, PrivacyRuleRecord};
 use super::{Export, Lines, Stop};
 use crate::invitations::InvitationView;
 use crate::jids;
@@ -67,7 +67,7 @@ impl Export {
 
     /// The account's record: contacts, whom it blocks, and nodes.
     pub(super) async fn record(&self, lines: &mut Lines) -> Result<(), Stop> {
-        let parts = RecordParts { roster: true, blocked: true, nodes: true };
+        let parts = RecordParts { roster: true, blocked: true, nodes: true, privacy: true };
         let asked = ReadRecord { domain: self.domain.id, local: self.local(), parts, about: Vec::new() };
         let record = self.app.ask(asked).await?.ok_or_else(|| self.missing())?;
         for contact in &record.roster.contacts {
@@ -75,6 +75,14 @@ impl Export {
         }
         for jid in &record.blocked {
             lines.put(&ExportRecord::Blocked { jid: jid.to_string() }).await?;
+        }
+        if let Some(privacy) = &record.privacy {
+            for list in &privacy.lists {
+                let (name, is_default) =
+                    (list.name.to_string(), privacy.default.as_ref() == Some(&list.name));
+                let rules = list.rules.iter().map(PrivacyRuleRecord::of).collect();
+                lines.put(&ExportRecord::PrivacyList { name, is_default, rules }).await?;
+            }
         }
         for node in &record.nodes {
             self.node(node, lines).await?;

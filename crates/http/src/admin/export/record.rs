@@ -7,7 +7,10 @@ use crate::provider::messages::MessageView;
 use crate::provider::notifications::NotificationView;
 use crate::push::api::RegistrationView;
 use crate::time::Time;
-use carillon_core::model::{Access, Contact, RoomAffiliation, RoomKind};
+use carillon_core::model::{
+    Access, Contact, PrivacyRule, RoomAffiliation, RoomKind, RuleAbout, StanzaKind, StanzaKinds,
+    SubscriptionState,
+};
 
 /// Something that is kept of an account.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
@@ -36,6 +39,15 @@ pub(crate) enum ExportRecord {
     Blocked {
         /// The address.
         jid: String,
+    },
+    /// A privacy list (XEP-0016).
+    PrivacyList {
+        /// Its name.
+        name: String,
+        /// Whether it is the default list. That begins with the addresses that are blocked.
+        is_default: bool,
+        /// Its rules, in their order.
+        rules: Vec<PrivacyRuleRecord>,
     },
     /// An element that its clients keep (XEP-0049).
     Private {
@@ -138,6 +150,51 @@ pub(crate) enum ExportRecord {
         /// How many lines there are before this one.
         records: u64,
     },
+}
+
+/// A rule of a privacy list.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct PrivacyRuleRecord {
+    /// Its place.
+    order: u32,
+    /// `allow` or `deny`.
+    action: &'static str,
+    /// Whom it is about: `all`, `jid:` with an address, `group:` with a name, or `subscription:` with `both`, `to`, `from` or `none`.
+    about: String,
+    /// The stanzas that it is about: `message`, `iq`, `presence-in`, `presence-out`; none of them for all.
+    kinds: Vec<&'static str>,
+}
+
+impl PrivacyRuleRecord {
+    pub(super) fn of(rule: &PrivacyRule) -> PrivacyRuleRecord {
+        let kinds = [
+            (StanzaKind::Message, "message"),
+            (StanzaKind::Iq, "iq"),
+            (StanzaKind::PresenceIn, "presence-in"),
+            (StanzaKind::PresenceOut, "presence-out"),
+        ];
+        let named =
+            kinds.into_iter().filter(|(kind, _)| rule.kinds != StanzaKinds::ALL && rule.kinds.has(*kind));
+        PrivacyRuleRecord {
+            order: rule.order,
+            action: if rule.denies { "deny" } else { "allow" },
+            about: match &rule.about {
+                RuleAbout::All => "all".to_owned(),
+                RuleAbout::Jid(jid) => format!("jid:{jid}"),
+                RuleAbout::Group(name) => format!("group:{name}"),
+                RuleAbout::Subscription(state) => {
+                    let state = match state {
+                        SubscriptionState::Both => "both",
+                        SubscriptionState::To => "to",
+                        SubscriptionState::From => "from",
+                        SubscriptionState::None => "none",
+                    };
+                    format!("subscription:{state}")
+                }
+            },
+            kinds: named.map(|(_, name)| name).collect(),
+        }
+    }
 }
 
 /// A contact of an account.
