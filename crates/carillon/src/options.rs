@@ -66,6 +66,12 @@ pub struct Cell {
     pub prefix: String,
     /// A file with the 32 bytes that its nodes share.
     pub secret_file: Option<PathBuf>,
+    /// The Redis in which sessions are written down; empty where they are not.
+    pub redis: String,
+    /// A file with its password.
+    pub redis_password_file: Option<PathBuf>,
+    /// A file with the certificates that it is known by.
+    pub redis_ca_file: Option<PathBuf>,
 }
 
 /// A durable queue that messages are taken from.
@@ -137,6 +143,9 @@ impl Default for Cell {
             nats_ca_file: None,
             prefix: "carillon".to_owned(),
             secret_file: None,
+            redis: String::new(),
+            redis_password_file: None,
+            redis_ca_file: None,
         }
     }
 }

@@ -71,8 +71,21 @@ pub(crate) enum InboxItem {
     Lost { node: NodeId, is_gone: bool },
     /// Something of QUIC.
     Quic(Box<QuicItem>),
+    /// Something about the log of sessions.
+    Log(LogNews),
     /// A control message from the node itself.
     Control(Control),
+}
+
+/// What a shard hears of the log of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogNews {
+    /// The log has what the shard wrote up to this number.
+    Written(u64),
+    /// Nobody keeps what is written.
+    Away,
+    /// Somebody does again, and has nothing of this node.
+    Back,
 }
 
 /// A connection that moves to another shard, with its socket, its keys, the input that is not handled yet and the output
@@ -336,6 +349,7 @@ impl InboxItem {
             | InboxItem::FromClient { .. }
             | InboxItem::ToClient { .. }
             | InboxItem::Lost { .. }
+            | InboxItem::Log(_)
             | InboxItem::Control(_) => size_of::<InboxItem>(),
         }
     }

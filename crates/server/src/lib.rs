@@ -72,8 +72,8 @@ mod watch;
 mod websocket;
 
 pub use cell::{
-    Cell, CellHands, CellView, DrainReport, MemberState, MemberView, NodeReport, NodeRequest, OpenBus, Said,
-    Standing, Tells,
+    Cell, CellHands, CellView, DrainReport, MemberState, MemberView, NodeReport, NodeRequest, OpenBus,
+    OpenLog, Said, Standing, Tells,
 };
 pub use flight::{FLIGHT_ENTRIES, FlightEntry};
 pub use listen::{BindError, Bounds, Ports};

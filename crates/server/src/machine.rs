@@ -2,7 +2,7 @@
 
 use carillon_core::form::Unreadable;
 use carillon_core::machine::{
-    Group, HandedGroup, HandedSession, HandedTrace, HeavyAccount, Restored, ShardMachine,
+    Group, HandedGroup, HandedSession, HandedTrace, HeavyAccount, LogTurn, Restored, ShardMachine,
 };
 use carillon_core::model::{ConnId, Mono, Now};
 use carillon_core::ports::modules::ActiveModule;
@@ -48,6 +48,10 @@ pub(crate) trait Machine: Send + 'static {
         bytes: &[u8],
         effects: &mut Effects,
     ) -> Result<Restored, Unreadable>;
+    /// Whether sessions are written down.
+    fn keep_log(&mut self, keeps: bool);
+    /// What is to be written of them.
+    fn log(&mut self, now: Now, sent_to: &[ConnId], turn: &mut LogTurn);
     /// How many connections have no session yet.
     fn unbound(&self) -> usize;
     /// Has the store keep what others wait for.
@@ -125,6 +129,14 @@ impl Machine for ShardMachine {
         effects: &mut Effects,
     ) -> Result<Restored, Unreadable> {
         ShardMachine::restore(self, now, elapsed_ms, bytes, effects)
+    }
+
+    fn keep_log(&mut self, keeps: bool) {
+        ShardMachine::keep_log(self, keeps);
+    }
+
+    fn log(&mut self, now: Now, sent_to: &[ConnId], turn: &mut LogTurn) {
+        ShardMachine::log(self, now, sent_to, turn);
     }
 
     fn unbound(&self) -> usize {

@@ -8,6 +8,19 @@ use carillon_core::shard::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// What a node has written of its sessions, and had of those of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogFigures {
+    /// Writings of shards, each of any number of sessions.
+    pub writes: u64,
+    /// Sessions in them.
+    pub sessions: u64,
+    /// Sessions of dead nodes that go on here.
+    pub adopted: u64,
+    /// Those that cannot.
+    pub not_adopted: u64,
+}
+
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
@@ -117,6 +130,8 @@ pub struct Status {
     pub unsettled: u64,
     /// Memory of what is remembered of these stanzas, in bytes.
     pub unsettled_bytes: u64,
+    /// What was written to the log of sessions.
+    pub log: LogFigures,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
     /// Questions that the store failed to answer to shards.
@@ -182,6 +197,9 @@ pub struct QuicFigures {
 /// The counters of a shard's sockets and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IoCounters {
+    /// Questions to the log of sessions, and the sessions in them.
+    pub(crate) log_writes: u64,
+    pub(crate) sessions_logged: u64,
     pub(crate) accepted: u64,
     /// By [`Refusal::index`].
     pub(crate) refusals: [u64; Refusal::ALL.len()],
@@ -313,6 +331,12 @@ impl Snapshot {
             carried: io.carried,
             unsettled: io.unsettled,
             unsettled_bytes: io.unsettled_bytes,
+            log: LogFigures {
+                writes: io.log_writes,
+                sessions: io.sessions_logged,
+                adopted: core.sessions_adopted,
+                not_adopted: core.sessions_not_adopted,
+            },
             faults: core.faults,
             given_up: core.given_up,
             modules: core.modules,
@@ -349,11 +373,14 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
         carried,
         unsettled,
         unsettled_bytes,
+        log_writes,
+        sessions_logged,
     } = other;
     add_numbers! {
         sum;
         accepted handshakes bytes_in bytes_out sends send_calls overflows common_overflows
         out_queue_bytes sessions_restored sessions_expired relayed carried unsettled unsettled_bytes
+        log_writes sessions_logged
     }
     sum.refusals.iter_mut().zip(refusals).for_each(|(sum, more)| *sum += more);
     add_quic(&mut sum.quic, quic);
@@ -393,6 +420,8 @@ fn add_core(sum: &mut Counters, other: Counters) {
         login_failures,
         login,
         resumed,
+        sessions_adopted,
+        sessions_not_adopted,
         sessions_ended,
         stanzas_in,
         stanzas_out,
@@ -423,6 +452,7 @@ fn add_core(sum: &mut Counters, other: Counters) {
         connections sessions parked available logins logins_remembered resumed stanzas_in
         stanzas_out deliveries notifications_accepted notifications_acknowledged broadcasts_given
         broadcasts_acknowledged published too_fast backlog faults given_up light
+        sessions_adopted sessions_not_adopted
     }
     sum.matches.add(&matches);
     sum.rooms.add(&rooms);

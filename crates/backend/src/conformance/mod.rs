@@ -42,6 +42,7 @@ mod removals;
 mod rooms;
 mod rosters;
 mod schedule;
+pub mod session_log;
 mod subscriptions;
 mod together;
 mod topics;

@@ -3,7 +3,9 @@
 mod bus;
 mod claims;
 mod members;
+mod session_log;
 
 pub use bus::{Fault, Hub};
 pub use claims::Homes;
 pub use members::Registry;
+pub use session_log::Logs;

@@ -1,12 +1,16 @@
 //! The claims of a cell in Redis, or Valkey: one key per account, `PREFIX:a:{ACCOUNT}`, whose value is the epoch of its home.
 //!
+//! [`open_log`] opens the log of a node's sessions, which is beside them.
+//!
 //! What nodes ask is gathered: one pipeline is under way, and what is asked meanwhile makes the next one. A claim is a script of one key, so it is
 //! decided at once. A claim whose answer was lost is asked again on the next connection.
 
+mod log;
 mod options;
 mod queue;
 mod server;
 
+pub use log::open_log;
 pub use options::{OpenError, Options};
 
 use crate::answering::Answering;

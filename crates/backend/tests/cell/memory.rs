@@ -1,12 +1,12 @@
 //! Within one process.
 
 use carillon_backend::BusOptions;
-use carillon_backend::conformance::{bus, claims, members};
-use carillon_backend::memory::{self, Homes, Hub, Registry};
+use carillon_backend::conformance::{bus, claims, members, session_log};
+use carillon_backend::memory::{self, Homes, Hub, Logs, Registry};
 use carillon_core::model::Epoch;
 use carillon_core::ports::bus::Hears;
 use carillon_core::ports::claims::Reaches;
-use carillon_core::ports::{Bus, Claims};
+use carillon_core::ports::{Bus, Claims, LogHears, SessionLog};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -70,6 +70,27 @@ fn bus_conforms() {
 fn claims_conform() {
     crate::each(claims::CASES.iter().map(|case| {
         let run = move || (case.run)(&Directory(Homes::new()));
+        (case.name, Box::new(run) as Box<dyn FnOnce()>)
+    }));
+}
+
+/// The logs of all nodes.
+struct Sessions(Logs);
+
+impl session_log::Engine for Sessions {
+    fn open(&self, own: Epoch, hears: LogHears) -> Arc<dyn SessionLog> {
+        self.0.open(own, hears)
+    }
+
+    fn set_away(&self, of: Epoch, is_away: bool) {
+        self.0.set_away(of, is_away);
+    }
+}
+
+#[test]
+fn session_log_conforms() {
+    crate::each(session_log::CASES.iter().map(|case| {
+        let run = move || (case.run)(&Sessions(Logs::default()));
         (case.name, Box::new(run) as Box<dyn FnOnce()>)
     }));
 }

@@ -5,10 +5,11 @@ use crate::proxy::{Fault, Proxy, Upstream};
 use crate::server::{Redis, free_port};
 use carillon_backend::Secret;
 use carillon_backend::conformance::claims::{self, CASES};
+use carillon_backend::conformance::session_log;
 use carillon_backend::redis::{self, Options};
 use carillon_core::model::Epoch;
 use carillon_core::ports::claims::{KEPT_MS, Reached, Reaches};
-use carillon_core::ports::{Claimed, Claims, Policy, Unavailable};
+use carillon_core::ports::{Claimed, Claims, LogHears, Policy, SessionLog, Unavailable};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, channel};
@@ -58,6 +59,32 @@ fn runtime() -> Runtime {
 fn conforms() {
     let runtime = runtime();
     crate::each(CASES.iter().map(|case| {
+        let runtime = &runtime;
+        let run = move || {
+            let engine = Engine { server: Redis::start(&[]).into(), proxies: RefCell::default(), runtime };
+            (case.run)(&engine);
+        };
+        (case.name, Box::new(run) as Box<dyn FnOnce()>)
+    }));
+}
+
+impl session_log::Engine for Engine<'_> {
+    fn open(&self, own: Epoch, hears: LogHears) -> Arc<dyn SessionLog> {
+        let proxy = Proxy::new(upstream(&self.server.borrow()));
+        let log = redis::open_log(&options(&proxy), own, hears, self.runtime.handle()).expect("it opens");
+        self.proxies.borrow_mut().insert(own, proxy);
+        log
+    }
+
+    fn set_away(&self, of: Epoch, is_away: bool) {
+        self.proxies.borrow()[&of].fault(if is_away { Fault::Cut } else { Fault::None });
+    }
+}
+
+#[test]
+fn the_log_of_sessions_conforms() {
+    let runtime = runtime();
+    crate::each(session_log::CASES.iter().map(|case| {
         let runtime = &runtime;
         let run = move || {
             let engine = Engine { server: Redis::start(&[]).into(), proxies: RefCell::default(), runtime };

@@ -9,6 +9,8 @@
 #[cfg(not(all(feature = "nats", feature = "postgres")))]
 mod absent;
 #[cfg(all(feature = "nats", feature = "postgres"))]
+mod adoption;
+#[cfg(all(feature = "nats", feature = "postgres"))]
 mod operated;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod told;

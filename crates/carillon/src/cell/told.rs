@@ -1,7 +1,7 @@
 //! What the thread that watches the other nodes is told.
 
 use carillon_core::model::{Epoch, NodeId};
-use carillon_core::ports::{Membership, Reply, Unavailable};
+use carillon_core::ports::{Left, LogHeard, Membership, Reply, Unavailable};
 use carillon_server::Said;
 use std::time::Instant;
 
@@ -11,6 +11,10 @@ pub(super) enum Told {
     Beat { from: Epoch, count: u64, store: bool },
     /// Whether the bus can be reached.
     Bus(bool),
+    /// Something about the log of this node's sessions.
+    Log(LogHeard),
+    /// What a dead node left was read.
+    Left(NodeId, Result<Vec<Left>, Unavailable>),
     /// What a node says of itself.
     Said(NodeId, Said),
     /// The store was read; the reading began then.

@@ -1,5 +1,6 @@
 //! The thread that watches the other nodes, and says where homes are.
 
+use super::adoption::{self, Adoption, LogOptions, OpenedLog};
 use super::operated::{self, Hands};
 use super::told::{Told, node_of};
 use crate::options;
@@ -7,7 +8,7 @@ use carillon_backend::nats;
 use carillon_core::cell::{Death, Fence, Verdict, Watch};
 use carillon_core::model::{Epoch, Mono, NodeId};
 use carillon_core::ports::bus::Hears;
-use carillon_core::ports::{Bus, Computed, Directory, Heard, Members, Membership, Reply, Unavailable};
+use carillon_core::ports::{Bus, Computed, Directory, Heard, Left, Members, Membership, Reply, Unavailable};
 use carillon_server::{Cell, Node, Said, Server};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -25,6 +26,8 @@ pub struct Joining {
     options: nats::Options,
     runtime: Handle,
     bus: Arc<OnceLock<Arc<dyn Bus>>>,
+    log: Option<LogOptions>,
+    opened_log: OpenedLog,
     sender: SyncSender<Told>,
     told: Receiver<Told>,
 }
@@ -78,8 +81,21 @@ impl Joining {
             .ok_or("store.url: the database has given more epochs than a node can have")?;
         let others = living(&membership).into_iter().filter(|node| *node != own).collect();
         let (sender, told) = sync_channel(TOLD_MAX);
-        let (bus, runtime) = (Arc::default(), runtime.clone());
-        Ok(Some(Joining { members, own, others, membership, options, runtime, bus, sender, told }))
+        let (bus, opened_log, runtime) = (Arc::default(), OpenedLog::default(), runtime.clone());
+        let log = adoption::options(settings)?;
+        Ok(Some(Joining {
+            members,
+            own,
+            others,
+            membership,
+            options,
+            runtime,
+            bus,
+            log,
+            opened_log,
+            sender,
+            told,
+        }))
     }
 
     /// What the server is started with.
@@ -87,7 +103,11 @@ impl Joining {
         let (options, epoch, runtime) = (self.options.clone(), self.members.epoch(), self.runtime.clone());
         let (opened, sender) = (Arc::clone(&self.bus), self.sender.clone());
         let said = self.sender.clone();
+        let log = self.log.clone().map(|log| {
+            adoption::open(log, epoch, &self.runtime, self.sender.clone(), Arc::clone(&self.opened_log))
+        });
         Cell {
+            log,
             node: self.own,
             others: self.others.clone(),
             told: Box::new(move |node, what| drop(said.try_send(Told::Said(node, what)))),
@@ -106,7 +126,7 @@ impl Joining {
     /// # Errors
     /// If there is no thread for it.
     pub fn joined(self, server: &Server) -> Result<Joined, String> {
-        let Joining { members, own, others, membership, bus, sender, told, .. } = self;
+        let Joining { members, own, others, membership, bus, opened_log, sender, told, .. } = self;
         let bus = bus.get().cloned().ok_or("cell.nats: the bus was not opened")?;
         let began = Instant::now();
         let mut watch = Watch::new(members.epoch(), Mono(0));
@@ -130,6 +150,7 @@ impl Joining {
             yields: false,
             returns: 0,
             greetings: BTreeMap::new(),
+            adoption: Adoption::new(opened_log.get().cloned(), server.node().shards()),
             began,
             sender: sender.clone(),
         };
@@ -199,6 +220,8 @@ struct Watcher {
     /// Those that have not said yet that they know this one, and whoever waits for that.
     strangers: BTreeSet<NodeId>,
     settled: Option<SyncSender<()>>,
+    /// The log of sessions, and those of the dead.
+    adoption: Adoption,
     began: Instant,
     sender: SyncSender<Told>,
 }
@@ -224,6 +247,13 @@ impl Watcher {
                 }
                 Ok(Told::Said(node, Said::Leaves)) => self.said_whether_it_leaves(node, true),
                 Ok(Told::Said(node, Said::Returns)) => self.said_whether_it_leaves(node, false),
+                Ok(Told::Said(node, Said::Logs(are_kept))) => self.adoption.said(node, are_kept),
+                Ok(Told::Log(heard)) => {
+                    if let Some(are_kept) = self.adoption.heard(heard) {
+                        self.node.announce_log(self.alive.iter().copied(), are_kept);
+                    }
+                }
+                Ok(Told::Left(node, left)) => self.adopt(node, left),
                 Ok(Told::Said(node, Said::Knows)) => {
                     self.strangers.remove(&node);
                     self.settle();
@@ -284,13 +314,15 @@ impl Watcher {
     /// Homes are with those who live, as far as this node knows.
     fn view(&mut self) {
         let lives = living(self.watch.membership());
+        let left: BTreeSet<NodeId> = self.left.clone();
         self.left.retain(|node| lives.contains(node));
         let alive: BTreeSet<NodeId> = lives.into_iter().filter(|node| *node != self.own).collect();
         let known: BTreeSet<NodeId> = alive.difference(&self.left).copied().collect();
         if known == self.known && alive == self.alive {
             return;
         }
-        for node in self.alive.difference(&alive) {
+        let gone: Vec<NodeId> = self.alive.difference(&alive).copied().collect();
+        for node in &gone {
             tracing::info!(node = node.0, name = self.name_of(*node), "a node of the cell is gone");
             self.node.lose(*node);
         }
@@ -302,8 +334,34 @@ impl Watcher {
         self.greet();
         (self.known, self.alive) = (known, alive);
         self.move_homes(self.own_if_home());
+        for node in gone {
+            let heirs = self.known.iter().copied().chain(self.own_if_home());
+            // Those of a node that left have ended.
+            if self.adoption.loses(node, heirs, self.own) && !left.contains(&node) {
+                self.take_left(node);
+            }
+        }
         self.settle();
         self.publish();
+    }
+
+    /// Reads what a dead node left.
+    fn take_left(&self, node: NodeId) {
+        let sender = self.sender.clone();
+        // It is as if it could not be read if the thread is that far behind.
+        self.adoption.take(node, Box::new(move |left| drop(sender.try_send(Told::Left(node, left)))));
+    }
+
+    fn adopt(&self, node: NodeId, left: Result<Vec<Left>, Unavailable>) {
+        match left {
+            Ok(left) => self.node.adopt(node, left),
+            Err(Unavailable) => {
+                tracing::warn!(
+                    node = node.0,
+                    "what a dead node left cannot be read: its clients log in anew"
+                );
+            }
+        }
     }
 
     /// This node, where it has homes: while it is drained there have to be others.
@@ -341,7 +399,11 @@ impl Watcher {
         self.greet();
         if self.yields {
             self.node.announce_leaving();
-        } else if self.returns > 0 {
+        }
+        if !self.adoption.is_kept() {
+            self.node.announce_log(self.alive.iter().copied(), false);
+        }
+        if !self.yields && self.returns > 0 {
             self.returns -= 1;
             self.node.announce_return(self.known.iter().copied());
         }

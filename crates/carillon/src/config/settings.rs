@@ -616,6 +616,13 @@ settings! {
         "cell.prefix" = cell.prefix, text(1, 64), Restart;
         /// A file of 32 random bytes that all nodes of the cell share: what one gives to a client, such as a token, another knows.
         "cell.secret_file" = cell.secret_file, path(0), Restart;
+        /// A Redis or Valkey in which nodes write down the sessions that can be resumed, `redis://HOST:PORT` or `rediss://HOST:PORT` with TLS: if a node
+        /// dies, the others go on with them. Empty: they end with their node. All nodes of a cell have the same. The binary has to be built with it.
+        "cell.redis" = cell.redis, text(0, 4096), Restart;
+        /// A file with the password for `cell.redis`.
+        "cell.redis_password_file" = cell.redis_password_file, path(0), Restart;
+        /// A file with the certificates, PEM, that Redis is known by over TLS; without it those of the system.
+        "cell.redis_ca_file" = cell.redis_ca_file, path(0), Restart;
     }
 
     "The database." {

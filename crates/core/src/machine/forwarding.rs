@@ -59,6 +59,7 @@ impl Turn<'_> {
             ShardMessage::Subscribed { account, .. } | ShardMessage::Unsubscribed { account, .. } => {
                 Subject::Account(account.clone())
             }
+            ShardMessage::Adopted(orphans) => Subject::Account(orphans.account.clone()),
             ShardMessage::MessageExpired(expired) => Subject::Account(expired.to.clone()),
             ShardMessage::Expired(trace) => Subject::Account(trace.to.clone()),
             ShardMessage::Topic { domain, name, .. } => {

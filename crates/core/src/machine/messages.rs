@@ -75,6 +75,7 @@ impl Turn<'_> {
             }
             ShardMessage::Game(message) => self.matches.message(*message, &mut self.cx),
             ShardMessage::Claim(claim) => self.claim_message(*claim),
+            ShardMessage::Adopted(orphans) => self.adopt(*orphans),
             ShardMessage::Subscribed { .. }
             | ShardMessage::Unsubscribed { .. }
             | ShardMessage::RoomEvent(_)

@@ -2,6 +2,7 @@
 //! what they share, and gives each input to the one it is for.
 
 mod admit;
+mod adopting;
 mod claims;
 mod commands;
 mod drain;
@@ -9,6 +10,7 @@ mod forwarding;
 mod group;
 mod handover;
 mod light;
+mod logging;
 mod messages;
 mod moved_homes;
 mod reading;
@@ -33,9 +35,11 @@ fn too_slow(bound: QueueBound) -> StreamError {
 #[cfg(test)]
 mod tests;
 
+pub use adopting::orphans_of;
 #[cfg(any(test, feature = "sim"))]
 pub(crate) use group::Part;
 pub use handover::{Handed, HandedGroup, HandedSession, HandedTrace};
+pub use logging::LogTurn;
 pub use restart::{Group, Restored};
 pub use top::HeavyAccount;
 
@@ -72,6 +76,8 @@ pub struct ShardMachine {
     features: PerShard,
     homes: Homes,
     tidy_at: Mono,
+    /// What was written of the sessions, where they are written down.
+    log: Option<Box<logging::Log>>,
 }
 
 /// The handling of one input, or of one slice of the fan-outs.
@@ -106,6 +112,7 @@ impl ShardMachine {
             features: PerShard::default(),
             homes: Homes::default(),
             tidy_at: Mono(0),
+            log: None,
         }
     }
 
@@ -134,6 +141,8 @@ impl ShardMachine {
             self.homes.due(),
             self.matches.due(),
             self.shard.claims.retry_at,
+            self.shard.adoption.due(),
+            self.log.as_ref().and_then(|log| log.due()),
             Some(self.tidy_at),
         ];
         due.into_iter().flatten().min()
@@ -191,6 +200,7 @@ impl ShardMachine {
             matches,
             homes,
             tidy_at,
+            log: _,
         } = self;
         let cx = Cx { now, shard, features, homes, out: effects, pipeline, agenda };
         Turn { cx, sessions, topics, rooms, matches, tidy_at }
@@ -347,6 +357,7 @@ impl Turn<'_> {
         home::tick(&mut self.cx);
         self.matches.tick(&mut self.cx);
         self.retry_claims();
+        self.give_up_orphans();
         for hook in &self.cx.pipeline.tick {
             hook(&mut self.cx);
         }

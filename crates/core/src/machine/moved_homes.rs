@@ -31,6 +31,7 @@ impl Turn<'_> {
         light::homes_moved(&mut self.cx);
         let is_there = |node: &&NodeId| directory.other_nodes().contains(node);
         let gone: Vec<NodeId> = before.other_nodes().iter().filter(|node| !is_there(node)).copied().collect();
+        self.cx.shard.adoption.lose(&gone, self.cx.now.mono);
         account_reads::nodes_gone(&gone, self.sessions, &mut self.cx);
         let sessions: Vec<_> = self.sessions.all_bound().map(|session| session.id).collect();
         for session in sessions {

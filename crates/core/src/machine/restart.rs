@@ -214,6 +214,13 @@ impl Turn<'_> {
 
     /// Goes on with sessions that another process wrote, each with the name that its connection has here, if it has one.
     pub(super) fn take_in(&mut self, all: Vec<(Moved, Option<ConnId>)>) -> Restored {
+        let restored = self.take_in_unreported(all);
+        self.report_to_all();
+        restored
+    }
+
+    /// The same of sessions that their accounts' keepers know to be here.
+    pub(super) fn take_in_unreported(&mut self, all: Vec<(Moved, Option<ConnId>)>) -> Restored {
         let (mut result, mut names, mut here) = (Restored::default(), Names::default(), Vec::new());
         let mut accounts: Set<BareJid> = Set::default();
         for (mut moved, conn) in all {
@@ -268,7 +275,6 @@ impl Turn<'_> {
             }
         }
         accounts.iter().for_each(|account| crate::session::home::verify(account, &mut self.cx));
-        self.report_to_all();
         result
     }
 

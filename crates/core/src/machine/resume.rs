@@ -44,7 +44,7 @@ impl Turn<'_> {
 
     /// A client wants to resume a session.
     pub(super) fn resume(&mut self, resuming: Resuming) -> Option<Session> {
-        let Resuming { io, authenticated, resume, success } = resuming;
+        let Resuming { io, authenticated, resume, success, until } = resuming;
         let handler = self.cx.pipeline.resumption?;
         if authenticated.is_outdated(&self.cx) {
             return Some(self.unresumed(io, authenticated, success));
@@ -55,7 +55,7 @@ impl Turn<'_> {
         };
         let Some(session) = sessions.iter().find(is_it) else {
             drop(sessions);
-            return Some(self.unresumed(io, authenticated, success));
+            return Some(self.missed(Resuming { io, authenticated, resume, success, until }));
         };
         if let Err(error) = (handler.check)(session, resume.h) {
             drop(sessions);
@@ -94,7 +94,12 @@ impl Turn<'_> {
     }
 
     /// There is no such session: the client is told, and binds a resource.
-    fn unresumed(&mut self, io: Io, authenticated: Authenticated, success: Option<Success>) -> Session {
+    pub(super) fn unresumed(
+        &mut self,
+        io: Io,
+        authenticated: Authenticated,
+        success: Option<Success>,
+    ) -> Session {
         let Some(handler) = self.cx.pipeline.resumption else { return Binding::again(io, authenticated) };
         let failed = (handler.failed)();
         match success {

@@ -7,6 +7,7 @@ mod directory;
 pub mod members;
 pub mod modules;
 pub mod queue;
+pub mod session_log;
 pub mod store;
 
 pub use crate::sasl::{Derivation, Derived, Hashes, Password};
@@ -15,6 +16,7 @@ pub use claims::{Claimed, Claims, Policy, Unavailable};
 pub use directory::{Computed, Directory};
 pub use members::{Member, Members, Membership};
 pub use queue::{Depth, Pulled, Queue, QueueFault, Reason, Receipt, Verdict};
+pub use session_log::{Left, LogEntry, LogHead, LogHeard, LogHears, SessionLog};
 pub use store::{
     Answer, Ask, Fault, Missing, Page, Part, PushHint, Question, Store, StoreHealth, StoreLane, StoreStats,
 };

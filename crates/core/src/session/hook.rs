@@ -35,7 +35,7 @@ use crate::ports::Directory;
 use crate::ports::modules::ActiveModule;
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
-use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
+use crate::session::{BoundSession, Cx, Progress, Resume, Sessions, Wait};
 use crate::settings::Settings;
 use crate::shard::{Chat, ModuleFigures, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::{BareJid, Jid};
@@ -461,6 +461,15 @@ pub struct ResumptionHandler {
     pub away: fn(session: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>),
     /// The answer when there is no such session.
     pub failed: fn() -> Element,
+    /// How far the session has come.
+    pub progress: fn(session: &BoundSession) -> Option<Progress>,
+    /// Who waits until the client acknowledges what it was sent: what a log has of the session says so of them.
+    pub settlements: fn(session: &BoundSession) -> Vec<Settlement>,
+    /// The session is parked here as a log had it, because its node died. Of the client's stanzas these are in the queues of others that go on as
+    /// well.
+    pub orphaned: fn(session: &mut BoundSession, held: &[u32]),
+    /// A session of a dead node does not go on: what its client may not have is routed to its account.
+    pub given_up: fn(session: Box<BoundSession>, cx: &mut Cx<'_>),
 }
 
 /// The answer to an IQ request.

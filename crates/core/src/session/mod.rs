@@ -44,7 +44,7 @@ pub use loading::{Loaded, Loading};
 pub(crate) use moved::Moved;
 pub use open::Opening;
 pub use presence::Presence;
-pub use resumption::{Parked, Resume, Resuming, Resumption};
+pub use resumption::{Parked, Progress, Resume, Resuming, Resumption};
 pub use secure::{Offered, Securing};
 pub use sessions::Sessions;
 pub use submit::Next;
@@ -171,6 +171,7 @@ impl Session {
             | Session::Claimed(_)
             | Session::Asking(_)
             | Session::Deriving(_)
+            | Session::Resuming(_)
             | Session::Loading(_) => true,
             Session::Bound(s) => s.is_waiting(),
             _ => false,

@@ -56,6 +56,19 @@ pub struct Resuming {
     pub(crate) resume: Resume,
     /// The success of SASL2 that the answer comes with; none on a stream where resource binding was offered.
     pub(crate) success: Option<Success>,
+    /// Until when it waits for a session that another node left; none before it was looked for the first time.
+    pub(crate) until: Option<Mono>,
+}
+
+/// How far a session has come, as its client counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Stanzas that the client was sent, modulo 2^32.
+    pub sent: u32,
+    /// Stanzas of the client that were handled, modulo 2^32.
+    pub handled: u32,
+    /// Those of them that are settled, up to the first that is not.
+    pub settled: u32,
 }
 
 impl BoundSession {

@@ -19,6 +19,8 @@ pub struct Sessions {
     begun: u32,
     /// Bound sessions by account, in the order they were bound.
     accounts: Map<BareJid, SmallVec<[u32; 2]>>,
+    /// The sessions that may have changed since they were asked for, where somebody asks for them.
+    changed: Option<Vec<SessionId>>,
 }
 
 /// A connection, as the server numbers it.
@@ -69,8 +71,39 @@ impl Sessions {
         SessionId { slot, generation }
     }
 
+    /// From now on it is noted which sessions may have changed, or not any more.
+    pub fn note_changes(&mut self, notes: bool) {
+        self.changed = notes.then(Vec::new);
+    }
+
+    /// The sessions that may have changed since this was asked last, or that have ended; each once.
+    pub fn take_changed(&mut self) -> Vec<SessionId> {
+        let mut changed = self.changed.as_mut().map(std::mem::take).unwrap_or_default();
+        changed.sort_unstable_by_key(|id| (id.slot, id.generation));
+        changed.dedup();
+        changed
+    }
+
+    /// Gives the memory back that [`Sessions::take_changed`] took.
+    pub fn reuse_changed(&mut self, mut memory: Vec<SessionId>) {
+        memory.clear();
+        memory.shrink_to(CHANGED_CAPACITY);
+        if let Some(changed) = self.changed.as_mut().filter(|changed| changed.is_empty()) {
+            *changed = memory;
+        }
+    }
+
+    fn note(&mut self, id: SessionId) {
+        if let Some(changed) = &mut self.changed
+            && changed.last() != Some(&id)
+        {
+            changed.push(id);
+        }
+    }
+
     /// A session is over: its name is not valid any more.
     pub fn end(&mut self, id: SessionId) {
+        self.note(id);
         if let Some(slot) = self.slot(id) {
             // No session has this generation.
             *slot = Slot { generation: 0, occupant: Occupant::Nobody };
@@ -91,9 +124,26 @@ impl Sessions {
 
     /// Stores a bound session, whether it has a connection or not.
     pub fn put_bound(&mut self, session: Box<BoundSession>) {
+        self.note(session.id);
         if let Some(slot) = self.slot(session.id) {
             slot.occupant = Occupant::Bound(session);
         }
+    }
+
+    /// Puts a session back that was looked at and is as it was.
+    pub fn put_back(&mut self, session: Box<BoundSession>) {
+        if let Some(slot) = self.slot(session.id) {
+            slot.occupant = Occupant::Bound(session);
+        }
+    }
+
+    /// A bound session, by shared reference.
+    pub fn peek_session(&self, id: SessionId) -> Option<&BoundSession> {
+        let slot = self.slots.get(id.slot as usize)?;
+        if slot.generation != id.generation {
+            return None;
+        }
+        self.peek_bound(id.slot)
     }
 
     /// Takes the state of a connection, or its session; none when the connection is gone, or speaks the light protocol.
@@ -110,6 +160,12 @@ impl Sessions {
 
     /// Takes a bound session.
     pub fn take_bound(&mut self, id: SessionId) -> Option<Box<BoundSession>> {
+        self.note(id);
+        self.take_to_look(id)
+    }
+
+    /// The same, to be put back as it is by [`Sessions::put_back`].
+    pub fn take_to_look(&mut self, id: SessionId) -> Option<Box<BoundSession>> {
         let slot = self.slot(id)?;
         match std::mem::take(&mut slot.occupant) {
             Occupant::Bound(session) => Some(session),
@@ -168,6 +224,7 @@ impl Sessions {
 
     /// A bound session.
     pub fn bound(&mut self, id: SessionId) -> Option<&mut BoundSession> {
+        self.note(id);
         match &mut self.slot(id)?.occupant {
             Occupant::Bound(session) => Some(session),
             _ => None,
@@ -176,6 +233,10 @@ impl Sessions {
 
     /// The bound session that is in this slot now.
     pub fn bound_in(&mut self, slot: u32) -> Option<&mut BoundSession> {
+        if self.changed.is_some() {
+            let generation = self.slots.get(slot as usize)?.generation;
+            self.note(SessionId { slot, generation });
+        }
         match &mut self.slots.get_mut(slot as usize)?.occupant {
             Occupant::Bound(session) => Some(session),
             _ => None,
@@ -360,6 +421,9 @@ fn shrink<T>(all: &mut Vec<T>, last: Option<usize>) -> bool {
     }
     is_much
 }
+
+/// Capacity that is kept for the names of sessions that changed.
+const CHANGED_CAPACITY: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -26,6 +26,10 @@ pub struct Counters {
     pub login_failures: Reasons,
     /// Sessions that were resumed.
     pub resumed: u64,
+    /// Sessions of dead nodes that go on here.
+    pub sessions_adopted: u64,
+    /// Sessions of dead nodes that cannot go on here.
+    pub sessions_not_adopted: u64,
     /// Sessions that ended, by cause.
     pub sessions_ended: Reasons,
     /// Stanzas received from clients.

@@ -1,6 +1,7 @@
 //! The state of a shard: the sole owner of its sessions and of the accounts and topics whose home it is.
 
 mod accounts;
+mod adoption;
 mod barriers;
 mod behind;
 mod claims;
@@ -28,6 +29,7 @@ mod walks;
 mod wheel;
 
 pub use accounts::{Accounts, Allowances, Altered, CachedLogin, Known, LoginCache, Recent};
+pub use adoption::Adoption;
 pub(crate) use barriers::Barriers;
 pub use behind::Behind;
 pub use claims::Claims;

@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Quotas, Retries, SendAs,
-    Subscribers, Throttle, Told, Wake, Wheel,
+    Accounts, Adoption, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Quotas, Retries,
+    SendAs, Subscribers, Throttle, Told, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, ShardId};
@@ -60,6 +60,8 @@ pub struct ShardState {
     pub heavy: Heavy,
     /// Writes that the store has not done yet.
     pub retries: Retries,
+    /// Sessions of nodes that are dead, which may come here.
+    pub adoption: Adoption,
     drain: Option<Drain>,
 }
 
@@ -121,6 +123,7 @@ impl ShardState {
             taps: Taps::default(),
             heavy: Heavy::default(),
             retries: Retries::default(),
+            adoption: Adoption::default(),
             drain: None,
             settings,
             domains,

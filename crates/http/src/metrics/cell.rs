@@ -70,6 +70,13 @@ impl Cell {
         page.gauge("carillon_cell_unsettled", help, status.unsettled);
         let help = "Memory of what is remembered of stanzas that are not settled on other nodes.";
         page.gauge("carillon_cell_unsettled_bytes", help, status.unsettled_bytes);
+        let help = "Times that shards wrote to the log of sessions what had changed.";
+        page.counter("carillon_cell_session_log_writes_total", help, status.log.writes);
+        let help = "Sessions that were written to the log of sessions.";
+        page.counter("carillon_cell_session_log_sessions_total", help, status.log.sessions);
+        let help = "Sessions that dead nodes left, by whether they go on here: `adopted` or `lost`.";
+        let left = [("adopted", status.log.adopted), ("lost", status.log.not_adopted)];
+        page.counters("carillon_cell_sessions_left_total", help, "outcome", left);
     }
 
     fn bus(&self, page: &mut Page) {

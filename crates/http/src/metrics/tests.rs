@@ -72,6 +72,7 @@ fn full() -> String {
     files.uploaded_bytes.fetch_add(77, Ordering::Relaxed);
     let lane = StoreLane { waiting: 5, waiting_bytes: 4096, settled: 2, ..StoreLane::default() };
     (status.relayed, status.carried, status.unsettled, status.unsettled_bytes) = (3, 2, 1, 120);
+    (status.log.writes, status.log.sessions, status.log.adopted, status.log.not_adopted) = (30, 31, 32, 33);
     text(&status, health, true, &webhooks, &requests.answered())
         + &in_a_cell(&status)
         + &lanes(&[StoreLane::default(), lane])
@@ -164,6 +165,10 @@ fn figures_are_where_they_belong() {
         "carillon_cell_connections{side=\"carried\"} 2",
         "carillon_cell_unsettled 1",
         "carillon_cell_unsettled_bytes 120",
+        "carillon_cell_session_log_writes_total 30",
+        "carillon_cell_session_log_sessions_total 31",
+        "carillon_cell_sessions_left_total{outcome=\"adopted\"} 32",
+        "carillon_cell_sessions_left_total{outcome=\"lost\"} 33",
         "carillon_cell_bus_connected 1",
         "carillon_cell_bus_waiting_bytes 11",
         "carillon_cell_bus_dropped_total 12",

@@ -31,7 +31,7 @@ use crate::metrics::IoCounters;
 use carillon_core::form::encode;
 use carillon_core::model::{Epoch, Mono, NodeId, ShardId};
 use carillon_core::ports::bus::Hears;
-use carillon_core::ports::{Bus, Subject};
+use carillon_core::ports::{Bus, LogHears, SessionLog, Subject};
 use std::sync::Arc;
 
 /// The cell that a node joins.
@@ -44,6 +44,8 @@ pub struct Cell {
     pub told: Tells,
     /// Opens the bus.
     pub bus: OpenBus,
+    /// Opens the log of sessions, if there is one.
+    pub log: Option<OpenLog>,
 }
 
 /// What a node says of itself.
@@ -55,6 +57,8 @@ pub enum Said {
     Knows,
     /// It has homes again.
     Returns,
+    /// Its sessions are written down, or not.
+    Logs(bool),
 }
 
 /// Who is told what a node says of itself. It must not block.
@@ -62,6 +66,9 @@ pub type Tells = Box<dyn Fn(NodeId, Said) + Send + Sync>;
 
 /// Opens the bus of a cell, which gives what it hears to this.
 pub type OpenBus = Box<dyn FnOnce(Hears) -> Result<Arc<dyn Bus>, String> + Send>;
+
+/// Opens the log of a node's sessions, which tells this what it hears.
+pub type OpenLog = Box<dyn FnOnce(LogHears) -> Result<Arc<dyn SessionLog>, String> + Send>;
 
 /// What a shard has for and of other nodes.
 pub(crate) struct CellIo {

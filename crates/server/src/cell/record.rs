@@ -41,6 +41,8 @@ pub(crate) enum Record {
     Report { number: u64, report: Box<NodeReport> },
     /// The sender has homes again.
     Returning,
+    /// Whether the sender's sessions are written down: if not, what there is of them is old.
+    Logs(bool),
 }
 
 carillon_core::form! {
@@ -61,6 +63,7 @@ carillon_core::form! {
         21 = Report { number, report },
         22 = Returning,
         23 = ModulesChanged,
+        30 = Logs(are_kept),
     }
 }
 

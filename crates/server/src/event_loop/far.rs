@@ -44,6 +44,7 @@ impl<M: Machine> EventLoop<M> {
             | InboxItem::Derived { .. }
             | InboxItem::Arrival(_)
             | InboxItem::Quic(_)
+            | InboxItem::Log(_)
             | InboxItem::Control(_) => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{EventLoop, Phase};
 use crate::conn::Stage;
-use crate::inbox::{Arrival, Control, InboxItem, Moving, TopSink, turn_away};
+use crate::inbox::{Arrival, Control, InboxItem, LogNews, Moving, TopSink, turn_away};
 use crate::machine::Machine;
 use crate::taps::TapSink;
 use carillon_core::Input;
@@ -39,6 +39,10 @@ impl<M: Machine> EventLoop<M> {
                 }
                 InboxItem::Control(control) => {
                     self.apply(control);
+                    continue;
+                }
+                InboxItem::Log(news) => {
+                    self.log_news(news);
                     continue;
                 }
                 far => {
@@ -201,6 +205,7 @@ impl<M: Machine> EventLoop<M> {
     /// Ends the loop. Whoever waits for an answer gets one.
     pub(super) fn stop(mut self) {
         self.listeners.clear();
+        self.log_news(LogNews::Away);
         self.io.flush_deferred();
         self.io.outboxes.send();
         let left = std::mem::take(&mut self.items);

@@ -18,6 +18,7 @@ mod counts;
 mod far;
 mod handover;
 mod inbox;
+mod log;
 mod parked;
 mod proxied;
 mod quic;
@@ -25,6 +26,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+use self::log::ShardLog;
 use crate::clock::Clock;
 use crate::conn::Readiness;
 use crate::events::Producer;
@@ -38,6 +40,7 @@ use crate::sends::SendBatch;
 use crate::shard_io::{ShardIo, Upcall, conn_of, special};
 use carillon_core::connection::QueueBound;
 use carillon_core::model::{Mono, Now};
+use carillon_core::ports::SessionLog;
 use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::{Effects, Input};
 use mio::unix::SourceFd;
@@ -90,6 +93,8 @@ pub(crate) struct EventLoop<M> {
     frozen: bool,
     /// What clients sent, up to the next of which the time is measured.
     unmeasured: u8,
+    /// Where the sessions are written down, if they are.
+    log: Option<Box<ShardLog>>,
 }
 
 /// Whether the loop goes on.
@@ -109,6 +114,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) left_parked: Arc<[ParkedGroup]>,
     pub(crate) handed: ForShard,
+    pub(crate) log: Option<Arc<dyn SessionLog>>,
 }
 
 impl<M: Machine> EventLoop<M> {
@@ -126,7 +132,14 @@ impl<M: Machine> EventLoop<M> {
         for (n, descriptor) in io.quic.as_deref().into_iter().flat_map(Quic::descriptors).enumerate() {
             poll.registry().register(&mut SourceFd(&descriptor), special(UDP + n), Interest::READABLE)?;
         }
-        let Shared { admission, inbox, figures, producer, io_uring, clock, left_parked, handed } = shared;
+        let Shared { admission, inbox, figures, producer, io_uring, clock, left_parked, handed, log } =
+            shared;
+        let mut machine = machine;
+        let log = log.map(|log| Box::new(ShardLog::new(io.place.shard, log)));
+        if log.is_some() {
+            // Until the engine is reached.
+            machine.keep_log(false);
+        }
         let mut effects = Effects::default();
         if let Some(producer) = &producer {
             producer.begin(&mut effects.journal, clock.now().unix);
@@ -160,6 +173,7 @@ impl<M: Machine> EventLoop<M> {
             accepts: true,
             frozen: false,
             unmeasured: 0,
+            log,
         })
     }
 
@@ -277,9 +291,7 @@ impl<M: Machine> EventLoop<M> {
     /// loop end.
     fn run_effects(&mut self) {
         for _ in 0..EFFECT_ROUNDS_MAX {
-            if !self.effects.list.is_empty() {
-                self.io.carry_out(&mut self.effects);
-            }
+            self.carry_out();
             if self.io.upcalls.is_empty() {
                 return;
             }
@@ -297,7 +309,7 @@ impl<M: Machine> EventLoop<M> {
                 }
             }
         }
-        self.io.carry_out(&mut self.effects);
+        self.carry_out();
     }
 
     /// Hands over what was deferred in this part of the turn.

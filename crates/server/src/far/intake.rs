@@ -79,6 +79,7 @@ impl Intake {
             }
             Record::Leaving => self.said(from, Said::Leaves),
             Record::Known => self.said(from, Said::Knows),
+            Record::Logs(are_kept) => self.said(from, Said::Logs(are_kept)),
             Record::Returning => self.said(from, Said::Returns),
             Record::Request { request, number } => self.request(from, request, number),
             Record::Report { number, report } => self.report(from, number, *report),

@@ -2,13 +2,15 @@
 
 use super::{DrainProgress, Node, lock};
 use crate::cell::{CellHands, CellView, DrainReport, NodeReport, NodeRequest, Questions, Record, owners};
+use carillon_core::machine::orphans_of;
+use carillon_core::message::ShardMessage;
 use carillon_core::model::{NodeId, OtherHost, Place};
 use carillon_core::ports::bus::BusFigures;
-use carillon_core::ports::{Directory, Reply};
+use carillon_core::ports::{Directory, Left, Reply};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a node has of its cell besides its shards.
 #[derive(Default)]
@@ -116,6 +118,25 @@ impl Node {
     /// Another node has answered.
     pub(crate) fn answered(&self, from: NodeId, number: u64, report: NodeReport) {
         self.inner.of_cell.questions.give(from, number, report);
+    }
+
+    /// Tells the other nodes whether the sessions of this one are written down.
+    pub fn announce_log(&self, to: impl IntoIterator<Item = NodeId>, are_kept: bool) {
+        to.into_iter().for_each(|node| self.post_far(node, &Record::Logs(are_kept)));
+    }
+
+    /// Sessions of a node that is dead go on, each where its account is at home now.
+    pub fn adopt(&self, of: NodeId, left: Vec<Left>) {
+        let began = Instant::now();
+        let sessions = left.len();
+        let (orphans, unreadable) = orphans_of(of, left, self.inner.clock.now());
+        let accounts = orphans.len();
+        for orphans in orphans {
+            let account = orphans.account.clone();
+            self.tell_home(account.as_str(), ShardMessage::Adopted(Box::new(orphans)));
+        }
+        let took_ms = began.elapsed().as_millis() as u64;
+        tracing::info!(node = of.0, sessions, accounts, unreadable, took_ms, "sessions of a dead node go on");
     }
 
     /// Tells the other nodes that homes are here again.

@@ -4,11 +4,11 @@ use super::StartError;
 use crate::cell::{Cell, Unsettled};
 use crate::clock::Clock;
 use crate::far::Intake;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, InboxItem, LogNews};
 use crate::node::Node;
 use crate::replies::Replies;
 use carillon_core::model::NodeId;
-use carillon_core::ports::{Bus, Computed, Directory};
+use carillon_core::ports::{Bus, Computed, Directory, LogHeard, LogHears, SessionLog};
 use std::sync::{Arc, OnceLock};
 
 /// What a server has of its cell.
@@ -18,6 +18,8 @@ pub(super) struct Among {
     pub(super) replies: Arc<Replies>,
     pub(super) bus: Option<Arc<dyn Bus>>,
     pub(super) unsettled: Arc<Unsettled>,
+    /// Where the sessions are written down, if they are.
+    pub(super) log: Option<Arc<dyn SessionLog>>,
     /// The node, for what comes from the bus: it is told as soon as there is one.
     pub(super) known: Arc<OnceLock<Node>>,
 }
@@ -29,9 +31,9 @@ impl Among {
         inboxes: &Arc<[Arc<Inbox>]>,
         clock: Clock,
     ) -> Result<Among, StartError> {
-        let (own, mut nodes, told, open_bus) = match cell {
-            Some(Cell { node, others, told, bus }) => (node, others, Some(told), Some(bus)),
-            None => (NodeId::default(), Vec::new(), None, None),
+        let (own, mut nodes, told, open_bus, open_log) = match cell {
+            Some(Cell { node, others, told, bus, log }) => (node, others, Some(told), Some(bus), log),
+            None => (NodeId::default(), Vec::new(), None, None, None),
         };
         nodes.push(own);
         let shards = inboxes.len() as u16;
@@ -49,6 +51,24 @@ impl Among {
             node: Arc::clone(&known),
         };
         let bus = open_bus.map(|open| open(intake.hears())).transpose().map_err(StartError::Bus)?;
-        Ok(Among { own, directory, replies, bus, unsettled, known })
+        let log = open_log.map(|open| open(log_hears(inboxes))).transpose().map_err(StartError::Log)?;
+        Ok(Among { own, directory, replies, bus, unsettled, log, known })
     }
+}
+
+/// What is heard of the log of sessions is for the shards.
+fn log_hears(inboxes: &Arc<[Arc<Inbox>]>) -> LogHears {
+    let inboxes = Arc::clone(inboxes);
+    let tell_all = move |inboxes: &[Arc<Inbox>], news| {
+        inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Log(news)));
+    };
+    Arc::new(move |heard| match heard {
+        LogHeard::Written(shard, number) => {
+            if let Some(inbox) = inboxes.get(usize::from(shard.0)) {
+                inbox.push(InboxItem::Log(LogNews::Written(number)));
+            }
+        }
+        LogHeard::Away => tell_all(&inboxes, LogNews::Away),
+        LogHeard::Back => tell_all(&inboxes, LogNews::Back),
+    })
 }

@@ -29,7 +29,7 @@ use carillon_core::machine::ShardMachine as Core;
 use carillon_core::model::Domains;
 use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::store::domains;
-use carillon_core::ports::{Fault, Question, Store};
+use carillon_core::ports::{Fault, Question, SessionLog, Store};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Member;
 pub use leaving::{FreezeError, HandedOver};
@@ -57,6 +57,8 @@ pub struct Server {
     listening: Vec<(ListenerKind, Socket)>,
     /// Dropped last: it ends when all events of the shards are written.
     events: Mutex<Option<EventLog>>,
+    /// Where the sessions are written down, if they are.
+    log: Option<Arc<dyn SessionLog>>,
 }
 
 /// Why a server could not be started.
@@ -80,6 +82,9 @@ pub enum StartError {
     /// The bus of the cell cannot be used.
     #[error("cannot join the cell: {0}")]
     Bus(String),
+    /// The log of sessions cannot be opened.
+    #[error("{0}")]
+    Log(String),
     /// The system provided no poll, thread or entropy.
     #[error("cannot start a shard: {0}")]
     System(#[from] io::Error),
@@ -176,7 +181,7 @@ impl Server {
         });
         let member = |place| Member { place, shards: count, directory: Arc::clone(&among.directory) };
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
-        let Among { own, directory, replies, bus, known, .. } = among;
+        let Among { own, directory, replies, bus, known, log, .. } = among;
         let node = Node::new(NodeParts {
             inboxes,
             own,
@@ -207,6 +212,7 @@ impl Server {
             parked_bytes_max: options.parked_bytes_max,
             listening,
             events: Mutex::new(events),
+            log,
         })
     }
 
@@ -262,6 +268,8 @@ impl Server {
         let gone = self.admission.wait_until_empty(timeout);
         tracing::info!(left = self.admission.open(), "drained");
         self.threads.stop(&self.node);
+        // Its sessions have ended: nobody is to go on with them.
+        self.log.iter().for_each(|log| log.close());
         self.store.close();
         gone
     }

@@ -119,6 +119,7 @@ impl ShardBuilder<'_> {
             clock: self.clock,
             left_parked: Arc::clone(&self.left_parked),
             handed,
+            log: self.among.log.clone(),
         };
         EventLoop::new(machine, io, poll, listeners, shared)
     }

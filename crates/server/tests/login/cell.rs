@@ -30,6 +30,7 @@ fn start() -> Vec<Server> {
             others: nodes().into_iter().filter(|node| *node != own).collect(),
             told: Box::new(|_, _| {}),
             bus: Box::new(move |hears| Ok(hub.join(Epoch(own.0.into()), hears))),
+            log: None,
         };
         let beginning = Beginning { cell: Some(cell), ..Beginning::default() };
         Server::start_after(&options, &tls, &Arc::default(), accounts.clone(), beginning).unwrap()

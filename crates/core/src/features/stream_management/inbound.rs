@@ -20,9 +20,23 @@ pub(super) struct Inbound {
     requested: Option<u32>,
     /// Whether the timer is set that answers an `<r/>` in any case.
     has_timer: bool,
+    /// Of a session that a dead node left: what was handled there, though one before it was not settled.
+    passed: Option<Box<Passed>>,
 }
 
-crate::form! { struct Inbound { handled, unsettled, repeats, repeated, requested, has_timer } }
+// What is passed over is known to who adopts a session, and not written again: its client repeats it to begin with.
+crate::form! {
+    struct Inbound { handled, unsettled, repeats, repeated, requested, has_timer, passed: omitted(None) }
+}
+
+/// What a client repeats after its node died and that was handled there.
+#[derive(Debug)]
+struct Passed {
+    /// What the first stanza that it repeats was, if that is known: if it is another, the client repeats nothing.
+    first: u32,
+    /// Numbers of stanzas that were handled, in their order.
+    numbers: SmallVec<[u32; 4]>,
+}
 
 /// A stanza that is not settled.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +123,55 @@ impl Inbound {
         self.requested = None;
     }
 
+    /// How many were handled, and how many are acknowledged.
+    pub(super) fn counts(&self) -> (u32, u32) {
+        (self.handled, self.h())
+    }
+
+    /// The node of the session died. What was not settled is the client's to repeat, but for what is `held` in the queues of others; and of what it
+    /// repeats that is passed over which was settled, or is held.
+    pub(super) fn is_orphaned(&mut self, held: &[u32]) {
+        self.unsettled.retain(|unsettled| !held.contains(&unsettled.number));
+        let (h, handled) = (self.h(), self.handled);
+        let after = |number: u32| number.wrapping_sub(h).cast_signed() > 0;
+        let is_unsettled = |number: u32| self.unsettled.iter().any(|unsettled| unsettled.number == number);
+        let count = handled.wrapping_sub(h);
+        let known = (1..=count).map(|n| h.wrapping_add(n)).filter(|number| !is_unsettled(*number));
+        let later = held.iter().copied().filter(|number| number.wrapping_sub(handled).cast_signed() > 0);
+        let mut numbers: SmallVec<[u32; 4]> = known.chain(later).filter(|number| after(*number)).collect();
+        numbers.sort_unstable_by_key(|number| number.wrapping_sub(h));
+        numbers.dedup();
+        let first = self.unsettled.first().map_or(0, |first| first.hash);
+        self.passed = Some(Box::new(Passed { first, numbers }));
+        self.is_moved();
+        self.has_timer = false;
+    }
+
+    /// Whether it is known what the client need not repeat.
+    pub(super) fn has_passed(&self) -> bool {
+        self.passed.is_some()
+    }
+
+    /// Whether a stanza was handled by the node that died. It counts as handled then.
+    fn is_passed(&mut self, stanza: &Stanza) -> bool {
+        let Some(passed) = &mut self.passed else { return false };
+        if passed.first != 0 && std::mem::take(&mut passed.first) != hash(stanza) {
+            // It repeats nothing.
+            self.passed = None;
+            return false;
+        }
+        let number = self.handled.wrapping_add(1);
+        let is_passed = passed.numbers.first() == Some(&number);
+        if is_passed {
+            passed.numbers.remove(0);
+            self.handled = number;
+        }
+        if passed.numbers.is_empty() {
+            self.passed = None;
+        }
+        is_passed
+    }
+
     /// The session goes on in another process with its connection: its client repeats nothing. What is under way to others was stored
     /// before; what the store did not take is in their queues, and they go on, too: it counts as settled.
     pub(super) fn goes_on(&mut self) {
@@ -127,7 +190,7 @@ impl Inbound {
     /// order, or it has given them up: then what it sends is new.
     pub(super) fn is_repeated(&mut self, stanza: &Stanza) -> bool {
         if self.repeats == 0 {
-            return false;
+            return self.is_passed(stanza);
         }
         if self.repeated != 0 && self.repeated != hash(stanza) {
             // They are settled when they are, but not acknowledged any more.
@@ -257,6 +320,37 @@ mod tests {
         assert_eq!(inbound.settled(third), None, "nobody asked for this one");
         assert_eq!(inbound.request(), Request::Answer(5));
         assert_eq!(inbound.timer_fired(), None);
+    }
+
+    /// Five were handled: the second is in a recipient's queue, the third is lost, those behind it are settled; a sixth is in a queue, too.
+    #[test]
+    fn what_a_dead_node_left_is_repeated_where_it_is_not_known_elsewhere() {
+        let mut inbound = Inbound::default();
+        inbound.handled();
+        for id in ["2", "3"] {
+            inbound.begin(&chat(id));
+            inbound.handled();
+        }
+        (0..2).for_each(|_| inbound.handled());
+        inbound.is_orphaned(&[2, 6]);
+        assert_eq!(inbound.resume(), 2);
+        assert!(!inbound.is_repeated(&chat("3")), "nobody knows of it");
+        inbound.handled();
+        assert!((4..=6).all(|n: u32| inbound.is_repeated(&chat(&n.to_string()))));
+        assert_eq!(inbound.request(), Request::Answer(6));
+        assert!(!inbound.is_repeated(&chat("7")));
+    }
+
+    #[test]
+    fn who_repeats_nothing_after_a_death_is_believed() {
+        let mut inbound = Inbound::default();
+        inbound.begin(&chat("1"));
+        (0..2).for_each(|_| inbound.handled());
+        inbound.is_orphaned(&[]);
+        assert_eq!(inbound.resume(), 0);
+        assert!(!inbound.is_repeated(&chat("another")));
+        inbound.handled();
+        assert!(!inbound.is_repeated(&chat("2")));
     }
 
     #[test]

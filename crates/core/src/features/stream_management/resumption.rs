@@ -2,11 +2,11 @@
 
 use super::{acknowledge_up_to, failed, look_later, memory, request, too_high};
 use crate::error::StreamError;
-use crate::model::SessionId;
+use crate::model::{SessionId, Settlement};
 use crate::route;
 use crate::sasl::Protection;
 use crate::session::hook::ResumptionHandler;
-use crate::session::{BoundSession, Cx, Resume, Resumption, Sessions};
+use crate::session::{BoundSession, Cx, Progress, Resume, Resumption, Sessions};
 use crate::shard::{Chat, Fate, Names, Recipients};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
@@ -22,6 +22,14 @@ pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
     go_on,
     away,
     failed: || failed(Condition::ItemNotFound),
+    progress: |session| {
+        let state = session.state.stream_management.as_ref()?;
+        let (handled, settled) = state.inbound.counts();
+        Some(Progress { sent: state.queue.sent(), handled, settled })
+    },
+    settlements,
+    orphaned,
+    given_up,
 };
 
 /// XEP-0198 §9.2: that a client of SASL2 may resume inline.
@@ -38,7 +46,8 @@ pub(super) fn enabled(session: &mut BoundSession, enable: &Element, cx: &mut Cx<
     if !wants || timeout_ms == 0 {
         return enabled;
     }
-    let key = cx.shard.random.number();
+    let number = cx.shard.random.number();
+    let key = cx.shard.adoption.key(number, cx.shard.place.node);
     session.resumption = Some(Box::new(Resumption { key, timeout_ms, parked: None }));
     let max = timeout_ms.div_ceil(1000).to_string();
     enabled.with_attr("id", name(key)).with_attr("resume", "true").with_attr("max", max)
@@ -113,10 +122,11 @@ pub(super) fn restored(session: &mut BoundSession, names: &mut Names, cx: &mut C
     let is_connected = session.io.is_some();
     let account = session.account;
     let Some(state) = &mut session.state.stream_management else { return };
-    if is_connected {
-        state.inbound.goes_on();
-    } else {
-        state.inbound.is_moved();
+    match (is_connected, state.inbound.has_passed()) {
+        (true, _) => state.inbound.goes_on(),
+        (false, false) => state.inbound.is_moved(),
+        // Of one that a dead node left it is known what the client is not to repeat.
+        (false, true) => {}
     }
     for entry in state.queue.entries_mut() {
         let Sent::Chat(message) = entry else { continue };
@@ -125,6 +135,38 @@ pub(super) fn restored(session: &mut BoundSession, names: &mut Names, cx: &mut C
         chat.recipients = chat.recipients.as_ref().map(|recipients| names.renamed(account, recipients));
     }
     memory::came(session, cx);
+}
+
+/// The settlements of messages in the queue.
+fn settlements(session: &BoundSession) -> Vec<Settlement> {
+    let Some(state) = &session.state.stream_management else { return Vec::new() };
+    let of = |entry: &Sent| match entry {
+        Sent::Chat(message) => message.1.settlement,
+        _ => None,
+    };
+    state.queue.entries().filter_map(of).collect()
+}
+
+/// Nobody knows what became of what was not settled, but of what is in the queues of others: the client repeats from there on, and what was handled
+/// nevertheless is passed over.
+fn orphaned(session: &mut BoundSession, held: &[u32]) {
+    let Some(state) = &mut session.state.stream_management else { return };
+    state.inbound.is_orphaned(held);
+    // Its timers were not written.
+    state.due = None;
+}
+
+/// Chat messages that the client of a session may not have, and that the store has not, go to the account's other sessions, or into the store.
+fn given_up(mut session: Box<BoundSession>, cx: &mut Cx<'_>) {
+    let Some(state) = session.state.stream_management.take() else { return };
+    for entry in state.queue.into_entries() {
+        let Sent::Chat(message) = entry else { continue };
+        let (mut stanza, chat) = *message;
+        if chat.recipients.is_none_or(|recipients| recipients.fate() == Fate::Theirs) {
+            stanza.to = Some(session.bare.to_jid());
+            cx.later(move |sessions, cx| route::stanza(&stanza, None, sessions, cx));
+        }
+    }
 }
 
 /// `<resumed/>`: how many stanzas of the client are settled. It repeats the others.

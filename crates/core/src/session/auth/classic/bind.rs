@@ -110,7 +110,7 @@ impl Binding {
 
     fn resume(self, resume: Resume) -> Session {
         let Binding { io, authenticated } = self;
-        Session::Resuming(Box::new(Resuming { io, authenticated, resume, success: None }))
+        Session::Resuming(Box::new(Resuming { io, authenticated, resume, success: None, until: None }))
     }
 
     /// As before: the client may try again.

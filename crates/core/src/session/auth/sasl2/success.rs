@@ -24,9 +24,13 @@ pub(in crate::session::auth) fn succeed(
     match cx.pipeline.resumption.and_then(|handler| (handler.inline)(&success.inline)) {
         None => success.go_on(io, authenticated, cx),
         Some(Err(failed)) => success.with(failed).go_on(io, authenticated, cx),
-        Some(Ok(resume)) => {
-            Session::Resuming(Box::new(Resuming { io, authenticated, resume, success: Some(success) }))
-        }
+        Some(Ok(resume)) => Session::Resuming(Box::new(Resuming {
+            io,
+            authenticated,
+            resume,
+            success: Some(success),
+            until: None,
+        })),
     }
 }
 

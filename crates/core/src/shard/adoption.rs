@@ -1,0 +1,131 @@
+//! Clients that want to resume a session of a node that died, before the session has come to its account's new home.
+
+use crate::model::{ConnId, Mono, NodeId};
+use carillon_wire::jid::BareJid;
+
+/// What a shard knows of that.
+#[derive(Debug, Default)]
+pub struct Adoption {
+    /// Whether the sessions of this cell's nodes are written down.
+    pub is_on: bool,
+    /// Nodes that are dead, and when it was heard.
+    gone: Vec<(NodeId, Mono)>,
+    waiting: Vec<Waits>,
+}
+
+/// A client that waits.
+#[derive(Debug)]
+struct Waits {
+    account: BareJid,
+    conn: ConnId,
+    until: Mono,
+}
+
+/// How long after a node's death its sessions are waited for.
+const ADOPTED_MS: u64 = 6_000;
+/// How long they are waited for while it is not known here that the node is dead.
+const HEARD_MS: u64 = 3_000;
+/// Deaths that are remembered.
+const GONE_MAX: usize = 64;
+/// Bits of a session's key that are random; those above name the node that made it.
+const RANDOM_BITS: u32 = 40;
+/// The bits of a node's number that are in a key.
+const NODE_BITS: u32 = (1 << 24) - 1;
+
+impl Adoption {
+    /// What a client names its session by: in a cell whose sessions are written down it says of which node it is.
+    pub fn key(&self, random: u64, own: NodeId) -> u64 {
+        match self.is_on {
+            true => u64::from(own.0 & NODE_BITS) << RANDOM_BITS | random & ((1 << RANDOM_BITS) - 1),
+            false => random,
+        }
+    }
+
+    /// Until when a session is waited for that is not here, if it may come. `lives`: whether a node is known to live.
+    pub fn comes_until(
+        &self,
+        key: u64,
+        now: Mono,
+        own: NodeId,
+        mut lives: impl FnMut(u32) -> bool,
+    ) -> Option<Mono> {
+        let node = (key >> RANDOM_BITS) as u32;
+        if !self.is_on || node == own.0 & NODE_BITS {
+            return None;
+        }
+        let gone = self.gone.iter().rev().find(|(gone, _)| gone.0 & NODE_BITS == node);
+        match gone {
+            Some((_, at)) => Some(at.plus(ADOPTED_MS)).filter(|until| *until > now),
+            None => lives(node).then(|| now.plus(HEARD_MS)),
+        }
+    }
+
+    /// Whether this is a node whose number has these bits.
+    pub fn is_named(node: NodeId, bits: u32) -> bool {
+        node.0 & NODE_BITS == bits
+    }
+
+    /// These nodes are dead.
+    pub fn lose(&mut self, nodes: &[NodeId], now: Mono) {
+        self.gone.extend(nodes.iter().map(|node| (*node, now)));
+        let over = self.gone.len().saturating_sub(GONE_MAX);
+        self.gone.drain(..over);
+    }
+
+    /// A client waits.
+    pub fn wait(&mut self, account: BareJid, conn: ConnId, until: Mono) {
+        self.waiting.push(Waits { account, conn, until });
+    }
+
+    /// Clients that waited for sessions of this account.
+    pub fn take(&mut self, account: &BareJid) -> Vec<ConnId> {
+        self.take_where(|waits| waits.account == *account)
+    }
+
+    /// Clients that have waited for too long.
+    pub fn take_due(&mut self, now: Mono) -> Vec<ConnId> {
+        self.take_where(|waits| waits.until <= now)
+    }
+
+    /// When somebody has waited for too long.
+    pub fn due(&self) -> Option<Mono> {
+        self.waiting.iter().map(|waits| waits.until).min()
+    }
+
+    fn take_where(&mut self, is_it: impl Fn(&Waits) -> bool) -> Vec<ConnId> {
+        self.waiting.extract_if(.., |waits| is_it(waits)).map(|waits| waits.conn).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: NodeId = NodeId(7);
+    const CONN: ConnId = ConnId { slot: 1, generation: 1 };
+
+    #[test]
+    fn it_is_waited_for_sessions_of_nodes_that_died_and_of_no_others() {
+        let mut adoption = Adoption { is_on: true, ..Adoption::default() };
+        let key = |node| Adoption { is_on: true, ..Adoption::default() }.key(u64::MAX, NodeId(node));
+        adoption.lose(&[NodeId(3)], Mono(1000));
+        let until = |node, now| adoption.comes_until(key(node), Mono(now), OWN, |bits| bits == 4);
+        assert_eq!(until(3, 2000), Some(Mono(1000 + ADOPTED_MS)));
+        assert_eq!(until(3, 1000 + ADOPTED_MS), None, "long ago");
+        assert_eq!(until(4, 2000), Some(Mono(2000 + HEARD_MS)), "it may be dead");
+        assert_eq!((until(7, 2000), until(5, 2000)), (None, None));
+        adoption.is_on = false;
+        assert_eq!(adoption.comes_until(key(3), Mono(2000), OWN, |_| true), None);
+        assert_eq!(adoption.key(u64::MAX, OWN), u64::MAX);
+    }
+
+    #[test]
+    fn who_waits_is_called_once() {
+        let (mut adoption, account) = (Adoption::default(), BareJid::new("alice@localhost").unwrap());
+        adoption.wait(account.clone(), CONN, Mono(5));
+        assert_eq!(adoption.due(), Some(Mono(5)));
+        assert!(adoption.take_due(Mono(4)).is_empty());
+        assert_eq!(adoption.take(&account), [CONN]);
+        assert!(adoption.take_due(Mono(5)).is_empty() && adoption.due().is_none());
+    }
+}
