@@ -7,7 +7,7 @@ mod game;
 mod room;
 
 pub use account::{AccountMessage, Announcement, Requester, RosterCause};
-pub use adopted::{Orphan, Orphans};
+pub use adopted::{AdoptionMessage, Orphan, Orphans};
 pub use claim::{ClaimMessage, Claimant};
 pub use game::{GameMessage, NewMatch, QueueAddress};
 pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
@@ -138,8 +138,8 @@ pub enum ShardMessage {
     Broadcasts(Box<BroadcastNews>),
     /// Something between a queue of the matchmaker and the home of a match.
     Game(Box<GameMessage>),
-    /// Sessions that a dead node left, for the home of their account.
-    Adopted(Box<Orphans>),
+    /// What follows from the death of a node, for the home of an account.
+    Adoption(Box<AdoptionMessage>),
 }
 
 crate::form! {
@@ -165,7 +165,7 @@ crate::form! {
         18 = Claim(claim),
         19 = Broadcasts(news),
         21 = Game(message),
-        22 = Adopted(orphans),
+        22 = Adoption(message),
     }
 }
 
@@ -187,7 +187,7 @@ impl ShardMessage {
             ShardMessage::MessageExpired(expired) => expired.message.stanza.len(),
             ShardMessage::Claim(claim) => claim.memory_bytes(),
             ShardMessage::Game(message) => message.memory_bytes(),
-            ShardMessage::Adopted(orphans) => orphans.memory_bytes(),
+            ShardMessage::Adoption(message) => message.memory_bytes(),
             ShardMessage::Broadcasts(news) => news.changed.iter().map(|one| one.bytes()).sum(),
             ShardMessage::Settled(_)
             | ShardMessage::Pace { .. }

@@ -3,8 +3,8 @@
 use super::Turn;
 use super::group::Part;
 use crate::form::Clock;
-use crate::message::{Orphan, Orphans};
-use crate::model::{ConnId, Map, Mono, NodeId, Now, SessionId, SessionPolicy, Settlement, ShardId};
+use crate::message::{AdoptionMessage, Orphan, Orphans};
+use crate::model::{ConnId, Map, Mono, NodeId, Now, Place, SessionId, SessionPolicy, Settlement, ShardId};
 use crate::ports::{Left, LogHead};
 use crate::session::pipeline::Pipeline;
 use crate::session::{BoundSession, Moved, Parked, Resuming, Session};
@@ -30,7 +30,7 @@ pub fn orphans_of(of: NodeId, left: Vec<Left>, now: Now) -> (Vec<Orphans>, usize
     let mut orphans = Map::<BareJid, Vec<Orphan>>::default();
     for (account, Left { shard, session, bytes }) in read {
         let held = held.remove(&(shard, session)).unwrap_or_default();
-        orphans.entry(account).or_default().push(Orphan { bytes, held });
+        orphans.entry(account).or_default().push(Orphan { shard, bytes, held });
     }
     let orphans = orphans.into_iter().map(|(account, sessions)| Orphans { account, of, sessions });
     (orphans.collect(), unread)
@@ -52,14 +52,40 @@ fn read_session(bytes: &[u8], now: Now) -> Option<Moved> {
 }
 
 impl Turn<'_> {
+    /// Something follows here from the death of a node.
+    pub(super) fn adoption(&mut self, message: AdoptionMessage) {
+        match message {
+            AdoptionMessage::Left(orphans) => self.adopt(orphans),
+            AdoptionMessage::Repeats { account, new, old } => self.repeats(&account, new, &old),
+        }
+    }
+
+    /// A stanza is about to come: it was given if a session has it, or if that is remembered.
+    fn repeats(&mut self, account: &BareJid, new: Settlement, old: &Settlement) {
+        let Some(handler) = self.cx.pipeline.resumption else { return };
+        let mut has_it = false;
+        for slot in self.sessions.of(account.as_str()) {
+            has_it |=
+                self.sessions.bound_in(slot).is_some_and(|session| (handler.repoint)(session, old, new));
+        }
+        let was_settled = !has_it && self.cx.shard.adoption.was_settled(old);
+        if has_it || was_settled {
+            self.cx.shard.adoption.knows(new);
+        }
+        if was_settled {
+            self.cx.settle(Some(new));
+        }
+    }
+
     /// Sessions come here that a dead node left.
-    pub(super) fn adopt(&mut self, orphans: Orphans) {
-        let Orphans { account, of: _, sessions } = orphans;
+    fn adopt(&mut self, orphans: Orphans) {
+        let Orphans { account, of, sessions } = orphans;
         let (count, mut all) = (sessions.len(), Vec::new());
-        for Orphan { bytes, held } in sessions {
+        for Orphan { shard, bytes, held } in sessions {
             let Some(moved) = read_session(&bytes, self.cx.now) else { continue };
             if self.has_room(&moved.session, all.len()) {
-                all.extend(self.orphan(moved, &held).map(|moved| (moved, None)));
+                let place = Place { node: of, shard };
+                all.extend(self.orphan(moved, &held, place).map(|moved| (moved, None)));
             } else if let Some(handler) = self.cx.pipeline.resumption {
                 (handler.given_up)(moved.session, &mut self.cx);
             }
@@ -87,7 +113,7 @@ impl Turn<'_> {
     }
 
     /// A session as it is parked when its connection is lost.
-    fn orphan(&mut self, moved: Moved, held: &[u32]) -> Option<Moved> {
+    fn orphan(&mut self, moved: Moved, held: &[u32], place: Place) -> Option<Moved> {
         let Moved { mut session, timers: _, last_items, known } = moved;
         let handler = self.cx.pipeline.resumption?;
         let resumption = session.resumption.as_mut()?;
@@ -95,8 +121,10 @@ impl Turn<'_> {
             let until = self.cx.now.mono.plus(resumption.timeout_ms);
             resumption.parked = Some(Parked { until, address: io.address, transport: Some(io.transport()) });
         }
+        resumption.is_adopted = true;
         let until: Mono = resumption.parked?.until;
-        (handler.orphaned)(&mut session, held);
+        let old = Settlement { place, session: session.id, number: 0 };
+        (handler.orphaned)(&mut session, held, old);
         // Its name is that of another session here.
         let name = std::mem::replace(&mut session.id, NOBODY);
         for hook in &self.cx.pipeline.parked {

@@ -27,6 +27,11 @@ impl Turn<'_> {
                 return (!to.is_empty()).then_some(ShardMessage::ForAccounts { to, message });
             }
             ShardMessage::RoomEvent(event) => return self.pass_event_on(event),
+            // It is not known here yet that its node is dead.
+            ShardMessage::Adoption(message) if self.leads_to_the_dead(&message) => {
+                self.cx.shard.adoption.keep(message);
+                return None;
+            }
             ShardMessage::Command { command, reply } => match command {
                 Command::Cancel { id } | Command::Trace { id } => {
                     return self.find_home(id, command, reply);
@@ -59,7 +64,7 @@ impl Turn<'_> {
             ShardMessage::Subscribed { account, .. } | ShardMessage::Unsubscribed { account, .. } => {
                 Subject::Account(account.clone())
             }
-            ShardMessage::Adopted(orphans) => Subject::Account(orphans.account.clone()),
+            ShardMessage::Adoption(message) => Subject::Account(message.account().clone()),
             ShardMessage::MessageExpired(expired) => Subject::Account(expired.to.clone()),
             ShardMessage::Expired(trace) => Subject::Account(trace.to.clone()),
             ShardMessage::Topic { domain, name, .. } => {

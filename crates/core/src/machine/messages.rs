@@ -25,6 +25,8 @@ impl Turn<'_> {
 
     fn take(&mut self, message: ShardMessage) {
         match message {
+            ShardMessage::Stanza { settlement: Some(settlement), .. }
+                if self.cx.shard.adoption.is_known(&settlement) => {}
             ShardMessage::Stanza { stanza, settlement } => {
                 if let Some((stanza, settlement)) =
                     home::incoming(stanza, settlement, self.sessions, &mut self.cx)
@@ -75,7 +77,7 @@ impl Turn<'_> {
             }
             ShardMessage::Game(message) => self.matches.message(*message, &mut self.cx),
             ShardMessage::Claim(claim) => self.claim_message(*claim),
-            ShardMessage::Adopted(orphans) => self.adopt(*orphans),
+            ShardMessage::Adoption(message) => self.adoption(*message),
             ShardMessage::Subscribed { .. }
             | ShardMessage::Unsubscribed { .. }
             | ShardMessage::RoomEvent(_)

@@ -2,6 +2,7 @@
 //! what the store says.
 
 use super::{Turn, light};
+use crate::message::ShardMessage;
 use crate::model::{NodeId, SessionId, queue_address, topic_address};
 use crate::ports::Directory;
 use crate::session::account_reads;
@@ -36,6 +37,9 @@ impl Turn<'_> {
         let sessions: Vec<_> = self.sessions.all_bound().map(|session| session.id).collect();
         for session in sessions {
             self.tell_moved(session, &*before);
+        }
+        for message in self.cx.shard.adoption.take_kept() {
+            self.message(ShardMessage::Adoption(message));
         }
     }
 

@@ -58,7 +58,14 @@ impl Turn<'_> {
             return Some(self.missed(Resuming { io, authenticated, resume, success, until }));
         };
         if let Err(error) = (handler.check)(session, resume.h) {
+            let (id, resumption) = (session.id, session.resumption.as_ref());
+            let is_adopted = resumption.is_some_and(|resumption| resumption.is_adopted);
             drop(sessions);
+            if is_adopted {
+                // The engine of the log has lost the end of it: what the session was sent is not known.
+                self.end(id, &error);
+                return Some(self.unresumed(io, authenticated, success));
+            }
             return Some(Closing::with_error(io, &error, &mut self.cx));
         }
         let id = session.id;

@@ -1,7 +1,43 @@
 //! Sessions that a node left when it died.
 
-use crate::model::NodeId;
+use crate::model::{NodeId, Settlement, ShardId};
 use carillon_wire::jid::BareJid;
+
+/// What follows from the death of a node, for the home of an account.
+#[derive(Debug)]
+pub enum AdoptionMessage {
+    /// Sessions that go on there.
+    Left(Orphans),
+    /// The next stanza for the account may have been given to it already: its sender's node died before that was told.
+    Repeats {
+        /// The account.
+        account: BareJid,
+        /// Who waits for the stanza that comes.
+        new: Settlement,
+        /// Who waited for the one that may have come before.
+        old: Settlement,
+    },
+}
+
+crate::form! { enum AdoptionMessage { 0 = Left(orphans), 1 = Repeats { account, new, old } } }
+
+impl AdoptionMessage {
+    /// The account.
+    pub fn account(&self) -> &BareJid {
+        match self {
+            AdoptionMessage::Left(orphans) => &orphans.account,
+            AdoptionMessage::Repeats { account, .. } => account,
+        }
+    }
+
+    /// Bytes that it takes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            AdoptionMessage::Left(orphans) => orphans.memory_bytes(),
+            AdoptionMessage::Repeats { .. } => size_of::<AdoptionMessage>(),
+        }
+    }
+}
 
 /// Sessions of one account, on their way to where it is at home now.
 #[derive(Debug)]
@@ -19,13 +55,15 @@ crate::form! { struct Orphans { account, of, sessions } }
 /// One of them.
 #[derive(Debug)]
 pub struct Orphan {
+    /// The shard that it was on.
+    pub shard: ShardId,
     /// As it is in the log: a [`LogHead`](crate::ports::LogHead) and the session's form.
     pub bytes: Vec<u8>,
     /// Numbers of stanzas of its client that are in the queues of others that go on.
     pub held: Vec<u32>,
 }
 
-crate::form! { struct Orphan { bytes, held } }
+crate::form! { struct Orphan { shard, bytes, held } }
 
 impl Orphans {
     /// Bytes that it takes in memory.

@@ -7,7 +7,7 @@ use super::{BoundSession, Sessions};
 use crate::error::StreamError;
 use crate::features::PerShard;
 use crate::home::HomeKey;
-use crate::message::{Pace, ShardMessage};
+use crate::message::{AdoptionMessage, Pace, ShardMessage};
 use crate::model::{
     ConnId, Domain, DomainId, Followed, Map, NodeId, Now, Partitions, Place, SessionId, Settlement, ShardId,
     Ticket, TopicId, Wants,
@@ -209,12 +209,29 @@ impl Cx<'_> {
         let number = self.pipeline.unsettled.iter().find_map(|hook| hook(session, stanza, counted, self))?;
         // It is told of when it is settled, which is not now.
         self.agenda.counted = None;
-        Some(Settlement { place: self.shard.place, session: session.id, number })
+        let settlement = Settlement { place: self.shard.place, session: session.id, number };
+        if self.shard.adoption.is_on {
+            self.tell_of_repeat(session, stanza, settlement);
+        }
+        Some(settlement)
+    }
+
+    /// A client whose node died repeats a stanza that may have reached its recipient: the recipient's home is told how it knows that.
+    fn tell_of_repeat(&mut self, session: &BoundSession, stanza: &Stanza, new: Settlement) {
+        let origin = self.pipeline.resumption.and_then(|handler| (handler.origin)(session, new.number));
+        if let (Some(old), Some(to)) = (origin, stanza.to.as_ref().filter(|to| to.local().is_some())) {
+            let (at, account) = (self.shard.directory.account(to.bare_str()), to.bare());
+            let message = AdoptionMessage::Repeats { account, new, old };
+            self.post(at, ShardMessage::Adoption(Box::new(message)));
+        }
     }
 
     /// A message is settled: the session that waits for it is told, after what it was sent before.
     pub fn settle(&mut self, settlement: Option<Settlement>) {
         if let Some(settled) = settlement {
+            if self.shard.adoption.is_on && settled.place.node != self.shard.place.node {
+                self.shard.adoption.settled(settled, self.now.mono);
+            }
             self.post(settled.place, ShardMessage::Settled(settled));
         }
     }

@@ -466,8 +466,12 @@ pub struct ResumptionHandler {
     /// Who waits until the client acknowledges what it was sent: what a log has of the session says so of them.
     pub settlements: fn(session: &BoundSession) -> Vec<Settlement>,
     /// The session is parked here as a log had it, because its node died. Of the client's stanzas these are in the queues of others that go on as
-    /// well.
-    pub orphaned: fn(session: &mut BoundSession, held: &[u32]),
+    /// well. `old`: its name there.
+    pub orphaned: fn(session: &mut BoundSession, held: &[u32], old: Settlement),
+    /// Who waited, at the node that died, for the stanza of the client with this number, if it may be one that the client repeats.
+    pub origin: fn(session: &BoundSession, number: u32) -> Option<Settlement>,
+    /// Another waits from now on for a message that the client was sent. Whether there is one.
+    pub repoint: fn(session: &mut BoundSession, old: &Settlement, new: Settlement) -> bool,
     /// A session of a dead node does not go on: what its client may not have is routed to its account.
     pub given_up: fn(session: Box<BoundSession>, cx: &mut Cx<'_>),
 }

@@ -22,9 +22,11 @@ pub struct Resumption {
     pub timeout_ms: u64,
     /// While it is parked: until when, and where its client was.
     pub parked: Option<Parked>,
+    /// Whether a dead node left it, and it is as that wrote it last: its client may have more than that says.
+    pub is_adopted: bool,
 }
 
-crate::form! { struct Resumption { key, timeout_ms, parked } }
+crate::form! { struct Resumption { key, timeout_ms, parked, is_adopted: omitted(false) } }
 
 /// How a session is parked.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +136,7 @@ impl BoundSession {
         cx: &mut Cx<'_>,
     ) {
         if let Some(resumption) = &mut self.resumption {
-            resumption.parked = None;
+            (resumption.parked, resumption.is_adopted) = (None, false);
         }
         self.heard = cx.now.mono;
         let resumed = (handler.resumed)(self);

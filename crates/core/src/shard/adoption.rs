@@ -1,7 +1,9 @@
 //! Clients that want to resume a session of a node that died, before the session has come to its account's new home.
 
-use crate::model::{ConnId, Mono, NodeId};
+use crate::message::AdoptionMessage;
+use crate::model::{ConnId, Mono, NodeId, Settlement};
 use carillon_wire::jid::BareJid;
+use std::collections::VecDeque;
 
 /// What a shard knows of that.
 #[derive(Debug, Default)]
@@ -11,6 +13,13 @@ pub struct Adoption {
     /// Nodes that are dead, and when it was heard.
     gone: Vec<(NodeId, Mono)>,
     waiting: Vec<Waits>,
+    /// What is for accounts that seem to be at home at a dead node.
+    kept: Vec<Box<AdoptionMessage>>,
+    kept_bytes: usize,
+    /// Stanzas that were given, of senders on other nodes: of those that live for a while, as their nodes are told.
+    settled: VecDeque<(Settlement, Mono)>,
+    /// Stanzas that are about to come again.
+    known: Vec<Settlement>,
 }
 
 /// A client that waits.
@@ -25,6 +34,15 @@ struct Waits {
 const ADOPTED_MS: u64 = 6_000;
 /// How long they are waited for while it is not known here that the node is dead.
 const HEARD_MS: u64 = 3_000;
+/// How long it is remembered that a stanza of a node that lives was settled: longer than the record on its way to that node, and what it writes then.
+const SETTLED_MS: u64 = 5_000;
+/// The same of one of a node that is dead, whose client may come back and repeat it.
+const REPEATED_MS: u64 = 600_000;
+/// How many of these are remembered, and stanzas that are about to come.
+const SETTLED_MAX: usize = 100_000;
+const KNOWN_MAX: usize = 10_000;
+/// Bytes of sessions that wait until it is known that their node is dead.
+const KEPT_BYTES_MAX: usize = 64 << 20;
 /// Deaths that are remembered.
 const GONE_MAX: usize = 64;
 /// Bits of a session's key that are random; those above name the node that made it.
@@ -70,6 +88,52 @@ impl Adoption {
         self.gone.extend(nodes.iter().map(|node| (*node, now)));
         let over = self.gone.len().saturating_sub(GONE_MAX);
         self.gone.drain(..over);
+    }
+
+    /// Keeps what is for an account that seems to be at home at a dead node.
+    pub fn keep(&mut self, message: Box<AdoptionMessage>) {
+        let bytes = message.memory_bytes();
+        if self.kept_bytes + bytes <= KEPT_BYTES_MAX {
+            self.kept_bytes += bytes;
+            self.kept.push(message);
+        }
+    }
+
+    /// What was kept.
+    pub fn take_kept(&mut self) -> Vec<Box<AdoptionMessage>> {
+        self.kept_bytes = 0;
+        std::mem::take(&mut self.kept)
+    }
+
+    /// A stanza of a sender on another node is settled here.
+    pub fn settled(&mut self, settlement: Settlement, now: Mono) {
+        while let Some((old, at)) = self.settled.front() {
+            let is_gone = self.gone.iter().any(|(gone, _)| *gone == old.place.node);
+            let kept_ms = if is_gone { REPEATED_MS } else { SETTLED_MS };
+            if now.since(*at) < kept_ms && self.settled.len() < SETTLED_MAX {
+                break;
+            }
+            self.settled.pop_front();
+        }
+        self.settled.push_back((settlement, now));
+    }
+
+    /// Whether a stanza was settled here.
+    pub fn was_settled(&self, settlement: &Settlement) -> bool {
+        self.settled.iter().any(|(settled, _)| settled == settlement)
+    }
+
+    /// A stanza is about to come that was given already.
+    pub fn knows(&mut self, settlement: Settlement) {
+        if self.known.len() < KNOWN_MAX {
+            self.known.push(settlement);
+        }
+    }
+
+    /// Whether this is one, which has come now.
+    pub fn is_known(&mut self, settlement: &Settlement) -> bool {
+        let at = self.known.iter().position(|known| known == settlement);
+        at.map(|at| self.known.swap_remove(at)).is_some()
     }
 
     /// A client waits.

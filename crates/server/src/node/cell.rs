@@ -3,7 +3,7 @@
 use super::{DrainProgress, Node, lock};
 use crate::cell::{CellHands, CellView, DrainReport, NodeReport, NodeRequest, Questions, Record, owners};
 use carillon_core::machine::orphans_of;
-use carillon_core::message::ShardMessage;
+use carillon_core::message::{AdoptionMessage, ShardMessage};
 use carillon_core::model::{NodeId, OtherHost, Place};
 use carillon_core::ports::bus::BusFigures;
 use carillon_core::ports::{Directory, Left, Reply};
@@ -133,7 +133,10 @@ impl Node {
         let accounts = orphans.len();
         for orphans in orphans {
             let account = orphans.account.clone();
-            self.tell_home(account.as_str(), ShardMessage::Adopted(Box::new(orphans)));
+            self.tell_home(
+                account.as_str(),
+                ShardMessage::Adoption(Box::new(AdoptionMessage::Left(orphans))),
+            );
         }
         let took_ms = began.elapsed().as_millis() as u64;
         tracing::info!(node = of.0, sessions, accounts, unreadable, took_ms, "sessions of a dead node go on");

@@ -12,7 +12,7 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 use carillon_wire::xml::Element;
 
-use super::state::Sent;
+use super::state::{Origin, Sent};
 
 /// How clients resume sessions.
 pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
@@ -29,6 +29,13 @@ pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
     },
     settlements,
     orphaned,
+    origin: |session, number| {
+        let state = session.state.stream_management.as_ref()?;
+        let origin = state.origin.as_ref()?;
+        let is_early = origin.last.wrapping_sub(number).cast_signed() >= 0;
+        is_early.then_some(Settlement { number, ..origin.old })
+    },
+    repoint,
     given_up,
 };
 
@@ -48,7 +55,7 @@ pub(super) fn enabled(session: &mut BoundSession, enable: &Element, cx: &mut Cx<
     }
     let number = cx.shard.random.number();
     let key = cx.shard.adoption.key(number, cx.shard.place.node);
-    session.resumption = Some(Box::new(Resumption { key, timeout_ms, parked: None }));
+    session.resumption = Some(Box::new(Resumption { key, timeout_ms, parked: None, is_adopted: false }));
     let max = timeout_ms.div_ceil(1000).to_string();
     enabled.with_attr("id", name(key)).with_attr("resume", "true").with_attr("max", max)
 }
@@ -149,12 +156,32 @@ fn settlements(session: &BoundSession) -> Vec<Settlement> {
 
 /// Nobody knows what became of what was not settled, but of what is in the queues of others: the client repeats from there on, and what was handled
 /// nevertheless is passed over.
-fn orphaned(session: &mut BoundSession, held: &[u32]) {
+fn orphaned(session: &mut BoundSession, held: &[u32], old: Settlement) {
     let Some(state) = &mut session.state.stream_management else { return };
+    let last = state.inbound.counts().0.wrapping_add(UNWRITTEN);
+    state.origin = Some(Box::new(Origin { old, last }));
     state.inbound.is_orphaned(held);
     // Its timers were not written.
     state.due = None;
 }
+
+/// Another waits from now on for a message in the queue.
+fn repoint(session: &mut BoundSession, old: &Settlement, new: Settlement) -> bool {
+    let Some(state) = &mut session.state.stream_management else { return false };
+    let mut found = false;
+    for entry in state.queue.entries_mut() {
+        if let Sent::Chat(message) = entry
+            && message.1.settlement.as_ref() == Some(old)
+        {
+            message.1.settlement = Some(new);
+            found = true;
+        }
+    }
+    found
+}
+
+/// How many stanzas a client may have sent of which the log of its session does not say that they were handled.
+const UNWRITTEN: u32 = 1024;
 
 /// Chat messages that the client of a session may not have, and that the store has not, go to the account's other sessions, or into the store.
 fn given_up(mut session: Box<BoundSession>, cx: &mut Cx<'_>) {

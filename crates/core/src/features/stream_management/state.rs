@@ -2,7 +2,7 @@
 
 use super::inbound::Inbound;
 use super::queue::{Entry, Queue};
-use crate::model::PubsubEvent;
+use crate::model::{PubsubEvent, Settlement};
 use crate::shard::{Chat, Tracked};
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -16,9 +16,21 @@ pub struct State {
     pub(super) due: Option<u32>,
     /// What was sent since and is not acknowledged.
     pub(super) queue: Queue<Sent>,
+    /// Of a session that a dead node left: what it was there.
+    pub(super) origin: Option<Box<Origin>>,
 }
 
-crate::form! { struct State { inbound, due, queue } }
+// Whoever dies again while its client repeats what it sent has it handled once more.
+crate::form! { struct State { inbound, due, queue, origin: omitted(None) } }
+
+/// The name of a session at the node that died.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// Who waited for the stanzas of its client, but for their numbers.
+    pub(super) old: Settlement,
+    /// The last stanza of the client that may be one that it repeats.
+    pub(super) last: u32,
+}
 
 /// A stanza sent and not yet acknowledged.
 #[derive(Debug)]

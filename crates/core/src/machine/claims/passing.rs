@@ -4,7 +4,8 @@ use crate::Effect;
 use crate::command::Outcome;
 use crate::machine::Turn;
 use crate::message::{
-    AccountMessage, Addressees, ClaimMessage, RoomAudience, RoomEvent, RoomOp, ShardMessage,
+    AccountMessage, Addressees, AdoptionMessage, ClaimMessage, Orphans, RoomAudience, RoomEvent, RoomOp,
+    ShardMessage,
 };
 use crate::model::{NodeId, Place, RoomKind};
 use crate::shard::{Waiting, Whereabouts, Why};
@@ -33,6 +34,13 @@ impl Turn<'_> {
             Whereabouts::Unknown => self.have_wait(account, message),
         }
         None
+    }
+
+    /// Whether sessions that a node left would go to it, as this one does not know yet that it is dead.
+    pub(in crate::machine) fn leads_to_the_dead(&self, message: &AdoptionMessage) -> bool {
+        let AdoptionMessage::Left(Orphans { account, of, .. }) = message else { return false };
+        let leads = |node| node == *of || self.way_to(account, node) == *of;
+        matches!(self.whereabouts(account.as_str()), Whereabouts::At(node) if leads(node))
     }
 
     /// The node by which an account is sent something that is at home on `node`, or kept there.

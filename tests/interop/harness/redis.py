@@ -1,0 +1,68 @@
+"""Redis for cells of a test run: Debian's server, in a temporary folder, on a port of its own."""
+
+import contextlib
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+START_S = 20
+# The server ends when this process does, however that ends: then its standard input is closed.
+RUN = """
+folder=$1; port=$2; shift 2
+redis-server --bind 127.0.0.1 --port "$port" --dir "$folder" --save '' --appendonly no --maxmemory-policy noeviction >>"$folder/log" 2>&1 &
+pid=$!; echo $pid; read -r _; kill -KILL $pid; wait $pid
+"""
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Redis:
+    """A running server, which keeps nothing when it ends."""
+
+    def __init__(self):
+        assert shutil.which("redis-server"), "redis-server is not installed: tests/interop/setup does it"
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="carillon-redis-"))
+        self.port = free_port()
+        self.start()
+
+    def start(self):
+        """Starts it, on the port that it had before."""
+        self._shell = subprocess.Popen(
+            ["/bin/sh", "-c", RUN, "sh", str(self.folder), str(self.port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.pid = int(self._shell.stdout.readline())
+        until = time.monotonic() + START_S
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                self.ask("PING")
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"Redis does not start:\n{(self.folder / 'log').read_text()}")
+
+    def ask(self, *words):
+        """Asks it something; the answer as it comes."""
+        with contextlib.closing(socket.create_connection(("127.0.0.1", self.port), timeout=5)) as asked:
+            asked.sendall((" ".join(words) + "\r\n").encode())
+            return asked.recv(1 << 20).decode()
+
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}"
+
+    def stop(self):
+        self._shell.stdin.close()
+        self._shell.wait()
+
+    def end(self):
+        if self._shell.poll() is None:
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)

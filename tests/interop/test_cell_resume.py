@@ -1,0 +1,200 @@
+"""Three nodes that write their sessions down in Redis: when one is killed, its clients resume their sessions at the others."""
+
+import asyncio
+import contextlib
+import signal
+
+import pytest
+
+from harness.api import Api
+from harness.cell import Cell
+from harness.redis import Redis
+from harness.resuming import Resuming
+from harness.server import unique
+
+NODES = 3
+
+
+@pytest.fixture(scope="module")
+def redis():
+    redis = Redis()
+    yield redis
+    redis.end()
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory, redis):
+    cell = Cell(tmp_path_factory.mktemp("cell"), NODES, cell__redis=redis.url)
+    yield cell
+    cell.end()
+
+
+@pytest.fixture
+async def clients(cell):
+    """Clients, each at home at the node with this number."""
+    for number, node in enumerate(cell.nodes):
+        if not node.is_running():
+            cell.nodes[number] = cell.start(number)
+    async with contextlib.AsyncExitStack() as stack:
+        apis = [Api(node) for node in cell.nodes]
+        for api in apis:
+            stack.push_async_callback(api.aclose)
+
+        async def connect(*homes):
+            names = [unique("user") for _ in homes]
+            for name in names:
+                await apis[0].account(f"{name}@localhost")
+            all = []
+            for name, home in zip(names, homes, strict=True):
+                all.append(await Resuming(cell, name).begin(cell.nodes[home]))
+                stack.push_async_callback(all[-1].end)
+            return all
+
+        connect.apis = apis
+        yield connect
+
+
+async def kill(node):
+    node.process.send_signal(signal.SIGKILL)
+    await asyncio.to_thread(node.process.wait)
+
+
+async def are_back(clients, within=30):
+    """Waits until those that were away are connected again."""
+    async with asyncio.timeout(within):
+        for client in clients:
+            while not client.away:
+                await asyncio.sleep(0.02)
+            await client.connected.wait()
+
+
+async def test_sessions_go_on_at_other_nodes(cell, clients):
+    alice, bob, carol = await clients(2, 2, 0)
+    for client in (alice, bob, carol):
+        await client.is_acknowledged()
+    carol.chat(bob.jid, "before")
+    await bob.hears("before")
+    await carol.is_acknowledged()
+    await kill(cell.nodes[2])
+    await are_back([alice, bob])
+    assert [(client.resumed, client.failed) for client in (alice, bob)] == [(1, 0)] * 2
+    # In both directions, and with those who noticed nothing.
+    alice.chat(bob.jid, "one")
+    bob.chat(carol.jid, "two")
+    carol.chat(alice.jid, "three")
+    for client, body in ((bob, "one"), (carol, "two"), (alice, "three")):
+        await client.hears(body)
+    for client in (alice, bob, carol):
+        await client.is_acknowledged()
+        assert not client.wrong and not client.refused
+    assert bob.heard == ["before", "one"]
+
+
+async def test_what_was_not_acknowledged_is_sent_again_and_nothing_else(cell, clients):
+    (bob, carol) = await clients(1, 0)
+    sent = await clients.apis[0].notify(f"{bob.name}@localhost", {"n": 1})
+    await bob.hears(sent["id"])
+    # From now on it acknowledges nothing, and hears only half of what it is sent.
+    taken, bob._take = bob._take, lambda element: None
+    carol.chat(bob.jid, "one")
+    later = await clients.apis[0].notify(f"{bob.name}@localhost", {"n": 2})
+    await asyncio.sleep(1)
+    bob._take = taken
+    await kill(cell.nodes[1])
+    await are_back([bob])
+    assert (bob.resumed, bob.failed) == (1, 0)
+    await bob.hears("one")
+    await bob.hears(later["id"])
+    await clients.apis[0].eventually(f"/v1/notifications/{later['id']}", lambda seen: seen["state"] == "acknowledged")
+    await bob.is_acknowledged()
+    await asyncio.sleep(0.5)
+    assert bob.heard.count("one") == bob.heard.count(later["id"]) == bob.heard.count(sent["id"]) == 1
+    assert not bob.wrong
+
+
+async def load(clients, ends):
+    """Each client writes to the next, until it is told to end; what was written, by recipient."""
+    written = {client.name: [] for client in clients}
+    count = 0
+    while not ends.is_set():
+        for n, client in enumerate(clients):
+            other = clients[(n + 1) % len(clients)]
+            if client.connected.is_set():
+                body = f"{client.name}-{count}"
+                client.chat(other.jid, body)
+                written[other.name].append((client, body))
+        count += 1
+        await asyncio.sleep(0.01)
+    return written
+
+
+@pytest.mark.parametrize("round", range(3))
+async def test_under_load_nothing_is_lost_and_nothing_comes_twice(cell, clients, round):
+    gone = (round + 1) % NODES
+    # Neighbours are on one node, or on two.
+    all = await clients(*[n // 4 % NODES for n in range(24)])
+    for client in all:
+        await client.is_acknowledged()
+    ends = asyncio.Event()
+    loading = asyncio.create_task(load(all, ends))
+    await asyncio.sleep(2)
+    await kill(cell.nodes[gone])
+    theirs = [client for n, client in enumerate(all) if n // 4 % NODES == gone]
+    await are_back(theirs)
+    await asyncio.sleep(2)
+    ends.set()
+    written = await loading
+    for client in all:
+        await client.is_acknowledged()
+    await asyncio.sleep(1)
+    lost, doubled = [], []
+    for client in all:
+        heard = set(client.heard)
+        # One that came back as an error may have arrived.
+        lost += [body for sender, body in written[client.name] if body not in heard and body not in sender.refused]
+        doubled += [body for body in heard if client.heard.count(body) > 1]
+    assert not [wrong for client in all for wrong in client.wrong]
+    assert [(client.resumed, client.failed) for client in theirs] == [(1, 0)] * len(theirs)
+    print(sorted(client.away[0] for client in theirs), sum(map(len, written.values())), "written")
+    assert (lost, doubled) == ([], [])
+
+
+async def test_while_redis_is_away_sessions_are_served_and_end_with_their_node(cell, clients, redis):
+    alice, bob = await clients(2, 0)
+    redis.stop()
+    bob.chat(alice.jid, "while it is away")
+    await alice.hears("while it is away")
+    await alice.is_acknowledged()
+    await kill(cell.nodes[2])
+    await are_back([alice])
+    assert (alice.resumed, alice.failed) == (0, 1)
+    redis.start()
+    bob.chat(alice.jid, "again")
+    await alice.hears("again")
+
+
+async def test_what_redis_lost_is_written_anew_when_it_is_back(cell, clients, redis):
+    (alice, bob) = await clients(1, 0)
+    await alice.is_acknowledged()
+    redis.stop()
+    bob.chat(alice.jid, "while it is away")
+    await alice.hears("while it is away")
+    redis.start()
+    async with asyncio.timeout(20):
+        while "log of sessions is connected" not in cell.nodes[1].log.read_text().rpartition("cannot be reached")[2]:
+            await asyncio.sleep(0.1)
+    await asyncio.sleep(2)
+    await kill(cell.nodes[1])
+    await are_back([alice])
+    assert (alice.resumed, alice.failed) == (1, 0)
+    bob.chat(alice.jid, "after")
+    await alice.hears("after")
+    assert alice.heard == ["while it is away", "after"] and not alice.wrong
+
+
+async def test_a_session_that_is_over_is_not_waited_for(cell, clients):
+    (alice,) = await clients(0)
+    alice.key = f"{int(alice.key, 16) ^ 1:016x}"
+    alice.cut()
+    await are_back([alice], within=2)
+    assert alice.failed == 1
