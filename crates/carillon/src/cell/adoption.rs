@@ -8,6 +8,8 @@ use carillon_server::OpenLog;
 use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
+#[cfg(feature = "redis")]
+use std::sync::{Mutex, PoisonError};
 use tokio::runtime::Handle;
 
 /// The log, once it was opened.
@@ -59,8 +61,19 @@ pub(super) fn open(
     {
         let runtime = runtime.clone();
         Box::new(move |hears| {
+            let written = Mutex::new(BTreeSet::new());
             let hears = Arc::new(move |heard| {
-                if !matches!(heard, LogHeard::Written(_, number) if number > 1 && !number.is_power_of_two()) {
+                let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+                // The first that each shard writes is all that it has.
+                let is_news = match heard {
+                    LogHeard::Written(shard, _) => written.insert(shard),
+                    LogHeard::Away | LogHeard::Back => {
+                        written.clear();
+                        true
+                    }
+                };
+                drop(written);
+                if is_news {
                     drop(sender.try_send(Told::Log(heard)));
                 }
                 hears(heard);

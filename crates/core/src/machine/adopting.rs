@@ -2,6 +2,7 @@
 
 use super::Turn;
 use super::group::Part;
+use super::logging::split_recent;
 use crate::form::Clock;
 use crate::message::{AdoptionMessage, Orphan, Orphans};
 use crate::model::{ConnId, Map, Mono, NodeId, Now, Place, SessionId, SessionPolicy, Settlement, ShardId};
@@ -18,8 +19,9 @@ pub fn orphans_of(of: NodeId, left: Vec<Left>, now: Now) -> (Vec<Orphans>, usize
     let count = left.len();
     let (mut held, mut read) = (Map::<(ShardId, SessionId), Vec<u32>>::default(), Vec::new());
     for left in left {
-        let Some(Moved { session, .. }) = read_session(&left.bytes, now) else { continue };
-        for Settlement { place, session, number } in settlements(&pipeline, &session) {
+        let Some((Moved { session, .. }, recent)) = read_session(&left.bytes, now) else { continue };
+        let waits = settlements(&pipeline, &session).into_iter().chain(recent);
+        for Settlement { place, session, number } in waits {
             if place.node == of {
                 held.entry((place.shard, session)).or_default().push(number);
             }
@@ -40,15 +42,18 @@ fn settlements(pipeline: &Pipeline, session: &BoundSession) -> Vec<Settlement> {
     pipeline.resumption.map_or_else(Vec::new, |handler| (handler.settlements)(session))
 }
 
-fn read_session(bytes: &[u8], now: Now) -> Option<Moved> {
-    let (head, form) = LogHead::split(bytes)?;
+/// A session, and who waited for messages that its client had acknowledged a moment ago.
+fn read_session(bytes: &[u8], now: Now) -> Option<(Moved, Vec<Settlement>)> {
+    let (head, rest) = LogHead::split(bytes)?;
+    let (recent, form) = split_recent(rest)?;
     // The form has instants of the clock of the node that wrote it.
     let elapsed_ms = head.mono_ms + now.unix.0.saturating_sub(head.unix.0);
     let parts = Part::read_all(form, Clock { now_ms: now.mono.0, elapsed_ms }).ok()?;
-    parts.into_iter().find_map(|part| match part {
+    let moved = parts.into_iter().find_map(|part| match part {
         Part::Session(moved) => Some(moved),
         Part::Light(_) | Part::Trace(_) => None,
-    })
+    })?;
+    Some((moved, recent))
 }
 
 impl Turn<'_> {
@@ -82,7 +87,7 @@ impl Turn<'_> {
         let Orphans { account, of, sessions } = orphans;
         let (count, mut all) = (sessions.len(), Vec::new());
         for Orphan { shard, bytes, held } in sessions {
-            let Some(moved) = read_session(&bytes, self.cx.now) else { continue };
+            let Some((moved, _)) = read_session(&bytes, self.cx.now) else { continue };
             if self.has_room(&moved.session, all.len()) {
                 let place = Place { node: of, shard };
                 all.extend(self.orphan(moved, &held, place).map(|moved| (moved, None)));

@@ -6,13 +6,13 @@
 //! | the client is sent something, and something counts that it has not been told before | before the bytes leave |
 //! | all else: an acknowledgement of the client's, a stanza of which it was told nothing; anything of a parked session | within a second |
 //!
-//! That an acknowledgement is written late is not only cheaper: until then the message is in the log with the name of who waits for it, who
-//! has written by then that it is settled.
+//! A message that is acknowledged stays in what is written of its recipient for a moment, with the name of who waits for it: its sender's session
+//! may be written later than the recipient's, and its client repeats what that does not count.
 
 use super::ShardMachine;
 use super::group::Part;
-use crate::form::{Form, Writer};
-use crate::model::{ConnId, Map, Mono, Now, SessionId, Set};
+use crate::form::{Clock, Form, Writer, decode, encode};
+use crate::model::{ConnId, Map, Mono, Now, SessionId, Set, Settlement};
 use crate::ports::{LogEntry, LogHead};
 use crate::session::{BoundSession, Moved, Progress};
 use std::hash::BuildHasher;
@@ -117,32 +117,51 @@ impl ShardMachine {
             }
             return None;
         };
-        let (bytes, conn) = self.log_bytes(id, now)?;
-        let written = Written { progress, hash: log.written.hasher().hash_one(&bytes[LogHead::BYTES..]) };
+        let (bytes, form, conn) = self.log_bytes(id, now)?;
+        let written = Written { progress, hash: log.written.hasher().hash_one(bytes.get(form..)) };
         if log.written.insert(id, written) != Some(written) {
             turn.entries.push(LogEntry { session: id, bytes: Some(bytes) });
         }
         conn
     }
 
-    /// A session as it is written, and its connection. Instants are those of this node's clock, so that a session that stays as it is has the same
+    /// A session as it is written, where its form begins, and its connection. Instants are those of this node's clock, so that a session that stays as it is has the same
     /// bytes.
-    fn log_bytes(&mut self, id: SessionId, now: Now) -> Option<(Vec<u8>, Option<ConnId>)> {
+    fn log_bytes(&mut self, id: SessionId, now: Now) -> Option<(Vec<u8>, usize, Option<ConnId>)> {
         let mut session = self.sessions.take_to_look(id)?;
         let (conn, heard) = (session.conn(), std::mem::take(&mut session.heard));
+        let recent = self.pipeline.resumption.map(|handler| (handler.recent)(&mut session, now.mono));
+        let recent = recent.unwrap_or_default();
         let known = self.homes.known(session.bare.as_str(), id);
         let moved = Moved { session, timers: Vec::new(), last_items: Vec::new(), known };
         let (part, mut out) = (Part::Session(moved), Writer::new(0));
         part.write(&mut out);
         let mut bytes = Vec::new();
         LogHead { mono_ms: now.mono.0, unix: now.unix }.write(&mut bytes);
+        write_recent(&recent, &mut bytes);
+        let form = bytes.len();
         bytes.extend_from_slice(&out.finish());
         if let Part::Session(Moved { mut session, .. }) = part {
             session.heard = heard;
             self.sessions.put_back(session);
         }
-        Some((bytes, conn))
+        Some((bytes, form, conn))
     }
+}
+
+/// Who waited for messages that the client acknowledged a moment ago stands between the head and the form.
+fn write_recent(recent: &[Settlement], bytes: &mut Vec<u8>) {
+    let recent = if recent.is_empty() { Vec::new() } else { encode(&recent.to_vec(), 0) };
+    bytes.extend_from_slice(&(recent.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&recent);
+}
+
+/// These, and the form behind them.
+pub(super) fn split_recent(bytes: &[u8]) -> Option<(Vec<Settlement>, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (recent, form) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let recent = if recent.is_empty() { Vec::new() } else { decode(recent, Clock::default()).ok()? };
+    Some((recent, form))
 }
 
 /// By which connections are sorted.

@@ -28,7 +28,7 @@ use crate::features::PerShard;
 use crate::features::state::PerAccount;
 use crate::message::{AccountMessage, Announcement, Requester, ShardMessage};
 use crate::model::{
-    Node, Notification, NotificationId, Place, Policy, PrivacyLists, PubsubEvent, Record, RecordParts,
+    Mono, Node, Notification, NotificationId, Place, Policy, PrivacyLists, PubsubEvent, Record, RecordParts,
     Roster, SessionId, Settlement, Standing, StanzaKind, Trace, Wake, Wants,
 };
 use crate::ports::Directory;
@@ -465,6 +465,8 @@ pub struct ResumptionHandler {
     pub progress: fn(session: &BoundSession) -> Option<Progress>,
     /// Who waits until the client acknowledges what it was sent: what a log has of the session says so of them.
     pub settlements: fn(session: &BoundSession) -> Vec<Settlement>,
+    /// The same of what the client acknowledged a moment ago.
+    pub recent: fn(session: &mut BoundSession, now: Mono) -> Vec<Settlement>,
     /// The session is parked here as a log had it, because its node died. Of the client's stanzas these are in the queues of others that go on as
     /// well. `old`: its name there.
     pub orphaned: fn(session: &mut BoundSession, held: &[u32], old: Settlement),

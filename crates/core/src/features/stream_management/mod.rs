@@ -12,6 +12,7 @@ pub use shared::Queued;
 pub use state::State;
 
 use crate::error::StreamError;
+use crate::model::Settlement;
 use crate::route;
 use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, TimerHandler, Unbound};
 use crate::session::{BoundSession, Cx, backlog};
@@ -173,12 +174,14 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
     let before = state.queue.memory_bytes();
     let done = state.queue.acknowledge(h).map_err(|too_many| too_high(h, &too_many))?;
     let kept = cx.pipeline.keep.map(|handler| handler.kind);
+    let mut settled = SmallVec::<[Settlement; 4]>::new();
     let mut done_with = |entry: Sent| {
         memory::uncount(&entry, &mut cx.features.stream_management);
         match entry {
             Sent::Tracked(kind, id) => Some((kind, id)),
             Sent::TrackedStanza(tracked) => Some((tracked.0, tracked.1)),
             Sent::Chat(message) => {
+                settled.extend(message.1.settlement);
                 cx.settle(message.1.settlement);
                 let number = message.1.recipients.and_then(|recipients| recipients.acknowledged());
                 Some((kept?, number?.into()))
@@ -187,6 +190,11 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
         }
     };
     let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(&mut done_with).collect();
+    if cx.shard.adoption.is_on {
+        let own = cx.shard.place.node;
+        let ours = settled.into_iter().filter(|settlement| settlement.place.node == own);
+        ours.for_each(|settlement| state.note_recent(settlement, cx.now.mono));
+    }
     cx.features.stream_management.resize(session.id, before, state.queue.memory_bytes());
     let left = state.queue.len() as u32;
     let acknowledged = session.unacknowledged.unwrap_or_default().saturating_sub(left);

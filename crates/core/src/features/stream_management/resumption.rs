@@ -2,7 +2,7 @@
 
 use super::{acknowledge_up_to, failed, look_later, memory, request, too_high};
 use crate::error::StreamError;
-use crate::model::{SessionId, Settlement};
+use crate::model::{Mono, SessionId, Settlement};
 use crate::route;
 use crate::sasl::Protection;
 use crate::session::hook::ResumptionHandler;
@@ -28,6 +28,7 @@ pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
         Some(Progress { sent: state.queue.sent(), handled, settled })
     },
     settlements,
+    recent,
     orphaned,
     origin: |session, number| {
         let state = session.state.stream_management.as_ref()?;
@@ -142,6 +143,12 @@ pub(super) fn restored(session: &mut BoundSession, names: &mut Names, cx: &mut C
         chat.recipients = chat.recipients.as_ref().map(|recipients| names.renamed(account, recipients));
     }
     memory::came(session, cx);
+}
+
+/// The settlements of messages that were acknowledged a moment ago.
+fn recent(session: &mut BoundSession, now: Mono) -> Vec<Settlement> {
+    let Some(state) = &mut session.state.stream_management else { return Vec::new() };
+    state.recent(now)
 }
 
 /// The settlements of messages in the queue.

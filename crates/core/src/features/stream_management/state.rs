@@ -2,9 +2,10 @@
 
 use super::inbound::Inbound;
 use super::queue::{Entry, Queue};
-use crate::model::{PubsubEvent, Settlement};
+use crate::model::{Mono, PubsubEvent, Settlement};
 use crate::shard::{Chat, Tracked};
 use carillon_wire::stanza::Stanza;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The counts of a session whose client enabled stream management, and what it has not acknowledged.
@@ -18,10 +19,38 @@ pub struct State {
     pub(super) queue: Queue<Sent>,
     /// Of a session that a dead node left: what it was there.
     pub(super) origin: Option<Box<Origin>>,
+    /// Who waited for messages that were acknowledged a moment ago, where sessions are written down: what is written of the session says so, too, as
+    /// it may not have been written yet that their senders know.
+    pub(super) recent: Option<Box<VecDeque<(Settlement, Mono)>>>,
 }
 
 // Whoever dies again while its client repeats what it sent has it handled once more.
-crate::form! { struct State { inbound, due, queue, origin: omitted(None) } }
+crate::form! { struct State { inbound, due, queue, origin: omitted(None), recent: omitted(None) } }
+
+impl State {
+    /// A message was acknowledged whose sender is a session of this node.
+    pub(super) fn note_recent(&mut self, settlement: Settlement, now: Mono) {
+        let recent = self.recent.get_or_insert_default();
+        while recent.front().is_some_and(|(_, at)| now.since(*at) > RECENT_MS) {
+            recent.pop_front();
+        }
+        recent.push_back((settlement, now));
+    }
+
+    /// Those that were noted a moment ago.
+    pub(super) fn recent(&mut self, now: Mono) -> Vec<Settlement> {
+        let Some(recent) = &mut self.recent else { return Vec::new() };
+        recent.retain(|(_, at)| now.since(*at) <= RECENT_MS);
+        let settlements = recent.iter().map(|(settlement, _)| *settlement).collect();
+        if recent.is_empty() {
+            self.recent = None;
+        }
+        settlements
+    }
+}
+
+/// How long that is: as long as it takes until what a sender learns is written, and once more.
+const RECENT_MS: u64 = 2_000;
 
 /// The name of a session at the node that died.
 #[derive(Clone, Copy, Debug)]
