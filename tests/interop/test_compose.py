@@ -35,6 +35,7 @@ def test_every_variable_is_a_setting_and_together_they_are_valid():
         assert len(taken) == len(environment)
         assert taken["store.url"]["value"] == "postgresql://carillon@postgres:5432/carillon?sslmode=disable"
         assert taken["cell.nats"]["value"] == "nats://nats:4222"
+        assert taken["cell.redis"]["value"] == "redis://redis:6379"
         names.add(taken["node.name"]["value"])
     assert names == set(NODES), "who starts under a name buries who had it before"
 
@@ -42,11 +43,11 @@ def test_every_variable_is_a_setting_and_together_they_are_valid():
 def test_what_is_named_is_there():
     file = compose()
     services = file["services"]
-    assert set(services) == {"postgres", "nats", *NODES}
+    assert set(services) == {"postgres", "nats", "redis", *NODES}
     for name in NODES:
         node = services[name]
         # The hosts of the engines, and what is waited for.
-        assert set(node["depends_on"]) == {"postgres", "nats"}
+        assert set(node["depends_on"]) == {"postgres", "nats", "redis"}
         assert node["secrets"] == ["cell"]
         assert node["environment"]["CARILLON_CELL_SECRET_FILE"] == "/run/secrets/cell"
         assert [volume.split(":")[0] for volume in node["volumes"]] == [name]
@@ -62,7 +63,7 @@ def test_what_is_named_is_there():
     assert len(set(outside)) == len(outside)
     assert services["postgres"]["environment"]["POSTGRES_USER"] == "carillon"
     assert set(file["secrets"]) == {"cell"}
-    for image in (services["postgres"]["image"], services["nats"]["image"]):
+    for image in (services[engine]["image"] for engine in ("postgres", "nats", "redis")):
         assert re.fullmatch(r"docker\.io/library/[a-z]+:\d+(\.\d+)?", image), "a version, not the newest of the day"
 
 
@@ -78,4 +79,4 @@ def test_the_features_of_the_image_are_those_that_a_cell_needs():
     manifest = (ROOT / "crates/carillon/Cargo.toml").read_text()
     for feature in features:
         assert re.search(rf"^{feature} = \[", manifest, re.MULTILINE), feature
-    assert {"nats", "postgres"} <= set(features)
+    assert {"nats", "postgres", "redis"} <= set(features)
