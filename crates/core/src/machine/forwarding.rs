@@ -29,7 +29,7 @@ impl Turn<'_> {
             ShardMessage::RoomEvent(event) => return self.pass_event_on(event),
             // It is not known here yet that its node is dead.
             ShardMessage::Adoption(message) if self.leads_to_the_dead(&message) => {
-                self.cx.shard.adoption.keep(message);
+                self.cx.shard.adoption.keep(*message);
                 return None;
             }
             ShardMessage::Command { command, reply } => match command {

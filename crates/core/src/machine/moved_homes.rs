@@ -39,7 +39,7 @@ impl Turn<'_> {
             self.tell_moved(session, &*before);
         }
         for message in self.cx.shard.adoption.take_kept() {
-            self.message(ShardMessage::Adoption(message));
+            self.message(ShardMessage::Adoption(Box::new(message)));
         }
     }
 

@@ -14,7 +14,7 @@ pub struct Adoption {
     gone: Vec<(NodeId, Mono)>,
     waiting: Vec<Waits>,
     /// What is for accounts that seem to be at home at a dead node.
-    kept: Vec<Box<AdoptionMessage>>,
+    kept: Vec<AdoptionMessage>,
     kept_bytes: usize,
     /// Stanzas that were given, of senders on other nodes: of those that live for a while, as their nodes are told.
     settled: VecDeque<(Settlement, Mono)>,
@@ -91,7 +91,7 @@ impl Adoption {
     }
 
     /// Keeps what is for an account that seems to be at home at a dead node.
-    pub fn keep(&mut self, message: Box<AdoptionMessage>) {
+    pub fn keep(&mut self, message: AdoptionMessage) {
         let bytes = message.memory_bytes();
         if self.kept_bytes + bytes <= KEPT_BYTES_MAX {
             self.kept_bytes += bytes;
@@ -100,7 +100,7 @@ impl Adoption {
     }
 
     /// What was kept.
-    pub fn take_kept(&mut self) -> Vec<Box<AdoptionMessage>> {
+    pub fn take_kept(&mut self) -> Vec<AdoptionMessage> {
         self.kept_bytes = 0;
         std::mem::take(&mut self.kept)
     }

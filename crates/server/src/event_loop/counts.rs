@@ -46,6 +46,7 @@ impl Bench {
             clock: Clock::start(),
             left_parked: Arc::default(),
             handed: Default::default(),
+            log: None,
         };
         let shard = EventLoop::new(Echo::default(), io, poll, Vec::new(), shared).unwrap();
         Bench { shard, calls: 0, bytes: 0 }

@@ -25,7 +25,9 @@ use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::form::Unreadable;
-use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, HeavyAccount, Restored};
+use carillon_core::machine::{
+    Group, HandedGroup, HandedSession, HandedTrace, HeavyAccount, LogTurn, Restored,
+};
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, NodeId, Now, Place, Policy, ShardId, States};
 use carillon_core::ports::modules::ActiveModule;
 use carillon_core::ports::store::domains::Domains;
@@ -160,6 +162,10 @@ impl Machine for Echo {
     fn restore(&mut self, _: Now, _: u64, _: &[u8], _: &mut Effects) -> Result<Restored, Unreadable> {
         Err(Unreadable::NotOurs)
     }
+
+    fn keep_log(&mut self, _keeps: bool) {}
+
+    fn log(&mut self, _now: Now, _sent_to: &[ConnId], _turn: &mut LogTurn) {}
 
     fn unbound(&self) -> usize {
         0

@@ -21,6 +21,10 @@ pub struct State {
     pub(super) origin: Option<Box<Origin>>,
     /// Who waited for messages that were acknowledged a moment ago, where sessions are written down: what is written of the session says so, too, as
     /// it may not have been written yet that their senders know.
+    #[expect(
+        clippy::box_collection,
+        reason = "mostly there is none, and a queue takes 32 bytes of every session"
+    )]
     pub(super) recent: Option<Box<VecDeque<(Settlement, Mono)>>>,
 }
 
