@@ -52,7 +52,7 @@ def play(transport, port, http, key, folder):
     report = folder / f"{transport}.json"
     command = inside("lossy-near", CARILLON, "load", "run", "match", "--target", f"{FAR}:{port}")
     command += ["--transport", transport, "--domain", "localhost", "--password", "x", "--key", key]
-    command += ["--http", f"http://{FAR}:{http}", "--json", str(report)]
+    command += ["--http", f"http://{FAR}:{http}", "--report", report]
     ahead = 1 + -int(-(2 * DELAY_MS + 20) // (1000 / 15))
     settings = {"players.count": MATCHES * 4, "play.for": f'"{SECONDS}s"', "play.ahead": ahead, "play.cut_share": 0.0}
     for name, value in settings.items():

@@ -37,7 +37,7 @@ impl ShardIo {
             }
             match effect {
                 Effect::Send { conn, range } | Effect::Datagram { conn, range } => {
-                    self.send_run(conn, range, bytes, &mut list)
+                    self.send_run(conn, range, bytes, &mut list);
                 }
                 Effect::Secure { conn } => self.secure(conn),
                 Effect::Pause { conn } => {

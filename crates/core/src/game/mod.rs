@@ -9,6 +9,8 @@
 //! match's with the token that it sends first ([`Joining`]), so that inputs and ticks never cross shards. What is on it is
 //! [`carillon_wire::frame::game`].
 
+#[cfg(test)]
+mod datagram_tests;
 mod datagrams;
 mod hashes;
 mod log;
@@ -16,6 +18,7 @@ mod matchmaker;
 mod play;
 mod pool;
 mod seat;
+mod sink;
 #[cfg(test)]
 mod tests;
 mod token;

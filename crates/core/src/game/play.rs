@@ -1,28 +1,19 @@
 //! A match: its seats, its clock and its ticks. It is told what comes and what time it is, and says what its players are sent.
 
-use super::datagrams::{self, SETTLE_MS};
+use super::datagrams::{self, SETTLE_MS, Unsure};
 use super::hashes::Hashes;
 use super::log::TickLog;
 use super::seat::{Line, Presence, Seat, Taken};
+use super::sink::send_tick;
+pub(super) use super::sink::{Sink, send};
 use super::token::SeatClaim;
 use crate::Effect;
-use crate::Effects;
 use crate::message::{NewMatch, QueueAddress};
-use crate::model::{ConnId, MatchId, MatchResult, MatchRules, MatchView, Mono, Now};
+use crate::model::{ConnId, MatchId, MatchResult, MatchRules, MatchView, Mono};
 use crate::settings::Rates;
-use crate::shard::MatchFigures;
 use carillon_wire::frame::game::{
-    EndReason, ErrorCode, Header, Inputs, Mode, SeatState, ServerFrame, TickInputs, Welcome, framed,
+    EndReason, ErrorCode, Header, Inputs, Mode, SeatState, ServerFrame, TickInputs, Welcome,
 };
-
-/// Where a match puts what comes of it.
-pub(super) struct Sink<'a> {
-    pub(super) now: Now,
-    pub(super) out: &'a mut Effects,
-    pub(super) figures: &'a mut MatchFigures,
-    /// Bytes of ticks that a match keeps.
-    pub(super) log_bytes_max: usize,
-}
 
 /// A match.
 #[derive(Debug)]
@@ -403,6 +394,38 @@ impl Match {
         }
     }
 
+    /// Sends ticks to a seat in datagrams from now on: its connection has them. What it was given before came by its stream.
+    pub(super) fn use_datagrams(&mut self, seat: u8) {
+        if let Some(line) = self.seats.get_mut(usize::from(seat)).and_then(Seat::line) {
+            let mut unsure = Unsure::default();
+            unsure.is_sure_to(line.sent);
+            line.datagrams = Some(unsure);
+        }
+    }
+
+    /// In how many datagrams a tick is sent at most before it is sent by the stream.
+    pub(super) fn datagram_window(&self) -> u32 {
+        match self.rules.mode {
+            Mode::Relay => (4 * self.seats.len() as u32).min(datagrams::WINDOW_MAX),
+            _ => 4,
+        }
+    }
+
+    /// Sends by the streams what was sent in datagrams and is not acknowledged: no datagram follows soon.
+    pub(super) fn settle(&mut self, sink: &mut Sink<'_>) {
+        let log = &self.log;
+        for seat in &mut self.seats {
+            let got = seat.got;
+            let Some(Line { conn, sent, datagrams: Some(unsure), .. }) = seat.line() else { continue };
+            datagrams::stream_ticks(sink, *conn, got, unsure.take_old(*sent, 0), log);
+        }
+    }
+
+    /// Whether an input may have begun the wait after which ticks are sent by the streams: where ticks have no clock.
+    pub(super) fn settles_by_itself(&self) -> bool {
+        self.rules.mode == Mode::Relay && self.settle_at.is_some()
+    }
+
     /// The clock runs from now on.
     fn run(&mut self, by: Option<u8>, sink: &mut Sink<'_>) {
         self.phase = Phase::Running { since: sink.now.mono, from: self.log.last() };
@@ -565,15 +588,6 @@ fn tell<'a>(seats: impl Iterator<Item = &'a Seat>, frame: &ServerFrame<'_>, sink
             }
         }
     }
-}
-
-pub(super) fn send(sink: &mut Sink<'_>, conn: ConnId, frame: &ServerFrame<'_>) {
-    sink.out.send(conn, |out| framed(out, |out| frame.write(out)));
-}
-
-pub(super) fn send_tick(sink: &mut Sink<'_>, conn: ConnId, header: Header, inputs: &[u8]) {
-    sink.out.send(conn, |out| framed(out, |out| ServerFrame::write_tick(out, header, inputs)));
-    sink.figures.frames += 1;
 }
 
 /// Bytes of earlier ticks that a connection is given before it is looked whether it takes them.

@@ -13,7 +13,7 @@ use mio::net::UdpSocket;
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig,
-    EndpointEvent, Event, ReadError, StreamEvent, StreamId, TransportConfig, VarInt,
+    EndpointEvent, Event, StreamEvent, StreamId, TransportConfig, VarInt,
 };
 use quinn_udp::{RecvMeta, UdpSocketState};
 
@@ -259,7 +259,7 @@ impl Line {
                     happened.push((self.seat, Happened::Connected));
                 }
                 Event::ConnectionLost { reason } => {
-                    happened.push((self.seat, Happened::Lost(reason.to_string())))
+                    happened.push((self.seat, Happened::Lost(reason.to_string())));
                 }
                 Event::Stream(StreamEvent::Writable { .. }) => self.write(),
                 Event::Stream(_)
@@ -271,11 +271,8 @@ impl Line {
         if let Some(stream) = self.stream
             && let Ok(mut chunks) = self.inner.recv_stream(stream).read(true)
         {
-            loop {
-                match chunks.next(usize::MAX) {
-                    Ok(Some(chunk)) => happened.push((self.seat, Happened::Stream(chunk.bytes))),
-                    Ok(None) | Err(ReadError::Blocked | ReadError::Reset(_)) => break,
-                }
+            while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+                happened.push((self.seat, Happened::Stream(chunk.bytes)));
             }
             let _ = chunks.finalize();
         }

@@ -8,7 +8,6 @@ use crate::taps::TapSink;
 use carillon_core::Input;
 use carillon_core::message::ShardMessage;
 use carillon_core::tap::Order;
-use std::sync::Arc;
 
 impl<M: Machine> EventLoop<M> {
     /// Handles a bounded number of items. The effects of several messages are carried out together, so that what they
@@ -107,12 +106,7 @@ impl<M: Machine> EventLoop<M> {
                 drop(done);
             }
             Control::Stop => self.phase = Phase::Stopping,
-            Control::Tls(tls) => {
-                if let (Some(quic), Some((_, server))) = (self.io.quic.as_deref_mut(), tls.quic()) {
-                    quic.set_server(Arc::clone(server));
-                }
-                self.io.tls = tls;
-            }
+            Control::Tls(tls) => self.io.set_tls(tls),
             Control::OutQueues(bounds) => {
                 self.io.out_queues = bounds.of_shard(self.io.outboxes.inboxes.len());
             }

@@ -2,7 +2,8 @@
 
 use super::EventLoop;
 use crate::machine::Machine;
-use crate::quic::{Key, QuicConn, QuicItem, QuicStep};
+use crate::quic::{Key, QuicConn, QuicItem};
+use crate::shard_io::QuicStep;
 use carillon_core::Input;
 use carillon_core::connection::Joining;
 use std::time::Instant;
@@ -81,6 +82,7 @@ impl<M: Machine> EventLoop<M> {
     pub(super) fn flush_quic(&mut self) {
         if let Some((quic, mut around)) = self.io.quic(&self.admission, self.accepts) {
             quic.flush(&mut around);
+            self.io.pass_on_quic();
         }
     }
 }

@@ -8,28 +8,28 @@ use std::time::Instant;
 
 /// A connection that is processed on this shard.
 pub(crate) struct QuicConn {
-    pub(super) inner: Connection,
+    pub(crate) inner: Connection,
     /// Its name, once the core knows it; none again when the core has heard of its end.
-    pub(super) id: Option<ConnId>,
+    pub(crate) id: Option<ConnId>,
     /// Its place among the connections that the node may have; released when it is dropped.
-    pub(super) permit: Permit,
+    pub(crate) permit: Permit,
     /// The socket that its client sends to.
-    pub(super) via: u8,
+    pub(crate) via: u8,
     stream: Option<StreamId>,
     stage: Stage,
     /// The stream may have something to read.
     readable: bool,
     /// The core takes nothing now.
-    pub(super) paused: bool,
+    pub(crate) paused: bool,
     /// What the stream has no room for yet.
     queue: Vec<u8>,
     /// The core waits to hear that the queue is empty.
     watched: bool,
     overflowed: bool,
     /// When its timers are looked at next.
-    pub(super) wake: Mono,
+    pub(crate) wake: Mono,
     /// It is among those to drive, and to send.
-    pub(super) touched: (bool, bool),
+    pub(crate) touched: (bool, bool),
 }
 
 /// Whether a connection goes on.
@@ -43,7 +43,7 @@ enum Stage {
 }
 
 /// What a stream has to read.
-pub(super) enum Read {
+pub(crate) enum Read {
     Bytes(Bytes),
     Nothing,
     /// The client ends the stream.
@@ -52,7 +52,7 @@ pub(super) enum Read {
 
 /// What became of bytes for the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
+pub(crate) enum Written {
     Taken,
     /// They were dropped, as too much waits.
     Overflowed {
@@ -62,7 +62,7 @@ pub(super) enum Written {
 }
 
 impl QuicConn {
-    pub(super) fn new(inner: Connection, permit: Permit, via: u8) -> QuicConn {
+    pub(crate) fn new(inner: Connection, permit: Permit, via: u8) -> QuicConn {
         QuicConn {
             inner,
             id: None,
@@ -81,17 +81,17 @@ impl QuicConn {
     }
 
     /// The handshake is done.
-    pub(super) fn opened(&mut self) {
+    pub(crate) fn opened(&mut self) {
         self.permit.opened();
     }
 
     /// Whether its client takes datagrams.
-    pub(super) fn has_datagrams(&mut self) -> bool {
+    pub(crate) fn has_datagrams(&mut self) -> bool {
         self.inner.datagrams().max_size().is_some()
     }
 
     /// The client has opened its stream.
-    pub(super) fn accept_stream(&mut self) {
+    pub(crate) fn accept_stream(&mut self) {
         if let Some(stream) = self.inner.streams().accept(Dir::Bi) {
             self.stream = Some(stream);
             self.readable = true;
@@ -99,12 +99,12 @@ impl QuicConn {
     }
 
     /// The stream has something to read, perhaps.
-    pub(super) fn readable(&mut self) {
+    pub(crate) fn readable(&mut self) {
         self.readable = true;
     }
 
     /// Reads a part of the stream.
-    pub(super) fn read(&mut self) -> Read {
+    pub(crate) fn read(&mut self) -> Read {
         let Some(stream) = self.stream.filter(|_| self.readable) else { return Read::Nothing };
         let mut stream = self.inner.recv_stream(stream);
         let read = match stream.read(true) {
@@ -125,7 +125,7 @@ impl QuicConn {
     }
 
     /// Sends bytes of the stream: what has no room waits, `bound` bytes at most.
-    pub(super) fn write(&mut self, bytes: &[u8], bound: usize) -> Written {
+    pub(crate) fn write(&mut self, bytes: &[u8], bound: usize) -> Written {
         if self.stage != Stage::Open {
             return Written::Taken;
         }
@@ -146,7 +146,7 @@ impl QuicConn {
     }
 
     /// Sends a datagram; whether there is one, else its bytes are for the stream.
-    pub(super) fn write_datagram(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn write_datagram(&mut self, bytes: &[u8]) -> bool {
         if self.stage != Stage::Open {
             return true;
         }
@@ -161,7 +161,7 @@ impl QuicConn {
     }
 
     /// The stream has room again. Whether the core waits to hear that the queue is empty, and it is.
-    pub(super) fn writable(&mut self) -> bool {
+    pub(crate) fn writable(&mut self) -> bool {
         if !self.queue.is_empty() {
             let queue = std::mem::take(&mut self.queue);
             let taken = self.write_now(&queue);
@@ -176,13 +176,13 @@ impl QuicConn {
     }
 
     /// Whether everything that was written is with the transport; else [`QuicConn::writable`] will say so.
-    pub(super) fn watch(&mut self) -> bool {
+    pub(crate) fn watch(&mut self) -> bool {
         self.watched = !self.queue.is_empty();
         !self.watched
     }
 
     /// Closes it: what is left of the stream is sent first, until a time at most.
-    pub(super) fn leave(&mut self, until: Mono, now: Instant) {
+    pub(crate) fn leave(&mut self, until: Mono, now: Instant) {
         if self.stage != Stage::Open {
             return;
         }
@@ -202,14 +202,14 @@ impl QuicConn {
     }
 
     /// The client has all of the stream.
-    pub(super) fn finished(&mut self, now: Instant) {
+    pub(crate) fn finished(&mut self, now: Instant) {
         if matches!(self.stage, Stage::Leaving(_)) {
             self.close(0, now);
         }
     }
 
     /// Until when what is left of the stream is sent.
-    pub(super) fn leaves_at(&self) -> Option<Mono> {
+    pub(crate) fn leaves_at(&self) -> Option<Mono> {
         match self.stage {
             Stage::Leaving(until) => Some(until),
             Stage::Open | Stage::Closed => None,
@@ -217,7 +217,7 @@ impl QuicConn {
     }
 
     /// Ends it now, and says so: nothing else is sent.
-    pub(super) fn close(&mut self, code: u32, now: Instant) {
+    pub(crate) fn close(&mut self, code: u32, now: Instant) {
         if self.stage != Stage::Closed {
             self.stage = Stage::Closed;
             self.queue = Vec::new();
@@ -226,7 +226,7 @@ impl QuicConn {
     }
 
     /// It was lost, or ended by its client.
-    pub(super) fn lost(&mut self) {
+    pub(crate) fn lost(&mut self) {
         self.stage = Stage::Closed;
         self.queue = Vec::new();
     }

@@ -17,23 +17,19 @@
 
 mod cid;
 mod conn;
-mod drive;
 mod settings;
 mod socket;
 mod steer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use conn::QuicConn;
-pub(crate) use drive::QuicStep;
+pub(crate) use conn::{QuicConn, Read, Written};
 pub(crate) use settings::QuicKeys;
 pub(crate) use steer::steer;
 
 use crate::clock::Clock;
-use crate::inbox::InboxItem;
 use crate::listen::{Admission, Refusal};
 use crate::metrics::IoCounters;
-use crate::shard_io::Outboxes;
 use bytes::BytesMut;
 use carillon_core::connection::Joining;
 use carillon_core::model::{ConnId, Mono, Place, ShardId};
@@ -55,8 +51,8 @@ use std::time::Instant;
 /// A connection, as all shards know it: the shard whose endpoint it is of, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
-    shard: ShardId,
-    handle: usize,
+    pub(crate) shard: ShardId,
+    pub(crate) handle: usize,
 }
 
 /// QUIC on a shard.
@@ -72,13 +68,15 @@ pub(crate) struct Quic {
     /// A packet that is sent.
     packet: Vec<u8>,
     /// The connections that are processed here.
-    conns: HashMap<Key, Box<QuicConn>>,
-    keys: HashMap<ConnId, Key>,
+    pub(crate) conns: HashMap<Key, Box<QuicConn>>,
+    pub(crate) keys: HashMap<ConnId, Key>,
     /// Connections of this endpoint that are processed on another shard.
-    away: HashMap<usize, Place>,
-    to_drive: Vec<Key>,
+    pub(crate) away: HashMap<usize, Place>,
+    pub(crate) to_drive: Vec<Key>,
     to_send: Vec<Key>,
     timers: BinaryHeap<Reverse<(Mono, Key)>>,
+    /// What is for other shards.
+    pub(crate) passed: Vec<(Place, QuicItem)>,
     /// No connection is accepted any more.
     refuses: bool,
     /// Connections that end do so at once.
@@ -127,7 +125,6 @@ pub(crate) enum QuicItem {
 
 /// What is around it in a shard.
 pub(crate) struct Around<'a> {
-    pub(crate) outboxes: &'a mut Outboxes,
     pub(crate) counters: &'a mut IoCounters,
     pub(crate) admission: &'a Arc<Admission>,
     /// Whether connections are accepted now.
@@ -170,6 +167,7 @@ impl Quic {
             to_drive: Vec::new(),
             to_send: Vec::new(),
             timers: BinaryHeap::new(),
+            passed: Vec::new(),
             refuses: false,
             is_ending: false,
         })
@@ -249,7 +247,7 @@ impl Quic {
         if shard != self.place.shard {
             around.counters.quic.passed_on += 1;
             let to = Place { shard, ..self.place };
-            return around.outboxes.add(to, InboxItem::Quic(Box::new(QuicItem::Packet(packet))));
+            return self.passed.push((to, QuicItem::Packet(packet)));
         }
         around.counters.quic.packets_in += 1;
         let Packet { via, remote, local, ecn, bytes } = packet;
@@ -258,7 +256,7 @@ impl Quic {
         match self.endpoint.handle(around.now, remote, local, ecn, bytes, &mut answer) {
             None => {}
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                self.to_connection(self.own(handle), Some(via), event, around);
+                self.tell_connection(self.own(handle), Some(via), event, around);
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.begin(incoming, via, &mut answer, around),
             Some(DatagramEvent::Response(transmit)) => self.send(via, &transmit, &answer, around.counters),
@@ -323,7 +321,13 @@ impl Quic {
     }
 
     /// Gives a connection what its endpoint has for it, wherever the connection is.
-    fn to_connection(&mut self, key: Key, via: Option<u8>, event: ConnectionEvent, around: &mut Around<'_>) {
+    fn tell_connection(
+        &mut self,
+        key: Key,
+        via: Option<u8>,
+        event: ConnectionEvent,
+        around: &mut Around<'_>,
+    ) {
         if let Some(conn) = self.conns.get_mut(&key) {
             conn.via = via.unwrap_or(conn.via);
             conn.inner.handle_event(event);
@@ -331,7 +335,7 @@ impl Quic {
         } else if let Some(to) = self.away.get(&key.handle).filter(|_| key.shard == self.place.shard) {
             around.counters.quic.passed_on += u64::from(via.is_some());
             let item = QuicItem::ToConnection { key, via, event };
-            around.outboxes.add(*to, InboxItem::Quic(Box::new(item)));
+            self.passed.push((*to, item));
         }
     }
 
@@ -343,13 +347,13 @@ impl Quic {
     ) -> Option<(Key, Box<QuicConn>, Box<Joining>)> {
         match item {
             QuicItem::Packet(packet) => self.packet(packet, around),
-            QuicItem::ToConnection { key, via, event } => self.to_connection(key, via, event, around),
+            QuicItem::ToConnection { key, via, event } => self.tell_connection(key, via, event, around),
             QuicItem::ToEndpoint { key, event } => {
                 if event.is_drained() {
                     self.away.remove(&key.handle);
                 }
                 if let Some(event) = self.endpoint.handle_event(ConnectionHandle(key.handle), event) {
-                    self.to_connection(key, None, event, around);
+                    self.tell_connection(key, None, event, around);
                 }
             }
             QuicItem::Arrival { key, conn, joining } => return Some((key, conn, joining)),
@@ -358,7 +362,7 @@ impl Quic {
     }
 
     /// Something happened to a connection: it is driven and sent.
-    fn touch(&mut self, key: Key) {
+    pub(crate) fn touch(&mut self, key: Key) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         if !std::mem::replace(&mut conn.touched.0, true) {
             self.to_drive.push(key);
@@ -367,7 +371,7 @@ impl Quic {
     }
 
     /// A connection has something to send.
-    fn has_to_send(&mut self, key: Key) {
+    pub(crate) fn has_to_send(&mut self, key: Key) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         if !std::mem::replace(&mut conn.touched.1, true) {
             self.to_send.push(key);
@@ -417,7 +421,7 @@ impl Quic {
             let mut was_told = false;
             while let Some(event) = conn.inner.poll_endpoint_events() {
                 is_drained |= event.is_drained();
-                if let Some(event) = self.to_endpoint(key, event, around) {
+                if let Some(event) = self.tell_endpoint(key, event) {
                     conn.inner.handle_event(event);
                     was_told = true;
                 }
@@ -430,7 +434,7 @@ impl Quic {
             // What it had to say is said: its client is told to come back, and nothing is waited for.
             conn.close(SHUTDOWN, around.now);
             self.transmit(&mut conn, around);
-            self.to_endpoint(key, EndpointEvent::drained(), around);
+            self.tell_endpoint(key, EndpointEvent::drained());
             is_drained = true;
         }
         if is_drained {
@@ -457,17 +461,12 @@ impl Quic {
     }
 
     /// Tells the endpoint of a connection something, wherever that is.
-    fn to_endpoint(
-        &mut self,
-        key: Key,
-        event: EndpointEvent,
-        around: &mut Around<'_>,
-    ) -> Option<ConnectionEvent> {
+    fn tell_endpoint(&mut self, key: Key, event: EndpointEvent) -> Option<ConnectionEvent> {
         if key.shard == self.place.shard {
             return self.endpoint.handle_event(ConnectionHandle(key.handle), event);
         }
         let to = Place { shard: key.shard, ..self.place };
-        around.outboxes.add(to, InboxItem::Quic(Box::new(QuicItem::ToEndpoint { key, event })));
+        self.passed.push((to, QuicItem::ToEndpoint { key, event }));
         None
     }
 

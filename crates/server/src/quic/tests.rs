@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::listen::Bounds;
+use crate::shard_io::QuicStep;
 use crate::testing::{Rig, certificate, client_config_of, counting};
 use carillon_wire::frame::game;
 use proptest::prelude::*;

@@ -4,6 +4,7 @@
 mod closing;
 mod deferred;
 mod outboxes;
+mod quic;
 mod resources;
 mod upcall;
 mod waiting;
@@ -11,6 +12,7 @@ mod waiting;
 pub(crate) use closing::GOING_AWAY;
 pub(crate) use deferred::Deferred;
 pub(crate) use outboxes::Outboxes;
+pub(crate) use quic::QuicStep;
 pub(crate) use resources::Waiting;
 pub(crate) use resources::{Ready, Scratch, ShardIo, conn_of, special};
 pub(crate) use upcall::Upcall;

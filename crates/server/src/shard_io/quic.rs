@@ -1,11 +1,11 @@
 //! Between connections of QUIC and the core: what happened to them, and what the core wants done.
 
-use super::conn::{Read, Written};
-use super::{Around, Key, Quic, QuicConn, QuicItem};
+use super::{ShardIo, Upcall};
 use crate::inbox::InboxItem;
 use crate::listen::Admission;
+use crate::listener_tls::ListenerTls;
 use crate::metrics::IoCounters;
-use crate::shard_io::{ShardIo, Upcall};
+use crate::quic::{Around, Key, Quic, QuicConn, QuicItem, Read, Written};
 use bytes::Bytes;
 use carillon_core::Effect;
 use carillon_core::connection::{Joining, QueueBound};
@@ -41,8 +41,24 @@ impl ShardIo {
         accepts: bool,
     ) -> Option<(&'a mut Quic, Around<'a>)> {
         let quic = self.quic.as_deref_mut()?;
-        let (outboxes, counters) = (&mut self.outboxes, &mut self.counters);
-        Some((quic, Around { outboxes, counters, admission, accepts, now: Instant::now() }))
+        let counters = &mut self.counters;
+        Some((quic, Around { counters, admission, accepts, now: Instant::now() }))
+    }
+
+    /// Uses these settings of TLS for new connections.
+    pub(crate) fn set_tls(&mut self, tls: Arc<ListenerTls>) {
+        if let (Some(quic), Some((_, server))) = (self.quic.as_deref_mut(), tls.quic()) {
+            quic.set_server(Arc::clone(server));
+        }
+        self.tls = tls;
+    }
+
+    /// Gives to other shards what QUIC has for them.
+    pub(crate) fn pass_on_quic(&mut self) {
+        let Some(quic) = self.quic.as_deref_mut() else { return };
+        for (to, item) in quic.passed.drain(..) {
+            self.outboxes.add(to, InboxItem::Quic(Box::new(item)));
+        }
     }
 
     /// A connection to drive: something happened to it.
