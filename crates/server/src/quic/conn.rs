@@ -3,7 +3,7 @@
 use crate::listen::Permit;
 use bytes::Bytes;
 use carillon_core::model::{ConnId, Mono};
-use quinn_proto::{Connection, Dir, ReadError, SendDatagramError, StreamId, VarInt};
+use quinn_proto::{Connection, Datagrams, Dir, ReadError, SendDatagramError, StreamId, VarInt};
 use std::time::Instant;
 
 /// A connection that is processed on this shard.
@@ -158,6 +158,12 @@ impl QuicConn {
                 | SendDatagramError::TooLarge,
             ) => false,
         }
+    }
+
+    /// The next datagram that came, if there is one.
+    pub(crate) fn datagram(&mut self) -> Option<Bytes> {
+        // Not a method call: those of this name wait, everywhere else.
+        Datagrams::recv(&mut self.inner.datagrams())
     }
 
     /// The stream has room again. Whether the core waits to hear that the queue is empty, and it is.

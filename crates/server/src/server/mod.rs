@@ -174,15 +174,8 @@ impl Server {
         };
         let handed = take_over.into_shards(count, &*among.directory, &admission);
         let (events, mut producers) = start_event_log(&options.event_log, count)?;
-        let parts = polls.into_iter().zip(listeners).zip(udp).zip(handed).map(
-            |(((poll, listeners), udp), handed)| ShardParts {
-                poll,
-                listeners,
-                udp,
-                producer: producers.next(),
-                handed,
-            },
-        );
+        let parts = polls.into_iter().zip(listeners.into_iter().zip(udp)).zip(handed);
+        let parts = parts.map(|(of, handed)| ShardParts::new(of, producers.next(), handed));
         let member = |place| Member { place, shards: count, directory: Arc::clone(&among.directory) };
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
         let Among { own, directory, replies, bus, known, log, .. } = among;

@@ -54,6 +54,16 @@ pub(super) struct ShardParts {
     pub(super) handed: ForShard,
 }
 
+impl ShardParts {
+    pub(super) fn new(
+        (poll, (listeners, udp)): (Poll, (Vec<Listener>, Vec<Socket>)),
+        producer: Option<Producer>,
+        handed: ForShard,
+    ) -> ShardParts {
+        ShardParts { poll, listeners, udp, producer, handed }
+    }
+}
+
 impl ShardBuilder<'_> {
     /// Builds all shards, one of each of `parts`.
     pub(super) fn build_all<M: Machine>(

@@ -235,7 +235,7 @@ impl ShardIo {
 fn read(conn: &mut QuicConn, id: ConnId, counters: &mut IoCounters) -> Option<QuicStep> {
     if conn.paused {
         // What may be lost is lost; the stream waits.
-        while conn.inner.datagrams().recv().is_some() {
+        while conn.datagram().is_some() {
             counters.quic.datagrams_dropped += 1;
         }
         return None;
@@ -248,7 +248,7 @@ fn read(conn: &mut QuicConn, id: ConnId, counters: &mut IoCounters) -> Option<Qu
         Read::End => return Some(QuicStep::Ended(id)),
         Read::Nothing => {}
     }
-    let datagram = conn.inner.datagrams().recv()?;
+    let datagram = conn.datagram()?;
     counters.quic.datagrams_in += 1;
     counters.bytes_in += datagram.len() as u64;
     Some(QuicStep::Datagram(id, datagram))
