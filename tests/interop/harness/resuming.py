@@ -25,7 +25,7 @@ class Resuming:
         self.heard, self.refused = [], set()
         self.resumed, self.failed, self.away = 0, 0, []
         self.wrong = []
-        self.connected = asyncio.Event()
+        self.connected, self.returned, self.news = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._ends = False
 
     async def begin(self, node):
@@ -74,6 +74,7 @@ class Resuming:
                 self.refused.add(element.get("id"))
             elif element.tag == CLIENT + "message" and (body or element.get("id")):
                 self.heard.append(body or element.get("id"))
+                self.news.set()
         elif element.tag == SM + "r":
             self.raw.send(f"<a xmlns='urn:xmpp:sm:3' h='{self.handled}'/>")
         elif element.tag == SM + "a":
@@ -102,6 +103,7 @@ class Resuming:
             began = time.monotonic()
             await self._come_back()
             self.away.append(time.monotonic() - began)
+            self.returned.set()
 
     async def _come_back(self):
         attempt = 0
@@ -136,7 +138,8 @@ class Resuming:
     async def hears(self, body, within=30):
         async with asyncio.timeout(within):
             while body not in self.heard:
-                await asyncio.sleep(0.02)
+                self.news.clear()
+                await self.news.wait()
 
     async def is_acknowledged(self, within=30):
         """Waits until the server has acknowledged all that was sent."""
