@@ -42,10 +42,10 @@ extern "C" {
 /* What cm_read and cm_receive return besides the bytes of a frame. */
 enum { CM_MORE = 0, CM_TOO_LONG = -1, CM_SHORT = -2, CM_NUMBER = -3, CM_EXCESS = -4, CM_KIND = -5, CM_VALUE = -6 };
 
-typedef enum { CM_WELCOME = 16, CM_TICK, CM_SEAT, CM_DESYNC, CM_PONG, CM_CLOCK, CM_ENDED, CM_ERROR } cm_kind;
-enum { CM_RELAY = 0, CM_LOCKSTEP = 1 };                                             /* welcome.mode */
+typedef enum { CM_WELCOME = 16, CM_TICK, CM_SEAT, CM_DESYNC, CM_PONG, CM_CLOCK, CM_ENDED, CM_ERROR, CM_UPDATE, CM_SNAPSHOT } cm_kind;
+enum { CM_RELAY = 0, CM_LOCKSTEP = 1, CM_AUTHORITATIVE = 2 };                       /* welcome.mode */
 enum { CM_AWAY = 0, CM_HERE = 1, CM_LEFT = 2 };                                     /* seat.state */
-enum { CM_FINISHED = 0, CM_FORFEIT, CM_DURATION, CM_NOT_JOINED, CM_SHUTDOWN };      /* ended.reason */
+enum { CM_FINISHED = 0, CM_FORFEIT, CM_DURATION, CM_NOT_JOINED, CM_SHUTDOWN, CM_MODULE }; /* ended.reason */
 enum { CM_NOBODY = 255 };                                                           /* clock.seat */
 
 /* What a frame begins with: its tick, the newest tick of the other side that its sender has, and which of the 32 before it lacks. */
@@ -71,7 +71,7 @@ typedef struct {
         struct { uint64_t given, repeated, left; uint32_t even; cm_bytes rest; } tick; /* read by cm_next_input */
         struct { uint8_t seat, state; } seat;
         struct { uint64_t minority; uint32_t hash; } desync;
-        cm_bytes pong;
+        cm_bytes pong, update, snapshot; /* where a module decides: what it says of a tick; the state after it, in place of what was before */
         struct { uint8_t runs, seat; } clock;
         struct { uint8_t reason; uint64_t seats; cm_bytes outcome; } ended;
         struct { uint8_t code; cm_bytes text; } error;
@@ -213,7 +213,7 @@ static void cm_read_welcome(cm_reader *from, cm_welcome *welcome) {
     uint32_t input_bytes_max;
     welcome->seat = cm_byte(from);
     welcome->seats = cm_byte(from);
-    welcome->mode = cm_word(from, CM_RELAY, CM_LOCKSTEP);
+    welcome->mode = cm_word(from, CM_RELAY, CM_AUTHORITATIVE);
     welcome->runs = cm_word(from, 0, 1);
     welcome->tick_rate = cm_word(from, 1, 255);
     welcome->input_delay = cm_byte(from);
@@ -261,13 +261,13 @@ static void cm_read_body(cm_reader *from, uint32_t kind, cm_frame *frame) {
         frame->of.desync.minority = cm_varint(from);
         frame->of.desync.hash = (uint32_t)cm_fixed(from, 4);
         break;
-    case CM_PONG: frame->of.pong = cm_rest(from); break;
+    case CM_PONG: case CM_UPDATE: case CM_SNAPSHOT: frame->of.pong = cm_rest(from); break;
     case CM_CLOCK:
         frame->of.clock.runs = cm_word(from, 0, 1);
         frame->of.clock.seat = cm_byte(from);
         break;
     case CM_ENDED:
-        frame->of.ended.reason = cm_word(from, CM_FINISHED, CM_SHUTDOWN);
+        frame->of.ended.reason = cm_word(from, CM_FINISHED, CM_MODULE);
         frame->of.ended.seats = cm_varint(from);
         frame->of.ended.outcome = cm_rest(from);
         break;
@@ -441,7 +441,7 @@ static void cm_ticked(cm_player *player, const cm_header *header) {
 long cm_receive(cm_player *player, const uint8_t *stream, size_t length, cm_frame *frame) {
     long used = cm_read(stream, length, frame);
     if (used <= 0) return used;
-    if (frame->kind == CM_TICK) cm_ticked(player, &frame->header);
+    if (frame->kind == CM_TICK || frame->kind == CM_UPDATE || frame->kind == CM_SNAPSHOT) cm_ticked(player, &frame->header);
     if (frame->kind == CM_WELCOME) {
         player->welcome = frame->of.welcome, player->is_joined = 1;
         if (player->lead < player->welcome.input_delay) player->lead = player->welcome.input_delay;

@@ -291,6 +291,8 @@ pub struct Matches {
     pub tickets: usize,
     /// Bytes of ticks that each match keeps for players who come back.
     pub log_bytes: usize,
+    /// Of the matches, those that a module decides: each has an instance of it.
+    pub authoritative_max: usize,
 }
 
 /// How long things may take, milliseconds.
@@ -419,7 +421,7 @@ impl Default for Upload {
 
 impl Default for Matches {
     fn default() -> Matches {
-        Matches { max: 2000, queues: 100, tickets: 50_000, log_bytes: 512 * 1024 }
+        Matches { max: 2000, queues: 100, tickets: 50_000, log_bytes: 512 * 1024, authoritative_max: 1000 }
     }
 }
 

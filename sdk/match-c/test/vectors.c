@@ -135,6 +135,8 @@ static const char *show(cm_frame *frame, char *out) {
         out += sprintf(out, "reason=%d seats=%" PRIu64 " outcome=", frame->of.ended.reason, frame->of.ended.seats);
         hex(out, frame->of.ended.outcome.data, frame->of.ended.outcome.length);
         return "ended";
+    case CM_UPDATE: hex(out + sprintf(out, "update="), frame->of.update.data, frame->of.update.length); return "update";
+    case CM_SNAPSHOT: hex(out + sprintf(out, "snapshot="), frame->of.snapshot.data, frame->of.snapshot.length); return "snapshot";
     default:
         out += sprintf(out, "code=%d text=", frame->of.error.code);
         hex(out, frame->of.error.text.data, frame->of.error.text.length);

@@ -1,14 +1,14 @@
 // The frames of `carillon-match/1`, without I/O, as docs/book/matches.md, "Connect", has them.
 
-const MODES = ["relay", "lockstep"] as const;
+const MODES = ["relay", "lockstep", "authoritative"] as const;
 const STATES = ["away", "here", "left"] as const;
-const REASONS = ["finished", "forfeit", "duration", "not-joined", "shutdown"] as const;
+const REASONS = ["finished", "forfeit", "duration", "not-joined", "shutdown", "module"] as const;
 const ERRORS = [
   "", "malformed", "too-long", "bad-token", "expired-token", "no-match", "left", "replaced", "not-joined", "too-far", "too-old", "idle", "too-slow",
   "elsewhere", "shutdown",
 ];
 
-/** How ticks are made: one of each input, or by the server's clock. */
+/** How ticks are made: one of each input, by the server's clock, or by a module of the server. */
 export type Mode = (typeof MODES)[number];
 /** What a seat is: its connection is lost, its player is there, or has left for good. */
 export type SeatState = (typeof STATES)[number];
@@ -45,6 +45,8 @@ export type ServerFrame = Header &
     | { kind: "clock"; runs: boolean; seat: number | undefined }
     | { kind: "ended"; reason: EndReason; seats: bigint; outcome: Uint8Array }
     | { kind: "error"; code: string; text: string }
+    | { kind: "update"; update: Uint8Array }
+    | { kind: "snapshot"; snapshot: Uint8Array }
   );
 
 /** The bytes are no frame of the protocol. */
@@ -53,7 +55,7 @@ export class Malformed extends Error {
 }
 
 const JOIN = 1, INPUTS = 2, HASH = 3, PING = 4, PAUSE = 5, CONTINUE = 6, FORFEIT = 7, OUTCOME = 8;
-const WELCOME = 16, TICK = 17, SEAT = 18, DESYNC = 19, PONG = 20, CLOCK = 21, ENDED = 22, ERROR = 23;
+const WELCOME = 16, TICK = 17, SEAT = 18, DESYNC = 19, PONG = 20, CLOCK = 21, ENDED = 22, ERROR = 23, UPDATE = 24, SNAPSHOT = 25;
 const FRAME_BYTES_MAX = 64 * 1024, INPUT_BYTES_MAX = 512, SEATS_MAX = 64, NOBODY = 255;
 
 /** The seats of a mask, from the lowest. */
@@ -141,6 +143,8 @@ function body(kind: number, from: Reader) {
     case CLOCK: return { kind: "clock", runs: from.word(["0", "1"]) === "1", seat: [from.byte()].find((seat) => seat !== NOBODY) };
     case ENDED: return { kind: "ended", reason: from.word(REASONS), seats: from.varint(), outcome: from.rest() };
     case ERROR: return { kind: "error", code: from.word(ERRORS), text: new TextDecoder().decode(from.rest()) };
+    case UPDATE: return { kind: "update", update: from.rest() };
+    case SNAPSHOT: return { kind: "snapshot", snapshot: from.rest() };
     default: wrong(`no frame is of kind ${kind}`);
   }
 }

@@ -1,4 +1,4 @@
-import { Malformed, type EndReason, type SeatState, type ServerFrame, type Welcome, acknowledges, cut, read, u32, write } from "./frames.js";
+import { Malformed, type EndReason, type Header, type SeatState, type ServerFrame, type Welcome, acknowledges, cut, read, u32, write } from "./frames.js";
 
 /** Where a player is: before `join`, connecting for the first time, in the match, cut off, or done with it. */
 export type State = "idle" | "connecting" | "joined" | "away" | "over";
@@ -29,6 +29,10 @@ export interface MatchOptions {
   onJoined?: (welcome: Welcome) => void;
   /** Each tick, in their order: the place to call {@link Match.send}. */
   onTick?: (tick: Tick) => void;
+  /** In place of {@link onTick} where a module decides: what it says of each tick, in their order. */
+  onUpdate?: (update: Uint8Array, tick: number) => void;
+  /** The whole state after a tick, as the module writes it, for a player who lacks what was before. Updates go on from it. */
+  onSnapshot?: (snapshot: Uint8Array, tick: number) => void;
   /** Another player came, lost the connection, or left. */
   onSeat?: (seat: number, state: SeatState, tick: number) => void;
   /** The clock runs, or stands; and the player who wanted it, if one did. */
@@ -114,7 +118,7 @@ export class Match {
   }
 
   /**
-   * Sends the input that counts from now on. In `lockstep` it is for the tick that is {@link Match.lead} ahead of the last one, and there is one for each
+   * Sends the input that counts from now on. In `lockstep` and `authoritative` it is for the tick that is {@link Match.lead} ahead of the last one, and there is one for each
    * tick; in `relay` each call is an input of its own. Returns its tick, or nothing if it was not sent: not joined, too early, or too many wait.
    */
   send(input: Uint8Array): number | undefined {
@@ -251,10 +255,12 @@ export class Match {
   }
 
   #frame(frame: ServerFrame): void {
-    const { onClock, onDesync, onEnded, onJoined, onSeat } = this.#options;
+    const { onClock, onDesync, onEnded, onJoined, onSeat, onSnapshot, onUpdate } = this.#options;
     switch (frame.kind) {
       case "welcome": return this.#joined(frame.welcome, frame.ack, onJoined);
       case "tick": return this.#closed(frame);
+      case "update": return this.#passed(frame) ? onUpdate?.(frame.update, frame.tick) : undefined;
+      case "snapshot": return this.#passed(frame) ? onSnapshot?.(frame.snapshot, frame.tick) : undefined;
       case "seat": return onSeat?.(frame.seat, frame.state, frame.tick);
       case "desync": return onDesync?.(frame);
       case "pong": return this.#pong(frame.stamp);
@@ -282,13 +288,21 @@ export class Match {
     this.#ping();
   }
 
+  /** Notes what a tick says of the player's own inputs. Whether the tick is new. */
+  #passed(frame: Header): boolean {
+    const { tick } = frame;
+    if (tick <= this.#have) return false;
+    this.#have = tick;
+    const isTimed = this.#welcome?.mode !== "relay";
+    this.#unacknowledged = this.#unacknowledged.filter((one) => !acknowledges(frame, one.tick) && !(isTimed && one.tick <= tick));
+    if (isTimed && tick >= this.#first && tick <= this.#sent) this.#judge(acknowledges(frame, tick));
+    return true;
+  }
+
   #closed(frame: ServerFrame & { kind: "tick" }): void {
     const { tick, given, repeated } = frame;
-    if (tick <= this.#have) return;
-    this.#have = tick;
+    if (!this.#passed(frame)) return;
     const isLockstep = this.#welcome?.mode === "lockstep";
-    this.#unacknowledged = this.#unacknowledged.filter((one) => !acknowledges(frame, one.tick) && !(isLockstep && one.tick <= tick));
-    if (isLockstep && tick >= this.#first && tick <= this.#sent) this.#judge(acknowledges(frame, tick));
     for (const [seat, input] of frame.inputs) this.#last[seat] = input;
     const counts = isLockstep ? given | repeated : given;
     const inputs = Array.from({ length: this.#welcome?.seats ?? 0 }, (_, seat) => ((counts >> BigInt(seat)) & 1n ? this.#last[seat] : undefined));

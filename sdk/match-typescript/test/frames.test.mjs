@@ -15,9 +15,9 @@ const of = (side) => vectors.filter((vector) => vector.side === side);
 const hex = (bytes) => Buffer.from(bytes).toString("hex");
 const bytes = (text) => Uint8Array.from(Buffer.from(text, "hex"));
 const WORDS = {
-  mode: ["relay", "lockstep"],
+  mode: ["relay", "lockstep", "authoritative"],
   state: ["away", "here", "left"],
-  reason: ["finished", "forfeit", "duration", "not-joined", "shutdown"],
+  reason: ["finished", "forfeit", "duration", "not-joined", "shutdown", "module"],
   code: ["", "malformed", "too-long", "bad-token"],
 };
 

@@ -10,7 +10,7 @@ from .websocket import BINARY, frame, request
 ALPN = "carillon-match/1"
 SUBPROTOCOL = "carillon-match.1"
 JOIN, INPUT, HASH, PING, PAUSE, CONTINUE, FORFEIT, OUTCOME = range(1, 9)
-WELCOME, TICK, SEAT, DESYNC, PONG, CLOCK, ENDED, ERROR = range(16, 24)
+WELCOME, TICK, SEAT, DESYNC, PONG, CLOCK, ENDED, ERROR, UPDATE, SNAPSHOT = range(16, 26)
 ERRORS = {
     1: "malformed",
     2: "too-long",

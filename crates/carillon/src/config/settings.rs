@@ -452,6 +452,8 @@ settings! {
         "matches.tickets" = core.matches.tickets, count(1, 10_000_000, "tickets"), Live;
         /// Memory of ticks that each match keeps for players who come back.
         "matches.log_bytes" = core.matches.log_bytes, bytes(4 * KIB, 64 * MIB), Live;
+        /// Matches at a time on this node that a module decides. Each has an instance of its module, with at most 4 MiB of memory.
+        "matches.authoritative_max" = core.matches.authoritative_max, count(0, 100_000, "matches"), Live;
         /// Whether the HTTP side serves a game for two windows of a browser at `/demo/match`, to this machine alone. Whoever opens it plays without an account.
         "matches.demo" = http.match_demo, Kind::Switch, Restart;
     }

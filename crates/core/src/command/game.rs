@@ -74,6 +74,8 @@ pub enum QueueRefusal {
     TooManyQueues,
     /// There are as many tickets as the settings allow.
     TooManyTickets,
+    /// No module of this name that decides matches is active.
+    NoModule,
 }
 
 crate::form! {
@@ -86,6 +88,7 @@ crate::form! {
         5 = TooLate,
         6 = TooManyQueues,
         7 = TooManyTickets,
+        8 = NoModule,
     }
 }
 

@@ -9,9 +9,12 @@
 //! match's with the token that it sends first ([`Joining`]), so that inputs and ticks never cross shards. What is on it is
 //! [`carillon_wire::frame::game`].
 
+mod asked;
 mod hashes;
 mod log;
+mod logic;
 mod matchmaker;
+mod modules;
 mod play;
 mod pool;
 mod seat;
@@ -20,17 +23,18 @@ mod tests;
 mod token;
 
 use crate::Effect;
-use crate::command::{Command, MatchRequest, Outcome, QueueOutcome, QueueRefusal, QueueRequest, ReplyTo};
 use crate::connection::{Joining, Received};
 use crate::event::{Entry, Kind};
 use crate::message::{GameMessage, NewMatch, QueueAddress, ShardMessage};
-use crate::model::{ConnId, DomainId, Domains, Map, MatchId, MatchView, Mono};
+use crate::model::{ConnId, DomainId, Domains, Map, MatchId, Mono};
+use crate::ports::modules::ActiveModule;
 use crate::session::Cx;
 use crate::shard::Deadline;
 use carillon_wire::frame::game::{
     CLIENT_BYTES_MAX, ClientFrame, EndReason, ErrorCode, Malformed, ServerFrame, cut,
 };
-use matchmaker::{Bounds, Matchmaker, QueueKey};
+use matchmaker::{Matchmaker, QueueKey};
+use modules::{MatchModules, Turn, Version};
 use play::{Match, Sink};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -46,6 +50,14 @@ pub(crate) struct Matches {
     maker: Matchmaker,
     /// No match is taken before this: ticks were closed late.
     late_until: Mono,
+    /// Matches that a module decides.
+    authoritative: usize,
+    /// What decides these.
+    modules: MatchModules,
+    /// What they have used in this turn.
+    turn: Turn,
+    /// Nothing is looked at before this: the fuel of the turn before was used up.
+    not_before: Mono,
 }
 
 /// A match, and when it is looked at next.
@@ -91,6 +103,7 @@ fn sink<'a>(cx: &'a mut Cx<'_>) -> Sink<'a> {
         now: cx.now,
         out: cx.out,
         figures: &mut cx.shard.counters.matches,
+        modules: &mut cx.shard.counters.modules,
         log_bytes_max: cx.shard.settings.matches.log_bytes,
     }
 }
@@ -98,7 +111,7 @@ fn sink<'a>(cx: &'a mut Cx<'_>) -> Sink<'a> {
 impl Matches {
     /// When something is to be done by itself.
     pub(crate) fn due(&self) -> Option<Mono> {
-        let first = self.due.peek().map(|Reverse((at, _))| *at);
+        let first = self.due.peek().map(|Reverse((at, _))| (*at).max(self.not_before));
         first.into_iter().chain(self.maker.due()).min()
     }
 
@@ -381,18 +394,46 @@ impl Matches {
     }
 
     fn begin(&mut self, new: NewMatch, cx: &mut Cx<'_>) {
-        let most = share(cx.shard.settings.matches.max, cx.shard.shard_count);
-        if self.matches.len() >= most || cx.shard.is_draining() || cx.now.mono < self.late_until {
+        let (settings, shards) = (&cx.shard.settings.matches, cx.shard.shard_count);
+        let domain = cx.shard.domains.numbered(new.queue.domain);
+        let name = domain.map_or("", |domain| &*domain.name);
+        let version =
+            new.rules.module.as_deref().map(|module| self.modules.choose(module, name, new.id).cloned());
+        let is_full = self.matches.len() >= share(settings.max, shards)
+            || version.is_some() && self.authoritative >= share(settings.authoritative_max, shards);
+        let has_none = version.as_ref().is_some_and(Option::is_none);
+        if is_full || has_none || cx.shard.is_draining() || cx.now.mono < self.late_until {
             cx.shard.counters.matches.refused += 1;
             post(GameMessage::Refused { queue: new.queue, id: new.id }, cx);
             return;
         }
         cx.shard.counters.matches.begun += 1;
         let id = new.id;
-        let play = Box::new(Match::new(new, cx.now.mono));
+        self.authoritative += usize::from(version.is_some());
+        let play = Box::new(Match::new(new, cx.now.mono, version.flatten().as_ref()));
         self.matches.insert(id, Scheduled { play, at: Mono(u64::MAX) });
         self.reschedule(id);
-        cx.shard.counters.matches.matches = self.matches.len() as u64;
+        self.count(cx);
+    }
+
+    fn count(&self, cx: &mut Cx<'_>) {
+        let figures = &mut cx.shard.counters.matches;
+        (figures.matches, figures.authoritative) = (self.matches.len() as u64, self.authoritative as u64);
+    }
+
+    /// Other modules are active. Matches that are played go on with another version of theirs from their next tick on; those whose module
+    /// is active no more, with the version that they have.
+    pub(crate) fn set_modules(&mut self, modules: &[ActiveModule], domains: &Domains) {
+        self.modules = MatchModules::of(modules);
+        for (id, Scheduled { play, .. }) in &mut self.matches {
+            let domain = domains.numbered(play.queue.domain);
+            let name = domain.map_or("", |domain| &*domain.name);
+            let version: Option<Version> =
+                play.module().and_then(|module| self.modules.choose(module, name, *id).cloned());
+            if let Some(version) = version {
+                play.change_to(&version);
+            }
+        }
     }
 
     /// A match may have something to do earlier than it had.
@@ -408,11 +449,12 @@ impl Matches {
     /// A match is over: its players, its queue and the event log are told, once.
     fn end(&mut self, id: MatchId, reason: EndReason, cx: &mut Cx<'_>) {
         let Some(Scheduled { mut play, .. }) = self.matches.remove(&id) else { return };
+        self.authoritative -= usize::from(play.module().is_some());
         let result = play.end(reason, &mut sink(cx));
         for conn in play.seats.iter().filter_map(seat::Seat::conn) {
             self.close(conn, None, cx);
         }
-        cx.shard.counters.matches.matches = self.matches.len() as u64;
+        self.count(cx);
         let (name, queue) = (id.to_string(), &play.queue);
         let outcome = String::from_utf8_lossy(&result.outcome);
         let entry = || Entry::MatchEnded {
@@ -452,19 +494,30 @@ impl Matches {
     /// Time passed.
     pub(crate) fn tick(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now.mono;
+        self.turn.begin(now);
+        let mut later = Vec::new();
         while let Some(&Reverse((at, id))) = self.due.peek()
             && at <= now
         {
             self.due.pop();
             let Some(scheduled) = self.matches.get_mut(&id).filter(|it| it.at == at) else { continue };
+            let wanted = scheduled.play.fuel_wanted();
+            if wanted > 0 && !self.turn.has(wanted) {
+                later.push(Reverse((at, id)));
+                continue;
+            }
             if now.since(at) > LATE_MS {
                 self.late_until = now.plus(LATE_PAUSE_MS);
             }
             scheduled.at = Mono(u64::MAX);
-            match scheduled.play.advance(&mut sink(cx)) {
+            match scheduled.play.advance(&mut sink(cx), &mut self.turn) {
                 Some(reason) => self.end(id, reason, cx),
                 None => self.reschedule(id),
             }
+        }
+        if !later.is_empty() {
+            self.not_before = now.plus(1);
+            self.due.extend(later);
         }
         if self.maker.due().is_some_and(|at| at <= now) {
             self.make(cx);
@@ -478,71 +531,6 @@ impl Matches {
         for new in new {
             post(GameMessage::Begin(Box::new(new)), cx);
         }
-    }
-
-    /// Something is asked of a queue or a match.
-    pub(crate) fn command(&mut self, command: Command, reply: ReplyTo, cx: &mut Cx<'_>) {
-        match command {
-            Command::Queue { domain, name, request } => self.queue(domain, name, *request, reply, cx),
-            Command::Match { domain, id, request } => self.ask(domain, id, request, reply, cx),
-            _ => cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable }),
-        }
-    }
-
-    /// Something is asked of a queue.
-    fn queue(
-        &mut self,
-        domain: DomainId,
-        name: Box<str>,
-        request: QueueRequest,
-        to: ReplyTo,
-        cx: &mut Cx<'_>,
-    ) {
-        let result = self.try_queue(&(domain, name), request, cx);
-        cx.out.push(Effect::Reply { to, outcome: Outcome::Queue(Box::new(result)) });
-    }
-
-    fn try_queue(
-        &mut self,
-        key: &QueueKey,
-        request: QueueRequest,
-        cx: &mut Cx<'_>,
-    ) -> Result<QueueOutcome, QueueRefusal> {
-        let (settings, shards) = (&cx.shard.settings.matches, cx.shard.shard_count);
-        if settings.max == 0 {
-            return Err(QueueRefusal::Disabled);
-        }
-        let bounds =
-            Bounds { queues: share(settings.queues, shards), tickets: share(settings.tickets, shards) };
-        let entered = match &request {
-            QueueRequest::Enter { ticket } => Some(ticket.id.clone()),
-            _ => None,
-        };
-        let figures = &mut cx.shard.counters.matches;
-        let outcome = self.maker.request(key, request, cx.now, bounds, figures)?;
-        let Some(id) = entered.filter(|_| self.maker.due().is_some_and(|at| at <= cx.now.mono)) else {
-            return Ok(outcome);
-        };
-        // It may have made a match complete: then that is the answer.
-        self.make(cx);
-        let figures = &mut cx.shard.counters.matches;
-        let after = self.maker.request(key, QueueRequest::Ticket { id }, cx.now, bounds, figures)?;
-        Ok(match (outcome, after) {
-            (QueueOutcome::Ticket { created, .. }, QueueOutcome::Ticket { ticket, .. }) => {
-                QueueOutcome::Ticket { ticket, created }
-            }
-            (outcome, _) => outcome,
-        })
-    }
-
-    /// Something is asked of a match.
-    fn ask(&mut self, domain: DomainId, id: MatchId, request: MatchRequest, to: ReplyTo, cx: &mut Cx<'_>) {
-        let found = self.matches.get(&id).filter(|it| it.play.queue.domain == domain);
-        let view: Option<MatchView> = found.map(|it| it.play.view());
-        if view.is_some() && request == MatchRequest::End {
-            self.end(id, EndReason::Shutdown, cx);
-        }
-        cx.out.push(Effect::Reply { to, outcome: view.into() });
     }
 }
 

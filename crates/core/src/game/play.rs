@@ -1,7 +1,11 @@
 //! A match: its seats, its clock and its ticks. It is told what comes and what time it is, and says what its players are sent.
 
+mod decide;
+
 use super::hashes::Hashes;
 use super::log::TickLog;
+use super::logic::Logic;
+use super::modules::{Turn, Version};
 use super::seat::{Line, Presence, Seat, Taken};
 use super::token::SeatClaim;
 use crate::Effect;
@@ -9,7 +13,7 @@ use crate::Effects;
 use crate::message::{NewMatch, QueueAddress};
 use crate::model::{ConnId, MatchId, MatchResult, MatchRules, MatchView, Mono, Now};
 use crate::settings::Rates;
-use crate::shard::MatchFigures;
+use crate::shard::{MatchFigures, ModuleFigures};
 use carillon_wire::frame::game::{
     EndReason, ErrorCode, Header, Inputs, Mode, SeatState, ServerFrame, TickInputs, Welcome, framed,
 };
@@ -19,6 +23,7 @@ pub(super) struct Sink<'a> {
     pub(super) now: Now,
     pub(super) out: &'a mut Effects,
     pub(super) figures: &'a mut MatchFigures,
+    pub(super) modules: &'a mut Vec<ModuleFigures>,
     /// Bytes of ticks that a match keeps.
     pub(super) log_bytes_max: usize,
 }
@@ -38,6 +43,10 @@ pub(super) struct Match {
     desyncs: u32,
     /// Milliseconds that its clock ran before it last stood still.
     played_ms: u64,
+    /// In the mode `authoritative`, what decides it.
+    logic: Option<Box<Logic>>,
+    /// What the module says came of it.
+    decided: Option<Vec<u8>>,
 }
 
 /// What the clock of a match does.
@@ -67,8 +76,10 @@ enum Phase {
 }
 
 impl Match {
-    pub(super) fn new(new: NewMatch, now: Mono) -> Match {
+    /// A match that begins. `version`: of the module that decides it, if one does.
+    pub(super) fn new(new: NewMatch, now: Mono, version: Option<&Version>) -> Match {
         let NewMatch { id, queue, rules, accounts, key, seed } = new;
+        let logic = version.map(|version| Box::new(Logic::new(version.clone(), rules.ends_on_failure)));
         let until = now.plus(rules.join_ms.into());
         let seats = accounts.into_iter().map(|account| Seat::new(account, until, rules.pauses)).collect();
         Match {
@@ -83,6 +94,8 @@ impl Match {
             hashes: Hashes::default(),
             desyncs: 0,
             played_ms: 0,
+            logic,
+            decided: None,
         }
     }
 
@@ -107,6 +120,10 @@ impl Match {
             runs: self.runs(),
             seats: self.seats.iter().map(|seat| (seat.account.clone(), seat.state())).collect(),
             desyncs: self.desyncs,
+            module: self.logic.as_ref().map(|logic| {
+                let version = logic.version();
+                ((&*version.name).into(), version.hash)
+            }),
         }
     }
 
@@ -118,7 +135,7 @@ impl Match {
         });
         match self.phase {
             Phase::Gathering { until } => until,
-            Phase::Running { since, from } if self.rules.mode == Mode::Lockstep => {
+            Phase::Running { since, from } if self.rules.mode != Mode::Relay => {
                 self.tick_due(since, from, self.log.last() + 1)
             }
             Phase::Running { since, .. } => {
@@ -160,14 +177,19 @@ impl Match {
         if have > last {
             return Err(ErrorCode::Malformed);
         }
-        if have < forgotten {
+        // A module's state is given as a whole, inputs one after the other.
+        let by_snapshot = self.logic.is_some();
+        if have < forgotten && !by_snapshot {
             return Err(ErrorCode::TooOld);
         }
         let before = seat.conn();
         sink.figures.joined += 1;
         sink.figures.rejoined += u64::from(seat.has_joined);
         seat.has_joined = true;
-        seat.presence = Presence::Here(Line { conn, sent: have, catches_up: true });
+        seat.presence = Presence::Here(match by_snapshot {
+            true => Line { conn, sent: last, catches_up: false, awaits_snapshot: have < last },
+            false => Line { conn, sent: have, catches_up: true, awaits_snapshot: false },
+        });
         let (got, was_here) = (seat.got, before.is_some());
         if !was_here {
             sink.figures.players += 1;
@@ -287,7 +309,7 @@ impl Match {
     }
 
     /// Does what is due. Says why the match is over, if it is.
-    pub(super) fn advance(&mut self, sink: &mut Sink<'_>) -> Option<EndReason> {
+    pub(super) fn advance(&mut self, sink: &mut Sink<'_>, turn: &mut Turn) -> Option<EndReason> {
         let now = sink.now.mono;
         if let Phase::Gathering { until } = self.phase {
             if now < until {
@@ -314,10 +336,12 @@ impl Match {
         }
         match self.phase {
             Phase::Paused { until, .. } if until <= now => self.run(None, sink),
-            Phase::Running { since, from } if self.rules.mode == Mode::Lockstep => {
+            Phase::Running { since, from } if self.rules.mode != Mode::Relay => {
                 let due = self.tick_due(since, from, self.log.last() + 1);
-                if due <= now {
-                    self.close_tick(now.since(due), sink);
+                if due <= now
+                    && let Some(reason) = self.close_tick(now.since(due), sink, turn)
+                {
+                    return Some(reason);
                 }
             }
             _ => {}
@@ -333,8 +357,8 @@ impl Match {
         }
     }
 
-    /// Closes the next tick, which is late by so many milliseconds.
-    fn close_tick(&mut self, late_ms: u64, sink: &mut Sink<'_>) {
+    /// Closes the next tick, which is late by so many milliseconds. Says why the match is over, if it is.
+    fn close_tick(&mut self, late_ms: u64, sink: &mut Sink<'_>, turn: &mut Turn) -> Option<EndReason> {
         let tick = self.log.last() + 1;
         let (mut given, mut repeated) = (0_u64, 0_u64);
         for (at, seat) in self.seats.iter_mut().enumerate() {
@@ -350,7 +374,13 @@ impl Match {
             seats.iter().enumerate().filter(|(at, _)| given & 1 << at != 0).map(|(_, seat)| seat.last());
         self.log.add(sink.log_bytes_max, |out| TickInputs::put(out, given, repeated, inputs));
         sink.figures.lateness.record(late_ms);
-        self.give_last(sink);
+        let ended = match self.logic {
+            None => {
+                self.give_last(sink);
+                None
+            }
+            Some(_) => self.decide(given, sink, turn),
+        };
         let period = 1000 / u64::from(self.rules.tick_rate.max(1));
         if let Phase::Running { since, from } = &mut self.phase
             && late_ms > period
@@ -359,6 +389,7 @@ impl Match {
             self.played_ms += sink.now.mono.since(*since);
             (*since, *from) = (sink.now.mono, tick);
         }
+        ended
     }
 
     /// Gives the last tick to all who have those before it.
@@ -486,6 +517,10 @@ impl Match {
 
     /// A client says what came of the match. Says that it is over, if most say so.
     pub(super) fn outcome(&mut self, at: u8, outcome: &[u8]) -> Option<EndReason> {
+        if self.logic.is_some() {
+            // Its module says what comes of it.
+            return None;
+        }
         let seat = self.seats.get_mut(usize::from(at))?;
         seat.outcome = Some(outcome.to_vec());
         self.agreed().map(|_| EndReason::Finished)
@@ -504,7 +539,10 @@ impl Match {
     /// The match is over: everybody is told. Returns how it ended.
     pub(super) fn end(&mut self, reason: EndReason, sink: &mut Sink<'_>) -> MatchResult {
         let outcome = match reason {
-            EndReason::Finished => self.agreed().unwrap_or_default().to_vec(),
+            EndReason::Finished => match self.decided.take() {
+                Some(outcome) => outcome,
+                None => self.agreed().unwrap_or_default().to_vec(),
+            },
             _ => Vec::new(),
         };
         let (tick, seats) = (self.log.last(), self.remaining());

@@ -1,10 +1,11 @@
 //! A match, without the shard around it: its players are told by effects, and send what they would send.
 
+use super::modules::{Turn, Version};
 use super::play::{Match, Sink};
 use super::token::{self, SeatClaim};
 use crate::message::{NewMatch, QueueAddress};
 use crate::model::{ConnId, DomainId, MatchId, MatchRules, Mono, Now, Place, UnixMs};
-use crate::shard::MatchFigures;
+use crate::shard::{MatchFigures, ModuleFigures};
 use crate::{Effect, Effects};
 use carillon_wire::frame::game::{
     ClientFrame, EndReason, ErrorCode, Header, Mode, SERVER_BYTES_MAX, SeatState, ServerFrame, cut,
@@ -15,10 +16,11 @@ use std::collections::BTreeMap;
 const KEY: [u8; 32] = [9; 32];
 const ID: MatchId = MatchId(77);
 
-struct Rig {
-    play: Match,
+pub(super) struct Rig {
+    pub(super) play: Match,
     out: Effects,
-    figures: MatchFigures,
+    pub(super) figures: MatchFigures,
+    modules: Vec<ModuleFigures>,
     now: Now,
     /// What each connection was sent and has not read.
     inboxes: BTreeMap<u32, Vec<u8>>,
@@ -27,13 +29,15 @@ struct Rig {
 
 /// A frame as a player understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+pub(super) enum Seen {
     Welcome { have: u32, present: u64, runs: bool },
     Tick { tick: u32, inputs: Vec<(u8, String)>, repeated: u64 },
     Seat(u8, SeatState),
     Clock(bool, Option<u8>),
     Desync(u32, u64),
     Ended(EndReason, u64, String),
+    Update { tick: u32, text: String },
+    Snapshot { tick: u32, text: String },
 }
 
 fn conn(slot: u32) -> ConnId {
@@ -51,14 +55,19 @@ fn claim(seat: u8) -> SeatClaim {
 
 impl Rig {
     fn new(seats: u8, rules: MatchRules) -> Rig {
+        Rig::with_version(seats, rules, None)
+    }
+
+    pub(super) fn with_version(seats: u8, rules: MatchRules, version: Option<&Version>) -> Rig {
         let queue = QueueAddress { place: Place::default(), domain: DomainId(1), name: "q".into() };
         let accounts = (0..seats).map(account).collect();
         let now = Now { mono: Mono(50_000), unix: UnixMs(1_000_000) };
         let new = NewMatch { id: ID, queue, rules, accounts, key: KEY, seed: 5 };
         Rig {
-            play: Match::new(new, now.mono),
+            play: Match::new(new, now.mono, version),
             out: Effects::default(),
             figures: MatchFigures::default(),
+            modules: Vec::new(),
             now,
             inboxes: BTreeMap::new(),
             log_bytes_max: 1 << 20,
@@ -77,9 +86,9 @@ impl Rig {
         rig
     }
 
-    fn with<T>(&mut self, run: impl FnOnce(&mut Match, &mut Sink<'_>) -> T) -> T {
-        let Rig { play, out, figures, now, log_bytes_max, .. } = self;
-        let mut sink = Sink { now: *now, out, figures, log_bytes_max: *log_bytes_max };
+    pub(super) fn with<T>(&mut self, run: impl FnOnce(&mut Match, &mut Sink<'_>) -> T) -> T {
+        let Rig { play, out, figures, modules, now, log_bytes_max, .. } = self;
+        let mut sink = Sink { now: *now, out, figures, modules, log_bytes_max: *log_bytes_max };
         let result = run(play, &mut sink);
         self.deliver();
         result
@@ -102,8 +111,8 @@ impl Rig {
             if flushed.is_empty() {
                 return;
             }
-            let Rig { play, out, figures, now, log_bytes_max, .. } = self;
-            let mut sink = Sink { now: *now, out, figures, log_bytes_max: *log_bytes_max };
+            let Rig { play, out, figures, modules, now, log_bytes_max, .. } = self;
+            let mut sink = Sink { now: *now, out, figures, modules, log_bytes_max: *log_bytes_max };
             for conn in flushed {
                 let seat = play.seats.iter().position(|seat| seat.conn() == Some(conn)).unwrap();
                 play.feed(seat as u8, &mut sink);
@@ -111,11 +120,11 @@ impl Rig {
         }
     }
 
-    fn join(&mut self, seat: u8, at: u32, have: u32) -> Result<Option<ConnId>, ErrorCode> {
+    pub(super) fn join(&mut self, seat: u8, at: u32, have: u32) -> Result<Option<ConnId>, ErrorCode> {
         self.with(|play, sink| play.join(&claim(seat), conn(at), have, sink))
     }
 
-    fn send(&mut self, seat: u8, tick: u32, inputs: &[&str]) -> Result<(), ErrorCode> {
+    pub(super) fn send(&mut self, seat: u8, tick: u32, inputs: &[&str]) -> Result<(), ErrorCode> {
         let mut frame = Vec::new();
         ClientFrame::write_inputs(&mut frame, Header::at(tick), inputs.iter().map(|input| input.as_bytes()));
         let Ok(ClientFrame::Input { header, inputs }) = ClientFrame::read(&frame) else {
@@ -125,7 +134,7 @@ impl Rig {
     }
 
     /// So much time passes, and everything is done at its time.
-    fn after(&mut self, ms: u64) -> Option<EndReason> {
+    pub(super) fn after(&mut self, ms: u64) -> Option<EndReason> {
         let end = self.now.mono.plus(ms);
         loop {
             let due = self.play.due();
@@ -134,7 +143,7 @@ impl Rig {
                 return None;
             }
             self.set_clock(due.max(self.now.mono));
-            let ended = self.with(Match::advance);
+            let ended = self.with(|play, sink| play.advance(sink, &mut Turn::default()));
             if ended.is_some() {
                 return ended;
             }
@@ -147,7 +156,7 @@ impl Rig {
     }
 
     /// What a connection was sent since it was asked last.
-    fn seen(&mut self, at: u32) -> Vec<Seen> {
+    pub(super) fn seen(&mut self, at: u32) -> Vec<Seen> {
         let bytes = self.inboxes.remove(&at).unwrap_or_default();
         let (mut rest, mut seen) = (&bytes[..], Vec::new());
         while let Some((frame, behind)) = cut(rest, SERVER_BYTES_MAX).unwrap() {
@@ -168,6 +177,12 @@ impl Rig {
                 ServerFrame::Ended { reason, seats, outcome, .. } => {
                     Seen::Ended(reason, seats, String::from_utf8(outcome.to_vec()).unwrap())
                 }
+                ServerFrame::Update { header, update } => {
+                    Seen::Update { tick: header.tick, text: String::from_utf8(update.to_vec()).unwrap() }
+                }
+                ServerFrame::Snapshot { header, snapshot } => {
+                    Seen::Snapshot { tick: header.tick, text: String::from_utf8(snapshot.to_vec()).unwrap() }
+                }
                 other => panic!("{other:?}"),
             });
         }
@@ -181,7 +196,7 @@ fn tick(tick: u32, inputs: &[(u8, &str)], repeated: u64) -> Seen {
     Seen::Tick { tick, inputs, repeated }
 }
 
-fn rules(mode: Mode) -> MatchRules {
+pub(super) fn rules(mode: Mode) -> MatchRules {
     MatchRules { mode, tick_rate: 10, ..MatchRules::default() }
 }
 
@@ -410,7 +425,7 @@ fn a_match_has_its_time_and_one_that_is_late_does_not_rush() {
     let mut rig = Rig::begun(2, MatchRules { duration_max_ms: 2000, ..rules(Mode::Lockstep) });
     // The shard was busy for a second: ten ticks are not made up for.
     rig.set_clock(rig.now.mono.plus(1000));
-    assert_eq!(rig.with(Match::advance), None);
+    assert_eq!(rig.with(|play, sink| play.advance(sink, &mut Turn::default())), None);
     rig.after(99);
     assert_eq!(rig.seen(0), [tick(1, &[], 0b11)]);
     rig.after(1);

@@ -119,11 +119,16 @@ pub struct MatchRules {
     pub pauses: u8,
     /// For how long at most each time, in milliseconds.
     pub pause_max_ms: u32,
+    /// The module that decides it, in the mode `authoritative`.
+    pub module: Option<Box<str>>,
+    /// Whether it ends when the module fails, and does not go on from the last state that was saved.
+    pub ends_on_failure: bool,
 }
 
 crate::form! {
     struct MatchRules {
-        mode, tick_rate, input_delay, input_bytes_max, join_ms, hold_ms, duration_max_ms, pauses, pause_max_ms
+        mode, tick_rate, input_delay, input_bytes_max, join_ms, hold_ms, duration_max_ms, pauses, pause_max_ms, module,
+        ends_on_failure
     }
 }
 
@@ -139,6 +144,8 @@ impl Default for MatchRules {
             duration_max_ms: 3_600_000,
             pauses: 1,
             pause_max_ms: 30_000,
+            module: None,
+            ends_on_failure: false,
         }
     }
 }
@@ -266,9 +273,11 @@ pub struct MatchView {
     pub seats: Vec<(BareJid, SeatState)>,
     /// How often clients computed different states.
     pub desyncs: u32,
+    /// The module that decides it: its name, and the hash of its code.
+    pub module: Option<(Box<str>, [u8; 32])>,
 }
 
-crate::form! { struct MatchView { id, queue, mode, tick, runs, seats, desyncs } }
+crate::form! { struct MatchView { id, queue, mode, tick, runs, seats, desyncs, module } }
 
 #[cfg(test)]
 mod tests {

@@ -39,6 +39,16 @@ pub struct MatchFigures {
     pub errors: Reasons,
     /// Tickets that expired.
     pub tickets_expired: u64,
+    /// Matches now that a module decides.
+    pub authoritative: u64,
+    /// Fuel that modules used for matches.
+    pub module_fuel: u64,
+    /// Failures of modules that decide matches, by kind.
+    pub module_failures: Reasons,
+    /// Matches that another version of their module took over between two ticks.
+    pub module_swaps: u64,
+    /// Snapshots given to connections.
+    pub snapshots: u64,
     /// How late ticks were closed.
     pub lateness: Latency,
     /// How long tickets waited for their match.
@@ -66,6 +76,11 @@ impl MatchFigures {
         self.desyncs += other.desyncs;
         self.errors.add_all(&other.errors);
         self.tickets_expired += other.tickets_expired;
+        self.authoritative += other.authoritative;
+        self.module_fuel += other.module_fuel;
+        self.module_failures.add_all(&other.module_failures);
+        self.module_swaps += other.module_swaps;
+        self.snapshots += other.snapshots;
         self.lateness.add(&other.lateness);
         self.waited.add(&other.waited);
     }

@@ -33,6 +33,15 @@ pub(super) fn matches(page: &mut Page, figures: &MatchFigures) {
     page.counter("carillon_match_frames_total", "Ticks given to connections of players.", figures.frames);
     let help = "Ticks after which the clients of a match had different states.";
     page.counter("carillon_match_desyncs_total", help, figures.desyncs);
+    page.gauge("carillon_matches_authoritative", "Matches now that a module decides.", figures.authoritative);
+    let help = "Fuel that modules used for matches.";
+    page.counter("carillon_match_module_fuel_total", help, figures.module_fuel);
+    let help = "Failures of modules that decide matches, by kind.";
+    page.counters("carillon_match_module_failures_total", help, "failure", figures.module_failures.iter());
+    let help = "Matches that another version of their module took over between two ticks.";
+    page.counter("carillon_match_module_swaps_total", help, figures.module_swaps);
+    let help = "Snapshots given to connections of players.";
+    page.counter("carillon_match_snapshots_total", help, figures.snapshots);
     let help = "Errors sent to players, by code.";
     page.counters("carillon_match_errors_total", help, "code", figures.errors.iter());
     let help = "How late ticks were closed.";

@@ -1,5 +1,6 @@
 //! The matchmaker and its matches: queues, tickets, and the token with which a player takes a seat.
 
+use crate::admin::modules::hex;
 use crate::app::App;
 use crate::auth::{Granted, Matches};
 use crate::extract::{DomainQuery, JsonBody, Named, Params};
@@ -32,6 +33,7 @@ pub(crate) struct QueueBody {
     #[schema(minimum = 2, maximum = 64)]
     seats: u8,
     /// How ticks are made. `lockstep`: the server closes each at its time. `relay`: inputs are passed on as they come, in one order.
+    /// `authoritative`: the server closes each at its time, and a module says what comes of it.
     #[serde(default = "mode")]
     #[schema(value_type = schema::MatchMode, default = "lockstep")]
     mode: String,
@@ -74,6 +76,13 @@ pub(crate) struct QueueBody {
     #[serde(default = "pause_max_ms")]
     #[schema(minimum = 1000, maximum = 600_000, default = 30_000)]
     pause_max_ms: u32,
+    /// In the mode `authoritative`, and only there: the name of the active module that decides the matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    module: Option<String>,
+    /// What becomes of a match when its module fails. `restore`: it goes on from the state that was saved last, a second ago at most. `end`: it is over.
+    #[serde(default = "on_module_failure")]
+    #[schema(value_type = schema::OnModuleFailure, default = "restore")]
+    on_module_failure: String,
 }
 
 /// How far the ratings of a match may be apart: as far as that of its tickets accepts which has waited longest.
@@ -123,6 +132,10 @@ fn pause_max_ms() -> u32 {
     MatchRules::default().pause_max_ms
 }
 
+fn on_module_failure() -> String {
+    RESTORE.to_owned()
+}
+
 impl QueueBody {
     fn config(&self) -> Result<QueueConfig, Problem> {
         in_bounds("seats", self.seats, 2..=SEATS_MAX as u8)?;
@@ -135,11 +148,15 @@ impl QueueBody {
         in_bounds("duration_max_ms", self.duration_max_ms, 1000..=86_400_000)?;
         in_bounds("pauses", self.pauses, 0..=100)?;
         in_bounds("pause_max_ms", self.pause_max_ms, 1000..=600_000)?;
-        let mode = [Mode::Lockstep, Mode::Relay].into_iter().find(|mode| mode.as_str() == self.mode);
-        let mode = mode.ok_or_else(|| {
-            let detail = format!("`mode` is `lockstep` or `relay`, not `{}`", self.mode);
-            Problem::new(Code::InvalidValue, detail).at("/mode")
-        })?;
+        let mode = self.mode()?;
+        let ends_on_failure = match &*self.on_module_failure {
+            RESTORE => false,
+            END => true,
+            other => {
+                let detail = format!("`on_module_failure` is `{RESTORE}` or `{END}`, not `{other}`");
+                return Err(Problem::new(Code::InvalidValue, detail).at("/on_module_failure"));
+            }
+        };
         let rating = match &self.rating {
             None => RatingWindow::ANY,
             Some(RatingBody { initial, per_second, max }) => {
@@ -163,8 +180,23 @@ impl QueueBody {
                 duration_max_ms: self.duration_max_ms,
                 pauses: self.pauses,
                 pause_max_ms: self.pause_max_ms,
+                module: self.module.as_deref().map(Box::from),
+                ends_on_failure,
             },
         })
+    }
+
+    fn mode(&self) -> Result<Mode, Problem> {
+        let modes = [Mode::Lockstep, Mode::Relay, Mode::Authoritative];
+        let mode = modes.into_iter().find(|mode| mode.as_str() == self.mode).ok_or_else(|| {
+            let detail = format!("`mode` is `lockstep`, `relay` or `authoritative`, not `{}`", self.mode);
+            Problem::new(Code::InvalidValue, detail).at("/mode")
+        })?;
+        if (mode == Mode::Authoritative) != self.module.is_some() {
+            let detail = "a queue has a `module` in the mode `authoritative`, and only there";
+            return Err(Problem::new(Code::InvalidValue, detail).at("/module"));
+        }
+        Ok(mode)
     }
 
     fn of(config: QueueConfig) -> QueueBody {
@@ -183,6 +215,8 @@ impl QueueBody {
             duration_max_ms: rules.duration_max_ms,
             pauses: rules.pauses,
             pause_max_ms: rules.pause_max_ms,
+            module: rules.module.map(String::from),
+            on_module_failure: if rules.ends_on_failure { END } else { RESTORE }.to_owned(),
         }
     }
 }
@@ -284,7 +318,7 @@ pub(crate) struct ResultView {
     /// The match.
     #[serde(rename = "match")]
     id: String,
-    /// Why it is over: `finished`, `forfeit`, `duration`, `not-joined` or `shutdown`.
+    /// Why it is over: `finished`, `forfeit`, `duration`, `not-joined`, `shutdown` or `module`.
     reason: &'static str,
     /// Its last tick.
     tick: u32,
@@ -313,6 +347,9 @@ pub(crate) struct MatchState {
     seats: Vec<SeatView>,
     /// How often clients computed different states.
     desyncs: u32,
+    /// The version of the module that decides it: `NAME@HASH`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<String>,
 }
 
 /// A seat of a match.
@@ -619,6 +656,11 @@ impl Queue {
             }
             QueueRefusal::TooLate => (Code::TicketMatched, "the ticket does not wait any more".to_owned()),
             QueueRefusal::TooManyQueues => (Code::TooManyQueues, "the setting `matches.queues`".to_owned()),
+            QueueRefusal::NoModule => {
+                let detail =
+                    "no module of this name that decides matches (`match_tick`) is active".to_owned();
+                return Problem::new(Code::UnknownModule, detail).at("/module");
+            }
             QueueRefusal::TooManyTickets => {
                 (Code::TooManyTickets, "the setting `matches.tickets`".to_owned())
             }
@@ -673,7 +715,7 @@ impl ResultView {
 
 impl MatchState {
     fn of(view: MatchView) -> MatchState {
-        let MatchView { id, queue, mode, tick, runs, seats, desyncs } = view;
+        let MatchView { id, queue, mode, tick, runs, seats, desyncs, module } = view;
         let seat =
             |(account, state): (carillon_wire::jid::BareJid, carillon_wire::frame::game::SeatState)| {
                 SeatView { account: account.to_string(), state: state.as_str() }
@@ -686,10 +728,14 @@ impl MatchState {
             running: runs,
             seats: seats.into_iter().map(seat).collect(),
             desyncs,
+            module: module.map(|(name, hash)| format!("{name}@{}", hex(&hash))),
         }
     }
 }
 
+/// What becomes of a match whose module fails.
+const RESTORE: &str = "restore";
+const END: &str = "end";
 /// Bytes of the name of a queue or a ticket.
 const NAME_BYTES_MAX: usize = 128;
 /// The best rating, and how far ratings may be apart.

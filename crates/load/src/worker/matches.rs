@@ -413,7 +413,7 @@ impl<'a> Hall<'a> {
                 seat.sent.clear();
                 self.over += 1;
             }
-            MatchEvent::Seat(..) | MatchEvent::Clock(_) | MatchEvent::Pong => {}
+            MatchEvent::Seat(..) | MatchEvent::Clock(_) | MatchEvent::Pong | MatchEvent::Snapshot(_) => {}
         }
     }
 

@@ -306,6 +306,7 @@ fn outcomes_of_matches() -> Vec<Outcome> {
         runs: true,
         seats: vec![(ann(), SeatState::Away)],
         desyncs: 1,
+        module: Some(("squares".into(), [3; 32])),
     };
     let done = [
         QueueOutcome::Done,

@@ -29,6 +29,10 @@ pub const SUBPROTOCOL: &str = "carillon-match.1";
 pub const CLIENT_BYTES_MAX: usize = 2048;
 /// Bytes of the longest frame that a server sends, without its length: the inputs of [`SEATS_MAX`] seats.
 pub const SERVER_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of the longest update of a tick.
+pub const UPDATE_BYTES_MAX: usize = 4096;
+/// Bytes of the longest snapshot.
+pub const SNAPSHOT_BYTES_MAX: usize = 60 * 1024;
 /// How many seats a match has at most: seats are bits of a mask.
 pub const SEATS_MAX: usize = 64;
 /// Bytes of the longest input.

@@ -69,6 +69,20 @@ pub enum ServerFrame<'a> {
         /// The same for people.
         text: &'a [u8],
     },
+    /// What a module made of a tick, in the mode `authoritative`: in place of the inputs.
+    Update {
+        /// The tick, and what the server has of the inputs of this seat.
+        header: Header,
+        /// What the module says to this seat.
+        update: &'a [u8],
+    },
+    /// The whole state of the game after a tick, for a client that lacks what was before.
+    Snapshot {
+        /// The tick, and what the server has of the inputs of this seat.
+        header: Header,
+        /// The state, as the game writes it.
+        snapshot: &'a [u8],
+    },
 }
 
 /// What a client must know of its match.
@@ -128,6 +142,8 @@ words! {
         0 "relay" Relay,
         /// The server closes a tick at its time, whoever has sent an input for it.
         1 "lockstep" Lockstep,
+        /// The server closes a tick at its time, and a module says what comes of it.
+        2 "authoritative" Authoritative,
     }
 }
 
@@ -156,6 +172,8 @@ words! {
         3 "not-joined" NotJoined,
         /// An operator, or the shutdown of the node.
         4 "shutdown" Shutdown,
+        /// The module that decides it failed.
+        5 "module" Module,
     }
 }
 
@@ -272,6 +290,8 @@ const PONG: u8 = 20;
 const CLOCK: u8 = 21;
 const ENDED: u8 = 22;
 const ERROR: u8 = 23;
+const UPDATE: u8 = 24;
+const SNAPSHOT: u8 = 25;
 
 impl<'a> ServerFrame<'a> {
     /// Appends the frame, without its length.
@@ -314,6 +334,14 @@ impl<'a> ServerFrame<'a> {
                 Header::default().put(out, ERROR);
                 out.push(code.number());
                 out.extend_from_slice(text);
+            }
+            ServerFrame::Update { header, update } => {
+                header.put(out, UPDATE);
+                out.extend_from_slice(update);
+            }
+            ServerFrame::Snapshot { header, snapshot } => {
+                header.put(out, SNAPSHOT);
+                out.extend_from_slice(snapshot);
             }
         }
     }
@@ -372,6 +400,8 @@ impl<'a> ServerFrame<'a> {
                 let code = ErrorCode::of(byte(&mut input)?.into()).ok_or(Malformed::Value)?;
                 ServerFrame::Error { code, text: input }
             }
+            Ok(UPDATE) => ServerFrame::Update { header, update: input },
+            Ok(SNAPSHOT) => ServerFrame::Snapshot { header, snapshot: input },
             _ => return Err(Malformed::Kind(kind)),
         };
         Ok(frame)

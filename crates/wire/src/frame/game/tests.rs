@@ -64,6 +64,8 @@ fn server_frames() -> Vec<Vec<u8>> {
         written(ServerFrame::Clock { tick: 7, runs: true, seat: None }),
         written(ServerFrame::Ended { tick: 9, reason: EndReason::Forfeit, seats: 0b1, outcome: b"{}" }),
         written(ServerFrame::Error { code: ErrorCode::BadToken, text: b"no" }),
+        written(ServerFrame::Update { header: header(), update: b"xyz" }),
+        written(ServerFrame::Snapshot { header: header(), snapshot: b"state" }),
     ]
 }
 
@@ -98,7 +100,7 @@ fn a_frame_that_is_cut_short_or_too_long_is_refused_and_never_panics() {
     }
     for frame in server_frames() {
         for len in 0..frame.len() {
-            let open_ended = matches!(frame[0], 20 | 22 | 23);
+            let open_ended = matches!(frame[0], 20 | 22..=25);
             let read = ServerFrame::read(&frame[..len]);
             assert!(read.is_err() || open_ended, "{frame:?} of {len}: {read:?}");
         }
@@ -301,6 +303,10 @@ fn shown(frame: &ServerFrame<'_>) -> (&'static str, String) {
         }
         ServerFrame::Error { code, text } => {
             ("error", only(&0) + &format!("code={} text={}", code.number(), hex(text)))
+        }
+        ServerFrame::Update { header, update } => ("update", at(header) + &format!("update={}", hex(update))),
+        ServerFrame::Snapshot { header, snapshot } => {
+            ("snapshot", at(header) + &format!("snapshot={}", hex(snapshot)))
         }
     }
 }

@@ -26,6 +26,7 @@ pub(super) fn replaced(subject: &Subject, by: Replacement) -> Result<Subject, &'
             Ok(Subject::Notification(Arc::new(notification)))
         }
         (Subject::Notification(_), Replacement::Body(_)) => Err("a notification has no body"),
+        (Subject::Match(_), _) => Err("a match is not replaced"),
     }
 }
 
