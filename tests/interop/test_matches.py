@@ -19,7 +19,9 @@ from harness.matches import (
     PING,
     PONG,
     SEAT,
+    SNAPSHOT,
     TICK,
+    WANTED,
     WELCOME,
     Player,
     encoded,
@@ -341,6 +343,43 @@ async def test_one_who_computed_something_else_is_named(api, queue, players):
         desync = await player.until(DESYNC)
         assert (desync.tick, desync.payload[0]) == (5, 0b010)
     assert (await api.ok("GET", f"/v1/matches/{seatings[0]['match']}"))["desyncs"] == 1
+
+
+async def test_who_comes_late_is_given_a_state_that_most_have_and_the_ticks_since(start):
+    # Ticks of about ten bytes each: of a second there is nothing left after some seconds.
+    server = start(matches__log_bytes=4096)
+    api = Api(server)
+    path = "/v1/matchmaking/late"
+    await api.ok("PUT", path, {"seats": 3, "tick_rate": 60, "snapshot_ticks": 30}, status=201)
+    seatings = await matched(api, path, seats=3)
+    one, other, away = [await Player.over_tls(server) for _ in range(3)]
+    seated = [one, other, away]
+    for player, seating in zip(seated, seatings, strict=True):
+        player.join(seating["token"])
+        await player.until(WELCOME)
+    away.cut()
+    # The state of this game is that tick, many times: longer than a frame of a client.
+    liar = 30
+    last = 0
+    while last < 600:
+        wanted = await one.until(WANTED)
+        last = wanted.tick
+        state = last.to_bytes(4, "little") * 1000
+        one.answer(wanted, state, sent=b"a lie" if last == liar else None)
+        other.answer(await other.until(WANTED, last), state)
+    await api.figure_is("match_states_total{result=\"taken\"}", lambda count: count >= 10)
+    back = await Player.over_websocket(server)
+    back.join(seatings[2]["token"], have=1)
+    assert (await back.until(WELCOME)).tick == 1
+    snapshot = await back.frame()
+    assert (snapshot.kind, snapshot.payload) == (SNAPSHOT, snapshot.tick.to_bytes(4, "little") * 1000)
+    assert snapshot.tick > 300
+    ticks = [(await back.until(TICK)).tick for _ in range(20)]
+    assert ticks == list(range(snapshot.tick + 1, snapshot.tick + 21))
+    for player in (*seated, back):
+        await player.close()
+    await api.aclose()
+    await asyncio.to_thread(server.end)
 
 
 async def test_an_operator_ends_a_match(api, queue, players):

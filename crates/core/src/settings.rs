@@ -293,6 +293,10 @@ pub struct Matches {
     pub log_bytes: usize,
     /// Of the matches, those that a module decides: each has an instance of it.
     pub authoritative_max: usize,
+    /// For how long it is kept how a match was played that is over, in milliseconds; 0 for not at all.
+    pub replay_ms: u64,
+    /// Bytes of all that is kept of matches that are over.
+    pub replay_bytes: usize,
 }
 
 /// How long things may take, milliseconds.
@@ -421,7 +425,15 @@ impl Default for Upload {
 
 impl Default for Matches {
     fn default() -> Matches {
-        Matches { max: 2000, queues: 100, tickets: 50_000, log_bytes: 512 * 1024, authoritative_max: 1000 }
+        Matches {
+            max: 2000,
+            queues: 100,
+            tickets: 50_000,
+            log_bytes: 512 * 1024,
+            authoritative_max: 1000,
+            replay_ms: 600_000,
+            replay_bytes: 16 << 20,
+        }
     }
 }
 

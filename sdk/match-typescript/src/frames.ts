@@ -17,6 +17,7 @@ export type EndReason = (typeof REASONS)[number];
 
 /** What a player must know of the match. Masks have a bit for each seat ({@link seatsOf}). */
 export interface Welcome {
+  /** 255 for a spectator. */
   seat: number;
   seats: number;
   mode: Mode;
@@ -47,6 +48,7 @@ export type ServerFrame = Header &
     | { kind: "error"; code: string; text: string }
     | { kind: "update"; update: Uint8Array }
     | { kind: "snapshot"; snapshot: Uint8Array }
+    | { kind: "wanted"; whole: boolean }
   );
 
 /** The bytes are no frame of the protocol. */
@@ -54,8 +56,8 @@ export class Malformed extends Error {
   override name = "Malformed";
 }
 
-const JOIN = 1, INPUTS = 2, HASH = 3, PING = 4, PAUSE = 5, CONTINUE = 6, FORFEIT = 7, OUTCOME = 8;
-const WELCOME = 16, TICK = 17, SEAT = 18, DESYNC = 19, PONG = 20, CLOCK = 21, ENDED = 22, ERROR = 23, UPDATE = 24, SNAPSHOT = 25;
+const JOIN = 1, INPUTS = 2, HASH = 3, PING = 4, PAUSE = 5, CONTINUE = 6, FORFEIT = 7, OUTCOME = 8, STATE = 9;
+const WELCOME = 16, TICK = 17, SEAT = 18, DESYNC = 19, PONG = 20, CLOCK = 21, ENDED = 22, ERROR = 23, UPDATE = 24, SNAPSHOT = 25, WANTED = 26;
 const FRAME_BYTES_MAX = 64 * 1024, INPUT_BYTES_MAX = 512, SEATS_MAX = 64, NOBODY = 255;
 
 /** The seats of a mask, from the lowest. */
@@ -145,6 +147,7 @@ function body(kind: number, from: Reader) {
     case ERROR: return { kind: "error", code: from.word(ERRORS), text: new TextDecoder().decode(from.rest()) };
     case UPDATE: return { kind: "update", update: from.rest() };
     case SNAPSHOT: return { kind: "snapshot", snapshot: from.rest() };
+    case WANTED: return { kind: "wanted", whole: from.word(["0", "1"]) === "1" };
     default: wrong(`no frame is of kind ${kind}`);
   }
 }
@@ -152,7 +155,7 @@ function body(kind: number, from: Reader) {
 function welcome(from: Reader): Welcome {
   const [seat, seats, mode, runs, tickRate, inputDelay] = [from.byte(), from.byte(), from.word(MODES), from.byte(), from.byte(), from.byte()];
   const [present, inputBytesMax, holdMs, seed] = [from.varint(), from.u32(), from.u32(), from.fixed(8)];
-  if (runs > 1 || seats > SEATS_MAX || seat >= seats || tickRate === 0) wrong();
+  if (runs > 1 || seats > SEATS_MAX || (seat >= seats && seat !== NOBODY) || tickRate === 0) wrong();
   return { seat, seats, mode, runs: runs === 1, tickRate, inputDelay, present, inputBytesMax, holdMs, seed };
 }
 
@@ -179,6 +182,12 @@ function framed(kind: number, { tick = 0, ack = 0, missing = 0 }: Partial<Header
   return Uint8Array.from([...varint(frame.length), ...frame]);
 }
 
+/** Bytes of a part of a state. */
+export const PART = 1900;
+
+/** The hash by which states are compared where the server wants to have one: FNV-1a, 32 bits. */
+export const fnv1a = (state: Uint8Array): number => state.reduce((hash, byte) => Math.imul(hash ^ byte, 0x0100_0193), 0x811c_9dc5) >>> 0;
+
 /** What a client sends, each a frame with its length. */
 export const write = {
   join: (have: number, token: string) => framed(JOIN, { tick: have }, new TextEncoder().encode(token)),
@@ -190,5 +199,8 @@ export const write = {
   pause: () => framed(PAUSE, {}),
   resume: () => framed(CONTINUE, {}),
   forfeit: () => framed(FORFEIT, {}),
+  /** The part of a state from `offset` on, of {@link PART} bytes or the rest. */
+  snapshot: (tick: number, state: Uint8Array, offset: number) =>
+    framed(STATE, { tick }, [...varint(offset), ...varint(state.length), ...state.subarray(offset, offset + PART)]),
   outcome: (tick: number, outcome: Uint8Array) => framed(OUTCOME, { tick }, outcome),
 };

@@ -1,4 +1,6 @@
-import { Malformed, type EndReason, type Header, type SeatState, type ServerFrame, type Welcome, acknowledges, cut, read, u32, write } from "./frames.js";
+import {
+  Malformed, PART, type EndReason, type Header, type SeatState, type ServerFrame, type Welcome, acknowledges, cut, fnv1a, read, u32, write,
+} from "./frames.js";
 
 /** Where a player is: before `join`, connecting for the first time, in the match, cut off, or done with it. */
 export type State = "idle" | "connecting" | "joined" | "away" | "over";
@@ -29,9 +31,11 @@ export interface MatchOptions {
   onJoined?: (welcome: Welcome) => void;
   /** Each tick, in their order: the place to call {@link Match.send}. */
   onTick?: (tick: Tick) => void;
+  /** The state of the game after the last tick, where `snapshot_ticks` of the queue says that players are asked for it. The same state is the same bytes everywhere. */
+  save?: () => Uint8Array;
   /** In place of {@link onTick} where a module decides: what it says of each tick, in their order. */
   onUpdate?: (update: Uint8Array, tick: number) => void;
-  /** The whole state after a tick, as the module writes it, for a player who lacks what was before. Updates go on from it. */
+  /** The whole state after a tick, as the module or `save` of a player wrote it, for one who lacks what was before. What follows goes on from it. */
   onSnapshot?: (snapshot: Uint8Array, tick: number) => void;
   /** Another player came, lost the connection, or left. */
   onSeat?: (seat: number, state: SeatState, tick: number) => void;
@@ -123,7 +127,7 @@ export class Match {
    */
   send(input: Uint8Array): number | undefined {
     const welcome = this.#welcome;
-    if (this.#state !== "joined" || !welcome) return undefined;
+    if (this.#state !== "joined" || !welcome || welcome.seat >= welcome.seats) return undefined;
     if (input.length > welcome.inputBytesMax) throw new RangeError(`an input has ${welcome.inputBytesMax} bytes at most`);
     const isRelay = welcome.mode === "relay";
     const now = performance.now();
@@ -261,6 +265,7 @@ export class Match {
       case "tick": return this.#closed(frame);
       case "update": return this.#passed(frame) ? onUpdate?.(frame.update, frame.tick) : undefined;
       case "snapshot": return this.#passed(frame) ? onSnapshot?.(frame.snapshot, frame.tick) : undefined;
+      case "wanted": return this.#wanted(frame.tick, frame.whole);
       case "seat": return onSeat?.(frame.seat, frame.state, frame.tick);
       case "desync": return onDesync?.(frame);
       case "pong": return this.#pong(frame.stamp);
@@ -297,6 +302,13 @@ export class Match {
     this.#unacknowledged = this.#unacknowledged.filter((one) => !acknowledges(frame, one.tick) && !(isTimed && one.tick <= tick));
     if (isTimed && tick >= this.#first && tick <= this.#sent) this.#judge(acknowledges(frame, tick));
     return true;
+  }
+
+  #wanted(tick: number, whole: boolean): void {
+    const state = tick === this.#have ? this.#options.save?.() : undefined;
+    if (!state) return;
+    this.#write(write.hash(tick, fnv1a(state)));
+    for (let offset = 0; whole && offset < state.length; offset += PART) this.#write(write.snapshot(tick, state, offset));
   }
 
   #closed(frame: ServerFrame & { kind: "tick" }): void {

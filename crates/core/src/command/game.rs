@@ -99,9 +99,13 @@ pub enum MatchRequest {
     Get,
     /// End it → [`Outcome::Match`], as it was before.
     End,
+    /// The right to watch it → [`Outcome::MatchToken`]; [`Outcome::Missing`] also where nobody may.
+    Watch,
+    /// How it was played, also for a while after its end → [`Outcome::MatchReplay`].
+    Replay,
 }
 
-crate::form! { enum MatchRequest { 0 = Get, 1 = End } }
+crate::form! { enum MatchRequest { 0 = Get, 1 = End, 2 = Watch, 3 = Replay } }
 
 impl From<Option<MatchView>> for Outcome {
     fn from(view: Option<MatchView>) -> Outcome {

@@ -4,7 +4,7 @@ use super::matchmaker::{Bounds, QueueKey};
 use super::{Matches, share};
 use crate::Effect;
 use crate::command::{Command, MatchRequest, Outcome, QueueOutcome, QueueRefusal, QueueRequest, ReplyTo};
-use crate::model::{DomainId, MatchId, MatchView};
+use crate::model::{DomainId, MatchId};
 use crate::session::Cx;
 use carillon_wire::frame::game::EndReason;
 
@@ -74,10 +74,22 @@ impl Matches {
     /// Something is asked of a match.
     fn ask(&mut self, domain: DomainId, id: MatchId, request: MatchRequest, to: ReplyTo, cx: &mut Cx<'_>) {
         let found = self.matches.get(&id).filter(|it| it.play.queue.domain == domain);
-        let view: Option<MatchView> = found.map(|it| it.play.view());
-        if view.is_some() && request == MatchRequest::End {
+        let outcome = match (request, found) {
+            (MatchRequest::Replay, Some(it)) => Outcome::MatchReplay(Box::new(it.play.replay(None))),
+            (MatchRequest::Replay, None) => match self.replays.find(domain, id) {
+                Some(replay) => Outcome::MatchReplay(Box::new(replay.clone())),
+                None => Outcome::Missing,
+            },
+            (MatchRequest::Watch, Some(it)) => match it.play.spectator_token(cx.now.unix) {
+                Some((token, expires)) => Outcome::MatchToken { token, expires },
+                None => Outcome::Missing,
+            },
+            (MatchRequest::Get | MatchRequest::End, Some(it)) => Some(it.play.view()).into(),
+            (_, None) => Outcome::Missing,
+        };
+        if matches!((request, &outcome), (MatchRequest::End, Outcome::Match(_))) {
             self.end(id, EndReason::Shutdown, cx);
         }
-        cx.out.push(Effect::Reply { to, outcome: view.into() });
+        cx.out.push(Effect::Reply { to, outcome });
     }
 }

@@ -164,7 +164,7 @@ impl Logic {
         }
         let state = save(&mut **instance, moment, &self.version, meter)?;
         self.saved = Some(state.clone());
-        Ok((verdict, is_needed.then_some(state)))
+        Ok((verdict, Some(state)))
     }
 
     /// Another version takes over, with the state that the present one saves. If it does not take it, the present one goes on.

@@ -402,7 +402,7 @@ impl Queue {
             Standing::Ended(result) => TicketState::Ended(result.clone()),
             Standing::Matched { id, seat, waited_ms } => {
                 let made = self.matches.get(id)?;
-                let token = token::mint(&made.key, *id, *seat, made.expires, &ticket.account);
+                let token = token::mint(&made.key, *id, *seat, made.expires, ticket.account.as_str());
                 TicketState::Matched(Box::new(Seating {
                     id: *id,
                     seat: *seat,

@@ -17,28 +17,31 @@ mod matchmaker;
 mod modules;
 mod play;
 mod pool;
+mod refused;
+mod replays;
 mod seat;
 #[cfg(test)]
 mod tests;
 mod token;
+mod watching;
 
 use crate::Effect;
-use crate::connection::{Joining, Received};
+use crate::connection::{Allowance, Joining, Received};
 use crate::event::{Entry, Kind};
 use crate::message::{GameMessage, NewMatch, QueueAddress, ShardMessage};
 use crate::model::{ConnId, DomainId, Domains, Map, MatchId, Mono};
 use crate::ports::modules::ActiveModule;
 use crate::session::Cx;
 use crate::shard::Deadline;
-use carillon_wire::frame::game::{
-    CLIENT_BYTES_MAX, ClientFrame, EndReason, ErrorCode, Malformed, ServerFrame, cut,
-};
+use carillon_wire::frame::game::{CLIENT_BYTES_MAX, ClientFrame, EndReason, ErrorCode, ServerFrame, cut};
 use matchmaker::{Matchmaker, QueueKey};
 use modules::{MatchModules, Turn, Version};
 use play::{Match, Sink};
+use refused::{code, text};
+use replays::Replays;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use token::SeatClaim;
+use token::{SPECTATOR, SeatClaim};
 
 /// The matches, the players and the queues of a shard.
 #[derive(Debug, Default)]
@@ -50,6 +53,8 @@ pub(crate) struct Matches {
     maker: Matchmaker,
     /// No match is taken before this: ticks were closed late.
     late_until: Mono,
+    /// Of matches that are over, how they were played.
+    replays: Replays,
     /// Matches that a module decides.
     authoritative: usize,
     /// What decides these.
@@ -75,6 +80,8 @@ struct Player {
     rest: Vec<u8>,
     /// When something came last.
     heard: Mono,
+    /// How much a spectator may send: that of players is of their seats.
+    allowance: Allowance,
 }
 
 /// The stages of a player's connection.
@@ -84,6 +91,8 @@ enum Stage {
     Opening,
     /// It has a seat.
     Seated(MatchId, u8),
+    /// It watches.
+    Watching(MatchId),
     /// It is being closed.
     Closing,
 }
@@ -112,7 +121,7 @@ impl Matches {
     /// When something is to be done by itself.
     pub(crate) fn due(&self) -> Option<Mono> {
         let first = self.due.peek().map(|Reverse((at, _))| (*at).max(self.not_before));
-        first.into_iter().chain(self.maker.due()).min()
+        first.into_iter().chain(self.maker.due()).chain(self.replays.due()).min()
     }
 
     /// A player's connection was accepted.
@@ -132,7 +141,15 @@ impl Matches {
 
     fn add(&mut self, conn: ConnId, rest: Vec<u8>, cx: &mut Cx<'_>) {
         cx.shard.counters.connections += 1;
-        self.players.insert(conn, Player { stage: Stage::Opening, rest, heard: cx.now.mono });
+        self.players.insert(
+            conn,
+            Player {
+                stage: Stage::Opening,
+                rest,
+                heard: cx.now.mono,
+                allowance: Allowance::new(cx.now.mono),
+            },
+        );
     }
 
     /// Reads what came from a player.
@@ -184,6 +201,7 @@ impl Matches {
             (Stage::Opening, ClientFrame::Join { have, token }) => self.join(conn, token, have, rest, cx),
             (Stage::Opening, _) => self.refuse(conn, ErrorCode::NotJoined, cx),
             (Stage::Seated(id, seat), frame) => self.play(conn, (id, seat), &frame, bytes, cx),
+            (Stage::Watching(_), frame) => self.watched(conn, &frame, bytes, cx),
             (Stage::Closing, _) => Flow::Gone,
         }
     }
@@ -206,6 +224,9 @@ impl Matches {
             let joining = Box::new(Joining { token: token.into(), have, rest: rest.into() });
             cx.out.push(Effect::MovePlayer { conn, to: home, joining });
             return Flow::Gone;
+        }
+        if claim.seat == SPECTATOR.0 {
+            return self.watch(conn, &claim, cx);
         }
         let Some(scheduled) = self.matches.get_mut(&claim.id) else {
             return self.refuse(conn, ErrorCode::NoMatch, cx);
@@ -241,8 +262,13 @@ impl Matches {
     ) -> Flow {
         let Some(Scheduled { play, .. }) = self.matches.get_mut(&id) else { return Flow::Gone };
         let rates = play.rates();
+        let is_wanted = matches!(*frame, ClientFrame::Snapshot { tick, offset, total, .. } if play.wants(at, tick, offset, total));
         let Some(seat) = play.seats.get_mut(usize::from(at)) else { return Flow::Gone };
-        let wait = seat.allowance.debit(cx.now.mono, Received { counts: true, bytes }, &rates);
+        // What the server asked for may come at once.
+        let wait = match is_wanted {
+            true => None,
+            false => seat.allowance.debit(cx.now.mono, Received { counts: true, bytes }, &rates),
+        };
         let mut out = sink(cx);
         let ended = match *frame {
             ClientFrame::Join { .. } => return self.refuse(conn, ErrorCode::Malformed, cx),
@@ -275,6 +301,12 @@ impl Matches {
                 ended
             }
             ClientFrame::Outcome { outcome, .. } => play.outcome(at, outcome),
+            ClientFrame::Snapshot { total, part, .. } => {
+                if is_wanted {
+                    play.take_part(total, part, &mut out);
+                }
+                None
+            }
         };
         if let Some(reason) = ended {
             self.end(id, reason, cx);
@@ -297,9 +329,7 @@ impl Matches {
     fn refuse(&mut self, conn: ConnId, code: ErrorCode, cx: &mut Cx<'_>) -> Flow {
         let stage = self.players.get(&conn).map(|player| player.stage);
         self.close(conn, Some(code), cx);
-        if let Some(Stage::Seated(id, seat)) = stage {
-            self.lost(id, seat, conn, cx);
-        }
+        self.left(conn, stage, cx);
         Flow::Gone
     }
 
@@ -318,6 +348,15 @@ impl Matches {
         cx.out.push(Effect::Close { conn });
     }
 
+    /// A connection is at a stage no more.
+    fn left(&mut self, conn: ConnId, stage: Option<Stage>, cx: &mut Cx<'_>) {
+        match stage {
+            Some(Stage::Seated(id, seat)) => self.lost(id, seat, conn, cx),
+            Some(Stage::Watching(id)) => self.unwatch(id, conn, cx),
+            Some(Stage::Opening | Stage::Closing) | None => {}
+        }
+    }
+
     /// The connection of a seat is lost.
     fn lost(&mut self, id: MatchId, seat: u8, conn: ConnId, cx: &mut Cx<'_>) {
         let Some(Scheduled { play, .. }) = self.matches.get_mut(&id) else { return };
@@ -332,17 +371,20 @@ impl Matches {
     pub(crate) fn closed(&mut self, conn: ConnId, cx: &mut Cx<'_>) -> bool {
         let Some(player) = self.players.remove(&conn) else { return false };
         cx.shard.counters.connections -= 1;
-        if let Stage::Seated(id, seat) = player.stage {
-            self.lost(id, seat, conn, cx);
-        }
+        self.left(conn, Some(player.stage), cx);
         true
     }
 
     /// A player takes what it was sent: it is given more of what it lacks.
     pub(crate) fn flushed(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
-        let Some(Player { stage: Stage::Seated(id, seat), .. }) = self.players.get(&conn) else { return };
-        if let Some(Scheduled { play, .. }) = self.matches.get_mut(id) {
-            play.feed(*seat, &mut sink(cx));
+        match self.players.get(&conn).map(|player| player.stage) {
+            Some(Stage::Seated(id, seat)) => {
+                if let Some(Scheduled { play, .. }) = self.matches.get_mut(&id) {
+                    play.feed(seat, &mut sink(cx));
+                }
+            }
+            Some(Stage::Watching(id)) => self.feed_spectator(id, conn, cx),
+            Some(Stage::Opening | Stage::Closing) | None => {}
         }
     }
 
@@ -362,12 +404,14 @@ impl Matches {
             (Stage::Opening, Deadline::Login) => {
                 self.refuse(conn, ErrorCode::NotJoined, cx);
             }
-            (Stage::Seated(..), Deadline::Idle) => match cx.now.mono.since(player.heard) {
+            (Stage::Seated(..) | Stage::Watching(_), Deadline::Idle) => match cx.now.mono.since(player.heard)
+            {
                 silent if silent >= IDLE_MS => {
                     self.refuse(conn, ErrorCode::Idle, cx);
                 }
                 silent => cx.set_deadline(conn, IDLE_MS - silent, Deadline::Idle),
             },
+            (Stage::Watching(_), Deadline::Unthrottle) => self.lift(conn, cx),
             (Stage::Seated(id, at), Deadline::Unthrottle) => {
                 let seat = self.matches.get_mut(&id).and_then(|it| it.play.seats.get_mut(usize::from(at)));
                 if seat.is_some_and(|seat| seat.conn() == Some(conn) && seat.allowance.lift()) {
@@ -450,9 +494,15 @@ impl Matches {
     fn end(&mut self, id: MatchId, reason: EndReason, cx: &mut Cx<'_>) {
         let Some(Scheduled { mut play, .. }) = self.matches.remove(&id) else { return };
         self.authoritative -= usize::from(play.module().is_some());
-        let result = play.end(reason, &mut sink(cx));
-        for conn in play.seats.iter().filter_map(seat::Seat::conn) {
+        let (result, watching) = play.end(reason, &mut sink(cx));
+        for conn in play.seats.iter().filter_map(seat::Seat::conn).chain(watching) {
             self.close(conn, None, cx);
+        }
+        let (settings, shards) = (&cx.shard.settings.matches, cx.shard.shard_count);
+        if settings.replay_ms > 0 {
+            let until = cx.now.mono.plus(settings.replay_ms);
+            let most = share(settings.replay_bytes, shards);
+            self.replays.keep(play.queue.domain, play.replay(Some(&result)), until, most);
         }
         self.count(cx);
         let (name, queue) = (id.to_string(), &play.queue);
@@ -519,6 +569,7 @@ impl Matches {
             self.not_before = now.plus(1);
             self.due.extend(later);
         }
+        self.replays.forget(now);
         if self.maker.due().is_some_and(|at| at <= now) {
             self.make(cx);
         }
@@ -542,32 +593,6 @@ fn post(message: GameMessage, cx: &mut Cx<'_>) {
 /// What one of so many shards may have of what a node may have.
 fn share(of_node: usize, shards: u16) -> usize {
     of_node.div_ceil(usize::from(shards.max(1)))
-}
-
-fn code(malformed: Malformed) -> ErrorCode {
-    match malformed {
-        Malformed::TooLong => ErrorCode::TooLong,
-        _ => ErrorCode::Malformed,
-    }
-}
-
-fn text(code: ErrorCode) -> &'static str {
-    match code {
-        ErrorCode::Malformed => "this is no frame of carillon-match/1, or not one that may come here",
-        ErrorCode::TooLong => "the frame or an input is longer than it may be",
-        ErrorCode::BadToken => "the token is not one of this match, seat and account",
-        ErrorCode::ExpiredToken => "the token has expired",
-        ErrorCode::NoMatch => "there is no such match, or it is over",
-        ErrorCode::Left => "the player of this seat has left, or was away for too long",
-        ErrorCode::Replaced => "another connection has taken the seat",
-        ErrorCode::NotJoined => "the first frame must join a match, and come in time",
-        ErrorCode::TooFar => "the input is for a tick that is too far ahead",
-        ErrorCode::TooOld => "what you have is older than what the server still has",
-        ErrorCode::Idle => "you sent nothing for too long",
-        ErrorCode::TooSlow => "you read too slowly",
-        ErrorCode::Elsewhere => "the match is on another node",
-        ErrorCode::Shutdown => "the node shuts down",
-    }
 }
 
 /// How long a player may be silent, in milliseconds.

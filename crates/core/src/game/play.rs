@@ -1,6 +1,9 @@
 //! A match: its seats, its clock and its ticks. It is told what comes and what time it is, and says what its players are sent.
 
 mod decide;
+mod replay;
+mod snapshots;
+mod spectators;
 
 use super::hashes::Hashes;
 use super::log::TickLog;
@@ -17,6 +20,8 @@ use crate::shard::{MatchFigures, ModuleFigures};
 use carillon_wire::frame::game::{
     EndReason, ErrorCode, Header, Inputs, Mode, SeatState, ServerFrame, TickInputs, Welcome, framed,
 };
+use snapshots::Snapshots;
+use spectators::Spectators;
 
 /// Where a match puts what comes of it.
 pub(super) struct Sink<'a> {
@@ -47,6 +52,8 @@ pub(super) struct Match {
     logic: Option<Box<Logic>>,
     /// What the module says came of it.
     decided: Option<Vec<u8>>,
+    snapshots: Snapshots,
+    watched: Spectators,
 }
 
 /// What the clock of a match does.
@@ -96,6 +103,8 @@ impl Match {
             played_ms: 0,
             logic,
             decided: None,
+            snapshots: Snapshots::default(),
+            watched: Spectators::default(),
         }
     }
 
@@ -120,10 +129,8 @@ impl Match {
             runs: self.runs(),
             seats: self.seats.iter().map(|seat| (seat.account.clone(), seat.state())).collect(),
             desyncs: self.desyncs,
-            module: self.logic.as_ref().map(|logic| {
-                let version = logic.version();
-                ((&*version.name).into(), version.hash)
-            }),
+            module: self.version(),
+            spectators: self.watched.len() as u32,
         }
     }
 
@@ -136,7 +143,8 @@ impl Match {
         match self.phase {
             Phase::Gathering { until } => until,
             Phase::Running { since, from } if self.rules.mode != Mode::Relay => {
-                self.tick_due(since, from, self.log.last() + 1)
+                let tick = self.tick_due(since, from, self.log.last() + 1);
+                self.walk_due().map_or(tick, |walk| walk.min(tick))
             }
             Phase::Running { since, .. } => {
                 let left = u64::from(self.rules.duration_max_ms).saturating_sub(self.played_ms);
@@ -164,6 +172,7 @@ impl Match {
         sink: &mut Sink<'_>,
     ) -> Result<Option<ConnId>, ErrorCode> {
         let (last, forgotten) = (self.log.last(), self.log.forgotten());
+        let snapshot = self.snapshot_for(have).map(|(tick, _)| tick);
         let seat = self.seats.get_mut(usize::from(claim.seat)).ok_or(ErrorCode::BadToken)?;
         if !claim.is_proved(&self.key, &seat.account) {
             return Err(ErrorCode::BadToken);
@@ -179,7 +188,8 @@ impl Match {
         }
         // A module's state is given as a whole, inputs one after the other.
         let by_snapshot = self.logic.is_some();
-        if have < forgotten && !by_snapshot {
+        let sent = snapshot.unwrap_or(have);
+        if sent < forgotten && !by_snapshot {
             return Err(ErrorCode::TooOld);
         }
         let before = seat.conn();
@@ -188,7 +198,7 @@ impl Match {
         seat.has_joined = true;
         seat.presence = Presence::Here(match by_snapshot {
             true => Line { conn, sent: last, catches_up: false, awaits_snapshot: have < last },
-            false => Line { conn, sent: have, catches_up: true, awaits_snapshot: false },
+            false => Line { conn, sent, catches_up: true, awaits_snapshot: false },
         });
         let (got, was_here) = (seat.got, before.is_some());
         if !was_here {
@@ -197,6 +207,10 @@ impl Match {
         let welcome = self.welcome(claim.seat);
         let header = Header { tick: have, ..got };
         send(sink, conn, &ServerFrame::Welcome { header, welcome });
+        if let Some((tick, snapshot)) = self.snapshot_for(have) {
+            sink.figures.snapshots += 1;
+            send(sink, conn, &ServerFrame::Snapshot { header: Header { tick, ..got }, snapshot });
+        }
         if !was_here {
             self.tell_others(claim.seat, SeatState::Here, sink);
         }
@@ -343,6 +357,9 @@ impl Match {
                 {
                     return Some(reason);
                 }
+                if self.walk_due().is_some_and(|at| at <= now) {
+                    self.walk(sink);
+                }
             }
             _ => {}
         }
@@ -377,10 +394,14 @@ impl Match {
         let ended = match self.logic {
             None => {
                 self.give_last(sink);
+                self.ask_for_snapshot(sink);
                 None
             }
             Some(_) => self.decide(given, sink, turn),
         };
+        if ended.is_none() && self.is_watched() {
+            self.begin_walk(sink);
+        }
         let period = 1000 / u64::from(self.rules.tick_rate.max(1));
         if let Phase::Running { since, from } = &mut self.phase
             && late_ms > period
@@ -513,6 +534,7 @@ impl Match {
                 ServerFrame::Desync { tick: desync.tick, minority: desync.minority, hash: desync.hash };
             self.tell_all(&frame, sink);
         }
+        self.keep_snapshot(sink);
     }
 
     /// A client says what came of the match. Says that it is over, if most say so.
@@ -536,8 +558,8 @@ impl Match {
         majority.or_else(|| (count > 0 && said().count() == count).then_some(&b""[..]))
     }
 
-    /// The match is over: everybody is told. Returns how it ended.
-    pub(super) fn end(&mut self, reason: EndReason, sink: &mut Sink<'_>) -> MatchResult {
+    /// The match is over: everybody is told. Returns how it ended, and the connections of spectators.
+    pub(super) fn end(&mut self, reason: EndReason, sink: &mut Sink<'_>) -> (MatchResult, Vec<ConnId>) {
         let outcome = match reason {
             EndReason::Finished => match self.decided.take() {
                 Some(outcome) => outcome,
@@ -546,27 +568,29 @@ impl Match {
             _ => Vec::new(),
         };
         let (tick, seats) = (self.log.last(), self.remaining());
-        self.tell_all(&ServerFrame::Ended { tick, reason, seats, outcome: &outcome }, sink);
+        let frame = ServerFrame::Ended { tick, reason, seats, outcome: &outcome };
+        self.tell_all(&frame, sink);
+        let watching = self.end_watching(&frame, sink);
         sink.figures.ended.count(reason.as_str());
         sink.figures.players -= self.seats.iter().filter(|seat| seat.conn().is_some()).count() as u64;
-        MatchResult { id: self.id, reason, tick, seats, outcome }
+        (MatchResult { id: self.id, reason, tick, seats, outcome }, watching)
     }
 
     fn tell_others(&self, at: u8, state: SeatState, sink: &mut Sink<'_>) {
         let frame = ServerFrame::Seat { tick: self.log.last(), seat: at, state };
         let others = self.seats.iter().enumerate().filter(|(other, _)| *other != usize::from(at));
-        tell(others.map(|(_, seat)| seat), &frame, sink);
+        tell(others.filter_map(|(_, seat)| seat.conn()), &frame, sink);
     }
 
     fn tell_all(&self, frame: &ServerFrame<'_>, sink: &mut Sink<'_>) {
-        tell(self.seats.iter(), frame, sink);
+        tell(self.seats.iter().filter_map(Seat::conn), frame, sink);
     }
 }
 
-/// Sends a frame to all who are there: it is written once.
-fn tell<'a>(seats: impl Iterator<Item = &'a Seat>, frame: &ServerFrame<'_>, sink: &mut Sink<'_>) {
+/// Sends a frame to connections: it is written once.
+fn tell(conns: impl Iterator<Item = ConnId>, frame: &ServerFrame<'_>, sink: &mut Sink<'_>) {
     let mut written = None;
-    for conn in seats.filter_map(Seat::conn) {
+    for conn in conns {
         match written.clone() {
             Some(range) => sink.out.send_again(conn, range),
             None => {

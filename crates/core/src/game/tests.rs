@@ -24,7 +24,7 @@ pub(super) struct Rig {
     now: Now,
     /// What each connection was sent and has not read.
     inboxes: BTreeMap<u32, Vec<u8>>,
-    log_bytes_max: usize,
+    pub(super) log_bytes_max: usize,
 }
 
 /// A frame as a player understands it.
@@ -38,6 +38,7 @@ pub(super) enum Seen {
     Ended(EndReason, u64, String),
     Update { tick: u32, text: String },
     Snapshot { tick: u32, text: String },
+    Wanted(u32, bool),
 }
 
 fn conn(slot: u32) -> ConnId {
@@ -49,7 +50,7 @@ fn account(seat: u8) -> BareJid {
 }
 
 fn claim(seat: u8) -> SeatClaim {
-    let token = token::mint(&KEY, ID, seat, UnixMs(1_030_000), &account(seat));
+    let token = token::mint(&KEY, ID, seat, UnixMs(1_030_000), account(seat).as_str());
     SeatClaim::read(token.as_bytes()).unwrap()
 }
 
@@ -75,7 +76,7 @@ impl Rig {
     }
 
     /// One whose players are all there, at the connections of their seats.
-    fn begun(seats: u8, rules: MatchRules) -> Rig {
+    pub(super) fn begun(seats: u8, rules: MatchRules) -> Rig {
         let mut rig = Rig::new(seats, rules);
         for seat in 0..seats {
             rig.join(seat, seat.into(), 0).unwrap();
@@ -177,6 +178,7 @@ impl Rig {
                 ServerFrame::Ended { reason, seats, outcome, .. } => {
                     Seen::Ended(reason, seats, String::from_utf8(outcome.to_vec()).unwrap())
                 }
+                ServerFrame::Wanted { tick, whole } => Seen::Wanted(tick, whole),
                 ServerFrame::Update { header, update } => {
                     Seen::Update { tick: header.tick, text: String::from_utf8(update.to_vec()).unwrap() }
                 }
@@ -322,7 +324,7 @@ fn a_seat_is_held_for_its_time_and_the_last_one_left_wins() {
     rig.with(|play, sink| play.lost(1, sink));
     assert_eq!(rig.after(29_999), None);
     assert_eq!(rig.after(200), Some(EndReason::Forfeit));
-    let result = rig.with(|play, sink| play.end(EndReason::Forfeit, sink));
+    let (result, _) = rig.with(|play, sink| play.end(EndReason::Forfeit, sink));
     assert_eq!((result.seats, result.reason), (0b01, EndReason::Forfeit));
     assert_eq!(rig.seen(0).pop(), Some(Seen::Ended(EndReason::Forfeit, 0b01, String::new())));
     assert_eq!(rig.figures.players, 0);
@@ -400,12 +402,12 @@ fn what_most_say_came_of_it() {
     assert_eq!(rig.play.outcome(0, b"p0 wins"), None);
     assert_eq!(rig.play.outcome(2, b"p2 wins"), None);
     assert_eq!(rig.play.outcome(1, b"p0 wins"), Some(EndReason::Finished));
-    let result = rig.with(|play, sink| play.end(EndReason::Finished, sink));
+    let (result, _) = rig.with(|play, sink| play.end(EndReason::Finished, sink));
     assert_eq!(result.outcome, b"p0 wins");
     let mut disputed = Rig::begun(2, rules(Mode::Lockstep));
     assert_eq!(disputed.play.outcome(0, b"me"), None);
     assert_eq!(disputed.play.outcome(1, b"me!"), Some(EndReason::Finished));
-    let result = disputed.with(|play, sink| play.end(EndReason::Finished, sink));
+    let (result, _) = disputed.with(|play, sink| play.end(EndReason::Finished, sink));
     assert_eq!(result.outcome, b"");
 }
 

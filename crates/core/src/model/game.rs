@@ -123,12 +123,18 @@ pub struct MatchRules {
     pub module: Option<Box<str>>,
     /// Whether it ends when the module fails, and does not go on from the last state that was saved.
     pub ends_on_failure: bool,
+    /// In the mode `lockstep`: after how many ticks the server wants to have the state of the game, for those who come late; 0 for never.
+    pub snapshot_ticks: u16,
+    /// How many may watch it; 0 for none.
+    pub spectators: u16,
+    /// How far behind they are, in milliseconds.
+    pub spectator_delay_ms: u32,
 }
 
 crate::form! {
     struct MatchRules {
         mode, tick_rate, input_delay, input_bytes_max, join_ms, hold_ms, duration_max_ms, pauses, pause_max_ms, module,
-        ends_on_failure
+        ends_on_failure, snapshot_ticks, spectators, spectator_delay_ms
     }
 }
 
@@ -146,6 +152,9 @@ impl Default for MatchRules {
             pause_max_ms: 30_000,
             module: None,
             ends_on_failure: false,
+            snapshot_ticks: 0,
+            spectators: 0,
+            spectator_delay_ms: 10_000,
         }
     }
 }
@@ -275,9 +284,42 @@ pub struct MatchView {
     pub desyncs: u32,
     /// The module that decides it: its name, and the hash of its code.
     pub module: Option<(Box<str>, [u8; 32])>,
+    /// How many watch it.
+    pub spectators: u32,
 }
 
-crate::form! { struct MatchView { id, queue, mode, tick, runs, seats, desyncs, module } }
+crate::form! { struct MatchView { id, queue, mode, tick, runs, seats, desyncs, module, spectators } }
+
+/// A match as it was played so far: the ticks as they were given to players, of one who sent nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatchReplay {
+    /// Its name.
+    pub id: MatchId,
+    /// The queue that made it.
+    pub queue: Box<str>,
+    /// How its ticks were made.
+    pub mode: Mode,
+    /// Ticks per second.
+    pub tick_rate: u8,
+    /// The number that its random decisions follow from.
+    pub seed: u64,
+    /// Who had the seats, in their order.
+    pub accounts: Vec<BareJid>,
+    /// The module that decided it last.
+    pub module: Option<(Box<str>, [u8; 32])>,
+    /// How it ended; none while it is played.
+    pub result: Option<MatchResult>,
+    /// The tick before the first that is there: older ones were forgotten.
+    pub forgotten: u32,
+    /// The last tick.
+    pub tick: u32,
+    /// Frames of `carillon-match/1` with their lengths: a tick each, of inputs.
+    pub frames: Vec<u8>,
+}
+
+crate::form! {
+    struct MatchReplay { id, queue, mode, tick_rate, seed, accounts, module, result, forgotten, tick, frames }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! The matchmaker and its matches: queues, tickets, and the token with which a player takes a seat.
 
-use crate::admin::modules::hex;
 use crate::app::App;
 use crate::auth::{Granted, Matches};
 use crate::extract::{DomainQuery, JsonBody, Named, Params};
@@ -15,10 +14,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use carillon_core::command::{Command, MatchRequest, Outcome, QueueOutcome, QueueRefusal, QueueRequest};
+use carillon_core::command::{Command, Outcome, QueueOutcome, QueueRefusal, QueueRequest};
 use carillon_core::model::{
-    Domain, MatchId, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView, RatingWindow,
-    TicketState, TicketView,
+    Domain, MatchResult, MatchRules, NewTicket, QueueConfig, QueueView, RatingWindow, TicketState, TicketView,
 };
 use carillon_wire::frame::game::{INPUT_BYTES_MAX, Mode, SEATS_MAX};
 use std::collections::BTreeMap;
@@ -83,6 +81,18 @@ pub(crate) struct QueueBody {
     #[serde(default = "on_module_failure")]
     #[schema(value_type = schema::OnModuleFailure, default = "restore")]
     on_module_failure: String,
+    /// In the mode `lockstep`: after how many ticks players are asked for the state of the game, which those who come late are given; 0 for never.
+    #[serde(default)]
+    #[schema(maximum = 36_000, default = 0)]
+    snapshot_ticks: u16,
+    /// How many may watch a match, in the modes `lockstep` and `authoritative`.
+    #[serde(default)]
+    #[schema(maximum = 10_000, default = 0)]
+    spectators: u16,
+    /// How many milliseconds spectators are behind.
+    #[serde(default = "spectator_delay_ms")]
+    #[schema(maximum = 600_000, default = 10_000)]
+    spectator_delay_ms: u32,
 }
 
 /// How far the ratings of a match may be apart: as far as that of its tickets accepts which has waited longest.
@@ -132,6 +142,9 @@ fn pause_max_ms() -> u32 {
     MatchRules::default().pause_max_ms
 }
 
+fn spectator_delay_ms() -> u32 {
+    MatchRules::default().spectator_delay_ms
+}
 fn on_module_failure() -> String {
     RESTORE.to_owned()
 }
@@ -148,7 +161,18 @@ impl QueueBody {
         in_bounds("duration_max_ms", self.duration_max_ms, 1000..=86_400_000)?;
         in_bounds("pauses", self.pauses, 0..=100)?;
         in_bounds("pause_max_ms", self.pause_max_ms, 1000..=600_000)?;
+        in_bounds("snapshot_ticks", self.snapshot_ticks, 0..=36_000)?;
+        in_bounds("spectators", self.spectators, 0..=10_000)?;
+        in_bounds("spectator_delay_ms", self.spectator_delay_ms, 0..=600_000)?;
         let mode = self.mode()?;
+        if mode == Mode::Relay && self.spectators > 0 {
+            let detail = "a match in the mode `relay` is not watched";
+            return Err(Problem::new(Code::InvalidValue, detail).at("/spectators"));
+        }
+        if mode != Mode::Lockstep && self.snapshot_ticks > 0 {
+            let detail = "players are asked for states in the mode `lockstep` only";
+            return Err(Problem::new(Code::InvalidValue, detail).at("/snapshot_ticks"));
+        }
         let ends_on_failure = match &*self.on_module_failure {
             RESTORE => false,
             END => true,
@@ -182,6 +206,9 @@ impl QueueBody {
                 pause_max_ms: self.pause_max_ms,
                 module: self.module.as_deref().map(Box::from),
                 ends_on_failure,
+                snapshot_ticks: self.snapshot_ticks,
+                spectators: self.spectators,
+                spectator_delay_ms: self.spectator_delay_ms,
             },
         })
     }
@@ -216,6 +243,9 @@ impl QueueBody {
             pauses: rules.pauses,
             pause_max_ms: rules.pause_max_ms,
             module: rules.module.map(String::from),
+            snapshot_ticks: rules.snapshot_ticks,
+            spectators: rules.spectators,
+            spectator_delay_ms: rules.spectator_delay_ms,
             on_module_failure: if rules.ends_on_failure { END } else { RESTORE }.to_owned(),
         }
     }
@@ -326,39 +356,6 @@ pub(crate) struct ResultView {
     seats: Vec<u8>,
     /// What most clients say came of it, in base 64; empty if they do not say.
     outcome: String,
-}
-
-/// A match, as it is now.
-#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
-pub(crate) struct MatchState {
-    /// Its name.
-    #[serde(rename = "match")]
-    id: String,
-    /// The queue that made it.
-    queue: String,
-    /// How ticks are made.
-    #[schema(value_type = schema::MatchMode)]
-    mode: &'static str,
-    /// Its last tick.
-    tick: u32,
-    /// Whether its clock runs.
-    running: bool,
-    /// Its seats.
-    seats: Vec<SeatView>,
-    /// How often clients computed different states.
-    desyncs: u32,
-    /// The version of the module that decides it: `NAME@HASH`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    module: Option<String>,
-}
-
-/// A seat of a match.
-#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
-pub(crate) struct SeatView {
-    /// Who has it.
-    account: String,
-    /// `here`, `away` or `left`.
-    state: &'static str,
 }
 
 /// Declare a queue
@@ -519,58 +516,6 @@ pub(crate) async fn cancel(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Read a match
-///
-/// While it is played.
-#[utoipa::path(
-    get, path = "/v1/matches/{match}", operation_id = "getMatch", tag = "matches",
-    params(DomainQuery, ("match" = String, Path, description = "The name of the match: 32 hexadecimal digits")),
-    responses((status = 200, description = "The match", body = MatchState), schema::Problems)
-)]
-pub(crate) async fn get_match(
-    key: Granted<Matches>,
-    State(app): State<App>,
-    Params(query): Params<DomainQuery>,
-    Named(id): Named<String>,
-) -> Result<Json<MatchState>, Problem> {
-    let domain = key.domain(&app, query.domain.as_deref())?;
-    ask_match(&app, &domain, &id, MatchRequest::Get).await.map(|view| Json(MatchState::of(view)))
-}
-
-/// End a match
-///
-/// Its players are told `shutdown`. The answer is the match as it was.
-#[utoipa::path(
-    delete, path = "/v1/matches/{match}", operation_id = "endMatch", tag = "matches",
-    params(DomainQuery, ("match" = String, Path, description = "The name of the match")),
-    responses((status = 200, description = "It is over", body = MatchState), schema::Problems)
-)]
-pub(crate) async fn end_match(
-    key: Granted<Matches>,
-    State(app): State<App>,
-    Params(query): Params<DomainQuery>,
-    Named(id): Named<String>,
-) -> Result<Json<MatchState>, Problem> {
-    let domain = key.domain(&app, query.domain.as_deref())?;
-    ask_match(&app, &domain, &id, MatchRequest::End).await.map(|view| Json(MatchState::of(view)))
-}
-
-async fn ask_match(
-    app: &App,
-    domain: &Domain,
-    id: &str,
-    request: MatchRequest,
-) -> Result<MatchView, Problem> {
-    let unknown =
-        || Problem::new(Code::UnknownMatch, "no match of this name is played in the domain".to_owned());
-    let id: MatchId = id.parse().map_err(|()| unknown())?;
-    match app.command(Command::Match { domain: domain.id, id, request }).await? {
-        Outcome::Match(view) => Ok(*view),
-        Outcome::Missing => Err(unknown()),
-        other => Err(Problem::unexpected(&other)),
-    }
-}
-
 fn status(created: bool) -> StatusCode {
     if created { StatusCode::CREATED } else { StatusCode::OK }
 }
@@ -701,7 +646,7 @@ impl Ticket {
 }
 
 impl ResultView {
-    fn of(result: MatchResult) -> ResultView {
+    pub(crate) fn of(result: MatchResult) -> ResultView {
         let MatchResult { id, reason, tick, seats, outcome } = result;
         ResultView {
             id: id.to_string(),
@@ -709,26 +654,6 @@ impl ResultView {
             tick,
             seats: (0..64).filter(|seat| seats & 1 << seat != 0).collect(),
             outcome: STANDARD.encode(outcome),
-        }
-    }
-}
-
-impl MatchState {
-    fn of(view: MatchView) -> MatchState {
-        let MatchView { id, queue, mode, tick, runs, seats, desyncs, module } = view;
-        let seat =
-            |(account, state): (carillon_wire::jid::BareJid, carillon_wire::frame::game::SeatState)| {
-                SeatView { account: account.to_string(), state: state.as_str() }
-            };
-        MatchState {
-            id: id.to_string(),
-            queue: queue.into(),
-            mode: mode.as_str(),
-            tick,
-            running: runs,
-            seats: seats.into_iter().map(seat).collect(),
-            desyncs,
-            module: module.map(|(name, hash)| format!("{name}@{}", hex(&hash))),
         }
     }
 }

@@ -44,6 +44,13 @@ pub enum MatchEvent {
     },
     /// The state after a tick came, in place of the ticks up to it.
     Snapshot(u32),
+    /// The server wants to have the state after a tick, or its hash.
+    Wanted {
+        /// The tick.
+        tick: u32,
+        /// Whether it wants the state itself.
+        whole: bool,
+    },
     /// A seat is taken or empty.
     Seat(u8, SeatState),
     /// The clock runs, or stands.
@@ -163,6 +170,7 @@ impl Player {
                 self.take_all(header, update);
                 MatchEvent::Tick { tick: header.tick, has_own: header.acknowledges(header.tick), in_order }
             }
+            ServerFrame::Wanted { tick, whole } => MatchEvent::Wanted { tick, whole },
             ServerFrame::Snapshot { header, snapshot } => {
                 self.take_all(header, snapshot);
                 MatchEvent::Snapshot(header.tick)

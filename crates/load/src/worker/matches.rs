@@ -413,7 +413,11 @@ impl<'a> Hall<'a> {
                 seat.sent.clear();
                 self.over += 1;
             }
-            MatchEvent::Seat(..) | MatchEvent::Clock(_) | MatchEvent::Pong | MatchEvent::Snapshot(_) => {}
+            MatchEvent::Seat(..)
+            | MatchEvent::Clock(_)
+            | MatchEvent::Pong
+            | MatchEvent::Snapshot(_)
+            | MatchEvent::Wanted { .. } => {}
         }
     }
 

@@ -307,6 +307,7 @@ fn outcomes_of_matches() -> Vec<Outcome> {
         seats: vec![(ann(), SeatState::Away)],
         desyncs: 1,
         module: Some(("squares".into(), [3; 32])),
+        spectators: 3,
     };
     let done = [
         QueueOutcome::Done,
@@ -317,7 +318,22 @@ fn outcomes_of_matches() -> Vec<Outcome> {
     ];
     let refused = Outcome::Queue(Box::new(Err(QueueRefusal::Present)));
     let queues = done.into_iter().map(|outcome| Outcome::Queue(Box::new(Ok(outcome))));
-    queues.chain([refused, Outcome::Match(Box::new(view))]).collect()
+    let replay = MatchReplay {
+        id: MatchId::new(PLACE, 7),
+        queue: "duel".into(),
+        mode: Mode::Authoritative,
+        tick_rate: 20,
+        seed: 5,
+        accounts: vec![ann()],
+        module: Some(("squares".into(), [3; 32])),
+        result: Some(match_result()),
+        forgotten: 2,
+        tick: 4,
+        frames: vec![1, 2, 3],
+    };
+    let token = Outcome::MatchToken { token: "x".into(), expires: NOW };
+    let of_match = [Outcome::Match(Box::new(view)), token, Outcome::MatchReplay(Box::new(replay))];
+    queues.chain([refused]).chain(of_match).collect()
 }
 
 fn outcomes() -> Vec<Outcome> {

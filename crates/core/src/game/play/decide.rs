@@ -3,7 +3,7 @@
 use super::{Match, Sink, send};
 use crate::game::logic::{Decided, Meter, Moment};
 use crate::game::modules::{Turn, Version};
-use crate::ports::modules::{MatchVerdict, SeatInput};
+use crate::ports::modules::{MatchVerdict, ModuleHash, SeatInput};
 use carillon_wire::frame::game::{EndReason, Header, ServerFrame};
 
 impl Match {
@@ -15,6 +15,12 @@ impl Match {
     /// The name of the module that decides it, if one does.
     pub(in crate::game) fn module(&self) -> Option<&str> {
         self.logic.as_ref().map(|logic| &*logic.version().name)
+    }
+
+    /// The version of it, with its hash.
+    pub(super) fn version(&self) -> Option<(Box<str>, ModuleHash)> {
+        let version = self.logic.as_ref()?.version();
+        Some(((&*version.name).into(), version.hash))
     }
 
     /// Another version of its module decides it from the next tick on.
@@ -51,6 +57,9 @@ impl Match {
         let mut meter = Meter { now: *now, turn, figures, modules };
         match logic.tick(moment, inputs, is_needed, &mut meter) {
             Decided::Done(verdict, state) => {
+                if self.is_watched() {
+                    self.note_said(&verdict.update, state.as_deref(), sink.log_bytes_max);
+                }
                 self.give(moment.tick, &verdict, state.as_deref(), sink);
                 verdict.is_over.then(|| {
                     self.decided = Some(verdict.outcome);
@@ -58,6 +67,10 @@ impl Match {
                 })
             }
             Decided::Restored => {
+                if self.is_watched() {
+                    self.note_said(b"", None, sink.log_bytes_max);
+                    self.watched.lack_state = true;
+                }
                 // What they have is of a state that is no more.
                 self.seats
                     .iter_mut()

@@ -116,7 +116,7 @@ fn all_are_given_what_the_module_makes_of_a_tick() {
     assert_eq!(rig.figures.module_fuel, 10 + 3 * 100);
     rig.send(0, 4, &["o"]).unwrap();
     assert_eq!(rig.after(100), Some(EndReason::Finished));
-    let result = rig.with(|play, sink| play.end(EndReason::Finished, sink));
+    let (result, _) = rig.with(|play, sink| play.end(EndReason::Finished, sink));
     assert_eq!(result.outcome, b"sum 21");
 }
 
@@ -170,7 +170,7 @@ fn a_match_ends_with_the_first_failure_where_that_is_wanted() {
     let mut rig = begun(MatchRules { ends_on_failure: true, ..authoritative() });
     rig.send(0, 3, &["x"]).unwrap();
     assert_eq!(rig.after(300), Some(EndReason::Module));
-    let result = rig.with(|play, sink| play.end(EndReason::Module, sink));
+    let (result, _) = rig.with(|play, sink| play.end(EndReason::Module, sink));
     assert!(result.outcome.is_empty());
 }
 

@@ -164,6 +164,11 @@ pub fn framed(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.splice(start..=start, head);
 }
 
+/// What the states of clients are compared by where the server wants to have one: FNV-1a, 32 bits.
+pub fn state_hash(state: &[u8]) -> u32 {
+    state.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
 fn take_bytes<'a>(input: &mut &'a [u8], length: usize) -> Result<&'a [u8], Malformed> {
     let (bytes, rest) = input.split_at_checked(length).ok_or(Malformed::Short)?;
     *input = rest;

@@ -83,12 +83,19 @@ pub enum ServerFrame<'a> {
         /// The state, as the game writes it.
         snapshot: &'a [u8],
     },
+    /// The server wants to have the state of the game after a tick, for those who come late.
+    Wanted {
+        /// The tick: the last that the client was given.
+        tick: u32,
+        /// Whether this client sends the state itself; else only its hash.
+        whole: bool,
+    },
 }
 
 /// What a client must know of its match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Its own seat, counted from 0.
+    /// Its own seat, counted from 0; 255 for a spectator.
     pub seat: u8,
     /// How many seats there are.
     pub seats: u8,
@@ -292,6 +299,7 @@ const ENDED: u8 = 22;
 const ERROR: u8 = 23;
 const UPDATE: u8 = 24;
 const SNAPSHOT: u8 = 25;
+const WANTED: u8 = 26;
 
 impl<'a> ServerFrame<'a> {
     /// Appends the frame, without its length.
@@ -342,6 +350,10 @@ impl<'a> ServerFrame<'a> {
             ServerFrame::Snapshot { header, snapshot } => {
                 header.put(out, SNAPSHOT);
                 out.extend_from_slice(snapshot);
+            }
+            ServerFrame::Wanted { tick, whole } => {
+                Header::at(*tick).put(out, WANTED);
+                out.push(u8::from(*whole));
             }
         }
     }
@@ -402,6 +414,15 @@ impl<'a> ServerFrame<'a> {
             }
             Ok(UPDATE) => ServerFrame::Update { header, update: input },
             Ok(SNAPSHOT) => ServerFrame::Snapshot { header, snapshot: input },
+            Ok(WANTED) => {
+                let whole = match byte(&mut input)? {
+                    0 => false,
+                    1 => true,
+                    _ => return Err(Malformed::Value),
+                };
+                end(input)?;
+                ServerFrame::Wanted { tick, whole }
+            }
             _ => return Err(Malformed::Kind(kind)),
         };
         Ok(frame)
@@ -430,7 +451,8 @@ impl Welcome {
         let hold_ms = varint::take_u32(input)?;
         let seed = take_bytes(input, 8)?.try_into().map_or(0, u64::from_le_bytes);
         let mode = Mode::of(mode.into()).ok_or(Malformed::Value)?;
-        if runs > 1 || usize::from(seats) > SEATS_MAX || seat >= seats || tick_rate == 0 {
+        let is_seat = seat < seats || seat == NOBODY;
+        if runs > 1 || usize::from(seats) > SEATS_MAX || !is_seat || tick_rate == 0 {
             return Err(Malformed::Value);
         }
         let runs = runs == 1;
