@@ -8,28 +8,19 @@ const ERRORS = [
   "elsewhere", "shutdown",
 ];
 
-/** How ticks are made: one of each input, by the server's clock, or by a module of the server. */
+/** How ticks are made: one of each input, by the server's clock, or by a module of the server. What a seat is. Why a match is over. */
 export type Mode = (typeof MODES)[number];
-/** What a seat is: its connection is lost, its player is there, or has left for good. */
 export type SeatState = (typeof STATES)[number];
-/** Why a match is over. */
 export type EndReason = (typeof REASONS)[number];
 
 /** What a player must know of the match. Masks have a bit for each seat ({@link seatsOf}). */
 export interface Welcome {
   /** 255 for a spectator. */
-  seat: number;
-  seats: number;
-  mode: Mode;
+  seat: number; seats: number; mode: Mode;
   /** Whether the clock runs; ticks per second; for how many ticks ahead inputs should be sent. */
-  runs: boolean;
-  tickRate: number;
-  inputDelay: number;
-  inputBytesMax: number;
+  runs: boolean; tickRate: number; inputDelay: number; inputBytesMax: number;
   /** The seats that are taken; for how long one is held whose connection is lost; a random number, the same for all. */
-  present: bigint;
-  holdMs: number;
-  seed: bigint;
+  present: bigint; holdMs: number; seed: bigint;
 }
 
 /** What every frame begins with: its tick, the newest tick of the other side that its sender has, and which of the 32 before it lacks. */
@@ -52,9 +43,7 @@ export type ServerFrame = Header &
   );
 
 /** The bytes are no frame of the protocol. */
-export class Malformed extends Error {
-  override name = "Malformed";
-}
+export class Malformed extends Error { override name = "Malformed"; }
 
 const JOIN = 1, INPUTS = 2, HASH = 3, PING = 4, PAUSE = 5, CONTINUE = 6, FORFEIT = 7, OUTCOME = 8, STATE = 9;
 const WELCOME = 16, TICK = 17, SEAT = 18, DESYNC = 19, PONG = 20, CLOCK = 21, ENDED = 22, ERROR = 23, UPDATE = 24, SNAPSHOT = 25, WANTED = 26;
@@ -65,9 +54,7 @@ export function seatsOf(mask: bigint): number[] {
   return Array.from({ length: SEATS_MAX }, (_, seat) => seat).filter((seat) => (mask >> BigInt(seat)) & 1n);
 }
 
-function wrong(why = "a field has a value that means nothing"): never {
-  throw new Malformed(why);
-}
+function wrong(why = "a field has a value that means nothing"): never { throw new Malformed(why); }
 
 /** Whether a frame with this header acknowledges a tick. Of those more than 32 before `ack` it says nothing: they are taken for granted. */
 export function acknowledges({ ack, missing }: Header, tick: number): boolean {
@@ -184,7 +171,6 @@ function framed(kind: number, { tick = 0, ack = 0, missing = 0 }: Partial<Header
 
 /** Bytes of a part of a state. */
 export const PART = 1900;
-
 /** The hash by which states are compared where the server wants to have one: FNV-1a, 32 bits. */
 export const fnv1a = (state: Uint8Array): number => state.reduce((hash, byte) => Math.imul(hash ^ byte, 0x0100_0193), 0x811c_9dc5) >>> 0;
 

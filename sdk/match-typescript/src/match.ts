@@ -1,6 +1,4 @@
-import {
-  Malformed, PART, type EndReason, type Header, type SeatState, type ServerFrame, type Welcome, acknowledges, cut, fnv1a, read, u32, write,
-} from "./frames.js";
+import { Malformed, PART, type EndReason, type Header, type SeatState, type ServerFrame, type Welcome, acknowledges, cut, fnv1a, read, u32, write } from "./frames.js";
 
 /** Where a player is: before `join`, connecting for the first time, in the match, cut off, or done with it. */
 export type State = "idle" | "connecting" | "joined" | "away" | "over";
@@ -11,8 +9,7 @@ export interface Tick {
   /** By seat: the input that counts, its last one where none came in time; nothing for a seat that never sent one, or has left. */
   inputs: (Uint8Array | undefined)[];
   /** The seats that sent one for this tick, and those whose last one counts again. */
-  given: bigint;
-  repeated: bigint;
+  given: bigint; repeated: bigint;
 }
 
 /** How a match ended, which players had not left, and what came of it: what most of them said. */
@@ -53,9 +50,7 @@ export interface MatchOptions {
 /** Why a player cannot go on. `code` is an error of the protocol, `unreachable`, or `bad-frame`. */
 export class MatchError extends Error {
   override name = "MatchError";
-  constructor(readonly code: string, text: string) {
-    super(text ? `${code}: ${text}` : code);
-  }
+  constructor(readonly code: string, text: string) { super(text ? `${code}: ${text}` : code); }
 }
 
 const SUBPROTOCOL = "carillon-match.1";
@@ -63,10 +58,8 @@ const SUBPROTOCOL = "carillon-match.1";
 const SILENCE_MS = 5000, PING_MS = 1000;
 /** How long is tried before it is known for how long the seat is held; waits between attempts. */
 const UNKNOWN_HOLD_MS = 30_000, FIRST_WAIT_MS = 50, LONGEST_WAIT_MS = 2000;
-/** How many inputs a frame has at most, and how many wait for the clock of a relayed match. */
-const INPUTS_MAX = 8, WAITING_MAX = 33;
-/** How many ticks ahead of the match inputs are sent at most. The server takes 64. */
-const LEAD_MAX = 30;
+/** How many inputs a frame has at most, how many wait for the clock of a relayed match, and how far ahead of it they are sent; the server takes 64. */
+const INPUTS_MAX = 8, WAITING_MAX = 33, LEAD_MAX = 30;
 /** So many late inputs, without ten seconds between them that were in time, mean that inputs have to leave earlier. */
 const LATE_MAX = 3, IN_TIME_S = 10;
 /** After these errors the seat can still be taken again. */
@@ -85,23 +78,19 @@ export class Match {
   /** The newest input that was sent, and when; the first on this connection. */
   #sent = 0; #sentAt = 0; #first = Number.POSITIVE_INFINITY;
   #unacknowledged: { tick: number; input: Uint8Array }[] = [];
-  #lead = 0; #late = 0; #inTime = 0;
-  #runs = false;
+  #lead = 0; #late = 0; #inTime = 0; #runs = false;
   #rtt: Rtt | undefined;
   #pinged: { stamp: number; at: number } | undefined;
-  #stamp = 0; #heardAt = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  #failures = 0; #lostAt = 0;
+  #stamp = 0; #heardAt = 0; #failures = 0; #lostAt = 0;
 
   constructor(options: MatchOptions) { this.#options = options; }
 
   get state(): State { return this.#state; }
-  /** What the server said of the match, once it did. */
+  /** What the server said of the match, once it did; the last tick that came; whether the clock runs. */
   get welcome(): Welcome | undefined { return this.#welcome; }
-  /** The last tick that came. */
   get tick(): number { return this.#have; }
-  /** Whether the clock runs. */
   get runs(): boolean { return this.#runs; }
   get rtt(): Rtt | undefined { return this.#rtt; }
   /** For how many ticks ahead inputs are sent: `inputDelay` of the match, or more where that comes too late. */
@@ -156,9 +145,7 @@ export class Match {
   leave(): void { this.#write(write.forfeit()); }
 
   #become(state: State): void {
-    if (state === this.#state) return;
-    this.#state = state;
-    this.#options.onState?.(state);
+    if (state !== this.#state) this.#options.onState?.(this.#state = state);
   }
 
   #connect(): void {
@@ -179,8 +166,7 @@ export class Match {
 
   /** Forgets the connection, if there is one. */
   #drop(): void {
-    clearInterval(this.#timer);
-    clearTimeout(this.#retry);
+    clearInterval(this.#timer), clearTimeout(this.#retry);
     const socket = this.#socket;
     this.#socket = undefined;
     socket?.close();
@@ -192,26 +178,15 @@ export class Match {
     const now = performance.now();
     if (this.#state === "joined") [this.#lostAt, this.#failures] = [now, 0];
     this.#become(this.#welcome ? "away" : "connecting");
-    if (now - this.#lostAt > (this.#welcome?.holdMs ?? UNKNOWN_HOLD_MS)) {
-      return this.#fail(new MatchError("unreachable", "the seat was not taken again in time"));
-    }
+    const isTooLate = now - this.#lostAt > (this.#welcome?.holdMs ?? UNKNOWN_HOLD_MS);
+    if (isTooLate) return this.#fail(new MatchError("unreachable", "the seat was not taken again in time"));
     const longest = Math.min(FIRST_WAIT_MS * 2 ** this.#failures++, LONGEST_WAIT_MS);
     this.#retry = setTimeout(() => this.#connect(), longest * (0.5 + Math.random() / 2));
   }
 
-  #end(): void {
-    this.#drop();
-    this.#become("over");
-  }
-
-  #fail(error: MatchError): void {
-    this.#end();
-    this.#options.onError?.(error);
-  }
-
-  #write(bytes: Uint8Array<ArrayBuffer>): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(bytes);
-  }
+  #end(): void { this.#drop(); this.#become("over"); }
+  #fail(error: MatchError): void { this.#end(); this.#options.onError?.(error); }
+  #write(bytes: Uint8Array<ArrayBuffer>): void { if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(bytes); }
 
   #sendInputs(most: number): void {
     const newest = this.#unacknowledged.slice(-most).reverse();
@@ -225,8 +200,7 @@ export class Match {
       return;
     }
     if (this.#state !== "joined") return;
-    this.#stamp = (this.#stamp + 1) >>> 0;
-    this.#pinged = { stamp: this.#stamp, at: now };
+    this.#pinged = { stamp: this.#stamp = (this.#stamp + 1) >>> 0, at: now };
     this.#write(write.ping(u32(this.#stamp)));
   }
 
@@ -243,8 +217,7 @@ export class Match {
     this.#heardAt = performance.now();
     const socket = this.#socket;
     const stream = new Uint8Array(this.#rest.length + bytes.length);
-    stream.set(this.#rest);
-    stream.set(bytes, this.#rest.length);
+    stream.set(this.#rest), stream.set(bytes, this.#rest.length);
     this.#rest = stream;
     try {
       // What is called may end the connection.

@@ -76,6 +76,10 @@ pub enum QueueRefusal {
     TooManyTickets,
     /// No module of this name that decides matches is active.
     NoModule,
+    /// The ticket is of more accounts than the queue allows.
+    PartyTooLarge,
+    /// An account is in the ticket twice.
+    Twice,
 }
 
 crate::form! {
@@ -89,6 +93,8 @@ crate::form! {
         6 = TooManyQueues,
         7 = TooManyTickets,
         8 = NoModule,
+        9 = PartyTooLarge,
+        10 = Twice,
     }
 }
 

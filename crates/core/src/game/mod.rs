@@ -284,13 +284,9 @@ impl Matches {
                 play::send(&mut out, conn, &ServerFrame::Pong { stamp });
                 None
             }
-            ClientFrame::Pause => {
-                play.pause(at, &mut out);
-                self.reschedule(id);
-                None
-            }
-            ClientFrame::Continue => {
-                play.go_on(at, &mut out);
+            ClientFrame::Pause | ClientFrame::Continue => {
+                let turn = if *frame == ClientFrame::Pause { Match::pause } else { Match::go_on };
+                turn(play, at, &mut out);
                 self.reschedule(id);
                 None
             }

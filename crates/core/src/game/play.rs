@@ -14,7 +14,7 @@ use super::token::SeatClaim;
 use crate::Effect;
 use crate::Effects;
 use crate::message::{NewMatch, QueueAddress};
-use crate::model::{ConnId, MatchId, MatchResult, MatchRules, MatchView, Mono, Now};
+use crate::model::{ConnId, MatchId, MatchResult, MatchRules, Mono, Now};
 use crate::settings::Rates;
 use crate::shard::{MatchFigures, ModuleFigures};
 use carillon_wire::frame::game::{
@@ -117,20 +117,6 @@ impl Match {
             stanzas_burst: 4 * frames,
             bytes_per_second: bytes,
             bytes_burst: 4 * bytes,
-        }
-    }
-
-    pub(super) fn view(&self) -> MatchView {
-        MatchView {
-            id: self.id,
-            queue: self.queue.name.clone(),
-            mode: self.rules.mode,
-            tick: self.log.last(),
-            runs: self.runs(),
-            seats: self.seats.iter().map(|seat| (seat.account.clone(), seat.state())).collect(),
-            desyncs: self.desyncs,
-            module: self.version(),
-            spectators: self.watched.len() as u32,
         }
     }
 

@@ -290,11 +290,11 @@ fn much_is_given_in_slices_and_the_present_follows_it() {
 #[test]
 fn a_token_is_for_its_seat_and_its_time() {
     let mut rig = Rig::new(2, rules(Mode::Lockstep));
-    let foreign = token::mint(&[1; 32], ID, 0, UnixMs(1_030_000), &account(0));
+    let foreign = token::mint(&[1; 32], ID, 0, UnixMs(1_030_000), account(0).as_str());
     let foreign = SeatClaim::read(foreign.as_bytes()).unwrap();
-    let other = token::mint(&KEY, ID, 0, UnixMs(1_030_000), &account(1));
+    let other = token::mint(&KEY, ID, 0, UnixMs(1_030_000), account(1).as_str());
     let other = SeatClaim::read(other.as_bytes()).unwrap();
-    let beyond = token::mint(&KEY, ID, 2, UnixMs(1_030_000), &account(2));
+    let beyond = token::mint(&KEY, ID, 2, UnixMs(1_030_000), account(2).as_str());
     let beyond = SeatClaim::read(beyond.as_bytes()).unwrap();
     for wrong in [foreign, other, beyond] {
         assert_eq!(rig.with(|play, sink| play.join(&wrong, conn(0), 0, sink)), Err(ErrorCode::BadToken));
@@ -434,4 +434,117 @@ fn a_match_has_its_time_and_one_that_is_late_does_not_rush() {
     assert_eq!(rig.seen(0), [tick(2, &[], 0b11)]);
     assert_eq!(rig.after(900), Some(EndReason::Duration));
     assert_eq!(rig.figures.lateness.count(), 11);
+}
+
+fn spectator(expires: UnixMs) -> SeatClaim {
+    let (seat, name) = token::SPECTATOR;
+    SeatClaim::read(token::mint(&KEY, ID, seat, expires, name).as_bytes()).unwrap()
+}
+
+/// Ten ticks per second, shown a second later.
+fn watched(spectators: u16) -> Rig {
+    let mode = rules(Mode::Lockstep);
+    Rig::begun(2, MatchRules { spectators, spectator_delay_ms: 1000, ..mode })
+}
+
+impl Rig {
+    fn watch(&mut self, at: u32) -> Result<(), ErrorCode> {
+        let claim = spectator(self.now.unix.plus(1000));
+        self.with(|play, sink| play.watch(&claim, conn(at), sink))
+    }
+}
+
+fn numbers(seen: &[Seen]) -> Vec<u32> {
+    seen.iter()
+        .map(|seen| match seen {
+            Seen::Tick { tick, .. } => *tick,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn spectators_are_given_every_tick_some_time_later() {
+    let mut rig = watched(10);
+    rig.send(0, 3, &["three"]).unwrap();
+    rig.after(1500);
+    rig.watch(20).unwrap();
+    let seen = rig.seen(20);
+    // The clock ran before it came.
+    assert!(matches!(seen[0], Seen::Welcome { have: 0, runs: true, .. }), "{seen:?}");
+    assert_eq!(numbers(&seen[1..]), [1, 2, 3, 4, 5]);
+    assert_eq!(seen[3], tick(3, &[(0, "three")], 0b10));
+    rig.after(300);
+    assert_eq!(numbers(&rig.seen(20)), [6, 7, 8]);
+    // The rest is given at the end, when it tells nobody anything.
+    let (_, closed) = rig.with(|play, sink| play.end(EndReason::Shutdown, sink));
+    assert_eq!(closed, [conn(20)]);
+    let seen = rig.seen(20);
+    let (ended, ticks) = seen.split_last().unwrap();
+    assert_eq!(*ended, Seen::Ended(EndReason::Shutdown, 0b11, String::new()));
+    assert_eq!(numbers(ticks), (9..=18).collect::<Vec<_>>());
+    assert_eq!(rig.figures.spectators, 0);
+}
+
+#[test]
+fn many_spectators_are_given_the_same_bytes_by_a_walk() {
+    let mut rig = watched(1000);
+    for at in 0..1000 {
+        rig.watch(100 + at).unwrap();
+        rig.seen(100 + at);
+    }
+    assert_eq!(rig.watch(5000), Err(ErrorCode::NoMatch));
+    rig.after(1000);
+    // This is the tick after which the first is shown.
+    rig.set_clock(rig.now.mono.plus(100));
+    let mut out = Effects::default();
+    std::mem::swap(&mut rig.out, &mut out);
+    let mut sink = Sink {
+        now: rig.now,
+        out: &mut out,
+        figures: &mut rig.figures,
+        modules: &mut rig.modules,
+        log_bytes_max: 1 << 20,
+    };
+    assert_eq!(rig.play.advance(&mut sink, &mut Turn::default()), None);
+    let sends = out.list.iter().filter(|effect| matches!(effect, Effect::Send { .. })).count();
+    // Both players, and a slice of the spectators.
+    assert_eq!(sends, 2 + 128);
+    assert!(out.bytes.len() < 100, "{} bytes", out.bytes.len());
+    for effect in out.list.drain(..) {
+        if let Effect::Send { conn, range } = effect {
+            rig.inboxes.entry(conn.slot).or_default().extend_from_slice(&out.bytes[range]);
+        }
+    }
+    rig.after(50);
+    for at in 0..1000 {
+        assert_eq!(numbers(&rig.seen(100 + at)), [1], "{at}");
+    }
+}
+
+#[test]
+fn nobody_watches_without_a_token_that_is_valid() {
+    let mut rig = watched(1);
+    let late = spectator(rig.now.unix.plus(50));
+    rig.after(100);
+    assert_eq!(rig.with(|play, sink| play.watch(&late, conn(9), sink)), Err(ErrorCode::ExpiredToken));
+    let seat = claim(0);
+    assert_eq!(rig.with(|play, sink| play.watch(&seat, conn(9), sink)), Err(ErrorCode::BadToken));
+    rig.watch(9).unwrap();
+    assert_eq!(rig.watch(10), Err(ErrorCode::NoMatch));
+    // Who goes makes room.
+    rig.with(|play, sink| play.unwatch(conn(9), sink));
+    rig.watch(10).unwrap();
+}
+
+#[test]
+fn what_was_played_is_told_as_it_was_given() {
+    let mut rig = Rig::begun(2, rules(Mode::Lockstep));
+    rig.send(1, 2, &["b"]).unwrap();
+    rig.after(300);
+    let given = rig.seen(0);
+    let replay = rig.play.replay(None);
+    assert_eq!((replay.forgotten, replay.tick, replay.seed, replay.accounts.len()), (0, 3, 5, 2));
+    rig.inboxes.insert(99, replay.frames);
+    assert_eq!(rig.seen(99), given);
 }

@@ -64,9 +64,11 @@ pub struct QueueConfig {
     pub wait_max_ms: u32,
     /// How its matches are played.
     pub rules: MatchRules,
+    /// How many accounts one ticket may be of, which are in one match then.
+    pub party_max: u8,
 }
 
-crate::form! { struct QueueConfig { seats, rating, wait_max_ms, rules } }
+crate::form! { struct QueueConfig { seats, rating, wait_max_ms, rules, party_max } }
 
 /// How far the ratings of a match may be apart: as far as the ticket of it that waited longest accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,15 +172,28 @@ pub struct NewTicket {
     pub rating: i64,
     /// What all players of a match must have alike, in the order of the names.
     pub alike: Vec<(Box<str>, Box<str>)>,
+    /// Who plays in the same match.
+    pub party: Vec<BareJid>,
 }
 
-crate::form! { struct NewTicket { id, account, rating, alike } }
+crate::form! { struct NewTicket { id, account, rating, alike, party } }
 
 impl NewTicket {
+    /// All of its accounts, in the order in which they are given seats.
+    pub fn accounts(&self) -> impl Iterator<Item = &BareJid> {
+        std::iter::once(&self.account).chain(&self.party)
+    }
+
+    /// How many seats it is for.
+    pub fn seats(&self) -> u8 {
+        u8::try_from(1 + self.party.len()).unwrap_or(u8::MAX)
+    }
+
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn bytes(&self) -> usize {
         let alike = self.alike.iter().map(|(name, value)| name.len() + value.len() + 32);
-        self.id.len() + self.account.as_str().len() + alike.sum::<usize>()
+        let accounts = self.accounts().map(|account| account.as_str().len() + size_of::<BareJid>());
+        self.id.len() + accounts.sum::<usize>() + alike.sum::<usize>()
     }
 }
 
@@ -225,9 +240,11 @@ pub struct Seating {
     pub expires: UnixMs,
     /// How long the ticket waited, in milliseconds.
     pub waited_ms: u64,
+    /// Of the others of its party, in their order: the seat and what takes it.
+    pub party: Vec<(u8, Box<str>)>,
 }
 
-crate::form! { struct Seating { id, seat, accounts, token, expires, waited_ms } }
+crate::form! { struct Seating { id, seat, accounts, token, expires, waited_ms, party } }
 
 /// How a match ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

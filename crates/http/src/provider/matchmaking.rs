@@ -19,6 +19,7 @@ use carillon_core::model::{
     Domain, MatchResult, MatchRules, NewTicket, QueueConfig, QueueView, RatingWindow, TicketState, TicketView,
 };
 use carillon_wire::frame::game::{INPUT_BYTES_MAX, Mode, SEATS_MAX};
+use carillon_wire::jid::BareJid;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -47,6 +48,10 @@ pub(crate) struct QueueBody {
     #[serde(default = "input_bytes_max")]
     #[schema(minimum = 1, maximum = 512, default = 64)]
     input_bytes_max: u16,
+    /// How many accounts one ticket may be of: a party, which is in one match.
+    #[serde(default = "party_max")]
+    #[schema(minimum = 1, maximum = 64, default = 1)]
+    party_max: u8,
     /// How far the ratings of a match may be apart; without it by any distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rating: Option<RatingBody>,
@@ -123,6 +128,9 @@ fn input_delay() -> u8 {
 fn input_bytes_max() -> u16 {
     MatchRules::default().input_bytes_max
 }
+fn party_max() -> u8 {
+    1
+}
 fn wait_max_ms() -> u32 {
     600_000
 }
@@ -152,6 +160,7 @@ fn on_module_failure() -> String {
 impl QueueBody {
     fn config(&self) -> Result<QueueConfig, Problem> {
         in_bounds("seats", self.seats, 2..=SEATS_MAX as u8)?;
+        in_bounds("party_max", self.party_max, 1..=self.seats)?;
         in_bounds("tick_rate", self.tick_rate, 1..=60)?;
         in_bounds("input_delay", self.input_delay, 1..=30)?;
         in_bounds("input_bytes_max", self.input_bytes_max, 1..=INPUT_BYTES_MAX as u16)?;
@@ -194,6 +203,7 @@ impl QueueBody {
             seats: self.seats,
             rating,
             wait_max_ms: self.wait_max_ms,
+            party_max: self.party_max,
             rules: MatchRules {
                 mode,
                 tick_rate: self.tick_rate,
@@ -227,7 +237,7 @@ impl QueueBody {
     }
 
     fn of(config: QueueConfig) -> QueueBody {
-        let QueueConfig { seats, rating, wait_max_ms, rules } = config;
+        let QueueConfig { seats, rating, wait_max_ms, rules, party_max } = config;
         let RatingWindow { initial, per_second, max } = rating;
         QueueBody {
             seats,
@@ -237,6 +247,7 @@ impl QueueBody {
             input_bytes_max: rules.input_bytes_max,
             rating: (rating != RatingWindow::ANY).then_some(RatingBody { initial, per_second, max }),
             wait_max_ms,
+            party_max,
             join_ms: rules.join_ms,
             hold_ms: rules.hold_ms,
             duration_max_ms: rules.duration_max_ms,
@@ -300,6 +311,10 @@ pub(crate) struct TicketBody {
     /// What all players of a match must have alike, such as a region or a map: at most 16 names with a value each.
     #[serde(default)]
     alike: BTreeMap<String, String>,
+    /// Who else plays in the same match: the rest of a party. Its rating is that of the ticket.
+    #[serde(default)]
+    #[schema(max_items = 63)]
+    party: Vec<String>,
 }
 
 /// A ticket, and what has become of it.
@@ -311,6 +326,9 @@ pub(crate) struct Ticket {
     account: String,
     /// How good the player is.
     rating: i64,
+    /// The rest of its party.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    party: Vec<String>,
     /// When it came.
     created_at: Time,
     /// `waiting`: for others. `matched`: there is a seat for it. `ended`: its match is over. `expired`: nobody was found in time.
@@ -340,6 +358,20 @@ pub(crate) struct SeatingView {
     expires_at: Time,
     /// How many milliseconds the ticket waited.
     waited_ms: u64,
+    /// Of the others of the party, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    party: Vec<PartySeat>,
+}
+
+/// The seat of one of a party.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct PartySeat {
+    /// Who has it.
+    account: String,
+    /// The seat.
+    seat: u8,
+    /// What takes it. A secret of this player.
+    token: String,
 }
 
 /// How a match ended.
@@ -445,12 +477,13 @@ pub(crate) async fn enter(
     JsonBody { value: body, .. }: JsonBody<TicketBody>,
 ) -> Result<(StatusCode, Json<Ticket>), Problem> {
     let queue = Queue::named(&app, &key, query.domain.as_deref(), name)?;
-    let TicketBody { id, account, rating, alike } = body;
-    let account = jids::account(&account, &queue.domain.name).map_err(|problem| problem.at("/account"))?;
-    if account.domain() != &*queue.domain.name {
-        let detail = format!("`{account}` is not an account of `{}`", queue.domain.name);
-        return Err(Problem::new(Code::InvalidValue, detail).at("/account"));
+    let TicketBody { id, account, rating, alike, party } = body;
+    let account = queue.account(&account, "/account")?;
+    if party.len() >= SEATS_MAX {
+        let detail = format!("a match has at most {SEATS_MAX} seats");
+        return Err(Problem::new(Code::InvalidValue, detail).at("/party"));
     }
+    let party = party.iter().map(|account| queue.account(account, "/party")).collect::<Result<_, _>>()?;
     let id = id.unwrap_or_else(|| format!("{:016x}{:016x}", random::number(), random::number()));
     if !fits(&id, 1..=NAME_BYTES_MAX) {
         let detail = format!("`id` has 1 to {NAME_BYTES_MAX} bytes, none of them a control character");
@@ -465,7 +498,7 @@ pub(crate) async fn enter(
         return Err(Problem::new(Code::InvalidValue, detail).at("/alike"));
     }
     let alike = alike.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let ticket = NewTicket { id: id.into(), account, rating, alike };
+    let ticket = NewTicket { id: id.into(), account, rating, alike, party };
     let (ticket, created) = queue.ticket(&app, QueueRequest::Enter { ticket }).await?;
     Ok((status(created), Json(Ticket::of(ticket))))
 }
@@ -542,6 +575,16 @@ impl Queue {
         Ok(Queue { domain: key.domain(app, domain)?, name })
     }
 
+    /// An account of the queue's domain.
+    fn account(&self, account: &str, pointer: &str) -> Result<BareJid, Problem> {
+        let account = jids::account(account, &self.domain.name).map_err(|problem| problem.at(pointer))?;
+        if account.domain() != &*self.domain.name {
+            let detail = format!("`{account}` is not an account of `{}`", self.domain.name);
+            return Err(Problem::new(Code::InvalidValue, detail).at(pointer));
+        }
+        Ok(account)
+    }
+
     pub(crate) async fn ask(&self, app: &App, request: QueueRequest) -> Result<QueueOutcome, Problem> {
         let (domain, name) = (self.domain.id, self.name.as_str().into());
         match app.command(Command::Queue { domain, name, request: Box::new(request) }).await? {
@@ -597,7 +640,15 @@ impl Queue {
                 (Code::AlreadyExists, "a ticket of this name is there, with something else in it".to_owned())
             }
             QueueRefusal::Present => {
-                (Code::AccountQueued, "the account has a ticket in the queue that is not over".to_owned())
+                (Code::AccountQueued, "an account has a ticket in the queue that is not over".to_owned())
+            }
+            QueueRefusal::PartyTooLarge => {
+                let detail = "the ticket is of more accounts than `party_max` of the queue".to_owned();
+                return Problem::new(Code::InvalidValue, detail).at("/party");
+            }
+            QueueRefusal::Twice => {
+                let detail = "an account is in the ticket twice".to_owned();
+                return Problem::new(Code::InvalidValue, detail).at("/party");
             }
             QueueRefusal::TooLate => (Code::TicketMatched, "the ticket does not wait any more".to_owned()),
             QueueRefusal::TooManyQueues => (Code::TooManyQueues, "the setting `matches.queues`".to_owned()),
@@ -629,6 +680,16 @@ impl Ticket {
                     token: seating.token.into(),
                     expires_at: Time(seating.expires),
                     waited_ms: seating.waited_ms,
+                    party: seating
+                        .party
+                        .into_iter()
+                        .zip(&ticket.party)
+                        .map(|((seat, token), account)| PartySeat {
+                            account: account.to_string(),
+                            seat,
+                            token: token.into(),
+                        })
+                        .collect(),
                 };
                 ("matched", Some(seating), None)
             }
@@ -637,6 +698,7 @@ impl Ticket {
             id: ticket.id.into(),
             account: ticket.account.to_string(),
             rating: ticket.rating,
+            party: ticket.party.iter().map(ToString::to_string).collect(),
             created_at: Time(created),
             state,
             seating,

@@ -259,9 +259,15 @@ fn match_result() -> MatchResult {
 fn of_matches() -> Vec<ShardMessage> {
     let queue = QueueAddress { place: PLACE, domain: DomainId(1), name: "duel".into() };
     let (id, rules) = (MatchId::new(PLACE, 7), MatchRules::default());
-    let config = QueueConfig { seats: 2, rating: RatingWindow::ANY, wait_max_ms: 9, rules: rules.clone() };
+    let config = QueueConfig {
+        seats: 2,
+        rating: RatingWindow::ANY,
+        wait_max_ms: 9,
+        rules: rules.clone(),
+        party_max: 2,
+    };
     let alike = vec![("region".into(), "eu".into())];
-    let ticket = NewTicket { id: "t".into(), account: ann(), rating: -5, alike };
+    let ticket = NewTicket { id: "t".into(), account: ann(), rating: -5, alike, party: vec![ann()] };
     let new = NewMatch { id, queue: queue.clone(), rules, accounts: vec![ann()], key: [4; 32], seed: 9 };
     let game = |message| ShardMessage::Game(Box::new(message));
     let asked = |request| ShardMessage::Command {
@@ -287,7 +293,8 @@ fn of_matches() -> Vec<ShardMessage> {
 
 fn outcomes_of_matches() -> Vec<Outcome> {
     let ticket = |state| {
-        let ticket = NewTicket { id: "t".into(), account: ann(), rating: 0, alike: Vec::new() };
+        let ticket =
+            NewTicket { id: "t".into(), account: ann(), rating: 0, alike: Vec::new(), party: Vec::new() };
         QueueOutcome::Ticket { ticket: TicketView { ticket, created: NOW, state }, created: true }
     };
     let seating = Seating {
@@ -297,6 +304,7 @@ fn outcomes_of_matches() -> Vec<Outcome> {
         token: "x".into(),
         expires: NOW,
         waited_ms: 8,
+        party: vec![(2, "y".into())],
     };
     let view = MatchView {
         id: MatchId::new(PLACE, 7),

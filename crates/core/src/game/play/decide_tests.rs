@@ -113,7 +113,8 @@ fn all_are_given_what_the_module_makes_of_a_tick() {
     // Who sent nothing repeats the last input; who never did, does nothing.
     assert_eq!(rig.seen(0), [update(1, "3"), update(2, "10"), update(3, "17")]);
     assert_eq!(rig.seen(1), [update(1, "3 for you"), update(2, "10 for you"), update(3, "17 for you")]);
-    assert_eq!(rig.figures.module_fuel, 10 + 3 * 100);
+    // Three ticks, and the third is saved.
+    assert_eq!(rig.figures.module_fuel, 10 + 3 * 100 + 100);
     rig.send(0, 4, &["o"]).unwrap();
     assert_eq!(rig.after(100), Some(EndReason::Finished));
     let (result, _) = rig.with(|play, sink| play.end(EndReason::Finished, sink));
