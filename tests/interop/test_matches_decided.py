@@ -304,7 +304,7 @@ async def test_tickets_wait_while_their_module_is_not_active_and_matches_go_on(a
 
 
 async def test_a_node_has_so_many_of_them(start, compiled):
-    server = start(matches__authoritative_max=1)
+    server = start(shards=1, matches__authoritative_max=1)
     api = Api(server)
     name = "sums"
     await activate(server, name, compiled["sums"][0])
