@@ -385,7 +385,7 @@ async def test_who_comes_late_is_given_a_state_that_most_have_and_the_ticks_sinc
 async def test_spectators_see_what_happened_some_time_ago(api, queue, players):
     path = await queue(spectators=2, spectator_delay_ms=500)
     seatings = await matched(api, path)
-    one, other = await joined(players, seatings)
+    one, _ = await joined(players, seatings)
     name = seatings[0]["match"]
     one.input(5, b"five")
     await one.until(TICK, 30)
@@ -420,7 +420,7 @@ async def test_spectators_see_what_happened_some_time_ago(api, queue, players):
 
 async def test_nobody_watches_where_that_is_not_wanted(api, queue, players):
     seatings = await matched(api, await queue())
-    one, _ = await joined(players, seatings)
+    await joined(players, seatings)
     name = seatings[0]["match"]
     await api.problem(404, "unknown-match", "POST", f"/v1/matches/{name}/spectators")
     problem = await api.problem(

@@ -157,7 +157,7 @@ impl Logic {
         self.inputs = subject.inputs;
         let verdict = verdict?;
         meter.of(&self.version, |figures| {
-            figures.verdicts.count(if verdict.is_over { "over" } else { "tick" })
+            figures.verdicts.count(if verdict.is_over { "over" } else { "tick" });
         });
         if verdict.is_over || !(is_needed || moment.is_saved()) {
             return Ok((verdict, None));

@@ -3,6 +3,7 @@
 use super::{Match, Sink, send};
 use crate::game::logic::{Decided, Meter, Moment};
 use crate::game::modules::{Turn, Version};
+use crate::game::seat::Seat;
 use crate::ports::modules::{MatchVerdict, ModuleHash, SeatInput};
 use carillon_wire::frame::game::{EndReason, Header, ServerFrame};
 
@@ -72,10 +73,7 @@ impl Match {
                     self.watched.lack_state = true;
                 }
                 // What they have is of a state that is no more.
-                self.seats
-                    .iter_mut()
-                    .filter_map(|seat| seat.line())
-                    .for_each(|line| line.awaits_snapshot = true);
+                self.seats.iter_mut().filter_map(Seat::line).for_each(|line| line.awaits_snapshot = true);
                 None
             }
             Decided::Ended => Some(EndReason::Module),

@@ -4,6 +4,7 @@
 //! what most say. Who lacks more than that is given it, and the ticks since.
 
 use super::{Match, Sink, send};
+use crate::game::seat::Seat;
 use carillon_wire::frame::game::{ServerFrame, state_hash};
 
 /// The state that was sent last, and the one that is on its way.
@@ -39,7 +40,7 @@ impl Match {
             .filter(|at| {
                 let seat = self.seats.get_mut(usize::from(*at));
                 // Who catches up is not there yet.
-                seat.and_then(|seat| seat.line()).is_some_and(|line| line.sent == tick)
+                seat.and_then(Seat::line).is_some_and(|line| line.sent == tick)
             })
             .collect();
         // Another one each time: a client that does not answer is not asked again at once.
@@ -47,7 +48,7 @@ impl Match {
         let Some(&provider) = present.get(turn) else { return };
         self.snapshots.asked = Some(Asked { tick, seat: provider, bytes: Vec::new(), is_whole: false });
         for at in present {
-            if let Some(conn) = self.seats.get(usize::from(at)).and_then(|seat| seat.conn()) {
+            if let Some(conn) = self.seats.get(usize::from(at)).and_then(Seat::conn) {
                 send(sink, conn, &ServerFrame::Wanted { tick, whole: at == provider });
             }
         }
