@@ -1,6 +1,7 @@
 // The console: signing in, and which page is shown.
 
 import { choose, chosenDomain, get, may, node, probe, remember, session } from "./api.js";
+import { autoscaler } from "./autoscaler.js";
 import { broadcasts } from "./broadcasts.js";
 import { cluster } from "./cluster.js";
 import { device } from "./device.js";
@@ -34,6 +35,7 @@ const VIEWS = {
   sessions: { make: sessions, scope: "admin", title: "Sessions" },
   top: { make: top, scope: "admin", title: "Top" },
   cluster: { make: cluster, scope: "admin", whole: true, title: "Cluster" },
+  autoscaler: { make: autoscaler, scope: "admin", whole: true, title: "Autoscaler" },
   modules: { make: modules, scope: "admin", whole: true, title: "Modules" },
   send: { make: send, scope: "send", title: "Send" },
   notifications: { make: notifications, one: notification, scope: "send", title: "Notifications" },

@@ -1,10 +1,12 @@
 """The HTTP APIs with TLS of their own, beside the port without it."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import socket
 import ssl
+import subprocess
 import warnings
 
 import pytest
@@ -59,7 +61,7 @@ async def certificate_of(server):
 
 async def test_requests_are_answered_one_after_the_other(node):
     context = node.tls()
-    context.set_alpn_protocols(["h2", "http/1.1"])
+    context.set_alpn_protocols(["http/1.1"])
     connection = await Https.open(node, context)
     secured = connection.writer.get_extra_info("ssl_object")
     assert (secured.version(), secured.selected_alpn_protocol()) == ("TLSv1.3", "http/1.1")
@@ -69,6 +71,83 @@ async def test_requests_are_answered_one_after_the_other(node):
     status, answer = await connection.ask(node, "POST", "/v1/topics/news/items", {"id": "1", "payload": {"n": 1}})
     assert status == 202, answer
     await connection.close()
+
+
+def curl(server, *arguments):
+    """What curl prints, which speaks HTTP/2 where the server does."""
+    at = f"localhost:{server.port('https')}:127.0.0.1"
+    command = ["curl", "--silent", "--show-error", "--http2", "--cacert", str(server.certificate), "--resolve", at]
+    headers = ["-H", f"authorization: Bearer {server.key}", "-H", "content-type: application/json"]
+    done = subprocess.run([*command, *headers, *arguments], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_http_2_is_spoken_where_a_client_offers_it(node):
+    at = f"https://localhost:{node.port('https')}"
+    assert curl(node, "-w", " %{http_version}", f"{at}/readyz") == "ready\n 2"
+    assert curl(node, "-w", " %{http_code}", "-X", "PUT", "-d", "{}", f"{at}/v1/topics/second").endswith(" 201")
+    # Many at a time, over one connection.
+    count = 200
+    urls = ["-o", "/dev/null", f"{at}/v1/topics/second"] * count
+    many = curl(node, "--parallel", "--parallel-max", "50", "-w", "%{http_code} %{num_connects}\n", *urls)
+    answers = [line.split() for line in many.splitlines()]
+    assert [code for code, _ in answers] == ["200"] * count
+    assert sum(int(connects) for _, connects in answers) < 8
+
+
+# A request in HPACK (RFC 7541): GET, /, https, localhost.
+REQUEST = b"\x82\x84\x87\x41\x09localhost"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def frame(kind, flags, stream, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+async def spoken(node, *sent):
+    """What a client of HTTP/2 that sends this is sent, until the node closes the connection."""
+    context = node.tls()
+    context.set_alpn_protocols(["h2"])
+    port = node.port("https")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+    received = b""
+    with contextlib.suppress(ConnectionError):
+        for one in sent:
+            writer.write(one)
+            await writer.drain()
+        async with deadline("the end of the connection"):
+            while more := await reader.read(65536):
+                received += more
+    writer.close()
+    return received
+
+
+def goaway(received):
+    """The code of the GOAWAY among frames (RFC 9113 §6.8)."""
+    while len(received) >= 9:
+        length, kind = int.from_bytes(received[:3], "big"), received[3]
+        if kind == 7:
+            return int.from_bytes(received[13:17], "big")
+        received = received[9 + length :]
+    return None
+
+
+async def test_who_misuses_http_2_is_hung_up_on(tmp_path):
+    node = Upgradable(tmp_path, https__port=0, http__read_timeout_ms=1000)
+    settings = frame(4, 0, 0)
+    # Requests that are taken back at once, again and again (CVE-2023-44487).
+    taken_back = [frame(1, 5, 1 + 2 * n, REQUEST) + frame(3, 0, 1 + 2 * n, (8).to_bytes(4, "big")) for n in range(5000)]
+    enhance_your_calm = 11
+    assert goaway(await spoken(node, PREFACE, settings, *taken_back)) == enhance_your_calm
+    # A head without end, in frames of their own (CONTINUATION).
+    endless = [frame(1, 1, 1, REQUEST)] + [frame(9, 0, 1, b"\x00\x01a\x7f\x81\x01" + b"b" * 256) for _ in range(1000)]
+    assert goaway(await spoken(node, PREFACE, settings, *endless)) is not None
+    # Silence after the handshake, and something else than HTTP/2.
+    assert await spoken(node) == b""
+    assert await spoken(node, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") == b""
+    assert curl(node, f"https://localhost:{node.port('https')}/readyz") == "ready\n"
+    node.end()
 
 
 async def test_tls_1_2_is_spoken_and_older_ones_are_refused(node):

@@ -67,6 +67,7 @@ pub fn server(settings: &Settings) -> Options {
         options.c2s_tls.enabled = false;
         options.websocket.enabled = false;
         options.light.port = None;
+        options.quic = None;
     }
     options
 }

@@ -144,6 +144,7 @@ mod tests {
             c2s_tls: Some(5223),
             websocket: Some(5280),
             light: None,
+            quic: None,
             http: Some(8080),
             https: None,
             health: None,

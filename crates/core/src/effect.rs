@@ -20,6 +20,14 @@ pub enum Effect {
         /// The range of [`Effects::bytes`].
         range: Range<usize>,
     },
+    /// Send frames to a player as one datagram (RFC 9221), which may be lost; on its stream, if they are too long for one. Only for
+    /// connections that were opened with datagrams.
+    Datagram {
+        /// The connection.
+        conn: ConnId,
+        /// The range of [`Effects::bytes`].
+        range: Range<usize>,
+    },
     /// Begin the TLS handshake once everything sent before has left. The session refuses whatever the client sent in the
     /// clear after `<starttls/>` (CVE-2011-0411).
     Secure {
@@ -135,6 +143,13 @@ impl Effects {
         let start = self.bytes.len();
         write(&mut self.bytes);
         self.list.push(Effect::Send { conn, range: start..self.bytes.len() });
+    }
+
+    /// Sends what `write` appends as one datagram.
+    pub fn send_datagram(&mut self, conn: ConnId, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.list.push(Effect::Datagram { conn, range: start..self.bytes.len() });
     }
 
     /// Sends bytes that were written before, `range` of [`Effects::bytes`], to one more connection.

@@ -76,6 +76,15 @@ pub enum Input<'a> {
     OpenedPlayer {
         /// The connection.
         conn: ConnId,
+        /// Whether datagrams may be sent on it ([`Effect::Datagram`]): it is one of QUIC.
+        datagrams: bool,
+    },
+    /// A datagram of a player arrived (RFC 9221). Never given to a connection that is paused.
+    PlayerDatagram {
+        /// The connection.
+        conn: ConnId,
+        /// What arrived.
+        bytes: &'a [u8],
     },
     /// Bytes of a player arrived: decrypted, and without WebSocket framing. Never given to a connection that is paused.
     PlayerBytes {

@@ -1,7 +1,7 @@
 //! What an operator decides, as the core reads it. Types and defaults are declared here and nowhere else; the binary's list of
 //! settings gives each its key, its bounds and its sentence.
 
-use crate::model::{AppService, BlockListBounds, NodeBounds, RosterBounds};
+use crate::model::{AppService, BlockListBounds, NodeBounds, PrivacyBounds, RosterBounds};
 use crate::sasl::{Mechanism, fast};
 
 /// The settings of a shard.
@@ -30,6 +30,8 @@ pub struct Settings {
     pub upload: Upload,
     /// Rooms of MUC Light.
     pub muclight: MucLight,
+    /// Privacy lists (XEP-0016).
+    pub privacy_lists: PrivacySettings,
     /// Waking apps by push services (XEP-0357).
     pub push: Push,
     /// Real-time matches.
@@ -280,6 +282,21 @@ pub struct MucLight {
     pub fields: Vec<String>,
 }
 
+/// Privacy lists (XEP-0016), for old clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrivacySettings {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// How much the lists of one account hold.
+    pub bounds: PrivacyBounds,
+}
+
+impl Default for PrivacySettings {
+    fn default() -> PrivacySettings {
+        PrivacySettings { enabled: false, bounds: PrivacyBounds { lists: 20, rules: 100, bytes: 64 * 1024 } }
+    }
+}
+
 /// What there may be of real-time matches on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matches {
@@ -330,6 +347,7 @@ impl Default for Settings {
             light: Light::default(),
             upload: Upload::default(),
             muclight: MucLight::default(),
+            privacy_lists: PrivacySettings::default(),
             push: Push::default(),
             matches: Matches::default(),
             notification_ttl_max_ms: 30 * 86_400_000,

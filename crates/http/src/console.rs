@@ -35,6 +35,7 @@ const ASSETS: &[Asset] = assets! {
     "icon.svg": SVG,
     "api.js": SCRIPT,
     "app.js": SCRIPT,
+    "autoscaler.js": SCRIPT,
     "broadcasts.js": SCRIPT,
     "chart.js": SCRIPT,
     "cluster.js": SCRIPT,

@@ -64,7 +64,7 @@ fn of_cell(bus: &BusFigures, unread: Duration) -> String {
 }
 
 /// What is wrong with a queue that messages are taken from.
-fn of_queue(name: &str, state: &intake::State) -> Option<String> {
+fn of_queue(name: &str, state: &intake::QueueState) -> Option<String> {
     state.why().map(|why| format!("; no messages are taken from the queue {name}: {why}"))
 }
 
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_queue_is_said() {
-        assert_eq!(of_queue("orders", &intake::State::Resting), None);
-        let away = intake::State::Away("no route".into());
+        assert_eq!(of_queue("orders", &intake::QueueState::Resting), None);
+        let away = intake::QueueState::Away("no route".into());
         let said = "; no messages are taken from the queue orders: no route";
         assert_eq!(of_queue("orders", &away).as_deref(), Some(said));
     }

@@ -1,7 +1,8 @@
 //! The API's routes, and the OpenAPI document that comes out of the same list.
 
 use crate::admin::{
-    accounts, audit, domains, drain, history, import, keys, leases, modules, sessions, status, webhooks,
+    accounts, audit, domains, drain, export, history, import, keys, leases, modules, sessions, status,
+    webhooks,
 };
 use crate::app::App;
 use crate::cells::{api as cell, transfer};
@@ -177,6 +178,7 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(accounts::get, accounts::delete))
         .routes(routes!(accounts::set_password))
         .routes(routes!(accounts::revoke_tokens))
+        .routes(routes!(export::export))
         .routes(routes!(import::import))
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::get, keys::delete))
@@ -196,6 +198,7 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(audit::list, audit::log))
         .routes(routes!(dump::dump))
         .routes(routes!(drain::start, drain::progress, drain::cancel))
+        .routes(routes!(leases::list))
         .routes(routes!(leases::take, leases::get, leases::release))
         .routes(routes!(history::history))
         .routes(routes!(intake::api::list))

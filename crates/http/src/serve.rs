@@ -9,15 +9,15 @@ use crate::{cells, push, routes, webhooks};
 use axum::Router;
 use carillon_server::node::Node;
 use carillon_server::tls;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use rustls::server::Acceptor;
-use std::io;
+use std::io::{self, Cursor};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
@@ -46,7 +46,7 @@ pub enum Serves {
 
 /// The settings of TLS as HTTP needs them.
 pub fn https(settings: &tls::Settings) -> tls::Settings {
-    settings.whole(&[b"http/1.1"])
+    settings.whole(&[H2, b"http/1.1"])
 }
 
 /// Serves the API of `node` on all of `listeners` until `shutdown`, sends events to webhooks, and wakes apps. Then event streams end, open
@@ -151,6 +151,7 @@ impl Served {
         let Serves::Secured(newest) = serves else { return self.speak(socket).await };
         let tls = newest.borrow().clone();
         match tokio::time::timeout(self.head_timeout, secured(socket, &tls)).await {
+            Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(H2) => self.speak_h2(stream).await,
             Ok(Ok(stream)) => self.speak(stream).await,
             Ok(Err(error)) => tracing::debug!(%error, "a connection was not secured"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
@@ -169,6 +170,33 @@ impl Served {
     }
 }
 
+impl Served {
+    /// Several requests at a time (RFC 9113). What a client may have in flight is bounded in requests, in bytes of their heads and of what it does not
+    /// read; requests that it takes back before they are answered count, too.
+    async fn speak_h2(self, stream: TlsStream<TcpStream>) {
+        let (mut reader, writer) = tokio::io::split(stream);
+        let mut preface = [0; PREFACE.len()];
+        match tokio::time::timeout(self.head_timeout, reader.read_exact(&mut preface)).await {
+            Ok(Ok(_)) if preface == PREFACE => {}
+            _ => return tracing::debug!("a client that chose HTTP/2 does not speak it"),
+        }
+        let stream = tokio::io::join(Cursor::new(preface).chain(reader), writer);
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(H2_REQUESTS_MAX)
+            .max_header_list_size(HEAD_BYTES_MAX as u32)
+            .initial_stream_window_size(H2_STREAM_BYTES)
+            .initial_connection_window_size(H2_CONNECTION_BYTES)
+            .max_send_buf_size(H2_STREAM_BYTES as usize)
+            .keep_alive_interval(self.head_timeout)
+            .keep_alive_timeout(self.head_timeout)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.front));
+        if let Err(error) = self.watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+}
+
 /// Shakes hands with a client, whose first message decides by which configuration.
 async fn secured(socket: TcpStream, tls: &tls::Settings) -> io::Result<TlsStream<TcpStream>> {
     let hello = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
@@ -179,5 +207,14 @@ async fn secured(socket: TcpStream, tls: &tls::Settings) -> io::Result<TlsStream
 /// Connections open at the same time to listeners of nothing but health.
 const HEALTH_CONNECTIONS_MAX: usize = 64;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// HTTP/2 in ALPN, and what its clients say first (RFC 9113 §3.4).
+const H2: &[u8] = b"h2";
+const PREFACE: [u8; 24] = *b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Requests that a connection of HTTP/2 may have in flight.
+const H2_REQUESTS_MAX: u32 = 64;
+/// Bytes that are taken of a request's body, and kept of an answer, before the other side goes on.
+const H2_STREAM_BYTES: u32 = 64 * 1024;
+/// The same for all requests of a connection.
+const H2_CONNECTION_BYTES: u32 = 1024 * 1024;
 /// Also the size of a connection's read buffer.
 const HEAD_BYTES_MAX: usize = 64 * 1024;

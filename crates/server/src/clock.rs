@@ -20,6 +20,11 @@ impl Clock {
         Now { mono: self.mono(), unix: unix() }
     }
 
+    /// The time at which a moment is past.
+    pub(crate) fn mono_at(self, at: Instant) -> Mono {
+        Mono(at.saturating_duration_since(self.start).as_micros().div_ceil(1000) as u64)
+    }
+
     /// Time since the start.
     pub(crate) fn mono(self) -> Mono {
         Mono(self.start.elapsed().as_millis() as u64)

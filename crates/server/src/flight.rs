@@ -68,11 +68,11 @@ impl FlightRecorder {
     pub(crate) fn input(&self, now: Mono, input: &Input<'_>) {
         let (kind, connection, size) = match input {
             Input::Opened(opened) => (1, opened.conn.slot, 0),
-            Input::OpenedLight { conn } | Input::OpenedPlayer { conn } => (2, conn.slot, 0),
+            Input::OpenedLight { conn } | Input::OpenedPlayer { conn, .. } => (2, conn.slot, 0),
             Input::Secured { conn, .. } => (3, conn.slot, 0),
-            Input::Bytes { conn, bytes } | Input::PlayerBytes { conn, bytes } => {
-                (4, conn.slot, bytes.len() as u32)
-            }
+            Input::Bytes { conn, bytes }
+            | Input::PlayerBytes { conn, bytes }
+            | Input::PlayerDatagram { conn, bytes } => (4, conn.slot, bytes.len() as u32),
             Input::Closed { conn, .. } => (5, conn.slot, 0),
             Input::Flushed { conn } => (6, conn.slot, 0),
             Input::Unacked { conn, bytes } => (7, conn.slot, *bytes as u32),

@@ -7,6 +7,7 @@ use crate::handover::{HandedPart, HandedSink};
 use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
 use crate::options::OutQueues;
+use crate::quic::QuicItem;
 use crate::replies::Replies;
 use crate::taps::TapSink;
 use crate::watch::Watcher;
@@ -68,6 +69,8 @@ pub(crate) enum InboxItem {
     },
     /// Something that a node sent here was lost, or the node is gone.
     Lost { node: NodeId, is_gone: bool },
+    /// Something of QUIC.
+    Quic(Box<QuicItem>),
     /// A control message from the node itself.
     Control(Control),
 }
@@ -152,11 +155,11 @@ pub(crate) type TopSink = Arc<dyn Fn(Vec<HeavyAccount>) + Send + Sync>;
 
 /// A shard's inbox.
 pub(crate) struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     waker: mio::Waker,
 }
 
-struct State {
+struct InboxState {
     items: VecDeque<InboxItem>,
     /// Their bytes ([`InboxItem::memory_bytes`]).
     bytes: usize,
@@ -174,7 +177,7 @@ impl Inbox {
     /// An empty inbox of a shard that `waker` wakes.
     pub(crate) fn new(waker: mio::Waker) -> Inbox {
         Inbox {
-            state: Mutex::new(State {
+            state: Mutex::new(InboxState {
                 items: VecDeque::new(),
                 bytes: 0,
                 is_congested: false,
@@ -293,12 +296,12 @@ impl Inbox {
         std::mem::take(&mut state.items)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
         // Nothing that can panic is done under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake(&self, mut state: MutexGuard<'_, InboxState>) {
         let asleep = std::mem::replace(&mut state.asleep, false);
         drop(state);
         if asleep && let Err(error) = self.waker.wake() {
@@ -307,7 +310,7 @@ impl Inbox {
     }
 }
 
-impl State {
+impl InboxState {
     fn takes_commands(&self) -> bool {
         let is_full = self.items.len() >= COMMANDS_MAX || self.bytes >= BYTES_MAX;
         !(self.closed || self.is_congested || self.is_frozen || is_full)
@@ -325,6 +328,7 @@ impl InboxItem {
             | InboxItem::ToClient { output: EdgeOutput::Send { bytes, .. }, .. } => {
                 size_of::<InboxItem>() + bytes.len()
             }
+            InboxItem::Quic(item) => size_of::<InboxItem>() + item.memory_bytes(),
             // There are as many as connections and control messages, which have bounds of their own.
             InboxItem::Derived { .. }
             | InboxItem::Arrival(_)

@@ -29,8 +29,16 @@ impl ShardIo {
                     None => continue,
                 }
             }
+            if self.quic.as_deref().is_some_and(|quic| !quic.is_idle()) {
+                match self.carry_out_quic(effect, bytes) {
+                    Some(other) => effect = other,
+                    None => continue,
+                }
+            }
             match effect {
-                Effect::Send { conn, range } => self.send_run(conn, range, bytes, &mut list),
+                Effect::Send { conn, range } | Effect::Datagram { conn, range } => {
+                    self.send_run(conn, range, bytes, &mut list)
+                }
                 Effect::Secure { conn } => self.secure(conn),
                 Effect::Pause { conn } => {
                     if let Some(conn) = self.conns.get_mut(conn) {
@@ -207,6 +215,7 @@ fn ends_batch(effect: &Effect) -> bool {
         | Effect::Move { .. }
         | Effect::MovePlayer { .. } => true,
         Effect::Send { .. }
+        | Effect::Datagram { .. }
         | Effect::Pause { .. }
         | Effect::Resume { .. }
         | Effect::Post { .. }

@@ -59,6 +59,7 @@ mod options;
 mod parked;
 mod plaintext;
 mod proxies;
+mod quic;
 mod replies;
 mod sends;
 mod server;

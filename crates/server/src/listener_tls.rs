@@ -1,8 +1,11 @@
 //! The TLS settings of each kind of listener, all with one certificate.
 
 use crate::listen::Service;
+use crate::quic::QuicKeys;
 use crate::tls::{Handshake, Settings};
 use carillon_wire::frame::game;
+use quinn_proto::ServerConfig;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// The TLS settings of each kind of listener, replaced as a whole at a reload.
@@ -12,6 +15,8 @@ pub(crate) struct ListenerTls {
     websocket: Settings,
     /// Whether players may connect where XMPP comes inside TLS.
     takes_players: bool,
+    /// For players by QUIC, where it is wanted.
+    quic: Option<(Arc<QuicKeys>, Arc<ServerConfig>)>,
 }
 
 impl ListenerTls {
@@ -25,12 +30,30 @@ impl ListenerTls {
             direct: settings.alpn(direct),
             websocket: settings.alpn(&[b"http/1.1"]),
             takes_players,
+            quic: None,
         }
+    }
+
+    /// The same, and players may connect by QUIC, with these keys.
+    pub(crate) fn with_quic(self, settings: &Settings, keys: &Arc<QuicKeys>) -> ListenerTls {
+        let server = keys.server(settings).map(|server| (Arc::clone(keys), server));
+        ListenerTls { quic: server.or(self.quic), ..self }
+    }
+
+    /// How players connect by QUIC.
+    pub(crate) fn quic(&self) -> Option<&(Arc<QuicKeys>, Arc<ServerConfig>)> {
+        self.quic.as_ref()
     }
 
     /// Uses the certificate of `settings`, with the tickets of these settings.
     pub(crate) fn renewed(&self, settings: &Settings) -> ListenerTls {
-        ListenerTls::new(&settings.sharing_tickets_of(&self.starttls), self.takes_players)
+        let settings = settings.sharing_tickets_of(&self.starttls);
+        let renewed =
+            ListenerTls { quic: self.quic.clone(), ..ListenerTls::new(&settings, self.takes_players) };
+        match &self.quic {
+            Some((keys, _)) => renewed.with_quic(&settings, keys),
+            None => renewed,
+        }
     }
 
     /// The keys of the tickets, which all kinds of listeners share.

@@ -133,6 +133,8 @@ pub struct Status {
     pub shards: u16,
     /// The figures of each module that is active.
     pub modules: Vec<ModuleFigures>,
+    /// Connections of QUIC.
+    pub quic: QuicFigures,
     /// Matches and the matchmaker.
     pub matches: MatchFigures,
     /// What the rooms count, over all shards.
@@ -148,6 +150,35 @@ pub struct DomainFigures {
     pub counters: DomainCounters,
 }
 
+/// What connections of QUIC count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuicFigures {
+    /// Connections now.
+    pub connections: u64,
+    /// Connections whose clients have shown that they have their addresses.
+    pub accepted: u64,
+    /// Connections whose clients were asked to show it.
+    pub retried: u64,
+    /// Connections that moved to the shard of their match.
+    pub moved: u64,
+    /// Packets that another shard received than the one that they are for.
+    pub passed_on: u64,
+    /// Packets received.
+    pub packets_in: u64,
+    /// Packets sent.
+    pub packets_out: u64,
+    /// Packets that the system did not take.
+    pub packets_unsent: u64,
+    /// Datagrams of players.
+    pub datagrams_in: u64,
+    /// Datagrams for players.
+    pub datagrams_out: u64,
+    /// Datagrams of players who sent more than they may.
+    pub datagrams_dropped: u64,
+    /// Datagrams that were too long, and were sent by the stream.
+    pub fallbacks: u64,
+}
+
 /// The counters of a shard's sockets and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IoCounters {
@@ -155,6 +186,7 @@ pub(crate) struct IoCounters {
     /// By [`Refusal::index`].
     pub(crate) refusals: [u64; Refusal::ALL.len()],
     pub(crate) handshakes: u64,
+    pub(crate) quic: QuicFigures,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     pub(crate) sends: u64,
@@ -242,6 +274,7 @@ impl Snapshot {
             refused: io.refusals.iter().sum(),
             refusals: Refusal::ALL.map(|refusal| (refusal.label(), io.refusals[refusal.index()])).into(),
             handshakes: io.handshakes,
+            quic: io.quic,
             logins: core.logins,
             logins_remembered: core.logins_remembered,
             login_failures: core.login_failures,
@@ -290,6 +323,11 @@ impl Snapshot {
     }
 }
 
+/// Adds variables to the fields of their names.
+macro_rules! add_numbers {
+    ($sum:ident; $($field:ident)*) => { $($sum.$field += $field;)* };
+}
+
 // Each field is named, so that one that is added and not summed does not compile.
 
 fn add_io(sum: &mut IoCounters, other: IoCounters) {
@@ -297,6 +335,7 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
         accepted,
         refusals,
         handshakes,
+        quic,
         bytes_in,
         bytes_out,
         sends,
@@ -311,22 +350,35 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
         unsettled,
         unsettled_bytes,
     } = other;
-    sum.accepted += accepted;
+    add_numbers! {
+        sum;
+        accepted handshakes bytes_in bytes_out sends send_calls overflows common_overflows
+        out_queue_bytes sessions_restored sessions_expired relayed carried unsettled unsettled_bytes
+    }
     sum.refusals.iter_mut().zip(refusals).for_each(|(sum, more)| *sum += more);
-    sum.handshakes += handshakes;
-    sum.bytes_in += bytes_in;
-    sum.bytes_out += bytes_out;
-    sum.sends += sends;
-    sum.send_calls += send_calls;
-    sum.overflows += overflows;
-    sum.common_overflows += common_overflows;
-    sum.out_queue_bytes += out_queue_bytes;
-    sum.sessions_restored += sessions_restored;
-    sum.sessions_expired += sessions_expired;
-    sum.relayed += relayed;
-    sum.carried += carried;
-    sum.unsettled += unsettled;
-    sum.unsettled_bytes += unsettled_bytes;
+    add_quic(&mut sum.quic, quic);
+}
+
+fn add_quic(sum: &mut QuicFigures, other: QuicFigures) {
+    let QuicFigures {
+        connections,
+        accepted,
+        retried,
+        moved,
+        passed_on,
+        packets_in,
+        packets_out,
+        packets_unsent,
+        datagrams_in,
+        datagrams_out,
+        datagrams_dropped,
+        fallbacks,
+    } = other;
+    add_numbers! {
+        sum;
+        connections accepted retried moved passed_on packets_in packets_out packets_unsent
+        datagrams_in datagrams_out datagrams_dropped fallbacks
+    }
 }
 
 fn add_core(sum: &mut Counters, other: Counters) {
@@ -366,37 +418,25 @@ fn add_core(sum: &mut Counters, other: Counters) {
         matches,
         rooms,
     } = other;
+    add_numbers! {
+        sum;
+        connections sessions parked available logins logins_remembered resumed stanzas_in
+        stanzas_out deliveries notifications_accepted notifications_acknowledged broadcasts_given
+        broadcasts_acknowledged published too_fast backlog faults given_up light
+    }
     sum.matches.add(&matches);
     sum.rooms.add(&rooms);
     ModuleFigures::add_all(&mut sum.modules, modules);
-    sum.connections += connections;
-    sum.sessions += sessions;
-    (sum.parked, sum.available) = (sum.parked + parked, sum.available + available);
-    sum.logins += logins;
-    sum.logins_remembered += logins_remembered;
     sum.login_failures.add_all(&login_failures);
     sum.login.add(&login);
-    sum.resumed += resumed;
     sum.sessions_ended.add_all(&sessions_ended);
-    sum.stanzas_in += stanzas_in;
-    sum.stanzas_out += stanzas_out;
     sum.stanzas_taken.add_all(&stanzas_taken);
     sum.stanzas_held.add_all(&stanzas_held);
-    sum.deliveries += deliveries;
-    sum.notifications_accepted += notifications_accepted;
-    sum.notifications_acknowledged += notifications_acknowledged;
-    sum.broadcasts_given += broadcasts_given;
-    sum.broadcasts_acknowledged += broadcasts_acknowledged;
     sum.notifications_ended.add_all(&notifications_ended);
     sum.acknowledgement.add(&acknowledgement);
-    sum.published += published;
-    sum.too_fast += too_fast;
-    sum.backlog += backlog;
-    (sum.faults, sum.given_up) = (sum.faults + faults, sum.given_up + given_up);
     sum.stream_errors.add_all(&stream_errors);
     sum.light_errors.add_all(&light_errors);
     sum.latency.add(&latency);
-    sum.light += light;
     sum.domains.add(&domains);
 }
 

@@ -23,6 +23,8 @@ pub struct Options {
     pub proxy_protocol: Vec<ClientPort>,
     /// The listener of the light protocol.
     pub light: Light,
+    /// Port of QUIC, for the players of matches; 0 lets the system choose, none for no QUIC.
+    pub quic: Option<u16>,
     /// Number of shards, each a thread; 0 for one per processor core.
     pub shards: u16,
     /// Listen backlog per listener.
@@ -99,6 +101,7 @@ impl Default for Options {
             trusted_proxies: Vec::new(),
             proxy_protocol: Vec::new(),
             light: Light::default(),
+            quic: None,
             shards: 0,
             backlog: 4096,
             reuse_port: true,

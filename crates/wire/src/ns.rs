@@ -31,6 +31,8 @@ namespaces! {
     BLOCKING = "urn:xmpp:blocking";
     /// Why a stanza to somebody who is blocked is refused (XEP-0191 §3.4).
     BLOCKING_ERRORS = "urn:xmpp:blocking:errors";
+    /// Privacy lists (XEP-0016).
+    PRIVACY = "jabber:iq:privacy";
     /// Session establishment, a no-op kept for old clients (RFC 3921 §3).
     SESSION = "urn:ietf:params:xml:ns:xmpp-session";
     /// `<open/>` and `<close/>` of XMPP over WebSocket (RFC 7395).

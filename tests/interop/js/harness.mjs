@@ -16,7 +16,7 @@ globalThis.WebSocket ??= WebSocket;
 export { xml };
 export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 export const DEADLINE_MS = 20_000;
-const BINARY = process.env.CARILLON ?? join(ROOT, "target/debug/carillon");
+export const BINARY = process.env.CARILLON ?? join(ROOT, "target/debug/carillon");
 let numbers = 0;
 
 /** A name that no other test of this file uses. */

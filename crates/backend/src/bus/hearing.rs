@@ -19,11 +19,11 @@ pub(crate) struct Hearing {
     hears: Hears,
     /// What asks for records again, and has those that others ask for.
     outbox: Arc<Outbox>,
-    state: Mutex<State>,
+    state: Mutex<HearingState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HearingState {
     follows: BTreeSet<Subject>,
     /// The number of the next record.
     next: HashMap<(Epoch, Subject), u64>,
@@ -52,7 +52,12 @@ struct Due {
 
 impl Hearing {
     pub(crate) fn new(own: Epoch, hears: Hears, outbox: Arc<Outbox>) -> Hearing {
-        Hearing { own, hears, outbox, state: Mutex::new(State { is_away: true, ..State::default() }) }
+        Hearing {
+            own,
+            hears,
+            outbox,
+            state: Mutex::new(HearingState { is_away: true, ..HearingState::default() }),
+        }
     }
 
     /// Takes an envelope that came on this subject. What it tells is told while it is looked at, so that the order holds. Whether there is something to
@@ -101,7 +106,7 @@ impl Hearing {
     /// Takes records. Those that come before others are held until these have come. Whether something is to be asked for.
     fn came(
         &self,
-        state: &mut State,
+        state: &mut HearingState,
         from: Sender,
         subject: Subject,
         number: u64,
@@ -123,7 +128,7 @@ impl Hearing {
     }
 
     /// Records are heard, but for those that were heard before. What is missing before them is lost.
-    fn hear(&self, state: &mut State, key: (Epoch, Subject), number: u64, records: &[&[u8]]) {
+    fn hear(&self, state: &mut HearingState, key: (Epoch, Subject), number: u64, records: &[&[u8]]) {
         let (from, subject) = key;
         if number > *state.next.entry(key).or_insert(1) {
             self.gap(state, key, number);
@@ -139,14 +144,14 @@ impl Hearing {
     }
 
     /// Tells that what comes before a number is lost.
-    fn gap(&self, state: &mut State, key: (Epoch, Subject), number: u64) {
+    fn gap(&self, state: &mut HearingState, key: (Epoch, Subject), number: u64) {
         *state.gaps.entry(key).or_default() += 1;
         (self.hears)(Heard::Gap { from: key.0, subject: key.1 });
         state.next.insert(key, number);
     }
 
     /// Hears what is held and comes next, and asks for what is missing then. Whether it did.
-    fn go_on(&self, state: &mut State, key: (Epoch, Subject)) -> bool {
+    fn go_on(&self, state: &mut HearingState, key: (Epoch, Subject)) -> bool {
         loop {
             let next = state.next.get(&key).copied().unwrap_or(1);
             let Some(bytes) = state.holds.take(key, next) else { break };
@@ -158,7 +163,7 @@ impl Hearing {
     }
 
     /// Asks for what is missing, unless that was asked for. Whether it did.
-    fn ask(&self, state: &mut State, key: (Epoch, Subject)) -> bool {
+    fn ask(&self, state: &mut HearingState, key: (Epoch, Subject)) -> bool {
         let next = state.next.get(&key).copied().unwrap_or(1);
         let Some(last) = state.holds.ask(key, next) else { return false };
         let Some(known) = state.senders.get(&key.0) else { return false };
@@ -167,7 +172,7 @@ impl Hearing {
     }
 
     /// What is missing is lost: what is held is heard without it.
-    fn give_up(&self, state: &mut State, key: (Epoch, Subject)) {
+    fn give_up(&self, state: &mut HearingState, key: (Epoch, Subject)) {
         let hold = state.holds.remove(key);
         for bytes in hold.envelopes.values() {
             if let Ok(Envelope::Records { number, records, .. }) = envelope::read(bytes) {
@@ -179,7 +184,7 @@ impl Hearing {
         }
     }
 
-    fn beat(&self, state: &mut State, from: Sender, last: Vec<(Subject, u64)>) {
+    fn beat(&self, state: &mut HearingState, from: Sender, last: Vec<(Subject, u64)>) {
         self.meet(state, from);
         for (subject, last) in last {
             let key = (from.epoch, subject);
@@ -191,7 +196,7 @@ impl Hearing {
     }
 
     /// Notes that a sender lives. Another run of it numbers from the beginning.
-    fn meet(&self, state: &mut State, from: Sender) {
+    fn meet(&self, state: &mut HearingState, from: Sender) {
         let known = state.senders.entry(from.epoch).or_insert(Known { run: from.run, silent_ticks: 0 });
         known.silent_ticks = 0;
         if known.run == from.run {
@@ -200,7 +205,7 @@ impl Hearing {
         known.run = from.run;
         state.due.retain(|(epoch, _), _| *epoch != from.epoch);
         state.holds.retain(|epoch, _| epoch != from.epoch);
-        let State { next, gaps, .. } = state;
+        let HearingState { next, gaps, .. } = state;
         next.retain(|(epoch, subject), _| {
             if *epoch == from.epoch {
                 *gaps.entry((*epoch, *subject)).or_default() += 1;
@@ -224,7 +229,7 @@ impl Hearing {
             return false;
         }
         let asks = is_reached && self.look_for_missing(&mut state);
-        let State { next, senders, heard, gaps, .. } = &mut *state;
+        let HearingState { next, senders, heard, gaps, .. } = &mut *state;
         senders.retain(|_, known| {
             known.silent_ticks += 1;
             known.silent_ticks <= SILENT_TICKS_MAX
@@ -236,7 +241,7 @@ impl Hearing {
     }
 
     /// Asks for what is missing, and gives up what was asked for in vain. Whether something is to be sent.
-    fn look_for_missing(&self, state: &mut State) -> bool {
+    fn look_for_missing(&self, state: &mut HearingState) -> bool {
         let mut asks = false;
         for (key, due) in state.holds.tick() {
             match due {
@@ -244,7 +249,7 @@ impl Hearing {
                 HoldDue::Over => self.give_up(state, key),
             }
         }
-        let State { next, due, .. } = &mut *state;
+        let HearingState { next, due, .. } = &mut *state;
         let mut missing = Vec::new();
         due.retain(|key, due| {
             if next.get(key).is_some_and(|next| *next > due.last) {
@@ -290,7 +295,7 @@ impl Hearing {
         self.reach(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner), is_reached);
     }
 
-    fn reach(&self, state: &mut State, is_reached: bool) {
+    fn reach(&self, state: &mut HearingState, is_reached: bool) {
         if state.is_away == is_reached && !state.is_closed {
             state.is_away = !is_reached;
             (self.hears)(if is_reached { Heard::Back } else { Heard::Away });

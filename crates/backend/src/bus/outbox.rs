@@ -24,11 +24,11 @@ const IDLE_BEATS_MAX: u32 = 3600;
 pub(crate) struct Outbox {
     from: Sender,
     bytes_max: usize,
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct OutboxState {
     subjects: HashMap<Subject, Sent>,
     /// Envelopes that are full, in their order.
     full: VecDeque<Full>,
@@ -81,7 +81,7 @@ impl Outbox {
     /// For a node that follows what is for itself.
     pub(crate) fn new(own: Epoch, options: &Options) -> Outbox {
         let run = RandomState::new().hash_one(own);
-        let state = State {
+        let state = OutboxState {
             subjects: HashMap::new(),
             full: VecDeque::new(),
             begun: VecDeque::new(),
@@ -106,7 +106,7 @@ impl Outbox {
     /// Takes a record. It has its number from now on, even if there is no room for it.
     pub(crate) fn post(&self, to: Subject, record: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { subjects, full, begun, bytes, floor, lost, is_closed, .. } = &mut *state;
+        let OutboxState { subjects, full, begun, bytes, floor, lost, is_closed, .. } = &mut *state;
         let sent =
             subjects.entry(to).or_insert_with(|| Sent { posted: *floor, left: *floor, ..Sent::default() });
         let is_full = |envelope: &Vec<u8>| envelope.len() + record.len() > ENVELOPE_BYTES;
@@ -146,7 +146,7 @@ impl Outbox {
     /// Takes envelopes out, in their order, until they have so many bytes.
     pub(crate) fn take(&self, bytes: usize) -> Vec<(Subject, Bytes)> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { subjects, full, begun, bytes: waiting, again, kept, beats, .. } = &mut *state;
+        let OutboxState { subjects, full, begun, bytes: waiting, again, kept, beats, .. } = &mut *state;
         let (mut taken, mut left) = (Vec::new(), bytes);
         while left > 0 {
             if let Some((subject, envelope)) = again.pop_front() {
@@ -188,7 +188,7 @@ impl Outbox {
     /// Somebody did not hear what this run of the bus sent: it is sent again, as far as it is kept. Whoever has heard it knows that by its numbers.
     pub(super) fn wanted(&self, run: u64, subject: Subject, first: u64, last: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { again, kept, is_closed, .. } = &mut *state;
+        let OutboxState { again, kept, is_closed, .. } = &mut *state;
         // Who asked asks again.
         let is_busy = again.iter().map(|(_, envelope)| envelope.len()).sum::<usize>() > AGAIN_BYTES_MAX;
         if run != self.from.run || *is_closed || is_busy {
@@ -206,7 +206,7 @@ impl Outbox {
     /// The next beat: what has left, or was lost with nothing before it that waits.
     pub(crate) fn beat(&self) -> Vec<u8> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { subjects, floor, beats, store, kept, .. } = &mut *state;
+        let OutboxState { subjects, floor, beats, store, kept, .. } = &mut *state;
         kept.age(*beats);
         subjects.retain(|subject, sent| {
             sent.idle_beats += 1;

@@ -22,48 +22,57 @@ const fn rule(on: On, what: &'static str, broken: &'static str) -> Rule {
     Rule { what, broken, on }
 }
 
+/// That a column counts the rows of another table: the table, the column that names its row, the column that counts; the other table as `c`, and its
+/// column that names the row; and which of those rows count, if not all of them.
+macro_rules! counted {
+    ($on:expr, $what:literal, $table:literal $key:literal $counts:literal, $rows:literal $(, $which:literal)?) => {
+        rule(
+            $on,
+            $what,
+            concat!(
+                "SELECT CAST(t.", $key, " AS text) AS about FROM ", $table, " t WHERE t.", $counts,
+                " <> (SELECT count(*) FROM ", $rows, " = t.", $key $(, $which)?, ")"
+            ),
+        )
+    };
+}
+
 /// All of them.
 pub(crate) const RULES: &[Rule] = &[
-    rule(
+    counted!(
         On::Both,
         "accounts whose number of contacts is another than their rosters have",
-        "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.contacts <> (SELECT count(*) FROM contact c WHERE \
-         c.account = t.id AND CAST(c.listed AS integer) = 1)",
+        "account" "id" "contacts", "contact c WHERE c.account", " AND CAST(c.listed AS integer) = 1"
     ),
-    rule(
+    counted!(
         On::Both,
         "accounts whose number of contact requests is another than their rosters have",
-        "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.requests <> (SELECT count(*) FROM contact c WHERE \
-         c.account = t.id AND CAST(c.listed AS integer) = 0)",
+        "account" "id" "requests", "contact c WHERE c.account", " AND CAST(c.listed AS integer) = 0"
     ),
-    rule(
+    counted!(
         On::Both,
         "accounts whose number of blocked addresses is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.blocked <> (SELECT count(*) FROM blocked c WHERE \
-         c.account = t.id)",
+        "account" "id" "blocked", "blocked c WHERE c.account"
     ),
-    rule(
+    counted!(
         On::Both,
         "accounts whose number of blocked rooms is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.room_blocks <> (SELECT count(*) FROM room_block c \
-         WHERE c.account = t.id)",
+        "account" "id" "room_blocks", "room_block c WHERE c.account"
     ),
     rule(
         On::Sqlite,
         "domains whose number of rooms is another than there are",
         "SELECT t.name AS about FROM domain t WHERE t.rooms <> (SELECT count(*) FROM room c WHERE c.domain = t.id)",
     ),
-    rule(
+    counted!(
         On::Both,
         "accounts whose number of nodes is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.nodes <> (SELECT count(*) FROM account_node c WHERE \
-         c.account = t.id)",
+        "account" "id" "nodes", "account_node c WHERE c.account"
     ),
-    rule(
+    counted!(
         On::Both,
         "accounts whose number of offline messages is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.offline <> (SELECT count(*) FROM offline c WHERE \
-         c.account = t.id)",
+        "account" "id" "offline", "offline c WHERE c.account"
     ),
     rule(
         On::Both,
@@ -71,17 +80,15 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.offline_bytes <> (SELECT \
          coalesce(sum(length(c.stanza)), 0) FROM offline c WHERE c.account = t.id)",
     ),
-    rule(
+    counted!(
         On::Both,
         "accounts whose number of push registrations is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM account t WHERE t.registrations <> (SELECT count(*) FROM \
-         push_registration c WHERE c.account = t.id)",
+        "account" "id" "registrations", "push_registration c WHERE c.account"
     ),
-    rule(
+    counted!(
         On::Both,
         "topics whose number of items is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM topic t WHERE t.items <> (SELECT count(*) FROM item c WHERE c.topic = \
-         t.id)",
+        "topic" "id" "items", "item c WHERE c.topic"
     ),
     rule(
         On::Both,
@@ -89,17 +96,15 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT CAST(t.id AS text) AS about FROM topic t WHERE coalesce(t.last, 0) <> (SELECT coalesce(max(c.revision), \
          0) FROM item c WHERE c.topic = t.id)",
     ),
-    rule(
+    counted!(
         On::Both,
         "nodes of accounts whose number of items is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM account_node t WHERE t.items <> (SELECT count(*) FROM \
-         account_node_item c WHERE c.node = t.id)",
+        "account_node" "id" "items", "account_node_item c WHERE c.node"
     ),
-    rule(
+    counted!(
         On::Both,
         "archives whose number of messages is another than there are",
-        "SELECT CAST(t.account AS text) AS about FROM archive t WHERE t.messages <> (SELECT count(*) FROM archive_entry \
-         c WHERE c.account = t.account)",
+        "archive" "account" "messages", "archive_entry c WHERE c.account"
     ),
     rule(
         On::Both,
@@ -137,23 +142,20 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT CAST(c.account AS text) AS about FROM archive_conversation c WHERE NOT EXISTS (SELECT 1 FROM \
          archive_entry e WHERE e.account = c.account AND e.seq = c.seq)",
     ),
-    rule(
+    counted!(
         On::Both,
         "rooms whose number of messages is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM room t WHERE t.messages <> (SELECT count(*) FROM room_message c WHERE \
-         c.room = t.id)",
+        "room" "id" "messages", "room_message c WHERE c.room"
     ),
-    rule(
+    counted!(
         On::Both,
         "webhooks whose number of dead letters is another than there are",
-        "SELECT CAST(t.id AS text) AS about FROM webhook t WHERE t.letters <> (SELECT count(*) FROM dead_letter c WHERE \
-         c.webhook = t.id)",
+        "webhook" "id" "letters", "dead_letter c WHERE c.webhook"
     ),
-    rule(
+    counted!(
         On::Both,
         "domains whose number of links is another than there are",
-        "SELECT CAST(t.domain AS text) AS about FROM link_domain t WHERE t.links <> (SELECT count(*) FROM link c WHERE \
-         c.domain = t.domain)",
+        "link_domain" "domain" "links", "link c WHERE c.domain"
     ),
     rule(
         On::Both,
@@ -191,17 +193,15 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT CAST(e.broadcast AS text) AS about FROM broadcast_end e WHERE NOT EXISTS (SELECT 1 FROM broadcast b \
          WHERE b.seq = e.broadcast)",
     ),
-    rule(
+    counted!(
         On::Both,
         "cells whose number of devices is another than are placed in them",
-        "SELECT CAST(t.name AS text) AS about FROM cell t WHERE t.devices <> (SELECT count(*) FROM placement c WHERE \
-         c.cell = t.name)",
+        "cell" "name" "devices", "placement c WHERE c.cell"
     ),
-    rule(
+    counted!(
         On::Both,
         "cells whose number of held requests is another than there are",
-        "SELECT CAST(t.name AS text) AS about FROM cell t WHERE t.held <> (SELECT count(*) FROM held c WHERE c.cell = \
-         t.name)",
+        "cell" "name" "held", "held c WHERE c.cell"
     ),
     rule(
         On::Both,

@@ -217,7 +217,7 @@ fn writes_of_keys() -> Vec<Ask> {
 }
 
 fn writes_of_leases() -> Vec<Ask> {
-    let take = TakeLease { name: "scale".into(), holder: "a".into(), now: T, until: T.plus(10) };
+    let take = TakeLease { name: "scale".into(), holder: "a".into(), now: T, until: T.plus(10), state: None };
     vec![take.into(), ReleaseLease { name: "scale".into(), holder: "a".into() }.into()]
 }
 
@@ -228,6 +228,7 @@ fn writes_of_records(domain: DomainId) -> Vec<Ask> {
         rosters::remove(domain, "alice", "bob@example.org").into(),
         blocklists::edit(domain, "alice", blocklists::block(&["carol@example.org"])).into(),
         blocklists::edit(domain, "alice", BlockListEdit::UnblockAll).into(),
+        blocklists::edit_lists(domain, blocklists::a_list("a", &["x.org"], None)).into(),
         nodes::edit(domain, "n", nodes::publish("a", "<x/>")).into(),
         nodes::edit(domain, "n", NodeEdit::Retract("a".into())).into(),
         nodes::edit(domain, "n", NodeEdit::Delete).into(),

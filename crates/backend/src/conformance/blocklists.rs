@@ -1,10 +1,13 @@
-//! Block lists.
+//! Block lists and privacy lists.
 
 use super::ground::*;
 use super::rosters;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
-use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
+use carillon_core::ports::store::blocking::{
+    ChangeBlockList, ChangeBlockListAnswer, ChangePrivacyLists, ChangePrivacyListsAnswer,
+};
+use carillon_core::ports::store::roster::{ChangeSubscription, ReadRecord};
 use carillon_wire::jid::Jid;
 
 const BOUNDS: BlockListBounds = BlockListBounds { addresses: 4, bytes: 100 };
@@ -73,7 +76,14 @@ pub(super) fn are_sorted_and_without_doubles(store: &dyn Store) {
     let account = jid("alice@example.org");
     assert_eq!(
         change,
-        BlockListChange { account, before, after, blocked: sorted.clone(), unblocked: vec![] }
+        BlockListChange {
+            account,
+            before,
+            after,
+            blocked: sorted.clone(),
+            unblocked: vec![],
+            by_lists: false
+        }
     );
     assert_eq!(list(store, domain), sorted);
     assert_eq!(login(store, domain, "alice").record, Generation(1));
@@ -135,12 +145,149 @@ pub(super) fn keep_subscriptions_out(store: &dyn Store) {
     assert_eq!(rosters::record(store, domain, "bob").roster, Roster::default());
 }
 
+const LIST_BOUNDS: PrivacyBounds = PrivacyBounds { lists: 3, rules: 4, bytes: 1000 };
+
+pub(super) fn edit_lists(domain: DomainId, edit: PrivacyEdit) -> ChangePrivacyLists {
+    ChangePrivacyLists { domain, local: "alice".into(), edit, bounds: LIST_BOUNDS, block_list: BOUNDS }
+}
+
+/// A list that denies everything to and from some addresses, and messages of everybody in a group.
+pub(super) fn a_list(name: &str, blocked: &[&str], group: Option<&str>) -> PrivacyEdit {
+    let about = addresses(blocked).into_iter().map(RuleAbout::Jid).map(|about| (about, StanzaKinds::ALL));
+    let messages = StanzaKinds::ALL.and(StanzaKind::Message);
+    let group = group.map(|group| (RuleAbout::Group(group.into()), messages));
+    let rules = about.chain(group).zip(1..);
+    let rules = rules.map(|((about, kinds), order)| PrivacyRule { order, about, denies: true, kinds });
+    PrivacyEdit::Put(PrivacyList { name: name.into(), rules: rules.collect() })
+}
+
+fn edited(
+    store: &dyn Store,
+    domain: DomainId,
+    edit: PrivacyEdit,
+) -> (Option<PrivacyChange>, Option<BlockListChange>) {
+    answer!(ask(store, edit_lists(domain, edit)), ChangePrivacyListsAnswer::Changed(lists, blocks) => {
+        (lists.map(|change| *change), blocks.map(|change| *change))
+    })
+}
+
+fn lists(store: &dyn Store, domain: DomainId) -> PrivacyLists {
+    rosters::record(store, domain, "alice").privacy.map(|lists| *lists).unwrap_or_default()
+}
+
+pub(super) fn and_default_lists_are_one(store: &dyn Store) {
+    let domain = ground(store);
+    let (change, blocks) = edited(store, domain, a_list("a", &["x.org"], Some("Enemies")));
+    let change = change.expect("a change");
+    assert_eq!((change.before, change.after, blocks), (Generation(0), Generation(1), None));
+    assert_eq!((lists(store, domain), &*change.changed[0]), (change.lists, "a"));
+    assert_eq!(list(store, domain), [], "it is not the default list");
+    // As the default list it blocks.
+    let (change, blocks) = edited(store, domain, PrivacyEdit::Default(Some("a".into())));
+    let (change, blocks) = (change.expect("a change"), blocks.expect("a change"));
+    assert_eq!((change.before, change.after), (Generation(1), Generation(2)));
+    assert_eq!((blocks.before, blocks.after, blocks.by_lists), (Generation(2), Generation(3), true));
+    assert_eq!((&blocks.blocked, list(store, domain)), (&addresses(&["x.org"]), addresses(&["x.org"])));
+    assert_eq!(login(store, domain, "alice").record, Generation(3));
+    // Who is blocked since is in the list, first.
+    changed(store, edit(domain, "alice", block(&["b.org"])));
+    let rules = lists(store, domain).rules_of("a", &list(store, domain)).expect("the list");
+    let about: Vec<RuleAbout> = rules.into_iter().map(|rule| rule.about).collect();
+    let [first, second] = [0, 1].map(|n| RuleAbout::Jid(addresses(&["b.org", "x.org"])[n].clone()));
+    assert_eq!(about, [first, second, RuleAbout::Group("Enemies".into())]);
+    // Another default list blocks others; the one before stays as it was.
+    edited(store, domain, a_list("b", &["c.org"], None));
+    let (_, blocks) = edited(store, domain, PrivacyEdit::Default(Some("b".into())));
+    let blocks = blocks.expect("a change");
+    assert_eq!((blocks.blocked, blocks.unblocked), (addresses(&["c.org"]), addresses(&["b.org", "x.org"])));
+    assert_eq!(lists(store, domain).kept("a").map(|list| list.rules.len()), Some(3));
+    edited(store, domain, PrivacyEdit::Remove("b".into()));
+    assert_eq!((list(store, domain), lists(store, domain).default), (vec![], None));
+    // What changes nothing makes no generation.
+    assert_eq!(edited(store, domain, PrivacyEdit::Default(None)), (None, None));
+    edited(store, domain, PrivacyEdit::Remove("a".into()));
+    assert_eq!(rosters::record(store, domain, "alice").privacy, None);
+}
+
+pub(super) fn of_names_are_bounded_and_go_with_their_account(store: &dyn Store) {
+    let domain = ground(store);
+    let refused = |edit| match ask(store, edit_lists(domain, edit)) {
+        ChangePrivacyListsAnswer::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    };
+    let none =
+        ChangePrivacyLists { local: "nobody".into(), ..edit_lists(domain, PrivacyEdit::Default(None)) };
+    assert_eq!(ask(store, none), ChangePrivacyListsAnswer::NoAccount);
+    for name in ["a", "b"] {
+        assert_eq!(refused(PrivacyEdit::Remove(name.into())), PrivacyRefusal::NoList);
+        assert_eq!(refused(PrivacyEdit::Default(Some(name.into()))), PrivacyRefusal::NoList);
+        edited(store, domain, a_list(name, &["x.org"], None));
+    }
+    assert_eq!(
+        refused(a_list("c", &["1.org", "2.org", "3.org", "4.org", "5.org"], None)),
+        PrivacyRefusal::Full
+    );
+    let long = "x".repeat(900);
+    assert_eq!(refused(a_list("c", &[], Some(&long))), PrivacyRefusal::Full);
+    edited(store, domain, a_list("c", &["x.org"], None));
+    assert_eq!(refused(a_list("d", &["x.org"], None)), PrivacyRefusal::Full);
+    // The default list blocks as many as the block list holds, with its other rules besides.
+    edited(store, domain, PrivacyEdit::Default(Some("c".into())));
+    edited(store, domain, a_list("c", &["1.org", "2.org", "3.org", "4.org"], Some("Enemies")));
+    assert_eq!(
+        refused(a_list("c", &["1.org", "2.org", "3.org", "4.org", "5.org"], None)),
+        PrivacyRefusal::Full
+    );
+    assert_eq!(list(store, domain).len(), 4);
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    account(store, domain, "alice");
+    assert_eq!((list(store, domain), lists(store, domain)), (vec![], PrivacyLists::default()));
+}
+
+pub(super) fn of_groups_are_read_with_who_asks(store: &dyn Store) {
+    let domain = ground(store);
+    let bob = jid("bob@example.org");
+    let groups = vec!["Enemies".into()];
+    done(store, PutContact { contact: bob, groups, ..rosters::put(domain, "alice", "bob@example.org", "") });
+    let ask_about = |jids: &[&str]| {
+        let parts = RecordParts { blocked: true, privacy: true, ..RecordParts::NONE };
+        let asked = ReadRecord { domain, local: "alice".into(), parts, about: addresses(jids) };
+        let record = ask(store, asked).expect("a record");
+        record.roster.contacts.iter().map(|contact| contact.jid.to_string()).collect::<Vec<_>>()
+    };
+    edited(store, domain, a_list("a", &["x.org"], Some("Enemies")));
+    assert_eq!(ask_about(&["bob@example.org/r", "carol@example.org"]), [""; 0], "it is not the default list");
+    edited(store, domain, PrivacyEdit::Default(Some("a".into())));
+    assert_eq!(ask_about(&["bob@example.org/r", "carol@example.org"]), ["bob@example.org"]);
+    edited(store, domain, a_list("a", &["x.org"], None));
+    assert_eq!(ask_about(&["bob@example.org/r"]), [""; 0], "no rule is about contacts");
+}
+
+pub(super) fn of_names_keep_subscriptions_out(store: &dyn Store) {
+    let domain = ground(store);
+    let everybody = PrivacyRule { order: 1, about: RuleAbout::All, denies: true, kinds: StanzaKinds::ALL };
+    let list = PrivacyList { name: "a".into(), rules: vec![everybody] };
+    edited(store, domain, PrivacyEdit::Put(list));
+    edited(store, domain, PrivacyEdit::Default(Some("a".into())));
+    let subscribes = |by_lists| ChangeSubscription {
+        by_lists,
+        ..rosters::says(domain, "bob", "alice@example.org", SubscriptionAction::Subscribe)
+    };
+    ask(store, subscribes(true));
+    assert_eq!(rosters::record(store, domain, "alice").roster, Roster::default());
+    ask(store, rosters::says(domain, "bob", "alice@example.org", SubscriptionAction::Unsubscribe));
+    ask(store, subscribes(false));
+    assert_eq!(rosters::record(store, domain, "alice").roster.contacts.len(), 1);
+}
+
 pub(super) fn write_lasting(store: &dyn Store) {
     let domain = ground(store);
     changed(store, edit(domain, "alice", block(&["a.org", "bob@example.org"])));
+    edited(store, domain, a_list("a", &["x.org"], Some("Enemies")));
 }
 
 pub(super) fn check_lasting(store: &dyn Store) {
     let domain = domains(store)[0].id;
     assert_eq!(list(store, domain), addresses(&["a.org", "bob@example.org"]));
+    assert_eq!(lists(store, domain).kept("a").map(|list| list.rules.len()), Some(2));
 }

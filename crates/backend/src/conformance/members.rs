@@ -169,7 +169,8 @@ fn a_buried_epoch_never_commits(cell: &dyn Cell) {
     for n in 0..500 {
         let sender = sender.clone();
         let name = format!("lease {n}");
-        let take = TakeLease { name: name.into(), holder: "b".into(), now: T, until: T.plus(1000) };
+        let take =
+            TakeLease { name: name.into(), holder: "b".into(), now: T, until: T.plus(1000), state: None };
         of_b.ask(
             take.into(),
             TakeLease::reply(move |answer| {

@@ -122,7 +122,8 @@ pub const CASES: &[Case] = cases! {
         go_with_their_domain, are_one_owners_until_the_claim_ends, that_are_disabled_are_not_claimed, are_committed_by_their_owner,
         pass_what_is_of_no_interest, whose_receiver_is_gone_are_disabled, keep_dead_letters, letters_come_in_pages, letters_are_bounded,
         letters_are_bounded_by_bytes;
-    leases: are_one_holders_until_they_end, are_taken_anew_and_given_up_by_their_holder, are_bounded;
+    leases: are_one_holders_until_they_end, are_taken_anew_and_given_up_by_their_holder, say_what_their_holders_say,
+        are_listed_by_their_names, are_bounded;
     modules: are_pushed_once, are_activated_and_kept, are_bounded, are_removed_unless_they_are_activated;
     cells: are_created_changed_and_removed, of_many_at_once_the_first_places, move_step_by_step_with_what_is_held,
         hold_requests_in_order_once_and_bounded, forget_what_expired;
@@ -134,10 +135,11 @@ pub const CASES: &[Case] = cases! {
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_as_their_publisher_wants_them, are_bounded,
         go_with_their_account, give_their_last_items, give_their_last_items_without_payloads_where_they_say_so;
     blocklists: are_sorted_and_without_doubles, are_of_addresses_of_any_length, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
-        keep_subscriptions_out;
+        keep_subscriptions_out, and_default_lists_are_one, of_names_are_bounded_and_go_with_their_account,
+        of_groups_are_read_with_who_asks, of_names_keep_subscriptions_out;
     archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_read_in_bounded_steps, are_found_by_number,
         follow_preferences, have_times_that_ascend, are_erased, keep_what_their_domain_wants, go_with_their_account;
-    private: is_kept_by_name_and_namespace, is_bounded_in_bytes, goes_with_its_account;
+    private: is_kept_by_name_and_namespace, is_listed, is_bounded_in_bytes, goes_with_its_account;
     push: has_registrations_by_their_names, has_so_many_registrations, comes_of_what_is_stored, is_one_for_each_topic, is_of_what_waits, are_hinted_at_where_there_are_registrations,
         is_one_owners_until_the_claim_ends, comes_in_pages, that_fails_is_tried_again, ends_with_its_registration,
         goes_with_its_account_and_its_domain;
@@ -150,7 +152,7 @@ pub const CASES: &[Case] = cases! {
     links: lead_where_they_were_made_to, of_one_url_are_one, give_way_to_others, are_bounded_in_number_and_bytes,
         are_taken_down, that_expired_begin_anew_or_are_forgotten, are_listed_newest_first, have_a_secret_of_their_domain,
         are_counted, open_their_notifications, have_files, go_with_their_domain;
-    uploads: are_slots_first, are_uploaded_once, that_take_too_long_do_not_count, are_bounded_for_account_and_domain, cost_something_however_small_they_are, expire, are_deleted,
+    uploads: are_slots_first, are_listed_by_account, are_uploaded_once, that_take_too_long_do_not_count, are_bounded_for_account_and_domain, cost_something_however_small_they_are, expire, are_deleted,
         go_with_their_account, go_with_their_domain;
     acts: are_listed_newest_first, are_forgotten_in_their_time;
     activity: is_the_latest_that_was_noted, goes_with_its_account;

@@ -184,7 +184,7 @@ fn last(
 ) -> (Vec<(u32, String)>, u32) {
     let nodes = ["m", "n", "o", "p", "q"].map(Box::from).into();
     let of = of.iter().map(|(domain, local)| (*domain, Box::from(*local))).collect();
-    let answer = ask(store, LastNodeItems { reader: jid(reader), nodes, of, bytes_max });
+    let answer = ask(store, LastNodeItems { reader: jid(reader), nodes, of, bytes_max, by_lists: false });
     let item = |(place, item): &(u32, std::sync::Arc<Item>)| (*place, format!("{}/{}", item.name, item.id));
     (answer.items.iter().map(item).collect(), answer.accounts)
 }
@@ -242,7 +242,8 @@ pub(super) fn give_their_last_items_without_payloads_where_they_say_so(store: &d
         changed(store, edit(domain, node, NodeEdit::Publish { id, payload, options, default }));
     }
     let (nodes, of) = (["m", "n"].map(Box::from).into(), vec![(domain, Box::from("alice"))]);
-    let asked = LastNodeItems { reader: jid("alice@example.org"), nodes, of, bytes_max: 1000 };
+    let asked =
+        LastNodeItems { reader: jid("alice@example.org"), nodes, of, bytes_max: 1000, by_lists: false };
     let payloads = |asked: LastNodeItems| {
         let answer = ask(store, asked);
         let payload = |(_, item): &(u32, std::sync::Arc<Item>)| item.payload.to_vec();

@@ -40,6 +40,19 @@ pub(super) fn is_kept_by_name_and_namespace(store: &dyn Store) {
     assert_eq!(ask(store, keep(domain, "nobody", vec![])), StorePrivateAnswer::NoAccount);
 }
 
+pub(super) fn is_listed(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    account(store, domain, "bob");
+    let all = |local: &str| ask(store, PrivateElements { domain, local: local.into() });
+    assert_eq!(all("alice"), []);
+    let kept = vec![element("b", "m", "<b/>"), element("a", "n", "<a/>"), element("a", "m", "<am/>")];
+    assert_eq!(ask(store, keep(domain, "alice", kept)), StorePrivateAnswer::Stored);
+    let sorted = [element("a", "m", "<am/>"), element("b", "m", "<b/>"), element("a", "n", "<a/>")];
+    assert_eq!(all("alice"), sorted);
+    assert_eq!((all("bob"), all("nobody")), (vec![], vec![]));
+}
+
 pub(super) fn is_bounded_in_bytes(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");

@@ -23,7 +23,16 @@ pub(super) fn says(
 ) -> ChangeSubscription {
     let (local, contact) = (local.into(), jid(contact));
     let request = Bytes::from_static(b"<status>hi</status>");
-    ChangeSubscription { domain, local, contact, other: domain, action, request, bounds: BOUNDS }
+    ChangeSubscription {
+        domain,
+        local,
+        contact,
+        other: domain,
+        action,
+        request,
+        bounds: BOUNDS,
+        by_lists: false,
+    }
 }
 
 /// Has one account see the presence of another.
@@ -43,7 +52,7 @@ fn read(store: &dyn Store, domain: DomainId, local: &str) -> Option<Box<Record>>
         ReadRecord {
             domain,
             local: local.into(),
-            parts: RecordParts { roster: true, blocked: true, nodes: true },
+            parts: RecordParts { roster: true, blocked: true, nodes: true, privacy: true },
             about: Vec::new(),
         },
     )
@@ -73,6 +82,7 @@ pub(super) fn are_empty_and_of_generation_0_at_first(store: &dyn Store) {
         roster: Roster::default(),
         blocked: Vec::new(),
         nodes: Vec::new(),
+        privacy: None,
     };
     assert_eq!(record(store, domain, "alice"), expected);
     assert_eq!(login(store, domain, "alice").record, Generation(0));
@@ -127,7 +137,7 @@ pub(super) fn are_looked_up(store: &dyn Store) {
     let bounds = BlockListBounds { addresses: 10, bytes: 1000 };
     ask(store, ChangeBlockList { domain, local: "alice".into(), edit, bounds });
     let read = |about: &[&str]| {
-        let parts = RecordParts { roster: true, blocked: true, nodes: false };
+        let parts = RecordParts { roster: true, blocked: true, nodes: false, privacy: false };
         let about = about.iter().map(|text| jid(text)).collect();
         let record =
             ask(store, ReadRecord { domain, local: "alice".into(), parts, about }).expect("a record");
@@ -307,7 +317,7 @@ pub(super) fn of_many_at_once(store: &dyn Store) {
     let asks = names.iter().map(|local| ReadRecord {
         domain,
         local: (**local).into(),
-        parts: RecordParts { roster: true, blocked: true, nodes: true },
+        parts: RecordParts { roster: true, blocked: true, nodes: true, privacy: true },
         about: Vec::new(),
     });
     let answers: Vec<_> = asks.map(|question| asked(store, question)).collect();

@@ -114,6 +114,28 @@ pub(super) fn are_slots_first(store: &dyn Store) {
     assert_eq!(removable(store, 1_000_000), []);
 }
 
+pub(super) fn are_listed_by_account(store: &dyn Store) {
+    let domain = ground(store);
+    let list = |local: &str, after: Option<(UnixMs, UploadId)>, max: u16| {
+        ask(store, UploadsOf { domain, local: local.into(), after, max })
+    };
+    assert_eq!(list("alice", None, 9), []);
+    made(store, domain, 3);
+    uploaded(store, domain, 1);
+    made(store, domain, 2);
+    let all = list("alice", None, 9);
+    let mut ids: Vec<_> = all.iter().map(|(id, _)| id.0).collect();
+    assert!(all.is_sorted_by_key(|(id, file)| (file.expires, *id)), "{all:?}");
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2, 3]);
+    for (id, file) in &all {
+        assert_eq!(Some(file), find(store, domain, id.0).as_ref());
+    }
+    let first = &list("alice", None, 1)[0];
+    assert_eq!(list("alice", Some((first.1.expires, first.0)), 9), all[1..]);
+    assert_eq!((list("bob", None, 9), list("nobody", None, 9)), (vec![], vec![]));
+}
+
 pub(super) fn are_uploaded_once(store: &dyn Store) {
     let domain = ground(store);
     made(store, domain, 1);

@@ -22,13 +22,13 @@ const LANE_PART: usize = 4;
 
 /// The questions that wait for the threads of one kind.
 pub(crate) struct Queue<A> {
-    state: Mutex<State<A>>,
+    state: Mutex<QueueState<A>>,
     ready: Condvar,
     max: usize,
     bytes_max: usize,
 }
 
-struct State<A> {
+struct QueueState<A> {
     waiting: Lanes<A>,
     /// Bytes that the waiting questions carry.
     bytes: usize,
@@ -52,7 +52,7 @@ pub(crate) enum Taken<A> {
 impl<A: Carries> Queue<A> {
     /// A queue of at most `max` questions, which carry at most `bytes_max` if they are more than one.
     pub(crate) fn new(max: usize, bytes_max: usize) -> Queue<A> {
-        let state = State { waiting: Lanes::default(), bytes: 0, idle: 0, called: 0, closed: false };
+        let state = QueueState { waiting: Lanes::default(), bytes: 0, idle: 0, called: 0, closed: false };
         Queue { state: Mutex::new(state), ready: Condvar::new(), max, bytes_max }
     }
 
@@ -136,7 +136,7 @@ impl<A: Carries> Queue<A> {
 
     /// Calls a thread, if one waits and those that were called have enough to do. A call is a system call for who makes
     /// it and a change of threads for who comes.
-    fn call(&self, mut state: MutexGuard<'_, State<A>>) {
+    fn call(&self, mut state: MutexGuard<'_, QueueState<A>>) {
         let enough = state.called > 0 && state.waiting.len() <= state.called * FEW;
         if state.called < state.idle && !enough {
             state.called += 1;
@@ -164,7 +164,7 @@ impl<A: Carries> Queue<A> {
     }
 
     // No code that can panic runs under the lock, so a poisoned one is whole.
-    fn lock(&self) -> MutexGuard<'_, State<A>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<A>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -23,12 +23,12 @@ struct Handle(Arc<Shared>);
 
 struct Shared {
     options: Options,
-    state: Mutex<State>,
+    state: Mutex<HubState>,
     wakes: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct HubState {
     members: BTreeMap<Epoch, Arc<Member>>,
     has_work: bool,
     is_over: bool,
@@ -97,7 +97,7 @@ impl Drop for Handle {
 }
 
 impl Shared {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, HubState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

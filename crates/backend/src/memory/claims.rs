@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The claims of nodes in one process. It can be told to be away, and to forget, as an engine of its own does.
 #[derive(Clone, Default)]
-pub struct Homes(Arc<Mutex<State>>);
+pub struct Homes(Arc<Mutex<ClaimTable>>);
 
 #[derive(Default)]
-struct State {
+struct ClaimTable {
     homes: HashMap<Box<str>, Epoch>,
     nodes: Vec<(Epoch, Reaches)>,
     /// Nodes that it is away for.
@@ -49,13 +49,13 @@ impl Homes {
         tell(state, |_| true, Reached::Back { lost: true });
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClaimTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Tells nodes, without the lock: they may ask at once.
-fn tell(state: MutexGuard<'_, State>, whom: impl Fn(Epoch) -> bool, reached: Reached) {
+fn tell(state: MutexGuard<'_, ClaimTable>, whom: impl Fn(Epoch) -> bool, reached: Reached) {
     let nodes = state.nodes.iter().filter(|(epoch, _)| whom(*epoch));
     let nodes: Vec<Reaches> = nodes.map(|(_, reaches)| reaches.clone()).collect();
     drop(state);
@@ -85,7 +85,7 @@ impl View {
 
 impl Node {
     /// What is known, unless the engine is away.
-    fn reachable(&self, account: &str) -> Result<MutexGuard<'_, State>, Unavailable> {
+    fn reachable(&self, account: &str) -> Result<MutexGuard<'_, ClaimTable>, Unavailable> {
         let is_closed = *self.is_closed.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.homes.state();
         if is_closed || state.away.contains(&self.own) || account.len() > ACCOUNT_BYTES_MAX {

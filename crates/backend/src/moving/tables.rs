@@ -92,6 +92,7 @@ pub(crate) const COPIED: &[Table] = &[
     },
     table("contact", &["account", "jid"]),
     table("blocked", &["account", "jid"]),
+    table("privacy", &["account"]),
     table("archive_rule", &["account", "jid", "wanted"]),
     Table {
         // Where it was not noted whether a message has contents there is 2. It counts as read, which its entries say.

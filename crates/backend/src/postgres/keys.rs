@@ -122,9 +122,7 @@ impl Keys {
             WriteAsk::Private(private::WriteAsk::StorePrivate(asked)) => {
                 self.account(asked.domain, &asked.local);
             }
-            WriteAsk::Blocking(blocking::WriteAsk::ChangeBlockList(asked)) => {
-                self.account(asked.domain, &asked.local);
-            }
+            WriteAsk::Blocking(asked) => self.add_blocking(asked),
             WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => self.account(asked.domain, &asked.local),
             WriteAsk::Roster(asked) => self.add_rosters(asked),
             WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => {
@@ -307,6 +305,14 @@ impl Keys {
             notifications::WriteAsk::Sweep(_) => return None,
         }
         Some(())
+    }
+
+    fn add_blocking(&mut self, asked: &blocking::WriteAsk) {
+        let (domain, local) = match asked {
+            blocking::WriteAsk::ChangeBlockList(asked) => (asked.domain, &asked.local),
+            blocking::WriteAsk::ChangePrivacyLists(asked) => (asked.domain, &asked.local),
+        };
+        self.account(domain, local);
     }
 
     /// A change of a subscription is one of both sides.

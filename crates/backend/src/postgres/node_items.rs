@@ -1,5 +1,6 @@
 //! The nodes of accounts, and their items, as they are read: `node_edit` changes them.
 
+use super::blocking;
 use super::column::{blob, int, ms, opt_number, short, text, uint};
 use super::connection::Connection;
 use super::error::{Error, Result};
@@ -99,6 +100,12 @@ fn told(db: &Connection, asked: &LastNodeItems) -> Result<Vec<Last>> {
     let mut told = Vec::new();
     for row in &rows {
         let Some(reader) = reader(row)? else { continue };
+        if asked.by_lists
+            && reader != Reader::Owner
+            && blocking::shuns_by_lists(db, row.try_get(18)?, &asked.reader)?
+        {
+            continue;
+        }
         let config = config(row, 9)?;
         if config.access_model.tells(reader) {
             let place: i64 = row.try_get(0)?;
@@ -127,7 +134,7 @@ const TOLD: &str = "SELECT r.place, n.id, n.name, a.local || '@' || d.name = $5,
         EXISTS (SELECT 1 FROM blocked b WHERE b.account = a.id AND b.jid IN ($5, $6)
             AND hashtextextended(b.jid, 0) IN (hashtextextended($5, 0), hashtextextended($6, 0))), c.standing,
         i.revision, i.id, i.bytes, n.title, n.access_model, n.publish_model, n.max_items, n.persist_items, n.send_last,
-        n.notify_retract, n.notify_delete, n.deliver_payloads
+        n.notify_retract, n.notify_delete, n.deliver_payloads, a.id
     FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS r (domain, local, place)
     JOIN account a ON a.domain = r.domain AND a.local = r.local
     JOIN domain d ON d.id = a.domain

@@ -1,6 +1,6 @@
 //! What clients keep for themselves.
 
-use super::column::{blob, int, uint};
+use super::column::{blob, int, text, uint};
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::lookup;
@@ -9,8 +9,11 @@ use super::transaction::Transaction;
 use bytes::Bytes;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, StorePrivateAnswer};
+use carillon_core::ports::store::private::{
+    PrivateElement, PrivateElements, ReadPrivate, StorePrivate, StorePrivateAnswer,
+};
 use std::collections::HashSet;
+use tokio_postgres::Row;
 
 impl Answers<ReadPrivate, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &ReadPrivate) -> Result<std::result::Result<Option<Bytes>, Missing>> {
@@ -22,6 +25,21 @@ impl Answers<ReadPrivate, Error> for Snapshot<'_> {
             &[&int(account.0), &asked.ns, &asked.name],
         )?;
         row.map(|row| Ok(Bytes::copy_from_slice(blob(&row, 0)?))).transpose().map(Ok)
+    }
+}
+
+impl Answers<PrivateElements, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &PrivateElements) -> Result<Vec<PrivateElement>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Vec::new());
+        };
+        let sql = "SELECT name, ns, xml FROM private WHERE account = $1 ORDER BY ns, name";
+        let rows = self.db.query(sql, &[&int(account.0)])?;
+        let element = |row: &Row| {
+            let xml = Bytes::copy_from_slice(blob(row, 2)?);
+            Ok(PrivateElement { name: text(row, 0)?, ns: text(row, 1)?, xml })
+        };
+        rows.iter().map(element).collect()
     }
 }
 

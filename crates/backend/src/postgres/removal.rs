@@ -20,6 +20,7 @@ const OF_ACCOUNT: &[&str] = &[
     "DELETE FROM push_registration WHERE account = $1",
     "DELETE FROM contact WHERE account = $1",
     "DELETE FROM blocked WHERE account = $1",
+    "DELETE FROM privacy WHERE account = $1",
     "DELETE FROM room_block WHERE account = $1",
     "DELETE FROM private WHERE account = $1",
     "DELETE FROM account_node_item WHERE node IN (SELECT id FROM account_node WHERE account = $1)",

@@ -1,6 +1,7 @@
 //! Rosters, and the records of accounts that they are part of.
 
 use super::column::{int, number, text, uint, whole_jid};
+use super::connection::Connection;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
@@ -57,6 +58,12 @@ pub(super) fn records(snapshot: &mut Snapshot<'_>, asks: &[&ReadRecord]) -> Resu
             Ok(())
         })?;
     }
+    if let Some(accounts) = wanting(|ask| ask.parts.privacy, &found) {
+        each(snapshot, PRIVACY, &accounts, &mut found, |record, row| {
+            record.privacy = Some(Box::new(blocking::privacy_of(row, 1)?));
+            Ok(())
+        })?;
+    }
     for (ask, found) in asks.iter().zip(&mut found).filter(|(ask, _)| !ask.about.is_empty()) {
         if let Some(record) = found {
             about(snapshot, ask, record)?;
@@ -84,7 +91,7 @@ fn each(
 /// What a roster and a block list say of some: each is looked up.
 fn about(snapshot: &Snapshot<'_>, ask: &ReadRecord, record: &mut Record) -> Result<()> {
     let account = int(record.account.0);
-    if ask.parts.roster {
+    if ask.parts.roster || record.privacy.as_ref().is_some_and(|lists| lists.is_about_contacts()) {
         let jids: Vec<BareJid> = ask.about.iter().map(Jid::bare).collect();
         let jids: Vec<&str> = jids.iter().map(BareJid::as_str).collect();
         let sql = "SELECT jid, name, groups, standing, listed, request FROM contact
@@ -119,6 +126,8 @@ const CONTACTS: &str = "SELECT r.place, jid, name, groups, standing, listed, req
     FROM unnest($1::bigint[]) WITH ORDINALITY AS r (account, place) JOIN contact c ON c.account = r.account ORDER BY r.place, jid";
 const BLOCKED: &str = "SELECT r.place, jid
     FROM unnest($1::bigint[]) WITH ORDINALITY AS r (account, place) JOIN blocked b ON b.account = r.account ORDER BY r.place, jid";
+const PRIVACY: &str = "SELECT r.place, lists
+    FROM unnest($1::bigint[]) WITH ORDINALITY AS r (account, place) JOIN privacy p ON p.account = r.account";
 const NODES: &str = "SELECT r.place, name, created, title, access_model, publish_model, max_items, persist_items, send_last,
         notify_retract, notify_delete, deliver_payloads
     FROM unnest($1::bigint[]) WITH ORDINALITY AS r (account, place) JOIN account_node n ON n.account = r.account ORDER BY r.place, name";
@@ -132,7 +141,14 @@ fn record(row: &Row, parts: RecordParts) -> Result<Box<Record>> {
     let version = if parts.roster { Generation(uint(row, 3)?) } else { Generation::default() };
     let roster = Roster { version, contacts: Vec::new() };
     let (account, generation) = (AccountId(uint(row, 1)?), Generation(uint(row, 2)?));
-    Ok(Box::new(Record { account, generation, roster, blocked: Vec::new(), nodes: Vec::new() }))
+    Ok(Box::new(Record {
+        account,
+        generation,
+        roster,
+        blocked: Vec::new(),
+        nodes: Vec::new(),
+        privacy: None,
+    }))
 }
 
 /// The contact in the six columns from `first`.
@@ -157,6 +173,12 @@ fn contact(row: &Row, first: usize) -> Result<Contact> {
 const WITH_SUBSCRIPTION: &str = "SELECT jid COLLATE \"C\" FROM contact WHERE account = $1
     UNION SELECT (a.local || '@' || d.name) COLLATE \"C\" FROM contact c JOIN account a ON a.id = c.account
     JOIN domain d ON d.id = a.domain WHERE c.jid = $2 AND c.standing & 20 <> 0 ORDER BY 1";
+
+/// What the roster of an account says of a contact.
+pub(super) fn said(db: &Connection, account: AccountId, jid: &BareJid) -> Result<Option<Contact>> {
+    let row = db.opt(CONTACT, &[&int(account.0), &jid.as_str()])?;
+    row.map(|row| contact(&row, 0)).transpose()
+}
 
 /// An account whose roster is changed.
 struct Owner {
@@ -189,8 +211,7 @@ impl Transaction<'_> {
     }
 
     fn said(&self, owner: &Owner, jid: &BareJid) -> Result<Option<Contact>> {
-        let row = self.db.opt(CONTACT, &[&int(owner.account.0), &jid.as_str()])?;
-        row.map(|row| contact(&row, 0)).transpose()
+        said(self.db, owner.account, jid)
     }
 
     /// Has a roster say this of a contact, if it says something else.
@@ -331,7 +352,7 @@ impl Answers<ChangeSubscription, Error> for Transaction<'_> {
         // Whoever is blocked cannot ask.
         if let Some(heard) = &other
             && asked.action == SubscriptionAction::Subscribe
-            && blocking::blocks(self.db, heard.account, &owner.jid)?
+            && blocking::shuns(self.db, heard.account, &owner.jid, asked.by_lists)?
         {
             other = None;
         }

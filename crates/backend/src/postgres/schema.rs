@@ -24,6 +24,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0014_tenants.sql"),
     include_str!("migrations/0015_cells.sql"),
     include_str!("migrations/0016_room_policy.sql"),
+    include_str!("migrations/0017_lease_state.sql"),
+    include_str!("migrations/0018_privacy_lists.sql"),
 ];
 
 /// The version of the schema that this server knows.

@@ -3,13 +3,14 @@
 use super::column::{Id, int, ms, text, uint};
 use super::connection::Connection;
 use super::error::{Error, Result};
+use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use carillon_core::model::{DomainId, UnixMs, UploadAttempt, UploadId, UploadedFile};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::uploads::{
     CreateSlot, CreateSlotAnswer, DeleteUpload, ExpireUploads, FILE_COST, FinishUpload, FinishUploadAnswer,
-    ForgetUploads, RemovableUploads, StartUpload, StartUploadAnswer, Upload,
+    ForgetUploads, RemovableUploads, StartUpload, StartUploadAnswer, Upload, UploadsOf,
 };
 use tokio_postgres::Row;
 
@@ -19,16 +20,33 @@ impl Answers<Upload, Error> for Snapshot<'_> {
             "SELECT name, media_type, bytes, expires, attempt FROM upload WHERE id = $1 AND domain = $2",
             &[&Id(asked.id.0), &i64::from(asked.domain.0)],
         )?;
-        let read = |row: Row| {
-            Ok(Box::new(UploadedFile {
-                name: text(&row, 0)?,
-                media_type: text(&row, 1)?,
-                bytes: uint(&row, 2)?,
-                expires: ms(&row, 3)?,
-                attempt: row.try_get::<_, Option<i64>>(4)?.map(attempt),
-            }))
+        row.map(|row| file(&row, 0).map(Box::new)).transpose()
+    }
+}
+
+/// The file or slot in the five columns from this one on.
+fn file(row: &Row, at: usize) -> Result<UploadedFile> {
+    Ok(UploadedFile {
+        name: text(row, at)?,
+        media_type: text(row, at + 1)?,
+        bytes: uint(row, at + 2)?,
+        expires: ms(row, at + 3)?,
+        attempt: row.try_get::<_, Option<i64>>(at + 4)?.map(attempt),
+    })
+}
+
+impl Answers<UploadsOf, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &UploadsOf) -> Result<Vec<(UploadId, UploadedFile)>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Vec::new());
         };
-        row.map(read).transpose()
+        let (expires, last) = asked.after.map_or((-1, 0), |(expires, id)| (int(expires.0), id.0));
+        let rows = self.db.query(
+            "SELECT id, name, media_type, bytes, expires, attempt FROM upload
+             WHERE account = $1 AND (expires, id) > ($2, $3) ORDER BY expires, id LIMIT $4",
+            &[&int(account.0), &expires, &Id(last), &i64::from(asked.max)],
+        )?;
+        rows.iter().map(|row| Ok((UploadId(row.try_get::<_, Id>(0)?.0), file(row, 1)?))).collect()
     }
 }
 

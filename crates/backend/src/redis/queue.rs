@@ -38,12 +38,12 @@ impl Asked {
 /// Questions that wait.
 pub(super) struct Queue {
     bytes_max: usize,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     pub(super) wakes: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     asked: VecDeque<Asked>,
     bytes: usize,
     is_closed: bool,

@@ -12,12 +12,12 @@ const ITEM_OVERHEAD_BYTES: usize = 256;
 /// It is never wrong and needs no invalidation: an item is asked for by the revision that the asker's own snapshot says
 /// is the topic's last, and what a revision made never changes.
 pub(crate) struct LastItems {
-    state: Mutex<State>,
+    state: Mutex<ItemsByTopic>,
     bytes_max: usize,
 }
 
 #[derive(Default)]
-struct State {
+struct ItemsByTopic {
     items: HashMap<TopicId, Arc<Item>>,
     bytes: usize,
 }
@@ -52,7 +52,7 @@ impl LastItems {
         }
         // Starting afresh is simpler than finding out which are old, and costs one read of each item still wanted.
         if state.bytes + cost > self.bytes_max {
-            *state = State::default();
+            *state = ItemsByTopic::default();
         }
         state.bytes += cost;
         state.items.insert(item.topic, item.clone());
@@ -60,7 +60,7 @@ impl LastItems {
     }
 
     // No code that can panic runs under the lock, so a poisoned one is whole.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ItemsByTopic> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

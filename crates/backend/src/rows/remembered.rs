@@ -11,7 +11,9 @@ use carillon_core::ports::store::accounts::{
 };
 use carillon_core::ports::store::acts::NoteAct;
 use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
-use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
+use carillon_core::ports::store::blocking::{
+    ChangeBlockList, ChangeBlockListAnswer, ChangePrivacyLists, ChangePrivacyListsAnswer,
+};
 use carillon_core::ports::store::domains::{
     ChangePolicy, DeleteDomain, Overtaken, PutDomain, PutDomainAnswer,
 };
@@ -438,6 +440,27 @@ impl Remembered for ChangeBlockList {
         _: &mut R,
     ) -> Result<Option<ChangeBlockListAnswer>, R::Error> {
         Ok(decode(outcome, Clock::default()).ok().map(ChangeBlockListAnswer::Changed))
+    }
+}
+
+impl Remembered for ChangePrivacyLists {
+    const CODE: u8 = 70;
+
+    fn outcome(answer: &ChangePrivacyListsAnswer) -> Option<Vec<u8>> {
+        if let ChangePrivacyListsAnswer::Changed(lists, block_list) = answer {
+            Some(encode(&(lists.clone(), block_list.clone()), 0))
+        } else {
+            None
+        }
+    }
+
+    fn again<R: Recalls>(
+        &self,
+        outcome: &[u8],
+        _: &mut R,
+    ) -> Result<Option<ChangePrivacyListsAnswer>, R::Error> {
+        let changes = decode(outcome, Clock::default()).ok();
+        Ok(changes.map(|(lists, block_list)| ChangePrivacyListsAnswer::Changed(lists, block_list)))
     }
 }
 

@@ -138,6 +138,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0043_tenants.sql"),
     include_str!("migrations/0044_cells.sql"),
     include_str!("migrations/0045_room_policy.sql"),
+    include_str!("migrations/0046_lease_state.sql"),
+    include_str!("migrations/0047_privacy_lists.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -84,7 +84,8 @@ fn told(db: &Connection, domain: DomainId, local: &str, asked: &LastNodeItems) -
     }
     let is_own = asked.reader.local() == Some(local)
         && lookup::domain_name(db, domain)?.is_some_and(|name| *name == *asked.reader.domain());
-    let reader = if is_own { Some(Reader::Owner) } else { other(db, account, &asked.reader)? };
+    let reader =
+        if is_own { Some(Reader::Owner) } else { other(db, account, &asked.reader, asked.by_lists)? };
     let told = nodes
         .into_iter()
         .filter(|(_, node)| reader.is_some_and(|reader| node.config.access_model.tells(reader)));
@@ -92,8 +93,8 @@ fn told(db: &Connection, domain: DomainId, local: &str, asked: &LastNodeItems) -
 }
 
 /// Who another account is to this one; none whom it blocks.
-fn other(db: &Connection, account: AccountId, reader: &BareJid) -> Result<Option<Reader>> {
-    if blocking::blocks(db, account, reader)? {
+fn other(db: &Connection, account: AccountId, reader: &BareJid, by_lists: bool) -> Result<Option<Reader>> {
+    if blocking::shuns(db, account, reader, by_lists)? {
         return Ok(None);
     }
     let sql = "SELECT standing FROM contact WHERE account = ?1 AND jid = ?2";

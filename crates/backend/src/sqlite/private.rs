@@ -1,14 +1,16 @@
 //! What clients keep for themselves.
 
-use super::column::{blob, int, uint};
+use super::column::{blob, int, text, uint};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use bytes::Bytes;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, StorePrivateAnswer};
-use rusqlite::{Connection, Error, OptionalExtension, Result, params};
+use carillon_core::ports::store::private::{
+    PrivateElement, PrivateElements, ReadPrivate, StorePrivate, StorePrivateAnswer,
+};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use std::collections::HashSet;
 
 impl Answers<ReadPrivate, Error> for Snapshot<'_> {
@@ -23,6 +25,22 @@ impl Answers<ReadPrivate, Error> for Snapshot<'_> {
                 blob(row, 0).map(Bytes::copy_from_slice)
             });
         Ok(Ok(found.optional()?))
+    }
+}
+
+impl Answers<PrivateElements, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &PrivateElements) -> Result<Vec<PrivateElement>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Vec::new());
+        };
+        let mut query = self
+            .db
+            .prepare_cached("SELECT name, ns, xml FROM private WHERE account = ?1 ORDER BY ns, name")?;
+        let element = |row: &Row<'_>| {
+            let xml = Bytes::copy_from_slice(blob(row, 2)?);
+            Ok(PrivateElement { name: text(row, 0)?, ns: text(row, 1)?, xml })
+        };
+        query.query_map([int(account.0)], element)?.collect()
     }
 }
 

@@ -18,6 +18,7 @@ const OF_ACCOUNT: &[(&str, &str)] = &[
     ("push_registration", "account = ?1"),
     ("contact", "account = ?1"),
     ("blocked", "account = ?1"),
+    ("privacy", "account = ?1"),
     ("room_block", "account = ?1"),
     ("private", "account = ?1"),
     ("account_node_item", "node IN (SELECT id FROM account_node WHERE account = ?1)"),

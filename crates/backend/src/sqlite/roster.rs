@@ -16,7 +16,7 @@ use carillon_core::ports::store::roster::{
 use carillon_wire::jid::{BareJid, Jid};
 use rusqlite::types::Value;
 use rusqlite::vtab::array::Array;
-use rusqlite::{Error, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use std::rc::Rc;
 
 impl Answers<ReadRecord, Error> for Snapshot<'_> {
@@ -52,6 +52,9 @@ pub(super) fn records(snapshot: &mut Snapshot<'_>, asks: &[&ReadRecord]) -> Resu
     if let Some(accounts) = wanting(|ask| ask.parts.nodes, &found) {
         nodes(snapshot, asks, &accounts, &mut found)?;
     }
+    if let Some(accounts) = wanting(|ask| ask.parts.privacy, &found) {
+        privacy(snapshot, asks, &accounts, &mut found)?;
+    }
     for (ask, found) in asks.iter().zip(&mut found).filter(|(ask, _)| !ask.about.is_empty()) {
         if let Some(record) = found {
             about(snapshot, ask, record)?;
@@ -63,7 +66,7 @@ pub(super) fn records(snapshot: &mut Snapshot<'_>, asks: &[&ReadRecord]) -> Resu
 /// What a roster and a block list say of some: each is looked up.
 fn about(snapshot: &Snapshot<'_>, ask: &ReadRecord, record: &mut Record) -> Result<()> {
     let account = int(record.account.0);
-    if ask.parts.roster {
+    if ask.parts.roster || record.privacy.as_ref().is_some_and(|lists| lists.is_about_contacts()) {
         let mut contacts: Vec<BareJid> = ask.about.iter().map(Jid::bare).collect();
         contacts.sort();
         contacts.dedup();
@@ -123,6 +126,23 @@ fn blocked(
     Ok(())
 }
 
+fn privacy(
+    snapshot: &Snapshot<'_>,
+    asks: &[&ReadRecord],
+    accounts: &Array,
+    found: &mut [Option<Box<Record>>],
+) -> Result<()> {
+    let mut query = snapshot.db.prepare_cached(PRIVACY)?;
+    let mut rows = query.query([accounts])?;
+    while let Some(row) = rows.next()? {
+        let place = row.get::<_, u32>(0)? as usize - 1;
+        if let (Some(Some(record)), true) = (found.get_mut(place), asks[place].parts.privacy) {
+            record.privacy = Some(Box::new(blocking::privacy_of(row, 1)?));
+        }
+    }
+    Ok(())
+}
+
 fn nodes(
     snapshot: &Snapshot<'_>,
     asks: &[&ReadRecord],
@@ -153,6 +173,8 @@ const CONTACTS: &str = "SELECT r.rowid, jid, name, groups, standing, listed, req
 const BLOCKED: &str =
     "SELECT r.rowid, jid FROM rarray(?1) r CROSS JOIN blocked ON account = r.value ORDER BY r.rowid, jid";
 
+const PRIVACY: &str = "SELECT r.rowid, lists FROM rarray(?1) r CROSS JOIN privacy ON account = r.value";
+
 fn id_value(account: AccountId) -> Value {
     Value::from(int(account.0))
 }
@@ -161,7 +183,14 @@ fn record(row: &Row<'_>, parts: RecordParts) -> Result<Box<Record>> {
     let version = if parts.roster { Generation(uint(row, 2)?) } else { Generation::default() };
     let roster = Roster { version, contacts: Vec::new() };
     let (account, generation) = (AccountId(uint(row, 0)?), Generation(uint(row, 1)?));
-    Ok(Box::new(Record { account, generation, roster, blocked: Vec::new(), nodes: Vec::new() }))
+    Ok(Box::new(Record {
+        account,
+        generation,
+        roster,
+        blocked: Vec::new(),
+        nodes: Vec::new(),
+        privacy: None,
+    }))
 }
 
 /// The contact in the six columns from `first`.
@@ -186,6 +215,12 @@ fn contact(row: &Row<'_>, first: usize) -> Result<Contact> {
 const WITH_SUBSCRIPTION: &str = "SELECT jid FROM contact WHERE account = ?1
     UNION SELECT a.local || '@' || d.name FROM contact c CROSS JOIN account a ON a.id = c.account
     CROSS JOIN domain d ON d.id = a.domain WHERE c.jid = ?2 AND c.standing & 20 <> 0 ORDER BY 1";
+
+/// What the roster of an account says of a contact.
+pub(super) fn said(db: &Connection, account: AccountId, jid: &BareJid) -> Result<Option<Contact>> {
+    let mut query = db.prepare_cached(CONTACT)?;
+    query.query_row(params![int(account.0), jid.as_str()], |row| contact(row, 0)).optional()
+}
 
 /// An account whose roster is changed.
 struct Owner {
@@ -215,8 +250,7 @@ impl Transaction<'_> {
     }
 
     fn said(&self, owner: &Owner, jid: &BareJid) -> Result<Option<Contact>> {
-        let mut query = self.db.prepare_cached(CONTACT)?;
-        query.query_row(params![int(owner.account.0), jid.as_str()], |row| contact(row, 0)).optional()
+        said(self.db, owner.account, jid)
     }
 
     /// Has a roster say this of a contact, if it says something else.
@@ -358,7 +392,7 @@ impl Answers<ChangeSubscription, Error> for Transaction<'_> {
         // Whoever is blocked cannot ask.
         if let Some(heard) = &other
             && asked.action == SubscriptionAction::Subscribe
-            && blocking::blocks(self.db, heard.account, &owner.jid)?
+            && blocking::shuns(self.db, heard.account, &owner.jid, asked.by_lists)?
         {
             other = None;
         }

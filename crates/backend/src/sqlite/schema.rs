@@ -198,7 +198,7 @@ mod tests {
         .expect("an old roster");
         drop(db);
         let store = SqliteStore::open(Options::new(&path)).expect("it is upgraded");
-        let parts = RecordParts { roster: true, blocked: false, nodes: false };
+        let parts = RecordParts { roster: true, ..RecordParts::NONE };
         let record =
             ask(&store, ReadRecord { domain: DomainId(1), local: "alice".into(), parts, about: Vec::new() });
         let record = record.expect("she is there");

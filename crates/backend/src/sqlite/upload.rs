@@ -1,13 +1,14 @@
 //! Files that clients upload, and what is to be removed of them. What files take together is kept by triggers.
 
 use super::column::{corrupt, int, ms, text, uint};
+use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use carillon_core::model::{DomainId, UnixMs, UploadAttempt, UploadId, UploadedFile};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::uploads::{
     CreateSlot, CreateSlotAnswer, DeleteUpload, ExpireUploads, FILE_COST, FinishUpload, FinishUploadAnswer,
-    ForgetUploads, RemovableUploads, StartUpload, StartUploadAnswer, Upload,
+    ForgetUploads, RemovableUploads, StartUpload, StartUploadAnswer, Upload, UploadsOf,
 };
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
@@ -16,16 +17,42 @@ impl Answers<Upload, Error> for Snapshot<'_> {
         let mut query = self.db.prepare_cached(
             "SELECT name, media_type, bytes, expires, attempt FROM upload WHERE id = ?1 AND domain = ?2",
         )?;
-        let read = |row: &Row<'_>| {
-            Ok(Box::new(UploadedFile {
-                name: text(row, 0)?,
-                media_type: text(row, 1)?,
-                bytes: uint(row, 2)?,
-                expires: ms(row, 3)?,
-                attempt: row.get::<_, Option<i64>>(4)?.map(attempt),
-            }))
+        query.query_row(params![key(asked.id), asked.domain.0], |row| file(row, 0).map(Box::new)).optional()
+    }
+}
+
+/// The file or slot in the five columns from this one on.
+fn file(row: &Row<'_>, at: usize) -> Result<UploadedFile> {
+    Ok(UploadedFile {
+        name: text(row, at)?,
+        media_type: text(row, at + 1)?,
+        bytes: uint(row, at + 2)?,
+        expires: ms(row, at + 3)?,
+        attempt: row.get::<_, Option<i64>>(at + 4)?.map(attempt),
+    })
+}
+
+fn id(row: &Row<'_>, at: usize) -> Result<UploadId> {
+    let id = row.get_ref(at)?.as_blob()?.try_into().map_err(|_| corrupt(at, "16 bytes"))?;
+    Ok(UploadId(u128::from_be_bytes(id)))
+}
+
+impl Answers<UploadsOf, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &UploadsOf) -> Result<Vec<(UploadId, UploadedFile)>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Vec::new());
         };
-        query.query_row(params![key(asked.id), asked.domain.0], read).optional()
+        let after = asked.after.map(|(expires, id)| (int(expires.0), key(id)));
+        let (expires, last) = after.as_ref().map_or((-1, &[][..]), |(expires, id)| (*expires, &id[..]));
+        self.db
+            .prepare_cached(
+                "SELECT id, name, media_type, bytes, expires, attempt FROM upload
+                 WHERE account = ?1 AND (expires, id) > (?2, ?3) ORDER BY expires, id LIMIT ?4",
+            )?
+            .query_map(params![int(account.0), expires, last, asked.max], |row| {
+                Ok((id(row, 0)?, file(row, 1)?))
+            })?
+            .collect()
     }
 }
 
@@ -35,10 +62,7 @@ impl Answers<RemovableUploads, Error> for Snapshot<'_> {
             .prepare_cached(
                 "SELECT id, attempt FROM removable_upload WHERE remove_at <= ?1 ORDER BY remove_at LIMIT ?2",
             )?
-            .query_map(params![int(asked.until.0), asked.max], |row| {
-                let id = row.get_ref(0)?.as_blob()?.try_into().map_err(|_| corrupt(0, "16 bytes"))?;
-                Ok((UploadId(u128::from_be_bytes(id)), attempt(row.get(1)?)))
-            })?
+            .query_map(params![int(asked.until.0), asked.max], |row| Ok((id(row, 0)?, attempt(row.get(1)?))))?
             .collect()
     }
 }

@@ -12,7 +12,7 @@ use carillon_core::ports::Ask;
 use carillon_core::ports::store::WriteAsk;
 use carillon_core::ports::store::accounts::*;
 use carillon_core::ports::store::archive::*;
-use carillon_core::ports::store::blocking::ChangeBlockList;
+use carillon_core::ports::store::blocking::{ChangeBlockList, ChangePrivacyLists};
 use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, PutDomain};
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
@@ -474,11 +474,28 @@ fn of_rosters() -> Vec<Ask> {
             action: SubscriptionAction::Unsubscribed,
             request: "<status/>".into(),
             bounds,
+            by_lists: false,
         }
         .into(),
         block(BlockListEdit::Block(vec![full("new@example.org")])).into(),
         block(BlockListEdit::Unblock(vec![full("b1@example.org")])).into(),
         block(BlockListEdit::UnblockAll).into(),
+        ChangePrivacyLists {
+            domain: HERE,
+            local: alice(),
+            edit: PrivacyEdit::Put(PrivacyList {
+                name: "a".into(),
+                rules: vec![PrivacyRule {
+                    order: 1,
+                    about: RuleAbout::All,
+                    denies: true,
+                    kinds: StanzaKinds::ALL,
+                }],
+            }),
+            bounds: PrivacyBounds { lists: 10, rules: 10, bytes: 1 << 20 },
+            block_list: BlockListBounds { addresses: 100_000, bytes: 1 << 30 },
+        }
+        .into(),
     ]
 }
 
@@ -561,7 +578,13 @@ fn of_links() -> Vec<Ask> {
 }
 
 fn of_leases() -> Vec<Ask> {
-    let take = |name: &str| TakeLease { name: name.into(), holder: "h1".into(), now: T, until: T.plus(9) };
+    let take = |name: &str| TakeLease {
+        name: name.into(),
+        holder: "h1".into(),
+        now: T,
+        until: T.plus(9),
+        state: None,
+    };
     let release = ReleaseLease { name: "l1".into(), holder: "h1".into() };
     vec![take("l1").into(), take("l2").into(), take("new").into(), release.into()]
 }

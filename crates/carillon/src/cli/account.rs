@@ -2,6 +2,7 @@
 
 use super::client::Query;
 use super::confirm::confirm;
+use super::export;
 use super::failure::Failure;
 use super::generate;
 use super::import;
@@ -72,6 +73,16 @@ enum Command {
         #[arg(long)]
         password: Option<String>,
     },
+    /// Write all that the node keeps of an account, as lines of JSON, for the person whose it is
+    ///
+    /// Needs a key with scope `read_messages` besides `admin`. Without its last line, of the kind `end`, an export is not whole: the exit code is 1 then.
+    Export {
+        /// Bare JID of the account, such as alice@localhost
+        jid: String,
+        /// File to write; by default standard output. It is made readable by its owner alone, and must not be there
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Create many accounts with random passwords, and print them as CSV that `import` takes
     Generate(generate::Args),
     /// Create or replace many accounts
@@ -125,6 +136,9 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let body = json!({ "password": password::given_or_asked(password)? });
             let changed = client.put(&format!("{}/password", path(&jid)), &body)?;
             output.done(&format!("changed the password of {jid}"), &changed)
+        }
+        Command::Export { jid, output: file } => {
+            export::run(&client, &path(&jid), file.as_deref(), &mut output)
         }
         Command::Generate(args) => generate::run(&client, args, &mut output),
         Command::Import { file } => import::run(&client, &file, &mut output),

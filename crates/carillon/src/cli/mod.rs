@@ -19,6 +19,7 @@ mod domain;
 mod drain;
 mod dump;
 mod events;
+mod export;
 mod failure;
 mod generate;
 mod import;

@@ -443,6 +443,17 @@ settings! {
         "muclight.fields" = core.muclight.fields, Kind::Names, Live;
     }
 
+    "Privacy lists (XEP-0016), for old clients; new ones block by XEP-0191: `docs/book/protocol.md`." {
+        /// Whether accounts have privacy lists. They need the feature `blocking`.
+        "privacy_lists.enabled" = core.privacy_lists.enabled, Kind::Switch, Restart;
+        /// Lists of one account.
+        "privacy_lists.max" = core.privacy_lists.bounds.lists, count(1, 1000, "lists"), Live;
+        /// Rules of one list; those of the default list that block an address are bounded by `limits.blocked_addresses` instead.
+        "privacy_lists.rules" = core.privacy_lists.bounds.rules, count(1, 10_000, "rules"), Live;
+        /// Bytes of all lists of one account: names, addresses and groups, and 16 for each list and rule.
+        "privacy_lists.bytes" = core.privacy_lists.bounds.bytes, bytes(KIB, 16 * MIB), Live;
+    }
+
     "Real-time matches: `docs/book/matches.md`." {
         /// Matches at a time on this node; 0 for none: then players cannot connect.
         "matches.max" = core.matches.max, count(0, 100_000, "matches"), Restart;
@@ -458,6 +469,8 @@ settings! {
         "matches.replay_ms" = core.matches.replay_ms, ms(0, DAY), Live;
         /// Memory of all that is kept of matches that are over. Those that ended first give way.
         "matches.replay_bytes" = core.matches.replay_bytes, bytes(0, 4 * GIB), Live;
+        /// Port of UDP for players who connect by QUIC; 0 for any free port, `"off"` for none.
+        "matches.quic_port" = server.quic, Kind::PortOrOff, Restart;
         /// Whether the HTTP side serves a game for two windows of a browser at `/demo/match`, to this machine alone. Whoever opens it plays without an account.
         "matches.demo" = http.match_demo, Kind::Switch, Restart;
     }

@@ -18,6 +18,9 @@ pub struct Ready {
     pub websocket: Option<u16>,
     /// Port of the light protocol.
     pub light: Option<u16>,
+    /// Port of UDP for the players of matches.
+    #[serde(default)]
+    pub quic: Option<u16>,
     /// Port of the HTTP APIs.
     pub http: Option<u16>,
     /// Port of the HTTP APIs with TLS.
@@ -31,7 +34,7 @@ pub struct Ready {
 impl Ready {
     /// All ports in use.
     pub fn ports(&self) -> Vec<u16> {
-        [self.c2s, self.c2s_tls, self.websocket, self.light, self.http, self.https, self.health]
+        [self.c2s, self.c2s_tls, self.websocket, self.light, self.quic, self.http, self.https, self.health]
             .into_iter()
             .flatten()
             .collect()
@@ -49,6 +52,7 @@ impl Ready {
             ("XMPP over TLS", self.c2s_tls),
             ("WebSocket", self.websocket),
             ("the light protocol", self.light),
+            ("QUIC", self.quic),
             ("HTTP", self.http),
             ("HTTPS", self.https),
             ("health", self.health),
@@ -72,6 +76,7 @@ mod tests {
             c2s_tls: Some(40_002),
             websocket: None,
             light: None,
+            quic: None,
             http: Some(40_003),
             https: None,
             health: None,
@@ -80,7 +85,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("readable");
         assert_eq!(
             text,
-            r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"light":null,"http":40003,"https":null,"health":null}"#
+            r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"light":null,"quic":null,"http":40003,"https":null,"health":null}"#
         );
         assert_eq!(serde_json::from_str::<Ready>(&text).expect("its own JSON"), ready);
     }

@@ -430,6 +430,7 @@ fn ready(server: &Server, http: &HttpSide) -> Ready {
         c2s_tls: ports.c2s_tls,
         websocket: ports.websocket,
         light: ports.light,
+        quic: ports.quic,
         http: Some(http.at.port()),
         https: http.ports.https,
         health: http.ports.health,

@@ -38,6 +38,8 @@ pub struct Joining {
     pub have: u32,
     /// What it sent behind that.
     pub rest: Box<[u8]>,
+    /// Whether datagrams may be sent on its connection.
+    pub datagrams: bool,
 }
 
 /// A connection that was accepted.

@@ -24,6 +24,7 @@ pub mod offline;
 pub mod pep;
 pub mod ping;
 pub mod presence;
+pub mod privacy;
 pub mod private;
 pub mod pubsub;
 pub mod push;
@@ -60,6 +61,8 @@ pub const ORDER: &[&Feature] = &[
     &muclight::FEATURE,
     // Refuses rules before anything copies their message.
     &amp::FEATURE,
+    // Hears of changes of the block list, which its default list begins with, before blocking takes them.
+    &privacy::FEATURE,
     // Before those who give what it lets pass.
     &blocking::FEATURE,
     // Knows what clients want before they are given it.

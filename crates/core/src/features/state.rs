@@ -28,6 +28,8 @@ pub struct PerSession {
     pub blocking: blocking::State,
     /// The rooms that the session is in.
     pub muc: muc::State,
+    /// The privacy list that the session has chosen.
+    pub privacy: privacy::State,
 }
 
 /// What each feature knows of an account, at its home: read from the store when it is needed, and dropped when it is not. Small when there is
@@ -40,13 +42,15 @@ pub struct PerAccount {
     pub blocked: blocking::Blocked,
     /// Its nodes.
     pub nodes: pep::Nodes,
+    /// Its privacy lists.
+    pub privacy: privacy::Lists,
 }
 
 impl PerAccount {
     /// Bytes that it takes beside its own size.
     pub fn bytes(&self) -> usize {
-        let PerAccount { roster, blocked, nodes } = self;
-        roster.bytes() + blocked.bytes() + nodes.bytes()
+        let PerAccount { roster, blocked, nodes, privacy } = self;
+        roster.bytes() + blocked.bytes() + nodes.bytes() + privacy.bytes()
     }
 }
 
@@ -63,5 +67,6 @@ crate::form! {
         roster: since(2),
         blocking: since(2),
         muc: since(5),
+        privacy: since(5),
     }
 }

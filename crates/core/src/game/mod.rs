@@ -10,6 +10,7 @@
 //! [`carillon_wire::frame::game`].
 
 mod asked;
+mod datagrams;
 mod hashes;
 mod log;
 mod logic;
@@ -76,6 +77,8 @@ struct Scheduled {
 #[derive(Debug)]
 struct Player {
     stage: Stage,
+    /// Whether datagrams may be sent to it.
+    datagrams: bool,
     /// The beginning of a frame, or frames of a player who is too fast.
     rest: Vec<u8>,
     /// When something came last.
@@ -125,31 +128,25 @@ impl Matches {
     }
 
     /// A player's connection was accepted.
-    pub(crate) fn open(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
-        self.add(conn, Vec::new(), cx);
+    pub(crate) fn open(&mut self, conn: ConnId, datagrams: bool, cx: &mut Cx<'_>) {
+        self.add(conn, datagrams, cx);
         cx.set_deadline(conn, cx.shard.settings.timeouts.auth_ms, Deadline::Login);
     }
 
     /// One that another shard accepted moved here, to take its seat.
     pub(crate) fn arrived(&mut self, conn: ConnId, joining: Joining, cx: &mut Cx<'_>) {
-        let Joining { token, have, rest } = joining;
-        self.add(conn, Vec::new(), cx);
+        let Joining { token, have, rest, datagrams } = joining;
+        self.add(conn, datagrams, cx);
         if self.join(conn, &token, have, &rest, cx) == Flow::On {
             self.read(conn, &rest, cx);
         }
     }
 
-    fn add(&mut self, conn: ConnId, rest: Vec<u8>, cx: &mut Cx<'_>) {
+    fn add(&mut self, conn: ConnId, datagrams: bool, cx: &mut Cx<'_>) {
         cx.shard.counters.connections += 1;
-        self.players.insert(
-            conn,
-            Player {
-                stage: Stage::Opening,
-                rest,
-                heard: cx.now.mono,
-                allowance: Allowance::new(cx.now.mono),
-            },
-        );
+        let (heard, allowance) = (cx.now.mono, Allowance::new(cx.now.mono));
+        let player = Player { stage: Stage::Opening, datagrams, rest: Vec::new(), heard, allowance };
+        self.players.insert(conn, player);
     }
 
     /// Reads what came from a player.
@@ -218,10 +215,11 @@ impl Matches {
         if home.shard.0 >= cx.shard.shard_count {
             return self.refuse(conn, ErrorCode::BadToken, cx);
         }
+        let datagrams = self.players.get(&conn).is_some_and(|player| player.datagrams);
         if home != here {
             self.players.remove(&conn);
             cx.shard.counters.connections -= 1;
-            let joining = Box::new(Joining { token: token.into(), have, rest: rest.into() });
+            let joining = Box::new(Joining { token: token.into(), have, rest: rest.into(), datagrams });
             cx.out.push(Effect::MovePlayer { conn, to: home, joining });
             return Flow::Gone;
         }
@@ -233,6 +231,9 @@ impl Matches {
         };
         match scheduled.play.join(&claim, conn, have, &mut sink(cx)) {
             Ok(before) => {
+                if datagrams {
+                    scheduled.play.use_datagrams(claim.seat);
+                }
                 if let Some(seat) = scheduled.play.seats.get_mut(usize::from(claim.seat)) {
                     // What it waited for, the connection before this one waited for.
                     seat.allowance.lift();
@@ -273,7 +274,12 @@ impl Matches {
         let ended = match *frame {
             ClientFrame::Join { .. } => return self.refuse(conn, ErrorCode::Malformed, cx),
             ClientFrame::Input { header, inputs } => match play.input(at, header, inputs, &mut out) {
-                Ok(()) => None,
+                Ok(()) => {
+                    if play.settles_by_itself() {
+                        self.reschedule(id);
+                    }
+                    None
+                }
                 Err(code) => return self.refuse(conn, code, cx),
             },
             ClientFrame::Hash { tick, hash } => {
@@ -311,14 +317,7 @@ impl Matches {
         if self.players.get(&conn).is_none_or(|player| player.stage == Stage::Closing) {
             return Flow::Gone;
         }
-        match wait {
-            Some(wait) => {
-                cx.set_deadline(conn, wait, Deadline::Unthrottle);
-                cx.out.push(Effect::Pause { conn });
-                Flow::Wait
-            }
-            None => Flow::On,
-        }
+        pause(conn, wait, cx)
     }
 
     /// Tells a player what is wrong, and ends the connection. A seat stays held.
@@ -579,6 +578,14 @@ impl Matches {
             post(GameMessage::Begin(Box::new(new)), cx);
         }
     }
+}
+
+/// Reads a player who is too fast no further for so many milliseconds.
+fn pause(conn: ConnId, wait: Option<u64>, cx: &mut Cx<'_>) -> Flow {
+    let Some(wait) = wait else { return Flow::On };
+    cx.set_deadline(conn, wait, Deadline::Unthrottle);
+    cx.out.push(Effect::Pause { conn });
+    Flow::Wait
 }
 
 fn post(message: GameMessage, cx: &mut Cx<'_>) {

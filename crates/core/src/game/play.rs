@@ -5,6 +5,7 @@ mod replay;
 mod snapshots;
 mod spectators;
 
+use super::datagrams::{self, SETTLE_MS};
 use super::hashes::Hashes;
 use super::log::TickLog;
 use super::logic::Logic;
@@ -38,12 +39,12 @@ pub(super) struct Sink<'a> {
 pub(super) struct Match {
     pub(super) id: MatchId,
     pub(super) queue: QueueAddress,
-    rules: MatchRules,
+    pub(super) rules: MatchRules,
     key: [u8; 32],
     seed: u64,
     pub(super) seats: Vec<Seat>,
     phase: Phase,
-    log: TickLog,
+    pub(super) log: TickLog,
     hashes: Hashes,
     desyncs: u32,
     /// Milliseconds that its clock ran before it last stood still.
@@ -54,6 +55,8 @@ pub(super) struct Match {
     decided: Option<Vec<u8>>,
     snapshots: Snapshots,
     watched: Spectators,
+    /// When ticks that were sent in datagrams last, and are not acknowledged, are sent by the streams.
+    pub(super) settle_at: Option<Mono>,
 }
 
 /// What the clock of a match does.
@@ -105,6 +108,7 @@ impl Match {
             decided: None,
             snapshots: Snapshots::default(),
             watched: Spectators::default(),
+            settle_at: None,
         }
     }
 
@@ -122,6 +126,10 @@ impl Match {
 
     /// When it has something to do by itself.
     pub(super) fn due(&self) -> Mono {
+        self.settle_at.map_or(self.clock_due(), |at| at.min(self.clock_due()))
+    }
+
+    fn clock_due(&self) -> Mono {
         let held = self.seats.iter().filter_map(|seat| match seat.presence {
             Presence::Away { until } => Some(until),
             Presence::Here(_) | Presence::Left => None,
@@ -182,9 +190,12 @@ impl Match {
         sink.figures.joined += 1;
         sink.figures.rejoined += u64::from(seat.has_joined);
         seat.has_joined = true;
-        seat.presence = Presence::Here(match by_snapshot {
-            true => Line { conn, sent: last, catches_up: false, awaits_snapshot: have < last },
-            false => Line { conn, sent, catches_up: true, awaits_snapshot: false },
+        seat.presence = Presence::Here(Line {
+            conn,
+            sent: if by_snapshot { last } else { sent },
+            catches_up: !by_snapshot,
+            awaits_snapshot: by_snapshot && have < last,
+            datagrams: None,
         });
         let (got, was_here) = (seat.got, before.is_some());
         if !was_here {
@@ -250,6 +261,9 @@ impl Match {
             line.sent = tick;
         }
         line.catches_up = false;
+        if let Some(unsure) = &mut line.datagrams {
+            unsure.is_sure_to(line.sent);
+        }
     }
 
     /// The inputs of a seat came.
@@ -262,6 +276,7 @@ impl Match {
     ) -> Result<(), ErrorCode> {
         let closed = self.log.last();
         let Some(seat) = self.seats.get_mut(usize::from(at)) else { return Ok(()) };
+        seat.acknowledged(header, closed);
         if inputs.iter().any(|input| input.len() > usize::from(self.rules.input_bytes_max)) {
             return Err(ErrorCode::TooLong);
         }
@@ -311,6 +326,9 @@ impl Match {
     /// Does what is due. Says why the match is over, if it is.
     pub(super) fn advance(&mut self, sink: &mut Sink<'_>, turn: &mut Turn) -> Option<EndReason> {
         let now = sink.now.mono;
+        if self.settle_at.take_if(|at| *at <= now).is_some() {
+            self.settle(sink);
+        }
         if let Phase::Gathering { until } = self.phase {
             if now < until {
                 return None;
@@ -401,17 +419,28 @@ impl Match {
 
     /// Gives the last tick to all who have those before it.
     fn give_last(&mut self, sink: &mut Sink<'_>) {
-        let tick = self.log.last();
+        let (log, window) = (&self.log, self.datagram_window());
+        let tick = log.last();
         sink.figures.ticks += 1;
-        let Some(inputs) = self.log.tick(tick) else { return };
+        let Some(inputs) = log.tick(tick) else { return };
+        let mut are_unsure = false;
         for seat in &mut self.seats {
             let got = seat.got;
             if let Some(line) = seat.line()
                 && !line.catches_up
             {
-                send_tick(sink, line.conn, Header { tick, ..got }, inputs);
+                match &mut line.datagrams {
+                    None => send_tick(sink, line.conn, Header { tick, ..got }, inputs),
+                    Some(unsure) => {
+                        datagrams::send(sink, line.conn, got, unsure, (log, window));
+                        are_unsure = true;
+                    }
+                }
                 line.sent = tick;
             }
+        }
+        if are_unsure {
+            self.settle_at = Some(sink.now.mono.plus(SETTLE_MS));
         }
     }
 
@@ -554,6 +583,7 @@ impl Match {
             _ => Vec::new(),
         };
         let (tick, seats) = (self.log.last(), self.remaining());
+        self.settle(sink);
         let frame = ServerFrame::Ended { tick, reason, seats, outcome: &outcome };
         self.tell_all(&frame, sink);
         let watching = self.end_watching(&frame, sink);
@@ -592,7 +622,7 @@ pub(super) fn send(sink: &mut Sink<'_>, conn: ConnId, frame: &ServerFrame<'_>) {
     sink.out.send(conn, |out| framed(out, |out| frame.write(out)));
 }
 
-fn send_tick(sink: &mut Sink<'_>, conn: ConnId, header: Header, inputs: &[u8]) {
+pub(super) fn send_tick(sink: &mut Sink<'_>, conn: ConnId, header: Header, inputs: &[u8]) {
     sink.out.send(conn, |out| framed(out, |out| ServerFrame::write_tick(out, header, inputs)));
     sink.figures.frames += 1;
 }

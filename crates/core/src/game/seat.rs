@@ -1,5 +1,6 @@
 //! A seat of a match: who has it, whether its player is there, and what the player sent.
 
+use super::datagrams::Unsure;
 use crate::connection::Allowance;
 use crate::model::{ConnId, Mono};
 use carillon_wire::frame::game::{Header, SeatState};
@@ -56,6 +57,8 @@ pub(super) struct Line {
     pub(super) catches_up: bool,
     /// It lacks what was before, and is given the state of the game after the next tick. In authoritative matches only.
     pub(super) awaits_snapshot: bool,
+    /// What is known of ticks that are sent in datagrams; none for a connection without.
+    pub(super) datagrams: Option<Unsure>,
 }
 
 /// What became of an input.
@@ -132,6 +135,13 @@ impl Seat {
         let at = self.waiting.partition_point(|(other, _)| *other < tick);
         self.waiting.insert(at, (tick, Input::from_slice(input)));
         Taken::InTime
+    }
+
+    /// What its client says that it has of the ticks. `last` is the last tick.
+    pub(super) fn acknowledged(&mut self, header: Header, last: u32) {
+        if let Some(unsure) = self.line().and_then(|line| line.datagrams.as_mut()) {
+            unsure.acknowledge(header, last);
+        }
     }
 
     /// Whether the input of a tick came before, as far as that is known: of those long ago it is taken for granted.

@@ -214,8 +214,9 @@ impl Turn<'_> {
                 self.cx.shard.counters.connections += 1;
                 light::open(conn, self.sessions, &mut self.cx);
             }
-            Input::OpenedPlayer { conn } => self.matches.open(conn, &mut self.cx),
+            Input::OpenedPlayer { conn, datagrams } => self.matches.open(conn, datagrams, &mut self.cx),
             Input::PlayerBytes { conn, bytes } => self.matches.read(conn, bytes, &mut self.cx),
+            Input::PlayerDatagram { conn, bytes } => self.matches.datagram(conn, bytes, &mut self.cx),
             Input::ArrivedPlayer { conn, joining } => self.matches.arrived(conn, *joining, &mut self.cx),
             Input::Secured { conn, binding } => {
                 if let Some(session) = self.sessions.take(conn) {

@@ -1,7 +1,8 @@
 //! What the home of an account is told, by the account's own sessions and by the homes of others.
 
 use crate::model::{
-    Access, BlockListChange, Generation, NodeChange, NodeEvent, RosterChange, SessionId, Settlement,
+    Access, BlockListChange, Generation, NodeChange, NodeEvent, PrivacyChange, RosterChange, SessionId,
+    Settlement, StanzaKind,
 };
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
@@ -30,6 +31,8 @@ pub enum AccountMessage {
         presence: Arc<Stanza>,
         /// What that is to the others.
         step: Announcement,
+        /// The privacy list that the session has chosen.
+        list: Option<Box<str>>,
     },
     /// The presence of somebody else, for the account's available sessions.
     Presence(Arc<Stanza>),
@@ -51,6 +54,8 @@ pub enum AccountMessage {
     },
     /// The account's block list has changed, in the store.
     BlockListChanged(Arc<BlockListChange>),
+    /// The account's privacy lists have changed, in the store.
+    PrivacyChanged(Arc<PrivacyChange>),
     /// The account's nodes have changed, in the store.
     NodesChanged(Arc<NodeChange>),
     /// Something happened on one of the account's nodes, which these may read: those are told who want to know.
@@ -83,7 +88,7 @@ crate::form! {
     enum AccountMessage {
         0 = Request { requester, stanza },
         1 = Sent { number, stanza },
-        2 = Announced { presence, step },
+        2 = Announced { presence, step, list: since(5) },
         3 = Presence(stanza),
         4 = Probe(session),
         5 = Asks { from, of },
@@ -96,6 +101,7 @@ crate::form! {
         12 = Asked(stanza),
         13 = Stanza { stanza, settlement },
         14 = Reload,
+        15 = PrivacyChanged(change),
     }
 }
 
@@ -144,6 +150,7 @@ impl AccountMessage {
             | AccountMessage::Probe(_)
             | AccountMessage::RosterChanged { .. }
             | AccountMessage::BlockListChanged(_)
+            | AccountMessage::PrivacyChanged(_)
             | AccountMessage::NodesChanged(_)
             | AccountMessage::Event(_)
             | AccountMessage::Wants(_)
@@ -180,6 +187,7 @@ impl AccountMessage {
         match self {
             AccountMessage::RosterChanged { change, .. } => Some((change.before, change.after)),
             AccountMessage::BlockListChanged(change) => Some((change.before, change.after)),
+            AccountMessage::PrivacyChanged(change) => Some((change.before, change.after)),
             AccountMessage::NodesChanged(change) => Some((change.before, change.after)),
             AccountMessage::Published { at, .. } => Some((*at, *at)),
             _ => None,
@@ -194,6 +202,16 @@ impl AccountMessage {
             AccountMessage::Probe(from) | AccountMessage::Asks { from, .. } => Some(from),
             AccountMessage::Event(event) => Some(&event.owner),
             _ => None,
+        }
+    }
+
+    /// What it is to the rules of an account, if it has a sender.
+    pub fn kind(&self) -> StanzaKind {
+        match self {
+            AccountMessage::Presence(_) => StanzaKind::PresenceIn,
+            AccountMessage::Event(_) => StanzaKind::Message,
+            AccountMessage::Stanza { stanza, .. } => StanzaKind::received(stanza),
+            _ => StanzaKind::Other,
         }
     }
 
@@ -223,6 +241,7 @@ impl AccountMessage {
             AccountMessage::RosterChanged { change, .. } => {
                 [&change.was, &change.is].into_iter().flatten().map(crate::model::Contact::bytes).sum()
             }
+            AccountMessage::PrivacyChanged(change) => change.lists.bytes(),
             AccountMessage::NodesChanged(change) => change.bytes(),
             AccountMessage::Published { event, .. } | AccountMessage::Event(event) => event.bytes(),
             AccountMessage::Wants(_) | AccountMessage::Reload => 0,

@@ -1,6 +1,6 @@
 //! Block lists (XEP-0191).
 
-use super::Generation;
+use super::{Generation, PrivacyLists};
 use carillon_wire::jid::{BareJid, Jid};
 
 /// What an account changes of its block list.
@@ -27,9 +27,28 @@ pub struct BlockListChange {
     pub blocked: Vec<Jid>,
     /// Who is not blocked any more, sorted.
     pub unblocked: Vec<Jid>,
+    /// Whether a change of privacy lists made it, of which the sessions are told by itself.
+    pub by_lists: bool,
 }
 
-crate::form! { struct BlockListChange { account, before, after, blocked, unblocked } }
+crate::form! { struct BlockListChange { account, before, after, blocked, unblocked, by_lists: since(5) } }
+
+/// A change of an account's privacy lists (XEP-0016).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrivacyChange {
+    /// The account.
+    pub account: BareJid,
+    /// The generation of its record before.
+    pub before: Generation,
+    /// The generation that the change made.
+    pub after: Generation,
+    /// The lists from now on.
+    pub lists: PrivacyLists,
+    /// The names of those whose rules are others now, or that are removed.
+    pub changed: Vec<Box<str>>,
+}
+
+crate::form! { struct PrivacyChange { account, before, after, lists, changed } }
 
 /// How much a block list holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,7 @@ mod node_event;
 mod notification;
 mod offline;
 mod placement;
+mod privacy;
 mod pubsub_event;
 mod pubsub_xml;
 mod push;
@@ -44,7 +45,9 @@ pub use archive::{
     ArchivedMessage, is_with, kept_at,
 };
 pub use availability::Availability;
-pub use blocking::{BlockList, BlockListBounds, BlockListChange, BlockListEdit, is_covered, is_covered_by};
+pub use blocking::{
+    BlockList, BlockListBounds, BlockListChange, BlockListEdit, PrivacyChange, is_covered, is_covered_by,
+};
 pub use broadcast::{
     Broadcast, BroadcastEnd, BroadcastPace, BroadcastProgress, BroadcastReport, BroadcastState,
     BroadcastTopic, DayWindow,
@@ -78,6 +81,10 @@ pub use notification::{
 pub use offline::{ExpiredMessage, OfflineMessage};
 pub use placement::{
     CellEndpoints, CellKey, CellRecord, Draining, HeldRequest, MoveStep, Moving, Placement, choose,
+};
+pub use privacy::{
+    EditedLists, Peer, PrivacyBounds, PrivacyEdit, PrivacyList, PrivacyLists, PrivacyRefusal, PrivacyRule,
+    RuleAbout, StanzaKind, StanzaKinds, SubscriptionState, rules_deny,
 };
 pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};

@@ -3,7 +3,7 @@
 //! The tables of Appendix A are here, once, so that every store changes both sides of a subscription by the same rules, in one
 //! commit.
 
-use super::{AccountId, Generation, Node};
+use super::{AccountId, Generation, Node, PrivacyLists};
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 
@@ -117,6 +117,8 @@ pub struct Record {
     pub blocked: Vec<Jid>,
     /// Its nodes, if asked for, sorted by their names.
     pub nodes: Vec<Node>,
+    /// Its privacy lists, if asked for and if there are any.
+    pub privacy: Option<Box<PrivacyLists>>,
 }
 
 /// What of a record is read.
@@ -128,11 +130,13 @@ pub struct RecordParts {
     pub blocked: bool,
     /// Its nodes.
     pub nodes: bool,
+    /// Its privacy lists. Where only some addresses are asked about, the contacts that are these are read, too, if the default list is about contacts.
+    pub privacy: bool,
 }
 
 impl RecordParts {
     /// Its generation alone.
-    pub const NONE: RecordParts = RecordParts { roster: false, blocked: false, nodes: false };
+    pub const NONE: RecordParts = RecordParts { roster: false, blocked: false, nodes: false, privacy: false };
 
     /// The union of both.
     pub const fn and(self, other: RecordParts) -> RecordParts {
@@ -140,6 +144,7 @@ impl RecordParts {
             roster: self.roster || other.roster,
             blocked: self.blocked || other.blocked,
             nodes: self.nodes || other.nodes,
+            privacy: self.privacy || other.privacy,
         }
     }
 }

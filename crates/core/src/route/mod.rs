@@ -19,7 +19,8 @@ pub fn arrived(stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Se
         && cx.pipeline.arrived.is_some()
         && let Some(to) = &stanza.to
     {
-        let lives = sessions.bound_of(to.bare_str());
+        let mut lives = sessions.bound_of(to.bare_str());
+        home::retain_hearers(&stanza, &mut lives, cx);
         let plan = plan(&stanza, &lives, cx);
         if rules::end(rules, &stanza, &plan, &lives, cx) {
             return cx.settle(settlement);
@@ -40,7 +41,8 @@ pub fn arrived(stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Se
 /// a client is to acknowledge it.
 pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = stanza.to.clone() else { return };
-    let lives = sessions.bound_of(to.bare_str());
+    let mut lives = sessions.bound_of(to.bare_str());
+    home::retain_hearers(stanza, &mut lives, cx);
     let mut plan = plan(stanza, &lives, cx);
     if let Some(rules) = cx.pipeline.rules_of(stanza) {
         if rules::end(rules, stanza, &plan, &lives, cx) {

@@ -17,10 +17,12 @@
 mod absent;
 mod changes;
 mod contacts;
+mod filter;
 mod homes;
 mod reload;
 mod requests;
 
+pub(crate) use self::filter::retain_hearers;
 pub use self::homes::Homes;
 pub(crate) use self::homes::Known;
 use self::homes::{About, AccountRecord, Home};
@@ -28,7 +30,7 @@ use self::reload::begin_reload;
 pub(crate) use self::reload::verify;
 pub(crate) use self::requests::asked;
 use super::context::Work;
-use super::hook::{AnswerOther, AskedHandler, Denial, Direction, Flow, IqAnswer, Request};
+use super::hook::{AnswerOther, AskedHandler, Denial, Flow, IqAnswer, Request};
 use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, send_as};
 use crate::command::Outcome;
 use crate::features::state::PerAccount;
@@ -103,13 +105,14 @@ fn open(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx:
 fn give(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
     let Some(home) = cx.homes.places.get_mut(account) else { return };
-    let Some((AccountRecord { generation, parts: record }, _)) = home.record_and_state() else { return };
+    let Some((AccountRecord { generation, parts: record }, changes)) = home.record_and_state() else {
+        return;
+    };
+    changes.is_pinned = filter::decides_for_sessions(account, sessions, cx.pipeline);
     if let Some(denial) = send_as::denial(account, &message, record, cx.pipeline) {
         return send_as::deny(message, denial, cx);
     }
-    if let Some(sender) = message.sender()
-        && let Some(denial) = cx.pipeline.denies(record, Direction::In, sender)
-    {
+    if let Some(denial) = filter::denial(account, &message, record, sessions, cx.pipeline) {
         return deny(account, message, denial, sessions, cx);
     }
     let message = match message {
@@ -456,7 +459,7 @@ impl BoundSession {
             self.wait_for_record(stanza, cx);
             return None;
         };
-        match cx.pipeline.denies(record, Direction::Out, to) {
+        match self.denial(&stanza, to, record, cx) {
             None => Some(stanza),
             Some(denial) => {
                 self.refuse(&stanza, &(denial.0)(), cx);
@@ -471,7 +474,7 @@ impl BoundSession {
         let wait = Wait::ask(question, |session, stanza, answer, cx| {
             let read = answer.ok().flatten().ok_or_else(unreadable)?;
             let record = unpacked(&read, cx);
-            let denial = stanza.to.as_ref().and_then(|to| cx.pipeline.denies(&record, Direction::Out, to));
+            let denial = stanza.to.as_ref().and_then(|to| session.denial(stanza, to, &record, cx));
             cx.homes.note(&session.bare, AccountRecord { generation: read.generation, parts: record });
             match denial {
                 None => Ok(Flow::Pass),

@@ -28,8 +28,8 @@ use crate::features::PerShard;
 use crate::features::state::PerAccount;
 use crate::message::{AccountMessage, Announcement, Requester, ShardMessage};
 use crate::model::{
-    Node, Notification, NotificationId, Place, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId,
-    Settlement, Standing, Trace, Wake, Wants,
+    Node, Notification, NotificationId, Place, Policy, PrivacyLists, PubsubEvent, Record, RecordParts,
+    Roster, SessionId, Settlement, Standing, StanzaKind, Trace, Wake, Wants,
 };
 use crate::ports::Directory;
 use crate::ports::modules::ActiveModule;
@@ -172,11 +172,12 @@ pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
 /// Decides whether a stanza that has come for an account is delivered now. One that it holds it delivers later
 /// ([`route::stanza`](crate::route::stanza)).
 pub type ArrivedHook = fn(stanza: Stanza, settlement: Option<Settlement>, cx: &mut Cx<'_>) -> Arrival;
-/// Whether the record of an account has a stanza to or from this address not pass.
-pub type FilterHook = fn(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial>;
-/// Who is covered by these entries ([`is_covered`](crate::model::is_covered)), which are sorted, sees the account from now on, or does not any more.
-pub type SeenHook =
-    fn(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: &Sessions, cx: &mut Cx<'_>);
+/// Whether the record of an account has a stanza not pass.
+pub type FilterHook = fn(record: &PerAccount, passing: &Passing<'_>) -> Option<Denial>;
+/// The name of the privacy list that a session has chosen, and that decides for it alone instead of what decides for its account (XEP-0016 §2.2).
+pub type SessionListHook = fn(session: &BoundSession) -> Option<&str>;
+/// Some see the account from now on, or do not any more.
+pub type SeenHook = fn(home: &AtHome<'_>, seen: &Seen<'_>, sessions: &Sessions, cx: &mut Cx<'_>);
 /// Takes a message, or gives it back because it is not this feature's.
 pub type AccountMessageHook = fn(
     message: AccountMessage,
@@ -542,6 +543,8 @@ pub enum RecordPart {
     Blocked(fn(record: &mut PerAccount, list: &[Jid])),
     /// Its nodes, sorted by their names.
     Nodes(fn(record: &mut PerAccount, nodes: &[Node])),
+    /// Its privacy lists, if it has any.
+    Privacy(fn(record: &mut PerAccount, lists: &PrivacyLists)),
 }
 
 impl RecordPart {
@@ -551,6 +554,7 @@ impl RecordPart {
             RecordPart::Roster(_) => RecordParts { roster: true, ..RecordParts::NONE },
             RecordPart::Blocked(_) => RecordParts { blocked: true, ..RecordParts::NONE },
             RecordPart::Nodes(_) => RecordParts { nodes: true, ..RecordParts::NONE },
+            RecordPart::Privacy(_) => RecordParts { privacy: true, ..RecordParts::NONE },
         }
     }
 
@@ -560,6 +564,11 @@ impl RecordPart {
             RecordPart::Roster(take) => take(record, &read.roster),
             RecordPart::Blocked(take) => take(record, &read.blocked),
             RecordPart::Nodes(take) => take(record, &read.nodes),
+            RecordPart::Privacy(take) => {
+                if let Some(lists) = &read.privacy {
+                    take(record, lists);
+                }
+            }
         }
     }
 }
@@ -573,6 +582,16 @@ pub struct ContactsHandler {
     pub standing: fn(record: &PerAccount, other: &str) -> Standing,
     /// Names all contacts.
     pub each: fn(record: &PerAccount, each: &mut EachContact<'_>),
+    /// Whether a contact is in a group; anybody, if no contact is named.
+    pub is_in: fn(record: &PerAccount, contact: Option<&str>, group: &str) -> bool,
+}
+
+/// Says whom an account blocks, by its record.
+pub struct BlocksHandler {
+    /// Whether an address is blocked.
+    pub has: fn(record: &PerAccount, other: &Jid) -> bool,
+    /// All that is blocked, sorted.
+    pub all: fn(record: &PerAccount) -> Vec<Jid>,
 }
 
 /// Which way a stanza goes, as seen from the account whose record is looked at.
@@ -582,6 +601,33 @@ pub enum Direction {
     In,
     /// The account sends it.
     Out,
+}
+
+/// A stanza to or from another, which an account's record is asked about.
+pub struct Passing<'a> {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// What it is.
+    pub kind: StanzaKind,
+    /// Whom it is from or for.
+    pub other: &'a Jid,
+    /// The list that its session has chosen, if it is of a session that has.
+    pub list: Option<&'a str>,
+    /// Who knows whether the other is a contact.
+    pub contacts: Option<&'static ContactsHandler>,
+    /// Who knows whether the other is blocked.
+    pub blocks: Option<&'static BlocksHandler>,
+}
+
+/// Some see an account from now on, or do not any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Who is covered by these ([`is_covered`](crate::model::is_covered)), sorted.
+    pub entries: &'a [Jid],
+    /// Whether they see it from now on.
+    pub is_seen: bool,
+    /// The session that they see; none for all sessions that have not chosen a list of their own.
+    pub session: Option<SessionId>,
 }
 
 /// A stanza does not pass: the error for whoever sent it.

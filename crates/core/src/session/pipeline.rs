@@ -1,10 +1,11 @@
 //! The hooks of the enabled features, list by list.
 
+use super::BoundSession;
 use super::home;
 use super::hook::*;
 use crate::error::StanzaError;
 use crate::features::state::PerAccount;
-use crate::model::{LoginParts, Map, RecordParts};
+use crate::model::{LoginParts, Map, RecordParts, StanzaKind};
 use crate::shard::{Timer, Tracked};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{IqType, Kind, Stanza};
@@ -111,9 +112,35 @@ impl Pipeline {
         !self.filter.is_empty()
     }
 
-    /// Why a stanza to or from this address does not pass, by the record of an account.
-    pub fn denies(&self, record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial> {
-        self.filter.iter().find_map(|hook| hook(record, direction, other))
+    /// Why a stanza of this kind, to or from this address, does not pass, by the record of an account; `list`: what its session has chosen
+    /// ([`Pipeline::list_of`]).
+    pub fn denies(
+        &self,
+        record: &PerAccount,
+        (direction, kind): (Direction, StanzaKind),
+        other: &Jid,
+        list: Option<&str>,
+    ) -> Option<Denial> {
+        let (contacts, blocks) = (self.contacts, self.blocks);
+        let passing = Passing { direction, kind, other, list, contacts, blocks };
+        self.filter.iter().find_map(|hook| hook(record, &passing))
+    }
+
+    /// The list that a session has chosen, if lists are enabled.
+    pub fn list_of<'a>(&self, session: &'a BoundSession) -> Option<&'a str> {
+        self.session_list.and_then(|hook| hook(session))
+    }
+
+    /// Whether a session is not given a stanza of this kind from this address, which passes for its account or for others of its sessions.
+    pub fn withholds(
+        &self,
+        record: &PerAccount,
+        session: &BoundSession,
+        kind: StanzaKind,
+        other: &Jid,
+    ) -> bool {
+        let Some(list_of) = self.session_list else { return false };
+        self.denies(record, (Direction::In, kind), other, list_of(session)).is_some()
     }
 
     /// Who carries out the rules of a stanza, if it carries any: one look into the index of its children.

@@ -7,6 +7,7 @@ use crate::command::{Outcome, ReplyTo};
 use crate::effect::Effect;
 use crate::features::state::PerAccount;
 use crate::message::{AccountMessage, Requester, ShardMessage};
+use crate::model::StanzaKind;
 use crate::shard::SendAs;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
@@ -52,7 +53,7 @@ pub(super) fn denial(
         return None;
     };
     let to = stanza.to.as_ref().filter(|to| to.bare_str() != account.as_str())?;
-    pipeline.denies(record, Direction::Out, to)
+    pipeline.denies(record, (Direction::Out, StanzaKind::sent(stanza)), to, None)
 }
 
 /// Tells whoever had it sent.

@@ -125,6 +125,8 @@ impl Script {
                 }
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
                 _ if key.starts_with("upload.") => set_upload(&mut settings.upload, key, value),
+                "privacy_lists" => settings.privacy_lists.enabled = value == "yes",
+                "privacy_rules" => settings.privacy_lists.bounds.rules = value.parse().expect("a number"),
                 _ if key.starts_with("muclight.") => set_muclight(&mut settings.muclight, key, value),
                 _ => set_limit(&mut settings.limits, key, value),
             }

@@ -131,7 +131,16 @@ impl Crowd {
             for (who, whom, action) in said {
                 let request = Default::default();
                 let (local, contact, other) = (local(who), jid(whom), domain);
-                self.world.ask(ChangeSubscription { domain, local, contact, other, action, request, bounds });
+                self.world.ask(ChangeSubscription {
+                    domain,
+                    local,
+                    contact,
+                    other,
+                    action,
+                    request,
+                    bounds,
+                    by_lists: false,
+                });
             }
         }
     }

@@ -4,6 +4,7 @@ pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod domains;
 pub(crate) mod drain;
+pub(crate) mod export;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod keys;

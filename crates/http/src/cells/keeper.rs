@@ -45,6 +45,7 @@ async fn take(app: &App, holder: &str) -> bool {
         holder: holder.into(),
         now: at,
         until: at.plus(LEASE.as_millis() as u64),
+        state: None,
     };
     matches!(app.ask(ask).await, Ok(Ok(())))
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
     /// How it goes.
-    pub(crate) state: State,
+    pub(crate) state: QueueState,
     /// Deliveries that came.
     pub(crate) received: u64,
     /// Of those, deliveries that the queue had made before.
@@ -35,7 +35,7 @@ pub(crate) struct Figures {
 
 /// How taking from a queue goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum QueueState {
     /// It has not begun.
     #[default]
     Starting,
@@ -51,16 +51,16 @@ pub(crate) enum State {
     Wrong(Box<str>),
 }
 
-impl State {
+impl QueueState {
     /// A word for it.
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            State::Starting => "starting",
-            State::Pulling => "pulling",
-            State::Resting => "resting",
-            State::Behind(_) => "behind",
-            State::Away(_) => "away",
-            State::Wrong(_) => "wrong",
+            QueueState::Starting => "starting",
+            QueueState::Pulling => "pulling",
+            QueueState::Resting => "resting",
+            QueueState::Behind(_) => "behind",
+            QueueState::Away(_) => "away",
+            QueueState::Wrong(_) => "wrong",
         }
     }
 
@@ -70,8 +70,8 @@ impl State {
     /// Why it is so, where something is wrong.
     pub(crate) fn why(&self) -> Option<&str> {
         match self {
-            State::Starting | State::Pulling | State::Resting => None,
-            State::Behind(why) | State::Away(why) | State::Wrong(why) => Some(why),
+            QueueState::Starting | QueueState::Pulling | QueueState::Resting => None,
+            QueueState::Behind(why) | QueueState::Away(why) | QueueState::Wrong(why) => Some(why),
         }
     }
 }

@@ -16,7 +16,7 @@ mod puller;
 mod sender;
 
 pub(crate) mod api;
-pub(crate) use figures::{Figures, State};
+pub(crate) use figures::{Figures, QueueState};
 
 use crate::app::App;
 use crate::options::IntakeQueue;

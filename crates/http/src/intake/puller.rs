@@ -2,7 +2,7 @@
 
 use super::perform::{Done, is_behind, perform};
 use super::sender::NoSender;
-use super::{Figures, Intake, State};
+use super::{Figures, Intake, QueueState};
 use crate::app::App;
 use carillon_core::model::ApiKey;
 use carillon_core::ports::queue::Pending;
@@ -71,15 +71,16 @@ impl Puller<'_> {
     /// Pulls until `end`, and ends when what is under way is done.
     async fn pull_until(&self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
-        let (mut is_ending, mut ended) = (false, Instant::now());
+        // When the end came.
+        let mut ended: Option<Instant> = None;
         let mut pause = Pause::default();
         let mut pulling: Option<(Pending<Vec<Pulled>>, Box<ApiKey>)> = None;
         let mut working: FuturesUnordered<BoxFuture<'_, Behind>> = FuturesUnordered::new();
         let mut look = interval((self.intake.options.queue.settle_within() / 4).max(LOOK));
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while !(is_ending && working.is_empty() && pulling.is_none()) {
+        while !(ended.is_some() && working.is_empty() && pulling.is_none()) {
             let mut again = Instant::now() + LOOK;
-            if !is_ending && pulling.is_none() {
+            if ended.is_none() && pulling.is_none() {
                 match self.gate(&mut pause).await {
                     Gate::Open(max, sender) => {
                         let bytes = self.bytes_left();
@@ -92,17 +93,17 @@ impl Puller<'_> {
             tokio::select! {
                 Some(behind) = working.next(), if !working.is_empty() => pause.worked(self.intake, behind),
                 (pulled, sender) = next(&mut pulling) => match pulled {
-                    Ok(pulled) if is_ending => pulled.iter().for_each(|one| working.push(Box::pin(self.give_back(one.receipt)))),
+                    Ok(pulled) if ended.is_some() => pulled.iter().for_each(|one| working.push(Box::pin(self.give_back(one.receipt)))),
                     Ok(pulled) => self.take(pulled, &sender, &working),
                     Err(fault) => pause.failed(self.intake, fault),
                 },
                 _ = look.tick() => self.extend().await,
-                () = sleep_until(again), if pulling.is_none() && !is_ending => {}
+                () = sleep_until(again), if pulling.is_none() && ended.is_none() => {}
                 // What comes later is delivered again when its time is over.
-                () = sleep_until(ended + GIVE_BACK), if is_ending && pulling.is_some() => pulling = None,
-                () = &mut end, if !is_ending => {
-                    (is_ending, ended) = (true, Instant::now());
-                    self.intake.count().state = State::Resting;
+                () = given_up(ended), if pulling.is_some() => pulling = None,
+                () = &mut end, if ended.is_none() => {
+                    ended = Some(Instant::now());
+                    self.intake.count().state = QueueState::Resting;
                 }
             }
         }
@@ -120,7 +121,7 @@ impl Puller<'_> {
             || node.drain_progress().is_some()
             || node.cell().is_some_and(|cell| cell.fence.is_some())
         {
-            self.intake.count().state = State::Resting;
+            self.intake.count().state = QueueState::Resting;
             return Gate::Shut(now + LOOK);
         }
         let sender = match self.intake.sender.find(self.app, &self.intake.options.sender).await {
@@ -154,9 +155,9 @@ impl Puller<'_> {
     ) {
         let mut groups: BTreeMap<Box<str>, Vec<Pulled>> = BTreeMap::new();
         let mut figures = self.intake.count();
-        if figures.state != State::Pulling && !matches!(figures.state, State::Behind(_)) {
+        if figures.state != QueueState::Pulling && !matches!(figures.state, QueueState::Behind(_)) {
             tracing::info!(queue = &*self.intake.options.name, "messages are taken from the queue");
-            figures.state = State::Pulling;
+            figures.state = QueueState::Pulling;
         }
         for message in pulled {
             figures.received += 1;
@@ -287,6 +288,14 @@ impl Puller<'_> {
     }
 }
 
+/// Until what was asked for before the end is given up. For ever, before the end.
+async fn given_up(ended: Option<Instant>) {
+    match ended {
+        Some(at) => sleep_until(at + GIVE_BACK).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The messages that were asked for. For ever, if none were.
 async fn next(
     pulling: &mut Option<(Pending<Vec<Pulled>>, Box<ApiKey>)>,
@@ -326,12 +335,12 @@ impl Pause {
             None => {
                 self.length = Duration::ZERO;
                 let mut figures = intake.count();
-                if matches!(figures.state, State::Behind(_)) {
+                if matches!(figures.state, QueueState::Behind(_)) {
                     tracing::info!(
                         queue = &*intake.options.name,
                         "the store has caught up: messages are taken again"
                     );
-                    figures.state = State::Pulling;
+                    figures.state = QueueState::Pulling;
                 }
             }
         }
@@ -341,14 +350,14 @@ impl Pause {
     fn behind(&mut self, intake: &Intake, why: Box<str>) -> Instant {
         self.longer();
         let mut figures = intake.count();
-        if !matches!(figures.state, State::Behind(_)) {
+        if !matches!(figures.state, QueueState::Behind(_)) {
             tracing::warn!(
                 queue = &*intake.options.name,
                 why = &*why,
                 "the store is behind: no messages are taken"
             );
         }
-        figures.state = State::Behind(why);
+        figures.state = QueueState::Behind(why);
         self.until
     }
 
@@ -358,8 +367,8 @@ impl Pause {
         let mut figures = intake.count();
         figures.faults += 1;
         let state = match fault {
-            QueueFault::Away(why) => State::Away(why),
-            QueueFault::Wrong(why) => State::Wrong(why),
+            QueueFault::Away(why) => QueueState::Away(why),
+            QueueFault::Wrong(why) => QueueState::Wrong(why),
         };
         if figures.state != state {
             let (queue, state, why) = (&*intake.options.name, state.word(), state.why());

@@ -1,7 +1,7 @@
 //! The figures of queues that messages are taken from.
 
 use super::page::{Labels, Page, labels};
-use crate::intake::{Figures, State};
+use crate::intake::{Figures, QueueState};
 use crate::time::now;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -22,7 +22,7 @@ fn states(page: &mut Page, queues: &[(&str, Figures)]) {
                 `behind` (the store does not keep up), `away` (the queue cannot be reached), `wrong` (the queue or its settings have to be changed).";
     let of = |(name, figures): &(&str, Figures)| {
         let is = figures.state.word();
-        State::WORDS.map(|word| (labels(&[("queue", name), ("state", word)]), u8::from(word == is)))
+        QueueState::WORDS.map(|word| (labels(&[("queue", name), ("state", word)]), u8::from(word == is)))
     };
     page.family("carillon_intake_state", "gauge", help, queues.iter().flat_map(of));
 }
@@ -102,7 +102,7 @@ mod tests {
     fn figures_have_the_queue_and_the_reason() {
         let depth = Depth { waiting: 3, unsettled: 2, oldest: None, dead: 1 };
         let figures = Figures {
-            state: State::Behind("slow".into()),
+            state: QueueState::Behind("slow".into()),
             received: 9,
             dead: BTreeMap::from([("not-json".into(), 4)]),
             depth: Some((depth, Instant::now())),

@@ -3,6 +3,7 @@
 use super::one;
 use super::page::Page;
 use carillon_core::shard::MatchFigures;
+use carillon_server::metrics::QuicFigures;
 
 pub(super) fn matches(page: &mut Page, figures: &MatchFigures) {
     page.gauge("carillon_matches", "Matches that are played now.", figures.matches);
@@ -52,4 +53,29 @@ pub(super) fn matches(page: &mut Page, figures: &MatchFigures) {
     one(page, "carillon_match_tick_lateness_seconds", help, &figures.lateness);
     let help = "How long tickets waited for their match.";
     one(page, "carillon_matchmaking_wait_seconds", help, &figures.waited);
+}
+
+pub(super) fn quic(page: &mut Page, figures: &QuicFigures) {
+    page.gauge("carillon_quic_connections", "Connections of QUIC now.", figures.connections);
+    let help = "Connections of QUIC accepted.";
+    page.counter("carillon_quic_accepted_total", help, figures.accepted);
+    let help = "Clients that were asked to show that they have their address, by a Retry.";
+    page.counter("carillon_quic_retries_total", help, figures.retried);
+    let help = "Connections of QUIC that moved to the shard of their match.";
+    page.counter("carillon_quic_moved_total", help, figures.moved);
+    let help = "Packets of QUIC that one shard received for another.";
+    page.counter("carillon_quic_passed_on_total", help, figures.passed_on);
+    let help = "Packets of QUIC: `in`, `out`, or `unsent` because the system did not take them.";
+    let packets =
+        [("in", figures.packets_in), ("out", figures.packets_out), ("unsent", figures.packets_unsent)];
+    page.counters("carillon_quic_packets_total", help, "direction", packets);
+    let help = "Datagrams of players: `in`, `out`, `dropped` because a player sent too much, or `fallback` to the stream because they were \
+                too long.";
+    let datagrams = [
+        ("in", figures.datagrams_in),
+        ("out", figures.datagrams_out),
+        ("dropped", figures.datagrams_dropped),
+        ("fallback", figures.fallbacks),
+    ];
+    page.counters("carillon_quic_datagrams_total", help, "result", datagrams);
 }

@@ -183,6 +183,7 @@ fn text(
         modules(&mut page, status);
     }
     matches::matches(&mut page, &status.matches);
+    matches::quic(&mut page, &status.quic);
     rooms::rooms(&mut page, &status.rooms);
     self::webhooks(&mut page, webhooks);
     http(&mut page, requests);

@@ -244,7 +244,7 @@ impl ConversationState {
 }
 
 impl ConversationView {
-    fn of(entry: &InboxEntry, has_message: bool, now: UnixMs) -> ConversationView {
+    pub(crate) fn of(entry: &InboxEntry, has_message: bool, now: UnixMs) -> ConversationView {
         ConversationView {
             with: entry.peer.to_string(),
             last_at: Time(entry.message.received),

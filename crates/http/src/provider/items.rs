@@ -214,7 +214,7 @@ pub(crate) async fn retract(
 const LIST_BYTES_MAX: usize = 16 << 20;
 
 impl ItemView {
-    fn of(item: &Item) -> ItemView {
+    pub(crate) fn of(item: &Item) -> ItemView {
         let (payload, payload_xml) = payload::show(item);
         ItemView {
             id: item.id.to_string(),

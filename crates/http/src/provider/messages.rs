@@ -173,7 +173,7 @@ impl MessagePage {
 }
 
 impl MessageView {
-    pub(super) fn of(message: &ArchivedMessage) -> MessageView {
+    pub(crate) fn of(message: &ArchivedMessage) -> MessageView {
         let context = Context::new(Framing::Tcp, Limits::trusted());
         let stanza = match read_unit(&message.stanza, &context) {
             Ok(Unit::Stanza(stanza)) => Some(stanza),

@@ -335,7 +335,7 @@ fn invalid(detail: &'static str, at: &'static str) -> Problem {
     Problem::new(Code::InvalidValue, detail).at(at)
 }
 
-fn view(registration: &PushRegistration) -> RegistrationView {
+pub(crate) fn view(registration: &PushRegistration) -> RegistrationView {
     let PushRegistration { id, account, node, channel, shown, created, health, .. } = registration;
     RegistrationView {
         id: id.0,

@@ -24,11 +24,11 @@ pub(super) struct Http2 {
     trusts: Trusts,
     /// How long a request may take as a whole, with its connection.
     timeout: Duration,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ConnectionState {
     tls: Option<TlsConnector>,
     connection: Option<Connection>,
     /// Connections made so far.

@@ -21,6 +21,37 @@ async fn one_holder_has_it_until_it_is_given_up() {
 }
 
 #[tokio::test]
+async fn says_what_its_holder_says_of_itself() {
+    let world = world();
+    let take = async |state| world.post(PATH, json!({"holder": "a", "ttl_ms": 60_000, "state": state})).await;
+    assert_eq!(take(json!({"units": 3})).await.expect(StatusCode::OK)["state"], json!({"units": 3}));
+    world.post(PATH, json!({"holder": "a", "ttl_ms": 60_000})).await.expect(StatusCode::OK);
+    assert_eq!(world.get(PATH).await.expect(StatusCode::OK)["state"], json!({"units": 3}));
+    take(json!("three")).await.problem(422, "invalid-value");
+    let long = take(json!({"why": "x".repeat(4096)})).await;
+    assert_eq!(long.problem(422, "invalid-value").as_deref(), Some("/state"));
+}
+
+#[tokio::test]
+async fn those_that_are_held_are_listed_in_pages() {
+    let world = world();
+    for name in ["c", "a", "b"] {
+        let path = format!("/v1/admin/leases/{name}");
+        world
+            .post(&path, json!({"holder": "x", "ttl_ms": 60_000, "state": {"of": name}}))
+            .await
+            .expect(StatusCode::OK);
+    }
+    let list =
+        async |query: &str| world.get(&format!("/v1/admin/leases?{query}")).await.expect(StatusCode::OK);
+    let page = list("limit=2").await;
+    assert_eq!((&page["leases"][0]["name"], &page["leases"][1]["state"]["of"]), (&json!("a"), &json!("b")));
+    assert_eq!(page["next"], "b");
+    let page = list("limit=2&after=b").await;
+    assert_eq!((&page["leases"][0]["name"], &page["next"]), (&json!("c"), &json!(null)));
+}
+
+#[tokio::test]
 async fn what_cannot_be_is_refused() {
     let world = world();
     let take = async |body| world.post(PATH, body).await;

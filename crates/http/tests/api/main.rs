@@ -13,6 +13,7 @@ mod drain;
 mod errors;
 mod events;
 mod examples;
+mod export;
 mod import;
 mod invitations;
 mod leases;

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::outputs::{read, write};
+use super::print;
 use crate::report::{Assertion, Comparison};
 
 #[derive(Debug, Args)]
@@ -53,11 +54,7 @@ impl CompareArgs {
         if let Some(path) = &self.svg {
             write(path, &comparison.svg())?;
         }
-        if self.json {
-            println!("{}", comparison.json());
-        } else {
-            print!("{}", comparison.table());
-        }
+        print(&if self.json { comparison.json() + "\n" } else { comparison.table() })?;
         if broken.is_empty() { Ok(()) } else { Err(Failure::Assertion(broken.join("\n"))) }
     }
 }

@@ -17,6 +17,7 @@ mod upgrade;
 mod worker;
 mod worker_processes;
 
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -77,8 +78,15 @@ pub fn run(cli: &Cli, program: Program) -> ExitCode {
 fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "carillon-load", &mut script);
-    let written = std::io::Write::write_all(&mut std::io::stdout(), &script);
-    written.map_err(|error| Failure::file("standard output", &error))
+    print(&String::from_utf8_lossy(&script))
+}
+
+/// Prints a text. Whoever has closed the pipe has seen enough (`carillon load scenarios | head`): what the command found is its exit status all the same.
+fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| Failure::file("standard output", &error)),
+    }
 }
 
 const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 the test could not be run to its end, 2 the command line or the \

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::failure::Failure;
+use super::print;
 use crate::plan::Allow;
 use crate::report::{Assertion, Comparison, Report};
 
@@ -53,13 +54,9 @@ impl OutputArgs {
         if let Some(path) = &self.html {
             write(path, &report.html())?;
         }
-        if self.json {
-            println!("{}", report.json());
-        } else {
-            print!("{}", report.summary());
-        }
+        print(&if self.json { report.json() + "\n" } else { report.summary() })?;
         if let Some(comparison) = report.comparison.as_ref().filter(|_| !self.json) {
-            print!("\n{}", comparison.table());
+            print(&format!("\n{}", comparison.table()))?;
         }
         let broken: Vec<_> = report.broken_assertions().map(|checked| checked.problem.clone()).collect();
         match () {

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::failure::Failure;
+use super::print;
 use crate::plan::Scenario;
 
 #[derive(Debug, Args)]
@@ -14,14 +15,12 @@ pub(super) struct ScenariosArgs {
 impl ScenariosArgs {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let Some(name) = &self.name else {
-            for scenario in Scenario::names().filter_map(Scenario::shipped) {
-                println!("{:<16} {}", scenario.name, scenario.summary);
-            }
-            return Ok(());
+            let scenarios = Scenario::names().filter_map(Scenario::shipped);
+            let lines = scenarios.map(|scenario| format!("{:<16} {}\n", scenario.name, scenario.summary));
+            return print(&lines.collect::<String>());
         };
         let text = Scenario::text(name).ok_or_else(|| unknown(name))?;
-        print!("{text}");
-        Ok(())
+        print(text)
     }
 }
 

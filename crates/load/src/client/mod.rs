@@ -51,12 +51,12 @@ use tls::PeerState;
 /// A client's side of one stream.
 pub struct Client {
     channel: Channel,
-    state: State,
+    state: Phase,
     /// The beginning of an element whose rest has not arrived.
     rest: Vec<u8>,
 }
 
-enum State {
+enum Phase {
     /// Nothing has been sent.
     New(Box<Login>),
     /// Logging in.
@@ -85,14 +85,14 @@ impl Client {
         let settings = &options.profile.settings;
         let channel = Channel::new(settings.transport.framing(), settings.limits, &mut entropy);
         let login = Login::new(options, entropy, resumable);
-        Self { channel, state: State::New(Box::new(login)), rest: Vec::new() }
+        Self { channel, state: Phase::New(Box::new(login)), rest: Vec::new() }
     }
 
     /// Begins when the connection is established. Does nothing the second time.
     pub fn start(&mut self, out: &mut Outbox) {
         match self.take_state() {
-            State::New(mut login) => match login.start(&mut self.channel, out) {
-                Ok(stage) => self.state = State::Login(login, Box::new(stage)),
+            Phase::New(mut login) => match login.start(&mut self.channel, out) {
+                Ok(stage) => self.state = Phase::Login(login, Box::new(stage)),
                 Err(failure) => self.fail(failure, out),
             },
             other => self.state = other,
@@ -116,9 +116,9 @@ impl Client {
     /// The server closed the connection, or it was lost.
     pub fn receive_end(&mut self, out: &mut Outbox) {
         match self.state {
-            State::Over(_) => {}
-            State::Closing => self.end(End::ByClient, out),
-            State::New(_) | State::Login(..) | State::Session(_) => self.end(End::Cut, out),
+            Phase::Over(_) => {}
+            Phase::Closing => self.end(End::ByClient, out),
+            Phase::New(_) | Phase::Login(..) | Phase::Session(_) => self.end(End::Cut, out),
         }
     }
 
@@ -133,7 +133,7 @@ impl Client {
     /// Sends a stanza. Nothing is sent while there is no session, or while too much is unacknowledged on a stream that can be
     /// resumed.
     pub fn send(&mut self, stanza: &Stanza, out: &mut Outbox) -> SendOutcome {
-        let State::Session(session) = &mut self.state else { return SendOutcome::NoSession };
+        let Phase::Session(session) = &mut self.state else { return SendOutcome::NoSession };
         let sending = session.send(stanza, &mut self.channel, out);
         self.channel.flush(out);
         sending
@@ -143,7 +143,7 @@ impl Client {
     /// it.
     pub fn send_xml(&mut self, stanza: &str, out: &mut Outbox) {
         self.channel.write_text(stanza.as_bytes(), out);
-        if let State::Session(session) = &mut self.state
+        if let Phase::Session(session) = &mut self.state
             && session.keeps_sent()
         {
             session.sent_text(stanza.as_bytes(), &mut self.channel, out);
@@ -161,23 +161,23 @@ impl Client {
     /// Closes the stream; [`ClientEvent::Closed`] comes when the server has closed it too.
     pub fn close(&mut self, out: &mut Outbox) {
         match self.take_state() {
-            State::Session(mut session) => {
+            Phase::Session(mut session) => {
                 session.acknowledge(&mut self.channel, out);
                 self.channel.close_stream(out);
                 self.channel.flush(out);
-                self.state = State::Closing;
+                self.state = Phase::Closing;
             }
-            State::Closing => self.state = State::Closing,
-            State::Over(resumable) => self.state = State::Over(resumable),
+            Phase::Closing => self.state = Phase::Closing,
+            Phase::Over(resumable) => self.state = Phase::Over(resumable),
             // There is no stream yet that could be closed.
-            State::New(_) | State::Login(..) => self.end(End::ByClient, out),
+            Phase::New(_) | Phase::Login(..) => self.end(End::ByClient, out),
         }
     }
 
     /// The full JID, once everything the profile asks for is done: a resource bound, stream management on.
     pub fn ready(&self) -> Option<&Jid> {
         match &self.state {
-            State::Session(session) if session.is_settled() => Some(session.jid()),
+            Phase::Session(session) if session.is_settled() => Some(session.jid()),
             _ => None,
         }
     }
@@ -185,9 +185,9 @@ impl Client {
     /// What is needed to resume the session, if the server allows that.
     pub fn resumable(&self) -> Option<&Resumable> {
         match &self.state {
-            State::Session(session) => session.resumable(),
-            State::Over(resumable) => resumable.as_deref(),
-            State::New(_) | State::Login(..) | State::Closing => None,
+            Phase::Session(session) => session.resumable(),
+            Phase::Over(resumable) => resumable.as_deref(),
+            Phase::New(_) | Phase::Login(..) | Phase::Closing => None,
         }
     }
 
@@ -195,16 +195,16 @@ impl Client {
     /// is none where the server does not allow resumption, and after the stream was closed in order.
     pub fn take_resumable(&mut self) -> Option<Box<Resumable>> {
         match self.take_state() {
-            State::Session(session) => session.into_resumable(),
-            State::New(mut login) | State::Login(mut login, _) => login.take_resumable(),
-            State::Over(resumable) => resumable,
-            State::Closing => None,
+            Phase::Session(session) => session.into_resumable(),
+            Phase::New(mut login) | Phase::Login(mut login, _) => login.take_resumable(),
+            Phase::Over(resumable) => resumable,
+            Phase::Closing => None,
         }
     }
 
     /// Whether the stream is over.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over(_))
+        matches!(self.state, Phase::Over(_))
     }
 
     fn receive_text(&mut self, bytes: &[u8], inbound: &mut Vec<u8>, out: &mut Outbox) -> Result<(), Failure> {
@@ -226,7 +226,7 @@ impl Client {
     }
 
     fn after_tls(&mut self, out: &mut Outbox) {
-        if let State::Login(login, stage) = &mut self.state
+        if let Phase::Login(login, stage) = &mut self.state
             && matches!(**stage, Stage::Tls)
         {
             **stage = login.after_tls(&mut self.channel, out);
@@ -234,12 +234,12 @@ impl Client {
     }
 
     fn is_handshaking(&self) -> bool {
-        matches!(&self.state, State::Login(_, stage) if matches!(**stage, Stage::Tls))
+        matches!(&self.state, Phase::Login(_, stage) if matches!(**stage, Stage::Tls))
     }
 
     /// The next frame of the stream, after the HTTP answer if one is awaited.
     fn next(&mut self, text: &mut &[u8], out: &mut Outbox) -> Result<Option<Frame>, Failure> {
-        if let State::Login(login, stage) = &mut self.state
+        if let Phase::Login(login, stage) = &mut self.state
             && let Stage::Upgrade(upgrade) = &mut **stage
         {
             let Some(length) = upgrade.receive(text)? else {
@@ -264,29 +264,29 @@ impl Client {
             return Err(Failure::Stream(error));
         }
         match (self.take_state(), frame) {
-            (State::Closing, Frame::Close) => self.end(End::ByClient, out),
-            (state @ (State::Login(..) | State::Session(_)), Frame::Close) => {
+            (Phase::Closing, Frame::Close) => self.end(End::ByClient, out),
+            (state @ (Phase::Login(..) | Phase::Session(_)), Frame::Close) => {
                 self.state = state;
                 self.channel.close_stream(out);
                 self.end(End::ByServer, out);
             }
-            (State::Login(mut login, stage), frame) => {
+            (Phase::Login(mut login, stage), frame) => {
                 match login.receive(*stage, frame, &mut self.channel, out) {
-                    Ok(Transition::Stage(stage)) => self.state = State::Login(login, Box::new(stage)),
-                    Ok(Transition::Session(session)) => self.state = State::Session(session),
+                    Ok(Transition::Stage(stage)) => self.state = Phase::Login(login, Box::new(stage)),
+                    Ok(Transition::Session(session)) => self.state = Phase::Session(session),
                     Err(failure) => {
-                        self.state = State::Over(login.take_resumable());
+                        self.state = Phase::Over(login.take_resumable());
                         return Err(failure);
                     }
                 }
             }
-            (State::Session(mut session), Frame::Unit(unit)) => {
+            (Phase::Session(mut session), Frame::Unit(unit)) => {
                 let received = session.receive(unit, &mut self.channel, out);
-                self.state = State::Session(session);
+                self.state = Phase::Session(session);
                 received?;
             }
-            (State::Session(session), Frame::Header(_)) => {
-                self.state = State::Session(session);
+            (Phase::Session(session), Frame::Header(_)) => {
+                self.state = Phase::Session(session);
                 return Err(Failure::Unexpected { element: "stream".to_owned(), state: "in session" });
             }
             // The server may continue to send until it has received our end of the stream.
@@ -325,7 +325,7 @@ impl Client {
     }
 
     fn end(&mut self, end: End, out: &mut Outbox) {
-        self.state = State::Over(self.left_by(&end));
+        self.state = Phase::Over(self.left_by(&end));
         self.rest = Vec::new();
         self.channel.close_connection(out);
         out.events.push(ClientEvent::Closed(end));
@@ -334,7 +334,7 @@ impl Client {
     /// What an end leaves to be resumed. A session that was closed in order is over, and so is one that another has replaced
     /// (XEP-0198 §7, RFC 6120 §4.9.3.3); a login that ends leaves the earlier stream as it was.
     fn left_by(&mut self, end: &End) -> Option<Box<Resumable>> {
-        let in_session = matches!(self.state, State::Session(_));
+        let in_session = matches!(self.state, Phase::Session(_));
         let resumable = self.take_resumable();
         let closed = match end {
             End::ByServer | End::ByClient => true,
@@ -345,19 +345,19 @@ impl Client {
     }
 
     /// The state, for a transition that consumes it and sets the next.
-    fn take_state(&mut self) -> State {
-        std::mem::replace(&mut self.state, State::Over(None))
+    fn take_state(&mut self) -> Phase {
+        std::mem::replace(&mut self.state, Phase::Over(None))
     }
 }
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match &self.state {
-            State::New(_) => "New",
-            State::Login(..) => "Login",
-            State::Session(_) => "Session",
-            State::Closing => "Closing",
-            State::Over(_) => "Over",
+            Phase::New(_) => "New",
+            Phase::Login(..) => "Login",
+            Phase::Session(_) => "Session",
+            Phase::Closing => "Closing",
+            Phase::Over(_) => "Over",
         };
         f.debug_struct("Client").field("state", &state).field("jid", &self.ready()).finish_non_exhaustive()
     }

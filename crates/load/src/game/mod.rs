@@ -5,7 +5,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use carillon_wire::frame::game::{
     ClientFrame, EndReason, ErrorCode, Header, Malformed, Mode, SERVER_BYTES_MAX, SeatState, ServerFrame,
@@ -21,6 +21,12 @@ pub struct Player {
     rest: Vec<u8>,
     /// The last tick of which this one and all before were seen.
     have: u32,
+    /// Ticks that came before one that is missing: datagrams overtake each other, and the stream.
+    early: BTreeMap<u32, Vec<u8>>,
+    /// What it tells the server that it has.
+    got: Header,
+    /// For how many ticks ahead an input is sent beyond the next.
+    further: u32,
     /// Inputs that the server has not acknowledged, the oldest first.
     unacknowledged: VecDeque<(u32, Vec<u8>)>,
     last_sent: u32,
@@ -78,12 +84,17 @@ impl Player {
         framed(out, |out| ClientFrame::Join { have, token: token.as_bytes() }.write(out));
     }
 
+    /// Sends inputs for so many ticks ahead, 1 for the next.
+    pub fn set_ahead(&mut self, ahead: u32) {
+        self.further = ahead.saturating_sub(1);
+    }
+
     /// Sends an input for the next tick for which none was sent. Returns the tick.
     pub fn send(&mut self, input: &[u8], out: &mut Vec<u8>) -> u32 {
-        let tick = self.have.max(self.last_sent) + 1;
+        let tick = (self.have + self.further).max(self.last_sent) + 1;
         self.last_sent = tick;
         self.unacknowledged.push_back((tick, input.to_vec()));
-        let header = Header { tick, ack: self.have, missing: 0 };
+        let header = Header { tick, ..self.got };
         // Only what follows the last acknowledgement, without a gap: inputs of a frame are of consecutive ticks.
         let mut expected = tick;
         let newest_first = self.unacknowledged.iter().rev().map_while(|(of, input)| {
@@ -122,9 +133,23 @@ impl Player {
         let mut left = whole;
         while let Some((frame, behind)) = cut(left, SERVER_BYTES_MAX)? {
             left = behind;
-            events.push(self.frame(frame)?);
+            self.frame(frame, events)?;
         }
         self.rest = left.to_vec();
+        Ok(())
+    }
+
+    /// Processes a datagram: whole frames.
+    ///
+    /// # Errors
+    /// The server sent something that is none.
+    pub fn receive_datagram(&mut self, bytes: &[u8], events: &mut Vec<MatchEvent>) -> Result<(), Malformed> {
+        let mut left = bytes;
+        while !left.is_empty() {
+            let (frame, behind) = cut(left, SERVER_BYTES_MAX)?.ok_or(Malformed::Short)?;
+            left = behind;
+            self.frame(frame, events)?;
+        }
         Ok(())
     }
 
@@ -138,7 +163,31 @@ impl Player {
         self.welcome.as_ref()
     }
 
-    fn frame(&mut self, frame: &[u8]) -> Result<MatchEvent, Malformed> {
+    /// A tick that was seen is passed over, and one that is early waits for those before it.
+    fn frame(&mut self, frame: &[u8], events: &mut Vec<MatchEvent>) -> Result<(), Malformed> {
+        if let ServerFrame::Tick { header, .. } = ServerFrame::read(frame)? {
+            if header.tick <= self.have {
+                return Ok(());
+            }
+            self.got.acknowledge(header.tick);
+            if header.tick > self.have + 1 {
+                if header.tick - self.have <= EARLY_MAX {
+                    self.early.insert(header.tick, frame.to_vec());
+                }
+                return Ok(());
+            }
+        }
+        events.push(self.event(frame)?);
+        while let Some(entry) = self.early.first_entry().filter(|entry| *entry.key() <= self.have + 1) {
+            let (tick, frame) = entry.remove_entry();
+            if tick == self.have + 1 {
+                events.push(self.event(&frame)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, frame: &[u8]) -> Result<MatchEvent, Malformed> {
         Ok(match ServerFrame::read(frame)? {
             ServerFrame::Welcome { welcome, .. } => {
                 self.welcome = Some(welcome);
@@ -192,6 +241,8 @@ fn mixed(state: u32, value: u32) -> u32 {
     (state ^ value).wrapping_mul(0x0100_0193).rotate_left(5)
 }
 
+/// Ticks that wait at most for one that is missing.
+const EARLY_MAX: u32 = 1024;
 /// How many inputs a frame repeats at most.
 const RESENT_MAX: usize = 8;
 
@@ -235,6 +286,27 @@ mod tests {
         player.receive(&tick(3, 3, 0b10), &mut events).unwrap();
         assert_eq!(player.have(), 3);
         assert_eq!(sent(&mut player, b"d"), (4, vec![b"d".to_vec()]));
+    }
+
+    #[test]
+    fn ticks_of_datagrams_are_seen_once_and_in_order_however_they_come() {
+        let all: Vec<_> = (1..=5).map(|number| tick(number, 0, 0b11)).collect();
+        let (mut player, mut plain) = (Player::default(), Player::default());
+        let (mut events, mut others) = (Vec::new(), Vec::new());
+        plain.receive(&all.concat(), &mut others).unwrap();
+        // The fourth overtakes, the third comes by the stream, and some come twice.
+        player.receive_datagram(&all[0], &mut events).unwrap();
+        player.receive_datagram(&[all[3].clone(), all[1].clone()].concat(), &mut events).unwrap();
+        assert_eq!(events.len(), 2);
+        let mut out = Vec::new();
+        player.send(b"x", &mut out);
+        let (frame, _) = cut(&out, CLIENT_BYTES_MAX).unwrap().unwrap();
+        let Ok(ClientFrame::Input { header, .. }) = ClientFrame::read(frame) else { panic!() };
+        assert_eq!((header.ack, header.missing & 0b111), (4, 0b001));
+        player.receive(&all[2], &mut events).unwrap();
+        player.receive_datagram(&[all[4].clone(), all[2].clone()].concat(), &mut events).unwrap();
+        assert_eq!((&events, player.state, player.have()), (&others, plain.state, 5));
+        assert_eq!(player.receive_datagram(&all[4][..5], &mut events), Err(Malformed::Short));
     }
 
     #[test]

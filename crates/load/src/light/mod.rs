@@ -34,13 +34,13 @@ const FRAME_BYTES_MAX: usize = 1 << 20;
 /// A client's side of one connection.
 #[derive(Debug, Default)]
 pub struct Client {
-    state: State,
+    state: LightState,
     /// The beginning of a frame whose rest has not arrived.
     rest: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum LightState {
     /// Nothing has been sent.
     #[default]
     New,
@@ -95,8 +95,8 @@ pub struct Outbox {
 impl Client {
     /// Begins when the connection is established.
     pub fn start(&mut self, out: &mut Outbox) {
-        if self.state == State::New {
-            self.state = State::Opening;
+        if self.state == LightState::New {
+            self.state = LightState::Opening;
             out.bytes.extend_from_slice(OPENING);
         }
     }
@@ -111,7 +111,7 @@ impl Client {
             &rest
         };
         let mut left = whole;
-        while self.state != State::Over
+        while self.state != LightState::Over
             && let Some(end) = memchr(END, left)
         {
             let (frame, behind) = left.split_at_checked(end).unwrap_or((left, &[]));
@@ -121,7 +121,7 @@ impl Client {
         if left.len() > FRAME_BYTES_MAX {
             self.end(End::Nonsense, out);
         }
-        if self.state != State::Over {
+        if self.state != LightState::Over {
             self.rest = left.to_vec();
         }
     }
@@ -154,12 +154,12 @@ impl Client {
 
     /// Whether the client is in session.
     pub fn is_ready(&self) -> bool {
-        self.state == State::Ready
+        self.state == LightState::Ready
     }
 
     /// Whether the connection is over.
     pub fn is_over(&self) -> bool {
-        self.state == State::Over
+        self.state == LightState::Over
     }
 
     fn frame(&mut self, frame: &[u8], out: &mut Outbox) {
@@ -167,13 +167,13 @@ impl Client {
             return out.events.push(LightEvent::Error(code));
         }
         match (self.state, frame) {
-            (State::Opening, greeting) if is_greeting(greeting) => {
-                self.state = State::Ready;
+            (LightState::Opening, greeting) if is_greeting(greeting) => {
+                self.state = LightState::Ready;
                 out.events.push(LightEvent::Ready);
             }
-            (State::Ready, b"ACK") => out.events.push(LightEvent::Done),
-            (State::Ready, b"PONG") => out.events.push(LightEvent::Pong),
-            (State::Ready, frame) => match frame.strip_prefix(PUBLISH) {
+            (LightState::Ready, b"ACK") => out.events.push(LightEvent::Done),
+            (LightState::Ready, b"PONG") => out.events.push(LightEvent::Pong),
+            (LightState::Ready, frame) => match frame.strip_prefix(PUBLISH) {
                 Some(item) => out.events.push(LightEvent::Published(item.to_vec())),
                 None => self.end(End::Nonsense, out),
             },
@@ -182,8 +182,8 @@ impl Client {
     }
 
     fn end(&mut self, end: End, out: &mut Outbox) {
-        if self.state != State::Over {
-            self.state = State::Over;
+        if self.state != LightState::Over {
+            self.state = LightState::Over;
             self.rest = Vec::new();
             out.events.push(LightEvent::Closed(end));
         }

@@ -10,7 +10,7 @@ use super::request::PlannedTest;
 use super::running_test::{RunningTest, SilenceLimits};
 use super::session_watch::SessionWatch;
 use super::shares::{group, share_out};
-use super::state::{SharedState, State};
+use super::state::{OrchestratorState, SharedState};
 use crate::control::{Fault, Job, Order, Position};
 use crate::measure::Reading;
 use crate::plan::{Action, Phase};
@@ -139,7 +139,12 @@ impl TestRunner<'_> {
     }
 
     /// The number of players of each worker, if there is room for all.
-    fn shares(&self, state: &mut State, players: u32, group: u32) -> Option<Vec<(u32, String, u32)>> {
+    fn shares(
+        &self,
+        state: &mut OrchestratorState,
+        players: u32,
+        group: u32,
+    ) -> Option<Vec<(u32, String, u32)>> {
         let workers: Vec<_> = state
             .workers
             .present()
@@ -153,7 +158,7 @@ impl TestRunner<'_> {
         Some(shares.map(|((id, name, _), share)| (*id, name.clone(), share)).collect())
     }
 
-    fn too_few_workers(&self, state: &mut State) -> String {
+    fn too_few_workers(&self, state: &mut OrchestratorState) -> String {
         let (mut count, mut room) = (0, 0);
         for (_, registration) in state.workers.present() {
             (count, room) = (count + 1, room + u64::from(registration.players_max));
@@ -346,7 +351,7 @@ impl TestRunner<'_> {
         }
     }
 
-    fn check(&self, state: &mut State) -> Result<(), End> {
+    fn check(&self, state: &mut OrchestratorState) -> Result<(), End> {
         let closing = state.closing;
         let current = current(state);
         if current.aborted || closing {
@@ -356,7 +361,7 @@ impl TestRunner<'_> {
     }
 
     /// Asks silent workers for their progress, and gives up those that stay silent.
-    fn check_workers(&self, state: &mut State) -> Result<(), End> {
+    fn check_workers(&self, state: &mut OrchestratorState) -> Result<(), End> {
         let current = current(state);
         let silent = current.silent(Instant::now(), self.silence_limits);
         let no_workers = current.has_no_workers();
@@ -425,7 +430,7 @@ impl From<CommandOutcome> for CommandRun {
     }
 }
 
-fn current(state: &mut State) -> &mut RunningTest {
+fn current(state: &mut OrchestratorState) -> &mut RunningTest {
     &mut state.running.as_mut().expect("only the runner ends the test that it runs").1
 }
 

@@ -18,7 +18,7 @@ const ENDED_MAX: usize = 32;
 /// The shared state, and the notification of its changes.
 #[derive(Debug, Default)]
 pub(super) struct SharedState {
-    state: Mutex<State>,
+    state: Mutex<OrchestratorState>,
     changed: Condvar,
     /// The same for tasks.
     changed_async: tokio::sync::Notify,
@@ -26,7 +26,7 @@ pub(super) struct SharedState {
 
 /// The state itself.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct OrchestratorState {
     pub(super) workers: WorkerRegistry,
     /// The running test.
     pub(super) running: Option<(String, RunningTest)>,
@@ -39,7 +39,7 @@ pub(super) struct State {
 
 impl SharedState {
     /// The state, for reading or changing; call [`Self::notify`] after a change.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, OrchestratorState> {
         // Each change is complete before anything can panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +51,11 @@ impl SharedState {
     }
 
     /// Waits for a change until a timeout.
-    pub(super) fn wait<'a>(&self, state: MutexGuard<'a, State>, timeout: Duration) -> MutexGuard<'a, State> {
+    pub(super) fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, OrchestratorState>,
+        timeout: Duration,
+    ) -> MutexGuard<'a, OrchestratorState> {
         self.changed.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -61,7 +65,7 @@ impl SharedState {
     }
 }
 
-impl State {
+impl OrchestratorState {
     /// Puts a test at the end of the queue; `false` if it is full.
     pub(super) fn submit(&mut self, id: String, plan: PlannedTest) -> bool {
         let room = self.waiting.len() < QUEUE_MAX && !self.closing;

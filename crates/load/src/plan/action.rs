@@ -157,6 +157,8 @@ pub struct Play {
     /// The duration.
     #[serde(rename = "for")]
     pub span: Span,
+    /// For how many ticks ahead an input is sent: more than one where the round trip takes longer than a tick.
+    pub ahead: u32,
     /// The size of an input.
     pub payload_bytes: usize,
     /// The share of the players whose connection is cut once, halfway, and who come back with their token.

@@ -172,6 +172,7 @@ fn check_rooms(key: &impl Fn(&str) -> String, rooms: Rooms) -> Result<(), Scenar
 fn check_play(key: &dyn Fn(&str) -> String, play: &Play) -> Result<(), ScenarioError> {
     within(&key("seats"), u64::from(play.seats), 2, 64)?;
     within(&key("tick_rate"), u64::from(play.tick_rate), 1, 60)?;
+    within(&key("ahead"), u64::from(play.ahead), 1, 32)?;
     within(&key("payload_bytes"), play.payload_bytes as u64, 1, 512)?;
     within(&key("in_flight"), u64::from(play.in_flight), 1, u64::from(PLAYERS_MAX))?;
     if !(0.0..=1.0).contains(&play.cut_share) {

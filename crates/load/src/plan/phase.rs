@@ -41,6 +41,7 @@ struct Table {
     light: Option<bool>,
     seats: Option<u32>,
     tick_rate: Option<u32>,
+    ahead: Option<u32>,
     cut_share: Option<f64>,
 }
 
@@ -141,6 +142,7 @@ impl Table {
                 tick_rate: self.tick_rate.take().unwrap_or_else(Play::default_tick_rate),
                 span: self.span()?,
                 payload_bytes: self.payload_bytes.take().unwrap_or_else(Play::default_payload),
+                ahead: self.ahead.take().unwrap_or(1),
                 cut_share: self.cut_share.take().unwrap_or_default(),
                 in_flight: self.in_flight(),
             }),
@@ -211,6 +213,7 @@ impl Table {
             ("light", self.light.is_some()),
             ("seats", self.seats.is_some()),
             ("tick_rate", self.tick_rate.is_some()),
+            ("ahead", self.ahead.is_some()),
             ("cut_share", self.cut_share.is_some()),
         ];
         given.into_iter().find_map(|(key, is_given)| is_given.then_some(key))

@@ -69,6 +69,8 @@ pub enum TransportKind {
     Wss,
     /// TCP without TLS.
     Plain,
+    /// QUIC, for matches alone.
+    Quic,
 }
 
 impl TransportKind {
@@ -79,6 +81,7 @@ impl TransportKind {
             Self::Tls => 5223,
             Self::Ws => 5280,
             Self::Wss => 5443,
+            Self::Quic => 5443,
         }
     }
 }

@@ -69,6 +69,7 @@ impl super::TargetReport {
             TransportKind::Ws => "WebSocket without TLS",
             TransportKind::Wss => "WebSocket over TLS",
             TransportKind::Plain => "TCP without TLS",
+            TransportKind::Quic => "QUIC",
         }
     }
 }

@@ -8,12 +8,12 @@ use crate::control::Fault;
 /// A barrier that the threads reach one by one and on which the engine waits.
 #[derive(Debug, Default)]
 pub(super) struct StepBarrier {
-    state: Mutex<State>,
+    state: Mutex<BarrierState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BarrierState {
     /// Counts the steps: a late report about an earlier step is not taken for one about this step.
     serial: u64,
     /// Threads that are not done.
@@ -57,12 +57,12 @@ impl StepBarrier {
 
     /// Waits until all are done or one has failed; `false` on timeout.
     pub(super) fn wait(&self, timeout: Duration) -> bool {
-        let going = |state: &mut State| state.busy > 0 && state.fault.is_none();
+        let going = |state: &mut BarrierState| state.busy > 0 && state.fault.is_none();
         let waited = self.changed.wait_timeout_while(self.lock(), timeout, going);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,13 +16,14 @@ use rustls::pki_types::ServerName;
 use serde_json::json;
 
 use super::api::Api;
+use super::quic::{Happened, QuicLines, Way};
 use super::recorder::{Count, Metric, Recorder};
 use super::setup::{self, Setup};
 use super::step::{StepStart, ThreadContext};
 use crate::client::tls::{PeerState, TlsLayer, Trust, config};
 use crate::control::{Fault, LOGIN_ERROR, LOST_ERROR};
 use crate::game::{MatchEvent, Player};
-use crate::plan::{Action, Play};
+use crate::plan::{Action, Play, TransportKind};
 
 /// Threads that ask the matchmaker, hence requests in flight at the same time.
 const ASKERS: usize = 8;
@@ -68,6 +69,8 @@ struct Hall<'a> {
     tls: Arc<ClientConfig>,
     name: ServerName<'static>,
     poll: Poll,
+    /// Their connections, where they are of QUIC.
+    quic: Option<QuicLines>,
     seats: Vec<Seat>,
     /// When a player sends its next input, or comes back.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
@@ -119,22 +122,30 @@ impl<'a> Hall<'a> {
             None => Trust::Anyone,
             Some(pem) => Trust::from_pem(pem.as_bytes()).map_err(|error| setup::worker(error.to_string()))?,
         };
+        let mut poll = Poll::new().map_err(|error| setup::worker(error.to_string()))?;
+        let quic = match target.transport {
+            TransportKind::Quic => Some(quic(thread, &trust, &mut poll).map_err(setup::worker)?),
+            _ => None,
+        };
         let tls = config(&trust, Some(ALPN), false).map_err(|error| setup::worker(error.to_string()))?;
         let name = ServerName::try_from(target.domain.clone())
             .map_err(|error| setup::worker(format!("{}: {error}", target.domain)))?;
         let count = thread.setup.job.count as usize;
         let period = Duration::from_secs(1) / play.tick_rate;
-        let seat = |number: usize| Seat {
+        let seat = |number: usize| {
             // Spread over most of a tick: players do not act at the same moment.
-            offset: period.mul_f64(0.7 * (number * 7919 % 1000) as f64 / 1000.0),
-            ..Seat::default()
+            let offset = period.mul_f64(0.7 * (number * 7919 % 1000) as f64 / 1000.0);
+            let mut seat = Seat { offset, ..Seat::default() };
+            seat.player.set_ahead(play.ahead);
+            seat
         };
         Ok(Self {
             thread,
             play,
             tls,
             name,
-            poll: Poll::new().map_err(|error| setup::worker(error.to_string()))?,
+            poll,
+            quic,
             seats: (0..count).map(seat).collect(),
             due: BinaryHeap::new(),
             scratch: vec![0; 64 * 1024].into(),
@@ -191,14 +202,18 @@ impl<'a> Hall<'a> {
             }
             self.act(now);
             self.recorder().set_online(self.playing);
+            let quic_due = self.flush_quic();
             let wait = self.due.peek().map_or(WAIT_MAX, |Reverse((at, _))| {
                 at.saturating_duration_since(Instant::now()).min(WAIT_MAX)
             });
+            let until = |at: Instant| at.saturating_duration_since(Instant::now());
+            let wait = quic_due.map_or(wait, |at| until(at).min(wait));
             // Rounded up by the system: a player is late rather than early.
             if self.poll.poll(&mut events, Some(wait)).is_err() {
                 continue;
             }
-            for event in &events {
+            self.serve_quic();
+            for event in events.iter().filter(|event| event.token() != QUIC) {
                 self.serve(
                     event.token().0,
                     event.is_readable() || event.is_read_closed(),
@@ -225,7 +240,7 @@ impl<'a> Hall<'a> {
             &json!({
                 "seats": self.play.seats,
                 "tick_rate": self.play.tick_rate,
-                "input_delay": 1,
+                "input_delay": self.play.ahead,
                 "input_bytes_max": self.play.payload_bytes,
                 "join_ms": FIND_TIMEOUT.as_millis() as u64,
                 "duration_max_ms": longest.as_millis() as u64,
@@ -281,6 +296,12 @@ impl<'a> Hall<'a> {
     fn connect(&mut self, at: usize) {
         let addresses = &self.thread.setup.addresses;
         let target = addresses[at % addresses.len()];
+        if let Some(quic) = &mut self.quic {
+            if let Err(why) = quic.connect(at, target, &self.thread.setup.job.target.domain) {
+                self.lost(at, &why);
+            }
+            return;
+        }
         let opened = TcpStream::connect(target).and_then(|mut socket| {
             let interest = Interest::READABLE | Interest::WRITABLE;
             self.poll.registry().register(&mut socket, Token(at), interest)?;
@@ -291,6 +312,51 @@ impl<'a> Hall<'a> {
                 self.seats[at].line = Some(Line { socket, tls: None, has_joined: false, unsent: Vec::new() });
             }
             Err(error) => self.lost(at, &error.kind().to_string()),
+        }
+    }
+
+    /// Sends what players say over QUIC; when something of it is due.
+    fn flush_quic(&mut self) -> Option<Instant> {
+        let quic = self.quic.as_mut()?;
+        quic.flush();
+        quic.due()
+    }
+
+    fn serve_quic(&mut self) {
+        let Some(quic) = &mut self.quic else { return };
+        let mut happened = Vec::new();
+        let received = quic.receive(&mut happened);
+        for (at, what) in happened {
+            let mut events = Vec::new();
+            let Seat { player, token, .. } = &mut self.seats[at];
+            let result = match what {
+                Happened::Connected => {
+                    let mut frame = Vec::new();
+                    player.join(token, &mut frame);
+                    self.quic.iter_mut().for_each(|quic| quic.say(at, &frame, Way::Stream));
+                    Ok(())
+                }
+                Happened::Stream(bytes) => {
+                    player.receive(&bytes, &mut events).map_err(|error| error.to_string())
+                }
+                Happened::Datagram(bytes) => {
+                    player.receive_datagram(&bytes, &mut events).map_err(|error| error.to_string())
+                }
+                Happened::Lost(why) => Err(why),
+            };
+            let now = Instant::now();
+            for event in events {
+                self.happened(at, &event, now);
+            }
+            // One whose connection was cut, or who was told that the match is over, has none to lose.
+            if let Err(why) = result
+                && !matches!(self.seats[at].state, State::Over | State::Away(_))
+            {
+                self.lost(at, &why);
+            }
+        }
+        if let Err(error) = received {
+            self.recorder().error(format!("{LOST_ERROR}{}", error.kind()));
         }
     }
 
@@ -394,7 +460,7 @@ impl<'a> Hall<'a> {
                     }
                 }
                 let (is_told, is_last) = (tick % STATE_EVERY == 0, self.is_ending);
-                if seat.sent.is_empty() && !is_last {
+                if seat.sent.len() < self.play.ahead as usize && !is_last {
                     self.due.push(Reverse((now + seat.offset.min(period), at)));
                 }
                 if is_told {
@@ -430,14 +496,14 @@ impl<'a> Hall<'a> {
             let seat = &mut self.seats[at];
             match seat.state {
                 State::Away(_) if seat.line.is_none() => self.connect(at),
-                State::Playing if seat.sent.is_empty() && !self.is_ending => {
+                State::Playing if seat.sent.len() < self.play.ahead as usize && !self.is_ending => {
                     let mut input = vec![0; self.play.payload_bytes];
                     input.iter_mut().zip((at as u32).to_le_bytes()).for_each(|(to, from)| *to = from);
                     let mut frame = Vec::new();
                     let tick = seat.player.send(&input, &mut frame);
                     seat.sent.push_back((tick, at_time));
                     self.recorder().sent(now.saturating_duration_since(at_time));
-                    self.say(at, &frame);
+                    self.say_by(at, &frame, Way::Datagram);
                 }
                 _ => {}
             }
@@ -445,6 +511,13 @@ impl<'a> Hall<'a> {
     }
 
     fn say(&mut self, at: usize, frame: &[u8]) {
+        self.say_by(at, frame, Way::Stream);
+    }
+
+    fn say_by(&mut self, at: usize, frame: &[u8], way: Way) {
+        if let Some(quic) = &mut self.quic {
+            return quic.say(at, frame, way);
+        }
         let Some(line) = &mut self.seats[at].line else { return };
         let sent = match &mut line.tls {
             Some(layer) => layer.send(frame, &mut line.unsent).map_err(|error| error.to_string()),
@@ -463,6 +536,7 @@ impl<'a> Hall<'a> {
             let seat = &mut self.seats[at];
             if seat.state == State::Playing {
                 seat.line = None;
+                self.quic.iter_mut().for_each(|quic| quic.forget(at));
                 // What was on its way may be lost: it is sent again, for a later tick.
                 seat.sent.clear();
                 seat.state = State::Away(now);
@@ -487,6 +561,7 @@ impl<'a> Hall<'a> {
         let recorder = self.recorder();
         let seat = &mut self.seats[at];
         seat.line = None;
+        self.quic.iter_mut().for_each(|quic| quic.forget(at));
         match seat.state {
             State::Over => return,
             State::Playing => {
@@ -501,6 +576,18 @@ impl<'a> Hall<'a> {
         self.over += 1;
     }
 }
+
+/// The connections of all players over QUIC, on a socket that is watched.
+fn quic(thread: &ThreadContext, trust: &Trust, poll: &mut Poll) -> Result<QuicLines, String> {
+    let target = thread.setup.addresses.first().ok_or("no address")?;
+    let mut quic = QuicLines::new(trust, *target)?;
+    let registered = poll.registry().register(&mut quic.socket, QUIC, Interest::READABLE);
+    registered.map_err(|error| error.to_string())?;
+    Ok(quic)
+}
+
+/// The token of the socket of QUIC.
+const QUIC: Token = Token(usize::MAX);
 
 impl Line {
     fn flush(&mut self) -> std::io::Result<()> {

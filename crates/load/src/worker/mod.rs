@@ -24,6 +24,7 @@ mod player_group;
 mod player_states;
 mod preflight;
 mod publisher;
+mod quic;
 mod receipts;
 mod recorder;
 mod ring;

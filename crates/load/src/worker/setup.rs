@@ -201,7 +201,8 @@ fn profile(job: &Job, keys: &Arc<KeyCache>) -> Result<Arc<Profile>, Fault> {
             TransportKind::Tls => Transport::DirectTls,
             TransportKind::Ws => Transport::WebSocket { path },
             TransportKind::Wss => Transport::SecureWebSocket { path },
-            TransportKind::Plain => Transport::Plain,
+            // Nobody logs in: the players of matches have connections of their own.
+            TransportKind::Plain | TransportKind::Quic => Transport::Plain,
         },
         trust,
         tls_resumption: players.tls_resumption,

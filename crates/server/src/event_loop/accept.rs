@@ -106,7 +106,7 @@ impl<M: Machine> EventLoop<M> {
         let Some(opened) = self.io.conns.get_mut(conn) else { return };
         opened.handshake_done();
         if opened.mark_open().is_some() {
-            self.handle(Input::OpenedPlayer { conn });
+            self.handle(Input::OpenedPlayer { conn, datagrams: false });
         }
     }
 

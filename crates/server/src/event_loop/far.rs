@@ -43,6 +43,7 @@ impl<M: Machine> EventLoop<M> {
             | InboxItem::Answer { .. }
             | InboxItem::Derived { .. }
             | InboxItem::Arrival(_)
+            | InboxItem::Quic(_)
             | InboxItem::Control(_) => {}
         }
     }

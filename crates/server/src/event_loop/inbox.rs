@@ -8,6 +8,7 @@ use crate::taps::TapSink;
 use carillon_core::Input;
 use carillon_core::message::ShardMessage;
 use carillon_core::tap::Order;
+use std::sync::Arc;
 
 impl<M: Machine> EventLoop<M> {
     /// Handles a bounded number of items. The effects of several messages are carried out together, so that what they
@@ -30,6 +31,10 @@ impl<M: Machine> EventLoop<M> {
                 InboxItem::Derived { ticket, derived } => Input::Derived { ticket, derived },
                 InboxItem::Arrival(arrival) => {
                     self.adopt(*arrival);
+                    continue;
+                }
+                InboxItem::Quic(item) => {
+                    self.quic_item(*item);
                     continue;
                 }
                 InboxItem::Control(control) => {
@@ -98,7 +103,12 @@ impl<M: Machine> EventLoop<M> {
                 drop(done);
             }
             Control::Stop => self.phase = Phase::Stopping,
-            Control::Tls(tls) => self.io.tls = tls,
+            Control::Tls(tls) => {
+                if let (Some(quic), Some((_, server))) = (self.io.quic.as_deref_mut(), tls.quic()) {
+                    quic.set_server(Arc::clone(server));
+                }
+                self.io.tls = tls;
+            }
             Control::OutQueues(bounds) => {
                 self.io.out_queues = bounds.of_shard(self.io.outboxes.inboxes.len());
             }
@@ -170,11 +180,17 @@ impl<M: Machine> EventLoop<M> {
     fn drain(&mut self) {
         self.stop_listening();
         self.handle(Input::Drain);
+        if let Some(quic) = self.io.quic.as_deref_mut() {
+            quic.end();
+        }
     }
 
     /// Accepts no more connections. Those that the core does not know yet are dropped.
     fn stop_listening(&mut self) {
         self.listeners.clear();
+        if let Some(quic) = self.io.quic.as_deref_mut() {
+            quic.refuse();
+        }
         for id in self.io.conns.ids() {
             if self.io.conns.get_mut(id).is_some_and(|conn| matches!(conn.stage, Stage::New(_))) {
                 self.io.drop_conn(id);

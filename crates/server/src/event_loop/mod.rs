@@ -20,6 +20,7 @@ mod handover;
 mod inbox;
 mod parked;
 mod proxied;
+mod quic;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -32,12 +33,14 @@ use crate::inbox::{Inbox, InboxItem};
 use crate::listen::{Admission, Listener, RefusedConns, SpareDescriptor};
 use crate::machine::Machine;
 use crate::metrics::ShardFigures;
+use crate::quic::Quic;
 use crate::sends::SendBatch;
 use crate::shard_io::{ShardIo, Upcall, conn_of, special};
 use carillon_core::connection::QueueBound;
 use carillon_core::model::{Mono, Now};
 use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::{Effects, Input};
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -120,6 +123,9 @@ impl<M: Machine> EventLoop<M> {
         for (n, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(&mut listener.socket, special(n), Interest::READABLE)?;
         }
+        for (n, descriptor) in io.quic.as_deref().into_iter().flat_map(Quic::descriptors).enumerate() {
+            poll.registry().register(&mut SourceFd(&descriptor), special(UDP + n), Interest::READABLE)?;
+        }
         let Shared { admission, inbox, figures, producer, io_uring, clock, left_parked, handed } = shared;
         let mut effects = Effects::default();
         if let Some(producer) = &producer {
@@ -192,6 +198,7 @@ impl<M: Machine> EventLoop<M> {
         }
         if !self.frozen {
             self.read_ready();
+            self.read_quic();
         }
         self.flush_deferred();
         self.update_clock();
@@ -205,6 +212,7 @@ impl<M: Machine> EventLoop<M> {
         self.walking = self.machine.walk(self.now, &mut self.effects);
         self.unpublished |= self.walking;
         self.run_effects();
+        self.flush_quic();
         self.flush_deferred();
         self.io.outboxes.send();
         if let Some(producer) = &mut self.producer {
@@ -236,8 +244,10 @@ impl<M: Machine> EventLoop<M> {
         self.unpublished |= !self.events.is_empty();
         for event in &self.events {
             let Some(id) = conn_of(event.token()) else {
-                if let Some(listener) = self.listeners.get_mut(event.token().0 & 0xff) {
-                    listener.edge();
+                match event.token().0 & 0xff {
+                    WAKER => {}
+                    UDP.. => self.io.quic.iter_mut().for_each(|quic| quic.edge()),
+                    n => self.listeners.get_mut(n).into_iter().for_each(Listener::edge),
                 }
                 continue;
             };
@@ -299,6 +309,7 @@ impl<M: Machine> EventLoop<M> {
     /// Handles the deadlines that are due: the server's and the core's.
     fn run_due_timers(&mut self) {
         self.io.expire();
+        self.run_quic_timers();
         if self.machine.next_wake().is_some_and(|at| at <= self.now.mono) {
             self.unpublished = true;
             self.handle(Input::Tick);
@@ -314,6 +325,7 @@ impl<M: Machine> EventLoop<M> {
             || !self.items.is_empty()
             || (!self.frozen && self.io.cell.carried.is_ready())
             || (!held_back && !self.frozen && !self.io.ready.is_empty())
+            || (!held_back && !self.frozen && self.io.quic.as_deref().is_some_and(Quic::is_busy))
             || (self.accepts && self.listeners.iter_mut().any(|listener| listener.is_ready(now)));
         if busy || !self.inbox.sleep() {
             return Some(Duration::ZERO);
@@ -321,6 +333,7 @@ impl<M: Machine> EventLoop<M> {
         let due = [
             self.machine.next_wake().filter(|_| !self.frozen),
             self.io.deadlines.next().filter(|_| !self.frozen),
+            self.io.quic.as_deref().and_then(Quic::due).filter(|_| !self.frozen),
             self.listeners.iter().filter_map(Listener::retry_at).min().filter(|_| self.accepts),
             self.refused_conns.due(),
             self.unpublished.then(|| self.published.plus(PUBLISH_MS)),
@@ -347,6 +360,10 @@ impl<M: Machine> EventLoop<M> {
     }
 }
 
+/// The number of the first socket of UDP among the tokens that name no connection; listeners are numbered from 0.
+const UDP: usize = 0x80;
+/// The waker's.
+pub(crate) const WAKER: usize = 0xff;
 /// How long a part of a turn may take, if it consists of many pieces: several times a slice of a fan-out.
 const PART_MS: u64 = 4;
 /// A turn that takes this long delays open sessions.

@@ -16,14 +16,14 @@ pub(crate) struct Listener {
     pub(crate) service: Service,
     /// Connections from a trusted proxy begin with a PROXY header.
     pub(crate) is_proxied: bool,
-    state: State,
+    state: Arrivals,
     /// Until when it says no more that there are no descriptors.
     silent_until: Mono,
 }
 
 /// Whether there are connections to accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Arrivals {
     /// None; an edge will announce one.
     Dry,
     /// There may be some.
@@ -63,31 +63,31 @@ impl Listener {
             socket: TcpListener::from_std(std::net::TcpListener::from(socket)),
             service,
             is_proxied,
-            state: State::Dry,
+            state: Arrivals::Dry,
             silent_until: Mono(0),
         }
     }
 
     /// The poll reported an edge.
     pub(crate) fn edge(&mut self) {
-        self.state = State::Ready;
+        self.state = Arrivals::Ready;
     }
 
     /// Whether [`Listener::accept`] is worth calling.
     pub(crate) fn is_ready(&mut self, now: Mono) -> bool {
-        if let State::Starved(until) = self.state
+        if let Arrivals::Starved(until) = self.state
             && until <= now
         {
-            self.state = State::Ready;
+            self.state = Arrivals::Ready;
         }
-        self.state == State::Ready
+        self.state == Arrivals::Ready
     }
 
     /// When accepting is to be tried again, if there was no descriptor.
     pub(crate) fn retry_at(&self) -> Option<Mono> {
         match self.state {
-            State::Starved(until) => Some(until),
-            State::Dry | State::Ready => None,
+            Arrivals::Starved(until) => Some(until),
+            Arrivals::Dry | Arrivals::Ready => None,
         }
     }
 
@@ -99,7 +99,7 @@ impl Listener {
         match self.socket.accept() {
             Ok((stream, from)) => taken(stream, from),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.state = State::Dry;
+                self.state = Arrivals::Dry;
                 Accepted::Nothing
             }
             Err(error) if is_out_of_descriptors(&error) => self.turn_away(spare, now, &error),
@@ -118,7 +118,7 @@ impl Listener {
         let refused = spent && self.socket.accept().is_ok();
         *spare = SpareDescriptor::new();
         if !refused {
-            self.state = State::Starved(now.plus(STARVED_MS));
+            self.state = Arrivals::Starved(now.plus(STARVED_MS));
             return Accepted::Nothing;
         }
         Accepted::TurnedAway

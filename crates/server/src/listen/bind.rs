@@ -1,7 +1,7 @@
 //! Binding the ports. All are bound before any thread starts: a server that cannot have its ports does not start.
 
 use super::accept::Listener;
-use super::inherited::Inherited;
+use super::inherited::{Inherited, ListenerKind};
 use super::service::{ListenConfig, PortConfig, Service};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -28,6 +28,8 @@ pub struct Ports {
     pub websocket: Option<u16>,
     /// The light protocol.
     pub light: Option<u16>,
+    /// QUIC, for the players of matches.
+    pub quic: Option<u16>,
 }
 
 /// Binds every port on every address, once per shard, unless another process left its socket there. Returns the listeners of each
@@ -39,7 +41,7 @@ pub(crate) fn bind(
     let mut ports = Ports::default();
     let mut shards: Vec<Vec<Listener>> = std::iter::repeat_with(Vec::new).take(config.shards).collect();
     for &PortConfig { service, port, is_proxied } in &config.ports {
-        let (port, sockets) = with_port(config, service, port, &mut inherited)?;
+        let (port, sockets) = with_port(config, ListenerKind::of(service), port, &mut inherited)?;
         *match service {
             Service::StartTls => &mut ports.c2s,
             Service::DirectTls => &mut ports.c2s_tls,
@@ -53,26 +55,36 @@ pub(crate) fn bind(
     Ok((ports, shards))
 }
 
+/// Binds a port of UDP on every address, once per shard, as [`bind`] does; the sockets of each shard. Those that are wanted are taken out of
+/// `inherited`.
+pub(crate) fn bind_quic(
+    config: &ListenConfig<'_>,
+    port: u16,
+    inherited: &mut Vec<Inherited>,
+) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
+    with_port(config, ListenerKind::QUIC, port, inherited)
+}
+
 /// Binds one port on every address. For port 0 the system chooses on the first address; if that port is taken on another
 /// address, it chooses again.
 fn with_port(
     config: &ListenConfig<'_>,
-    service: Service,
+    kind: ListenerKind,
     port: u16,
     inherited: &mut Vec<Inherited>,
 ) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
     for _ in 1..CHOICES {
-        match on_all(config, service, port, inherited) {
+        match on_all(config, kind, port, inherited) {
             Err(error) if port == 0 && error.source.kind() == ErrorKind::AddrInUse => {}
             result => return result,
         }
     }
-    on_all(config, service, port, inherited)
+    on_all(config, kind, port, inherited)
 }
 
 fn on_all(
     config: &ListenConfig<'_>,
-    service: Service,
+    kind: ListenerKind,
     port: u16,
     inherited: &mut Vec<Inherited>,
 ) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
@@ -80,9 +92,9 @@ fn on_all(
     let mut shards: Vec<Vec<Socket>> = std::iter::repeat_with(Vec::new).take(config.shards).collect();
     for &address in config.addresses {
         let error = |port| move |source| BindError { address: SocketAddr::new(address, port), source };
-        let left = take(inherited, service, SocketAddr::new(address, port));
+        let left = take(inherited, kind, SocketAddr::new(address, port));
         let bound = match left.is_empty() {
-            true => on_one(config, SocketAddr::new(address, port)),
+            true => on_one(config, kind, SocketAddr::new(address, port)),
             false => spread(left, config.shards),
         };
         let sockets = match bound {
@@ -106,9 +118,9 @@ fn on_all(
 }
 
 /// The sockets that another process left at this address; at any port for port 0.
-fn take(inherited: &mut Vec<Inherited>, service: Service, at: SocketAddr) -> Vec<Socket> {
+fn take(inherited: &mut Vec<Inherited>, kind: ListenerKind, at: SocketAddr) -> Vec<Socket> {
     let fits = |left: &Inherited| {
-        left.service == service
+        left.kind == kind
             && left.address.ip() == at.ip()
             && (at.port() == 0 || left.address.port() == at.port())
     };
@@ -130,34 +142,51 @@ fn spread(sockets: Vec<Socket>, shards: usize) -> io::Result<Vec<Vec<Socket>>> {
 }
 
 /// Binds one address and port, for every shard.
-fn on_one(config: &ListenConfig<'_>, address: SocketAddr) -> io::Result<Vec<Vec<Socket>>> {
+fn on_one(
+    config: &ListenConfig<'_>,
+    kind: ListenerKind,
+    address: SocketAddr,
+) -> io::Result<Vec<Vec<Socket>>> {
     let share = config.reuse_port && config.shards > 1;
     if share && address.port() != 0 {
         // With SO_REUSEPORT a second server would start without an error and take half of the connections.
-        listen(config, address, false)?;
+        listen(config, kind, address, false)?;
     }
-    let first = listen(config, address, share)?;
+    let first = listen(config, kind, address, share)?;
     let bound = first.local_addr()?.as_socket().unwrap_or(address);
     let mut sockets = vec![first];
     while sockets.len() < config.shards {
         sockets.push(match share {
-            true => listen(config, bound, true)?,
+            true => listen(config, kind, bound, true)?,
             false => sockets[0].try_clone()?,
         });
     }
     Ok(sockets.into_iter().map(|socket| vec![socket]).collect())
 }
 
-fn listen(config: &ListenConfig<'_>, address: SocketAddr, share: bool) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+fn listen(
+    config: &ListenConfig<'_>,
+    kind: ListenerKind,
+    address: SocketAddr,
+    share: bool,
+) -> io::Result<Socket> {
+    let (form, protocol) = match kind.is_quic() {
+        true => (Type::DGRAM, Protocol::UDP),
+        false => (Type::STREAM, Protocol::TCP),
+    };
+    let socket = Socket::new(Domain::for_address(address), form.nonblocking(), Some(protocol))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // A restart need not wait until the kernel has forgotten the connections of the last run.
-    socket.set_reuse_address(true)?;
     if share {
         socket.set_reuse_port(true)?;
     }
+    if kind.is_quic() {
+        socket.bind(&address.into())?;
+        return Ok(socket);
+    }
+    // A restart need not wait until the kernel has forgotten the connections of the last run.
+    socket.set_reuse_address(true)?;
     // On Linux accepted connections inherit it: one system call less per connection.
     socket.set_tcp_nodelay(config.nodelay)?;
     socket.bind(&address.into())?;

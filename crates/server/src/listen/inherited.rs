@@ -7,29 +7,43 @@ use std::os::fd::OwnedFd;
 
 /// The protocol of a listening socket, as it is named to the successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListenerKind(Service);
+pub struct ListenerKind(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Tcp(Service),
+    Quic,
+}
 
 /// A listening socket that was inherited.
 #[derive(Debug)]
 pub(crate) struct Inherited {
-    pub(crate) service: Service,
+    pub(crate) kind: ListenerKind,
     pub(crate) address: SocketAddr,
     pub(crate) socket: Socket,
 }
 
 impl ListenerKind {
-    pub(crate) fn of(service: Service) -> ListenerKind {
-        ListenerKind(service)
+    /// A socket of UDP, for QUIC.
+    pub(crate) const QUIC: ListenerKind = ListenerKind(Kind::Quic);
+
+    pub(crate) const fn of(service: Service) -> ListenerKind {
+        ListenerKind(Kind::Tcp(service))
+    }
+
+    /// Whether it is one of UDP.
+    pub(crate) fn is_quic(self) -> bool {
+        self.0 == Kind::Quic
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(service, _)| *service == self.0).map_or("", |(_, name)| name)
+        NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 
     /// The kind of this name.
     pub fn named(name: &str) -> Option<ListenerKind> {
-        NAMES.iter().find(|(_, known)| *known == name).map(|(service, _)| ListenerKind(*service))
+        NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 }
 
@@ -38,15 +52,16 @@ impl Inherited {
     pub(crate) fn new(kind: ListenerKind, socket: OwnedFd) -> Option<Inherited> {
         let socket = Socket::from(socket);
         let address = socket.local_addr().ok()?.as_socket()?;
-        Some(Inherited { service: kind.0, address, socket })
+        Some(Inherited { kind, address, socket })
     }
 }
 
-const NAMES: &[(Service, &str)] = &[
-    (Service::StartTls, "c2s"),
-    (Service::DirectTls, "c2s_tls"),
-    (Service::WebSocket, "websocket"),
-    (Service::WebSocketTls, "websocket_tls"),
-    (Service::Light, "light"),
-    (Service::LightTls, "light_tls"),
+const NAMES: &[(ListenerKind, &str)] = &[
+    (ListenerKind::of(Service::StartTls), "c2s"),
+    (ListenerKind::of(Service::DirectTls), "c2s_tls"),
+    (ListenerKind::of(Service::WebSocket), "websocket"),
+    (ListenerKind::of(Service::WebSocketTls), "websocket_tls"),
+    (ListenerKind::of(Service::Light), "light"),
+    (ListenerKind::of(Service::LightTls), "light_tls"),
+    (ListenerKind::QUIC, "quic"),
 ];

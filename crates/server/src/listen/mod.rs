@@ -16,7 +16,7 @@ pub use inherited::ListenerKind;
 
 pub(crate) use accept::{Accepted, Listener, SpareDescriptor};
 pub(crate) use admission::{Admission, Permit, Refusal};
-pub(crate) use bind::bind;
+pub(crate) use bind::{bind, bind_quic};
 pub(crate) use descriptors::DescriptorLimit;
 pub(crate) use inherited::Inherited;
 pub(crate) use refused::RefusedConns;

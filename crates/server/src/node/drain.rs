@@ -33,12 +33,12 @@ impl DrainProgress {
 /// The drain of a node, if one is under way. One at a time: the next replaces it.
 #[derive(Debug, Default)]
 pub(crate) struct Drain {
-    state: Mutex<State>,
+    state: Mutex<DrainState>,
     replaced: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DrainState {
     /// How many there were.
     begun: u64,
     run: Option<Run>,
@@ -195,12 +195,12 @@ impl Drain {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DrainState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl DrainState {
     fn begin(&mut self, run: Run) -> u64 {
         self.begun += 1;
         self.run = Some(run);

@@ -41,7 +41,7 @@ impl HandedOver {
 impl Server {
     /// The listening sockets.
     pub fn listening(&self) -> impl Iterator<Item = (ListenerKind, BorrowedFd<'_>)> {
-        self.listening.iter().map(|(service, socket)| (ListenerKind::of(*service), Socket::as_fd(socket)))
+        self.listening.iter().map(|(kind, socket)| (*kind, Socket::as_fd(socket)))
     }
 
     /// The keys of the TLS session tickets, for [`tls::Settings::with_ticket_keys`] in the successor. Tickets that were given out then

@@ -12,13 +12,17 @@ use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
 use crate::handover::TakeOver;
 use crate::inbox::{Control, Inbox};
 use crate::jobs::Jobs;
-use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, Listener, Ports, Service, bind};
+use crate::listen::{
+    Admission, BindError, Bounds, DescriptorLimit, ListenConfig, Listener, ListenerKind, Ports, bind,
+    bind_quic,
+};
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
 use crate::metrics::ShardFigures;
 use crate::node::{ModulesError, Node, NodeParts};
 use crate::options::{Options, OutQueues};
 use crate::parked;
+use crate::quic::{QuicKeys, steer};
 use crate::tls;
 use among::Among;
 use carillon_core::machine::ShardMachine as Core;
@@ -50,7 +54,7 @@ pub struct Server {
     descriptor_limit: DescriptorLimit,
     parked_bytes_max: u64,
     /// The listening sockets once more, for a process that takes over.
-    listening: Vec<(Service, Socket)>,
+    listening: Vec<(ListenerKind, Socket)>,
     /// Dropped last: it ends when all events of the shards are written.
     events: Mutex<Option<EventLog>>,
 }
@@ -145,11 +149,11 @@ impl Server {
         let clock = take_over.clock;
         let domains = Arc::new(read_domains(&*store)?);
         let count = options.shard_count();
-        let Ground { ports, listeners, polls, inboxes, descriptor_limit, admission } =
+        let Ground { ports, listeners, udp, polls, inboxes, descriptor_limit, admission } =
             Ground::prepare(options, &mut take_over)?;
-        let listening = copies(&listeners)?;
+        let listening = copies(&listeners, &udp)?;
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
-        let listener_tls = Arc::new(ListenerTls::new(tls, core.matches.max > 0));
+        let listener_tls = Arc::new(listener_tls(tls, ports, core)?);
         let among = Among::join(cell, &inboxes, clock)?;
         let builder = ShardBuilder {
             options,
@@ -165,8 +169,10 @@ impl Server {
         };
         let handed = take_over.into_shards(count, &*among.directory, &admission);
         let (events, mut producers) = start_event_log(&options.event_log, count)?;
-        let parts = polls.into_iter().zip(listeners).zip(handed).map(|((poll, listeners), handed)| {
-            ShardParts { poll, listeners, producer: producers.next(), handed }
+        let parts = polls.into_iter().zip(listeners).zip(udp).zip(handed);
+        let parts = parts.map(|(((poll, listeners), udp), handed)| {
+            let producer = producers.next();
+            ShardParts { poll, listeners, udp, producer, handed }
         });
         let member = |place| Member { place, shards: count, directory: Arc::clone(&among.directory) };
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
@@ -285,6 +291,8 @@ struct Ground {
     ports: Ports,
     /// The listeners of each shard.
     listeners: Vec<Vec<Listener>>,
+    /// The sockets of QUIC of each shard.
+    udp: Vec<Vec<Socket>>,
     polls: Vec<Poll>,
     inboxes: Arc<[Arc<Inbox>]>,
     descriptor_limit: DescriptorLimit,
@@ -293,12 +301,23 @@ struct Ground {
 
 impl Ground {
     fn prepare(options: &Options, take_over: &mut TakeOver) -> Result<Ground, StartError> {
-        let (ports, listeners) = bind(&options.listen_config(), std::mem::take(&mut take_over.listeners))?;
+        let config = options.listen_config();
+        let mut inherited = std::mem::take(&mut take_over.listeners);
+        let (quic, udp) = match options.quic {
+            Some(port) => {
+                let (port, sockets) = bind_quic(&config, port, &mut inherited)?;
+                steer_all(&sockets, &config);
+                (Some(port), sockets)
+            }
+            None => (None, (0..config.shards).map(|_| Vec::new()).collect()),
+        };
+        let (ports, listeners) = bind(&config, inherited)?;
+        let ports = Ports { quic, ..ports };
         let polls = (0..options.shard_count()).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
         let descriptor_limit = DescriptorLimit::find(take_over.connections());
         let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
-        Ok(Ground { ports, listeners, polls, inboxes, descriptor_limit, admission })
+        Ok(Ground { ports, listeners, udp, polls, inboxes, descriptor_limit, admission })
     }
 }
 
@@ -308,17 +327,41 @@ fn serve(node: &Node, tls: &tls::Settings, ports: Ports, shards: u16) {
     node.sum(Control::Unbound, TAKING_OVER);
     node.set_certificate_expiry(tls.not_after());
     node.set_ready(true);
-    let Ports { c2s: starttls, c2s_tls: direct_tls, websocket, light } = ports;
-    tracing::info!(starttls, direct_tls, websocket, light, shards, "listening");
+    let Ports { c2s: starttls, c2s_tls: direct_tls, websocket, light, quic } = ports;
+    tracing::info!(starttls, direct_tls, websocket, light, quic, shards, "listening");
+}
+
+/// What TLS offers on the ports.
+fn listener_tls(tls: &tls::Settings, ports: Ports, core: &Settings) -> io::Result<ListenerTls> {
+    let takes_players = core.matches.max > 0;
+    let listener_tls = ListenerTls::new(tls, takes_players);
+    if ports.quic.is_none() || !takes_players {
+        return Ok(listener_tls);
+    }
+    let keys = QuicKeys::new().ok_or_else(|| io::Error::other("the system has no randomness"))?;
+    Ok(listener_tls.with_quic(tls, &Arc::new(keys)))
+}
+
+/// Has the kernel give each packet of QUIC to its shard, where each has a socket of its own.
+fn steer_all(shards: &[Vec<Socket>], config: &ListenConfig<'_>) {
+    if !config.reuse_port || config.shards < 2 {
+        return;
+    }
+    for socket in shards.first().into_iter().flatten() {
+        if let Err(error) = steer(socket.as_fd(), config.shards as u16) {
+            tracing::warn!(%error, "packets of QUIC are handed over between shards: the system does not steer them");
+        }
+    }
 }
 
 /// The listening sockets once more.
-fn copies(listeners: &[Vec<Listener>]) -> io::Result<Vec<(Service, Socket)>> {
+fn copies(listeners: &[Vec<Listener>], udp: &[Vec<Socket>]) -> io::Result<Vec<(ListenerKind, Socket)>> {
     let copy = |listener: &Listener| {
         let socket = listener.socket.as_fd().try_clone_to_owned()?;
-        Ok((listener.service, Socket::from(socket)))
+        Ok((ListenerKind::of(listener.service), Socket::from(socket)))
     };
-    listeners.iter().flatten().map(copy).collect()
+    let udp = udp.iter().flatten().map(|socket| Ok((ListenerKind::QUIC, socket.try_clone()?)));
+    listeners.iter().flatten().map(copy).chain(udp).collect()
 }
 
 /// Starts the event log, if there is one: the log, and a producer for each shard.

@@ -5,7 +5,7 @@ use crate::cell::CellIo;
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
-use crate::event_loop::{EventLoop, Shared};
+use crate::event_loop::{EventLoop, Shared, WAKER};
 use crate::events::Producer;
 use crate::handover::ForShard;
 use crate::inbox::Inbox;
@@ -15,6 +15,7 @@ use crate::machine::Machine;
 use crate::metrics::{IoCounters, ShardFigures};
 use crate::options::Options;
 use crate::proxies::TrustedProxies;
+use crate::quic::Quic;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
 use crate::taps::TapSinks;
@@ -25,6 +26,7 @@ use carillon_core::ports::Store;
 use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::settings::Settings;
 use mio::{Poll, Waker};
+use socket2::Socket;
 use std::io;
 use std::sync::Arc;
 
@@ -46,6 +48,8 @@ pub(super) struct ShardBuilder<'a> {
 pub(super) struct ShardParts {
     pub(super) poll: Poll,
     pub(super) listeners: Vec<Listener>,
+    /// The sockets of QUIC.
+    pub(super) udp: Vec<Socket>,
     pub(super) producer: Option<Producer>,
     pub(super) handed: ForShard,
 }
@@ -70,7 +74,7 @@ impl ShardBuilder<'_> {
         parts: ShardParts,
         figures: &Arc<ShardFigures>,
     ) -> io::Result<EventLoop<M>> {
-        let ShardParts { poll, listeners, producer, handed } = parts;
+        let ShardParts { poll, listeners, udp, producer, handed } = parts;
         let proxies = TrustedProxies::new(&self.options.trusted_proxies);
         let endpoint = WebSocketEndpoint {
             path: self.options.websocket.path.as_str().into(),
@@ -100,6 +104,7 @@ impl ShardBuilder<'_> {
             proxies,
             settings: Arc::clone(self.core),
             out_queues: self.options.out_queues.of_shard(self.inboxes.len()),
+            quic: self.quic(place, udp)?,
             waiting: Waiting::default(),
             registry: poll.registry().try_clone()?,
             counters: IoCounters::default(),
@@ -117,11 +122,15 @@ impl ShardBuilder<'_> {
         };
         EventLoop::new(machine, io, poll, listeners, shared)
     }
+
+    /// QUIC on these sockets, if there are any and a certificate that it can use.
+    fn quic(&self, place: Place, udp: Vec<Socket>) -> io::Result<Option<Box<Quic>>> {
+        let Some((keys, server)) = self.tls.quic().filter(|_| !udp.is_empty()) else { return Ok(None) };
+        let shards = self.inboxes.len() as u16;
+        Quic::new(udp, (place, shards), self.clock, keys, Arc::clone(server)).map(Box::new).map(Some)
+    }
 }
 
 pub(super) fn inbox(poll: &Poll) -> io::Result<Arc<Inbox>> {
     Ok(Arc::new(Inbox::new(Waker::new(poll.registry(), special(WAKER))?)))
 }
-
-/// The waker's number among the tokens that name no connection; listeners are numbered from 0.
-const WAKER: usize = 0xff;

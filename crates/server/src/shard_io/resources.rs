@@ -14,6 +14,7 @@ use crate::metrics::IoCounters;
 use crate::options::OutQueues;
 use crate::plaintext::Plaintext;
 use crate::proxies::TrustedProxies;
+use crate::quic::Quic;
 use crate::replies::Replies;
 use crate::sends::SendBatch;
 use crate::taps::TapSinks;
@@ -54,6 +55,8 @@ pub(crate) struct ShardIo {
     pub(crate) proxies: TrustedProxies,
     pub(crate) settings: Arc<Settings>,
     pub(crate) out_queues: OutQueues,
+    /// QUIC, where it is wanted.
+    pub(crate) quic: Option<Box<Quic>>,
     /// What waits in the queues of connections.
     pub(crate) waiting: Waiting,
     pub(crate) registry: Registry,

@@ -285,6 +285,7 @@ impl Rig {
             watchers: Watchers::default(),
             tap_sinks: TapSinks::default(),
             tls: Arc::new(ListenerTls::new(&certificate(), true)),
+            quic: None,
             websocket: Arc::new(WebSocketEndpoint {
                 path: "/xmpp-websocket".into(),
                 secure: true,

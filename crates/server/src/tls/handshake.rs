@@ -18,7 +18,7 @@ use super::settings::Settings;
 use super::suite::Suite;
 
 /// A handshake in progress. Two words; the kilobytes that it points to are freed when it is done.
-pub struct Handshake(State);
+pub struct Handshake(HandshakeState);
 
 /// The result of [`Handshake::feed`].
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Handshake {
     }
 
     fn begin(settings: &Settings, lead: Lead) -> Handshake {
-        Handshake(State::Greeting(Box::new(Greeting {
+        Handshake(HandshakeState::Greeting(Box::new(Greeting {
             acceptor: Acceptor::default(),
             settings: settings.clone(),
             budget: Budget(HANDSHAKE_BYTES_MAX),
@@ -107,13 +107,13 @@ impl Handshake {
             };
             state = state.record(record, out)?;
             consumed += record.len();
-            if let State::Answered(answered) = &state
+            if let HandshakeState::Answered(answered) = &state
                 && !answered.connection.is_handshaking()
             {
                 break;
             }
         }
-        let State::Answered(answered) = state else {
+        let HandshakeState::Answered(answered) = state else {
             return Err(Fault::Extraction("a handshake done before it began"));
         };
         let (link, secured) = answered.take_over()?;
@@ -127,7 +127,7 @@ impl std::fmt::Debug for Handshake {
     }
 }
 
-enum State {
+enum HandshakeState {
     /// The client's first message has not come yet, so it is not known which configuration answers it.
     Greeting(Box<Greeting>),
     /// The first message has been answered.
@@ -156,10 +156,10 @@ struct Answered {
     end_point: Option<Arc<[u8]>>,
 }
 
-impl State {
+impl HandshakeState {
     /// Skips what may precede the client's first message; how many bytes of `input` that is.
     fn pass_lead(&mut self, input: &[u8]) -> Result<usize, Violation> {
-        let State::Greeting(greeting) = self else { return Ok(0) };
+        let HandshakeState::Greeting(greeting) = self else { return Ok(0) };
         if greeting.lead == Lead::Nothing {
             return Ok(0);
         }
@@ -172,12 +172,12 @@ impl State {
     }
 
     /// Handles one record.
-    fn record(self, record: &[u8], out: &mut Vec<u8>) -> Result<State, Fault> {
+    fn record(self, record: &[u8], out: &mut Vec<u8>) -> Result<HandshakeState, Fault> {
         match self {
-            State::Greeting(greeting) => greeting.record(record, out),
-            State::Answered(mut answered) => {
+            HandshakeState::Greeting(greeting) => greeting.record(record, out),
+            HandshakeState::Answered(mut answered) => {
                 answered.record(record, out)?;
-                Ok(State::Answered(answered))
+                Ok(HandshakeState::Answered(answered))
             }
         }
     }
@@ -193,7 +193,7 @@ impl State {
 
 impl Greeting {
     /// Handles a record of the client's first message and, when the message is whole, answers it.
-    fn record(mut self: Box<Self>, mut record: &[u8], out: &mut Vec<u8>) -> Result<State, Fault> {
+    fn record(mut self: Box<Self>, mut record: &[u8], out: &mut Vec<u8>) -> Result<HandshakeState, Fault> {
         self.budget.spend(record).inspect_err(|_| out.extend(UNEXPECTED_MESSAGE))?;
         while !record.is_empty() {
             if let Err(error) = self.acceptor.read_tls(&mut record) {
@@ -213,11 +213,11 @@ impl Greeting {
                 .map(|connection| Some((connection, end_point)))
         });
         match answered {
-            Ok(None) => Ok(State::Greeting(self)),
+            Ok(None) => Ok(HandshakeState::Greeting(self)),
             Ok(Some((mut connection, end_point))) => {
                 buffered::drain(&mut connection, out);
                 let budget = self.budget;
-                Ok(State::Answered(Box::new(Answered { connection, captured, budget, end_point })))
+                Ok(HandshakeState::Answered(Box::new(Answered { connection, captured, budget, end_point })))
             }
             Err((error, mut alert)) => {
                 let silent = out.len();

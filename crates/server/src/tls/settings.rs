@@ -98,6 +98,26 @@ impl Settings {
         })
     }
 
+    /// The same certificates for QUIC (RFC 9001), with these application protocols. A connection of QUIC is of TLS 1.3, and is given no
+    /// tickets: who comes back to a match does so by what the match gave it.
+    pub(crate) fn quic(&self, protocols: &[&[u8]]) -> Result<ServerConfig, rustls::Error> {
+        let is_tls13 = |suite: &&SupportedCipherSuite| suite.tls13().is_some();
+        let provider = CryptoProvider {
+            cipher_suites: CIPHER_SUITES.iter().filter(is_tls13).copied().collect(),
+            kx_groups: CLASSIC_GROUPS.to_vec(),
+            ..aws_lc_rs::default_provider()
+        };
+        let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&self.0.certificates) as _);
+        config.ignore_client_order = true;
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(config)
+    }
+
     /// The same settings with the tickets of `previous`, so that clients need no full handshake after a reload.
     pub fn sharing_tickets_of(&self, previous: &Settings) -> Settings {
         self.with(&previous.0.ticketer, &self.0.certificates, |_| {})

@@ -40,6 +40,21 @@ pub(super) const SPECS: &[LayerSpec] = &[
         coverage: "Framing, `<open/>` and `<close/>`, one stanza a message; no binary frames. With TLS or behind a proxy.",
     },
     LayerSpec {
+        id: "RFC 9000",
+        title: "QUIC",
+        version: "",
+        place: "server/quic",
+        coverage: "By quinn-proto, with RFC 9001 and 9002, for the players of matches: one stream per connection, Retry for every client (§8.1.2), \
+                   migration (§9). No early data, no tokens of NEW_TOKEN.",
+    },
+    LayerSpec {
+        id: "RFC 9221",
+        title: "An Unreliable Datagram Extension to QUIC",
+        version: "",
+        place: "server/quic",
+        coverage: "Inputs and ticks of matches; what is too long for a datagram goes by the stream.",
+    },
+    LayerSpec {
         id: "RFC 6455",
         title: "The WebSocket Protocol",
         version: "",

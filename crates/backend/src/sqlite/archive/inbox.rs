@@ -171,14 +171,15 @@ pub(super) fn swept(write: &Transaction<'_>, account: i64, peer: u32) -> Result<
 /// it.
 pub(super) fn erased_all(write: &Transaction<'_>, account: i64) -> Result<()> {
     if let Some(behind_fold) = write.tail.now(account, write.fold.of(account), |_| true) {
-        let coming: HashSet<u32> = behind_fold.iter().map(|entry| entry.peer).collect();
-        let mut query = write.db.prepare_cached("SELECT peer FROM inbox WHERE account = ?1 AND last = 0")?;
-        let peers: Vec<u32> = query.query_map([account], |row| row.get(0))?.collect::<Result<_>>()?;
-        for peer in peers.into_iter().filter(|peer| !coming.contains(peer)) {
-            if is_empty(write, account, peer)? {
-                write.run("DELETE FROM archive_peer WHERE id = ?1", [peer])?;
-            }
-        }
+        let of_this = write.archived.iter().filter(|entry| entry.0 == account).map(|entry| entry.1.peer);
+        let coming: HashSet<u32> = behind_fold.iter().map(|entry| entry.peer).chain(of_this).collect();
+        let coming = format!("{:?}", coming.iter().collect::<Vec<_>>());
+        write.run(
+            "DELETE FROM archive_peer WHERE id IN (SELECT peer FROM inbox WHERE account = ?1 AND last = 0)
+             AND id NOT IN (SELECT value FROM json_each(?2))
+             AND NOT EXISTS (SELECT 1 FROM archive_conversation c WHERE c.account = ?1 AND c.peer = archive_peer.id)",
+            params![account, coming],
+        )?;
     }
     write.run("DELETE FROM inbox WHERE account = ?1", [account])?;
     Ok(())

@@ -23,7 +23,7 @@ struct Inner {
     /// Those that are in no list yet, in the order of their messages.
     unlisted: VecDeque<(i64, Entry)>,
     /// Whether the messages that were there when the store was opened are in it.
-    state: State,
+    state: TailState,
     /// Everything up to this one may be gone from it.
     dropped: u64,
     /// A fold that has ended, and when: what it covers is dropped once no reader can have a snapshot from before.
@@ -31,7 +31,7 @@ struct Inner {
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum State {
+enum TailState {
     #[default]
     Making,
     Whole,
@@ -70,11 +70,11 @@ impl Tail {
                     entries.append(newer);
                     *newer = entries;
                 }
-                State::Whole
+                TailState::Whole
             }
             Err(e) => {
                 tracing::error!(error = %e, "the newest archived messages could not be read");
-                State::Failed
+                TailState::Failed
             }
         };
         self.made.notify_all();
@@ -98,7 +98,7 @@ impl Tail {
     pub(in super::super) fn unlisted(&self, count: usize) -> Option<Vec<(i64, Entry)>> {
         let inner = self.lock();
         let all = &inner.unlisted;
-        if inner.state != State::Whole || all.len() < count {
+        if inner.state != TailState::Whole || all.len() < count {
             return None;
         }
         let seq = |at: usize| all.get(at).map(|(_, entry)| entry.seq);
@@ -118,17 +118,17 @@ impl Tail {
     /// How many entries there are; none while not all of them are here.
     pub(in super::super) fn entries(&self) -> Option<usize> {
         let inner = self.lock();
-        (inner.state == State::Whole && inner.ended.is_none()).then_some(inner.entries)
+        (inner.state == TailState::Whole && inner.ended.is_none()).then_some(inner.entries)
     }
 
     /// The entries of an account behind `after`, up to `to`. Waits until they are all here. None where they cannot be known: they could not be
     /// read, or are in the tables since a time that `after` does not know of.
     pub(in super::super) fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
         let mut inner = self.lock();
-        while inner.state == State::Making {
+        while inner.state == TailState::Making {
             inner = self.made.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }
-        if inner.state == State::Failed || inner.dropped > after {
+        if inner.state == TailState::Failed || inner.dropped > after {
             return None;
         }
         let entries = inner.accounts.get(&account).map_or(&[][..], |entries| between(entries, after, to));
@@ -143,7 +143,7 @@ impl Tail {
         is_wanted: impl Fn(u32) -> bool,
     ) -> Option<Vec<Entry>> {
         let inner = self.lock();
-        if inner.state != State::Whole {
+        if inner.state != TailState::Whole {
             return None;
         }
         let entries = inner.accounts.get(&account).map_or(&[][..], |all| between(all, after, u64::MAX));

@@ -3,6 +3,7 @@
 use carillon_core::model::UnixMs;
 use carillon_scale::{Action, Decision, Granted, Observation, Settings};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -106,6 +107,19 @@ impl Event {
         };
         let (from, until) = (moment(&self.from)?, moment(&self.until)?);
         Some(Observation { from, until, demand: self.demand?, consumed: self.consumed? })
+    }
+
+    /// What others read of it, in at most so many bytes: the newest decision without what a long line would have besides.
+    pub(super) fn state(&self, bytes_max: usize) -> Value {
+        let fits = |event: &Event| {
+            let state = serde_json::to_value(event).unwrap_or_default();
+            (state.to_string().len() <= bytes_max).then_some(state)
+        };
+        let short =
+            || Event { measures: BTreeMap::new(), notes: Vec::new(), leaving: Vec::new(), ..self.clone() };
+        fits(self)
+            .or_else(|| fits(&short()))
+            .unwrap_or_else(|| json!({"at": self.at, "action": self.action, "units": self.units}))
     }
 
     /// For people, a line.

@@ -4,6 +4,7 @@ mod event;
 mod explain;
 mod run;
 mod simulate;
+mod status;
 
 use super::failure::Failure;
 use crate::config;
@@ -30,6 +31,8 @@ enum Command {
     Run(run::Args),
     /// Say from the decision log why there is as much capacity as there is
     Explain(explain::Args),
+    /// Show what the autoscalers that hold a lease of a node decided last
+    Status(status::Args),
 }
 
 /// Does what is said.
@@ -38,6 +41,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(args, out),
         Command::Run(args) => run::run(args, out),
         Command::Explain(args) => explain::run(args, out),
+        Command::Status(args) => status::run(args, out),
     }
 }
 

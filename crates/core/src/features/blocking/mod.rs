@@ -15,7 +15,9 @@ use crate::model::{BlockListChange, BlockListEdit};
 use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use crate::ports::{Fault, Question};
 use crate::session::home::{self, AtHome};
-use crate::session::hook::{Denial, Direction, Feature, HomeHandler, Hooks, RecordPart, Spec};
+use crate::session::hook::{
+    BlocksHandler, Denial, Direction, Feature, HomeHandler, Hooks, Passing, RecordPart, Seen, Spec,
+};
 use crate::session::{Cx, Sessions};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
@@ -39,6 +41,10 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         record: &[RecordPart::Blocked(|record, list| record.blocked = Blocked::of(list))],
         filter: Some(denies),
+        blocks: Some(&BlocksHandler {
+            has: |record, other| record.blocked.has(other),
+            all: |record| record.blocked.iter().cloned().collect(),
+        }),
         account_message: Some(account_message),
         missed: Some(missed),
         at_home: &[
@@ -52,11 +58,12 @@ pub const FEATURE: Feature = Feature {
 };
 
 /// Whether a stanza to or from this address does not pass (XEP-0191 §3.4, §5).
-fn denies(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial> {
-    if !record.blocked.has(other) {
+fn denies(record: &PerAccount, passing: &Passing<'_>) -> Option<Denial> {
+    // A session that has chosen a list has chosen what is blocked for it (XEP-0191 §2).
+    if passing.list.is_some() || !record.blocked.has(passing.other) {
         return None;
     }
-    Some(match direction {
+    Some(match passing.direction {
         // It is as if there were nobody.
         Direction::In => Denial(|| StanzaError::new(Condition::ServiceUnavailable)),
         Direction::Out => Denial(|| {
@@ -147,7 +154,7 @@ fn missed(was: Option<&PerAccount>, messages: &[AccountMessage], home: &AtHome<'
         return Vec::new();
     }
     let (account, at) = (home.account.clone(), home.generation);
-    let change = BlockListChange { account, before: at, after: at, blocked, unblocked };
+    let change = BlockListChange { account, before: at, after: at, blocked, unblocked, by_lists: false };
     vec![AccountMessage::BlockListChanged(Arc::new(change))]
 }
 
@@ -183,6 +190,7 @@ fn changed(change: &BlockListChange, home: &mut AtHome<'_>, sessions: &mut Sessi
             home.record.blocked.change(change);
         }
         let hooks = &cx.pipeline.seen;
-        hooks.iter().for_each(|hook| hook(home, list, is_seen, sessions, cx));
+        let seen = Seen { entries: list, is_seen, session: None };
+        hooks.iter().for_each(|hook| hook(home, &seen, sessions, cx));
     }
 }

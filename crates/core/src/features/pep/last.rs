@@ -2,7 +2,7 @@
 //! presence it sees. The store says which of these it may read, for many contacts at once.
 
 use crate::message::AccountMessage;
-use crate::model::{AccountId, Contact, DomainId, NodeEvent, RosterChange, SessionId, Wants};
+use crate::model::{AccountId, Contact, DomainId, NodeEvent, RosterChange, SessionId, StanzaKind, Wants};
 use crate::ports::Fault;
 use crate::ports::store::nodes::{LastNodeItems, LastNodeItemsAnswer};
 use crate::session::account_reads;
@@ -39,12 +39,15 @@ pub(super) fn wanted(session: &mut BoundSession, cx: &mut Cx<'_>) {
 
 /// At the account's home: who its contacts are.
 pub(super) fn give(session: SessionId, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(account) = sessions.bound(session).map(|session| session.account) else { return };
+    let Some(of) = sessions.bound(session) else { return };
+    let (account, list) = (of.account, cx.pipeline.list_of(of).map(Box::<str>::from));
     let Some(wants) = cx.wants(session).cloned() else { return };
     let own = home.record.nodes.iter().any(|node| wants.binary_search(&node.name).is_ok());
     let contacts = home.contacts(|standing| standing.to, cx).into_iter();
-    let contacts =
-        contacts.filter(|jid| cx.pipeline.denies(home.record, Direction::In, &jid.to_jid()).is_none());
+    let way = (Direction::In, StanzaKind::Message);
+    let hears =
+        |jid: &BareJid| cx.pipeline.denies(home.record, way, &jid.to_jid(), list.as_deref()).is_none();
+    let contacts = contacts.filter(hears);
     let accounts = own.then(|| home.account.clone()).into_iter().chain(contacts);
     let domains = &cx.shard.domains;
     let reachable =
@@ -62,14 +65,16 @@ pub(super) fn gain(change: &RosterChange, home: &AtHome<'_>, sessions: &mut Sess
     }
     let reachable = cx.shard.domains.reachable(home.account.domain(), change.contact.domain());
     let Some(domain) = reachable.map(|domain| domain.id) else { return };
-    if cx.pipeline.denies(home.record, Direction::In, &change.contact.to_jid()).is_some() {
-        return;
-    }
+    let contact = change.contact.to_jid();
     let of: Arc<[_]> = [(change.contact.clone(), domain)].into();
     for slot in sessions.of(home.account.as_str()) {
         let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available()) else {
             continue;
         };
+        let list = cx.pipeline.list_of(session);
+        if cx.pipeline.denies(home.record, (Direction::In, StanzaKind::Message), &contact, list).is_some() {
+            continue;
+        }
         match cx.wants(session.id).cloned() {
             Some(wants) => begin((session.id, session.account), wants, of.clone(), home, cx),
             None => cx.pipeline.discover.into_iter().for_each(|discover| discover(session, cx)),
@@ -94,7 +99,8 @@ fn ask(reading: Reading, cx: &mut Cx<'_>) {
     let part = reading.of.iter().skip(reading.at).take(ACCOUNTS_MAX);
     let of = part.map(|(jid, domain)| (*domain, jid.local().unwrap_or_default().into())).collect();
     let (reader, nodes) = (reading.reader.clone(), reading.wants.clone());
-    let question = LastNodeItems { reader, nodes, of, bytes_max: BYTES_MAX };
+    let by_lists = cx.pipeline.session_list.is_some();
+    let question = LastNodeItems { reader, nodes, of, bytes_max: BYTES_MAX, by_lists };
     let (account, session, number) = (reading.account, reading.session, reading.number);
     let begin = move |sessions: Option<&mut Sessions>, cx: &mut Cx<'_>| {
         let is_wanted = sessions.is_none_or(|sessions| sessions.bound(session).is_some())

@@ -122,7 +122,7 @@ fn account_message(
             }
         }
         AccountMessage::Published { event, access, .. } => events::tell(&event, access, home, sessions, cx),
-        AccountMessage::Event(event) => events::deliver(&event, home.account, sessions, cx),
+        AccountMessage::Event(event) => events::deliver(&event, home, sessions, cx),
         AccountMessage::Wants(session) => last::give(session, home, sessions, cx),
         AccountMessage::RosterChanged { ref change, .. } => {
             last::gain(change, home, sessions, cx);

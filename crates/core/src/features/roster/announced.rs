@@ -1,9 +1,9 @@
 //! The presence of contacts (RFC 6121 §4).
 
 use crate::message::{AccountMessage, Announcement};
-use crate::model::is_covered_by;
+use crate::model::{StanzaKind, is_covered_by};
 use crate::session::home::AtHome;
-use crate::session::hook::Direction;
+use crate::session::hook::{Direction, Seen};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
@@ -15,7 +15,8 @@ pub(super) fn announced(session: &mut BoundSession, presence: &Stanza, step: Ann
     if !cx.homes.is_empty(session.bare.as_str()) {
         let mut presence = presence.clone();
         presence.to = None;
-        let message = AccountMessage::Announced { presence: Arc::new(presence), step };
+        let list = cx.pipeline.list_of(session).map(Box::from);
+        let message = AccountMessage::Announced { presence: Arc::new(presence), step, list };
         cx.tell_account(session.bare.clone(), message);
     }
 }
@@ -25,6 +26,7 @@ pub(super) fn announced(session: &mut BoundSession, presence: &Stanza, step: Ann
 pub(super) fn tell(
     presence: &Arc<Stanza>,
     step: Announcement,
+    list: Option<&str>,
     home: &AtHome<'_>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
@@ -36,11 +38,14 @@ pub(super) fn tell(
         Kind::Presence(PresenceType::Unavailable) => here(subscribed, cx),
         _ => reachable(home.account, subscribed, cx),
     };
-    seen_by.retain(|jid| cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none());
+    let passes = |kind, jid: &BareJid| {
+        cx.pipeline.denies(home.record, (Direction::Out, kind), &jid.to_jid(), list).is_none()
+    };
+    seen_by.retain(|jid| passes(StanzaKind::PresenceOut, jid));
     cx.tell_accounts(seen_by.into_iter(), &AccountMessage::Presence(presence.clone()));
     let (Announcement::Initial, Some(from)) = (step, &presence.from) else { return };
     let mut seen = reachable(home.account, roster.iter().filter(|e| e.standing.to).map(|e| e.jid), cx);
-    seen.retain(|jid| cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none());
+    seen.retain(|jid| passes(StanzaKind::Other, jid));
     cx.tell_accounts(seen.into_iter(), &AccountMessage::Probe(from.clone()));
     let slot = sessions.bound_of(home.account.as_str()).iter().find(|s| s.jid == *from).map(|s| s.id.slot);
     let Some(session) = slot.and_then(|slot| sessions.bound_in(slot)) else { return };
@@ -54,15 +59,28 @@ pub(super) fn tell(
     }
 }
 
-/// Some may see the account from now on, or may not any more. The entries are sorted.
-pub(super) fn seen(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: &Sessions, cx: &mut Cx<'_>) {
+/// Some may see the account from now on, or may not any more.
+pub(super) fn seen(home: &AtHome<'_>, seen: &Seen<'_>, sessions: &Sessions, cx: &mut Cx<'_>) {
+    let Seen { entries, is_seen, session: of } = *seen;
     let subscribed = home.record.roster.iter().filter(|entry| entry.standing.from).map(|entry| entry.jid);
     let mut contacts = if is_seen { reachable(home.account, subscribed, cx) } else { here(subscribed, cx) };
     contacts.retain(|jid| is_covered_by(&jid.to_jid(), entries));
-    for presence in present(home.account, sessions) {
-        let presence = if is_seen { presence } else { withdrawn(presence) };
-        cx.tell_accounts(contacts.iter().cloned(), &AccountMessage::Presence(Arc::new(presence)));
+    for session in sessions.bound_of(home.account.as_str()) {
+        let list = cx.pipeline.list_of(session);
+        if of.map_or(list.is_some(), |of| of != session.id) {
+            continue;
+        }
+        let Some(presence) = session.presence.stanza(session) else { continue };
+        let presence = Arc::new(if is_seen { presence } else { withdrawn(presence) });
+        let told = contacts.iter().filter(|jid| !is_seen || shows(home, list, &jid.to_jid(), cx)).cloned();
+        let told: Vec<BareJid> = told.collect();
+        cx.tell_accounts(told.into_iter(), &AccountMessage::Presence(presence));
     }
+}
+
+/// Whether the account's presence, of a session that has chosen this list, is shown to another.
+fn shows(home: &AtHome<'_>, list: Option<&str>, to: &Jid, cx: &Cx<'_>) -> bool {
+    cx.pipeline.denies(home.record, (Direction::Out, StanzaKind::PresenceOut), to, list).is_none()
 }
 
 /// That the session of this presence is not available any more.
@@ -86,7 +104,14 @@ fn reachable<'a>(account: &BareJid, names: impl Iterator<Item = &'a str>, cx: &C
 /// The presence of somebody else, for the account's available sessions.
 pub(super) fn deliver(presence: &Arc<Stanza>, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for slot in sessions.of(home.account.as_str()) {
-        if let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available()) {
+        let from = presence.from.as_ref();
+        let hears = |session: &BoundSession| {
+            !from
+                .is_some_and(|from| cx.pipeline.withholds(home.record, session, StanzaKind::PresenceIn, from))
+        };
+        if let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available())
+            && hears(session)
+        {
             session.deliver(Stanza::clone(presence).with_to(home.account.clone()), Track::Nothing, cx);
         }
     }
@@ -96,7 +121,7 @@ pub(super) fn deliver(presence: &Arc<Stanza>, home: &AtHome<'_>, sessions: &mut 
 pub(super) fn probed(from: &Jid, home: &AtHome<'_>, sessions: &Sessions, cx: &mut Cx<'_>) {
     let asker = home.record.roster.get(from.bare_str());
     if asker.is_some_and(|entry| entry.standing.from) {
-        for presence in present(home.account, sessions) {
+        for presence in shown_to(from, home, sessions, cx) {
             cx.route(presence.with_to(from.clone()));
         }
     }
@@ -117,7 +142,7 @@ pub(super) fn asked(from: &Jid, of: &Jid, home: &AtHome<'_>, sessions: &Sessions
     if !may_see {
         return cx.route(answer(PresenceType::Unsubscribed));
     }
-    let mut present = present(home.account, sessions);
+    let mut present = shown_to(from, home, sessions, cx);
     present.retain(|presence| of.is_bare() || presence.from.as_ref() == Some(of));
     if present.is_empty() {
         cx.route(answer(PresenceType::Unavailable));
@@ -125,6 +150,13 @@ pub(super) fn asked(from: &Jid, of: &Jid, home: &AtHome<'_>, sessions: &Sessions
     for presence in present {
         cx.route(presence.with_to(from.clone()));
     }
+}
+
+/// The presences of the available sessions that are shown to this address.
+pub(super) fn shown_to(to: &Jid, home: &AtHome<'_>, sessions: &Sessions, cx: &Cx<'_>) -> Vec<Stanza> {
+    let sessions = sessions.bound_of(home.account.as_str());
+    let shown = sessions.iter().filter(|session| shows(home, cx.pipeline.list_of(session), to, cx));
+    shown.filter_map(|session| session.presence.stanza(session)).collect()
 }
 
 /// The presences of an account's available sessions.

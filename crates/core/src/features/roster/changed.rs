@@ -1,6 +1,6 @@
 //! What follows from a change of a roster, at its account's home.
 
-use super::announced::{present, withdrawn};
+use super::announced::{present, shown_to, withdrawn};
 use super::xml;
 use crate::message::{AccountMessage, RosterCause};
 use crate::model::{Contact, RosterChange, Standing};
@@ -27,7 +27,7 @@ pub(super) fn changed(
     if listed(change.was.as_ref()) != listed(change.is.as_ref()) || is_own {
         push(change, sessions, cx);
     }
-    show(change, sessions, cx);
+    show(change, home, sessions, cx);
     if cause == RosterCause::Removal && standing(change.was.as_ref()).to {
         // Whoever knows which of its sessions were seen may be gone already: none of them is available any more.
         let is_available = |session: &BoundSession| session.presence.is_available();
@@ -113,7 +113,7 @@ fn push(change: &RosterChange, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 
 /// Shows the account's presence to a contact that may see it from now on, and takes it back from one that may not any more (RFC 6121
 /// §3.1.5, §3.2.2, §3.3.3).
-fn show(change: &RosterChange, sessions: &Sessions, cx: &mut Cx<'_>) {
+fn show(change: &RosterChange, home: &AtHome<'_>, sessions: &Sessions, cx: &mut Cx<'_>) {
     let (was, is) = (standing(change.was.as_ref()), standing(change.is.as_ref()));
     let contact = change.contact.to_jid();
     let domain =
@@ -121,7 +121,9 @@ fn show(change: &RosterChange, sessions: &Sessions, cx: &mut Cx<'_>) {
     if was.from == is.from || domain.is_none() {
         return;
     }
-    for presence in present(&change.account, sessions) {
+    let shown =
+        if is.from { shown_to(&contact, home, sessions, cx) } else { present(&change.account, sessions) };
+    for presence in shown {
         let presence = if is.from { presence } else { withdrawn(presence) };
         cx.tell_account(change.contact.clone(), AccountMessage::Presence(Arc::new(presence)));
     }

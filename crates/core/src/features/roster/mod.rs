@@ -59,6 +59,10 @@ pub const FEATURE: Feature = Feature {
                 record.roster.get(other).map(|entry| entry.standing).unwrap_or_default()
             },
             each: |record, each| record.roster.iter().for_each(|entry| each(entry.jid, entry.standing)),
+            is_in: |record, contact, group| match contact {
+                Some(contact) => record.roster.get(contact).is_some_and(|entry| entry.is_in(group)),
+                None => record.roster.iter().any(|entry| entry.is_in(group)),
+            },
         }),
         submit_presence: Some(subscription::submit),
         announced: Some(announced::announced),
@@ -99,7 +103,9 @@ fn account_message(
         AccountMessage::Request { requester, stanza } => {
             return subscription::asked(requester, stanza, home, sessions, cx);
         }
-        AccountMessage::Announced { presence, step } => announced::tell(&presence, step, home, sessions, cx),
+        AccountMessage::Announced { presence, step, list } => {
+            announced::tell(&presence, step, list.as_deref(), home, sessions, cx);
+        }
         AccountMessage::Presence(presence) => announced::deliver(&presence, home, sessions, cx),
         AccountMessage::Probe(from) => announced::probed(&from, home, sessions, cx),
         AccountMessage::Asks { from, of } => announced::asked(&from, &of, home, sessions, cx),
@@ -108,6 +114,7 @@ fn account_message(
         }
         AccountMessage::Sent { .. }
         | AccountMessage::BlockListChanged(_)
+        | AccountMessage::PrivacyChanged(_)
         | AccountMessage::NodesChanged(_)
         | AccountMessage::Published { .. }
         | AccountMessage::Event(_)

@@ -133,6 +133,11 @@ impl Entry<'_> {
         BareJid::new(self.jid).ok()
     }
 
+    /// Whether it is in a group.
+    pub(super) fn is_in(&self, group: &str) -> bool {
+        self.contact().is_some_and(|contact| contact.groups.iter().any(|of| **of == *group))
+    }
+
     /// The whole contact.
     pub(super) fn contact(&self) -> Option<Contact> {
         let (name, groups, request): (Box<str>, Vec<Box<str>>, Option<Bytes>) =

@@ -102,7 +102,8 @@ fn question(
     let request = if request.len() <= REQUEST_BYTES_MAX { request.clone() } else { Default::default() };
     let (local, contact) = (account.local().unwrap_or_default().into(), contact.clone());
     let bounds = cx.shard.settings.limits.roster;
-    Ok(ChangeSubscription { domain, local, contact, other, action, request, bounds })
+    let by_lists = cx.pipeline.session_list.is_some();
+    Ok(ChangeSubscription { domain, local, contact, other, action, request, bounds, by_lists })
 }
 
 fn answered(

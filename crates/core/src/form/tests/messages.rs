@@ -162,7 +162,11 @@ fn account_messages() -> Vec<AccountMessage> {
         AccountMessage::Request { requester: Requester::Session(SESSION), stanza: stanza() },
         AccountMessage::Request { requester: Requester::Command(4), stanza: stanza() },
         AccountMessage::Sent { number: 7, stanza: stanza() },
-        AccountMessage::Announced { presence: presence(), step: Announcement::Update },
+        AccountMessage::Announced {
+            presence: presence(),
+            step: Announcement::Update,
+            list: Some("a".into()),
+        },
         AccountMessage::Presence(presence()),
         AccountMessage::Probe(full()),
         AccountMessage::Asks { from: full(), of: full() },
@@ -172,12 +176,36 @@ fn account_messages() -> Vec<AccountMessage> {
             after: Generation(2),
             blocked: vec![full()],
             unblocked: Vec::new(),
+            by_lists: true,
+        })),
+        AccountMessage::PrivacyChanged(Arc::new(PrivacyChange {
+            account: ann(),
+            before: Generation(1),
+            after: Generation(2),
+            lists: privacy_lists(),
+            changed: vec!["a".into()],
         })),
         AccountMessage::Wants(SESSION),
         AccountMessage::Asked(stanza()),
         AccountMessage::Stanza { stanza: stanza(), settlement: settlement() },
         AccountMessage::Reload,
     ]
+}
+
+fn privacy_lists() -> PrivacyLists {
+    let about = [
+        RuleAbout::Jid(full()),
+        RuleAbout::Group("Friends".into()),
+        RuleAbout::Subscription(SubscriptionState::To),
+        RuleAbout::All,
+    ];
+    let kinds = StanzaKinds::ALL.and(StanzaKind::Message).and(StanzaKind::PresenceOut);
+    let rules =
+        about.into_iter().zip(1..).map(|(about, order)| PrivacyRule { order, about, denies: true, kinds });
+    PrivacyLists {
+        default: Some("a".into()),
+        lists: vec![PrivacyList { name: "a".into(), rules: rules.collect() }],
+    }
 }
 
 fn messages() -> Vec<ShardMessage> {

@@ -100,7 +100,13 @@ impl Match {
         if let Some((tick, snapshot)) = start {
             send(sink, conn, &ServerFrame::Snapshot { header: Header::at(*tick), snapshot });
         }
-        self.watched.list.push(Line { conn, sent, catches_up: false, awaits_snapshot: false });
+        self.watched.list.push(Line {
+            conn,
+            sent,
+            catches_up: false,
+            awaits_snapshot: false,
+            datagrams: None,
+        });
         sink.figures.spectators += 1;
         let last = self.watched.list.len() - 1;
         self.serve(last, shown, &mut None, sink);

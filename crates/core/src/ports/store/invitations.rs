@@ -238,6 +238,7 @@ fn introduce<E>(
                 request: Bytes::new(),
                 // The request is answered in this step: it takes the place of nobody else's.
                 bounds: RosterBounds { requests: u32::MAX, ..bounds },
+                by_lists: false,
             };
             // Where a roster has no room, or the other side is blocked, the rest is left as it is.
             let ChangeSubscriptionAnswer::Changed(both) = store.answer(&question)? else {

@@ -53,6 +53,7 @@ pub struct LastNodeItems {
     pub nodes: Arc<[Box<str>]>,
     pub of: Vec<(DomainId, Box<str>)>,
     pub bytes_max: usize,
+    pub by_lists: bool,
 }
 
 /// An answer to [`LastNodeItems`].

@@ -11,6 +11,7 @@ questions! {
     Private,
     reads {
         ReadPrivate => Result<Option<Bytes>, Missing>,
+        PrivateElements => Vec<PrivateElement>,
     }
     writes {
         StorePrivate => StorePrivateAnswer,
@@ -26,6 +27,13 @@ pub struct ReadPrivate {
     pub local: Box<str>,
     pub name: Box<str>,
     pub ns: Box<str>,
+}
+
+/// All that an account keeps, by their namespaces and names; its bytes are bounded by what it may keep ([`StorePrivate::bytes_max`]).
+#[derive(Clone, Debug)]
+pub struct PrivateElements {
+    pub domain: DomainId,
+    pub local: Box<str>,
 }
 
 /// Keeps elements in place of those of the same names and namespaces: all of them, or none if the account would keep more than `bytes_max` bytes. One that is

@@ -79,7 +79,8 @@ pub enum RemoveContactAnswer {
 /// An account says something about the subscriptions between it and a contact: both rosters are changed in one step, by the rules of
 /// [`change_subscription`](crate::model::change_subscription). `request` is the content of the presence with which it asks. A contact
 /// that does not exist, or whose roster takes no requests, hears nothing of it. If the contact has more requests then than it may have, the
-/// one that came first is removed. The bounds are those of both rosters.
+/// one that came first is removed. The bounds are those of both rosters. A contact that blocks the account is not asked; `by_lists`: nor is one whose
+/// default privacy list has nothing of the account pass.
 #[derive(Clone, Debug)]
 pub struct ChangeSubscription {
     pub domain: DomainId,
@@ -89,6 +90,7 @@ pub struct ChangeSubscription {
     pub action: SubscriptionAction,
     pub request: Bytes,
     pub bounds: RosterBounds,
+    pub by_lists: bool,
 }
 
 /// What became of [`ChangeSubscription`].

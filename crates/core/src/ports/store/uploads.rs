@@ -11,6 +11,7 @@ questions! {
     Uploads,
     reads {
         Upload => Option<Box<UploadedFile>>,
+        UploadsOf => Vec<(UploadId, UploadedFile)>,
         RemovableUploads => Vec<(UploadId, UploadAttempt)>,
     }
     writes {
@@ -32,6 +33,15 @@ questions! {
 pub struct Upload {
     pub domain: DomainId,
     pub id: UploadId,
+}
+
+/// The files and slots of an account, that which expires first at the beginning, those after `after`: at most `max`.
+#[derive(Clone, Debug)]
+pub struct UploadsOf {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub after: Option<(UnixMs, UploadId)>,
+    pub max: u16,
 }
 
 /// Attempts whose contents were to be removed at `until` or before, at most `max` of them.

@@ -21,7 +21,7 @@ pub(super) fn read(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
     let wanted = cx.pipeline.record_parts();
     let parts = match about.jids.is_empty() || about.answers {
         true => wanted,
-        false => RecordParts { blocked: wanted.blocked, ..RecordParts::NONE },
+        false => RecordParts { blocked: wanted.blocked, privacy: wanted.privacy, ..RecordParts::NONE },
     };
     ask_for_record(account, parts, about, cx);
 }

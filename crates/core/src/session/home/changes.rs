@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) struct Changes {
     /// The generation up to which its sessions know the record; none while nobody knows it.
     pub(super) told: Option<Generation>,
+    /// Whether routing needs the record, because a session has chosen a list of its own: then it stays.
+    pub(super) is_pinned: bool,
     /// No memory while changes come in their order.
     unsettled: Option<Box<Unsettled>>,
 }
@@ -35,7 +37,7 @@ const EARLY_BYTES_MAX: usize = 1 << 20;
 impl Changes {
     /// Those of an account whose sessions know the record of this generation, or none.
     pub(super) fn since(told: Option<Generation>) -> Changes {
-        Changes { told, unsettled: None }
+        Changes { told, is_pinned: false, unsettled: None }
     }
 
     /// Whether all that is known came in its order.

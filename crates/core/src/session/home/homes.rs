@@ -58,7 +58,7 @@ impl Kind for Account {
     }
 
     fn may_drop(changes: &Changes) -> bool {
-        changes.are_in_order()
+        changes.are_in_order() && !changes.is_pinned
     }
 
     /// What a feature asks of the store goes its own way: nothing waits here for its answer.

@@ -52,6 +52,10 @@ macro_rules! each_hook {
             one arrived: ArrivedHook;
             /// What an account neither sends nor is sent.
             each filter: FilterHook;
+            /// Which list a session has chosen.
+            one session_list: SessionListHook;
+            /// Whom an account blocks.
+            one blocks: &'static BlocksHandler;
             /// Some may see an account from now on, or may not any more.
             each seen: SeenHook;
             /// A message to an account, at the account's home.

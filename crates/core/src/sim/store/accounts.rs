@@ -98,6 +98,7 @@ fn put(
         roster: BTreeMap::new(),
         asked: BTreeMap::new(),
         blocked: BTreeSet::new(),
+        privacy: Default::default(),
         nodes: BTreeMap::new(),
         archive: BTreeMap::new(),
         conversations: BTreeMap::new(),

@@ -1,14 +1,17 @@
-//! Block lists.
+//! Block lists and privacy lists.
 
 use super::{Committed, answers};
 use crate::model::{BlockList, BlockListBounds, BlockListChange};
-use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
+use crate::ports::store::blocking::{
+    ChangeBlockList, ChangeBlockListAnswer, ChangePrivacyLists, ChangePrivacyListsAnswer,
+};
 use carillon_wire::jid::Jid;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 answers! {
     ChangeBlockList => change;
+    ChangePrivacyLists => change_privacy;
 }
 
 impl BlockList for BTreeSet<Jid> {
@@ -43,5 +46,30 @@ fn change(store: &mut Committed, asked: &ChangeBlockList) -> ChangeBlockListAnsw
         account.blocked.remove(jid);
     }
     let (account, after) = (account.jid.clone(), account.record);
-    ChangeBlockListAnswer::Changed(Box::new(BlockListChange { account, before, after, blocked, unblocked }))
+    ChangeBlockListAnswer::Changed(Box::new(BlockListChange {
+        account,
+        before,
+        after,
+        blocked,
+        unblocked,
+        by_lists: false,
+    }))
+}
+
+fn change_privacy(store: &mut Committed, asked: &ChangePrivacyLists) -> ChangePrivacyListsAnswer {
+    let Some(account) = store.account_mut(asked.domain, &asked.local) else {
+        return ChangePrivacyListsAnswer::NoAccount;
+    };
+    let Ok(edited) =
+        account.privacy.edited(&asked.edit, &mut account.blocked, asked.bounds, asked.block_list);
+    let edited = match edited {
+        Ok(edited) => edited,
+        Err(refusal) => return ChangePrivacyListsAnswer::Refused(refusal),
+    };
+    let answer = asked.changed(&account.jid, account.record, &account.privacy, &edited);
+    account.record = answer.generation().unwrap_or(account.record);
+    account.blocked.extend(edited.blocked);
+    account.blocked.retain(|jid| edited.unblocked.binary_search(jid).is_err());
+    account.privacy = edited.lists;
+    answer
 }

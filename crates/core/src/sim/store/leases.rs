@@ -1,16 +1,24 @@
 //! Leases.
 
 use super::{Committed, answers};
-use crate::ports::store::leases::{Held, LEASES_MAX, Lease, Refused, ReleaseLease, TakeLease};
+use crate::ports::store::leases::{Held, LEASES_MAX, Lease, ListLeases, Refused, ReleaseLease, TakeLease};
 
 answers! {
     Lease => find;
+    ListLeases => list;
     TakeLease => take;
     ReleaseLease => release;
 }
 
 fn find(store: &Committed, asked: &Lease) -> Option<Held> {
     store.leases.get(&asked.name).filter(|held| held.until > asked.now).cloned()
+}
+
+fn list(store: &Committed, asked: &ListLeases) -> Vec<(Box<str>, Held)> {
+    let held = |(_, held): &(&Box<str>, &Held)| held.until > asked.now;
+    let after = |(name, _): &(&Box<str>, &Held)| asked.after.as_ref().is_none_or(|after| *name > after);
+    let leases = store.leases.iter().filter(held).filter(after).take(asked.limit as usize);
+    leases.map(|(name, held)| (name.clone(), held.clone())).collect()
 }
 
 fn take(store: &mut Committed, asked: &TakeLease) -> Result<(), Refused> {
@@ -20,7 +28,9 @@ fn take(store: &mut Committed, asked: &TakeLease) -> Result<(), Refused> {
         None if store.leases.len() >= LEASES_MAX as usize => return Err(Refused::TooMany),
         _ => {}
     }
-    let held = Held { holder: asked.holder.clone(), until: asked.until };
+    let before = store.leases.remove(&asked.name).and_then(|held| held.state);
+    let state = asked.state.clone().or(before);
+    let held = Held { holder: asked.holder.clone(), until: asked.until, state };
     store.leases.insert(asked.name.clone(), held);
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::tables::HeldNode;
 use super::{Committed, answers};
 use crate::model::{
     Item, Kept, Node, NodeChange, NodeEdit, NodeRefusal, Reader, Revision, SendLast, TopicConfig, TopicId,
-    is_covered, page_of,
+    page_of,
 };
 use crate::ports::store::items::ItemNamesAnswer;
 use crate::ports::store::nodes::{EditNode, LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems};
@@ -50,7 +50,7 @@ fn last(store: &Committed, asked: &LastNodeItems) -> LastNodeItemsAnswer {
         } else {
             Reader::Other(standing.unwrap_or_default())
         };
-        if account.blocked.iter().any(|entry| is_covered(&asked.reader.to_jid(), entry)) {
+        if account.shuns(&asked.reader, asked.by_lists) {
             continue;
         }
         for held in account.nodes.values().filter(|held| asked.nodes.contains(&held.node.name)) {

@@ -2,17 +2,28 @@
 
 use super::{Committed, answers};
 use crate::ports::Missing;
-use crate::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, StorePrivateAnswer};
+use crate::ports::store::private::{
+    PrivateElement, PrivateElements, ReadPrivate, StorePrivate, StorePrivateAnswer,
+};
 use bytes::Bytes;
 
 answers! {
     ReadPrivate => read;
+    PrivateElements => all;
     StorePrivate => keep;
 }
 
 fn read(store: &Committed, asked: &ReadPrivate) -> Result<Option<Bytes>, Missing> {
     let account = store.account(asked.domain, &asked.local).ok_or(Missing)?;
     Ok(account.private.get(&(asked.ns.clone(), asked.name.clone())).cloned())
+}
+
+fn all(store: &Committed, asked: &PrivateElements) -> Vec<PrivateElement> {
+    let account = store.account(asked.domain, &asked.local);
+    let elements = account.into_iter().flat_map(|account| &account.private);
+    elements
+        .map(|((ns, name), xml)| PrivateElement { name: name.clone(), ns: ns.clone(), xml: xml.clone() })
+        .collect()
 }
 
 fn keep(store: &mut Committed, asked: &StorePrivate) -> StorePrivateAnswer {

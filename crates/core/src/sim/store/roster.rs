@@ -30,14 +30,16 @@ fn record(store: &Committed, asked: &ReadRecord) -> Option<Box<Record>> {
         true => held.roster.values().cloned().collect(),
         false => about.iter().filter_map(|jid| held.roster.get(jid)).cloned().collect(),
     };
-    let roster = match asked.parts.roster {
+    let privacy = (asked.parts.privacy && !held.privacy.is_empty()).then(|| Box::new(held.privacy.clone()));
+    let by_lists = !is_all && privacy.as_ref().is_some_and(|lists| lists.is_about_contacts());
+    let roster = match asked.parts.roster || by_lists {
         true => Roster { version: held.roster_version, contacts },
         false => Roster::default(),
     };
     let is_about = |entry: &&Jid| is_all || asked.about.iter().any(|jid| is_covered(jid, entry));
     let blocked = held.blocked.iter().filter(|_| asked.parts.blocked).filter(is_about).cloned().collect();
     let nodes = held.nodes.values().filter(|_| asked.parts.nodes).map(|held| held.node.clone()).collect();
-    Some(Box::new(Record { account, generation: held.record, roster, blocked, nodes }))
+    Some(Box::new(Record { account, generation: held.record, roster, blocked, nodes, privacy }))
 }
 
 fn put(store: &mut Committed, asked: &PutContact) -> PutContactAnswer {
@@ -78,7 +80,9 @@ fn change(store: &mut Committed, asked: &ChangeSubscription) -> ChangeSubscripti
     let id = other(store, Some(asked.other), &asked.contact);
     let other_account = id.and_then(|id| store.accounts.get(&id));
     // Whoever is blocked cannot ask.
-    let hears = |other: &&Account| asked.action != SubscriptionAction::Subscribe || !other.blocks(&jid);
+    let hears = |other: &&Account| {
+        asked.action != SubscriptionAction::Subscribe || !other.shuns(&jid, asked.by_lists)
+    };
     let there = other_account.filter(hears).map(|other| other.side(&jid));
     let is_heard = there.is_some();
     let changed = change_subscription(asked.action, &own, there.as_ref(), &asked.request, asked.bounds);
@@ -97,10 +101,10 @@ fn other(store: &Committed, domain: Option<DomainId>, contact: &BareJid) -> Opti
 }
 
 impl Account {
-    /// Whether it blocks all of an account.
-    fn blocks(&self, account: &BareJid) -> bool {
+    /// Whether nothing passes between it and another account: by its block list, or by its default list, if these are looked at.
+    pub(super) fn shuns(&self, account: &BareJid, by_lists: bool) -> bool {
         let is_it = |jid: &Jid| jid.as_str() == account.as_str() || jid.as_str() == account.domain();
-        self.blocked.iter().any(is_it)
+        self.blocked.iter().any(is_it) || (by_lists && self.privacy.shuns(account, self.roster.get(account)))
     }
 
     /// What the roster says of a contact, and how much it holds.

@@ -1,5 +1,6 @@
 //! What is on disk.
 
+use crate::model::PrivacyLists;
 use crate::model::{
     AccountId, AccountState, Affiliation, ApiKey, ArchiveId, ArchivePreferences, ArchivedMessage, Contact,
     Conversation, Credentials, DeadLetter, Domain, DomainId, EntryKind, Generation, Item, KeyId, Link,
@@ -70,6 +71,7 @@ pub(super) struct Account {
     /// The generation at which those asked who are not listed.
     pub(super) asked: BTreeMap<BareJid, Generation>,
     pub(super) blocked: BTreeSet<Jid>,
+    pub(super) privacy: PrivacyLists,
     /// Its nodes, by their names.
     pub(super) nodes: BTreeMap<Box<str>, HeldNode>,
     /// Its archive: the other side of each message, what it is to its conversation, and the message.

@@ -4,12 +4,13 @@ use super::{Committed, answers};
 use crate::model::{AccountId, DomainId, UnixMs, UploadAttempt, UploadId, UploadedFile};
 use crate::ports::store::uploads::{
     CreateSlot, CreateSlotAnswer, DeleteUpload, ExpireUploads, FILE_COST, FinishUpload, FinishUploadAnswer,
-    ForgetUploads, RemovableUploads, StartUpload, StartUploadAnswer, Upload,
+    ForgetUploads, RemovableUploads, StartUpload, StartUploadAnswer, Upload, UploadsOf,
 };
 use std::collections::BTreeMap;
 
 answers! {
     Upload => find;
+    UploadsOf => list;
     RemovableUploads => removable;
     CreateSlot => create;
     StartUpload => start;
@@ -52,6 +53,16 @@ impl Table {
 
 fn find(store: &mut Committed, asked: &Upload) -> Option<Box<UploadedFile>> {
     settle(store).file(asked.domain, asked.id).map(|file| Box::new(file.clone()))
+}
+
+fn list(store: &mut Committed, asked: &UploadsOf) -> Vec<(UploadId, UploadedFile)> {
+    let Some(id) = store.account_id(asked.domain, &asked.local) else { return Vec::new() };
+    let own = settle(store).files.iter().filter(|(_, (_, account, _))| *account == id);
+    let mut own: Vec<_> = own.map(|(id, (.., file))| (*id, file.clone())).collect();
+    own.sort_by_key(|(id, file)| (file.expires, *id));
+    let after =
+        |(id, file): &(UploadId, UploadedFile)| asked.after.is_none_or(|after| (file.expires, *id) > after);
+    own.into_iter().filter(after).take(asked.max.into()).collect()
 }
 
 fn removable(store: &mut Committed, asked: &RemovableUploads) -> Vec<(UploadId, UploadAttempt)> {

@@ -122,6 +122,7 @@ impl World {
     fn carry_out_one(&mut self, shard: usize, effect: Effect, upcalls: &mut VecDeque<Input<'static>>) {
         match effect {
             Effect::Send { .. } => debug_assert!(false, "it is sent with those that follow"),
+            Effect::Datagram { .. } => debug_assert!(false, "no connection of the simulation has datagrams"),
             Effect::Secure { conn } => {
                 upcalls.push_back(Input::Secured { conn, binding: ChannelBinding::default() });
             }

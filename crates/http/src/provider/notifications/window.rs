@@ -48,10 +48,10 @@ pub(super) struct Place {
     answered: bool,
 }
 
-struct Shared(Mutex<State>);
+struct Shared(Mutex<WindowState>);
 
 #[derive(Default)]
-struct State {
+struct WindowState {
     /// The number of the first place.
     first: u64,
     lines: VecDeque<Waiting>,
@@ -173,13 +173,13 @@ impl Window {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WindowState> {
         self.shared.lock()
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WindowState> {
         // Nothing that can panic is done under the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

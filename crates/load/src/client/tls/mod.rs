@@ -6,4 +6,4 @@ mod tickets;
 mod trust;
 
 pub(crate) use layer::{PeerState, TlsLayer};
-pub use trust::{TlsSetupError, Trust, config};
+pub use trust::{TlsSetupError, Trust, config, quic_config};

@@ -90,6 +90,20 @@ pub fn config(
     Ok(Arc::new(config))
 }
 
+/// The TLS configuration of clients of QUIC (RFC 9001).
+pub fn quic_config(trust: &Trust, alpn: &[u8]) -> Result<ClientConfig, TlsSetupError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let verifier = verifier(trust, &provider)?;
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![alpn.to_vec()];
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
 fn verifier(
     trust: &Trust,
     provider: &Arc<CryptoProvider>,

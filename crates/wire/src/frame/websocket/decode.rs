@@ -45,7 +45,7 @@ pub struct Decoder {
     messages: Opcode,
     /// Limit of a message, in bytes.
     message_bytes_max: u32,
-    state: State,
+    state: DecodeState,
     /// Whether a fragmented message is incomplete.
     fragmented: bool,
     /// Payload of the message so far, followed by that of a control frame between its fragments.
@@ -53,7 +53,7 @@ pub struct Decoder {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum DecodeState {
     /// In a frame's header; `known` bytes of it have been read.
     Header { bytes: [u8; HEADER_BYTES_MAX], known: u8 },
     /// In a frame's payload.
@@ -75,7 +75,7 @@ struct Frame {
     mask: [u8; 4],
 }
 
-impl State {
+impl DecodeState {
     const START: Self = Self::Header { bytes: [0; HEADER_BYTES_MAX], known: 0 };
 }
 
@@ -95,7 +95,7 @@ impl Decoder {
             role,
             messages,
             message_bytes_max: 0,
-            state: State::START,
+            state: DecodeState::START,
             fragmented: false,
             payload: Vec::new(),
         };
@@ -110,7 +110,7 @@ impl Decoder {
 
     /// Whether no incomplete message or frame is buffered.
     pub fn is_idle(&self) -> bool {
-        !self.fragmented && matches!(self.state, State::Header { known: 0, .. } | State::Closed)
+        !self.fragmented && matches!(self.state, DecodeState::Header { known: 0, .. } | DecodeState::Closed)
     }
 
     /// Bytes that bring a new decoder of the same role to where this one stands: what it has of a message or frame that is
@@ -118,25 +118,25 @@ impl Decoder {
     pub fn replay(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let earlier = match &self.state {
-            State::Payload(frame) if frame.opcode == self.messages => None,
-            State::Payload(frame) => self.payload.get(..frame.start as usize),
-            State::Header { .. } | State::Closed => Some(self.payload.as_slice()),
+            DecodeState::Payload(frame) if frame.opcode == self.messages => None,
+            DecodeState::Payload(frame) => self.payload.get(..frame.start as usize),
+            DecodeState::Header { .. } | DecodeState::Closed => Some(self.payload.as_slice()),
         };
         if let Some(earlier) = earlier.filter(|_| self.fragmented) {
             self.frame(&mut out, self.messages.bits(), earlier, earlier.len(), [0; 4]);
         }
         match &self.state {
-            State::Payload(frame) => {
+            DecodeState::Payload(frame) => {
                 let taken = self.payload.get(frame.start as usize..).unwrap_or_default();
                 let mut mask = frame.mask;
                 mask.rotate_right(taken.len() % 4);
                 let first = frame.opcode.bits() | if frame.fin { FIN } else { 0 };
                 self.frame(&mut out, first, taken, taken.len() + frame.remaining as usize, mask);
             }
-            State::Header { bytes, known } => {
+            DecodeState::Header { bytes, known } => {
                 out.extend_from_slice(bytes.get(..usize::from(*known)).unwrap_or_default());
             }
-            State::Closed => {}
+            DecodeState::Closed => {}
         }
         out
     }
@@ -162,22 +162,23 @@ impl Decoder {
     pub fn poll(&mut self, input: &mut &[u8]) -> Result<Option<FrameEvent>, Error> {
         loop {
             match &mut self.state {
-                State::Closed if input.is_empty() => return Ok(None),
-                State::Closed => return Err(Error::AfterClose),
-                State::Header { bytes, known } => {
+                DecodeState::Closed if input.is_empty() => return Ok(None),
+                DecodeState::Closed => return Err(Error::AfterClose),
+                DecodeState::Header { bytes, known } => {
                     let Some(length) = fill_header(bytes, known, input) else {
                         return Ok(None);
                     };
                     let header = *bytes;
-                    self.state = State::Payload(self.begin_frame(header.get(..length).unwrap_or_default())?);
+                    self.state =
+                        DecodeState::Payload(self.begin_frame(header.get(..length).unwrap_or_default())?);
                 }
-                State::Payload(frame) => {
+                DecodeState::Payload(frame) => {
                     take_payload(frame, &mut self.payload, input);
                     if frame.remaining > 0 {
                         return Ok(None);
                     }
                     let frame = *frame;
-                    self.state = State::START;
+                    self.state = DecodeState::START;
                     if let Some(event) = self.end_frame(frame)? {
                         return Ok(Some(event));
                     }
@@ -249,7 +250,7 @@ impl Decoder {
             Opcode::Ping => Ok(Some(FrameEvent::Ping(payload))),
             Opcode::Pong => Ok(Some(FrameEvent::Pong(payload))),
             _ => {
-                (self.state, self.fragmented, self.payload) = (State::Closed, false, Vec::new());
+                (self.state, self.fragmented, self.payload) = (DecodeState::Closed, false, Vec::new());
                 read_close(&payload).map(Some)
             }
         }

@@ -1,7 +1,9 @@
 //! One active scaler at a time, wherever they run: a lease that a node keeps.
 
+use super::super::event::Event;
 use crate::web::segment;
 use crate::web::{Web, secret};
+use carillon_core::ports::store::leases::STATE_MAX;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -60,9 +62,28 @@ impl Lease {
     /// # Errors
     /// It is somebody else's, or the node cannot be asked. Then nothing is put into force.
     pub(super) fn take(&mut self) -> Result<(), String> {
-        let body = json!({"holder": self.holder, "ttl_ms": self.ttl.as_millis() as u64}).to_string();
         self.is_held = false;
-        let answer = self.ask("POST", &self.url, Some(&body))?;
+        self.post(&json!({"holder": self.holder, "ttl_ms": self.ttl_ms()}))
+    }
+
+    /// Says what was decided and what came of it, if it is held.
+    ///
+    /// # Errors
+    /// It was lost meanwhile, or the node cannot be asked. That changes nothing of the decision.
+    pub(super) fn say(&mut self, event: &Event) -> Result<(), String> {
+        if !self.is_held {
+            return Ok(());
+        }
+        let state = event.state(STATE_MAX);
+        self.post(&json!({"holder": self.holder, "ttl_ms": self.ttl_ms(), "state": state}))
+    }
+
+    fn ttl_ms(&self) -> u64 {
+        self.ttl.as_millis() as u64
+    }
+
+    fn post(&mut self, body: &Value) -> Result<(), String> {
+        let answer = self.ask("POST", &self.url, Some(&body.to_string()))?;
         let problem: Value = serde_json::from_str(&answer.1).unwrap_or_default();
         let detail = problem["detail"].as_str().unwrap_or_default();
         match answer.0 {

@@ -126,6 +126,9 @@ impl Loop {
             }
         }
         event.leaving = self.driver.leaving();
+        if let Some(Err(why)) = self.lease.as_mut().map(|lease| lease.say(&event)) {
+            event.notes.push(why);
+        }
         if let Err(why) = self.log.write(&event) {
             event.notes.push(why);
         }

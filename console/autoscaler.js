@@ -1,0 +1,46 @@
+// Autoscalers: what each that holds a lease of this node decided last, and why.
+
+import { badge, empty, h } from "./dom.js";
+import { clock, exact, measure } from "./format.js";
+import { failure, heading, row, table } from "./page.js";
+
+const COLUMNS = ["Lease", "Decision", "Units", "Demand", "Why", "Decided", "Held until"];
+const KINDS = { up: "good", down: "warn" };
+const LEAD = "An autoscaler runs beside a cluster and takes a lease from a node (carillon autoscale run). Here is what each decided last.";
+
+export function autoscaler(page) {
+  const list = h("div", {}, h("p", { class: "loading" }, "Loading…"));
+
+  async function load() {
+    try {
+      const { leases } = await page.get("/v1/admin/leases", { limit: 1000 });
+      const none = () => empty("No autoscalers", "No program holds a lease of this node.");
+      list.replaceChildren(leases.length ? table("scalers", COLUMNS, leases.map(line)) : none());
+    } catch (problem) {
+      list.replaceChildren(failure(problem, load));
+    }
+  }
+
+  page.repeat(2000, load);
+  return h("div", {}, heading("Autoscaler", LEAD), h("section", { class: "card" }, list));
+}
+
+/** A lease in a row. A program that is no autoscaler holds one, too, and says nothing that is shown here. */
+function line(lease) {
+  const said = lease.state ?? {};
+  const refused = said.outcome?.refused;
+  return row(COLUMNS, { "data-lease": lease.name },
+    ["", [h("strong", {}, lease.name), h("div", { class: "muted small" }, lease.holder)]],
+    ["", said.action ? [badge(said.action, KINDS[said.action] ?? ""), refused && h("div", { class: "error-text small" }, `refused: ${refused}`)] : "–"],
+    ["num", units(said)],
+    ["num", said.demand === undefined || said.demand === null ? "–" : [measure(said.demand), h("div", { class: "muted small" }, `target ${said.target} %`)]],
+    ["", said.why ? [said.why, h("div", { class: "muted small" }, `policy ${said.policy}`), ...(said.notes ?? []).map((note) => h("div", { class: "muted small" }, note))] : "–"],
+    ["", said.at ? clock(said.at) : "–", said.at && exact(said.at)],
+    ["", clock(lease.until), exact(lease.until)]);
+}
+
+/** How many there are, and are to be. */
+function units({ granted, units: wanted }) {
+  if (wanted === undefined || wanted === null) return granted ?? "–";
+  return wanted === granted ? `${granted}` : `${granted ?? "?"} → ${wanted}`;
+}
