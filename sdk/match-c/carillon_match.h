@@ -38,15 +38,16 @@ extern "C" {
 /* Bytes of the longest frame of a client, with its length, and of a server. */
 #define CM_OUT_BYTES 2050
 #define CM_IN_BYTES (64 * 1024 + 3)
+#define CM_PART 1900
 
 /* What cm_read and cm_receive return besides the bytes of a frame. */
 enum { CM_MORE = 0, CM_TOO_LONG = -1, CM_SHORT = -2, CM_NUMBER = -3, CM_EXCESS = -4, CM_KIND = -5, CM_VALUE = -6 };
 
-typedef enum { CM_WELCOME = 16, CM_TICK, CM_SEAT, CM_DESYNC, CM_PONG, CM_CLOCK, CM_ENDED, CM_ERROR } cm_kind;
-enum { CM_RELAY = 0, CM_LOCKSTEP = 1 };                                             /* welcome.mode */
+typedef enum { CM_WELCOME = 16, CM_TICK, CM_SEAT, CM_DESYNC, CM_PONG, CM_CLOCK, CM_ENDED, CM_ERROR, CM_UPDATE, CM_SNAPSHOT, CM_WANTED } cm_kind;
+enum { CM_RELAY = 0, CM_LOCKSTEP = 1, CM_AUTHORITATIVE = 2 };                       /* welcome.mode */
 enum { CM_AWAY = 0, CM_HERE = 1, CM_LEFT = 2 };                                     /* seat.state */
-enum { CM_FINISHED = 0, CM_FORFEIT, CM_DURATION, CM_NOT_JOINED, CM_SHUTDOWN };      /* ended.reason */
-enum { CM_NOBODY = 255 };                                                           /* clock.seat */
+enum { CM_FINISHED = 0, CM_FORFEIT, CM_DURATION, CM_NOT_JOINED, CM_SHUTDOWN, CM_MODULE }; /* ended.reason */
+enum { CM_NOBODY = 255 };                                /* clock.seat, and welcome.seat of a spectator */
 
 /* What a frame begins with: its tick, the newest tick of the other side that its sender has, and which of the 32 before it lacks. */
 typedef struct { uint32_t tick, ack, missing; } cm_header;
@@ -71,10 +72,11 @@ typedef struct {
         struct { uint64_t given, repeated, left; uint32_t even; cm_bytes rest; } tick; /* read by cm_next_input */
         struct { uint8_t seat, state; } seat;
         struct { uint64_t minority; uint32_t hash; } desync;
-        cm_bytes pong;
+        cm_bytes pong, update, snapshot; /* where a module decides: what it says of a tick; the state after it, in place of what was before */
         struct { uint8_t runs, seat; } clock;
         struct { uint8_t reason; uint64_t seats; cm_bytes outcome; } ended;
         struct { uint8_t code; cm_bytes text; } error;
+        struct { uint8_t whole; } wanted; /* answered by cm_write_hash of cm_hash, and if `whole` by all parts of cm_write_snapshot */
     } of;
 } cm_frame;
 
@@ -111,6 +113,9 @@ size_t cm_write_pause(uint8_t *out, size_t room);
 size_t cm_write_continue(uint8_t *out, size_t room);
 size_t cm_write_forfeit(uint8_t *out, size_t room);
 size_t cm_write_outcome(uint32_t tick, const uint8_t *outcome, size_t length, uint8_t *out, size_t room);
+/* The part of a state from `offset` on, of CM_PART bytes or the rest; and the hash by which states are compared. */
+size_t cm_write_snapshot(uint32_t tick, const uint8_t *state, size_t length, size_t offset, uint8_t *out, size_t room);
+uint32_t cm_hash(const uint8_t *state, size_t length);
 
 /* A player who has seen nothing yet. */
 void cm_begin(cm_player *player);
@@ -213,7 +218,7 @@ static void cm_read_welcome(cm_reader *from, cm_welcome *welcome) {
     uint32_t input_bytes_max;
     welcome->seat = cm_byte(from);
     welcome->seats = cm_byte(from);
-    welcome->mode = cm_word(from, CM_RELAY, CM_LOCKSTEP);
+    welcome->mode = cm_word(from, CM_RELAY, CM_AUTHORITATIVE);
     welcome->runs = cm_word(from, 0, 1);
     welcome->tick_rate = cm_word(from, 1, 255);
     welcome->input_delay = cm_byte(from);
@@ -222,7 +227,7 @@ static void cm_read_welcome(cm_reader *from, cm_welcome *welcome) {
     welcome->input_bytes_max = (uint16_t)input_bytes_max;
     welcome->hold_ms = cm_u32(from);
     welcome->seed = cm_fixed(from, 8);
-    if (welcome->seats > 64 || welcome->seat >= welcome->seats || input_bytes_max > UINT16_MAX) cm_wrong(from, CM_VALUE);
+    if (welcome->seats > 64 || (welcome->seat >= welcome->seats && welcome->seat != CM_NOBODY) || input_bytes_max > UINT16_MAX) cm_wrong(from, CM_VALUE);
 }
 
 static int cm_take_input(cm_reader *from, uint64_t *left, uint32_t even, int *seat, const uint8_t **input, size_t *length) {
@@ -253,28 +258,15 @@ static void cm_read_body(cm_reader *from, uint32_t kind, cm_frame *frame) {
     switch (kind) {
     case CM_WELCOME: cm_read_welcome(from, &frame->of.welcome); break;
     case CM_TICK: cm_read_tick(from, frame); break;
-    case CM_SEAT:
-        frame->of.seat.seat = cm_byte(from);
-        frame->of.seat.state = cm_word(from, CM_AWAY, CM_LEFT);
-        break;
-    case CM_DESYNC:
-        frame->of.desync.minority = cm_varint(from);
-        frame->of.desync.hash = (uint32_t)cm_fixed(from, 4);
-        break;
-    case CM_PONG: frame->of.pong = cm_rest(from); break;
-    case CM_CLOCK:
-        frame->of.clock.runs = cm_word(from, 0, 1);
-        frame->of.clock.seat = cm_byte(from);
-        break;
+    case CM_SEAT: frame->of.seat.seat = cm_byte(from), frame->of.seat.state = cm_word(from, CM_AWAY, CM_LEFT); break;
+    case CM_DESYNC: frame->of.desync.minority = cm_varint(from), frame->of.desync.hash = (uint32_t)cm_fixed(from, 4); break;
+    case CM_WANTED: frame->of.wanted.whole = cm_word(from, 0, 1); break;
+    case CM_PONG: case CM_UPDATE: case CM_SNAPSHOT: frame->of.pong = cm_rest(from); break;
+    case CM_CLOCK: frame->of.clock.runs = cm_word(from, 0, 1), frame->of.clock.seat = cm_byte(from); break;
     case CM_ENDED:
-        frame->of.ended.reason = cm_word(from, CM_FINISHED, CM_SHUTDOWN);
-        frame->of.ended.seats = cm_varint(from);
-        frame->of.ended.outcome = cm_rest(from);
-        break;
-    case CM_ERROR:
-        frame->of.error.code = cm_word(from, 1, 14);
-        frame->of.error.text = cm_rest(from);
-        break;
+        frame->of.ended.reason = cm_word(from, CM_FINISHED, CM_MODULE), frame->of.ended.seats = cm_varint(from);
+        frame->of.ended.outcome = cm_rest(from); break;
+    case CM_ERROR: frame->of.error.code = cm_word(from, 1, 14), frame->of.error.text = cm_rest(from); break;
     default: cm_wrong(from, CM_KIND);
     }
 }
@@ -341,12 +333,8 @@ static void cm_put(cm_writer *to, const void *bytes, size_t length) {
 
 static void cm_put_varint(cm_writer *to, uint64_t number) {
     uint8_t byte;
-    for (; number >= 0x80; number >>= 7) {
-        byte = (uint8_t)(number | 0x80);
-        cm_put(to, &byte, 1);
-    }
-    byte = (uint8_t)number;
-    cm_put(to, &byte, 1);
+    for (; number >= 0x80; number >>= 7) byte = (uint8_t)(number | 0x80), cm_put(to, &byte, 1);
+    byte = (uint8_t)number, cm_put(to, &byte, 1);
 }
 
 static cm_writer cm_open(int kind, cm_header header, uint8_t *out, size_t room) {
@@ -376,8 +364,7 @@ static size_t cm_close(cm_writer *to) {
 static size_t cm_write(int kind, uint32_t tick, const void *payload, size_t length, uint8_t *out, size_t room) {
     cm_header header = { 0, 0, 0 };
     cm_writer to;
-    header.tick = tick;
-    to = cm_open(kind, header, out, room);
+    header.tick = tick, to = cm_open(kind, header, out, room);
     cm_put(&to, payload, length);
     return cm_close(&to);
 }
@@ -393,9 +380,7 @@ size_t cm_write_inputs(cm_header header, const cm_bytes *newest_first, size_t co
 }
 
 size_t cm_write_hash(uint32_t tick, uint32_t hash, uint8_t *out, size_t room) {
-    uint8_t bytes[4];
-    int at;
-    for (at = 0; at < 4; at++) bytes[at] = (uint8_t)(hash >> (8 * at));
+    uint8_t bytes[4] = { (uint8_t)hash, (uint8_t)(hash >> 8), (uint8_t)(hash >> 16), (uint8_t)(hash >> 24) };
     return cm_write(3, tick, bytes, sizeof bytes, out, room);
 }
 
@@ -406,6 +391,21 @@ size_t cm_write_continue(uint8_t *out, size_t room) { return cm_write(6, 0, NULL
 size_t cm_write_forfeit(uint8_t *out, size_t room) { return cm_write(7, 0, NULL, 0, out, room); }
 size_t cm_write_outcome(uint32_t tick, const uint8_t *outcome, size_t length, uint8_t *out, size_t room) {
     return cm_write(8, tick, outcome, length, out, room);
+}
+
+size_t cm_write_snapshot(uint32_t tick, const uint8_t *state, size_t length, size_t offset, uint8_t *out, size_t room) {
+    cm_header header = { 0, 0, 0 };
+    cm_writer to;
+    header.tick = tick, to = cm_open(9, header, out, room);
+    cm_put_varint(&to, offset), cm_put_varint(&to, length);
+    cm_put(&to, state + offset, length - offset < CM_PART ? length - offset : CM_PART);
+    return cm_close(&to);
+}
+
+uint32_t cm_hash(const uint8_t *state, size_t length) {
+    uint32_t hash = 0x811c9dc5;
+    while (length-- > 0) hash = (hash ^ *state++) * 0x01000193u;
+    return hash;
 }
 
 /* ---- the player */
@@ -441,7 +441,7 @@ static void cm_ticked(cm_player *player, const cm_header *header) {
 long cm_receive(cm_player *player, const uint8_t *stream, size_t length, cm_frame *frame) {
     long used = cm_read(stream, length, frame);
     if (used <= 0) return used;
-    if (frame->kind == CM_TICK) cm_ticked(player, &frame->header);
+    if (frame->kind == CM_TICK || frame->kind == CM_UPDATE || frame->kind == CM_SNAPSHOT) cm_ticked(player, &frame->header);
     if (frame->kind == CM_WELCOME) {
         player->welcome = frame->of.welcome, player->is_joined = 1;
         if (player->lead < player->welcome.input_delay) player->lead = player->welcome.input_delay;

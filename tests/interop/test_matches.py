@@ -19,7 +19,9 @@ from harness.matches import (
     PING,
     PONG,
     SEAT,
+    SNAPSHOT,
     TICK,
+    WANTED,
     WELCOME,
     Player,
     encoded,
@@ -343,6 +345,123 @@ async def test_one_who_computed_something_else_is_named(api, queue, players):
     assert (await api.ok("GET", f"/v1/matches/{seatings[0]['match']}"))["desyncs"] == 1
 
 
+async def test_who_comes_late_is_given_a_state_that_most_have_and_the_ticks_since(start):
+    # Ticks of about ten bytes each: of a second there is nothing left after some seconds.
+    server = start(matches__log_bytes=4096)
+    api = Api(server)
+    path = "/v1/matchmaking/late"
+    await api.ok("PUT", path, {"seats": 3, "tick_rate": 60, "snapshot_ticks": 30}, status=201)
+    seatings = await matched(api, path, seats=3)
+    one, other, away = [await Player.over_tls(server) for _ in range(3)]
+    seated = [one, other, away]
+    for player, seating in zip(seated, seatings, strict=True):
+        player.join(seating["token"])
+        await player.until(WELCOME)
+    away.cut()
+    # The state of this game is that tick, many times: longer than a frame of a client.
+    liar = 30
+    last = 0
+    while last < 600:
+        wanted = await one.until(WANTED)
+        last = wanted.tick
+        state = last.to_bytes(4, "little") * 1000
+        one.answer(wanted, state, sent=b"a lie" if last == liar else None)
+        other.answer(await other.until(WANTED, last), state)
+    await api.figure_is('match_states_total{result="taken"}', lambda count: count >= 10)
+    back = await Player.over_websocket(server)
+    back.join(seatings[2]["token"], have=1)
+    assert (await back.until(WELCOME)).tick == 1
+    snapshot = await back.frame()
+    assert (snapshot.kind, snapshot.payload) == (SNAPSHOT, snapshot.tick.to_bytes(4, "little") * 1000)
+    assert snapshot.tick > 300
+    ticks = [(await back.until(TICK)).tick for _ in range(20)]
+    assert ticks == list(range(snapshot.tick + 1, snapshot.tick + 21))
+    for player in (*seated, back):
+        await player.close()
+    await api.aclose()
+    await asyncio.to_thread(server.end)
+
+
+async def test_spectators_see_what_happened_some_time_ago(api, queue, players):
+    path = await queue(spectators=2, spectator_delay_ms=500)
+    seatings = await matched(api, path)
+    one, _ = await joined(players, seatings)
+    name = seatings[0]["match"]
+    one.input(5, b"five")
+    await one.until(TICK, 30)
+    watching = await api.ok("POST", f"/v1/matches/{name}/spectators", status=201)
+    spectators = [await players(over) for over in ("tls", "websocket")]
+    for spectator in spectators:
+        spectator.join(watching["token"])
+        welcome = await spectator.until(WELCOME)
+        assert tuple(welcome.payload[:2]) == (255, 2)
+    third = await players()
+    third.join(watching["token"])
+    assert await third.refused() == "no-match"
+    for spectator in spectators:
+        ticks = [await spectator.until(TICK) for _ in range(40)]
+        assert [frame.tick for frame in ticks] == list(range(1, 41))
+        assert ticks[4].inputs()[0] == {0: b"five"}
+        # Ten ticks are half a second.
+        assert (await api.ok("GET", f"/v1/matches/{name}"))["tick"] >= 50
+    assert (await api.ok("GET", f"/v1/matches/{name}"))["spectators"] == 2
+    await api.figure_is("match_spectators", lambda count: count >= 2)
+    word = stamp()
+    spectators[0].send(encoded(PING, payload=word))
+    assert (await spectators[0].until(PONG)).payload == word
+    # They take no part.
+    spectators[0].input(100, b"x")
+    assert await spectators[0].refused() == "malformed"
+    one.send(encoded(FORFEIT))
+    ended = await spectators[1].until(ENDED)
+    assert (ended.payload[0], ended.payload[1]) == (1, 0b10)
+    assert await spectators[1].frame() is None
+
+
+async def test_nobody_watches_where_that_is_not_wanted(api, queue, players):
+    seatings = await matched(api, await queue())
+    await joined(players, seatings)
+    name = seatings[0]["match"]
+    await api.problem(404, "unknown-match", "POST", f"/v1/matches/{name}/spectators")
+    problem = await api.problem(
+        422, "invalid-value", "PUT", "/v1/matchmaking/x", {"seats": 2, "mode": "relay", "spectators": 1}
+    )
+    assert problem["pointer"] == "/spectators"
+    problem = await api.problem(
+        422, "invalid-value", "PUT", "/v1/matchmaking/x", {"seats": 2, "mode": "relay", "snapshot_ticks": 10}
+    )
+    assert problem["pointer"] == "/snapshot_ticks"
+
+
+async def test_what_was_played_is_read_while_it_is_played_and_afterwards(api, server, queue, players):
+    seatings = await matched(api, await queue())
+    one, other = await joined(players, seatings)
+    name = seatings[0]["match"]
+    one.input(3, b"abc")
+    frames = [await other.until(TICK) for _ in range(10)]
+    running = await api.ok("GET", f"/v1/matches/{name}/replay")
+    assert (running["from"], running["accounts"]) == (1, seatings[0]["accounts"])
+    assert running["tick"] >= 10
+    assert "result" not in running
+    for player in (one, other):
+        player.send(encoded(OUTCOME, 10, b"a draw", ack=10))
+    await other.until(ENDED)
+    over = await api.ok("GET", f"/v1/matches/{name}/replay")
+    assert over["result"]["reason"] == "finished"
+    assert base64.b64decode(over["frames"]).startswith(base64.b64decode(running["frames"]))
+    printed = await server.command("match", "replay", name)
+    assert printed.returncode == 0, printed.stderr
+    lines = printed.stdout.splitlines()
+    assert "# finished a draw" in lines
+    ticks = [line for line in lines if not line.startswith("#")]
+    assert len(ticks) == over["tick"]
+    for seen, line in zip(frames, ticks, strict=False):
+        inputs, repeated = seen.inputs()
+        seats = {seat: data.hex() for seat, data in inputs.items()} | dict.fromkeys(repeated, "*")
+        assert line.split() == [str(seen.tick), *(f"{seat}={seats[seat]}" for seat in sorted(seats))]
+    await api.problem(404, "unknown-match", "GET", f"/v1/matches/{'0' * 32}/replay")
+
+
 async def test_an_operator_ends_a_match(api, queue, players):
     seatings = await matched(api, await queue())
     seated = await joined(players, seatings)
@@ -369,6 +488,34 @@ async def test_tickets_wait_widen_expire_and_are_withdrawn(api, queue):
     await enter(api, path, "gone")
     await api.ok("DELETE", f"{path}/t-gone", status=204)
     await api.problem(404, "unknown-ticket", "GET", f"{path}/t-gone")
+
+
+async def test_a_party_is_in_one_match(api, queue, players):
+    path = await queue(seats=4, party_max=3)
+    names = [unique("party") for _ in range(6)]
+    problem = await api.problem(422, "invalid-value", "POST", path, {"account": names[0], "party": names[1:4]})
+    assert problem["pointer"] == "/party"
+    problem = await api.problem(422, "invalid-value", "POST", path, {"account": names[0], "party": names[:1]})
+    assert problem["pointer"] == "/party"
+    three = await enter(api, path, names[0], party=names[1:3])
+    assert (three["state"], three["party"]) == ("waiting", [f"{name}@localhost" for name in names[1:3]])
+    await api.problem(409, "account-queued", "POST", path, {"account": names[2]})
+    # Two do not fit, one does.
+    assert (await enter(api, path, names[3], party=names[4:5]))["state"] == "waiting"
+    one = await enter(api, path, names[5])
+    three = await api.eventually(f"{path}/t-{names[0]}", lambda ticket: ticket["state"] == "matched")
+    seating = three["seating"]
+    assert seating["accounts"] == [f"{name}@localhost" for name in (*names[:3], names[5])]
+    assert [(seat["seat"], seat["account"]) for seat in seating["party"]] == [
+        (1, f"{names[1]}@localhost"),
+        (2, f"{names[2]}@localhost"),
+    ]
+    one = await api.eventually(f"{path}/t-{names[5]}", lambda ticket: ticket["state"] == "matched")
+    assert (one["seating"]["match"], one["seating"]["seat"]) == (seating["match"], 3)
+    for seat, token in enumerate((seating["token"], *(of["token"] for of in seating["party"]))):
+        player = await players()
+        player.join(token)
+        assert (await player.until(WELCOME)).payload[0] == seat
 
 
 async def test_what_must_be_alike_keeps_apart(api, queue):

@@ -308,6 +308,12 @@ pub struct Matches {
     pub tickets: usize,
     /// Bytes of ticks that each match keeps for players who come back.
     pub log_bytes: usize,
+    /// Of the matches, those that a module decides: each has an instance of it.
+    pub authoritative_max: usize,
+    /// For how long it is kept how a match was played that is over, in milliseconds; 0 for not at all.
+    pub replay_ms: u64,
+    /// Bytes of all that is kept of matches that are over.
+    pub replay_bytes: usize,
 }
 
 /// How long things may take, milliseconds.
@@ -437,7 +443,15 @@ impl Default for Upload {
 
 impl Default for Matches {
     fn default() -> Matches {
-        Matches { max: 2000, queues: 100, tickets: 50_000, log_bytes: 512 * 1024 }
+        Matches {
+            max: 2000,
+            queues: 100,
+            tickets: 50_000,
+            log_bytes: 512 * 1024,
+            authoritative_max: 1000,
+            replay_ms: 600_000,
+            replay_bytes: 16 << 20,
+        }
     }
 }
 

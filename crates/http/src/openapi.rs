@@ -11,8 +11,8 @@ use crate::consumer::{credentials, devices, subscriptions};
 use crate::links::{api as link, file_api as link_file};
 use crate::options::Options;
 use crate::provider::{
-    blocked, broadcasts, chat, conversations, events, items, matchmaking, messages, notifications, presence,
-    rooms, roster, topics,
+    blocked, broadcasts, chat, conversations, events, items, matches, matchmaking, messages, notifications,
+    presence, rooms, roster, topics,
 };
 use crate::push::api as push;
 use crate::{dump, examples, health, intake, invitations, metrics, schema, top, trace, well_known};
@@ -125,7 +125,9 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(rooms::messages::retract))
         .routes(routes!(matchmaking::put, matchmaking::get, matchmaking::delete, matchmaking::enter))
         .routes(routes!(matchmaking::ticket, matchmaking::cancel))
-        .routes(routes!(matchmaking::get_match, matchmaking::end_match))
+        .routes(routes!(matches::get, matches::end))
+        .routes(routes!(matches::watch))
+        .routes(routes!(matches::replay))
         .routes(routes!(topics::list))
         .routes(routes!(topics::put, topics::get, topics::update, topics::delete))
         .routes(routes!(topics::subscribers))

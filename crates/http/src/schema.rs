@@ -48,7 +48,9 @@ words! {
     /// One thing an API key may do.
     Scope: "send", "broadcast", "topics", "enrol", "chat", "rooms", "links", "matches", "admin", "read_messages", "trace_payload";
     /// How the ticks of a match are made.
-    MatchMode: "lockstep", "relay";
+    MatchMode: "lockstep", "relay", "authoritative";
+    /// What becomes of a match when the module that decides it fails.
+    OnModuleFailure: "restore", "end";
     /// What has become of a ticket.
     TicketState: "waiting", "matched", "ended", "expired";
     /// What a broadcast does: it is given or waits for its time, its sender has paused or ended it, or its time is over.

@@ -15,6 +15,9 @@
 //!    export submit_message: func() -> s32                   // 0 pass, 1 drop, 2 reject, 3 replace
 //!    export room_message:   func() -> s32
 //!    export notification:   func() -> s32
+//!    export match_tick:     func() -> s32                   // 0 goes on, 1 is over; these three, or none of them
+//!    export match_save:     func() -> s32                   // 0
+//!    export match_load:     func() -> s32                   // 0 taken, else not
 //!  }
 //! ```
 
@@ -92,13 +95,8 @@ fn output(mut caller: Caller<'_, State>, kind: i32, at: i32, size: i32) -> Resul
         state.output_refused = true;
         return Err(Error::msg(format!("it wrote more than {} bytes", state.bounds.output_bytes)));
     }
-    let part = match kind {
-        0 => &mut state.output.text,
-        1 => &mut state.output.condition,
-        2 => &mut state.output.body,
-        3 => &mut state.output.payload,
-        _ => return Err(Error::msg("there is no such kind of output")),
-    };
-    *part = Some(bytes.to_vec());
-    Ok(())
+    state.output.put(kind, bytes).map_err(|wrong| {
+        state.output_refused = true;
+        Error::msg(wrong)
+    })
 }

@@ -50,6 +50,11 @@ pub(crate) fn check(code: &[u8], bounds: &Bounds) -> Result<HookSet, String> {
         let names = ModuleHook::ALL.map(|hook| format!("`{}`", hook.name())).join(", ");
         return Err(format!("it exports none of the functions {names}"));
     }
+    if hooks.has_any(HookSet::MATCH) && HookSet::MATCH.iter().any(|hook| !hooks.has(hook)) {
+        return Err(
+            "a module that decides matches exports `match_tick`, `match_save` and `match_load`".into()
+        );
+    }
     if !has_memory {
         return Err("it does not export its memory as `memory`".into());
     }

@@ -35,7 +35,7 @@ impl fmt::Debug for WasmInstance {
 }
 
 impl WasmInstance {
-    /// An instance that was started.
+    /// An instance that was started, and the fuel that it took.
     ///
     /// # Errors
     /// If it cannot be started within its bounds.
@@ -45,10 +45,10 @@ impl WasmInstance {
         bounds: Bounds,
         start_cost: u64,
         config: Arc<str>,
-    ) -> Result<WasmInstance, Failed> {
+    ) -> Result<(WasmInstance, u64), Failed> {
         let mut instance = WasmInstance { pre, hooks, bounds, start_cost, config, running: None };
-        instance.renew(START_FUEL)?;
-        Ok(instance)
+        let used = instance.renew(START_FUEL)?;
+        Ok((instance, used))
     }
 }
 
@@ -73,7 +73,7 @@ impl Instance for WasmInstance {
         let state = store.data_mut();
         let output = std::mem::take(&mut state.output);
         let result = match result {
-            Ok(number) => output.verdict(number),
+            Ok(number) => output.verdict(hook, number),
             Err(error) => Err(failed(&error, state)),
         };
         let subject = state.subject.take().expect("it was put there, and no function of the host takes it");

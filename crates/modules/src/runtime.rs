@@ -4,7 +4,9 @@ use crate::bounds::Bounds;
 use crate::instance::WasmInstance;
 use crate::state::State;
 use crate::{abi, check};
-use carillon_core::ports::modules::{Compiled, Failed, HookSet, Instance, ModuleHash, NotAModule, Runtime};
+use carillon_core::ports::modules::{
+    Compiled, Failed, HookSet, Instance, MATCH_MEMORY_BYTES, ModuleHash, ModuleHook, NotAModule, Runtime,
+};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::mpsc::sync_channel;
@@ -169,7 +171,14 @@ fn compile(
     let start_cost = code.len() as u64;
     let compiled = WasmModule { hash: Sha256::digest(code).into(), hooks, pre, bounds, start_cost };
     // What cannot be started is refused now, and not where it is activated.
-    compiled.instance(&"".into()).map_err(|failed| String::from(failed.detail))?;
+    let started = compiled.instance(&"".into()).map_err(|failed| String::from(failed.detail));
+    drop(started?);
+    if hooks.has(ModuleHook::MatchTick) {
+        let for_match = compiled.match_instance(&"".into());
+        drop(for_match.map_err(|failed| {
+            format!("{}; for a match it has {MATCH_MEMORY_BYTES} bytes of memory", failed.detail)
+        })?);
+    }
     Ok(compiled)
 }
 
@@ -199,7 +208,19 @@ impl Compiled for WasmModule {
     }
 
     fn instance(&self, config: &Arc<str>) -> Result<Box<dyn Instance>, Failed> {
-        let (pre, config) = (self.pre.clone(), config.clone());
-        Ok(Box::new(WasmInstance::start(pre, self.hooks, self.bounds, self.start_cost, config)?))
+        let (instance, _) = self.start(self.bounds, config)?;
+        Ok(Box::new(instance))
+    }
+
+    fn match_instance(&self, config: &Arc<str>) -> Result<(Box<dyn Instance>, u64), Failed> {
+        let memory_bytes = self.bounds.memory_bytes.min(MATCH_MEMORY_BYTES);
+        let (instance, fuel) = self.start(Bounds { memory_bytes, ..self.bounds }, config)?;
+        Ok((Box::new(instance), fuel))
+    }
+}
+
+impl WasmModule {
+    fn start(&self, bounds: Bounds, config: &Arc<str>) -> Result<(WasmInstance, u64), Failed> {
+        WasmInstance::start(self.pre.clone(), self.hooks, bounds, self.start_cost, config.clone())
     }
 }

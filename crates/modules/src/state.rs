@@ -3,7 +3,10 @@
 use crate::bounds::Bounds;
 use bytes::Bytes;
 use carillon_core::model::{Audience, Payload, Priority, UnixMs};
-use carillon_core::ports::modules::{Failed, Failure, Notes, Rejection, Replacement, Subject, Verdict};
+use carillon_core::ports::modules::{
+    Failed, Failure, MatchVerdict, ModuleHook, Notes, Rejection, Replacement, Subject, Verdict,
+};
+use carillon_wire::frame::game::{SEATS_MAX, SNAPSHOT_BYTES_MAX, UPDATE_BYTES_MAX};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition;
@@ -36,16 +39,77 @@ pub(crate) struct Output {
     pub(crate) condition: Option<Vec<u8>>,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) payload: Option<Vec<u8>>,
+    pub(crate) update: Option<Vec<u8>>,
+    /// By seat.
+    pub(crate) own: Vec<(u8, Vec<u8>)>,
+    pub(crate) state: Option<Vec<u8>>,
+    pub(crate) outcome: Option<Vec<u8>>,
 }
 
 impl Output {
     pub(crate) fn bytes(&self) -> usize {
-        [&self.text, &self.condition, &self.body, &self.payload].into_iter().flatten().map(Vec::len).sum()
+        let Output { text, condition, body, payload, update, own, state, outcome } = self;
+        let parts = [text, condition, body, payload, update, state, outcome].into_iter().flatten();
+        parts.map(Vec::len).sum::<usize>() + own.iter().map(|(_, own)| 1 + own.len()).sum::<usize>()
     }
 
-    /// The verdict with this number, and what belongs to it.
-    pub(crate) fn verdict(self, number: i32) -> Result<Verdict, Failed> {
+    /// Writes a part, in place of what was written of it before.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be one.
+    pub(crate) fn put(&mut self, kind: i32, bytes: &[u8]) -> Result<(), &'static str> {
+        let (part, most) = match kind {
+            0 => (&mut self.text, usize::MAX),
+            1 => (&mut self.condition, usize::MAX),
+            2 => (&mut self.body, usize::MAX),
+            3 => (&mut self.payload, usize::MAX),
+            4 => (&mut self.update, UPDATE_BYTES_MAX),
+            5 => return self.put_own(bytes),
+            6 => (&mut self.state, SNAPSHOT_BYTES_MAX),
+            7 => (&mut self.outcome, OUTCOME_BYTES_MAX),
+            _ => return Err("there is no such kind of output"),
+        };
+        if bytes.len() > most {
+            return Err("an update has 4096 bytes at most, a state 61,440, an outcome 512");
+        }
+        *part = Some(bytes.to_vec());
+        Ok(())
+    }
+
+    fn put_own(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        let (seat, update) = bytes.split_first().ok_or("an update of a seat begins with the seat")?;
+        if usize::from(*seat) >= SEATS_MAX || update.len() > UPDATE_BYTES_MAX {
+            return Err("there is no such seat, or its update has more than 4096 bytes");
+        }
+        self.own.retain(|(other, _)| other != seat);
+        self.own.push((*seat, update.to_vec()));
+        Ok(())
+    }
+
+    /// The verdict with this number of a hook, and what belongs to it.
+    pub(crate) fn verdict(self, hook: ModuleHook, number: i32) -> Result<Verdict, Failed> {
         let wrong = |detail: &str| Failed { failure: Failure::Verdict, detail: detail.into() };
+        let of_match = |is_over, output: Output| {
+            let Output { update, own, state, outcome, .. } = output;
+            Verdict::Match(Box::new(MatchVerdict {
+                is_over,
+                update: update.unwrap_or_default(),
+                own,
+                state: state.unwrap_or_default(),
+                outcome: outcome.unwrap_or_default(),
+            }))
+        };
+        match (hook, number) {
+            (ModuleHook::MatchTick, 0 | 1) => return Ok(of_match(number == 1, self)),
+            (ModuleHook::MatchSave, 0) if self.state.is_some() => return Ok(of_match(false, self)),
+            (ModuleHook::MatchSave, 0) => return Err(wrong("it wrote no state")),
+            (ModuleHook::MatchLoad, 0) => return Ok(of_match(false, self)),
+            (ModuleHook::MatchLoad, _) => return Err(wrong("it does not take the state")),
+            (ModuleHook::MatchTick | ModuleHook::MatchSave, _) => {
+                return Err(wrong("it returned a number that means nothing"));
+            }
+            _ => {}
+        }
         let utf8 = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| wrong("its output is not UTF-8"));
         match number {
             0 => Ok(Verdict::Pass),
@@ -68,6 +132,9 @@ impl Output {
         }
     }
 }
+
+/// Bytes of the longest outcome of a match.
+const OUTCOME_BYTES_MAX: usize = 512;
 
 impl State {
     pub(crate) fn new(bounds: Bounds, config: Arc<str>) -> State {
@@ -146,6 +213,17 @@ pub(crate) fn field<'a>(subject: Option<&'a Subject>, config: &'a str, number: i
                 Priority::High => "high",
             }),
             8 => text(notification.collapse_key.as_deref()?),
+            _ => None,
+        },
+        Subject::Match(subject) => match number {
+            10 => Some(Cow::Borrowed(&subject.inputs)),
+            11 => Some(Cow::Borrowed(&subject.state)),
+            12 => {
+                let mut about = subject.tick.to_le_bytes().to_vec();
+                about.extend_from_slice(&[subject.seats, subject.tick_rate, 0, 0]);
+                about.extend_from_slice(&subject.seed.to_le_bytes());
+                Some(Cow::Owned(about))
+            }
             _ => None,
         },
     }

@@ -19,11 +19,38 @@ enum carillon_field {
     CARILLON_PRIORITY = 7,
     CARILLON_COLLAPSE_KEY = 8,
     CARILLON_CONFIG = 9,
+    CARILLON_INPUTS = 10,
+    CARILLON_STATE = 11,
+    CARILLON_MATCH = 12,
 };
 
-enum carillon_output { CARILLON_OUT_TEXT = 0, CARILLON_OUT_CONDITION = 1, CARILLON_OUT_BODY = 2, CARILLON_OUT_PAYLOAD = 3 };
+enum carillon_output {
+    CARILLON_OUT_TEXT = 0,
+    CARILLON_OUT_CONDITION = 1,
+    CARILLON_OUT_BODY = 2,
+    CARILLON_OUT_PAYLOAD = 3,
+    CARILLON_OUT_UPDATE = 4,
+    CARILLON_OUT_UPDATE_OF_SEAT = 5,
+    CARILLON_OUT_STATE = 6,
+    CARILLON_OUT_OUTCOME = 7,
+};
 
 enum carillon_verdict { CARILLON_PASS = 0, CARILLON_DROP = 1, CARILLON_REJECT = 2, CARILLON_REPLACE = 3 };
+
+// What match_tick returns.
+enum carillon_match { CARILLON_GOES_ON = 0, CARILLON_OVER = 1 };
+
+// The field CARILLON_MATCH.
+struct carillon_match_info {
+    uint32_t tick;
+    uint8_t seats;
+    uint8_t tick_rate;
+    uint16_t reserved;
+    uint64_t seed;
+};
+
+// What CARILLON_INPUTS has for each seat, in their order: this byte, the length of the input in two bytes (little-endian), the input.
+enum carillon_seat_input { CARILLON_NONE = 0, CARILLON_GIVEN = 1, CARILLON_REPEATED = 2, CARILLON_LEFT = 3 };
 
 // Copies at most `size` bytes of a field to `at`. Returns how long the field is, or -1 if there is none.
 CARILLON_IMPORT("field") int32_t carillon_field(int32_t field, void *at, int32_t size);

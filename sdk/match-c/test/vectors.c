@@ -86,6 +86,12 @@ static size_t written(const char *name, const char *fields, uint8_t *out, size_t
     if (strcmp(name, "pause") == 0) return cm_write_pause(out, room);
     if (strcmp(name, "continue") == 0) return cm_write_continue(out, room);
     if (strcmp(name, "forfeit") == 0) return cm_write_forfeit(out, room);
+    if (strcmp(name, "snapshot") == 0) {
+        static uint8_t state[64 * 1024];
+        uint32_t offset = number(fields, "offset");
+        bytes(fields, "part", state + offset);
+        return cm_write_snapshot(number(fields, "tick"), state, number(fields, "total"), offset, out, room);
+    }
     length = bytes(fields, "outcome", data);
     return cm_write_outcome(number(fields, "tick"), data, length, out, room);
 }
@@ -135,6 +141,9 @@ static const char *show(cm_frame *frame, char *out) {
         out += sprintf(out, "reason=%d seats=%" PRIu64 " outcome=", frame->of.ended.reason, frame->of.ended.seats);
         hex(out, frame->of.ended.outcome.data, frame->of.ended.outcome.length);
         return "ended";
+    case CM_WANTED: sprintf(out, "whole=%d", frame->of.wanted.whole); return "wanted";
+    case CM_UPDATE: hex(out + sprintf(out, "update="), frame->of.update.data, frame->of.update.length); return "update";
+    case CM_SNAPSHOT: hex(out + sprintf(out, "snapshot="), frame->of.snapshot.data, frame->of.snapshot.length); return "snapshot";
     default:
         out += sprintf(out, "code=%d text=", frame->of.error.code);
         hex(out, frame->of.error.text.data, frame->of.error.text.length);

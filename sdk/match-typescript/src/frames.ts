@@ -1,34 +1,26 @@
 // The frames of `carillon-match/1`, without I/O, as docs/book/matches.md, "Connect", has them.
 
-const MODES = ["relay", "lockstep"] as const;
+const MODES = ["relay", "lockstep", "authoritative"] as const;
 const STATES = ["away", "here", "left"] as const;
-const REASONS = ["finished", "forfeit", "duration", "not-joined", "shutdown"] as const;
+const REASONS = ["finished", "forfeit", "duration", "not-joined", "shutdown", "module"] as const;
 const ERRORS = [
   "", "malformed", "too-long", "bad-token", "expired-token", "no-match", "left", "replaced", "not-joined", "too-far", "too-old", "idle", "too-slow",
   "elsewhere", "shutdown",
 ];
 
-/** How ticks are made: one of each input, or by the server's clock. */
+/** How ticks are made: one of each input, by the server's clock, or by a module of the server. What a seat is. Why a match is over. */
 export type Mode = (typeof MODES)[number];
-/** What a seat is: its connection is lost, its player is there, or has left for good. */
 export type SeatState = (typeof STATES)[number];
-/** Why a match is over. */
 export type EndReason = (typeof REASONS)[number];
 
 /** What a player must know of the match. Masks have a bit for each seat ({@link seatsOf}). */
 export interface Welcome {
-  seat: number;
-  seats: number;
-  mode: Mode;
+  /** 255 for a spectator. */
+  seat: number; seats: number; mode: Mode;
   /** Whether the clock runs; ticks per second; for how many ticks ahead inputs should be sent. */
-  runs: boolean;
-  tickRate: number;
-  inputDelay: number;
-  inputBytesMax: number;
+  runs: boolean; tickRate: number; inputDelay: number; inputBytesMax: number;
   /** The seats that are taken; for how long one is held whose connection is lost; a random number, the same for all. */
-  present: bigint;
-  holdMs: number;
-  seed: bigint;
+  present: bigint; holdMs: number; seed: bigint;
 }
 
 /** What every frame begins with: its tick, the newest tick of the other side that its sender has, and which of the 32 before it lacks. */
@@ -45,15 +37,16 @@ export type ServerFrame = Header &
     | { kind: "clock"; runs: boolean; seat: number | undefined }
     | { kind: "ended"; reason: EndReason; seats: bigint; outcome: Uint8Array }
     | { kind: "error"; code: string; text: string }
+    | { kind: "update"; update: Uint8Array }
+    | { kind: "snapshot"; snapshot: Uint8Array }
+    | { kind: "wanted"; whole: boolean }
   );
 
 /** The bytes are no frame of the protocol. */
-export class Malformed extends Error {
-  override name = "Malformed";
-}
+export class Malformed extends Error { override name = "Malformed"; }
 
-const JOIN = 1, INPUTS = 2, HASH = 3, PING = 4, PAUSE = 5, CONTINUE = 6, FORFEIT = 7, OUTCOME = 8;
-const WELCOME = 16, TICK = 17, SEAT = 18, DESYNC = 19, PONG = 20, CLOCK = 21, ENDED = 22, ERROR = 23;
+const JOIN = 1, INPUTS = 2, HASH = 3, PING = 4, PAUSE = 5, CONTINUE = 6, FORFEIT = 7, OUTCOME = 8, STATE = 9;
+const WELCOME = 16, TICK = 17, SEAT = 18, DESYNC = 19, PONG = 20, CLOCK = 21, ENDED = 22, ERROR = 23, UPDATE = 24, SNAPSHOT = 25, WANTED = 26;
 const FRAME_BYTES_MAX = 64 * 1024, INPUT_BYTES_MAX = 512, SEATS_MAX = 64, NOBODY = 255;
 
 /** The seats of a mask, from the lowest. */
@@ -61,9 +54,7 @@ export function seatsOf(mask: bigint): number[] {
   return Array.from({ length: SEATS_MAX }, (_, seat) => seat).filter((seat) => (mask >> BigInt(seat)) & 1n);
 }
 
-function wrong(why = "a field has a value that means nothing"): never {
-  throw new Malformed(why);
-}
+function wrong(why = "a field has a value that means nothing"): never { throw new Malformed(why); }
 
 /** Whether a frame with this header acknowledges a tick. Of those more than 32 before `ack` it says nothing: they are taken for granted. */
 export function acknowledges({ ack, missing }: Header, tick: number): boolean {
@@ -141,6 +132,9 @@ function body(kind: number, from: Reader) {
     case CLOCK: return { kind: "clock", runs: from.word(["0", "1"]) === "1", seat: [from.byte()].find((seat) => seat !== NOBODY) };
     case ENDED: return { kind: "ended", reason: from.word(REASONS), seats: from.varint(), outcome: from.rest() };
     case ERROR: return { kind: "error", code: from.word(ERRORS), text: new TextDecoder().decode(from.rest()) };
+    case UPDATE: return { kind: "update", update: from.rest() };
+    case SNAPSHOT: return { kind: "snapshot", snapshot: from.rest() };
+    case WANTED: return { kind: "wanted", whole: from.word(["0", "1"]) === "1" };
     default: wrong(`no frame is of kind ${kind}`);
   }
 }
@@ -148,7 +142,7 @@ function body(kind: number, from: Reader) {
 function welcome(from: Reader): Welcome {
   const [seat, seats, mode, runs, tickRate, inputDelay] = [from.byte(), from.byte(), from.word(MODES), from.byte(), from.byte(), from.byte()];
   const [present, inputBytesMax, holdMs, seed] = [from.varint(), from.u32(), from.u32(), from.fixed(8)];
-  if (runs > 1 || seats > SEATS_MAX || seat >= seats || tickRate === 0) wrong();
+  if (runs > 1 || seats > SEATS_MAX || (seat >= seats && seat !== NOBODY) || tickRate === 0) wrong();
   return { seat, seats, mode, runs: runs === 1, tickRate, inputDelay, present, inputBytesMax, holdMs, seed };
 }
 
@@ -175,6 +169,11 @@ function framed(kind: number, { tick = 0, ack = 0, missing = 0 }: Partial<Header
   return Uint8Array.from([...varint(frame.length), ...frame]);
 }
 
+/** Bytes of a part of a state. */
+export const PART = 1900;
+/** The hash by which states are compared where the server wants to have one: FNV-1a, 32 bits. */
+export const fnv1a = (state: Uint8Array): number => state.reduce((hash, byte) => Math.imul(hash ^ byte, 0x0100_0193), 0x811c_9dc5) >>> 0;
+
 /** What a client sends, each a frame with its length. */
 export const write = {
   join: (have: number, token: string) => framed(JOIN, { tick: have }, new TextEncoder().encode(token)),
@@ -186,5 +185,8 @@ export const write = {
   pause: () => framed(PAUSE, {}),
   resume: () => framed(CONTINUE, {}),
   forfeit: () => framed(FORFEIT, {}),
+  /** The part of a state from `offset` on, of {@link PART} bytes or the rest. */
+  snapshot: (tick: number, state: Uint8Array, offset: number) =>
+    framed(STATE, { tick }, [...varint(offset), ...varint(state.length), ...state.subarray(offset, offset + PART)]),
   outcome: (tick: number, outcome: Uint8Array) => framed(OUTCOME, { tick }, outcome),
 };

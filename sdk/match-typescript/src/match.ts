@@ -1,4 +1,4 @@
-import { Malformed, type EndReason, type SeatState, type ServerFrame, type Welcome, acknowledges, cut, read, u32, write } from "./frames.js";
+import { Malformed, PART, type EndReason, type Header, type SeatState, type ServerFrame, type Welcome, acknowledges, cut, fnv1a, read, u32, write } from "./frames.js";
 
 /** Where a player is: before `join`, connecting for the first time, in the match, cut off, or done with it. */
 export type State = "idle" | "connecting" | "joined" | "away" | "over";
@@ -9,8 +9,7 @@ export interface Tick {
   /** By seat: the input that counts, its last one where none came in time; nothing for a seat that never sent one, or has left. */
   inputs: (Uint8Array | undefined)[];
   /** The seats that sent one for this tick, and those whose last one counts again. */
-  given: bigint;
-  repeated: bigint;
+  given: bigint; repeated: bigint;
 }
 
 /** How a match ended, which players had not left, and what came of it: what most of them said. */
@@ -29,6 +28,12 @@ export interface MatchOptions {
   onJoined?: (welcome: Welcome) => void;
   /** Each tick, in their order: the place to call {@link Match.send}. */
   onTick?: (tick: Tick) => void;
+  /** The state of the game after the last tick, where `snapshot_ticks` of the queue says that players are asked for it. The same state is the same bytes everywhere. */
+  save?: () => Uint8Array;
+  /** In place of {@link onTick} where a module decides: what it says of each tick, in their order. */
+  onUpdate?: (update: Uint8Array, tick: number) => void;
+  /** The whole state after a tick, as the module or `save` of a player wrote it, for one who lacks what was before. What follows goes on from it. */
+  onSnapshot?: (snapshot: Uint8Array, tick: number) => void;
   /** Another player came, lost the connection, or left. */
   onSeat?: (seat: number, state: SeatState, tick: number) => void;
   /** The clock runs, or stands; and the player who wanted it, if one did. */
@@ -45,9 +50,7 @@ export interface MatchOptions {
 /** Why a player cannot go on. `code` is an error of the protocol, `unreachable`, or `bad-frame`. */
 export class MatchError extends Error {
   override name = "MatchError";
-  constructor(readonly code: string, text: string) {
-    super(text ? `${code}: ${text}` : code);
-  }
+  constructor(readonly code: string, text: string) { super(text ? `${code}: ${text}` : code); }
 }
 
 const SUBPROTOCOL = "carillon-match.1";
@@ -55,10 +58,8 @@ const SUBPROTOCOL = "carillon-match.1";
 const SILENCE_MS = 5000, PING_MS = 1000;
 /** How long is tried before it is known for how long the seat is held; waits between attempts. */
 const UNKNOWN_HOLD_MS = 30_000, FIRST_WAIT_MS = 50, LONGEST_WAIT_MS = 2000;
-/** How many inputs a frame has at most, and how many wait for the clock of a relayed match. */
-const INPUTS_MAX = 8, WAITING_MAX = 33;
-/** How many ticks ahead of the match inputs are sent at most. The server takes 64. */
-const LEAD_MAX = 30;
+/** How many inputs a frame has at most, how many wait for the clock of a relayed match, and how far ahead of it they are sent; the server takes 64. */
+const INPUTS_MAX = 8, WAITING_MAX = 33, LEAD_MAX = 30;
 /** So many late inputs, without ten seconds between them that were in time, mean that inputs have to leave earlier. */
 const LATE_MAX = 3, IN_TIME_S = 10;
 /** After these errors the seat can still be taken again. */
@@ -77,23 +78,19 @@ export class Match {
   /** The newest input that was sent, and when; the first on this connection. */
   #sent = 0; #sentAt = 0; #first = Number.POSITIVE_INFINITY;
   #unacknowledged: { tick: number; input: Uint8Array }[] = [];
-  #lead = 0; #late = 0; #inTime = 0;
-  #runs = false;
+  #lead = 0; #late = 0; #inTime = 0; #runs = false;
   #rtt: Rtt | undefined;
   #pinged: { stamp: number; at: number } | undefined;
-  #stamp = 0; #heardAt = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  #failures = 0; #lostAt = 0;
+  #stamp = 0; #heardAt = 0; #failures = 0; #lostAt = 0;
 
   constructor(options: MatchOptions) { this.#options = options; }
 
   get state(): State { return this.#state; }
-  /** What the server said of the match, once it did. */
+  /** What the server said of the match, once it did; the last tick that came; whether the clock runs. */
   get welcome(): Welcome | undefined { return this.#welcome; }
-  /** The last tick that came. */
   get tick(): number { return this.#have; }
-  /** Whether the clock runs. */
   get runs(): boolean { return this.#runs; }
   get rtt(): Rtt | undefined { return this.#rtt; }
   /** For how many ticks ahead inputs are sent: `inputDelay` of the match, or more where that comes too late. */
@@ -114,12 +111,12 @@ export class Match {
   }
 
   /**
-   * Sends the input that counts from now on. In `lockstep` it is for the tick that is {@link Match.lead} ahead of the last one, and there is one for each
+   * Sends the input that counts from now on. In `lockstep` and `authoritative` it is for the tick that is {@link Match.lead} ahead of the last one, and there is one for each
    * tick; in `relay` each call is an input of its own. Returns its tick, or nothing if it was not sent: not joined, too early, or too many wait.
    */
   send(input: Uint8Array): number | undefined {
     const welcome = this.#welcome;
-    if (this.#state !== "joined" || !welcome) return undefined;
+    if (this.#state !== "joined" || !welcome || welcome.seat >= welcome.seats) return undefined;
     if (input.length > welcome.inputBytesMax) throw new RangeError(`an input has ${welcome.inputBytesMax} bytes at most`);
     const isRelay = welcome.mode === "relay";
     const now = performance.now();
@@ -148,9 +145,7 @@ export class Match {
   leave(): void { this.#write(write.forfeit()); }
 
   #become(state: State): void {
-    if (state === this.#state) return;
-    this.#state = state;
-    this.#options.onState?.(state);
+    if (state !== this.#state) this.#options.onState?.(this.#state = state);
   }
 
   #connect(): void {
@@ -171,8 +166,7 @@ export class Match {
 
   /** Forgets the connection, if there is one. */
   #drop(): void {
-    clearInterval(this.#timer);
-    clearTimeout(this.#retry);
+    clearInterval(this.#timer), clearTimeout(this.#retry);
     const socket = this.#socket;
     this.#socket = undefined;
     socket?.close();
@@ -184,26 +178,15 @@ export class Match {
     const now = performance.now();
     if (this.#state === "joined") [this.#lostAt, this.#failures] = [now, 0];
     this.#become(this.#welcome ? "away" : "connecting");
-    if (now - this.#lostAt > (this.#welcome?.holdMs ?? UNKNOWN_HOLD_MS)) {
-      return this.#fail(new MatchError("unreachable", "the seat was not taken again in time"));
-    }
+    const isTooLate = now - this.#lostAt > (this.#welcome?.holdMs ?? UNKNOWN_HOLD_MS);
+    if (isTooLate) return this.#fail(new MatchError("unreachable", "the seat was not taken again in time"));
     const longest = Math.min(FIRST_WAIT_MS * 2 ** this.#failures++, LONGEST_WAIT_MS);
     this.#retry = setTimeout(() => this.#connect(), longest * (0.5 + Math.random() / 2));
   }
 
-  #end(): void {
-    this.#drop();
-    this.#become("over");
-  }
-
-  #fail(error: MatchError): void {
-    this.#end();
-    this.#options.onError?.(error);
-  }
-
-  #write(bytes: Uint8Array<ArrayBuffer>): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(bytes);
-  }
+  #end(): void { this.#drop(); this.#become("over"); }
+  #fail(error: MatchError): void { this.#end(); this.#options.onError?.(error); }
+  #write(bytes: Uint8Array<ArrayBuffer>): void { if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(bytes); }
 
   #sendInputs(most: number): void {
     const newest = this.#unacknowledged.slice(-most).reverse();
@@ -217,8 +200,7 @@ export class Match {
       return;
     }
     if (this.#state !== "joined") return;
-    this.#stamp = (this.#stamp + 1) >>> 0;
-    this.#pinged = { stamp: this.#stamp, at: now };
+    this.#pinged = { stamp: this.#stamp = (this.#stamp + 1) >>> 0, at: now };
     this.#write(write.ping(u32(this.#stamp)));
   }
 
@@ -235,8 +217,7 @@ export class Match {
     this.#heardAt = performance.now();
     const socket = this.#socket;
     const stream = new Uint8Array(this.#rest.length + bytes.length);
-    stream.set(this.#rest);
-    stream.set(bytes, this.#rest.length);
+    stream.set(this.#rest), stream.set(bytes, this.#rest.length);
     this.#rest = stream;
     try {
       // What is called may end the connection.
@@ -251,10 +232,13 @@ export class Match {
   }
 
   #frame(frame: ServerFrame): void {
-    const { onClock, onDesync, onEnded, onJoined, onSeat } = this.#options;
+    const { onClock, onDesync, onEnded, onJoined, onSeat, onSnapshot, onUpdate } = this.#options;
     switch (frame.kind) {
       case "welcome": return this.#joined(frame.welcome, frame.ack, onJoined);
       case "tick": return this.#closed(frame);
+      case "update": return this.#passed(frame) ? onUpdate?.(frame.update, frame.tick) : undefined;
+      case "snapshot": return this.#passed(frame) ? onSnapshot?.(frame.snapshot, frame.tick) : undefined;
+      case "wanted": return this.#wanted(frame.tick, frame.whole);
       case "seat": return onSeat?.(frame.seat, frame.state, frame.tick);
       case "desync": return onDesync?.(frame);
       case "pong": return this.#pong(frame.stamp);
@@ -282,13 +266,28 @@ export class Match {
     this.#ping();
   }
 
+  /** Notes what a tick says of the player's own inputs. Whether the tick is new. */
+  #passed(frame: Header): boolean {
+    const { tick } = frame;
+    if (tick <= this.#have) return false;
+    this.#have = tick;
+    const isTimed = this.#welcome?.mode !== "relay";
+    this.#unacknowledged = this.#unacknowledged.filter((one) => !acknowledges(frame, one.tick) && !(isTimed && one.tick <= tick));
+    if (isTimed && tick >= this.#first && tick <= this.#sent) this.#judge(acknowledges(frame, tick));
+    return true;
+  }
+
+  #wanted(tick: number, whole: boolean): void {
+    const state = tick === this.#have ? this.#options.save?.() : undefined;
+    if (!state) return;
+    this.#write(write.hash(tick, fnv1a(state)));
+    for (let offset = 0; whole && offset < state.length; offset += PART) this.#write(write.snapshot(tick, state, offset));
+  }
+
   #closed(frame: ServerFrame & { kind: "tick" }): void {
     const { tick, given, repeated } = frame;
-    if (tick <= this.#have) return;
-    this.#have = tick;
+    if (!this.#passed(frame)) return;
     const isLockstep = this.#welcome?.mode === "lockstep";
-    this.#unacknowledged = this.#unacknowledged.filter((one) => !acknowledges(frame, one.tick) && !(isLockstep && one.tick <= tick));
-    if (isLockstep && tick >= this.#first && tick <= this.#sent) this.#judge(acknowledges(frame, tick));
     for (const [seat, input] of frame.inputs) this.#last[seat] = input;
     const counts = isLockstep ? given | repeated : given;
     const inputs = Array.from({ length: this.#welcome?.seats ?? 0 }, (_, seat) => ((counts >> BigInt(seat)) & 1n ? this.#last[seat] : undefined));

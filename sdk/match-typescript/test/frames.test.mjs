@@ -15,9 +15,9 @@ const of = (side) => vectors.filter((vector) => vector.side === side);
 const hex = (bytes) => Buffer.from(bytes).toString("hex");
 const bytes = (text) => Uint8Array.from(Buffer.from(text, "hex"));
 const WORDS = {
-  mode: ["relay", "lockstep"],
+  mode: ["relay", "lockstep", "authoritative"],
   state: ["away", "here", "left"],
-  reason: ["finished", "forfeit", "duration", "not-joined", "shutdown"],
+  reason: ["finished", "forfeit", "duration", "not-joined", "shutdown", "module"],
   code: ["", "malformed", "too-long", "bad-token"],
 };
 
@@ -52,7 +52,7 @@ test("what is no frame of a server is refused", () => {
     const [frame] = cut(bytes(hex));
     for (let length = 0; length < frame.length; length++) {
       // What ends in bytes of any length may be shorter; that is all that may be read of a part.
-      if (![20, 22, 23].includes(frame[0])) assert.throws(() => read(frame.subarray(0, length)), { name: "Malformed" });
+      if (![20, 22, 23, 24, 25].includes(frame[0])) assert.throws(() => read(frame.subarray(0, length)), { name: "Malformed" });
     }
   }
 });
@@ -66,6 +66,11 @@ test("frames of the client are written", () => {
     pause: write.pause,
     continue: write.resume,
     forfeit: write.forfeit,
+    snapshot: ({ tick, offset, total, part }) => {
+      const state = new Uint8Array(+total);
+      state.set(bytes(part), +offset);
+      return write.snapshot(+tick, state, +offset);
+    },
     outcome: ({ tick, outcome }) => write.outcome(+tick, bytes(outcome)),
   };
   for (const vector of of("client")) assert.equal(hex(written[vector.name](vector.fields)), vector.hex, vector.name);

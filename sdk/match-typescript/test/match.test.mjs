@@ -113,6 +113,40 @@ test("who is cut comes back by itself, with every tick", async (t) => {
   await one.ticks.take(() => other.send(mark) || other.ticks.all.at(-1).inputs[1]?.equals?.(mark) || one.ticks.all.at(-1).inputs[1]?.length === 4, "its input");
 });
 
+test("a program that was started again goes on from a state that the others have", async (t) => {
+  const { tokens } = await matched({ snapshot_ticks: 15, tick_rate: 60 });
+  // The state of this game is how many inputs there were; it is written longer than a part.
+  const game = (token) => {
+    let count = 0;
+    const one = player(t, token, {
+      save: () => new Uint8Array(2000).fill(count & 0xff),
+      onSnapshot: (snapshot, tick) => {
+        count = snapshot[0];
+        one.snapshots.add({ tick, count, length: snapshot.length });
+      },
+      onTick: (tick) => {
+        one.send(Uint8Array.of(tick.tick & 0xff));
+        count += tick.inputs.filter(Boolean).length;
+        one.counts.add({ tick: tick.tick, count: count & 0xff });
+        one.ticks.add(tick);
+      },
+    });
+    return Object.assign(one, { snapshots: new Told(), counts: new Told() });
+  };
+  const [one, first] = [game(tokens[0]), game(tokens[1])];
+  // Long enough for the ticks to be more than the state.
+  await until(first, 700);
+  first.disconnect();
+  const second = game(tokens[1]);
+  const { tick, length } = await second.snapshots.take(() => true, "a state");
+  assert.equal(length, 2000);
+  await until(second, tick + 20);
+  assert.equal(second.ticks.all[0].tick, tick + 1);
+  const other = await one.counts.take((seen) => seen.tick === tick + 20, "the same tick");
+  assert.deepEqual(second.counts.all.find((seen) => seen.tick === tick + 20), other);
+  assert.deepEqual([...one.desyncs.all, ...second.desyncs.all], []);
+});
+
 test("a program that was started again goes on from the first tick", async (t) => {
   const { tokens } = await matched();
   const input = (tick) => Uint8Array.of(tick & 0xff);

@@ -9,8 +9,8 @@ from .websocket import BINARY, frame, request
 
 ALPN = "carillon-match/1"
 SUBPROTOCOL = "carillon-match.1"
-JOIN, INPUT, HASH, PING, PAUSE, CONTINUE, FORFEIT, OUTCOME = range(1, 9)
-WELCOME, TICK, SEAT, DESYNC, PONG, CLOCK, ENDED, ERROR = range(16, 24)
+JOIN, INPUT, HASH, PING, PAUSE, CONTINUE, FORFEIT, OUTCOME, STATE = range(1, 10)
+WELCOME, TICK, SEAT, DESYNC, PONG, CLOCK, ENDED, ERROR, UPDATE, SNAPSHOT, WANTED = range(16, 27)
 ERRORS = {
     1: "malformed",
     2: "too-long",
@@ -136,6 +136,15 @@ class Player:
         payload = b"".join(varint(len(one)) + one for one in newest_first)
         self.send(encoded(INPUT, tick, payload, ack=tick))
 
+    def answer(self, wanted, state, sent=None):
+        """Says the hash of a state that the server wants to have, and sends the state, or something else in its place."""
+        tick, state_sent = wanted.tick, state if sent is None else sent
+        self.send(encoded(HASH, tick, state_hash(state), ack=tick))
+        if wanted.payload[0]:
+            for at in range(0, len(state_sent), 1900):
+                part = varint(at) + varint(len(state_sent)) + state_sent[at : at + 1900]
+                self.send(encoded(STATE, tick, part, ack=tick))
+
     async def frame(self):
         """The next frame; none when the connection has ended."""
         async with deadline("a frame of a match"):
@@ -193,6 +202,14 @@ class Player:
         self.writer.close()
         with contextlib.suppress(Exception):
             await self.writer.wait_closed()
+
+
+def state_hash(state):
+    """FNV-1a of 32 bits, as a frame has it."""
+    number = 0x811C9DC5
+    for byte in state:
+        number = (number ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return number.to_bytes(4, "little")
 
 
 def stamp():

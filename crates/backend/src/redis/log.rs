@@ -68,6 +68,9 @@ struct Shared {
     hears: LogHears,
 }
 
+/// A field of a hash as it is read: its name and its value.
+type NamedValue = (Vec<u8>, Vec<u8>);
+
 /// The name of a session among those of its node: ten bytes.
 type Field = [u8; 10];
 
@@ -331,7 +334,7 @@ async fn take(client: &Client, from: &str, to: &str) -> RedisResult<Vec<Left>> {
     let (mut all, mut cursor) = (Vec::new(), 0u64);
     let mut seen = BTreeSet::new();
     loop {
-        let (next, page): (u64, Vec<(Vec<u8>, Vec<u8>)>) = ::redis::cmd("HSCAN")
+        let (next, page): (u64, Vec<NamedValue>) = ::redis::cmd("HSCAN")
             .arg(to)
             .arg(cursor)
             .arg("COUNT")

@@ -26,6 +26,7 @@ mod import;
 mod invitation;
 mod key;
 mod link;
+mod matches;
 #[cfg(test)]
 mod mentioned;
 mod module;
@@ -109,6 +110,8 @@ enum Printing {
     Broadcast(broadcast::Args),
     /// Rooms: conversations of many
     Room(room::Args),
+    /// Real-time matches: showing, ending and replaying them
+    Match(matches::Args),
     /// Webhooks: URLs that are told how notifications ended
     Webhook(webhook::Args),
     /// Registrations for push: apps that are woken by push services
@@ -193,6 +196,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Topic(args) => topic::run(args, out),
         Printing::Broadcast(args) => broadcast::run(args, out),
         Printing::Room(args) => room::run(args, out),
+        Printing::Match(args) => matches::run(args, out),
         Printing::Module(args) => module::run(args, out),
         Printing::Webhook(args) => webhook::run(args, out),
         Printing::Push(args) => push::run(args, out),

@@ -463,6 +463,12 @@ settings! {
         "matches.tickets" = core.matches.tickets, count(1, 10_000_000, "tickets"), Live;
         /// Memory of ticks that each match keeps for players who come back.
         "matches.log_bytes" = core.matches.log_bytes, bytes(4 * KIB, 64 * MIB), Live;
+        /// Matches at a time on this node that a module decides. Each has an instance of its module, with at most 4 MiB of memory.
+        "matches.authoritative_max" = core.matches.authoritative_max, count(0, 100_000, "matches"), Live;
+        /// For how long it is kept how a match was played that is over; 0 for not at all.
+        "matches.replay_ms" = core.matches.replay_ms, ms(0, DAY), Live;
+        /// Memory of all that is kept of matches that are over. Those that ended first give way.
+        "matches.replay_bytes" = core.matches.replay_bytes, bytes(0, 4 * GIB), Live;
         /// Port of UDP for players who connect by QUIC; 0 for any free port, `"off"` for none.
         "matches.quic_port" = server.quic, Kind::PortOrOff, Restart;
         /// Whether the HTTP side serves a game for two windows of a browser at `/demo/match`, to this machine alone. Whoever opens it plays without an account.

@@ -78,7 +78,7 @@ impl World {
             TransportKind::Starttls => ready.c2s?,
             TransportKind::Tls => ready.c2s_tls?,
             TransportKind::Ws => ready.websocket?,
-            TransportKind::Plain | TransportKind::Wss => return None,
+            TransportKind::Plain | TransportKind::Wss | TransportKind::Quic => return None,
         };
         Some(format!("127.0.0.1:{port}"))
     }

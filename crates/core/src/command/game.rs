@@ -74,6 +74,12 @@ pub enum QueueRefusal {
     TooManyQueues,
     /// There are as many tickets as the settings allow.
     TooManyTickets,
+    /// No module of this name that decides matches is active.
+    NoModule,
+    /// The ticket is of more accounts than the queue allows.
+    PartyTooLarge,
+    /// An account is in the ticket twice.
+    Twice,
 }
 
 crate::form! {
@@ -86,6 +92,9 @@ crate::form! {
         5 = TooLate,
         6 = TooManyQueues,
         7 = TooManyTickets,
+        8 = NoModule,
+        9 = PartyTooLarge,
+        10 = Twice,
     }
 }
 
@@ -96,9 +105,13 @@ pub enum MatchRequest {
     Get,
     /// End it → [`Outcome::Match`], as it was before.
     End,
+    /// The right to watch it → [`Outcome::MatchToken`]; [`Outcome::Missing`] also where nobody may.
+    Watch,
+    /// How it was played, also for a while after its end → [`Outcome::MatchReplay`].
+    Replay,
 }
 
-crate::form! { enum MatchRequest { 0 = Get, 1 = End } }
+crate::form! { enum MatchRequest { 0 = Get, 1 = End, 2 = Watch, 3 = Replay } }
 
 impl From<Option<MatchView>> for Outcome {
     fn from(view: Option<MatchView>) -> Outcome {

@@ -270,6 +270,10 @@ pub enum Outcome {
     Queue(Box<Result<QueueOutcome, QueueRefusal>>),
     /// To [`Command::Match`].
     Match(Box<MatchView>),
+    /// To [`MatchRequest::Watch`]: what a spectator joins with, and until when.
+    MatchToken { token: Box<str>, expires: UnixMs },
+    /// To [`MatchRequest::Replay`].
+    MatchReplay(Box<MatchReplay>),
     /// The subject of the command does not exist.
     Missing,
     /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.
@@ -295,6 +299,8 @@ crate::form! {
         12 = Room(result),
         20 = Queue(result),
         21 = Match(view),
+        22 = MatchToken { token, expires },
+        23 = MatchReplay(replay),
     }
 }
 

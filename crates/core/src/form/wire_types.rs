@@ -26,9 +26,11 @@ crate::form! {
         7 = Error,
     }
 }
-crate::form! { enum Mode { 0 = Relay, 1 = Lockstep } }
+crate::form! { enum Mode { 0 = Relay, 1 = Lockstep, 2 = Authoritative } }
 crate::form! { enum SeatState { 0 = Away, 1 = Here, 2 = Left } }
-crate::form! { enum EndReason { 0 = Finished, 1 = Forfeit, 2 = Duration, 3 = NotJoined, 4 = Shutdown } }
+crate::form! {
+    enum EndReason { 0 = Finished, 1 = Forfeit, 2 = Duration, 3 = NotJoined, 4 = Shutdown, 5 = Module }
+}
 crate::form! { enum IqType { 0 = Get, 1 = Set, 2 = Result, 3 = Error } }
 
 impl Form for Jid {

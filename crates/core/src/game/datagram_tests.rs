@@ -1,6 +1,7 @@
 //! A match whose ticks travel in datagrams: what is repeated, and what comes by the stream.
 
 use super::datagrams::{BYTES_MAX, SETTLE_MS};
+use super::modules::Turn;
 use super::play::{Match, Sink};
 use super::token::{self, SeatClaim};
 use crate::message::{NewMatch, QueueAddress};
@@ -37,9 +38,9 @@ impl Rig {
         let now = Now { mono: Mono(50_000), unix: UnixMs(1_000_000) };
         let (id, key) = (MatchId(7), [3; 32]);
         let new = NewMatch { id, queue, rules, accounts: accounts.clone(), key, seed: 5 };
-        let mut rig = Rig { play: Match::new(new, now.mono), now };
+        let mut rig = Rig { play: Match::new(new, now.mono, None), now };
         for (seat, account) in accounts.iter().enumerate() {
-            let token = token::mint(&key, id, seat as u8, UnixMs(2_000_000), account);
+            let token = token::mint(&key, id, seat as u8, UnixMs(2_000_000), account.as_str());
             let claim = SeatClaim::read(token.as_bytes()).unwrap();
             rig.with(|play, sink| play.join(&claim, conn(seat as u32), 0, sink).unwrap());
             if seat == 0 {
@@ -52,7 +53,13 @@ impl Rig {
     fn with<T>(&mut self, run: impl FnOnce(&mut Match, &mut Sink<'_>) -> T) -> Sent {
         let (mut out, mut figures) = (Effects::default(), MatchFigures::default());
         figures.players = 2;
-        let mut sink = Sink { now: self.now, out: &mut out, figures: &mut figures, log_bytes_max: 1 << 20 };
+        let mut sink = Sink {
+            now: self.now,
+            out: &mut out,
+            figures: &mut figures,
+            modules: &mut Vec::new(),
+            log_bytes_max: 1 << 20,
+        };
         run(&mut self.play, &mut sink);
         let mut sent = Sent::default();
         for effect in &out.list {
@@ -77,7 +84,7 @@ impl Rig {
         let mut all = Sent::default();
         while self.play.due() <= end {
             self.now.mono = self.play.due().max(self.now.mono);
-            let sent = self.with(Match::advance);
+            let sent = self.with(|play, sink| play.advance(sink, &mut Turn::default()));
             all.datagrams.extend(sent.datagrams);
             all.stream.extend(sent.stream);
         }

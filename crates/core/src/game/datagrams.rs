@@ -4,8 +4,9 @@
 //! and nobody waits for a retransmission. What was in some datagrams in vain, or is too long for one, comes by the stream.
 
 use super::log::TickLog;
+use super::refused::code;
 use super::sink::{Sink, send_tick};
-use super::{Flow, Matches, Scheduled, Stage, code, pause};
+use super::{Flow, Matches, Scheduled, Stage, pause};
 use crate::connection::Received;
 use crate::model::{ConnId, MatchId};
 use crate::session::Cx;

@@ -8,6 +8,8 @@ pub(super) struct Hashes {
     open: BTreeMap<u32, Vec<(u8, u32)>>,
     /// Ticks up to this one are settled.
     settled: u32,
+    /// What most said of the last tick of which most said the same.
+    majority: Option<(u32, u32)>,
 }
 
 /// Not all said the same of a tick.
@@ -43,18 +45,38 @@ impl Hashes {
         };
         let (tick, said) = settled?;
         self.settled = self.settled.max(tick);
+        if let Some(hash) = majority(&said) {
+            self.majority = Some((tick, hash));
+        }
         self.open.retain(|open, _| *open > tick);
         compare(tick, &said)
     }
+
+    /// What more than half of so many clients say of a tick, if they do.
+    pub(super) fn agreed(&self, tick: u32, clients: usize) -> Option<u32> {
+        if let Some((_, hash)) = self.majority.filter(|(settled, _)| *settled == tick) {
+            return Some(hash);
+        }
+        let said = self.open.get(&tick)?;
+        majority(said).filter(|hash| votes(said, *hash) * 2 > clients)
+    }
+}
+
+fn votes(said: &[(u8, u32)], hash: u32) -> usize {
+    said.iter().filter(|(_, other)| *other == hash).count()
+}
+
+/// The hash that more than half say.
+fn majority(said: &[(u8, u32)]) -> Option<u32> {
+    said.iter().map(|(_, hash)| *hash).find(|hash| votes(said, *hash) * 2 > said.len())
 }
 
 fn compare(tick: u32, said: &[(u8, u32)]) -> Option<Desync> {
-    let votes = |hash: u32| said.iter().filter(|(_, other)| *other == hash).count();
     let (_, first) = said.first()?;
-    if votes(*first) == said.len() {
+    if votes(said, *first) == said.len() {
         return None;
     }
-    let majority = said.iter().map(|(_, hash)| *hash).find(|hash| votes(*hash) * 2 > said.len());
+    let majority = majority(said);
     let differs = said.iter().filter(|(_, hash)| Some(*hash) != majority);
     let minority = differs.fold(0, |mask, (seat, _)| mask | 1 << seat);
     Some(Desync { tick, minority, hash: majority.unwrap_or(0) })
@@ -77,6 +99,17 @@ mod tests {
         for seat in 0..3 {
             assert_eq!(hashes.say(seat, 60, 7, 0b111), None);
         }
+    }
+
+    #[test]
+    fn what_most_say_is_known_before_all_have_spoken_and_after() {
+        let mut hashes = Hashes::default();
+        hashes.say(0, 30, 5, 0b111);
+        assert_eq!(hashes.agreed(30, 3), None);
+        hashes.say(1, 30, 5, 0b111);
+        assert_eq!((hashes.agreed(30, 3), hashes.agreed(30, 4), hashes.agreed(31, 1)), (Some(5), None, None));
+        hashes.say(2, 30, 6, 0b111);
+        assert_eq!(hashes.agreed(30, 3), Some(5));
     }
 
     #[test]

@@ -30,6 +30,20 @@ impl TickLog {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    /// Bytes of all ticks that are here.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes of the ticks behind one, up to another.
+    pub(super) fn bytes_between(&self, have: u32, tick: u32) -> usize {
+        let end = |tick: u32| {
+            let at = tick.checked_sub(self.forgotten + 1);
+            at.and_then(|at| self.ends.get(at as usize)).map_or(0, |end| *end as usize)
+        };
+        end(tick).saturating_sub(end(have))
+    }
+
     /// The inputs of a tick, if they are here.
     pub(super) fn tick(&self, tick: u32) -> Option<&[u8]> {
         let at = tick.checked_sub(self.forgotten + 1)? as usize;
@@ -61,6 +75,8 @@ mod tests {
             assert!(log.bytes.len() + log.ends.len() * 4 <= 1200 + 8);
         }
         assert!(log.forgotten() > 0 && log.last() - log.forgotten() >= 90);
+        assert_eq!(log.bytes_between(log.forgotten(), 1000), log.bytes.len());
+        assert_eq!((log.bytes_between(999, 1000), log.bytes_between(998, 1000)), (0, 3));
         assert_eq!(log.tick(log.forgotten()), None);
         assert_eq!(log.tick(1001), None);
         for tick in log.forgotten() + 1..=1000 {

@@ -178,7 +178,14 @@ impl Matchmaker {
                 false => Err(QueueRefusal::OtherTicket),
             };
         }
-        if queue.by_account.contains_key(&ticket.account) {
+        if ticket.seats() > queue.config.party_max.max(1) {
+            return Err(QueueRefusal::PartyTooLarge);
+        }
+        let is_twice = |(at, account)| ticket.accounts().take(at).any(|other| other == account);
+        if ticket.accounts().enumerate().any(is_twice) {
+            return Err(QueueRefusal::Twice);
+        }
+        if ticket.accounts().any(|account| queue.by_account.contains_key(account)) {
             return Err(QueueRefusal::Present);
         }
         if self.tickets >= bounds.tickets {
@@ -187,7 +194,9 @@ impl Matchmaker {
         queue.last += 1;
         let number = queue.last;
         queue.by_id.insert(ticket.id.clone(), number);
-        queue.by_account.insert(ticket.account.clone(), number);
+        for account in ticket.accounts() {
+            queue.by_account.insert(account.clone(), number);
+        }
         let created = now.unix;
         let ticket = Ticket { ticket, created, since: now.mono, standing: Standing::Waiting };
         queue.wait(number, &ticket);
@@ -264,7 +273,9 @@ impl Matchmaker {
         for number in made.tickets {
             if let Some(ticket) = queue.tickets.get_mut(&number) {
                 ticket.standing = Standing::Ended(result.clone());
-                queue.by_account.remove(&ticket.ticket.account);
+                for account in ticket.ticket.accounts() {
+                    queue.by_account.remove(account);
+                }
                 queue.timers.insert((now.plus(KEPT_MS), number));
             }
         }
@@ -291,7 +302,7 @@ fn lightest(load: &[u32], random: &mut Random) -> u16 {
 impl Queue {
     fn new(config: QueueConfig) -> Queue {
         Queue {
-            pool: Pool::new(config.seats.into(), config.rating),
+            pool: Pool::new(config.seats.into(), config.rating, config.party_max > 1),
             config,
             last: 0,
             by_id: Map::default(),
@@ -331,14 +342,16 @@ impl Queue {
             let _ = write!(bucket, "{}:{name}{}:{value}", name.len(), value.len());
         }
         self.timers.insert((ticket.since.plus(self.config.wait_max_ms.into()), number));
-        self.pool.add(number, &bucket, ticket.ticket.rating, ticket.since);
+        self.pool.add(number, &bucket, ticket.ticket.rating, ticket.since, ticket.ticket.seats());
     }
 
     fn drop_ticket(&mut self, number: Number) {
         let Some(ticket) = self.tickets.remove(&number) else { return };
         self.by_id.remove(&ticket.ticket.id);
-        if self.by_account.get(&ticket.ticket.account) == Some(&number) {
-            self.by_account.remove(&ticket.ticket.account);
+        for account in ticket.ticket.accounts() {
+            if self.by_account.get(account) == Some(&number) {
+                self.by_account.remove(account);
+            }
         }
     }
 
@@ -351,7 +364,9 @@ impl Queue {
             match ticket.standing {
                 Standing::Waiting => {
                     ticket.standing = Standing::Expired;
-                    self.by_account.remove(&ticket.ticket.account);
+                    for account in ticket.ticket.accounts() {
+                        self.by_account.remove(account);
+                    }
                     self.pool.remove(number);
                     self.timers.insert((now.plus(KEPT_MS), number));
                     figures.tickets_expired += 1;
@@ -377,14 +392,15 @@ impl Queue {
         figures: &mut MatchFigures,
     ) -> NewMatch {
         let (key, seed) = (random.bytes(), random.number());
-        let mut accounts = Vec::with_capacity(group.tickets.len());
-        for (seat, number) in group.tickets.iter().enumerate() {
+        let mut accounts = Vec::with_capacity(self.config.seats.into());
+        for number in &group.tickets {
             let Some(ticket) = self.tickets.get_mut(number) else { continue };
             let waited_ms = now.mono.since(ticket.since);
             figures.waited.record(waited_ms);
             forget_slowly(&mut self.waited_ms, waited_ms);
-            accounts.push(ticket.ticket.account.clone());
-            ticket.standing = Standing::Matched { id, seat: seat as u8, waited_ms };
+            let seat = accounts.len() as u8;
+            accounts.extend(ticket.ticket.accounts().cloned());
+            ticket.standing = Standing::Matched { id, seat, waited_ms };
         }
         self.made += 1;
         forget_slowly(&mut self.apart, group.apart);
@@ -402,14 +418,18 @@ impl Queue {
             Standing::Ended(result) => TicketState::Ended(result.clone()),
             Standing::Matched { id, seat, waited_ms } => {
                 let made = self.matches.get(id)?;
-                let token = token::mint(&made.key, *id, *seat, made.expires, &ticket.account);
+                let mint = |seat: u8, account: &BareJid| {
+                    token::mint(&made.key, *id, seat, made.expires, account.as_str())
+                };
+                let others = (seat + 1..).zip(&ticket.party);
                 TicketState::Matched(Box::new(Seating {
                     id: *id,
                     seat: *seat,
                     accounts: made.accounts.clone(),
-                    token,
+                    token: mint(*seat, &ticket.account),
                     expires: made.expires,
                     waited_ms: *waited_ms,
+                    party: others.map(|(seat, account)| (seat, mint(seat, account))).collect(),
                 }))
             }
         };
@@ -428,169 +448,5 @@ const KEPT_MS: u64 = 60_000;
 const PAUSE_MS: u64 = 1000;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{MatchRules, RatingWindow};
-    use carillon_wire::frame::game::EndReason;
-
-    const BOUNDS: Bounds = Bounds { queues: 2, tickets: 6 };
-
-    struct Rig {
-        maker: Matchmaker,
-        random: Random,
-        figures: MatchFigures,
-        now: Now,
-    }
-
-    fn key() -> QueueKey {
-        (DomainId(1), "duel".into())
-    }
-
-    fn ticket(id: &str, account: &str) -> NewTicket {
-        let account = BareJid::new(&format!("{account}@localhost")).unwrap();
-        NewTicket { id: id.into(), account, rating: 0, alike: Vec::new() }
-    }
-
-    impl Rig {
-        fn new() -> Rig {
-            let mut rig = Rig {
-                maker: Matchmaker::default(),
-                random: Random::new([1; 32]),
-                figures: MatchFigures::default(),
-                now: Now { mono: Mono(1000), unix: UnixMs(5_000_000) },
-            };
-            let config = QueueConfig {
-                seats: 2,
-                rating: RatingWindow::ANY,
-                wait_max_ms: 10_000,
-                rules: MatchRules::default(),
-            };
-            let put = rig.ask(QueueRequest::Put { config });
-            assert!(matches!(put, Ok(QueueOutcome::Queue { created: true, .. })));
-            rig
-        }
-
-        fn ask(&mut self, request: QueueRequest) -> Result<QueueOutcome, QueueRefusal> {
-            self.maker.request(&key(), request, self.now, BOUNDS, &mut self.figures)
-        }
-
-        fn enter(&mut self, ticket: NewTicket) -> Result<bool, QueueRefusal> {
-            match self.ask(QueueRequest::Enter { ticket })? {
-                QueueOutcome::Ticket { created, .. } => Ok(created),
-                other => panic!("{other:?}"),
-            }
-        }
-
-        fn state(&mut self, id: &str) -> Result<TicketState, QueueRefusal> {
-            match self.ask(QueueRequest::Ticket { id: id.into() })? {
-                QueueOutcome::Ticket { ticket, .. } => Ok(ticket.state),
-                other => panic!("{other:?}"),
-            }
-        }
-
-        fn run(&mut self) -> Vec<NewMatch> {
-            self.maker.run(self.now, (Place::default(), 2), &mut self.random, &mut self.figures)
-        }
-
-        fn after(&mut self, ms: u64) {
-            self.now = Now { mono: self.now.mono.plus(ms), unix: self.now.unix.plus(ms) };
-        }
-    }
-
-    #[test]
-    fn a_ticket_is_one_however_often_it_is_sent() {
-        let mut rig = Rig::new();
-        assert_eq!(rig.enter(ticket("a", "alice")), Ok(true));
-        assert_eq!(rig.enter(ticket("a", "alice")), Ok(false));
-        assert_eq!(rig.enter(ticket("a", "bob")), Err(QueueRefusal::OtherTicket));
-        assert_eq!(rig.enter(ticket("b", "alice")), Err(QueueRefusal::Present));
-        assert_eq!(rig.run().len(), 0);
-        assert_eq!(rig.enter(ticket("b", "bob")), Ok(true));
-        let made = rig.run();
-        assert_eq!((made.len(), rig.maker.due().is_some()), (1, true));
-        let TicketState::Matched(seating) = rig.state("b").unwrap() else { panic!("not matched") };
-        assert_eq!((seating.id, seating.seat, seating.accounts.len()), (made[0].id, 1, 2));
-        let claim = token::SeatClaim::read(seating.token.as_bytes()).unwrap();
-        assert!(claim.is_proved(&made[0].key, &seating.accounts[1]));
-        assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Err(QueueRefusal::TooLate));
-    }
-
-    #[test]
-    fn a_cancelled_ticket_is_not_matched_and_its_account_may_enter_again() {
-        let mut rig = Rig::new();
-        rig.enter(ticket("a", "alice")).unwrap();
-        assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Ok(QueueOutcome::Done));
-        assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Err(QueueRefusal::NoTicket));
-        rig.enter(ticket("b", "bob")).unwrap();
-        assert!(rig.run().is_empty());
-        assert_eq!(rig.enter(ticket("c", "alice")), Ok(true));
-        assert_eq!(rig.run().len(), 1);
-    }
-
-    #[test]
-    fn tickets_of_a_match_that_is_refused_wait_again_with_what_they_waited() {
-        let mut rig = Rig::new();
-        rig.enter(ticket("a", "alice")).unwrap();
-        rig.after(2000);
-        rig.enter(ticket("b", "bob")).unwrap();
-        let id = rig.run()[0].id;
-        rig.maker.refused(&key(), id, rig.now.mono, &mut rig.figures);
-        assert_eq!(rig.state("a"), Ok(TicketState::Waiting));
-        assert!(rig.run().is_empty());
-        rig.after(1000);
-        let again = rig.run();
-        assert_eq!(again.len(), 1);
-        assert_ne!(again[0].id, id);
-        let TicketState::Matched(seating) = rig.state("a").unwrap() else { panic!("not matched") };
-        assert_eq!((seating.id, seating.waited_ms), (again[0].id, 3000));
-    }
-
-    #[test]
-    fn tickets_expire_end_and_are_forgotten() {
-        let mut rig = Rig::new();
-        rig.enter(ticket("a", "alice")).unwrap();
-        rig.after(10_000);
-        assert!(rig.run().is_empty());
-        assert_eq!(rig.state("a"), Ok(TicketState::Expired));
-        assert_eq!(rig.enter(ticket("a2", "alice")), Ok(true));
-        rig.enter(ticket("b", "bob")).unwrap();
-        let id = rig.run()[0].id;
-        let result = MatchResult { id, reason: EndReason::Duration, tick: 9, seats: 3, outcome: Vec::new() };
-        // It plays longer than it may wait.
-        rig.after(20_000);
-        rig.run();
-        rig.maker.ended(&key(), &result, rig.now.mono, &mut rig.figures);
-        assert_eq!(rig.state("b"), Ok(TicketState::Ended(result.clone())));
-        assert_eq!(rig.enter(ticket("b2", "bob")), Ok(true));
-        rig.after(KEPT_MS);
-        rig.run();
-        assert_eq!(rig.state("b"), Err(QueueRefusal::NoTicket));
-        assert_eq!(rig.state("a"), Err(QueueRefusal::NoTicket));
-        rig.after(KEPT_MS);
-        rig.run();
-        assert_eq!((rig.maker.tickets, rig.maker.load.clone()), (0, vec![0, 0]));
-    }
-
-    #[test]
-    fn queues_and_tickets_are_bounded() {
-        let mut rig = Rig::new();
-        for n in 0..6 {
-            rig.enter(ticket(&format!("t{n}"), &format!("u{n}"))).unwrap();
-        }
-        assert_eq!(rig.enter(ticket("t6", "u6")), Err(QueueRefusal::TooManyTickets));
-        assert_eq!(rig.run().len(), 3);
-        // Both shards have their part.
-        assert_eq!(rig.maker.load.iter().min(), Some(&1));
-        let QueueOutcome::Queue { queue, .. } = rig.ask(QueueRequest::Get).unwrap() else { panic!() };
-        assert_eq!((queue.waiting, queue.matches, queue.made), (0, 3, 3));
-        for n in 0..2 {
-            let request = QueueRequest::Put { config: queue.config.clone() };
-            let key = (DomainId(1), format!("other{n}").into());
-            let put = rig.maker.request(&key, request, rig.now, BOUNDS, &mut rig.figures);
-            assert_eq!(put.is_ok(), n == 0, "{put:?}");
-        }
-        assert_eq!(rig.ask(QueueRequest::Delete), Ok(QueueOutcome::Done));
-        assert_eq!((rig.maker.tickets, rig.maker.load.clone()), (0, vec![0, 0]));
-        assert_eq!(rig.state("t0"), Err(QueueRefusal::NoQueue));
-    }
-}
+#[path = "matchmaker_tests.rs"]
+mod tests;

@@ -9,36 +9,43 @@
 //! match's with the token that it sends first ([`Joining`]), so that inputs and ticks never cross shards. What is on it is
 //! [`carillon_wire::frame::game`].
 
+mod asked;
 #[cfg(test)]
 mod datagram_tests;
 mod datagrams;
 mod hashes;
 mod log;
+mod logic;
 mod matchmaker;
+mod modules;
 mod play;
 mod pool;
+mod refused;
+mod replays;
 mod seat;
 mod sink;
 #[cfg(test)]
 mod tests;
 mod token;
+mod watching;
 
 use crate::Effect;
-use crate::command::{Command, MatchRequest, Outcome, QueueOutcome, QueueRefusal, QueueRequest, ReplyTo};
-use crate::connection::{Joining, Received};
+use crate::connection::{Allowance, Joining, Received};
 use crate::event::{Entry, Kind};
 use crate::message::{GameMessage, NewMatch, QueueAddress, ShardMessage};
-use crate::model::{ConnId, DomainId, Domains, Map, MatchId, MatchView, Mono};
+use crate::model::{ConnId, DomainId, Domains, Map, MatchId, Mono};
+use crate::ports::modules::ActiveModule;
 use crate::session::Cx;
 use crate::shard::Deadline;
-use carillon_wire::frame::game::{
-    CLIENT_BYTES_MAX, ClientFrame, EndReason, ErrorCode, Malformed, ServerFrame, cut,
-};
-use matchmaker::{Bounds, Matchmaker, QueueKey};
+use carillon_wire::frame::game::{CLIENT_BYTES_MAX, ClientFrame, EndReason, ErrorCode, ServerFrame, cut};
+use matchmaker::{Matchmaker, QueueKey};
+use modules::{MatchModules, Turn, Version};
 use play::{Match, Sink};
+use refused::{code, text};
+use replays::Replays;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use token::SeatClaim;
+use token::{SPECTATOR, SeatClaim};
 
 /// The matches, the players and the queues of a shard.
 #[derive(Debug, Default)]
@@ -50,6 +57,16 @@ pub(crate) struct Matches {
     maker: Matchmaker,
     /// No match is taken before this: ticks were closed late.
     late_until: Mono,
+    /// Of matches that are over, how they were played.
+    replays: Replays,
+    /// Matches that a module decides.
+    authoritative: usize,
+    /// What decides these.
+    modules: MatchModules,
+    /// What they have used in this turn.
+    turn: Turn,
+    /// Nothing is looked at before this: the fuel of the turn before was used up.
+    not_before: Mono,
 }
 
 /// A match, and when it is looked at next.
@@ -69,6 +86,8 @@ struct Player {
     rest: Vec<u8>,
     /// When something came last.
     heard: Mono,
+    /// How much a spectator may send: that of players is of their seats.
+    allowance: Allowance,
 }
 
 /// The stages of a player's connection.
@@ -78,6 +97,8 @@ enum Stage {
     Opening,
     /// It has a seat.
     Seated(MatchId, u8),
+    /// It watches.
+    Watching(MatchId),
     /// It is being closed.
     Closing,
 }
@@ -97,6 +118,7 @@ fn sink<'a>(cx: &'a mut Cx<'_>) -> Sink<'a> {
         now: cx.now,
         out: cx.out,
         figures: &mut cx.shard.counters.matches,
+        modules: &mut cx.shard.counters.modules,
         log_bytes_max: cx.shard.settings.matches.log_bytes,
     }
 }
@@ -104,8 +126,8 @@ fn sink<'a>(cx: &'a mut Cx<'_>) -> Sink<'a> {
 impl Matches {
     /// When something is to be done by itself.
     pub(crate) fn due(&self) -> Option<Mono> {
-        let first = self.due.peek().map(|Reverse((at, _))| *at);
-        first.into_iter().chain(self.maker.due()).min()
+        let first = self.due.peek().map(|Reverse((at, _))| (*at).max(self.not_before));
+        first.into_iter().chain(self.maker.due()).chain(self.replays.due()).min()
     }
 
     /// A player's connection was accepted.
@@ -125,7 +147,8 @@ impl Matches {
 
     fn add(&mut self, conn: ConnId, datagrams: bool, cx: &mut Cx<'_>) {
         cx.shard.counters.connections += 1;
-        let player = Player { stage: Stage::Opening, datagrams, rest: Vec::new(), heard: cx.now.mono };
+        let (heard, allowance) = (cx.now.mono, Allowance::new(cx.now.mono));
+        let player = Player { stage: Stage::Opening, datagrams, rest: Vec::new(), heard, allowance };
         self.players.insert(conn, player);
     }
 
@@ -178,6 +201,7 @@ impl Matches {
             (Stage::Opening, ClientFrame::Join { have, token }) => self.join(conn, token, have, rest, cx),
             (Stage::Opening, _) => self.refuse(conn, ErrorCode::NotJoined, cx),
             (Stage::Seated(id, seat), frame) => self.play(conn, (id, seat), &frame, bytes, cx),
+            (Stage::Watching(_), frame) => self.watched(conn, &frame, bytes, cx),
             (Stage::Closing, _) => Flow::Gone,
         }
     }
@@ -201,6 +225,9 @@ impl Matches {
             let joining = Box::new(Joining { token: token.into(), have, rest: rest.into(), datagrams });
             cx.out.push(Effect::MovePlayer { conn, to: home, joining });
             return Flow::Gone;
+        }
+        if claim.seat == SPECTATOR.0 {
+            return self.watch(conn, &claim, cx);
         }
         let Some(scheduled) = self.matches.get_mut(&claim.id) else {
             return self.refuse(conn, ErrorCode::NoMatch, cx);
@@ -239,8 +266,13 @@ impl Matches {
     ) -> Flow {
         let Some(Scheduled { play, .. }) = self.matches.get_mut(&id) else { return Flow::Gone };
         let rates = play.rates();
+        let is_wanted = matches!(*frame, ClientFrame::Snapshot { tick, offset, total, .. } if play.wants(at, tick, offset, total));
         let Some(seat) = play.seats.get_mut(usize::from(at)) else { return Flow::Gone };
-        let wait = seat.allowance.debit(cx.now.mono, Received { counts: true, bytes }, &rates);
+        // What the server asked for may come at once.
+        let wait = match is_wanted {
+            true => None,
+            false => seat.allowance.debit(cx.now.mono, Received { counts: true, bytes }, &rates),
+        };
         let mut out = sink(cx);
         let ended = match *frame {
             ClientFrame::Join { .. } => return self.refuse(conn, ErrorCode::Malformed, cx),
@@ -261,13 +293,9 @@ impl Matches {
                 play::send(&mut out, conn, &ServerFrame::Pong { stamp });
                 None
             }
-            ClientFrame::Pause => {
-                play.pause(at, &mut out);
-                self.reschedule(id);
-                None
-            }
-            ClientFrame::Continue => {
-                play.go_on(at, &mut out);
+            ClientFrame::Pause | ClientFrame::Continue => {
+                let turn = if *frame == ClientFrame::Pause { Match::pause } else { Match::go_on };
+                turn(play, at, &mut out);
                 self.reschedule(id);
                 None
             }
@@ -278,6 +306,12 @@ impl Matches {
                 ended
             }
             ClientFrame::Outcome { outcome, .. } => play.outcome(at, outcome),
+            ClientFrame::Snapshot { total, part, .. } => {
+                if is_wanted {
+                    play.take_part(total, part, &mut out);
+                }
+                None
+            }
         };
         if let Some(reason) = ended {
             self.end(id, reason, cx);
@@ -293,9 +327,7 @@ impl Matches {
     fn refuse(&mut self, conn: ConnId, code: ErrorCode, cx: &mut Cx<'_>) -> Flow {
         let stage = self.players.get(&conn).map(|player| player.stage);
         self.close(conn, Some(code), cx);
-        if let Some(Stage::Seated(id, seat)) = stage {
-            self.lost(id, seat, conn, cx);
-        }
+        self.left(conn, stage, cx);
         Flow::Gone
     }
 
@@ -314,6 +346,15 @@ impl Matches {
         cx.out.push(Effect::Close { conn });
     }
 
+    /// A connection is at a stage no more.
+    fn left(&mut self, conn: ConnId, stage: Option<Stage>, cx: &mut Cx<'_>) {
+        match stage {
+            Some(Stage::Seated(id, seat)) => self.lost(id, seat, conn, cx),
+            Some(Stage::Watching(id)) => self.unwatch(id, conn, cx),
+            Some(Stage::Opening | Stage::Closing) | None => {}
+        }
+    }
+
     /// The connection of a seat is lost.
     fn lost(&mut self, id: MatchId, seat: u8, conn: ConnId, cx: &mut Cx<'_>) {
         let Some(Scheduled { play, .. }) = self.matches.get_mut(&id) else { return };
@@ -328,17 +369,20 @@ impl Matches {
     pub(crate) fn closed(&mut self, conn: ConnId, cx: &mut Cx<'_>) -> bool {
         let Some(player) = self.players.remove(&conn) else { return false };
         cx.shard.counters.connections -= 1;
-        if let Stage::Seated(id, seat) = player.stage {
-            self.lost(id, seat, conn, cx);
-        }
+        self.left(conn, Some(player.stage), cx);
         true
     }
 
     /// A player takes what it was sent: it is given more of what it lacks.
     pub(crate) fn flushed(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
-        let Some(Player { stage: Stage::Seated(id, seat), .. }) = self.players.get(&conn) else { return };
-        if let Some(Scheduled { play, .. }) = self.matches.get_mut(id) {
-            play.feed(*seat, &mut sink(cx));
+        match self.players.get(&conn).map(|player| player.stage) {
+            Some(Stage::Seated(id, seat)) => {
+                if let Some(Scheduled { play, .. }) = self.matches.get_mut(&id) {
+                    play.feed(seat, &mut sink(cx));
+                }
+            }
+            Some(Stage::Watching(id)) => self.feed_spectator(id, conn, cx),
+            Some(Stage::Opening | Stage::Closing) | None => {}
         }
     }
 
@@ -358,12 +402,14 @@ impl Matches {
             (Stage::Opening, Deadline::Login) => {
                 self.refuse(conn, ErrorCode::NotJoined, cx);
             }
-            (Stage::Seated(..), Deadline::Idle) => match cx.now.mono.since(player.heard) {
+            (Stage::Seated(..) | Stage::Watching(_), Deadline::Idle) => match cx.now.mono.since(player.heard)
+            {
                 silent if silent >= IDLE_MS => {
                     self.refuse(conn, ErrorCode::Idle, cx);
                 }
                 silent => cx.set_deadline(conn, IDLE_MS - silent, Deadline::Idle),
             },
+            (Stage::Watching(_), Deadline::Unthrottle) => self.lift(conn, cx),
             (Stage::Seated(id, at), Deadline::Unthrottle) => {
                 let seat = self.matches.get_mut(&id).and_then(|it| it.play.seats.get_mut(usize::from(at)));
                 if seat.is_some_and(|seat| seat.conn() == Some(conn) && seat.allowance.lift()) {
@@ -390,18 +436,46 @@ impl Matches {
     }
 
     fn begin(&mut self, new: NewMatch, cx: &mut Cx<'_>) {
-        let most = share(cx.shard.settings.matches.max, cx.shard.shard_count);
-        if self.matches.len() >= most || cx.shard.is_draining() || cx.now.mono < self.late_until {
+        let (settings, shards) = (&cx.shard.settings.matches, cx.shard.shard_count);
+        let domain = cx.shard.domains.numbered(new.queue.domain);
+        let name = domain.map_or("", |domain| &*domain.name);
+        let version =
+            new.rules.module.as_deref().map(|module| self.modules.choose(module, name, new.id).cloned());
+        let is_full = self.matches.len() >= share(settings.max, shards)
+            || version.is_some() && self.authoritative >= share(settings.authoritative_max, shards);
+        let has_none = version.as_ref().is_some_and(Option::is_none);
+        if is_full || has_none || cx.shard.is_draining() || cx.now.mono < self.late_until {
             cx.shard.counters.matches.refused += 1;
             post(GameMessage::Refused { queue: new.queue, id: new.id }, cx);
             return;
         }
         cx.shard.counters.matches.begun += 1;
         let id = new.id;
-        let play = Box::new(Match::new(new, cx.now.mono));
+        self.authoritative += usize::from(version.is_some());
+        let play = Box::new(Match::new(new, cx.now.mono, version.flatten().as_ref()));
         self.matches.insert(id, Scheduled { play, at: Mono(u64::MAX) });
         self.reschedule(id);
-        cx.shard.counters.matches.matches = self.matches.len() as u64;
+        self.count(cx);
+    }
+
+    fn count(&self, cx: &mut Cx<'_>) {
+        let figures = &mut cx.shard.counters.matches;
+        (figures.matches, figures.authoritative) = (self.matches.len() as u64, self.authoritative as u64);
+    }
+
+    /// Other modules are active. Matches that are played go on with another version of theirs from their next tick on; those whose module
+    /// is active no more, with the version that they have.
+    pub(crate) fn set_modules(&mut self, modules: &[ActiveModule], domains: &Domains) {
+        self.modules = MatchModules::of(modules);
+        for (id, Scheduled { play, .. }) in &mut self.matches {
+            let domain = domains.numbered(play.queue.domain);
+            let name = domain.map_or("", |domain| &*domain.name);
+            let version: Option<Version> =
+                play.module().and_then(|module| self.modules.choose(module, name, *id).cloned());
+            if let Some(version) = version {
+                play.change_to(&version);
+            }
+        }
     }
 
     /// A match may have something to do earlier than it had.
@@ -417,11 +491,18 @@ impl Matches {
     /// A match is over: its players, its queue and the event log are told, once.
     fn end(&mut self, id: MatchId, reason: EndReason, cx: &mut Cx<'_>) {
         let Some(Scheduled { mut play, .. }) = self.matches.remove(&id) else { return };
-        let result = play.end(reason, &mut sink(cx));
-        for conn in play.seats.iter().filter_map(seat::Seat::conn) {
+        self.authoritative -= usize::from(play.module().is_some());
+        let (result, watching) = play.end(reason, &mut sink(cx));
+        for conn in play.seats.iter().filter_map(seat::Seat::conn).chain(watching) {
             self.close(conn, None, cx);
         }
-        cx.shard.counters.matches.matches = self.matches.len() as u64;
+        let (settings, shards) = (&cx.shard.settings.matches, cx.shard.shard_count);
+        if settings.replay_ms > 0 {
+            let until = cx.now.mono.plus(settings.replay_ms);
+            let most = share(settings.replay_bytes, shards);
+            self.replays.keep(play.queue.domain, play.replay(Some(&result)), until, most);
+        }
+        self.count(cx);
         let (name, queue) = (id.to_string(), &play.queue);
         let outcome = String::from_utf8_lossy(&result.outcome);
         let entry = || Entry::MatchEnded {
@@ -461,20 +542,32 @@ impl Matches {
     /// Time passed.
     pub(crate) fn tick(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now.mono;
+        self.turn.begin(now);
+        let mut later = Vec::new();
         while let Some(&Reverse((at, id))) = self.due.peek()
             && at <= now
         {
             self.due.pop();
             let Some(scheduled) = self.matches.get_mut(&id).filter(|it| it.at == at) else { continue };
+            let wanted = scheduled.play.fuel_wanted();
+            if wanted > 0 && !self.turn.has(wanted) {
+                later.push(Reverse((at, id)));
+                continue;
+            }
             if now.since(at) > LATE_MS {
                 self.late_until = now.plus(LATE_PAUSE_MS);
             }
             scheduled.at = Mono(u64::MAX);
-            match scheduled.play.advance(&mut sink(cx)) {
+            match scheduled.play.advance(&mut sink(cx), &mut self.turn) {
                 Some(reason) => self.end(id, reason, cx),
                 None => self.reschedule(id),
             }
         }
+        if !later.is_empty() {
+            self.not_before = now.plus(1);
+            self.due.extend(later);
+        }
+        self.replays.forget(now);
         if self.maker.due().is_some_and(|at| at <= now) {
             self.make(cx);
         }
@@ -487,71 +580,6 @@ impl Matches {
         for new in new {
             post(GameMessage::Begin(Box::new(new)), cx);
         }
-    }
-
-    /// Something is asked of a queue or a match.
-    pub(crate) fn command(&mut self, command: Command, reply: ReplyTo, cx: &mut Cx<'_>) {
-        match command {
-            Command::Queue { domain, name, request } => self.queue(domain, name, *request, reply, cx),
-            Command::Match { domain, id, request } => self.ask(domain, id, request, reply, cx),
-            _ => cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable }),
-        }
-    }
-
-    /// Something is asked of a queue.
-    fn queue(
-        &mut self,
-        domain: DomainId,
-        name: Box<str>,
-        request: QueueRequest,
-        to: ReplyTo,
-        cx: &mut Cx<'_>,
-    ) {
-        let result = self.try_queue(&(domain, name), request, cx);
-        cx.out.push(Effect::Reply { to, outcome: Outcome::Queue(Box::new(result)) });
-    }
-
-    fn try_queue(
-        &mut self,
-        key: &QueueKey,
-        request: QueueRequest,
-        cx: &mut Cx<'_>,
-    ) -> Result<QueueOutcome, QueueRefusal> {
-        let (settings, shards) = (&cx.shard.settings.matches, cx.shard.shard_count);
-        if settings.max == 0 {
-            return Err(QueueRefusal::Disabled);
-        }
-        let bounds =
-            Bounds { queues: share(settings.queues, shards), tickets: share(settings.tickets, shards) };
-        let entered = match &request {
-            QueueRequest::Enter { ticket } => Some(ticket.id.clone()),
-            _ => None,
-        };
-        let figures = &mut cx.shard.counters.matches;
-        let outcome = self.maker.request(key, request, cx.now, bounds, figures)?;
-        let Some(id) = entered.filter(|_| self.maker.due().is_some_and(|at| at <= cx.now.mono)) else {
-            return Ok(outcome);
-        };
-        // It may have made a match complete: then that is the answer.
-        self.make(cx);
-        let figures = &mut cx.shard.counters.matches;
-        let after = self.maker.request(key, QueueRequest::Ticket { id }, cx.now, bounds, figures)?;
-        Ok(match (outcome, after) {
-            (QueueOutcome::Ticket { created, .. }, QueueOutcome::Ticket { ticket, .. }) => {
-                QueueOutcome::Ticket { ticket, created }
-            }
-            (outcome, _) => outcome,
-        })
-    }
-
-    /// Something is asked of a match.
-    fn ask(&mut self, domain: DomainId, id: MatchId, request: MatchRequest, to: ReplyTo, cx: &mut Cx<'_>) {
-        let found = self.matches.get(&id).filter(|it| it.play.queue.domain == domain);
-        let view: Option<MatchView> = found.map(|it| it.play.view());
-        if view.is_some() && request == MatchRequest::End {
-            self.end(id, EndReason::Shutdown, cx);
-        }
-        cx.out.push(Effect::Reply { to, outcome: view.into() });
     }
 }
 
@@ -571,32 +599,6 @@ fn post(message: GameMessage, cx: &mut Cx<'_>) {
 /// What one of so many shards may have of what a node may have.
 fn share(of_node: usize, shards: u16) -> usize {
     of_node.div_ceil(usize::from(shards.max(1)))
-}
-
-fn code(malformed: Malformed) -> ErrorCode {
-    match malformed {
-        Malformed::TooLong => ErrorCode::TooLong,
-        _ => ErrorCode::Malformed,
-    }
-}
-
-fn text(code: ErrorCode) -> &'static str {
-    match code {
-        ErrorCode::Malformed => "this is no frame of carillon-match/1, or not one that may come here",
-        ErrorCode::TooLong => "the frame or an input is longer than it may be",
-        ErrorCode::BadToken => "the token is not one of this match, seat and account",
-        ErrorCode::ExpiredToken => "the token has expired",
-        ErrorCode::NoMatch => "there is no such match, or it is over",
-        ErrorCode::Left => "the player of this seat has left, or was away for too long",
-        ErrorCode::Replaced => "another connection has taken the seat",
-        ErrorCode::NotJoined => "the first frame must join a match, and come in time",
-        ErrorCode::TooFar => "the input is for a tick that is too far ahead",
-        ErrorCode::TooOld => "what you have is older than what the server still has",
-        ErrorCode::Idle => "you sent nothing for too long",
-        ErrorCode::TooSlow => "you read too slowly",
-        ErrorCode::Elsewhere => "the match is on another node",
-        ErrorCode::Shutdown => "the node shuts down",
-    }
 }
 
 /// How long a player may be silent, in milliseconds.

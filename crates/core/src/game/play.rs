@@ -1,19 +1,29 @@
 //! A match: its seats, its clock and its ticks. It is told what comes and what time it is, and says what its players are sent.
 
-use super::datagrams::{self, SETTLE_MS, Unsure};
+mod decide;
+mod lossy;
+mod replay;
+mod snapshots;
+mod spectators;
+
+use super::datagrams::{self, SETTLE_MS};
 use super::hashes::Hashes;
 use super::log::TickLog;
+use super::logic::Logic;
+use super::modules::{Turn, Version};
 use super::seat::{Line, Presence, Seat, Taken};
 use super::sink::send_tick;
 pub(super) use super::sink::{Sink, send};
 use super::token::SeatClaim;
 use crate::Effect;
 use crate::message::{NewMatch, QueueAddress};
-use crate::model::{ConnId, MatchId, MatchResult, MatchRules, MatchView, Mono};
+use crate::model::{ConnId, MatchId, MatchResult, MatchRules, Mono};
 use crate::settings::Rates;
 use carillon_wire::frame::game::{
     EndReason, ErrorCode, Header, Inputs, Mode, SeatState, ServerFrame, TickInputs, Welcome,
 };
+use snapshots::Snapshots;
+use spectators::Spectators;
 
 /// A match.
 #[derive(Debug)]
@@ -30,6 +40,12 @@ pub(super) struct Match {
     desyncs: u32,
     /// Milliseconds that its clock ran before it last stood still.
     played_ms: u64,
+    /// In the mode `authoritative`, what decides it.
+    logic: Option<Box<Logic>>,
+    /// What the module says came of it.
+    decided: Option<Vec<u8>>,
+    snapshots: Snapshots,
+    watched: Spectators,
     /// When ticks that were sent in datagrams last, and are not acknowledged, are sent by the streams.
     pub(super) settle_at: Option<Mono>,
 }
@@ -61,8 +77,10 @@ enum Phase {
 }
 
 impl Match {
-    pub(super) fn new(new: NewMatch, now: Mono) -> Match {
+    /// A match that begins. `version`: of the module that decides it, if one does.
+    pub(super) fn new(new: NewMatch, now: Mono, version: Option<&Version>) -> Match {
         let NewMatch { id, queue, rules, accounts, key, seed } = new;
+        let logic = version.map(|version| Box::new(Logic::new(version.clone(), rules.ends_on_failure)));
         let until = now.plus(rules.join_ms.into());
         let seats = accounts.into_iter().map(|account| Seat::new(account, until, rules.pauses)).collect();
         Match {
@@ -77,6 +95,10 @@ impl Match {
             hashes: Hashes::default(),
             desyncs: 0,
             played_ms: 0,
+            logic,
+            decided: None,
+            snapshots: Snapshots::default(),
+            watched: Spectators::default(),
             settle_at: None,
         }
     }
@@ -93,18 +115,6 @@ impl Match {
         }
     }
 
-    pub(super) fn view(&self) -> MatchView {
-        MatchView {
-            id: self.id,
-            queue: self.queue.name.clone(),
-            mode: self.rules.mode,
-            tick: self.log.last(),
-            runs: self.runs(),
-            seats: self.seats.iter().map(|seat| (seat.account.clone(), seat.state())).collect(),
-            desyncs: self.desyncs,
-        }
-    }
-
     /// When it has something to do by itself.
     pub(super) fn due(&self) -> Mono {
         self.settle_at.map_or(self.clock_due(), |at| at.min(self.clock_due()))
@@ -117,8 +127,9 @@ impl Match {
         });
         match self.phase {
             Phase::Gathering { until } => until,
-            Phase::Running { since, from } if self.rules.mode == Mode::Lockstep => {
-                self.tick_due(since, from, self.log.last() + 1)
+            Phase::Running { since, from } if self.rules.mode != Mode::Relay => {
+                let tick = self.tick_due(since, from, self.log.last() + 1);
+                self.walk_due().map_or(tick, |walk| walk.min(tick))
             }
             Phase::Running { since, .. } => {
                 let left = u64::from(self.rules.duration_max_ms).saturating_sub(self.played_ms);
@@ -146,6 +157,7 @@ impl Match {
         sink: &mut Sink<'_>,
     ) -> Result<Option<ConnId>, ErrorCode> {
         let (last, forgotten) = (self.log.last(), self.log.forgotten());
+        let snapshot = self.snapshot_for(have).map(|(tick, _)| tick);
         let seat = self.seats.get_mut(usize::from(claim.seat)).ok_or(ErrorCode::BadToken)?;
         if !claim.is_proved(&self.key, &seat.account) {
             return Err(ErrorCode::BadToken);
@@ -159,14 +171,23 @@ impl Match {
         if have > last {
             return Err(ErrorCode::Malformed);
         }
-        if have < forgotten {
+        // A module's state is given as a whole, inputs one after the other.
+        let by_snapshot = self.logic.is_some();
+        let sent = snapshot.unwrap_or(have);
+        if sent < forgotten && !by_snapshot {
             return Err(ErrorCode::TooOld);
         }
         let before = seat.conn();
         sink.figures.joined += 1;
         sink.figures.rejoined += u64::from(seat.has_joined);
         seat.has_joined = true;
-        seat.presence = Presence::Here(Line { conn, sent: have, catches_up: true, datagrams: None });
+        seat.presence = Presence::Here(Line {
+            conn,
+            sent: if by_snapshot { last } else { sent },
+            catches_up: !by_snapshot,
+            awaits_snapshot: by_snapshot && have < last,
+            datagrams: None,
+        });
         let (got, was_here) = (seat.got, before.is_some());
         if !was_here {
             sink.figures.players += 1;
@@ -174,6 +195,10 @@ impl Match {
         let welcome = self.welcome(claim.seat);
         let header = Header { tick: have, ..got };
         send(sink, conn, &ServerFrame::Welcome { header, welcome });
+        if let Some((tick, snapshot)) = self.snapshot_for(have) {
+            sink.figures.snapshots += 1;
+            send(sink, conn, &ServerFrame::Snapshot { header: Header { tick, ..got }, snapshot });
+        }
         if !was_here {
             self.tell_others(claim.seat, SeatState::Here, sink);
         }
@@ -290,7 +315,7 @@ impl Match {
     }
 
     /// Does what is due. Says why the match is over, if it is.
-    pub(super) fn advance(&mut self, sink: &mut Sink<'_>) -> Option<EndReason> {
+    pub(super) fn advance(&mut self, sink: &mut Sink<'_>, turn: &mut Turn) -> Option<EndReason> {
         let now = sink.now.mono;
         if self.settle_at.take_if(|at| *at <= now).is_some() {
             self.settle(sink);
@@ -320,10 +345,15 @@ impl Match {
         }
         match self.phase {
             Phase::Paused { until, .. } if until <= now => self.run(None, sink),
-            Phase::Running { since, from } if self.rules.mode == Mode::Lockstep => {
+            Phase::Running { since, from } if self.rules.mode != Mode::Relay => {
                 let due = self.tick_due(since, from, self.log.last() + 1);
-                if due <= now {
-                    self.close_tick(now.since(due), sink);
+                if due <= now
+                    && let Some(reason) = self.close_tick(now.since(due), sink, turn)
+                {
+                    return Some(reason);
+                }
+                if self.walk_due().is_some_and(|at| at <= now) {
+                    self.walk(sink);
                 }
             }
             _ => {}
@@ -339,8 +369,8 @@ impl Match {
         }
     }
 
-    /// Closes the next tick, which is late by so many milliseconds.
-    fn close_tick(&mut self, late_ms: u64, sink: &mut Sink<'_>) {
+    /// Closes the next tick, which is late by so many milliseconds. Says why the match is over, if it is.
+    fn close_tick(&mut self, late_ms: u64, sink: &mut Sink<'_>, turn: &mut Turn) -> Option<EndReason> {
         let tick = self.log.last() + 1;
         let (mut given, mut repeated) = (0_u64, 0_u64);
         for (at, seat) in self.seats.iter_mut().enumerate() {
@@ -356,7 +386,17 @@ impl Match {
             seats.iter().enumerate().filter(|(at, _)| given & 1 << at != 0).map(|(_, seat)| seat.last());
         self.log.add(sink.log_bytes_max, |out| TickInputs::put(out, given, repeated, inputs));
         sink.figures.lateness.record(late_ms);
-        self.give_last(sink);
+        let ended = match self.logic {
+            None => {
+                self.give_last(sink);
+                self.ask_for_snapshot(sink);
+                None
+            }
+            Some(_) => self.decide(given, sink, turn),
+        };
+        if ended.is_none() && self.is_watched() {
+            self.begin_walk(sink);
+        }
         let period = 1000 / u64::from(self.rules.tick_rate.max(1));
         if let Phase::Running { since, from } = &mut self.phase
             && late_ms > period
@@ -365,6 +405,7 @@ impl Match {
             self.played_ms += sink.now.mono.since(*since);
             (*since, *from) = (sink.now.mono, tick);
         }
+        ended
     }
 
     /// Gives the last tick to all who have those before it.
@@ -392,38 +433,6 @@ impl Match {
         if are_unsure {
             self.settle_at = Some(sink.now.mono.plus(SETTLE_MS));
         }
-    }
-
-    /// Sends ticks to a seat in datagrams from now on: its connection has them. What it was given before came by its stream.
-    pub(super) fn use_datagrams(&mut self, seat: u8) {
-        if let Some(line) = self.seats.get_mut(usize::from(seat)).and_then(Seat::line) {
-            let mut unsure = Unsure::default();
-            unsure.is_sure_to(line.sent);
-            line.datagrams = Some(unsure);
-        }
-    }
-
-    /// In how many datagrams a tick is sent at most before it is sent by the stream.
-    pub(super) fn datagram_window(&self) -> u32 {
-        match self.rules.mode {
-            Mode::Relay => (4 * self.seats.len() as u32).min(datagrams::WINDOW_MAX),
-            _ => 4,
-        }
-    }
-
-    /// Sends by the streams what was sent in datagrams and is not acknowledged: no datagram follows soon.
-    pub(super) fn settle(&mut self, sink: &mut Sink<'_>) {
-        let log = &self.log;
-        for seat in &mut self.seats {
-            let got = seat.got;
-            let Some(Line { conn, sent, datagrams: Some(unsure), .. }) = seat.line() else { continue };
-            datagrams::stream_ticks(sink, *conn, got, unsure.take_old(*sent, 0), log);
-        }
-    }
-
-    /// Whether an input may have begun the wait after which ticks are sent by the streams: where ticks have no clock.
-    pub(super) fn settles_by_itself(&self) -> bool {
-        self.rules.mode == Mode::Relay && self.settle_at.is_some()
     }
 
     /// The clock runs from now on.
@@ -531,10 +540,15 @@ impl Match {
                 ServerFrame::Desync { tick: desync.tick, minority: desync.minority, hash: desync.hash };
             self.tell_all(&frame, sink);
         }
+        self.keep_snapshot(sink);
     }
 
     /// A client says what came of the match. Says that it is over, if most say so.
     pub(super) fn outcome(&mut self, at: u8, outcome: &[u8]) -> Option<EndReason> {
+        if self.logic.is_some() {
+            // Its module says what comes of it.
+            return None;
+        }
         let seat = self.seats.get_mut(usize::from(at))?;
         seat.outcome = Some(outcome.to_vec());
         self.agreed().map(|_| EndReason::Finished)
@@ -550,35 +564,40 @@ impl Match {
         majority.or_else(|| (count > 0 && said().count() == count).then_some(&b""[..]))
     }
 
-    /// The match is over: everybody is told. Returns how it ended.
-    pub(super) fn end(&mut self, reason: EndReason, sink: &mut Sink<'_>) -> MatchResult {
+    /// The match is over: everybody is told. Returns how it ended, and the connections of spectators.
+    pub(super) fn end(&mut self, reason: EndReason, sink: &mut Sink<'_>) -> (MatchResult, Vec<ConnId>) {
         let outcome = match reason {
-            EndReason::Finished => self.agreed().unwrap_or_default().to_vec(),
+            EndReason::Finished => match self.decided.take() {
+                Some(outcome) => outcome,
+                None => self.agreed().unwrap_or_default().to_vec(),
+            },
             _ => Vec::new(),
         };
         let (tick, seats) = (self.log.last(), self.remaining());
         self.settle(sink);
-        self.tell_all(&ServerFrame::Ended { tick, reason, seats, outcome: &outcome }, sink);
+        let frame = ServerFrame::Ended { tick, reason, seats, outcome: &outcome };
+        self.tell_all(&frame, sink);
+        let watching = self.end_watching(&frame, sink);
         sink.figures.ended.count(reason.as_str());
         sink.figures.players -= self.seats.iter().filter(|seat| seat.conn().is_some()).count() as u64;
-        MatchResult { id: self.id, reason, tick, seats, outcome }
+        (MatchResult { id: self.id, reason, tick, seats, outcome }, watching)
     }
 
     fn tell_others(&self, at: u8, state: SeatState, sink: &mut Sink<'_>) {
         let frame = ServerFrame::Seat { tick: self.log.last(), seat: at, state };
         let others = self.seats.iter().enumerate().filter(|(other, _)| *other != usize::from(at));
-        tell(others.map(|(_, seat)| seat), &frame, sink);
+        tell(others.filter_map(|(_, seat)| seat.conn()), &frame, sink);
     }
 
     fn tell_all(&self, frame: &ServerFrame<'_>, sink: &mut Sink<'_>) {
-        tell(self.seats.iter(), frame, sink);
+        tell(self.seats.iter().filter_map(Seat::conn), frame, sink);
     }
 }
 
-/// Sends a frame to all who are there: it is written once.
-fn tell<'a>(seats: impl Iterator<Item = &'a Seat>, frame: &ServerFrame<'_>, sink: &mut Sink<'_>) {
+/// Sends a frame to connections: it is written once.
+fn tell(conns: impl Iterator<Item = ConnId>, frame: &ServerFrame<'_>, sink: &mut Sink<'_>) {
     let mut written = None;
-    for conn in seats.filter_map(Seat::conn) {
+    for conn in conns {
         match written.clone() {
             Some(range) => sink.out.send_again(conn, range),
             None => {

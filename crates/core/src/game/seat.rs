@@ -55,6 +55,8 @@ pub(super) struct Line {
     pub(super) sent: u32,
     /// It is given earlier ticks, slice by slice, and none of the present before it has all of them.
     pub(super) catches_up: bool,
+    /// It lacks what was before, and is given the state of the game after the next tick. In authoritative matches only.
+    pub(super) awaits_snapshot: bool,
     /// What is known of ticks that are sent in datagrams; none for a connection without.
     pub(super) datagrams: Option<Unsure>,
 }
@@ -164,6 +166,11 @@ impl Seat {
     /// The newest input that was in a tick.
     pub(super) fn last(&self) -> &[u8] {
         &self.last.1
+    }
+
+    /// Whether an input of the player was in a tick.
+    pub(super) fn has_sent(&self) -> bool {
+        self.last.0 > 0
     }
 }
 

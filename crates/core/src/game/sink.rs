@@ -2,7 +2,7 @@
 
 use crate::Effects;
 use crate::model::{ConnId, Now};
-use crate::shard::MatchFigures;
+use crate::shard::{MatchFigures, ModuleFigures};
 use carillon_wire::frame::game::{Header, ServerFrame, framed};
 
 /// Where a match puts what comes of it.
@@ -10,6 +10,7 @@ pub(super) struct Sink<'a> {
     pub(super) now: Now,
     pub(super) out: &'a mut Effects,
     pub(super) figures: &'a mut MatchFigures,
+    pub(super) modules: &'a mut Vec<ModuleFigures>,
     /// Bytes of ticks that a match keeps.
     pub(super) log_bytes_max: usize,
 }

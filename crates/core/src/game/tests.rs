@@ -1,10 +1,11 @@
 //! A match, without the shard around it: its players are told by effects, and send what they would send.
 
+use super::modules::{Turn, Version};
 use super::play::{Match, Sink};
 use super::token::{self, SeatClaim};
 use crate::message::{NewMatch, QueueAddress};
 use crate::model::{ConnId, DomainId, MatchId, MatchRules, Mono, Now, Place, UnixMs};
-use crate::shard::MatchFigures;
+use crate::shard::{MatchFigures, ModuleFigures};
 use crate::{Effect, Effects};
 use carillon_wire::frame::game::{
     ClientFrame, EndReason, ErrorCode, Header, Mode, SERVER_BYTES_MAX, SeatState, ServerFrame, cut,
@@ -15,25 +16,29 @@ use std::collections::BTreeMap;
 const KEY: [u8; 32] = [9; 32];
 const ID: MatchId = MatchId(77);
 
-struct Rig {
-    play: Match,
+pub(super) struct Rig {
+    pub(super) play: Match,
     out: Effects,
-    figures: MatchFigures,
+    pub(super) figures: MatchFigures,
+    modules: Vec<ModuleFigures>,
     now: Now,
     /// What each connection was sent and has not read.
     inboxes: BTreeMap<u32, Vec<u8>>,
-    log_bytes_max: usize,
+    pub(super) log_bytes_max: usize,
 }
 
 /// A frame as a player understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+pub(super) enum Seen {
     Welcome { have: u32, present: u64, runs: bool },
     Tick { tick: u32, inputs: Vec<(u8, String)>, repeated: u64 },
     Seat(u8, SeatState),
     Clock(bool, Option<u8>),
     Desync(u32, u64),
     Ended(EndReason, u64, String),
+    Update { tick: u32, text: String },
+    Snapshot { tick: u32, text: String },
+    Wanted(u32, bool),
 }
 
 fn conn(slot: u32) -> ConnId {
@@ -45,20 +50,25 @@ fn account(seat: u8) -> BareJid {
 }
 
 fn claim(seat: u8) -> SeatClaim {
-    let token = token::mint(&KEY, ID, seat, UnixMs(1_030_000), &account(seat));
+    let token = token::mint(&KEY, ID, seat, UnixMs(1_030_000), account(seat).as_str());
     SeatClaim::read(token.as_bytes()).unwrap()
 }
 
 impl Rig {
     fn new(seats: u8, rules: MatchRules) -> Rig {
+        Rig::with_version(seats, rules, None)
+    }
+
+    pub(super) fn with_version(seats: u8, rules: MatchRules, version: Option<&Version>) -> Rig {
         let queue = QueueAddress { place: Place::default(), domain: DomainId(1), name: "q".into() };
         let accounts = (0..seats).map(account).collect();
         let now = Now { mono: Mono(50_000), unix: UnixMs(1_000_000) };
         let new = NewMatch { id: ID, queue, rules, accounts, key: KEY, seed: 5 };
         Rig {
-            play: Match::new(new, now.mono),
+            play: Match::new(new, now.mono, version),
             out: Effects::default(),
             figures: MatchFigures::default(),
+            modules: Vec::new(),
             now,
             inboxes: BTreeMap::new(),
             log_bytes_max: 1 << 20,
@@ -66,7 +76,7 @@ impl Rig {
     }
 
     /// One whose players are all there, at the connections of their seats.
-    fn begun(seats: u8, rules: MatchRules) -> Rig {
+    pub(super) fn begun(seats: u8, rules: MatchRules) -> Rig {
         let mut rig = Rig::new(seats, rules);
         for seat in 0..seats {
             rig.join(seat, seat.into(), 0).unwrap();
@@ -77,9 +87,9 @@ impl Rig {
         rig
     }
 
-    fn with<T>(&mut self, run: impl FnOnce(&mut Match, &mut Sink<'_>) -> T) -> T {
-        let Rig { play, out, figures, now, log_bytes_max, .. } = self;
-        let mut sink = Sink { now: *now, out, figures, log_bytes_max: *log_bytes_max };
+    pub(super) fn with<T>(&mut self, run: impl FnOnce(&mut Match, &mut Sink<'_>) -> T) -> T {
+        let Rig { play, out, figures, modules, now, log_bytes_max, .. } = self;
+        let mut sink = Sink { now: *now, out, figures, modules, log_bytes_max: *log_bytes_max };
         let result = run(play, &mut sink);
         self.deliver();
         result
@@ -102,8 +112,8 @@ impl Rig {
             if flushed.is_empty() {
                 return;
             }
-            let Rig { play, out, figures, now, log_bytes_max, .. } = self;
-            let mut sink = Sink { now: *now, out, figures, log_bytes_max: *log_bytes_max };
+            let Rig { play, out, figures, modules, now, log_bytes_max, .. } = self;
+            let mut sink = Sink { now: *now, out, figures, modules, log_bytes_max: *log_bytes_max };
             for conn in flushed {
                 let seat = play.seats.iter().position(|seat| seat.conn() == Some(conn)).unwrap();
                 play.feed(seat as u8, &mut sink);
@@ -111,11 +121,11 @@ impl Rig {
         }
     }
 
-    fn join(&mut self, seat: u8, at: u32, have: u32) -> Result<Option<ConnId>, ErrorCode> {
+    pub(super) fn join(&mut self, seat: u8, at: u32, have: u32) -> Result<Option<ConnId>, ErrorCode> {
         self.with(|play, sink| play.join(&claim(seat), conn(at), have, sink))
     }
 
-    fn send(&mut self, seat: u8, tick: u32, inputs: &[&str]) -> Result<(), ErrorCode> {
+    pub(super) fn send(&mut self, seat: u8, tick: u32, inputs: &[&str]) -> Result<(), ErrorCode> {
         let mut frame = Vec::new();
         ClientFrame::write_inputs(&mut frame, Header::at(tick), inputs.iter().map(|input| input.as_bytes()));
         let Ok(ClientFrame::Input { header, inputs }) = ClientFrame::read(&frame) else {
@@ -125,7 +135,7 @@ impl Rig {
     }
 
     /// So much time passes, and everything is done at its time.
-    fn after(&mut self, ms: u64) -> Option<EndReason> {
+    pub(super) fn after(&mut self, ms: u64) -> Option<EndReason> {
         let end = self.now.mono.plus(ms);
         loop {
             let due = self.play.due();
@@ -134,7 +144,7 @@ impl Rig {
                 return None;
             }
             self.set_clock(due.max(self.now.mono));
-            let ended = self.with(Match::advance);
+            let ended = self.with(|play, sink| play.advance(sink, &mut Turn::default()));
             if ended.is_some() {
                 return ended;
             }
@@ -147,7 +157,7 @@ impl Rig {
     }
 
     /// What a connection was sent since it was asked last.
-    fn seen(&mut self, at: u32) -> Vec<Seen> {
+    pub(super) fn seen(&mut self, at: u32) -> Vec<Seen> {
         let bytes = self.inboxes.remove(&at).unwrap_or_default();
         let (mut rest, mut seen) = (&bytes[..], Vec::new());
         while let Some((frame, behind)) = cut(rest, SERVER_BYTES_MAX).unwrap() {
@@ -168,6 +178,13 @@ impl Rig {
                 ServerFrame::Ended { reason, seats, outcome, .. } => {
                     Seen::Ended(reason, seats, String::from_utf8(outcome.to_vec()).unwrap())
                 }
+                ServerFrame::Wanted { tick, whole } => Seen::Wanted(tick, whole),
+                ServerFrame::Update { header, update } => {
+                    Seen::Update { tick: header.tick, text: String::from_utf8(update.to_vec()).unwrap() }
+                }
+                ServerFrame::Snapshot { header, snapshot } => {
+                    Seen::Snapshot { tick: header.tick, text: String::from_utf8(snapshot.to_vec()).unwrap() }
+                }
                 other => panic!("{other:?}"),
             });
         }
@@ -181,7 +198,7 @@ fn tick(tick: u32, inputs: &[(u8, &str)], repeated: u64) -> Seen {
     Seen::Tick { tick, inputs, repeated }
 }
 
-fn rules(mode: Mode) -> MatchRules {
+pub(super) fn rules(mode: Mode) -> MatchRules {
     MatchRules { mode, tick_rate: 10, ..MatchRules::default() }
 }
 
@@ -273,11 +290,11 @@ fn much_is_given_in_slices_and_the_present_follows_it() {
 #[test]
 fn a_token_is_for_its_seat_and_its_time() {
     let mut rig = Rig::new(2, rules(Mode::Lockstep));
-    let foreign = token::mint(&[1; 32], ID, 0, UnixMs(1_030_000), &account(0));
+    let foreign = token::mint(&[1; 32], ID, 0, UnixMs(1_030_000), account(0).as_str());
     let foreign = SeatClaim::read(foreign.as_bytes()).unwrap();
-    let other = token::mint(&KEY, ID, 0, UnixMs(1_030_000), &account(1));
+    let other = token::mint(&KEY, ID, 0, UnixMs(1_030_000), account(1).as_str());
     let other = SeatClaim::read(other.as_bytes()).unwrap();
-    let beyond = token::mint(&KEY, ID, 2, UnixMs(1_030_000), &account(2));
+    let beyond = token::mint(&KEY, ID, 2, UnixMs(1_030_000), account(2).as_str());
     let beyond = SeatClaim::read(beyond.as_bytes()).unwrap();
     for wrong in [foreign, other, beyond] {
         assert_eq!(rig.with(|play, sink| play.join(&wrong, conn(0), 0, sink)), Err(ErrorCode::BadToken));
@@ -307,7 +324,7 @@ fn a_seat_is_held_for_its_time_and_the_last_one_left_wins() {
     rig.with(|play, sink| play.lost(1, sink));
     assert_eq!(rig.after(29_999), None);
     assert_eq!(rig.after(200), Some(EndReason::Forfeit));
-    let result = rig.with(|play, sink| play.end(EndReason::Forfeit, sink));
+    let (result, _) = rig.with(|play, sink| play.end(EndReason::Forfeit, sink));
     assert_eq!((result.seats, result.reason), (0b01, EndReason::Forfeit));
     assert_eq!(rig.seen(0).pop(), Some(Seen::Ended(EndReason::Forfeit, 0b01, String::new())));
     assert_eq!(rig.figures.players, 0);
@@ -385,12 +402,12 @@ fn what_most_say_came_of_it() {
     assert_eq!(rig.play.outcome(0, b"p0 wins"), None);
     assert_eq!(rig.play.outcome(2, b"p2 wins"), None);
     assert_eq!(rig.play.outcome(1, b"p0 wins"), Some(EndReason::Finished));
-    let result = rig.with(|play, sink| play.end(EndReason::Finished, sink));
+    let (result, _) = rig.with(|play, sink| play.end(EndReason::Finished, sink));
     assert_eq!(result.outcome, b"p0 wins");
     let mut disputed = Rig::begun(2, rules(Mode::Lockstep));
     assert_eq!(disputed.play.outcome(0, b"me"), None);
     assert_eq!(disputed.play.outcome(1, b"me!"), Some(EndReason::Finished));
-    let result = disputed.with(|play, sink| play.end(EndReason::Finished, sink));
+    let (result, _) = disputed.with(|play, sink| play.end(EndReason::Finished, sink));
     assert_eq!(result.outcome, b"");
 }
 
@@ -410,11 +427,124 @@ fn a_match_has_its_time_and_one_that_is_late_does_not_rush() {
     let mut rig = Rig::begun(2, MatchRules { duration_max_ms: 2000, ..rules(Mode::Lockstep) });
     // The shard was busy for a second: ten ticks are not made up for.
     rig.set_clock(rig.now.mono.plus(1000));
-    assert_eq!(rig.with(Match::advance), None);
+    assert_eq!(rig.with(|play, sink| play.advance(sink, &mut Turn::default())), None);
     rig.after(99);
     assert_eq!(rig.seen(0), [tick(1, &[], 0b11)]);
     rig.after(1);
     assert_eq!(rig.seen(0), [tick(2, &[], 0b11)]);
     assert_eq!(rig.after(900), Some(EndReason::Duration));
     assert_eq!(rig.figures.lateness.count(), 11);
+}
+
+fn spectator(expires: UnixMs) -> SeatClaim {
+    let (seat, name) = token::SPECTATOR;
+    SeatClaim::read(token::mint(&KEY, ID, seat, expires, name).as_bytes()).unwrap()
+}
+
+/// Ten ticks per second, shown a second later.
+fn watched(spectators: u16) -> Rig {
+    let mode = rules(Mode::Lockstep);
+    Rig::begun(2, MatchRules { spectators, spectator_delay_ms: 1000, ..mode })
+}
+
+impl Rig {
+    fn watch(&mut self, at: u32) -> Result<(), ErrorCode> {
+        let claim = spectator(self.now.unix.plus(1000));
+        self.with(|play, sink| play.watch(&claim, conn(at), sink))
+    }
+}
+
+fn numbers(seen: &[Seen]) -> Vec<u32> {
+    seen.iter()
+        .map(|seen| match seen {
+            Seen::Tick { tick, .. } => *tick,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn spectators_are_given_every_tick_some_time_later() {
+    let mut rig = watched(10);
+    rig.send(0, 3, &["three"]).unwrap();
+    rig.after(1500);
+    rig.watch(20).unwrap();
+    let seen = rig.seen(20);
+    // The clock ran before it came.
+    assert!(matches!(seen[0], Seen::Welcome { have: 0, runs: true, .. }), "{seen:?}");
+    assert_eq!(numbers(&seen[1..]), [1, 2, 3, 4, 5]);
+    assert_eq!(seen[3], tick(3, &[(0, "three")], 0b10));
+    rig.after(300);
+    assert_eq!(numbers(&rig.seen(20)), [6, 7, 8]);
+    // The rest is given at the end, when it tells nobody anything.
+    let (_, closed) = rig.with(|play, sink| play.end(EndReason::Shutdown, sink));
+    assert_eq!(closed, [conn(20)]);
+    let seen = rig.seen(20);
+    let (ended, ticks) = seen.split_last().unwrap();
+    assert_eq!(*ended, Seen::Ended(EndReason::Shutdown, 0b11, String::new()));
+    assert_eq!(numbers(ticks), (9..=18).collect::<Vec<_>>());
+    assert_eq!(rig.figures.spectators, 0);
+}
+
+#[test]
+fn many_spectators_are_given_the_same_bytes_by_a_walk() {
+    let mut rig = watched(1000);
+    for at in 0..1000 {
+        rig.watch(100 + at).unwrap();
+        rig.seen(100 + at);
+    }
+    assert_eq!(rig.watch(5000), Err(ErrorCode::NoMatch));
+    rig.after(1000);
+    // This is the tick after which the first is shown.
+    rig.set_clock(rig.now.mono.plus(100));
+    let mut out = Effects::default();
+    std::mem::swap(&mut rig.out, &mut out);
+    let mut sink = Sink {
+        now: rig.now,
+        out: &mut out,
+        figures: &mut rig.figures,
+        modules: &mut rig.modules,
+        log_bytes_max: 1 << 20,
+    };
+    assert_eq!(rig.play.advance(&mut sink, &mut Turn::default()), None);
+    let sends = out.list.iter().filter(|effect| matches!(effect, Effect::Send { .. })).count();
+    // Both players, and a slice of the spectators.
+    assert_eq!(sends, 2 + 128);
+    assert!(out.bytes.len() < 100, "{} bytes", out.bytes.len());
+    for effect in out.list.drain(..) {
+        if let Effect::Send { conn, range } = effect {
+            rig.inboxes.entry(conn.slot).or_default().extend_from_slice(&out.bytes[range]);
+        }
+    }
+    rig.after(50);
+    for at in 0..1000 {
+        assert_eq!(numbers(&rig.seen(100 + at)), [1], "{at}");
+    }
+}
+
+#[test]
+fn nobody_watches_without_a_token_that_is_valid() {
+    let mut rig = watched(1);
+    let late = spectator(rig.now.unix.plus(50));
+    rig.after(100);
+    assert_eq!(rig.with(|play, sink| play.watch(&late, conn(9), sink)), Err(ErrorCode::ExpiredToken));
+    let seat = claim(0);
+    assert_eq!(rig.with(|play, sink| play.watch(&seat, conn(9), sink)), Err(ErrorCode::BadToken));
+    rig.watch(9).unwrap();
+    assert_eq!(rig.watch(10), Err(ErrorCode::NoMatch));
+    // Who goes makes room.
+    rig.with(|play, sink| play.unwatch(conn(9), sink));
+    rig.watch(10).unwrap();
+}
+
+#[test]
+fn what_was_played_is_told_as_it_was_given() {
+    let mut rig = Rig::begun(2, rules(Mode::Lockstep));
+    rig.send(1, 2, &["b"]).unwrap();
+    rig.after(300);
+    let given = rig.seen(0);
+    let replay = rig.play.replay(None);
+    assert_eq!((replay.forgotten, replay.tick, replay.seed, replay.accounts.len()), (0, 3, 5, 2));
+    rig.inboxes.insert(99, replay.frames);
+    assert_eq!(rig.seen(99), given);
 }

@@ -19,12 +19,15 @@ pub(crate) struct SeatClaim {
     proof: [u8; PROOF_BYTES],
 }
 
+/// In place of a seat and its account, in the token of spectators. No account is called so.
+pub(crate) const SPECTATOR: (u8, &str) = (u8::MAX, "spectators");
+
 /// Bytes of the proof: half of an HMAC-SHA-256.
 const PROOF_BYTES: usize = 16;
 const CLAIM_BYTES: usize = 16 + 1 + 8;
 
 /// The token of a seat, in base 64 (URL alphabet).
-pub(crate) fn mint(key: &[u8; 32], id: MatchId, seat: u8, expires: UnixMs, account: &BareJid) -> Box<str> {
+pub(crate) fn mint(key: &[u8; 32], id: MatchId, seat: u8, expires: UnixMs, account: &str) -> Box<str> {
     let claim = claim(id, seat, expires);
     let proof = mac(key, &claim, account).finalize().into_bytes();
     let mut bytes = claim.to_vec();
@@ -49,6 +52,11 @@ impl SeatClaim {
 
     /// Whether it was minted with this key for the account. Takes as long for any wrong one.
     pub(crate) fn is_proved(&self, key: &[u8; 32], account: &BareJid) -> bool {
+        self.is_proved_for(key, account.as_str())
+    }
+
+    /// The same for whoever the name stands for.
+    pub(crate) fn is_proved_for(&self, key: &[u8; 32], account: &str) -> bool {
         let SeatClaim { id, seat, expires, proof } = self;
         mac(key, &claim(*id, *seat, *expires), account).verify_truncated_left(proof).is_ok()
     }
@@ -65,11 +73,11 @@ fn claim(id: MatchId, seat: u8, expires: UnixMs) -> [u8; CLAIM_BYTES] {
     bytes
 }
 
-fn mac(key: &[u8; 32], claim: &[u8], account: &BareJid) -> Hmac<Sha256> {
+fn mac(key: &[u8; 32], claim: &[u8], account: &str) -> Hmac<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
     mac.update(b"carillon-match/1");
     mac.update(claim);
-    mac.update(account.as_str().as_bytes());
+    mac.update(account.as_bytes());
     mac
 }
 
@@ -82,7 +90,7 @@ mod tests {
         let (key, id, expires) = ([7; 32], MatchId(5), UnixMs(1_000_000));
         let alice = BareJid::new("alice@localhost").unwrap();
         let bob = BareJid::new("bob@localhost").unwrap();
-        let token = mint(&key, id, 3, expires, &alice);
+        let token = mint(&key, id, 3, expires, alice.as_str());
         let claim = SeatClaim::read(token.as_bytes()).unwrap();
         assert_eq!((claim.id, claim.seat, claim.expires), (id, 3, expires));
         assert!(claim.is_proved(&key, &alice));

@@ -50,7 +50,7 @@ use crate::features::PerShard;
 use crate::game::Matches;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now};
-use crate::ports::modules::ActiveModule;
+use crate::ports::modules::{ActiveModule, HookSet};
 use crate::room::Rooms;
 use crate::session::account_reads;
 use crate::session::home::{self, Homes};
@@ -178,7 +178,10 @@ impl ShardMachine {
 
     /// Replaces the modules, between two turns. Versions that were here keep their memory.
     pub fn set_modules(&mut self, modules: Vec<ActiveModule>) {
-        let (has_modules, seed) = (!modules.is_empty(), self.shard.random.number());
+        // Those that only decide matches see no message.
+        let has_modules = modules.iter().any(|module| module.has_any(HookSet::FILTERS));
+        let seed = self.shard.random.number();
+        self.matches.set_modules(&modules, &self.shard.domains);
         let pipeline =
             |has_modules| pipeline::with_modules(&self.pipeline, &self.shard.settings, has_modules);
         let with_modules = pipeline(true);

@@ -64,9 +64,11 @@ pub struct QueueConfig {
     pub wait_max_ms: u32,
     /// How its matches are played.
     pub rules: MatchRules,
+    /// How many accounts one ticket may be of, which are in one match then.
+    pub party_max: u8,
 }
 
-crate::form! { struct QueueConfig { seats, rating, wait_max_ms, rules } }
+crate::form! { struct QueueConfig { seats, rating, wait_max_ms, rules, party_max } }
 
 /// How far the ratings of a match may be apart: as far as the ticket of it that waited longest accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,11 +121,22 @@ pub struct MatchRules {
     pub pauses: u8,
     /// For how long at most each time, in milliseconds.
     pub pause_max_ms: u32,
+    /// The module that decides it, in the mode `authoritative`.
+    pub module: Option<Box<str>>,
+    /// Whether it ends when the module fails, and does not go on from the last state that was saved.
+    pub ends_on_failure: bool,
+    /// In the mode `lockstep`: after how many ticks the server wants to have the state of the game, for those who come late; 0 for never.
+    pub snapshot_ticks: u16,
+    /// How many may watch it; 0 for none.
+    pub spectators: u16,
+    /// How far behind they are, in milliseconds.
+    pub spectator_delay_ms: u32,
 }
 
 crate::form! {
     struct MatchRules {
-        mode, tick_rate, input_delay, input_bytes_max, join_ms, hold_ms, duration_max_ms, pauses, pause_max_ms
+        mode, tick_rate, input_delay, input_bytes_max, join_ms, hold_ms, duration_max_ms, pauses, pause_max_ms, module,
+        ends_on_failure, snapshot_ticks, spectators, spectator_delay_ms
     }
 }
 
@@ -139,6 +152,11 @@ impl Default for MatchRules {
             duration_max_ms: 3_600_000,
             pauses: 1,
             pause_max_ms: 30_000,
+            module: None,
+            ends_on_failure: false,
+            snapshot_ticks: 0,
+            spectators: 0,
+            spectator_delay_ms: 10_000,
         }
     }
 }
@@ -154,15 +172,28 @@ pub struct NewTicket {
     pub rating: i64,
     /// What all players of a match must have alike, in the order of the names.
     pub alike: Vec<(Box<str>, Box<str>)>,
+    /// Who plays in the same match.
+    pub party: Vec<BareJid>,
 }
 
-crate::form! { struct NewTicket { id, account, rating, alike } }
+crate::form! { struct NewTicket { id, account, rating, alike, party } }
 
 impl NewTicket {
+    /// All of its accounts, in the order in which they are given seats.
+    pub fn accounts(&self) -> impl Iterator<Item = &BareJid> {
+        std::iter::once(&self.account).chain(&self.party)
+    }
+
+    /// How many seats it is for.
+    pub fn seats(&self) -> u8 {
+        u8::try_from(1 + self.party.len()).unwrap_or(u8::MAX)
+    }
+
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn bytes(&self) -> usize {
         let alike = self.alike.iter().map(|(name, value)| name.len() + value.len() + 32);
-        self.id.len() + self.account.as_str().len() + alike.sum::<usize>()
+        let accounts = self.accounts().map(|account| account.as_str().len() + size_of::<BareJid>());
+        self.id.len() + accounts.sum::<usize>() + alike.sum::<usize>()
     }
 }
 
@@ -209,9 +240,11 @@ pub struct Seating {
     pub expires: UnixMs,
     /// How long the ticket waited, in milliseconds.
     pub waited_ms: u64,
+    /// Of the others of its party, in their order: the seat and what takes it.
+    pub party: Vec<(u8, Box<str>)>,
 }
 
-crate::form! { struct Seating { id, seat, accounts, token, expires, waited_ms } }
+crate::form! { struct Seating { id, seat, accounts, token, expires, waited_ms, party } }
 
 /// How a match ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,9 +299,44 @@ pub struct MatchView {
     pub seats: Vec<(BareJid, SeatState)>,
     /// How often clients computed different states.
     pub desyncs: u32,
+    /// The module that decides it: its name, and the hash of its code.
+    pub module: Option<(Box<str>, [u8; 32])>,
+    /// How many watch it.
+    pub spectators: u32,
 }
 
-crate::form! { struct MatchView { id, queue, mode, tick, runs, seats, desyncs } }
+crate::form! { struct MatchView { id, queue, mode, tick, runs, seats, desyncs, module, spectators } }
+
+/// A match as it was played so far: the ticks as they were given to players, of one who sent nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatchReplay {
+    /// Its name.
+    pub id: MatchId,
+    /// The queue that made it.
+    pub queue: Box<str>,
+    /// How its ticks were made.
+    pub mode: Mode,
+    /// Ticks per second.
+    pub tick_rate: u8,
+    /// The number that its random decisions follow from.
+    pub seed: u64,
+    /// Who had the seats, in their order.
+    pub accounts: Vec<BareJid>,
+    /// The module that decided it last.
+    pub module: Option<(Box<str>, [u8; 32])>,
+    /// How it ended; none while it is played.
+    pub result: Option<MatchResult>,
+    /// The tick before the first that is there: older ones were forgotten.
+    pub forgotten: u32,
+    /// The last tick.
+    pub tick: u32,
+    /// Frames of `carillon-match/1` with their lengths: a tick each, of inputs.
+    pub frames: Vec<u8>,
+}
+
+crate::form! {
+    struct MatchReplay { id, queue, mode, tick_rate, seed, accounts, module, result, forgotten, tick, frames }
+}
 
 #[cfg(test)]
 mod tests {

@@ -57,8 +57,8 @@ pub use domain::{Domain, Domains, Policy, PubsubCreate, RoomsCreate, SessionPoli
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use game::{
-    MatchId, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView, RatingWindow, Seating,
-    TicketState, TicketView, queue_address,
+    MatchId, MatchReplay, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView,
+    RatingWindow, Seating, TicketState, TicketView, queue_address,
 };
 pub use id::{
     AccountId, ActId, ArchiveId, ConnId, DomainId, Epoch, Generation, InvitationId, KeyId, LinkId, NodeId,

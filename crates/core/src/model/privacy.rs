@@ -320,7 +320,7 @@ impl PrivacyLists {
     /// The rules of the default list behind those that block: what decides beside the block list.
     pub fn default_rest(&self) -> &[PrivacyRule] {
         let kept = self.default.as_ref().and_then(|name| self.kept(name));
-        kept.map_or(&[], |list| &list.rules[leading(&list.rules)..])
+        kept.and_then(|list| list.rules.get(leading(&list.rules)..)).unwrap_or_default()
     }
 
     /// Whether what decides beside the block list is about contacts.
@@ -409,9 +409,12 @@ impl PrivacyLists {
     }
 
     fn put(&mut self, list: PrivacyList) {
-        match self.lists.binary_search_by(|kept| kept.name.cmp(&list.name)) {
-            Ok(place) => self.lists[place] = list,
-            Err(place) => self.lists.insert(place, list),
+        match self.lists.iter_mut().find(|kept| kept.name == list.name) {
+            Some(kept) => *kept = list,
+            None => {
+                self.lists.push(list);
+                self.lists.sort_by(|a, b| a.name.cmp(&b.name));
+            }
         }
     }
 

@@ -21,12 +21,24 @@ pub enum ModuleHook {
     RoomMessage,
     /// A notification, before it is stored.
     Notification,
+    /// A tick of a match that the module decides.
+    MatchTick,
+    /// Write the state of a match.
+    MatchSave,
+    /// Take the state of a match that was written before.
+    MatchLoad,
 }
 
 impl ModuleHook {
     /// All of them.
-    pub const ALL: [ModuleHook; 3] =
-        [ModuleHook::SubmitMessage, ModuleHook::RoomMessage, ModuleHook::Notification];
+    pub const ALL: [ModuleHook; 6] = [
+        ModuleHook::SubmitMessage,
+        ModuleHook::RoomMessage,
+        ModuleHook::Notification,
+        ModuleHook::MatchTick,
+        ModuleHook::MatchSave,
+        ModuleHook::MatchLoad,
+    ];
 
     /// Its name: that of the function which a module exports for it.
     pub const fn name(self) -> &'static str {
@@ -34,6 +46,9 @@ impl ModuleHook {
             ModuleHook::SubmitMessage => "submit_message",
             ModuleHook::RoomMessage => "room_message",
             ModuleHook::Notification => "notification",
+            ModuleHook::MatchTick => "match_tick",
+            ModuleHook::MatchSave => "match_save",
+            ModuleHook::MatchLoad => "match_load",
         }
     }
 }
@@ -43,11 +58,18 @@ impl ModuleHook {
 pub struct HookSet(u8);
 
 impl HookSet {
-    /// All hooks.
-    pub const ALL: HookSet = HookSet(0)
+    /// Those that filter messages and notifications.
+    pub const FILTERS: HookSet = HookSet(0)
         .with(ModuleHook::SubmitMessage)
         .with(ModuleHook::RoomMessage)
         .with(ModuleHook::Notification);
+
+    /// Those that decide matches: a module has all of them, or none.
+    pub const MATCH: HookSet =
+        HookSet(0).with(ModuleHook::MatchTick).with(ModuleHook::MatchSave).with(ModuleHook::MatchLoad);
+
+    /// All hooks.
+    pub const ALL: HookSet = HookSet(HookSet::FILTERS.0 | HookSet::MATCH.0);
 
     /// Adds a hook.
     #[must_use]
@@ -58,6 +80,11 @@ impl HookSet {
     /// Whether a hook is among them.
     pub const fn has(self, hook: ModuleHook) -> bool {
         self.0 & (1 << hook as u8) != 0
+    }
+
+    /// Whether one of others is among them.
+    pub const fn has_any(self, others: HookSet) -> bool {
+        self.0 & others.0 != 0
     }
 
     /// Those that are in it, in the order of [`ModuleHook::ALL`].
@@ -73,6 +100,54 @@ pub enum Subject {
     Message(Stanza),
     /// A notification.
     Notification(Arc<Notification>),
+    /// A match.
+    Match(Box<MatchSubject>),
+}
+
+/// What a module is told of a match that it decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatchSubject {
+    /// The tick that is closed, or the last one that was.
+    pub tick: u32,
+    /// How many seats there are.
+    pub seats: u8,
+    /// Ticks per second.
+    pub tick_rate: u8,
+    /// The number that the random decisions of the match follow from.
+    pub seed: u64,
+    /// At a tick: what each seat does, in their order. See [`SeatInput::put`].
+    pub inputs: Vec<u8>,
+    /// At [`ModuleHook::MatchLoad`]: the state.
+    pub state: Vec<u8>,
+}
+
+/// What a seat does in a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeatInput<'a> {
+    /// Nothing: it never sent an input.
+    None,
+    /// It sent this.
+    Given(&'a [u8]),
+    /// It sent nothing, and its last input counts again.
+    Repeated(&'a [u8]),
+    /// Its player has left.
+    Left,
+}
+
+impl SeatInput<'_> {
+    /// Appends it as a module reads it: a byte that says what it is, the length of the input in two bytes, little-endian, and the input.
+    pub fn put(self, out: &mut Vec<u8>) {
+        let (kind, input) = match self {
+            SeatInput::None => (0, &[][..]),
+            SeatInput::Given(input) => (1, input),
+            SeatInput::Repeated(input) => (2, input),
+            SeatInput::Left => (3, &[][..]),
+        };
+        let length = u16::try_from(input.len()).expect("an input has 512 bytes at most");
+        out.push(kind);
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(input);
+    }
 }
 
 /// One call of a module. The same call of instances with the same history has the same outcome.
@@ -101,6 +176,8 @@ pub enum Verdict {
     Reject(Rejection),
     /// It goes on with other content.
     Replace(Replacement),
+    /// What became of a match.
+    Match(Box<MatchVerdict>),
 }
 
 impl Verdict {
@@ -111,8 +188,24 @@ impl Verdict {
             Verdict::Drop => "drop",
             Verdict::Reject(_) => "reject",
             Verdict::Replace(_) => "replace",
+            Verdict::Match(_) => "match",
         }
     }
+}
+
+/// What a module makes of a match. The parts are those of the hook that was called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatchVerdict {
+    /// The match is over.
+    pub is_over: bool,
+    /// What all seats are told of the tick.
+    pub update: Vec<u8>,
+    /// What some seats are told in place of that.
+    pub own: Vec<(u8, Vec<u8>)>,
+    /// The state that was saved.
+    pub state: Vec<u8>,
+    /// What came of the match that is over.
+    pub outcome: Vec<u8>,
 }
 
 /// Why a module rejects.
@@ -238,6 +331,12 @@ pub trait Compiled: Send + Sync + Debug {
     /// # Errors
     /// If it cannot be started within its bounds.
     fn instance(&self, config: &Arc<str>) -> Result<Box<dyn Instance>, Failed>;
+
+    /// An instance of it for one match, which has been started, and what fuel that took. It has at most [`MATCH_MEMORY_BYTES`].
+    ///
+    /// # Errors
+    /// If it cannot be started within its bounds.
+    fn match_instance(&self, config: &Arc<str>) -> Result<(Box<dyn Instance>, u64), Failed>;
 }
 
 /// Why code is not a module.
@@ -321,6 +420,15 @@ pub struct ModuleVersion {
     pub hooks: HookSet,
     /// The instance that is called.
     pub instance: Box<dyn Instance>,
+    /// What makes further instances, for matches.
+    pub compiled: Arc<dyn Compiled>,
+}
+
+impl ActiveModule {
+    /// Whether one of its versions has one of these hooks.
+    pub fn has_any(&self, hooks: HookSet) -> bool {
+        [Some(&self.version), self.base.as_ref()].into_iter().flatten().any(|of| of.hooks.has_any(hooks))
+    }
 }
 
 /// Fuel of one call: a unit is about one instruction of WebAssembly, or one byte that an instruction copies.
@@ -329,5 +437,8 @@ pub const CALL_FUEL: u64 = 1_000_000;
 /// Fuel that an instance may use to start.
 pub const START_FUEL: u64 = 5_000_000;
 
-/// Fuel of all modules in one turn of a shard.
+/// Memory of an instance for a match.
+pub const MATCH_MEMORY_BYTES: usize = 4 << 20;
+
+/// Fuel of all modules in one turn of a shard; as much again of those that decide matches.
 pub const TURN_FUEL: u64 = 10_000_000;

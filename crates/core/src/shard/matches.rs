@@ -9,6 +9,8 @@ pub struct MatchFigures {
     pub matches: u64,
     /// Players connected to their matches now.
     pub players: u64,
+    /// Connections that watch matches now.
+    pub spectators: u64,
     /// Queues of the matchmaker now.
     pub queues: u64,
     /// Tickets that wait now.
@@ -39,6 +41,20 @@ pub struct MatchFigures {
     pub errors: Reasons,
     /// Tickets that expired.
     pub tickets_expired: u64,
+    /// Matches now that a module decides.
+    pub authoritative: u64,
+    /// Fuel that modules used for matches.
+    pub module_fuel: u64,
+    /// Failures of modules that decide matches, by kind.
+    pub module_failures: Reasons,
+    /// Matches that another version of their module took over between two ticks.
+    pub module_swaps: u64,
+    /// Snapshots given to connections.
+    pub snapshots: u64,
+    /// States that clients sent and most agreed to.
+    pub snapshots_taken: u64,
+    /// States that clients sent and most did not agree to.
+    pub snapshots_refused: u64,
     /// How late ticks were closed.
     pub lateness: Latency,
     /// How long tickets waited for their match.
@@ -66,6 +82,14 @@ impl MatchFigures {
         self.desyncs += other.desyncs;
         self.errors.add_all(&other.errors);
         self.tickets_expired += other.tickets_expired;
+        self.authoritative += other.authoritative;
+        self.module_fuel += other.module_fuel;
+        self.module_failures.add_all(&other.module_failures);
+        self.module_swaps += other.module_swaps;
+        self.spectators += other.spectators;
+        self.snapshots += other.snapshots;
+        self.snapshots_taken += other.snapshots_taken;
+        self.snapshots_refused += other.snapshots_refused;
         self.lateness.add(&other.lateness);
         self.waited.add(&other.waited);
     }

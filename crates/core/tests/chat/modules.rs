@@ -79,6 +79,7 @@ impl Module {
             config: self.config.clone(),
             hooks: of.hooks(),
             instance: of.instance(&self.config).expect("it was started before"),
+            compiled: of.clone(),
         };
         ActiveModule {
             name: self.name.clone(),

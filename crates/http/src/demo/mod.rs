@@ -103,7 +103,7 @@ async fn enter(
     let id = random::local_part();
     let account = jids::account(&id, &queue.domain.name)?;
     let alike = [("table".into(), table.into())].into_iter().collect();
-    let ticket = NewTicket { id: id.into(), account, rating: 0, alike };
+    let ticket = NewTicket { id: id.into(), account, rating: 0, alike, party: Vec::new() };
     let (ticket, _) = queue.ticket(&app, QueueRequest::Enter { ticket }).await?;
     Ok((StatusCode::CREATED, Json(Entered { websocket_url: websocket.url, ticket: Ticket::of(ticket) })))
 }
@@ -136,7 +136,7 @@ fn config() -> QueueConfig {
         duration_max_ms: 300_000,
         ..MatchRules::default()
     };
-    QueueConfig { seats: 2, rating: RatingWindow::ANY, wait_max_ms: 10_000, rules }
+    QueueConfig { seats: 2, rating: RatingWindow::ANY, wait_max_ms: 10_000, rules, party_max: 1 }
 }
 
 /// Where the node's WebSocket is, for a page that was asked for by this name.

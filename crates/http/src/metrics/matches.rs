@@ -8,6 +8,7 @@ use carillon_server::metrics::QuicFigures;
 pub(super) fn matches(page: &mut Page, figures: &MatchFigures) {
     page.gauge("carillon_matches", "Matches that are played now.", figures.matches);
     page.gauge("carillon_match_players", "Players connected to their matches now.", figures.players);
+    page.gauge("carillon_match_spectators", "Connections that watch matches now.", figures.spectators);
     page.gauge("carillon_matchmaking_queues", "Queues of the matchmaker now.", figures.queues);
     page.gauge("carillon_matchmaking_waiting", "Tickets that wait for a match now.", figures.waiting);
     let help = "Tickets that found no match in time.";
@@ -34,6 +35,18 @@ pub(super) fn matches(page: &mut Page, figures: &MatchFigures) {
     page.counter("carillon_match_frames_total", "Ticks given to connections of players.", figures.frames);
     let help = "Ticks after which the clients of a match had different states.";
     page.counter("carillon_match_desyncs_total", help, figures.desyncs);
+    page.gauge("carillon_matches_authoritative", "Matches now that a module decides.", figures.authoritative);
+    let help = "Fuel that modules used for matches.";
+    page.counter("carillon_match_module_fuel_total", help, figures.module_fuel);
+    let help = "Failures of modules that decide matches, by kind.";
+    page.counters("carillon_match_module_failures_total", help, "failure", figures.module_failures.iter());
+    let help = "Matches that another version of their module took over between two ticks.";
+    page.counter("carillon_match_module_swaps_total", help, figures.module_swaps);
+    let help = "Snapshots given to connections of players.";
+    page.counter("carillon_match_snapshots_total", help, figures.snapshots);
+    let help = "States that players were asked for: `taken`, or `refused`, because most have another.";
+    let states = [("taken", figures.snapshots_taken), ("refused", figures.snapshots_refused)];
+    page.counters("carillon_match_states_total", help, "result", states);
     let help = "Errors sent to players, by code.";
     page.counters("carillon_match_errors_total", help, "code", figures.errors.iter());
     let help = "How late ticks were closed.";

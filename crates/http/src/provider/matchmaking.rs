@@ -14,12 +14,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use carillon_core::command::{Command, MatchRequest, Outcome, QueueOutcome, QueueRefusal, QueueRequest};
+use carillon_core::command::{Command, Outcome, QueueOutcome, QueueRefusal, QueueRequest};
 use carillon_core::model::{
-    Domain, MatchId, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView, RatingWindow,
-    TicketState, TicketView,
+    Domain, MatchResult, MatchRules, NewTicket, QueueConfig, QueueView, RatingWindow, TicketState, TicketView,
 };
 use carillon_wire::frame::game::{INPUT_BYTES_MAX, Mode, SEATS_MAX};
+use carillon_wire::jid::BareJid;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ pub(crate) struct QueueBody {
     #[schema(minimum = 2, maximum = 64)]
     seats: u8,
     /// How ticks are made. `lockstep`: the server closes each at its time. `relay`: inputs are passed on as they come, in one order.
+    /// `authoritative`: the server closes each at its time, and a module says what comes of it.
     #[serde(default = "mode")]
     #[schema(value_type = schema::MatchMode, default = "lockstep")]
     mode: String,
@@ -47,6 +48,10 @@ pub(crate) struct QueueBody {
     #[serde(default = "input_bytes_max")]
     #[schema(minimum = 1, maximum = 512, default = 64)]
     input_bytes_max: u16,
+    /// How many accounts one ticket may be of: a party, which is in one match.
+    #[serde(default = "party_max")]
+    #[schema(minimum = 1, maximum = 64, default = 1)]
+    party_max: u8,
     /// How far the ratings of a match may be apart; without it by any distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rating: Option<RatingBody>,
@@ -74,6 +79,25 @@ pub(crate) struct QueueBody {
     #[serde(default = "pause_max_ms")]
     #[schema(minimum = 1000, maximum = 600_000, default = 30_000)]
     pause_max_ms: u32,
+    /// In the mode `authoritative`, and only there: the name of the active module that decides the matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    module: Option<String>,
+    /// What becomes of a match when its module fails. `restore`: it goes on from the state that was saved last, a second ago at most. `end`: it is over.
+    #[serde(default = "on_module_failure")]
+    #[schema(value_type = schema::OnModuleFailure, default = "restore")]
+    on_module_failure: String,
+    /// In the mode `lockstep`: after how many ticks players are asked for the state of the game, which those who come late are given; 0 for never.
+    #[serde(default)]
+    #[schema(maximum = 36_000, default = 0)]
+    snapshot_ticks: u16,
+    /// How many may watch a match, in the modes `lockstep` and `authoritative`.
+    #[serde(default)]
+    #[schema(maximum = 10_000, default = 0)]
+    spectators: u16,
+    /// How many milliseconds spectators are behind.
+    #[serde(default = "spectator_delay_ms")]
+    #[schema(maximum = 600_000, default = 10_000)]
+    spectator_delay_ms: u32,
 }
 
 /// How far the ratings of a match may be apart: as far as that of its tickets accepts which has waited longest.
@@ -104,6 +128,9 @@ fn input_delay() -> u8 {
 fn input_bytes_max() -> u16 {
     MatchRules::default().input_bytes_max
 }
+fn party_max() -> u8 {
+    1
+}
 fn wait_max_ms() -> u32 {
     600_000
 }
@@ -123,9 +150,17 @@ fn pause_max_ms() -> u32 {
     MatchRules::default().pause_max_ms
 }
 
+fn spectator_delay_ms() -> u32 {
+    MatchRules::default().spectator_delay_ms
+}
+fn on_module_failure() -> String {
+    RESTORE.to_owned()
+}
+
 impl QueueBody {
     fn config(&self) -> Result<QueueConfig, Problem> {
         in_bounds("seats", self.seats, 2..=SEATS_MAX as u8)?;
+        in_bounds("party_max", self.party_max, 1..=self.seats)?;
         in_bounds("tick_rate", self.tick_rate, 1..=60)?;
         in_bounds("input_delay", self.input_delay, 1..=30)?;
         in_bounds("input_bytes_max", self.input_bytes_max, 1..=INPUT_BYTES_MAX as u16)?;
@@ -135,11 +170,26 @@ impl QueueBody {
         in_bounds("duration_max_ms", self.duration_max_ms, 1000..=86_400_000)?;
         in_bounds("pauses", self.pauses, 0..=100)?;
         in_bounds("pause_max_ms", self.pause_max_ms, 1000..=600_000)?;
-        let mode = [Mode::Lockstep, Mode::Relay].into_iter().find(|mode| mode.as_str() == self.mode);
-        let mode = mode.ok_or_else(|| {
-            let detail = format!("`mode` is `lockstep` or `relay`, not `{}`", self.mode);
-            Problem::new(Code::InvalidValue, detail).at("/mode")
-        })?;
+        in_bounds("snapshot_ticks", self.snapshot_ticks, 0..=36_000)?;
+        in_bounds("spectators", self.spectators, 0..=10_000)?;
+        in_bounds("spectator_delay_ms", self.spectator_delay_ms, 0..=600_000)?;
+        let mode = self.mode()?;
+        if mode == Mode::Relay && self.spectators > 0 {
+            let detail = "a match in the mode `relay` is not watched";
+            return Err(Problem::new(Code::InvalidValue, detail).at("/spectators"));
+        }
+        if mode != Mode::Lockstep && self.snapshot_ticks > 0 {
+            let detail = "players are asked for states in the mode `lockstep` only";
+            return Err(Problem::new(Code::InvalidValue, detail).at("/snapshot_ticks"));
+        }
+        let ends_on_failure = match &*self.on_module_failure {
+            RESTORE => false,
+            END => true,
+            other => {
+                let detail = format!("`on_module_failure` is `{RESTORE}` or `{END}`, not `{other}`");
+                return Err(Problem::new(Code::InvalidValue, detail).at("/on_module_failure"));
+            }
+        };
         let rating = match &self.rating {
             None => RatingWindow::ANY,
             Some(RatingBody { initial, per_second, max }) => {
@@ -153,6 +203,7 @@ impl QueueBody {
             seats: self.seats,
             rating,
             wait_max_ms: self.wait_max_ms,
+            party_max: self.party_max,
             rules: MatchRules {
                 mode,
                 tick_rate: self.tick_rate,
@@ -163,12 +214,30 @@ impl QueueBody {
                 duration_max_ms: self.duration_max_ms,
                 pauses: self.pauses,
                 pause_max_ms: self.pause_max_ms,
+                module: self.module.as_deref().map(Box::from),
+                ends_on_failure,
+                snapshot_ticks: self.snapshot_ticks,
+                spectators: self.spectators,
+                spectator_delay_ms: self.spectator_delay_ms,
             },
         })
     }
 
+    fn mode(&self) -> Result<Mode, Problem> {
+        let modes = [Mode::Lockstep, Mode::Relay, Mode::Authoritative];
+        let mode = modes.into_iter().find(|mode| mode.as_str() == self.mode).ok_or_else(|| {
+            let detail = format!("`mode` is `lockstep`, `relay` or `authoritative`, not `{}`", self.mode);
+            Problem::new(Code::InvalidValue, detail).at("/mode")
+        })?;
+        if (mode == Mode::Authoritative) != self.module.is_some() {
+            let detail = "a queue has a `module` in the mode `authoritative`, and only there";
+            return Err(Problem::new(Code::InvalidValue, detail).at("/module"));
+        }
+        Ok(mode)
+    }
+
     fn of(config: QueueConfig) -> QueueBody {
-        let QueueConfig { seats, rating, wait_max_ms, rules } = config;
+        let QueueConfig { seats, rating, wait_max_ms, rules, party_max } = config;
         let RatingWindow { initial, per_second, max } = rating;
         QueueBody {
             seats,
@@ -178,11 +247,17 @@ impl QueueBody {
             input_bytes_max: rules.input_bytes_max,
             rating: (rating != RatingWindow::ANY).then_some(RatingBody { initial, per_second, max }),
             wait_max_ms,
+            party_max,
             join_ms: rules.join_ms,
             hold_ms: rules.hold_ms,
             duration_max_ms: rules.duration_max_ms,
             pauses: rules.pauses,
             pause_max_ms: rules.pause_max_ms,
+            module: rules.module.map(String::from),
+            snapshot_ticks: rules.snapshot_ticks,
+            spectators: rules.spectators,
+            spectator_delay_ms: rules.spectator_delay_ms,
+            on_module_failure: if rules.ends_on_failure { END } else { RESTORE }.to_owned(),
         }
     }
 }
@@ -236,6 +311,10 @@ pub(crate) struct TicketBody {
     /// What all players of a match must have alike, such as a region or a map: at most 16 names with a value each.
     #[serde(default)]
     alike: BTreeMap<String, String>,
+    /// Who else plays in the same match: the rest of a party. Its rating is that of the ticket.
+    #[serde(default)]
+    #[schema(max_items = 63)]
+    party: Vec<String>,
 }
 
 /// A ticket, and what has become of it.
@@ -247,6 +326,9 @@ pub(crate) struct Ticket {
     account: String,
     /// How good the player is.
     rating: i64,
+    /// The rest of its party.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    party: Vec<String>,
     /// When it came.
     created_at: Time,
     /// `waiting`: for others. `matched`: there is a seat for it. `ended`: its match is over. `expired`: nobody was found in time.
@@ -276,6 +358,20 @@ pub(crate) struct SeatingView {
     expires_at: Time,
     /// How many milliseconds the ticket waited.
     waited_ms: u64,
+    /// Of the others of the party, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    party: Vec<PartySeat>,
+}
+
+/// The seat of one of a party.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct PartySeat {
+    /// Who has it.
+    account: String,
+    /// The seat.
+    seat: u8,
+    /// What takes it. A secret of this player.
+    token: String,
 }
 
 /// How a match ended.
@@ -284,7 +380,7 @@ pub(crate) struct ResultView {
     /// The match.
     #[serde(rename = "match")]
     id: String,
-    /// Why it is over: `finished`, `forfeit`, `duration`, `not-joined` or `shutdown`.
+    /// Why it is over: `finished`, `forfeit`, `duration`, `not-joined`, `shutdown` or `module`.
     reason: &'static str,
     /// Its last tick.
     tick: u32,
@@ -292,36 +388,6 @@ pub(crate) struct ResultView {
     seats: Vec<u8>,
     /// What most clients say came of it, in base 64; empty if they do not say.
     outcome: String,
-}
-
-/// A match, as it is now.
-#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
-pub(crate) struct MatchState {
-    /// Its name.
-    #[serde(rename = "match")]
-    id: String,
-    /// The queue that made it.
-    queue: String,
-    /// How ticks are made.
-    #[schema(value_type = schema::MatchMode)]
-    mode: &'static str,
-    /// Its last tick.
-    tick: u32,
-    /// Whether its clock runs.
-    running: bool,
-    /// Its seats.
-    seats: Vec<SeatView>,
-    /// How often clients computed different states.
-    desyncs: u32,
-}
-
-/// A seat of a match.
-#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
-pub(crate) struct SeatView {
-    /// Who has it.
-    account: String,
-    /// `here`, `away` or `left`.
-    state: &'static str,
 }
 
 /// Declare a queue
@@ -411,12 +477,13 @@ pub(crate) async fn enter(
     JsonBody { value: body, .. }: JsonBody<TicketBody>,
 ) -> Result<(StatusCode, Json<Ticket>), Problem> {
     let queue = Queue::named(&app, &key, query.domain.as_deref(), name)?;
-    let TicketBody { id, account, rating, alike } = body;
-    let account = jids::account(&account, &queue.domain.name).map_err(|problem| problem.at("/account"))?;
-    if account.domain() != &*queue.domain.name {
-        let detail = format!("`{account}` is not an account of `{}`", queue.domain.name);
-        return Err(Problem::new(Code::InvalidValue, detail).at("/account"));
+    let TicketBody { id, account, rating, alike, party } = body;
+    let account = queue.account(&account, "/account")?;
+    if party.len() >= SEATS_MAX {
+        let detail = format!("a match has at most {SEATS_MAX} seats");
+        return Err(Problem::new(Code::InvalidValue, detail).at("/party"));
     }
+    let party = party.iter().map(|account| queue.account(account, "/party")).collect::<Result<_, _>>()?;
     let id = id.unwrap_or_else(|| format!("{:016x}{:016x}", random::number(), random::number()));
     if !fits(&id, 1..=NAME_BYTES_MAX) {
         let detail = format!("`id` has 1 to {NAME_BYTES_MAX} bytes, none of them a control character");
@@ -431,7 +498,7 @@ pub(crate) async fn enter(
         return Err(Problem::new(Code::InvalidValue, detail).at("/alike"));
     }
     let alike = alike.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let ticket = NewTicket { id: id.into(), account, rating, alike };
+    let ticket = NewTicket { id: id.into(), account, rating, alike, party };
     let (ticket, created) = queue.ticket(&app, QueueRequest::Enter { ticket }).await?;
     Ok((status(created), Json(Ticket::of(ticket))))
 }
@@ -482,58 +549,6 @@ pub(crate) async fn cancel(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Read a match
-///
-/// While it is played.
-#[utoipa::path(
-    get, path = "/v1/matches/{match}", operation_id = "getMatch", tag = "matches",
-    params(DomainQuery, ("match" = String, Path, description = "The name of the match: 32 hexadecimal digits")),
-    responses((status = 200, description = "The match", body = MatchState), schema::Problems)
-)]
-pub(crate) async fn get_match(
-    key: Granted<Matches>,
-    State(app): State<App>,
-    Params(query): Params<DomainQuery>,
-    Named(id): Named<String>,
-) -> Result<Json<MatchState>, Problem> {
-    let domain = key.domain(&app, query.domain.as_deref())?;
-    ask_match(&app, &domain, &id, MatchRequest::Get).await.map(|view| Json(MatchState::of(view)))
-}
-
-/// End a match
-///
-/// Its players are told `shutdown`. The answer is the match as it was.
-#[utoipa::path(
-    delete, path = "/v1/matches/{match}", operation_id = "endMatch", tag = "matches",
-    params(DomainQuery, ("match" = String, Path, description = "The name of the match")),
-    responses((status = 200, description = "It is over", body = MatchState), schema::Problems)
-)]
-pub(crate) async fn end_match(
-    key: Granted<Matches>,
-    State(app): State<App>,
-    Params(query): Params<DomainQuery>,
-    Named(id): Named<String>,
-) -> Result<Json<MatchState>, Problem> {
-    let domain = key.domain(&app, query.domain.as_deref())?;
-    ask_match(&app, &domain, &id, MatchRequest::End).await.map(|view| Json(MatchState::of(view)))
-}
-
-async fn ask_match(
-    app: &App,
-    domain: &Domain,
-    id: &str,
-    request: MatchRequest,
-) -> Result<MatchView, Problem> {
-    let unknown =
-        || Problem::new(Code::UnknownMatch, "no match of this name is played in the domain".to_owned());
-    let id: MatchId = id.parse().map_err(|()| unknown())?;
-    match app.command(Command::Match { domain: domain.id, id, request }).await? {
-        Outcome::Match(view) => Ok(*view),
-        Outcome::Missing => Err(unknown()),
-        other => Err(Problem::unexpected(&other)),
-    }
-}
-
 fn status(created: bool) -> StatusCode {
     if created { StatusCode::CREATED } else { StatusCode::OK }
 }
@@ -558,6 +573,16 @@ impl Queue {
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
         Ok(Queue { domain: key.domain(app, domain)?, name })
+    }
+
+    /// An account of the queue's domain.
+    fn account(&self, account: &str, pointer: &str) -> Result<BareJid, Problem> {
+        let account = jids::account(account, &self.domain.name).map_err(|problem| problem.at(pointer))?;
+        if account.domain() != &*self.domain.name {
+            let detail = format!("`{account}` is not an account of `{}`", self.domain.name);
+            return Err(Problem::new(Code::InvalidValue, detail).at(pointer));
+        }
+        Ok(account)
     }
 
     pub(crate) async fn ask(&self, app: &App, request: QueueRequest) -> Result<QueueOutcome, Problem> {
@@ -615,10 +640,23 @@ impl Queue {
                 (Code::AlreadyExists, "a ticket of this name is there, with something else in it".to_owned())
             }
             QueueRefusal::Present => {
-                (Code::AccountQueued, "the account has a ticket in the queue that is not over".to_owned())
+                (Code::AccountQueued, "an account has a ticket in the queue that is not over".to_owned())
+            }
+            QueueRefusal::PartyTooLarge => {
+                let detail = "the ticket is of more accounts than `party_max` of the queue".to_owned();
+                return Problem::new(Code::InvalidValue, detail).at("/party");
+            }
+            QueueRefusal::Twice => {
+                let detail = "an account is in the ticket twice".to_owned();
+                return Problem::new(Code::InvalidValue, detail).at("/party");
             }
             QueueRefusal::TooLate => (Code::TicketMatched, "the ticket does not wait any more".to_owned()),
             QueueRefusal::TooManyQueues => (Code::TooManyQueues, "the setting `matches.queues`".to_owned()),
+            QueueRefusal::NoModule => {
+                let detail =
+                    "no module of this name that decides matches (`match_tick`) is active".to_owned();
+                return Problem::new(Code::UnknownModule, detail).at("/module");
+            }
             QueueRefusal::TooManyTickets => {
                 (Code::TooManyTickets, "the setting `matches.tickets`".to_owned())
             }
@@ -642,6 +680,16 @@ impl Ticket {
                     token: seating.token.into(),
                     expires_at: Time(seating.expires),
                     waited_ms: seating.waited_ms,
+                    party: seating
+                        .party
+                        .into_iter()
+                        .zip(&ticket.party)
+                        .map(|((seat, token), account)| PartySeat {
+                            account: account.to_string(),
+                            seat,
+                            token: token.into(),
+                        })
+                        .collect(),
                 };
                 ("matched", Some(seating), None)
             }
@@ -650,6 +698,7 @@ impl Ticket {
             id: ticket.id.into(),
             account: ticket.account.to_string(),
             rating: ticket.rating,
+            party: ticket.party.iter().map(ToString::to_string).collect(),
             created_at: Time(created),
             state,
             seating,
@@ -659,7 +708,7 @@ impl Ticket {
 }
 
 impl ResultView {
-    fn of(result: MatchResult) -> ResultView {
+    pub(crate) fn of(result: MatchResult) -> ResultView {
         let MatchResult { id, reason, tick, seats, outcome } = result;
         ResultView {
             id: id.to_string(),
@@ -671,25 +720,9 @@ impl ResultView {
     }
 }
 
-impl MatchState {
-    fn of(view: MatchView) -> MatchState {
-        let MatchView { id, queue, mode, tick, runs, seats, desyncs } = view;
-        let seat =
-            |(account, state): (carillon_wire::jid::BareJid, carillon_wire::frame::game::SeatState)| {
-                SeatView { account: account.to_string(), state: state.as_str() }
-            };
-        MatchState {
-            id: id.to_string(),
-            queue: queue.into(),
-            mode: mode.as_str(),
-            tick,
-            running: runs,
-            seats: seats.into_iter().map(seat).collect(),
-            desyncs,
-        }
-    }
-}
-
+/// What becomes of a match whose module fails.
+const RESTORE: &str = "restore";
+const END: &str = "end";
 /// Bytes of the name of a queue or a ticket.
 const NAME_BYTES_MAX: usize = 128;
 /// The best rating, and how far ratings may be apart.

@@ -8,6 +8,7 @@ pub(crate) mod conversations;
 pub(crate) mod events;
 pub(crate) mod idempotency;
 pub(crate) mod items;
+pub(crate) mod matches;
 pub(crate) mod matchmaking;
 pub(crate) mod messages;
 pub(crate) mod notifications;

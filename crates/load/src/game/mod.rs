@@ -48,6 +48,15 @@ pub enum MatchEvent {
         /// Whether it came in order.
         in_order: bool,
     },
+    /// The state after a tick came, in place of the ticks up to it.
+    Snapshot(u32),
+    /// The server wants to have the state after a tick, or its hash.
+    Wanted {
+        /// The tick.
+        tick: u32,
+        /// Whether it wants the state itself.
+        whole: bool,
+    },
     /// A seat is taken or empty.
     Seat(u8, SeatState),
     /// The clock runs, or stands.
@@ -205,7 +214,25 @@ impl Player {
             ServerFrame::Clock { runs, .. } => MatchEvent::Clock(runs),
             ServerFrame::Ended { reason, .. } => MatchEvent::Ended(reason),
             ServerFrame::Error { code, .. } => MatchEvent::Refused(code),
+            ServerFrame::Update { header, update } => {
+                let in_order = header.tick == self.have + 1;
+                self.take_all(header, update);
+                MatchEvent::Tick { tick: header.tick, has_own: header.acknowledges(header.tick), in_order }
+            }
+            ServerFrame::Wanted { tick, whole } => MatchEvent::Wanted { tick, whole },
+            ServerFrame::Snapshot { header, snapshot } => {
+                self.take_all(header, snapshot);
+                MatchEvent::Snapshot(header.tick)
+            }
         })
+    }
+
+    /// Takes what is about all of a tick.
+    fn take_all(&mut self, header: Header, bytes: &[u8]) {
+        self.have = self.have.max(header.tick);
+        self.state =
+            bytes.iter().fold(mixed(self.state, header.tick), |state, byte| mixed(state, (*byte).into()));
+        self.unacknowledged.retain(|(tick, _)| *tick > header.tick && !header.acknowledges(*tick));
     }
 }
 

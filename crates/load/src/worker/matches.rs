@@ -479,7 +479,11 @@ impl<'a> Hall<'a> {
                 seat.sent.clear();
                 self.over += 1;
             }
-            MatchEvent::Seat(..) | MatchEvent::Clock(_) | MatchEvent::Pong => {}
+            MatchEvent::Seat(..)
+            | MatchEvent::Clock(_)
+            | MatchEvent::Pong
+            | MatchEvent::Snapshot(_)
+            | MatchEvent::Wanted { .. } => {}
         }
     }
 

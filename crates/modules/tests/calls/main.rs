@@ -3,4 +3,5 @@
 mod guests;
 mod harmful;
 mod hooks;
+mod matches;
 mod pushed;

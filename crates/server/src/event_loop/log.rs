@@ -81,7 +81,7 @@ impl ShardLog {
             self.conns.insert(conn, self.number);
             match effect {
                 Effect::Send { range, .. } => {
-                    held.send(conn, |out| out.extend_from_slice(&effects.bytes[range]))
+                    held.send(conn, |out| out.extend_from_slice(&effects.bytes[range]));
                 }
                 other => held.push(other),
             }

@@ -205,7 +205,8 @@ impl Node {
         compiled.insert(of.hash, Arc::clone(&module));
         let config = Arc::<str>::from(&*of.config);
         let instance = module.instance(&config).map_err(|failed| unfit(name, failed.detail))?;
-        Ok(ModuleVersion { hash: of.hash, config, hooks: module.hooks(), instance })
+        let hooks = module.hooks();
+        Ok(ModuleVersion { hash: of.hash, config, hooks, instance, compiled: module })
     }
 
     fn compile(
@@ -240,17 +241,21 @@ fn unfit(name: &str, why: impl Into<String>) -> ModulesError {
 
 /// A version that cannot be run. It is asked about everything, because what it would decide about is not known, and fails.
 fn unrunnable(of: &Configured, why: &ModulesError) -> ModuleVersion {
-    let instance = Box::new(Unrunnable(why.to_string().into()));
-    ModuleVersion { hash: of.hash, config: Arc::from(&*of.config), hooks: HookSet::ALL, instance }
+    let unrunnable = Unrunnable { hash: of.hash, why: why.to_string().into() };
+    let (instance, compiled) = (Box::new(unrunnable.clone()), Arc::new(unrunnable));
+    ModuleVersion { hash: of.hash, config: Arc::from(&*of.config), hooks: HookSet::ALL, instance, compiled }
 }
 
-/// In place of an instance that could not be made.
-#[derive(Debug)]
-struct Unrunnable(Box<str>);
+/// In place of a module that could not be compiled, and of its instances.
+#[derive(Clone, Debug)]
+struct Unrunnable {
+    hash: ModuleHash,
+    why: Box<str>,
+}
 
 impl Unrunnable {
     fn failed(&self) -> Failed {
-        Failed { failure: Failure::Start, detail: self.0.clone() }
+        Failed { failure: Failure::Start, detail: self.why.clone() }
     }
 }
 
@@ -260,6 +265,24 @@ impl Instance for Unrunnable {
     }
 
     fn renew(&mut self, _: u64) -> Result<u64, Failed> {
+        Err(self.failed())
+    }
+}
+
+impl Compiled for Unrunnable {
+    fn hash(&self) -> ModuleHash {
+        self.hash
+    }
+
+    fn hooks(&self) -> HookSet {
+        HookSet::ALL
+    }
+
+    fn instance(&self, _: &Arc<str>) -> Result<Box<dyn Instance>, Failed> {
+        Err(self.failed())
+    }
+
+    fn match_instance(&self, _: &Arc<str>) -> Result<(Box<dyn Instance>, u64), Failed> {
         Err(self.failed())
     }
 }

@@ -30,6 +30,7 @@ const READING_VERBS: &[&str] = &[
     "subscribers",
     "members",
     "occupants",
+    "replay",
 ];
 /// Commands that speak to a node.
 const REMOTE: &[&str] = &[
@@ -48,6 +49,7 @@ const REMOTE: &[&str] = &[
     "broadcast",
     "room",
     "webhook",
+    "match",
     "module",
     "link",
     "invitation",

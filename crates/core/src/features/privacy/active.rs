@@ -26,6 +26,6 @@ pub(super) fn choose(
     if let Some(session) = sessions.bound(id) {
         session.state.privacy.choice().active = name;
     }
-    shown::tell(before, home, sessions, cx);
+    shown::tell(&before, home, sessions, cx);
     Ok(())
 }

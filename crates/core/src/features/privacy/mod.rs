@@ -117,7 +117,7 @@ fn kept(record: &PerAccount) -> PrivacyLists {
 }
 
 /// The session that makes a request, if it is one.
-fn asking<'a>(requester: Requester, sessions: &'a mut Sessions) -> Option<&'a mut BoundSession> {
+fn asking(requester: Requester, sessions: &mut Sessions) -> Option<&mut BoundSession> {
     match requester {
         Requester::Session(session) => sessions.bound(session),
         Requester::Command(_) => None,
@@ -282,7 +282,7 @@ fn changed(change: &PrivacyChange, home: &mut AtHome<'_>, sessions: &mut Session
     for name in &change.changed {
         push(name, |_| true, home, sessions, cx);
     }
-    shown::tell(before, home, sessions, cx);
+    shown::tell(&before, home, sessions, cx);
 }
 
 /// Tells sessions that a list has changed (§2.2.10).

@@ -41,10 +41,10 @@ pub(super) fn of_all(home: &AtHome<'_>, sessions: &Sessions, cx: &Cx<'_>) -> Vec
 }
 
 /// The rules are others now: tells what is shown that was not before, and takes back what is not shown any more.
-pub(super) fn tell(before: Vec<Shown>, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub(super) fn tell(before: &[Shown], home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     // Those that were available still are: nothing else happened meanwhile.
     let now = of_all(home, sessions, cx);
-    for was in &before {
+    for was in before {
         let Some(is) = now.iter().find(|is| is.session == was.session) else { continue };
         for (entries, is_seen) in [(without(&was.to, &is.to), false), (without(&is.to, &was.to), true)] {
             if !entries.is_empty() {

@@ -71,7 +71,7 @@ fn list(element: &Element) -> Result<PrivacyEdit, StanzaError> {
         return Ok(PrivacyEdit::Remove(name));
     }
     rules.sort_by_key(|rule| rule.order);
-    if rules.windows(2).any(|two| two[0].order == two[1].order) {
+    if rules.iter().zip(rules.iter().skip(1)).any(|(one, next)| one.order == next.order) {
         return Err(bad("two items with the same 'order'"));
     }
     Ok(PrivacyEdit::Put(PrivacyList { name, rules }))
@@ -154,5 +154,5 @@ fn item(rule: &PrivacyRule) -> Element {
     item = item.with_attr("action", if rule.denies { "deny" } else { "allow" });
     item = item.with_attr("order", rule.order.to_string());
     let named = KINDS.iter().filter(|(_, kind)| rule.kinds != StanzaKinds::ALL && rule.kinds.has(*kind));
-    named.fold(item, |item, (name, _)| item.with_child(Element::new(*name, ns::PRIVACY)))
+    named.fold(item, |item, (name, _)| item.with_child(Element::new(name, ns::PRIVACY)))
 }

@@ -287,9 +287,15 @@ fn match_result() -> MatchResult {
 fn of_matches() -> Vec<ShardMessage> {
     let queue = QueueAddress { place: PLACE, domain: DomainId(1), name: "duel".into() };
     let (id, rules) = (MatchId::new(PLACE, 7), MatchRules::default());
-    let config = QueueConfig { seats: 2, rating: RatingWindow::ANY, wait_max_ms: 9, rules: rules.clone() };
+    let config = QueueConfig {
+        seats: 2,
+        rating: RatingWindow::ANY,
+        wait_max_ms: 9,
+        rules: rules.clone(),
+        party_max: 2,
+    };
     let alike = vec![("region".into(), "eu".into())];
-    let ticket = NewTicket { id: "t".into(), account: ann(), rating: -5, alike };
+    let ticket = NewTicket { id: "t".into(), account: ann(), rating: -5, alike, party: vec![ann()] };
     let new = NewMatch { id, queue: queue.clone(), rules, accounts: vec![ann()], key: [4; 32], seed: 9 };
     let game = |message| ShardMessage::Game(Box::new(message));
     let asked = |request| ShardMessage::Command {
@@ -315,7 +321,8 @@ fn of_matches() -> Vec<ShardMessage> {
 
 fn outcomes_of_matches() -> Vec<Outcome> {
     let ticket = |state| {
-        let ticket = NewTicket { id: "t".into(), account: ann(), rating: 0, alike: Vec::new() };
+        let ticket =
+            NewTicket { id: "t".into(), account: ann(), rating: 0, alike: Vec::new(), party: Vec::new() };
         QueueOutcome::Ticket { ticket: TicketView { ticket, created: NOW, state }, created: true }
     };
     let seating = Seating {
@@ -325,6 +332,7 @@ fn outcomes_of_matches() -> Vec<Outcome> {
         token: "x".into(),
         expires: NOW,
         waited_ms: 8,
+        party: vec![(2, "y".into())],
     };
     let view = MatchView {
         id: MatchId::new(PLACE, 7),
@@ -334,6 +342,8 @@ fn outcomes_of_matches() -> Vec<Outcome> {
         runs: true,
         seats: vec![(ann(), SeatState::Away)],
         desyncs: 1,
+        module: Some(("squares".into(), [3; 32])),
+        spectators: 3,
     };
     let done = [
         QueueOutcome::Done,
@@ -344,7 +354,22 @@ fn outcomes_of_matches() -> Vec<Outcome> {
     ];
     let refused = Outcome::Queue(Box::new(Err(QueueRefusal::Present)));
     let queues = done.into_iter().map(|outcome| Outcome::Queue(Box::new(Ok(outcome))));
-    queues.chain([refused, Outcome::Match(Box::new(view))]).collect()
+    let replay = MatchReplay {
+        id: MatchId::new(PLACE, 7),
+        queue: "duel".into(),
+        mode: Mode::Authoritative,
+        tick_rate: 20,
+        seed: 5,
+        accounts: vec![ann()],
+        module: Some(("squares".into(), [3; 32])),
+        result: Some(match_result()),
+        forgotten: 2,
+        tick: 4,
+        frames: vec![1, 2, 3],
+    };
+    let token = Outcome::MatchToken { token: "x".into(), expires: NOW };
+    let of_match = [Outcome::Match(Box::new(view)), token, Outcome::MatchReplay(Box::new(replay))];
+    queues.chain([refused]).chain(of_match).collect()
 }
 
 fn outcomes() -> Vec<Outcome> {

@@ -15,9 +15,9 @@ fn find(store: &Committed, asked: &Lease) -> Option<Held> {
 }
 
 fn list(store: &Committed, asked: &ListLeases) -> Vec<(Box<str>, Held)> {
-    let held = |(_, held): &(&Box<str>, &Held)| held.until > asked.now;
-    let after = |(name, _): &(&Box<str>, &Held)| asked.after.as_ref().is_none_or(|after| *name > after);
-    let leases = store.leases.iter().filter(held).filter(after).take(asked.limit as usize);
+    let is_behind = |name: &str| asked.after.as_deref().is_none_or(|after| name > after);
+    let held = store.leases.iter().filter(|(name, held)| held.until > asked.now && is_behind(name));
+    let leases = held.take(asked.limit.into());
     leases.map(|(name, held)| (name.clone(), held.clone())).collect()
 }
 

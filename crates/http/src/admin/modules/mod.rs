@@ -233,7 +233,7 @@ fn lines<'a>(lines: impl IntoIterator<Item = &'a ModuleLine>) -> Vec<LineView> {
 }
 
 /// A hash as operators write it.
-fn hex(hash: &ModuleHash) -> String {
+pub(crate) fn hex(hash: &ModuleHash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,6 +1,6 @@
 //! What clients send.
 
-use super::{Header, INPUT_BYTES_MAX, Malformed, end, take_bytes, varint};
+use super::{Header, INPUT_BYTES_MAX, Malformed, SNAPSHOT_BYTES_MAX, end, take_bytes, varint};
 
 /// How many inputs a frame carries at most: that of its tick and of the 32 before.
 pub const INPUTS_MAX: usize = 33;
@@ -53,6 +53,17 @@ pub enum ClientFrame<'a> {
         /// What came of it, at most 512 bytes: those of the seats are compared as they are.
         outcome: &'a [u8],
     },
+    /// A part of the state that the server wanted to have. Parts come in their order.
+    Snapshot {
+        /// The tick after which it is.
+        tick: u32,
+        /// Bytes before this part.
+        offset: u32,
+        /// Bytes of all parts.
+        total: u32,
+        /// The part.
+        part: &'a [u8],
+    },
 }
 
 /// Inputs of consecutive ticks, newest first.
@@ -83,6 +94,7 @@ const PAUSE: u8 = 5;
 const CONTINUE: u8 = 6;
 const FORFEIT: u8 = 7;
 const OUTCOME: u8 = 8;
+const SNAPSHOT: u8 = 9;
 
 impl<'a> ClientFrame<'a> {
     /// Reads a frame, without its length.
@@ -116,6 +128,16 @@ impl<'a> ClientFrame<'a> {
             }
             Ok(PING) => ClientFrame::Ping { stamp: bounded(input, STAMP_BYTES_MAX)? },
             Ok(OUTCOME) => ClientFrame::Outcome { tick, outcome: bounded(input, OUTCOME_BYTES_MAX)? },
+            Ok(SNAPSHOT) => {
+                let (offset, total) = (varint::take_u32(&mut input)?, varint::take_u32(&mut input)?);
+                if total as usize > SNAPSHOT_BYTES_MAX {
+                    return Err(Malformed::TooLong);
+                }
+                if offset as usize + input.len() > total as usize {
+                    return Err(Malformed::Value);
+                }
+                ClientFrame::Snapshot { tick, offset, total, part: input }
+            }
             Ok(empty @ (PAUSE | CONTINUE | FORFEIT)) => {
                 end(input)?;
                 match empty {
@@ -154,6 +176,12 @@ impl<'a> ClientFrame<'a> {
             ClientFrame::Outcome { tick, outcome } => {
                 Header::at(*tick).put(out, OUTCOME);
                 out.extend_from_slice(outcome);
+            }
+            ClientFrame::Snapshot { tick, offset, total, part } => {
+                Header::at(*tick).put(out, SNAPSHOT);
+                varint::put(out, u64::from(*offset));
+                varint::put(out, u64::from(*total));
+                out.extend_from_slice(part);
             }
         }
     }

@@ -29,6 +29,10 @@ pub const SUBPROTOCOL: &str = "carillon-match.1";
 pub const CLIENT_BYTES_MAX: usize = 2048;
 /// Bytes of the longest frame that a server sends, without its length: the inputs of [`SEATS_MAX`] seats.
 pub const SERVER_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of the longest update of a tick.
+pub const UPDATE_BYTES_MAX: usize = 4096;
+/// Bytes of the longest snapshot.
+pub const SNAPSHOT_BYTES_MAX: usize = 60 * 1024;
 /// How many seats a match has at most: seats are bits of a mask.
 pub const SEATS_MAX: usize = 64;
 /// Bytes of the longest input.
@@ -158,6 +162,11 @@ pub fn framed(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let mut head = Vec::with_capacity(4);
     varint::put(&mut head, length as u64);
     out.splice(start..=start, head);
+}
+
+/// What the states of clients are compared by where the server wants to have one: FNV-1a, 32 bits.
+pub fn state_hash(state: &[u8]) -> u32 {
+    state.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 fn take_bytes<'a>(input: &mut &'a [u8], length: usize) -> Result<&'a [u8], Malformed> {

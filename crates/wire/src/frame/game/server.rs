@@ -69,12 +69,33 @@ pub enum ServerFrame<'a> {
         /// The same for people.
         text: &'a [u8],
     },
+    /// What a module made of a tick, in the mode `authoritative`: in place of the inputs.
+    Update {
+        /// The tick, and what the server has of the inputs of this seat.
+        header: Header,
+        /// What the module says to this seat.
+        update: &'a [u8],
+    },
+    /// The whole state of the game after a tick, for a client that lacks what was before.
+    Snapshot {
+        /// The tick, and what the server has of the inputs of this seat.
+        header: Header,
+        /// The state, as the game writes it.
+        snapshot: &'a [u8],
+    },
+    /// The server wants to have the state of the game after a tick, for those who come late.
+    Wanted {
+        /// The tick: the last that the client was given.
+        tick: u32,
+        /// Whether this client sends the state itself; else only its hash.
+        whole: bool,
+    },
 }
 
 /// What a client must know of its match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Its own seat, counted from 0.
+    /// Its own seat, counted from 0; 255 for a spectator.
     pub seat: u8,
     /// How many seats there are.
     pub seats: u8,
@@ -128,6 +149,8 @@ words! {
         0 "relay" Relay,
         /// The server closes a tick at its time, whoever has sent an input for it.
         1 "lockstep" Lockstep,
+        /// The server closes a tick at its time, and a module says what comes of it.
+        2 "authoritative" Authoritative,
     }
 }
 
@@ -156,6 +179,8 @@ words! {
         3 "not-joined" NotJoined,
         /// An operator, or the shutdown of the node.
         4 "shutdown" Shutdown,
+        /// The module that decides it failed.
+        5 "module" Module,
     }
 }
 
@@ -272,6 +297,9 @@ const PONG: u8 = 20;
 const CLOCK: u8 = 21;
 const ENDED: u8 = 22;
 const ERROR: u8 = 23;
+const UPDATE: u8 = 24;
+const SNAPSHOT: u8 = 25;
+const WANTED: u8 = 26;
 
 impl<'a> ServerFrame<'a> {
     /// Appends the frame, without its length.
@@ -314,6 +342,18 @@ impl<'a> ServerFrame<'a> {
                 Header::default().put(out, ERROR);
                 out.push(code.number());
                 out.extend_from_slice(text);
+            }
+            ServerFrame::Update { header, update } => {
+                header.put(out, UPDATE);
+                out.extend_from_slice(update);
+            }
+            ServerFrame::Snapshot { header, snapshot } => {
+                header.put(out, SNAPSHOT);
+                out.extend_from_slice(snapshot);
+            }
+            ServerFrame::Wanted { tick, whole } => {
+                Header::at(*tick).put(out, WANTED);
+                out.push(u8::from(*whole));
             }
         }
     }
@@ -372,6 +412,17 @@ impl<'a> ServerFrame<'a> {
                 let code = ErrorCode::of(byte(&mut input)?.into()).ok_or(Malformed::Value)?;
                 ServerFrame::Error { code, text: input }
             }
+            Ok(UPDATE) => ServerFrame::Update { header, update: input },
+            Ok(SNAPSHOT) => ServerFrame::Snapshot { header, snapshot: input },
+            Ok(WANTED) => {
+                let whole = match byte(&mut input)? {
+                    0 => false,
+                    1 => true,
+                    _ => return Err(Malformed::Value),
+                };
+                end(input)?;
+                ServerFrame::Wanted { tick, whole }
+            }
             _ => return Err(Malformed::Kind(kind)),
         };
         Ok(frame)
@@ -400,7 +451,8 @@ impl Welcome {
         let hold_ms = varint::take_u32(input)?;
         let seed = take_bytes(input, 8)?.try_into().map_or(0, u64::from_le_bytes);
         let mode = Mode::of(mode.into()).ok_or(Malformed::Value)?;
-        if runs > 1 || usize::from(seats) > SEATS_MAX || seat >= seats || tick_rate == 0 {
+        let is_seat = seat < seats || seat == NOBODY;
+        if runs > 1 || usize::from(seats) > SEATS_MAX || !is_seat || tick_rate == 0 {
             return Err(Malformed::Value);
         }
         let runs = runs == 1;

@@ -42,6 +42,7 @@ fn client_frames() -> Vec<Vec<u8>> {
         written(ClientFrame::Continue),
         written(ClientFrame::Forfeit),
         written(ClientFrame::Outcome { tick: 3600, outcome: b"{\"winner\":1}" }),
+        written(ClientFrame::Snapshot { tick: 300, offset: 1900, total: 1904, part: b"rest" }),
     ]
 }
 
@@ -64,6 +65,9 @@ fn server_frames() -> Vec<Vec<u8>> {
         written(ServerFrame::Clock { tick: 7, runs: true, seat: None }),
         written(ServerFrame::Ended { tick: 9, reason: EndReason::Forfeit, seats: 0b1, outcome: b"{}" }),
         written(ServerFrame::Error { code: ErrorCode::BadToken, text: b"no" }),
+        written(ServerFrame::Update { header: header(), update: b"xyz" }),
+        written(ServerFrame::Snapshot { header: header(), snapshot: b"state" }),
+        written(ServerFrame::Wanted { tick: 300, whole: true }),
     ]
 }
 
@@ -91,14 +95,14 @@ fn a_frame_that_is_cut_short_or_too_long_is_refused_and_never_panics() {
     for frame in client_frames() {
         for len in 0..frame.len() {
             // What has a payload of any length may be shorter; that is all that may be read of a part.
-            let open_ended = matches!(frame[0], 1 | 2 | 4 | 8);
+            let open_ended = matches!(frame[0], 1 | 2 | 4 | 8 | 9);
             let read = ClientFrame::read(&frame[..len]);
             assert!(read.is_err() || open_ended, "{frame:?} of {len}: {read:?}");
         }
     }
     for frame in server_frames() {
         for len in 0..frame.len() {
-            let open_ended = matches!(frame[0], 20 | 22 | 23);
+            let open_ended = matches!(frame[0], 20 | 22..=25);
             let read = ServerFrame::read(&frame[..len]);
             assert!(read.is_err() || open_ended, "{frame:?} of {len}: {read:?}");
         }
@@ -106,7 +110,7 @@ fn a_frame_that_is_cut_short_or_too_long_is_refused_and_never_panics() {
     let mut long = client_frames().remove(2);
     long.push(0);
     assert_eq!(ClientFrame::read(&long), Err(Malformed::Excess));
-    assert_eq!(ClientFrame::read(&[9, 0, 0, 0]), Err(Malformed::Kind(9)));
+    assert_eq!(ClientFrame::read(&[10, 0, 0, 0]), Err(Malformed::Kind(10)));
 }
 
 #[test]
@@ -151,6 +155,20 @@ fn lengths_are_bounded_before_anything_is_kept() {
     let mut early = Vec::new();
     ClientFrame::write_inputs(&mut early, Header::at(1), [&b""[..]; 2]);
     assert_eq!(ClientFrame::read(&early), Err(Malformed::Value));
+}
+
+#[test]
+fn a_part_of_a_state_is_within_it() {
+    let read = |offset, total, part: &[u8]| {
+        let mut out = Vec::new();
+        ClientFrame::Snapshot { tick: 1, offset, total, part }.write(&mut out);
+        ClientFrame::read(&out).map(drop)
+    };
+    assert_eq!(read(8, 10, b"ab"), Ok(()));
+    assert_eq!(read(9, 10, b"ab"), Err(Malformed::Value));
+    assert_eq!(read(0, SNAPSHOT_BYTES_MAX as u32 + 1, b"ab"), Err(Malformed::TooLong));
+    assert_eq!(read(u32::MAX, 10, b"ab"), Err(Malformed::Value));
+    assert_eq!(state_hash(b"foobar"), 0xbf9c_f968);
 }
 
 #[test]
@@ -252,6 +270,10 @@ fn the_vectors_of_clients_are_written() {
                 ClientFrame::Outcome { tick: number(fields, "tick"), outcome: &bytes_of("outcome") }
                     .write(&mut out);
             }
+            "snapshot" => {
+                let [tick, offset, total] = ["tick", "offset", "total"].map(|name| number(fields, name));
+                ClientFrame::Snapshot { tick, offset, total, part: &bytes_of("part") }.write(&mut out);
+            }
             other => panic!("{other}"),
         }
         let mut written = Vec::new();
@@ -301,6 +323,13 @@ fn shown(frame: &ServerFrame<'_>) -> (&'static str, String) {
         }
         ServerFrame::Error { code, text } => {
             ("error", only(&0) + &format!("code={} text={}", code.number(), hex(text)))
+        }
+        ServerFrame::Update { header, update } => ("update", at(header) + &format!("update={}", hex(update))),
+        ServerFrame::Snapshot { header, snapshot } => {
+            ("snapshot", at(header) + &format!("snapshot={}", hex(snapshot)))
+        }
+        ServerFrame::Wanted { tick, whole } => {
+            ("wanted", only(tick) + &format!("whole={}", u8::from(*whole)))
         }
     }
 }

@@ -218,6 +218,8 @@ impl Slot {
             Verdict::Pass => (subject, Decision::Goes),
             Verdict::Drop => (subject, Decision::Dropped),
             Verdict::Reject(why) => (subject, Decision::Rejected(why)),
+            // No filter has such a verdict.
+            Verdict::Match(_) => (subject, self.decision_of(Failure::Verdict)),
             Verdict::Replace(by) => match verdict::replaced(&subject, by) {
                 Ok(subject) => (subject, Decision::Goes),
                 Err(detail) => {

@@ -26,6 +26,7 @@ pub(super) fn replaced(subject: &Subject, by: Replacement) -> Result<Subject, &'
             Ok(Subject::Notification(Arc::new(notification)))
         }
         (Subject::Notification(_), Replacement::Body(_)) => Err("a notification has no body"),
+        (Subject::Match(_), _) => Err("a match is not replaced"),
     }
 }
 
@@ -79,7 +80,7 @@ mod tests {
         let subject = Subject::Message(Stanza::message(MessageType::Chat).with_payload(body));
         match replaced(&subject, Replacement::Payload(Bytes::copy_from_slice(by.as_bytes())))? {
             Subject::Message(message) => Ok(String::from_utf8_lossy(message.payload.bytes()).into_owned()),
-            Subject::Notification(_) => Err("it was a message"),
+            Subject::Notification(_) | Subject::Match(_) => Err("it was a message"),
         }
     }
 

@@ -1,0 +1,209 @@
+use super::*;
+use crate::model::{MatchRules, RatingWindow};
+use carillon_wire::frame::game::EndReason;
+
+const BOUNDS: Bounds = Bounds { queues: 2, tickets: 6 };
+
+struct Rig {
+    maker: Matchmaker,
+    random: Random,
+    figures: MatchFigures,
+    now: Now,
+}
+
+fn key() -> QueueKey {
+    (DomainId(1), "duel".into())
+}
+
+fn ticket(id: &str, account: &str) -> NewTicket {
+    let account = BareJid::new(&format!("{account}@localhost")).unwrap();
+    NewTicket { id: id.into(), account, rating: 0, alike: Vec::new(), party: Vec::new() }
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let mut rig = Rig {
+            maker: Matchmaker::default(),
+            random: Random::new([1; 32]),
+            figures: MatchFigures::default(),
+            now: Now { mono: Mono(1000), unix: UnixMs(5_000_000) },
+        };
+        let config = QueueConfig {
+            seats: 2,
+            rating: RatingWindow::ANY,
+            wait_max_ms: 10_000,
+            rules: MatchRules::default(),
+            party_max: 1,
+        };
+        let put = rig.ask(QueueRequest::Put { config });
+        assert!(matches!(put, Ok(QueueOutcome::Queue { created: true, .. })));
+        rig
+    }
+
+    fn ask(&mut self, request: QueueRequest) -> Result<QueueOutcome, QueueRefusal> {
+        self.maker.request(&key(), request, self.now, BOUNDS, &mut self.figures)
+    }
+
+    fn enter(&mut self, ticket: NewTicket) -> Result<bool, QueueRefusal> {
+        match self.ask(QueueRequest::Enter { ticket })? {
+            QueueOutcome::Ticket { created, .. } => Ok(created),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn state(&mut self, id: &str) -> Result<TicketState, QueueRefusal> {
+        match self.ask(QueueRequest::Ticket { id: id.into() })? {
+            QueueOutcome::Ticket { ticket, .. } => Ok(ticket.state),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn run(&mut self) -> Vec<NewMatch> {
+        self.maker.run(self.now, (Place::default(), 2), &mut self.random, &mut self.figures)
+    }
+
+    fn after(&mut self, ms: u64) {
+        self.now = Now { mono: self.now.mono.plus(ms), unix: self.now.unix.plus(ms) };
+    }
+}
+
+#[test]
+fn a_ticket_is_one_however_often_it_is_sent() {
+    let mut rig = Rig::new();
+    assert_eq!(rig.enter(ticket("a", "alice")), Ok(true));
+    assert_eq!(rig.enter(ticket("a", "alice")), Ok(false));
+    assert_eq!(rig.enter(ticket("a", "bob")), Err(QueueRefusal::OtherTicket));
+    assert_eq!(rig.enter(ticket("b", "alice")), Err(QueueRefusal::Present));
+    assert_eq!(rig.run().len(), 0);
+    assert_eq!(rig.enter(ticket("b", "bob")), Ok(true));
+    let made = rig.run();
+    assert_eq!((made.len(), rig.maker.due().is_some()), (1, true));
+    let TicketState::Matched(seating) = rig.state("b").unwrap() else { panic!("not matched") };
+    assert_eq!((seating.id, seating.seat, seating.accounts.len()), (made[0].id, 1, 2));
+    let claim = token::SeatClaim::read(seating.token.as_bytes()).unwrap();
+    assert!(claim.is_proved(&made[0].key, &seating.accounts[1]));
+    assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Err(QueueRefusal::TooLate));
+}
+
+#[test]
+fn a_cancelled_ticket_is_not_matched_and_its_account_may_enter_again() {
+    let mut rig = Rig::new();
+    rig.enter(ticket("a", "alice")).unwrap();
+    assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Ok(QueueOutcome::Done));
+    assert_eq!(rig.ask(QueueRequest::Cancel { id: "a".into() }), Err(QueueRefusal::NoTicket));
+    rig.enter(ticket("b", "bob")).unwrap();
+    assert!(rig.run().is_empty());
+    assert_eq!(rig.enter(ticket("c", "alice")), Ok(true));
+    assert_eq!(rig.run().len(), 1);
+}
+
+#[test]
+fn tickets_of_a_match_that_is_refused_wait_again_with_what_they_waited() {
+    let mut rig = Rig::new();
+    rig.enter(ticket("a", "alice")).unwrap();
+    rig.after(2000);
+    rig.enter(ticket("b", "bob")).unwrap();
+    let id = rig.run()[0].id;
+    rig.maker.refused(&key(), id, rig.now.mono, &mut rig.figures);
+    assert_eq!(rig.state("a"), Ok(TicketState::Waiting));
+    assert!(rig.run().is_empty());
+    rig.after(1000);
+    let again = rig.run();
+    assert_eq!(again.len(), 1);
+    assert_ne!(again[0].id, id);
+    let TicketState::Matched(seating) = rig.state("a").unwrap() else { panic!("not matched") };
+    assert_eq!((seating.id, seating.waited_ms), (again[0].id, 3000));
+}
+
+#[test]
+fn tickets_expire_end_and_are_forgotten() {
+    let mut rig = Rig::new();
+    rig.enter(ticket("a", "alice")).unwrap();
+    rig.after(10_000);
+    assert!(rig.run().is_empty());
+    assert_eq!(rig.state("a"), Ok(TicketState::Expired));
+    assert_eq!(rig.enter(ticket("a2", "alice")), Ok(true));
+    rig.enter(ticket("b", "bob")).unwrap();
+    let id = rig.run()[0].id;
+    let result = MatchResult { id, reason: EndReason::Duration, tick: 9, seats: 3, outcome: Vec::new() };
+    // It plays longer than it may wait.
+    rig.after(20_000);
+    rig.run();
+    rig.maker.ended(&key(), &result, rig.now.mono, &mut rig.figures);
+    assert_eq!(rig.state("b"), Ok(TicketState::Ended(result.clone())));
+    assert_eq!(rig.enter(ticket("b2", "bob")), Ok(true));
+    rig.after(KEPT_MS);
+    rig.run();
+    assert_eq!(rig.state("b"), Err(QueueRefusal::NoTicket));
+    assert_eq!(rig.state("a"), Err(QueueRefusal::NoTicket));
+    rig.after(KEPT_MS);
+    rig.run();
+    assert_eq!((rig.maker.tickets, rig.maker.load.clone()), (0, vec![0, 0]));
+}
+
+#[test]
+fn queues_and_tickets_are_bounded() {
+    let mut rig = Rig::new();
+    for n in 0..6 {
+        rig.enter(ticket(&format!("t{n}"), &format!("u{n}"))).unwrap();
+    }
+    assert_eq!(rig.enter(ticket("t6", "u6")), Err(QueueRefusal::TooManyTickets));
+    assert_eq!(rig.run().len(), 3);
+    // Both shards have their part.
+    assert_eq!(rig.maker.load.iter().min(), Some(&1));
+    let QueueOutcome::Queue { queue, .. } = rig.ask(QueueRequest::Get).unwrap() else { panic!() };
+    assert_eq!((queue.waiting, queue.matches, queue.made), (0, 3, 3));
+    for n in 0..2 {
+        let request = QueueRequest::Put { config: queue.config.clone() };
+        let key = (DomainId(1), format!("other{n}").into());
+        let put = rig.maker.request(&key, request, rig.now, BOUNDS, &mut rig.figures);
+        assert_eq!(put.is_ok(), n == 0, "{put:?}");
+    }
+    assert_eq!(rig.ask(QueueRequest::Delete), Ok(QueueOutcome::Done));
+    assert_eq!((rig.maker.tickets, rig.maker.load.clone()), (0, vec![0, 0]));
+    assert_eq!(rig.state("t0"), Err(QueueRefusal::NoQueue));
+}
+
+fn party(id: &str, accounts: &[&str]) -> NewTicket {
+    let jid = |name: &&str| BareJid::new(&format!("{name}@localhost")).unwrap();
+    let (first, others) = accounts.split_first().unwrap();
+    NewTicket { party: others.iter().map(jid).collect(), ..ticket(id, first) }
+}
+
+#[test]
+fn a_party_is_in_one_match_and_each_of_it_has_a_token() {
+    let mut rig = Rig::new();
+    rig.ask(QueueRequest::Delete).unwrap();
+    let config = QueueConfig {
+        seats: 3,
+        rating: RatingWindow::ANY,
+        wait_max_ms: 10_000,
+        rules: MatchRules::default(),
+        party_max: 2,
+    };
+    rig.ask(QueueRequest::Put { config }).unwrap();
+    assert_eq!(rig.enter(party("p", &["a", "b", "c"])), Err(QueueRefusal::PartyTooLarge));
+    assert_eq!(rig.enter(party("p", &["a", "a"])), Err(QueueRefusal::Twice));
+    assert_eq!(rig.enter(party("p", &["alice", "bob"])), Ok(true));
+    assert_eq!(rig.enter(party("p", &["alice", "bob"])), Ok(false));
+    assert_eq!(rig.enter(party("q", &["carol", "bob"])), Err(QueueRefusal::Present));
+    assert!(rig.run().is_empty());
+    assert_eq!(rig.enter(party("q", &["carol", "dave"])), Ok(true));
+    // Two and two are too many for three seats.
+    assert!(rig.run().is_empty());
+    assert_eq!(rig.enter(ticket("e", "eve")), Ok(true));
+    let made = rig.run();
+    let names: Vec<&str> = made[0].accounts.iter().map(BareJid::as_str).collect();
+    assert_eq!(names, ["alice@localhost", "bob@localhost", "eve@localhost"]);
+    let TicketState::Matched(seating) = rig.state("p").unwrap() else { panic!("not matched") };
+    assert_eq!((seating.seat, seating.party[0].0), (0, 1));
+    let claim = token::SeatClaim::read(seating.party[0].1.as_bytes()).unwrap();
+    assert!(claim.seat == 1 && claim.is_proved(&made[0].key, &made[0].accounts[1]));
+    let TicketState::Matched(seating) = rig.state("e").unwrap() else { panic!("not matched") };
+    assert_eq!(seating.seat, 2);
+    // When it is over all of the party may enter again.
+    let result =
+        MatchResult { id: made[0].id, reason: EndReason::Duration, tick: 9, seats: 7, outcome: Vec::new() };
+    rig.maker.ended(&key(), &result, rig.now.mono, &mut rig.figures);
+    assert_eq!(rig.enter(ticket("b", "bob")), Ok(true));
+}
