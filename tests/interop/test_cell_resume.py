@@ -8,6 +8,8 @@ import pytest
 
 from harness.api import Api
 from harness.cell import Cell
+from harness.inbox import deadline
+from harness.peer import CLIENT
 from harness.redis import Redis
 from harness.resuming import Resuming
 from harness.server import unique
@@ -95,10 +97,14 @@ async def test_what_was_not_acknowledged_is_sent_again_and_nothing_else(cell, cl
     sent = await clients.apis[0].notify(f"{bob.name}@localhost", {"n": 1})
     await bob.hears(sent["id"])
     # From now on it acknowledges nothing, and hears only half of what it is sent.
-    taken, bob._take = bob._take, lambda element: None
+    sent_to_him = asyncio.Queue()
+    taken, bob._take = bob._take, sent_to_him.put_nowait
     carol.chat(bob.jid, "one")
     later = await clients.apis[0].notify(f"{bob.name}@localhost", {"n": 2})
-    await asyncio.sleep(1)
+    async with deadline("both"):
+        messages = 0
+        while messages < 2:
+            messages += (await sent_to_him.get()).tag == CLIENT + "message"
     bob._take = taken
     await kill(cell.nodes[1])
     await are_back([bob])
@@ -107,7 +113,9 @@ async def test_what_was_not_acknowledged_is_sent_again_and_nothing_else(cell, cl
     await bob.hears(later["id"])
     await clients.apis[0].eventually(f"/v1/notifications/{later['id']}", lambda seen: seen["state"] == "acknowledged")
     await bob.is_acknowledged()
-    await asyncio.sleep(0.5)
+    # What would come twice comes before this.
+    carol.chat(bob.jid, "last")
+    await bob.hears("last")
     assert bob.heard.count("one") == bob.heard.count(later["id"]) == bob.heard.count(sent["id"]) == 1
     assert not bob.wrong
 
@@ -124,7 +132,8 @@ async def load(clients, ends):
                 client.chat(other.jid, body)
                 written[other.name].append((client, body))
         count += 1
-        await asyncio.sleep(0.01)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ends.wait(), 0.01)
     return written
 
 
@@ -137,16 +146,20 @@ async def test_under_load_nothing_is_lost_and_nothing_comes_twice(cell, clients,
         await client.is_acknowledged()
     ends = asyncio.Event()
     loading = asyncio.create_task(load(all, ends))
-    await asyncio.sleep(2)
+    await asyncio.gather(*[client.hears_more(100) for client in all])
     await kill(cell.nodes[gone])
     theirs = [client for n, client in enumerate(all) if n // 4 % NODES == gone]
     await are_back(theirs)
-    await asyncio.sleep(2)
+    await asyncio.gather(*[client.hears_more(100) for client in all])
     ends.set()
     written = await loading
     for client in all:
         await client.is_acknowledged()
-    await asyncio.sleep(1)
+    # What comes late, or twice, comes before this.
+    for n, client in enumerate(all):
+        client.chat(all[(n + 1) % len(all)].jid, f"last of {client.name}")
+    for n, client in enumerate(all):
+        await client.hears(f"last of {all[n - 1].name}")
     lost, doubled = [], []
     for client in all:
         heard = set(client.heard)
@@ -179,15 +192,20 @@ async def test_what_redis_lost_is_written_anew_when_it_is_back(cell, clients, re
     redis.stop()
     bob.chat(alice.jid, "while it is away")
     await alice.hears("while it is away")
+    written = await clients.apis[1].figure("cell_session_log_sessions_total")
     redis.start()
-    # A node tries to reach it twice per second, and tells the others when all is written.
-    await asyncio.sleep(3)
+    # A node tries to reach it twice per second, and tells the others when all is written: before what it gives them then.
+    await clients.apis[1].figure_is("cell_session_log_sessions_total", lambda now: now > written)
+    bob.chat(alice.jid, "it is back")
+    await alice.hears("it is back")
+    alice.chat(bob.jid, "it is")
+    await bob.hears("it is")
     await kill(cell.nodes[1])
     await are_back([alice])
     assert (alice.resumed, alice.failed) == (1, 0)
     bob.chat(alice.jid, "after")
     await alice.hears("after")
-    assert alice.heard == ["while it is away", "after"]
+    assert alice.heard == ["while it is away", "it is back", "after"]
     assert not alice.wrong
 
 

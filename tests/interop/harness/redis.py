@@ -45,7 +45,11 @@ class Redis:
             with contextlib.suppress(OSError):
                 self.ask("PING")
                 return
-            time.sleep(0.02)
+            try:
+                self._shell.wait(timeout=0.02)
+            except subprocess.TimeoutExpired:
+                continue
+            break
         raise AssertionError(f"Redis does not start:\n{(self.folder / 'log').read_text()}")
 
     def ask(self, *words):

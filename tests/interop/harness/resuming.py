@@ -26,7 +26,7 @@ class Resuming:
         self.resumed, self.failed, self.away = 0, 0, []
         self.wrong = []
         self.connected, self.returned, self.news = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._ends = False
+        self._ended = asyncio.Event()
 
     async def begin(self, node):
         """Logs in at a node, which is the home of its account from then on."""
@@ -65,6 +65,7 @@ class Resuming:
         for _ in range(h - self.counted):
             self.unacknowledged.popleft()
         self.counted = h
+        self.news.set()
 
     def _take(self, element):
         if element.tag in STANZAS:
@@ -95,10 +96,10 @@ class Resuming:
                 self.raw.parser.feed(data)
 
     async def _run(self):
-        while not self._ends:
+        while not self._ended.is_set():
             await self._read()
             self.connected.clear()
-            if self._ends:
+            if self._ended.is_set():
                 return
             began = time.monotonic()
             await self._come_back()
@@ -107,7 +108,7 @@ class Resuming:
 
     async def _come_back(self):
         attempt = 0
-        while not self._ends:
+        while not self._ended.is_set():
             nodes = [node for node in self.cell.nodes if node.is_running()]
             node = nodes[(attempt + hash(self.name)) % len(nodes)]
             attempt += 1
@@ -115,7 +116,8 @@ class Resuming:
                 async with asyncio.timeout(ATTEMPT_S):
                     await self.raw.close()
                     return await self._resume(await Raw.secured(node))
-            await asyncio.sleep(0.05)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), 0.05)
 
     async def _resume(self, raw):
         await raw.authenticate(self.name)
@@ -141,19 +143,29 @@ class Resuming:
                 self.news.clear()
                 await self.news.wait()
 
+    async def hears_more(self, count, within=30):
+        """Waits until it was told so many more."""
+        wanted = len(self.heard) + count
+        async with asyncio.timeout(within):
+            while len(self.heard) < wanted:
+                self.news.clear()
+                await self.news.wait()
+
     async def is_acknowledged(self, within=30):
         """Waits until the server has acknowledged all that was sent."""
         async with asyncio.timeout(within):
             while self.unacknowledged:
                 self.ask_for_acknowledgement()
-                await asyncio.sleep(0.1)
+                self.news.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.news.wait(), 0.1)
 
     def cut(self):
         """The connection is lost; the client comes back."""
         self.raw.reset()
 
     async def end(self):
-        self._ends = True
+        self._ended.set()
         await self.raw.close()
         self.task.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):

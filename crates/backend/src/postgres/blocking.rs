@@ -2,8 +2,8 @@
 
 use super::column::{int, number, text, uint};
 use super::connection::Connection;
+use super::contact;
 use super::error::{Error, Result};
-use super::roster;
 use super::transaction::Transaction;
 use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
@@ -149,7 +149,7 @@ pub(super) fn shuns(db: &Connection, account: AccountId, other: &BareJid, by_lis
 /// The same by its default privacy list alone.
 pub(super) fn shuns_by_lists(db: &Connection, account: i64, other: &BareJid) -> Result<bool> {
     let Some(lists) = privacy_lists(db, account)? else { return Ok(false) };
-    Ok(lists.shuns(other, roster::said(db, AccountId(account as u64), other)?.as_ref()))
+    Ok(lists.shuns(other, contact::said(db, AccountId(account as u64), other)?.as_ref()))
 }
 
 /// The address in a column.

@@ -23,6 +23,7 @@ mod cells;
 mod checking;
 mod column;
 mod connection;
+mod contact;
 mod domain;
 mod ending;
 mod error;

@@ -1,13 +1,12 @@
 //! Rosters, and the records of accounts that they are part of.
 
-use super::column::{int, number, text, uint, whole_jid};
-use super::connection::Connection;
+use super::column::{int, number, uint, whole_jid};
+use super::contact::{contact, said};
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use super::{blocking, lookup, node_items};
-use bytes::Bytes;
-use carillon_core::form::{Clock, decode, encode};
+use carillon_core::form::encode;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::roster::{
@@ -120,8 +119,6 @@ fn about(snapshot: &Snapshot<'_>, ask: &ReadRecord, record: &mut Record) -> Resu
 const RECORDS: &str = "SELECT r.place, id, record, roster
     FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS r (domain, local, place)
     JOIN account a ON a.domain = r.domain AND a.local = r.local";
-const CONTACT: &str =
-    "SELECT jid, name, groups, standing, listed, request FROM contact WHERE account = $1 AND jid = $2";
 const CONTACTS: &str = "SELECT r.place, jid, name, groups, standing, listed, request
     FROM unnest($1::bigint[]) WITH ORDINALITY AS r (account, place) JOIN contact c ON c.account = r.account ORDER BY r.place, jid";
 const BLOCKED: &str = "SELECT r.place, jid
@@ -151,34 +148,11 @@ fn record(row: &Row, parts: RecordParts) -> Result<Box<Record>> {
     }))
 }
 
-/// The contact in the six columns from `first`.
-fn contact(row: &Row, first: usize) -> Result<Contact> {
-    let groups = match row.try_get::<_, Option<&[u8]>>(first + 2)? {
-        Some(groups) => decode(groups, Clock::default()).map_err(|_| Error::Corrupt("not groups"))?,
-        None => Vec::new(),
-    };
-    let standing = number(row, first + 3)?;
-    Ok(Contact {
-        jid: whole_jid(row, first)?,
-        name: text(row, first + 1)?,
-        groups,
-        standing: Standing::of_bits(standing.try_into().map_err(|_| Error::Corrupt("no standing"))?),
-        is_listed: row.try_get(first + 4)?,
-        request: row.try_get::<_, Option<&[u8]>>(first + 5)?.map(Bytes::copy_from_slice),
-    })
-}
-
 /// Whose rosters say something of subscriptions between them and the account `$1`, whose address is `$2`: those that are in its own, as both
 /// sides say the same of a subscription; and those that have asked in vain, or grant something in advance.
 const WITH_SUBSCRIPTION: &str = "SELECT jid COLLATE \"C\" FROM contact WHERE account = $1
     UNION SELECT (a.local || '@' || d.name) COLLATE \"C\" FROM contact c JOIN account a ON a.id = c.account
     JOIN domain d ON d.id = a.domain WHERE c.jid = $2 AND c.standing & 20 <> 0 ORDER BY 1";
-
-/// What the roster of an account says of a contact.
-pub(super) fn said(db: &Connection, account: AccountId, jid: &BareJid) -> Result<Option<Contact>> {
-    let row = db.opt(CONTACT, &[&int(account.0), &jid.as_str()])?;
-    row.map(|row| contact(&row, 0)).transpose()
-}
 
 /// An account whose roster is changed.
 struct Owner {

@@ -2,7 +2,7 @@
 
 use super::column::{address, corrupt, int, uint};
 use super::transaction::Transaction;
-use super::{lookup, roster};
+use super::{contact, lookup};
 use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
@@ -150,5 +150,5 @@ pub(super) fn shuns(db: &Connection, account: AccountId, other: &BareJid, by_lis
     }
     let lists = if by_lists { privacy_lists(db, int(account.0))? } else { None };
     let Some(lists) = lists else { return Ok(false) };
-    Ok(lists.shuns(other, roster::said(db, account, other)?.as_ref()))
+    Ok(lists.shuns(other, contact::said(db, account, other)?.as_ref()))
 }

@@ -21,6 +21,7 @@ mod broadcast;
 mod cells;
 mod checking;
 mod column;
+mod contact;
 mod copy;
 mod domain;
 mod ending;

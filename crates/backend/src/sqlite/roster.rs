@@ -1,12 +1,12 @@
 //! Rosters, and the records of accounts that they are part of.
 
-use super::column::{address, corrupt, int, text, uint, whole_jid};
+use super::column::{address, corrupt, int, uint, whole_jid};
+use super::contact::{CONTACT, contact, said};
 use super::snapshot::Snapshot;
 use super::topic::CONFIG;
 use super::transaction::Transaction;
 use super::{blocking, lookup, node};
-use bytes::Bytes;
-use carillon_core::form::{Clock, decode, encode};
+use carillon_core::form::encode;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::roster::{
@@ -16,7 +16,7 @@ use carillon_core::ports::store::roster::{
 use carillon_wire::jid::{BareJid, Jid};
 use rusqlite::types::Value;
 use rusqlite::vtab::array::Array;
-use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
+use rusqlite::{Error, OptionalExtension, Result, Row, params};
 use std::rc::Rc;
 
 impl Answers<ReadRecord, Error> for Snapshot<'_> {
@@ -164,8 +164,6 @@ fn nodes(
     Ok(())
 }
 
-const CONTACT: &str =
-    "SELECT jid, name, groups, standing, listed, request FROM contact WHERE account = ?1 AND jid = ?2";
 const RECORD: &str = "SELECT id, record, roster FROM account WHERE domain = ?1 AND local = ?2";
 const CONTACTS: &str = "SELECT r.rowid, jid, name, groups, standing, listed, request FROM rarray(?1) r
     CROSS JOIN contact ON account = r.value ORDER BY r.rowid, jid";
@@ -193,34 +191,11 @@ fn record(row: &Row<'_>, parts: RecordParts) -> Result<Box<Record>> {
     }))
 }
 
-/// The contact in the six columns from `first`.
-fn contact(row: &Row<'_>, first: usize) -> Result<Contact> {
-    let groups = match row.get_ref(first + 2)?.as_blob_or_null().map_err(Error::from)? {
-        Some(groups) => decode(groups, Clock::default()).map_err(|_| corrupt(first + 2, "not groups"))?,
-        None => Vec::new(),
-    };
-    let request = row.get_ref(first + 5)?.as_blob_or_null().map_err(Error::from)?;
-    Ok(Contact {
-        jid: whole_jid(row, first)?,
-        name: text(row, first + 1)?,
-        groups,
-        standing: Standing::of_bits(row.get(first + 3)?),
-        is_listed: row.get(first + 4)?,
-        request: request.map(Bytes::copy_from_slice),
-    })
-}
-
 /// Whose rosters say something of subscriptions between them and the account `?1`, whose address is `?2`: those that are in its own, as both
 /// sides say the same of a subscription; and those that have asked in vain, or grant something in advance.
 const WITH_SUBSCRIPTION: &str = "SELECT jid FROM contact WHERE account = ?1
     UNION SELECT a.local || '@' || d.name FROM contact c CROSS JOIN account a ON a.id = c.account
     CROSS JOIN domain d ON d.id = a.domain WHERE c.jid = ?2 AND c.standing & 20 <> 0 ORDER BY 1";
-
-/// What the roster of an account says of a contact.
-pub(super) fn said(db: &Connection, account: AccountId, jid: &BareJid) -> Result<Option<Contact>> {
-    let mut query = db.prepare_cached(CONTACT)?;
-    query.query_row(params![int(account.0), jid.as_str()], |row| contact(row, 0)).optional()
-}
 
 /// An account whose roster is changed.
 struct Owner {

@@ -32,7 +32,8 @@ pub fn orphans_of(of: NodeId, left: Vec<Left>, now: Now) -> (Vec<Orphans>, usize
     let mut orphans = Map::<BareJid, Vec<Orphan>>::default();
     for (account, Left { shard, session, bytes }) in read {
         let held = held.remove(&(shard, session)).unwrap_or_default();
-        orphans.entry(account).or_default().push(Orphan { shard, bytes, held });
+        let place = Place { node: of, shard };
+        orphans.entry(account).or_default().push(Orphan { place, bytes, held });
     }
     let orphans = orphans.into_iter().map(|(account, sessions)| Orphans { account, of, sessions });
     (orphans.collect(), unread)
@@ -84,12 +85,11 @@ impl Turn<'_> {
 
     /// Sessions come here that a dead node left.
     fn adopt(&mut self, orphans: Orphans) {
-        let Orphans { account, of, sessions } = orphans;
+        let Orphans { account, sessions, .. } = orphans;
         let (count, mut all) = (sessions.len(), Vec::new());
-        for Orphan { shard, bytes, held } in sessions {
+        for Orphan { place, bytes, held } in sessions {
             let Some((moved, _)) = read_session(&bytes, self.cx.now) else { continue };
             if self.has_room(&moved.session, all.len()) {
-                let place = Place { node: of, shard };
                 all.extend(self.orphan(moved, &held, place).map(|moved| (moved, None)));
             } else if let Some(handler) = self.cx.pipeline.resumption {
                 (handler.given_up)(moved.session, &mut self.cx);

@@ -1,6 +1,6 @@
 //! Sessions that a node left when it died.
 
-use crate::model::{NodeId, Settlement, ShardId};
+use crate::model::{NodeId, Place, Settlement};
 use carillon_wire::jid::BareJid;
 
 /// What follows from the death of a node, for the home of an account.
@@ -55,15 +55,15 @@ crate::form! { struct Orphans { account, of, sessions } }
 /// One of them.
 #[derive(Debug)]
 pub struct Orphan {
-    /// The shard that it was on.
-    pub shard: ShardId,
+    /// Where it was.
+    pub place: Place,
     /// As it is in the log: a [`LogHead`](crate::ports::LogHead) and the session's form.
     pub bytes: Vec<u8>,
     /// Numbers of stanzas of its client that are in the queues of others that go on.
     pub held: Vec<u32>,
 }
 
-crate::form! { struct Orphan { shard, bytes, held } }
+crate::form! { struct Orphan { place, bytes, held } }
 
 impl Orphans {
     /// Bytes that it takes in memory.

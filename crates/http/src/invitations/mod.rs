@@ -105,7 +105,7 @@ pub(crate) struct InvitationsQuery {
 }
 
 impl InvitationView {
-    pub(crate) fn of(invitation: &Invitation) -> InvitationView {
+    fn of(invitation: &Invitation) -> InvitationView {
         InvitationView {
             id: invitation.id.0,
             inviter: invitation.inviter.as_deref().map(str::to_owned),

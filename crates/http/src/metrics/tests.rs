@@ -48,12 +48,7 @@ fn full() -> String {
         DomainFigures { name: Some("example.org".into()), counters },
         DomainFigures { name: None, counters: DomainCounters::default() },
     ];
-    let mut module = ModuleFigures { name: "filter".into(), ..ModuleFigures::default() };
-    module.verdicts.count("reject");
-    module.failures.count("trap");
-    (module.fuel, module.standing, module.different, module.counts[3]) =
-        (900, ModuleStanding::RolledBack, 5, 6);
-    status.modules = vec![module];
+    status.modules = vec![module()];
     let requests = crate::requests::Requests::default();
     let endpoint = Endpoint { route: "/v1/topics/{topic}".to_owned(), method: "GET" };
     requests.add(endpoint, StatusCode::OK, Duration::from_millis(3));
@@ -84,6 +79,15 @@ fn full() -> String {
             closed: 1,
             ..crate::push::Figures::default()
         })
+}
+
+fn module() -> ModuleFigures {
+    let mut module = ModuleFigures { name: "filter".into(), ..ModuleFigures::default() };
+    module.verdicts.count("reject");
+    module.failures.count("trap");
+    (module.fuel, module.standing, module.different, module.counts[3]) =
+        (900, ModuleStanding::RolledBack, 5, 6);
+    module
 }
 
 fn rooms() -> RoomFigures {
@@ -148,78 +152,94 @@ fn figures_of_modules_are_where_they_belong() {
     }
 }
 
+/// These lines are on a page.
+fn has(page: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(page.lines().any(|there| there == *line), "{line} is missing in\n{page}");
+    }
+}
+
+#[test]
+fn figures_of_a_cell_are_where_they_belong() {
+    has(
+        &full(),
+        &[
+            "carillon_cell_nodes{state=\"alive\"} 1",
+            "carillon_cell_nodes{state=\"silent\"} 1",
+            "carillon_cell_nodes{state=\"dead\"} 1",
+            "carillon_cell_beat_age_seconds{node=\"b\"} 5",
+            "carillon_cell_fenced 0",
+            "carillon_cell_read_age_seconds 2",
+            "carillon_cell_partitions{node=\"a\"} 200",
+            "carillon_cell_partitions_moved_total{way=\"went\"} 9",
+            "carillon_cell_connections{side=\"relayed\"} 3",
+            "carillon_cell_connections{side=\"carried\"} 2",
+            "carillon_cell_unsettled 1",
+            "carillon_cell_unsettled_bytes 120",
+            "carillon_cell_session_log_writes_total 30",
+            "carillon_cell_session_log_sessions_total 31",
+            "carillon_cell_sessions_left_total{outcome=\"adopted\"} 32",
+            "carillon_cell_sessions_left_total{outcome=\"lost\"} 33",
+            "carillon_cell_bus_connected 1",
+            "carillon_cell_bus_waiting_bytes 11",
+            "carillon_cell_bus_dropped_total 12",
+            "carillon_cell_gaps_total{node=\"b\",subject=\"node\"} 4",
+            "carillon_cell_gaps_total{node=\"b\",subject=\"all\"} 5",
+            "carillon_cell_posted_records_total{node=\"b\"} 6",
+            "carillon_cell_posted_bytes_total{node=\"b\"} 600",
+            "carillon_cell_taken_records_total{node=\"b\"} 7",
+            "carillon_cell_taken_bytes_total{node=\"b\"} 700",
+        ],
+    );
+}
+
 #[test]
 fn figures_are_where_they_belong() {
-    let page = full();
-    for line in [
-        "carillon_uptime_seconds 1.5",
-        "carillon_cell_nodes{state=\"alive\"} 1",
-        "carillon_cell_nodes{state=\"silent\"} 1",
-        "carillon_cell_nodes{state=\"dead\"} 1",
-        "carillon_cell_beat_age_seconds{node=\"b\"} 5",
-        "carillon_cell_fenced 0",
-        "carillon_cell_read_age_seconds 2",
-        "carillon_cell_partitions{node=\"a\"} 200",
-        "carillon_cell_partitions_moved_total{way=\"went\"} 9",
-        "carillon_cell_connections{side=\"relayed\"} 3",
-        "carillon_cell_connections{side=\"carried\"} 2",
-        "carillon_cell_unsettled 1",
-        "carillon_cell_unsettled_bytes 120",
-        "carillon_cell_session_log_writes_total 30",
-        "carillon_cell_session_log_sessions_total 31",
-        "carillon_cell_sessions_left_total{outcome=\"adopted\"} 32",
-        "carillon_cell_sessions_left_total{outcome=\"lost\"} 33",
-        "carillon_cell_bus_connected 1",
-        "carillon_cell_bus_waiting_bytes 11",
-        "carillon_cell_bus_dropped_total 12",
-        "carillon_cell_gaps_total{node=\"b\",subject=\"node\"} 4",
-        "carillon_cell_gaps_total{node=\"b\",subject=\"all\"} 5",
-        "carillon_cell_posted_records_total{node=\"b\"} 6",
-        "carillon_cell_posted_bytes_total{node=\"b\"} 600",
-        "carillon_cell_taken_records_total{node=\"b\"} 7",
-        "carillon_cell_taken_bytes_total{node=\"b\"} 700",
-        "carillon_link_requests_total{result=\"followed\"} 4",
-        "carillon_link_cache_bytes 512",
-        "carillon_upload_requests_total{result=\"uploaded\"} 2",
-        "carillon_uploaded_bytes_total 77",
-        "carillon_common_overflows_total 6",
-        "carillon_out_queue_bytes 4321",
-        "carillon_stream_errors_total{condition=\"conflict\"} 2",
-        "carillon_sessions_ended_total{reason=\"lost\"} 1",
-        "carillon_stanzas_taken_total{reason=\"presence\"} 1",
-        "carillon_stanzas_held_total{reason=\"backlog\"} 1",
-        "carillon_login_failures_total{reason=\"not-authorized\"} 1",
-        "carillon_notifications_ended_total{reason=\"queue-full\"} 1",
-        "carillon_sessions_restored_total 12",
-        "carillon_sessions_not_restored_total 2",
-        "carillon_delivery_duration_seconds_bucket{le=\"0.005\"} 1",
-        "carillon_delivery_duration_seconds_bucket{le=\"0.08\"} 2",
-        "carillon_delivery_duration_seconds_bucket{le=\"+Inf\"} 3",
-        "carillon_delivery_duration_seconds_sum 4.073",
-        "carillon_delivery_duration_seconds_count 3",
-        "carillon_store_commit_duration_seconds_bucket{le=\"0.001\"} 1",
-        "carillon_store_given_up_total 3",
-        "carillon_store_failing 1",
-        "carillon_store_damaged 0",
-        "carillon_store_committing_seconds 2.5",
-        "carillon_store_lane_waiting{lane=\"1\"} 5",
-        "carillon_store_lane_waiting_bytes{lane=\"1\"} 4096",
-        "carillon_store_lane_settled_total{lane=\"1\"} 2",
-        "carillon_domain_sessions{domain=\"example.org\"} 5",
-        "carillon_domain_sessions{domain=\"(other)\"} 0",
-        "carillon_domain_sends_delayed_total{domain=\"example.org\"} 4",
-        "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",
-        "carillon_http_request_duration_seconds_bucket{route=\"/v1/topics/{topic}\",method=\"GET\",le=\"0.005\"} 1",
-        "carillon_tls_certificate_expiry_timestamp_seconds 1900000000",
-        "carillon_event_log_lines_total 7",
-        "carillon_webhook_requests_total{result=\"taken\"} 5",
-        "carillon_webhook_requests_total{result=\"failed\"} 2",
-        "carillon_webhook_events_total 9",
-        "carillon_webhook_dead_letters_total 1",
-        "carillon_webhook_behind_events 3",
-    ] {
-        assert!(page.lines().any(|there| there == line), "{line} is missing in\n{page}");
-    }
+    has(
+        &full(),
+        &[
+            "carillon_uptime_seconds 1.5",
+            "carillon_link_requests_total{result=\"followed\"} 4",
+            "carillon_link_cache_bytes 512",
+            "carillon_upload_requests_total{result=\"uploaded\"} 2",
+            "carillon_uploaded_bytes_total 77",
+            "carillon_common_overflows_total 6",
+            "carillon_out_queue_bytes 4321",
+            "carillon_stream_errors_total{condition=\"conflict\"} 2",
+            "carillon_sessions_ended_total{reason=\"lost\"} 1",
+            "carillon_stanzas_taken_total{reason=\"presence\"} 1",
+            "carillon_stanzas_held_total{reason=\"backlog\"} 1",
+            "carillon_login_failures_total{reason=\"not-authorized\"} 1",
+            "carillon_notifications_ended_total{reason=\"queue-full\"} 1",
+            "carillon_sessions_restored_total 12",
+            "carillon_sessions_not_restored_total 2",
+            "carillon_delivery_duration_seconds_bucket{le=\"0.005\"} 1",
+            "carillon_delivery_duration_seconds_bucket{le=\"0.08\"} 2",
+            "carillon_delivery_duration_seconds_bucket{le=\"+Inf\"} 3",
+            "carillon_delivery_duration_seconds_sum 4.073",
+            "carillon_delivery_duration_seconds_count 3",
+            "carillon_store_commit_duration_seconds_bucket{le=\"0.001\"} 1",
+            "carillon_store_given_up_total 3",
+            "carillon_store_failing 1",
+            "carillon_store_damaged 0",
+            "carillon_store_committing_seconds 2.5",
+            "carillon_store_lane_waiting{lane=\"1\"} 5",
+            "carillon_store_lane_waiting_bytes{lane=\"1\"} 4096",
+            "carillon_store_lane_settled_total{lane=\"1\"} 2",
+            "carillon_domain_sessions{domain=\"example.org\"} 5",
+            "carillon_domain_sessions{domain=\"(other)\"} 0",
+            "carillon_domain_sends_delayed_total{domain=\"example.org\"} 4",
+            "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",
+            "carillon_http_request_duration_seconds_bucket{route=\"/v1/topics/{topic}\",method=\"GET\",le=\"0.005\"} 1",
+            "carillon_tls_certificate_expiry_timestamp_seconds 1900000000",
+            "carillon_event_log_lines_total 7",
+            "carillon_webhook_requests_total{result=\"taken\"} 5",
+            "carillon_webhook_requests_total{result=\"failed\"} 2",
+            "carillon_webhook_events_total 9",
+            "carillon_webhook_dead_letters_total 1",
+            "carillon_webhook_behind_events 3",
+        ],
+    );
 }
 
 #[test]

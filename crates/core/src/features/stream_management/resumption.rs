@@ -32,7 +32,7 @@ pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
     orphaned,
     origin: |session, number| {
         let state = session.state.stream_management.as_ref()?;
-        let origin = state.origin.as_ref()?;
+        let origin = state.noted.as_ref()?.origin.as_ref()?;
         let is_early = origin.last.wrapping_sub(number).cast_signed() >= 0;
         is_early.then_some(Settlement { number, ..origin.old })
     },
@@ -166,7 +166,7 @@ fn settlements(session: &BoundSession) -> Vec<Settlement> {
 fn orphaned(session: &mut BoundSession, held: &[u32], old: Settlement) {
     let Some(state) = &mut session.state.stream_management else { return };
     let last = state.inbound.counts().0.wrapping_add(UNWRITTEN);
-    state.origin = Some(Box::new(Origin { old, last }));
+    state.noted.get_or_insert_default().origin = Some(Origin { old, last });
     state.inbound.is_orphaned(held);
     // Its timers were not written.
     state.due = None;

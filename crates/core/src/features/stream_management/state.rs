@@ -17,24 +17,27 @@ pub struct State {
     pub(super) due: Option<u32>,
     /// What was sent since and is not acknowledged.
     pub(super) queue: Queue<Sent>,
-    /// Of a session that a dead node left: what it was there.
-    pub(super) origin: Option<Box<Origin>>,
-    /// Who waited for messages that were acknowledged a moment ago, where sessions are written down: what is written of the session says so, too, as
-    /// it may not have been written yet that their senders know.
-    #[expect(
-        clippy::box_collection,
-        reason = "mostly there is none, and a queue takes 32 bytes of every session"
-    )]
-    pub(super) recent: Option<Box<VecDeque<(Settlement, Mono)>>>,
+    /// What is noted in a cell in case a node dies; eight bytes where nothing is.
+    pub(super) noted: Option<Box<Noted>>,
 }
 
 // Whoever dies again while its client repeats what it sent has it handled once more.
-crate::form! { struct State { inbound, due, queue, origin: omitted(None), recent: omitted(None) } }
+crate::form! { struct State { inbound, due, queue, noted: omitted(None) } }
+
+/// What is noted of a session in a cell whose sessions are written down.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    /// Of a session that a dead node left: what it was there.
+    pub(super) origin: Option<Origin>,
+    /// Who waited for messages that were acknowledged a moment ago: what is written of the session says so, too, as it may not have been written yet
+    /// that their senders know.
+    recent: VecDeque<(Settlement, Mono)>,
+}
 
 impl State {
     /// A message was acknowledged whose sender is a session of this node.
     pub(super) fn note_recent(&mut self, settlement: Settlement, now: Mono) {
-        let recent = self.recent.get_or_insert_default();
+        let recent = &mut self.noted.get_or_insert_default().recent;
         while recent.front().is_some_and(|(_, at)| now.since(*at) > RECENT_MS) {
             recent.pop_front();
         }
@@ -43,11 +46,11 @@ impl State {
 
     /// Those that were noted a moment ago.
     pub(super) fn recent(&mut self, now: Mono) -> Vec<Settlement> {
-        let Some(recent) = &mut self.recent else { return Vec::new() };
-        recent.retain(|(_, at)| now.since(*at) <= RECENT_MS);
-        let settlements = recent.iter().map(|(settlement, _)| *settlement).collect();
-        if recent.is_empty() {
-            self.recent = None;
+        let Some(noted) = &mut self.noted else { return Vec::new() };
+        noted.recent.retain(|(_, at)| now.since(*at) <= RECENT_MS);
+        let settlements = noted.recent.iter().map(|(settlement, _)| *settlement).collect();
+        if noted.recent.is_empty() && noted.origin.is_none() {
+            self.noted = None;
         }
         settlements
     }

@@ -2,7 +2,6 @@
 
 use super::record::{ContactRecord, ExportRecord, PrivacyRuleRecord};
 use super::{Export, Lines, Stop};
-use crate::invitations::InvitationView;
 use crate::jids;
 use crate::problem::Problem;
 use crate::provider::conversations::ConversationView;
@@ -277,7 +276,15 @@ impl Export {
             let asked = Invitations { domain: self.domain.id, before, limit: PAGE.entries };
             let found = self.app.ask(asked).await?;
             for invitation in found.iter().filter(|one| one.inviter.as_ref() == Some(&local)) {
-                lines.put(&ExportRecord::Invitation(InvitationView::of(invitation))).await?;
+                let line = ExportRecord::Invitation {
+                    id: invitation.id.0,
+                    localpart: invitation.local.as_deref().map(str::to_owned),
+                    uses_max: invitation.uses_max,
+                    uses: invitation.uses,
+                    created_at: Time(invitation.created),
+                    expires_at: Time(invitation.expires),
+                };
+                lines.put(&line).await?;
             }
             let is_full = found.len() == usize::from(PAGE.entries);
             let Some(last) = found.last().filter(|_| is_full) else { return Ok(()) };

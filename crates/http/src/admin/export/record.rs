@@ -1,6 +1,5 @@
 //! The lines of an export.
 
-use crate::invitations::InvitationView;
 use crate::provider::conversations::ConversationView;
 use crate::provider::items::ItemView;
 use crate::provider::messages::MessageView;
@@ -139,7 +138,20 @@ pub(crate) enum ExportRecord {
         is_uploaded: bool,
     },
     /// An invitation by it.
-    Invitation(InvitationView),
+    Invitation {
+        /// Its number.
+        id: u64,
+        /// The only local part that can be registered with it; none for any.
+        localpart: Option<String>,
+        /// How often it can be used.
+        uses_max: u32,
+        /// How often it was used.
+        uses: u32,
+        /// When it was made.
+        created_at: Time,
+        /// When it expires.
+        expires_at: Time,
+    },
     /// Something could not be read: the export is not whole.
     Error {
         /// Why.
