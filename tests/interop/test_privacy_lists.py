@@ -15,7 +15,7 @@ PRIVACY = "{jabber:iq:privacy}"
 
 @pytest.fixture(scope="module")
 def settings():
-    return {"privacy_lists__enabled": True}
+    return {"privacy_lists__enabled": "true"}
 
 
 def plugins(peer):
@@ -133,7 +133,7 @@ async def test_another_session_keeps_the_list_that_it_uses(peer):
 
 
 async def test_a_session_keeps_its_list_over_a_live_upgrade(tmp_path):
-    server = Upgradable(tmp_path, privacy_lists__enabled=True)
+    server = Upgradable(tmp_path, privacy_lists__enabled="true")
     try:
         api = Api(server)
         for name in ("alice", "bob"):

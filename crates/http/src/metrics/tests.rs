@@ -41,6 +41,7 @@ fn full() -> String {
     status.broadcasts_given = 8;
     status.matches.ended.count("finished");
     status.matches.errors.count("idle");
+    status.matches.module_failures.count("trap");
     status.rooms = rooms();
     status.store.commit.record(Duration::from_micros(700));
     let counters = DomainCounters { sessions: 5, sends_delayed: 4, ..DomainCounters::default() };

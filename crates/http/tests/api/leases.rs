@@ -27,7 +27,7 @@ async fn says_what_its_holder_says_of_itself() {
     assert_eq!(take(json!({"units": 3})).await.expect(StatusCode::OK)["state"], json!({"units": 3}));
     world.post(PATH, json!({"holder": "a", "ttl_ms": 60_000})).await.expect(StatusCode::OK);
     assert_eq!(world.get(PATH).await.expect(StatusCode::OK)["state"], json!({"units": 3}));
-    take(json!("three")).await.problem(422, "invalid-value");
+    take(json!("three")).await.problem(400, "wrong-type");
     let long = take(json!({"why": "x".repeat(4096)})).await;
     assert_eq!(long.problem(422, "invalid-value").as_deref(), Some("/state"));
 }

@@ -13,7 +13,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use carillon_core::model::{Domain, Scope};
+use carillon_core::model::{Domain, Scope, UnixMs};
 use carillon_wire::jid::BareJid;
 use futures_util::stream;
 use record::ExportRecord;
@@ -45,7 +45,7 @@ pub(crate) async fn export(
     let (domain, jid) = find(&key, &app, &jid, query.domain.as_deref())?;
     let export = Export { app, domain, jid };
     // Before the answer begins: whether there is such an account.
-    let account = export.account().await?;
+    let (account, created) = export.account().await?;
     acts::note_read();
     tracing::info!(
         key = &*key.key.name,
@@ -55,7 +55,7 @@ pub(crate) async fn export(
     );
     // One part is read while the one before is sent.
     let (sender, lines) = mpsc::channel(1);
-    tokio::spawn(export.run(account, Lines { sender, buffer: Vec::new(), records: 0 }));
+    tokio::spawn(export.run((account, created), Lines { sender, buffer: Vec::new(), records: 0 }));
     let body = stream::unfold(lines, |mut lines| async move {
         let chunk = lines.recv().await?;
         Some((Ok::<Bytes, Infallible>(chunk), lines))
@@ -87,7 +87,7 @@ impl From<Problem> for Stop {
 
 impl Export {
     /// Sends everything, and says that it did, or why not.
-    async fn run(self, account: ExportRecord, mut lines: Lines) {
+    async fn run(self, account: (ExportRecord, UnixMs), mut lines: Lines) {
         let last = match self.all(account, &mut lines).await {
             Ok(()) => ExportRecord::End { records: lines.records },
             Err(Stop::Gone) => return,
@@ -102,7 +102,7 @@ impl Export {
         }
     }
 
-    async fn all(&self, account: ExportRecord, lines: &mut Lines) -> Result<(), Stop> {
+    async fn all(&self, (account, created): (ExportRecord, UnixMs), lines: &mut Lines) -> Result<(), Stop> {
         lines.put(&account).await?;
         self.topics(lines).await?;
         self.record(lines).await?;
@@ -111,7 +111,7 @@ impl Export {
         self.messages(lines).await?;
         self.offline(lines).await?;
         self.rooms(lines).await?;
-        self.notifications(lines).await?;
+        self.notifications(created, lines).await?;
         self.registrations(lines).await?;
         self.uploads(lines).await?;
         self.invitations(lines).await

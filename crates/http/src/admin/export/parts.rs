@@ -12,7 +12,7 @@ use crate::push::api as push;
 use crate::time::{Time, now};
 use carillon_core::model::{
     AccountState, ArchiveFilter, ArchiveId, ArchiveStart, InboxFilter, InvitationId, ItemsFrom, Node,
-    NotificationId, RecordParts, RegistrationId, RoomKind, RoomOfAccount, States,
+    NotificationId, RecordParts, RegistrationId, RoomKind, RoomOfAccount, States, UnixMs,
 };
 use carillon_core::ports::Page;
 use carillon_core::ports::store::accounts::Account;
@@ -39,13 +39,13 @@ impl Export {
         jids::local(&self.jid)
     }
 
-    /// The first line; a problem if there is no such account.
-    pub(super) async fn account(&self) -> Result<ExportRecord, Problem> {
+    /// The first line, and when the account was created; a problem if there is no such account.
+    pub(super) async fn account(&self) -> Result<(ExportRecord, UnixMs), Problem> {
         let (domain, local) = (self.domain.id, self.local());
         let enrolment = self.app.ask(Account { domain, local: local.clone() }).await?;
         let enrolment = enrolment.ok_or_else(|| self.missing())?;
         let available = self.app.ask(LastAvailable { domain, local }).await?;
-        Ok(ExportRecord::Account {
+        let record = ExportRecord::Account {
             jid: self.jid.as_str().to_owned(),
             state: match enrolment.state {
                 AccountState::Enabled => "enabled",
@@ -53,7 +53,8 @@ impl Export {
             },
             created_at: Time(enrolment.created),
             last_available_at: available.map(Time),
-        })
+        };
+        Ok((record, enrolment.created))
     }
 
     pub(super) async fn topics(&self, lines: &mut Lines) -> Result<(), Stop> {
@@ -217,11 +218,12 @@ impl Export {
         }
     }
 
-    pub(super) async fn notifications(&self, lines: &mut Lines) -> Result<(), Stop> {
+    /// Those since it was created: what somebody was sent who had its name before is not its own.
+    pub(super) async fn notifications(&self, created: UnixMs, lines: &mut Lines) -> Result<(), Stop> {
         let mut before = NotificationId(u128::MAX);
         loop {
             let whose = Whose::Account(self.domain.id, self.local());
-            let (from, limit) = (NotificationId(0), PAGE.entries);
+            let (from, limit) = (NotificationId::first_at(created), PAGE.entries);
             let asked = NotificationQuery { whose, states: States::ALL, key: None, from, before, limit };
             let listing = self.app.ask(asked).await?;
             for trace in &listing.traces {
