@@ -572,13 +572,14 @@ async def test_a_scaler_that_is_told_to_end_gives_its_lease_up(tmp_path, server)
     # It decides once, and waits for the next decision when it is told to end.
     policy = POLICY.replace('"200ms"', '"10m"').replace('"1s"', '"10m"')
     with Demand(7.0) as demand:
-        scaler = await Scaler(tmp_path, page(demand), KEDA, policy + lease).start("--apply")
+        settings = Scaler(tmp_path, page(demand), KEDA, policy + lease)
+        scaler = await settings.start("--apply")
         decided = await scaler.line("units")
         with pytest.raises(urllib.error.HTTPError, match="409"):
             call(server, "POST", "/v1/admin/leases/ended", {"holder": "somebody", "ttl_ms": 60000})
         # What was decided is with the lease, for whoever looks at the node.
-        state = call(server, "GET", "/v1/admin/leases/ended")["state"]
-        assert state == scaler.decisions()[-1]
+        state = call(server, "GET", "/v1/admin/leases/ended", None)["state"]
+        assert state == settings.decisions()[-1]
         shown = run("autoscale", "status", "--url", server.http, "--key", key.read_text().strip())
         assert decided.strip() in shown.stdout, shown.stdout
         assert await scaler.interrupt() == 0

@@ -142,8 +142,7 @@ def goaway(received):
     return None
 
 
-async def test_who_misuses_http_2_is_hung_up_on(tmp_path):
-    node = Upgradable(tmp_path, https__port=0)
+async def test_who_misuses_http_2_is_hung_up_on(node):
     settings = frame(4, 0, 0)
     # Requests that are taken back at once, again and again (CVE-2023-44487).
     taken_back = [frame(1, 5, 1 + 2 * n, REQUEST) + frame(3, 0, 1 + 2 * n, (8).to_bytes(4, "big")) for n in range(5000)]
@@ -155,7 +154,6 @@ async def test_who_misuses_http_2_is_hung_up_on(tmp_path):
     # Something else than HTTP/2.
     assert await spoken(node, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") == b""
     assert curl(node, f"https://localhost:{node.port('https')}/readyz") == "ready\n"
-    node.end()
 
 
 async def test_tls_1_2_is_spoken_and_older_ones_are_refused(node):
