@@ -34,6 +34,7 @@ min = 1
 max = 8
 interval = "200ms"
 effect = "200ms"
+down = { after = "1s" }
 [source]
 kind = "http"
 url = "http://127.0.0.1:${demand.address().port}/"
