@@ -90,5 +90,5 @@ export function verdict(ended: Ended, seat: number): string {
     return winner === null || winner === undefined ? "Nobody won." : "The other player won.";
   }
   if (ended.reason === "forfeit") return (ended.seats >> BigInt(seat)) & 1n ? "The other player left: you won." : "You gave up.";
-  return { duration: "The time is over.", "not-joined": "The other player did not come.", shutdown: "The node ended." }[ended.reason];
+  return { duration: "The time is over.", "not-joined": "The other player did not come.", shutdown: "The node ended.", module: "The game failed." }[ended.reason];
 }

@@ -145,7 +145,7 @@ export class Match {
   leave(): void { this.#write(write.forfeit()); }
 
   #become(state: State): void {
-    if (state !== this.#state) this.#options.onState?.(this.#state = state);
+    if (state !== this.#state) { this.#state = state; this.#options.onState?.(state); }
   }
 
   #connect(): void {

@@ -31,77 +31,83 @@ if(ring){context.strokeStyle=ring;context.lineWidth=6;context.strokeRect(x-3,y-3
 x,y},text,color){const context=this.#context;const size=13*FIELD.width/Math.max(this.canvas.clientWidth,1);context.fillStyle=color;context.font=`${size}px syste\
 m-ui, sans-serif`;context.textAlign="center";const half=context.measureText(text).width/2+2;const middle=Math.min(Math.max(x+SIZE/2,half),FIELD.width-half);context.
 fillText(text,middle,y>2*size?y-size/2:y+SIZE+1.4*size)}#outline({x,y},color){const context=this.#context;context.strokeStyle=color;context.lineWidth=1.5;context.
-setLineDash([4,3]);context.strokeRect(x,y,SIZE,SIZE);context.setLineDash([])}};var MODES=["relay","lockstep"];var STATES=["away","here","left"];var REASONS=["finished","forfeit","duration","not-joined","shutdown"];var ERRORS=["","malformed",
-"too-long","bad-token","expired-token","no-match","left","replaced","not-joined","too-far","too-old","idle","too-slow","elsewhere","shutdown"];var Malformed=class extends Error{name="\
-Malformed"};var JOIN=1;var INPUTS=2;var HASH=3;var PING=4;var PAUSE=5;var CONTINUE=6;var FORFEIT=7;var OUTCOME=8;var WELCOME=16;var TICK=17;var SEAT=18;var DESYNC=19;
-var PONG=20;var CLOCK=21;var ENDED=22;var ERROR=23;var FRAME_BYTES_MAX=64*1024;var INPUT_BYTES_MAX=512;var SEATS_MAX=64;var NOBODY=255;function seatsOf(mask){return Array.
-from({length:SEATS_MAX},(_,seat2)=>seat2).filter(seat2=>mask>>BigInt(seat2)&1n)}function wrong(why="a field has a value that means nothing"){throw new Malformed(
-why)}function acknowledges({ack,missing},tick){const behind=ack-tick;return behind===0||behind>32||behind>0&&(missing>>>behind-1&1)===0}var Reader=class{constructor(bytes){
-this.bytes=bytes}bytes;#at=0;left=()=>this.bytes.length-this.#at;rest=()=>this.take(this.left()).slice();byte=()=>this.take(1)[0];word=words=>words[this.byte()]||
-wrong();fixed=bytes=>this.take(bytes).reduceRight((number,byte)=>number<<8n|BigInt(byte),0n);take(length){if(length>this.left())wrong("the frame ends too early");
-this.#at+=length;return this.bytes.subarray(this.#at-length,this.#at)}varint(){let number=0n;for(let shift=0n;;shift+=7n){const byte=this.byte();if(shift===63n&&
-byte>1)wrong("a number is too large");number|=BigInt(byte&127)<<shift;if(byte>=128)continue;if(byte===0&&shift>0n)wrong("a number is not written in the shortest\
- way");return number}}u32(){const number=this.varint();if(number>0xffffffffn)wrong("a number is too large");return Number(number)}};function cut(stream){let end=0;
-while(end<stream.length&&stream[end]>=128&&end<9)end++;if(end===stream.length)return void 0;const length=new Reader(stream.subarray(0,end+1)).varint();if(length>
-FRAME_BYTES_MAX)wrong("the frame is longer than it may be");const behind=end+1+Number(length);return behind>stream.length?void 0:[stream.subarray(end+1,behind),
-stream.subarray(behind)]}function read(bytes){const from=new Reader(bytes);const kind=from.u32();const tick=from.u32();const folded=from.varint();const ack=BigInt(
-tick)-(folded>>1n^-(folded&1n));if(ack<0n||ack>0xffffffffn)wrong("a number is too large");const frame={tick,ack:Number(ack),missing:from.u32(),...body(kind,from)};
-if(from.left()>0)wrong("bytes follow the end of the frame");return frame}function body(kind,from){switch(kind){case WELCOME:return{kind:"welcome",welcome:welcome(
-from)};case TICK:return{kind:"tick",...inputs(from)};case SEAT:return{kind:"seat",seat:from.byte(),state:from.word(STATES)};case DESYNC:return{kind:"desync",minority:from.
-varint(),hash:Number(from.fixed(4))};case PONG:return{kind:"pong",stamp:from.rest()};case CLOCK:return{kind:"clock",runs:from.word(["0","1"])==="1",seat:[from.byte()].
-find(seat2=>seat2!==NOBODY)};case ENDED:return{kind:"ended",reason:from.word(REASONS),seats:from.varint(),outcome:from.rest()};case ERROR:return{kind:"error",code:from.
-word(ERRORS),text:new TextDecoder().decode(from.rest())};default:wrong(`no frame is of kind ${kind}`)}}function welcome(from){const[seat2,seats,mode,runs,tickRate,
-inputDelay]=[from.byte(),from.byte(),from.word(MODES),from.byte(),from.byte(),from.byte()];const[present,inputBytesMax,holdMs,seed]=[from.varint(),from.u32(),from.
-u32(),from.fixed(8)];if(runs>1||seats>SEATS_MAX||seat2>=seats||tickRate===0)wrong();return{seat:seat2,seats,mode,runs:runs===1,tickRate,inputDelay,present,inputBytesMax,
-holdMs,seed}}function inputs(from){const[given,repeated,even]=[from.varint(),from.varint(),from.u32()];if(given&repeated)wrong();const inputs2=new Map;for(const seat2 of seatsOf(
-given)){const length=even===0?from.u32():even-1;if(length>INPUT_BYTES_MAX)wrong("an input is longer than it may be");inputs2.set(seat2,from.take(length).slice())}
-return{given,repeated,inputs:inputs2}}var varint=number=>number<128?[number]:[number%128|128,...varint(Math.floor(number/128))];var u32=number=>[0,8,16,24].map(
-shift=>number>>>shift&255);function framed(kind,{tick=0,ack=0,missing=0},payload=[]){const behind=tick>=ack?2*(tick-ack):2*(ack-tick)-1;const frame=[kind,...varint(
-tick),...varint(behind),...varint(missing),...payload];return Uint8Array.from([...varint(frame.length),...frame])}var write={join:(have,token)=>framed(JOIN,{tick:have},
-new TextEncoder().encode(token)),inputs:(header,newestFirst)=>framed(INPUTS,header,newestFirst.flatMap(input=>[...varint(input.length),...input])),hash:(tick,hash2)=>framed(
-HASH,{tick},u32(hash2)),ping:stamp=>framed(PING,{},stamp),pause:()=>framed(PAUSE,{}),resume:()=>framed(CONTINUE,{}),forfeit:()=>framed(FORFEIT,{}),outcome:(tick,outcome)=>framed(
-OUTCOME,{tick},outcome)};var MatchError=class extends Error{constructor(code,text){super(text?`${code}: ${text}`:code);this.code=code}code;name="MatchError"};var SUBPROTOCOL="carillon-m\
+setLineDash([4,3]);context.strokeRect(x,y,SIZE,SIZE);context.setLineDash([])}};var MODES=["relay","lockstep","authoritative"];var STATES=["away","here","left"];var REASONS=["finished","forfeit","duration","not-joined","shutdown","module"];
+var ERRORS=["","malformed","too-long","bad-token","expired-token","no-match","left","replaced","not-joined","too-far","too-old","idle","too-slow","elsewhere","s\
+hutdown"];var Malformed=class extends Error{name="Malformed"};var JOIN=1;var INPUTS=2;var HASH=3;var PING=4;var PAUSE=5;var CONTINUE=6;var FORFEIT=7;var OUTCOME=8;
+var STATE=9;var WELCOME=16;var TICK=17;var SEAT=18;var DESYNC=19;var PONG=20;var CLOCK=21;var ENDED=22;var ERROR=23;var UPDATE=24;var SNAPSHOT=25;var WANTED=26;
+var FRAME_BYTES_MAX=64*1024;var INPUT_BYTES_MAX=512;var SEATS_MAX=64;var NOBODY=255;function seatsOf(mask){return Array.from({length:SEATS_MAX},(_,seat2)=>seat2).
+filter(seat2=>mask>>BigInt(seat2)&1n)}function wrong(why="a field has a value that means nothing"){throw new Malformed(why)}function acknowledges({ack,missing},tick){
+const behind=ack-tick;return behind===0||behind>32||behind>0&&(missing>>>behind-1&1)===0}var Reader=class{constructor(bytes){this.bytes=bytes}bytes;#at=0;left=()=>this.
+bytes.length-this.#at;rest=()=>this.take(this.left()).slice();byte=()=>this.take(1)[0];word=words=>words[this.byte()]||wrong();fixed=bytes=>this.take(bytes).reduceRight(
+(number,byte)=>number<<8n|BigInt(byte),0n);take(length){if(length>this.left())wrong("the frame ends too early");this.#at+=length;return this.bytes.subarray(this.#at-
+length,this.#at)}varint(){let number=0n;for(let shift=0n;;shift+=7n){const byte=this.byte();if(shift===63n&&byte>1)wrong("a number is too large");number|=BigInt(
+byte&127)<<shift;if(byte>=128)continue;if(byte===0&&shift>0n)wrong("a number is not written in the shortest way");return number}}u32(){const number=this.varint();
+if(number>0xffffffffn)wrong("a number is too large");return Number(number)}};function cut(stream){let end=0;while(end<stream.length&&stream[end]>=128&&end<9)end++;
+if(end===stream.length)return void 0;const length=new Reader(stream.subarray(0,end+1)).varint();if(length>FRAME_BYTES_MAX)wrong("the frame is longer than it may\
+ be");const behind=end+1+Number(length);return behind>stream.length?void 0:[stream.subarray(end+1,behind),stream.subarray(behind)]}function read(bytes){const from=new Reader(
+bytes);const kind=from.u32();const tick=from.u32();const folded=from.varint();const ack=BigInt(tick)-(folded>>1n^-(folded&1n));if(ack<0n||ack>0xffffffffn)wrong(
+"a number is too large");const frame={tick,ack:Number(ack),missing:from.u32(),...body(kind,from)};if(from.left()>0)wrong("bytes follow the end of the frame");return frame}
+function body(kind,from){switch(kind){case WELCOME:return{kind:"welcome",welcome:welcome(from)};case TICK:return{kind:"tick",...inputs(from)};case SEAT:return{kind:"\
+seat",seat:from.byte(),state:from.word(STATES)};case DESYNC:return{kind:"desync",minority:from.varint(),hash:Number(from.fixed(4))};case PONG:return{kind:"pong",
+stamp:from.rest()};case CLOCK:return{kind:"clock",runs:from.word(["0","1"])==="1",seat:[from.byte()].find(seat2=>seat2!==NOBODY)};case ENDED:return{kind:"ended",
+reason:from.word(REASONS),seats:from.varint(),outcome:from.rest()};case ERROR:return{kind:"error",code:from.word(ERRORS),text:new TextDecoder().decode(from.rest())};case UPDATE:
+return{kind:"update",update:from.rest()};case SNAPSHOT:return{kind:"snapshot",snapshot:from.rest()};case WANTED:return{kind:"wanted",whole:from.word(["0","1"])===
+"1"};default:wrong(`no frame is of kind ${kind}`)}}function welcome(from){const[seat2,seats,mode,runs,tickRate,inputDelay]=[from.byte(),from.byte(),from.word(MODES),
+from.byte(),from.byte(),from.byte()];const[present,inputBytesMax,holdMs,seed]=[from.varint(),from.u32(),from.u32(),from.fixed(8)];if(runs>1||seats>SEATS_MAX||seat2>=
+seats&&seat2!==NOBODY||tickRate===0)wrong();return{seat:seat2,seats,mode,runs:runs===1,tickRate,inputDelay,present,inputBytesMax,holdMs,seed}}function inputs(from){
+const[given,repeated,even]=[from.varint(),from.varint(),from.u32()];if(given&repeated)wrong();const inputs2=new Map;for(const seat2 of seatsOf(given)){const length=even===
+0?from.u32():even-1;if(length>INPUT_BYTES_MAX)wrong("an input is longer than it may be");inputs2.set(seat2,from.take(length).slice())}return{given,repeated,inputs:inputs2}}
+var varint=number=>number<128?[number]:[number%128|128,...varint(Math.floor(number/128))];var u32=number=>[0,8,16,24].map(shift=>number>>>shift&255);function framed(kind,{
+tick=0,ack=0,missing=0},payload=[]){const behind=tick>=ack?2*(tick-ack):2*(ack-tick)-1;const frame=[kind,...varint(tick),...varint(behind),...varint(missing),...payload];
+return Uint8Array.from([...varint(frame.length),...frame])}var PART=1900;var fnv1a=state=>state.reduce((hash2,byte)=>Math.imul(hash2^byte,16777619),2166136261)>>>
+0;var write={join:(have,token)=>framed(JOIN,{tick:have},new TextEncoder().encode(token)),inputs:(header,newestFirst)=>framed(INPUTS,header,newestFirst.flatMap(input=>[
+...varint(input.length),...input])),hash:(tick,hash2)=>framed(HASH,{tick},u32(hash2)),ping:stamp=>framed(PING,{},stamp),pause:()=>framed(PAUSE,{}),resume:()=>framed(
+CONTINUE,{}),forfeit:()=>framed(FORFEIT,{}),snapshot:(tick,state,offset)=>framed(STATE,{tick},[...varint(offset),...varint(state.length),...state.subarray(offset,
+offset+PART)]),outcome:(tick,outcome)=>framed(OUTCOME,{tick},outcome)};var MatchError=class extends Error{constructor(code,text){super(text?`${code}: ${text}`:code);this.code=code}code;name="MatchError"};var SUBPROTOCOL="carillon-m\
 atch.1";var SILENCE_MS=5e3;var PING_MS=1e3;var UNKNOWN_HOLD_MS=3e4;var FIRST_WAIT_MS=50;var LONGEST_WAIT_MS=2e3;var INPUTS_MAX=8;var WAITING_MAX=33;var LEAD_MAX=30;
 var LATE_MAX=3;var IN_TIME_S=10;var PASSING=new Set(["idle","too-slow"]);var Match=class{#options;#state="idle";#socket;#rest=new Uint8Array;#welcome;#have=0;#last=[];#sent=0;#sentAt=0;#first=Number.
-POSITIVE_INFINITY;#unacknowledged=[];#lead=0;#late=0;#inTime=0;#runs=false;#rtt;#pinged;#stamp=0;#heardAt=0;#timer;#retry;#failures=0;#lostAt=0;constructor(options){
+POSITIVE_INFINITY;#unacknowledged=[];#lead=0;#late=0;#inTime=0;#runs=false;#rtt;#pinged;#timer;#retry;#stamp=0;#heardAt=0;#failures=0;#lostAt=0;constructor(options){
 this.#options=options}get state(){return this.#state}get welcome(){return this.#welcome}get tick(){return this.#have}get runs(){return this.#runs}get rtt(){return this.#rtt}get lead(){
 return this.#lead}join(){if(this.#socket||this.#state==="over")return;this.#lostAt=performance.now();this.#connect()}disconnect(){if(this.#state==="over")return;
-this.#drop();if(this.#state!=="idle")this.#become("away")}send(input){const welcome2=this.#welcome;if(this.#state!=="joined"||!welcome2)return void 0;if(input.length>
-welcome2.inputBytesMax)throw new RangeError(`an input has ${welcome2.inputBytesMax} bytes at most`);const isRelay=welcome2.mode==="relay";const now=performance.
-now();if(!isRelay&&now-this.#sentAt<400/welcome2.tickRate)return void 0;const from=isRelay?this.#sent+1:Math.max(this.#sent,this.#have)+1;const to=isRelay?from:
-this.#have+this.#lead;if(from>to||this.#unacknowledged.length>=WAITING_MAX)return void 0;if(from>this.#sent+1)this.#unacknowledged=[];for(let tick=from;tick<=to;tick++)
-this.#unacknowledged.push({tick,input:input.slice()});this.#first=Math.min(this.#first,from);[this.#sent,this.#sentAt]=[to,now];this.#sendInputs(Math.max(INPUTS_MAX,
-to-from+1));return to}hash(tick,hash2){this.#write(write.hash(tick,hash2>>>0))}pause(){this.#write(write.pause())}resume(){this.#write(write.resume())}finish(tick,outcome){
-this.#write(write.outcome(tick,outcome))}leave(){this.#write(write.forfeit())}#become(state){if(state===this.#state)return;this.#state=state;this.#options.onState?.(
-state)}#connect(){this.#become(this.#welcome?"away":"connecting");clearTimeout(this.#retry);const socket=new WebSocket(this.#options.url,SUBPROTOCOL);socket.binaryType=
-"arraybuffer";[this.#socket,this.#rest,this.#first,this.#pinged]=[socket,new Uint8Array,Number.POSITIVE_INFINITY,void 0];this.#heardAt=performance.now();clearInterval(
-this.#timer);this.#timer=setInterval(()=>this.#ping(),PING_MS);socket.addEventListener("open",()=>socket===this.#socket&&this.#write(write.join(this.#have,this.#options.
-token)));socket.addEventListener("message",({data})=>socket===this.#socket&&this.#receive(new Uint8Array(data)));socket.addEventListener("close",()=>socket===this.#socket&&
-this.#lost());socket.addEventListener("error",()=>{})}#drop(){clearInterval(this.#timer);clearTimeout(this.#retry);const socket=this.#socket;this.#socket=void 0;
+this.#drop();if(this.#state!=="idle")this.#become("away")}send(input){const welcome2=this.#welcome;if(this.#state!=="joined"||!welcome2||welcome2.seat>=welcome2.
+seats)return void 0;if(input.length>welcome2.inputBytesMax)throw new RangeError(`an input has ${welcome2.inputBytesMax} bytes at most`);const isRelay=welcome2.mode===
+"relay";const now=performance.now();if(!isRelay&&now-this.#sentAt<400/welcome2.tickRate)return void 0;const from=isRelay?this.#sent+1:Math.max(this.#sent,this.#have)+
+1;const to=isRelay?from:this.#have+this.#lead;if(from>to||this.#unacknowledged.length>=WAITING_MAX)return void 0;if(from>this.#sent+1)this.#unacknowledged=[];for(let tick=from;tick<=
+to;tick++)this.#unacknowledged.push({tick,input:input.slice()});this.#first=Math.min(this.#first,from);[this.#sent,this.#sentAt]=[to,now];this.#sendInputs(Math.
+max(INPUTS_MAX,to-from+1));return to}hash(tick,hash2){this.#write(write.hash(tick,hash2>>>0))}pause(){this.#write(write.pause())}resume(){this.#write(write.resume())}finish(tick,outcome){
+this.#write(write.outcome(tick,outcome))}leave(){this.#write(write.forfeit())}#become(state){if(state!==this.#state){this.#state=state;this.#options.onState?.(state)}}#connect(){
+this.#become(this.#welcome?"away":"connecting");clearTimeout(this.#retry);const socket=new WebSocket(this.#options.url,SUBPROTOCOL);socket.binaryType="arraybuff\
+er";[this.#socket,this.#rest,this.#first,this.#pinged]=[socket,new Uint8Array,Number.POSITIVE_INFINITY,void 0];this.#heardAt=performance.now();clearInterval(this.#timer);
+this.#timer=setInterval(()=>this.#ping(),PING_MS);socket.addEventListener("open",()=>socket===this.#socket&&this.#write(write.join(this.#have,this.#options.token)));
+socket.addEventListener("message",({data})=>socket===this.#socket&&this.#receive(new Uint8Array(data)));socket.addEventListener("close",()=>socket===this.#socket&&
+this.#lost());socket.addEventListener("error",()=>{})}#drop(){clearInterval(this.#timer),clearTimeout(this.#retry);const socket=this.#socket;this.#socket=void 0;
 socket?.close()}#lost(){this.#drop();const now=performance.now();if(this.#state==="joined")[this.#lostAt,this.#failures]=[now,0];this.#become(this.#welcome?"awa\
-y":"connecting");if(now-this.#lostAt>(this.#welcome?.holdMs??UNKNOWN_HOLD_MS)){return this.#fail(new MatchError("unreachable","the seat was not taken again in t\
-ime"))}const longest=Math.min(FIRST_WAIT_MS*2**this.#failures++,LONGEST_WAIT_MS);this.#retry=setTimeout(()=>this.#connect(),longest*(.5+Math.random()/2))}#end(){
-this.#drop();this.#become("over")}#fail(error){this.#end();this.#options.onError?.(error)}#write(bytes){if(this.#socket?.readyState===WebSocket.OPEN)this.#socket.
-send(bytes)}#sendInputs(most){const newest=this.#unacknowledged.slice(-most).reverse();if(newest[0])this.#write(write.inputs({tick:newest[0].tick,ack:this.#have,
-missing:0},newest.map(({input})=>input)))}#ping(){const now=performance.now();if(this.#pinged&&this.#heardAt<this.#pinged.at){if(now-this.#pinged.at>SILENCE_MS)
-this.#lost();return}if(this.#state!=="joined")return;this.#stamp=this.#stamp+1>>>0;this.#pinged={stamp:this.#stamp,at:now};this.#write(write.ping(u32(this.#stamp)))}#pong(stamp){
+y":"connecting");const isTooLate=now-this.#lostAt>(this.#welcome?.holdMs??UNKNOWN_HOLD_MS);if(isTooLate)return this.#fail(new MatchError("unreachable","the seat\
+ was not taken again in time"));const longest=Math.min(FIRST_WAIT_MS*2**this.#failures++,LONGEST_WAIT_MS);this.#retry=setTimeout(()=>this.#connect(),longest*(.5+
+Math.random()/2))}#end(){this.#drop();this.#become("over")}#fail(error){this.#end();this.#options.onError?.(error)}#write(bytes){if(this.#socket?.readyState===WebSocket.
+OPEN)this.#socket.send(bytes)}#sendInputs(most){const newest=this.#unacknowledged.slice(-most).reverse();if(newest[0])this.#write(write.inputs({tick:newest[0].tick,
+ack:this.#have,missing:0},newest.map(({input})=>input)))}#ping(){const now=performance.now();if(this.#pinged&&this.#heardAt<this.#pinged.at){if(now-this.#pinged.
+at>SILENCE_MS)this.#lost();return}if(this.#state!=="joined")return;this.#pinged={stamp:this.#stamp=this.#stamp+1>>>0,at:now};this.#write(write.ping(u32(this.#stamp)))}#pong(stamp){
 const seen=stamp.reduceRight((number,byte)=>number*256+byte,0);if(seen!==this.#pinged?.stamp)return;const lastMs=performance.now()-this.#pinged.at;const{smoothedMs:mean,
 variationMs:varied}=this.#rtt??{smoothedMs:lastMs,variationMs:lastMs/2};this.#rtt={lastMs,smoothedMs:mean+(lastMs-mean)/8,variationMs:varied+(Math.abs(mean-lastMs)-
 varied)/4};this.#options.onRtt?.(this.#rtt)}#receive(bytes){this.#heardAt=performance.now();const socket=this.#socket;const stream=new Uint8Array(this.#rest.length+
-bytes.length);stream.set(this.#rest);stream.set(bytes,this.#rest.length);this.#rest=stream;try{for(let found;socket===this.#socket&&(found=cut(this.#rest));){this.#rest=
+bytes.length);stream.set(this.#rest),stream.set(bytes,this.#rest.length);this.#rest=stream;try{for(let found;socket===this.#socket&&(found=cut(this.#rest));){this.#rest=
 found[1];this.#frame(read(found[0]))}}catch(error){if(!(error instanceof Malformed))throw error;this.#fail(new MatchError("bad-frame",error.message))}}#frame(frame){
-const{onClock,onDesync,onEnded,onJoined,onSeat}=this.#options;switch(frame.kind){case"welcome":return this.#joined(frame.welcome,frame.ack,onJoined);case"tick":
-return this.#closed(frame);case"seat":return onSeat?.(frame.seat,frame.state,frame.tick);case"desync":return onDesync?.(frame);case"pong":return this.#pong(frame.
-stamp);case"clock":this.#runs=frame.runs;if(frame.runs)this.#sendInputs(WAITING_MAX);return onClock?.(frame.runs,frame.seat,frame.tick);case"ended":this.#end();
-return onEnded?.(frame);case"error":if(!PASSING.has(frame.code))this.#fail(new MatchError(frame.code,frame.text))}}#joined(welcome2,acknowledged,onJoined){this.#sent=
-Math.max(this.#sent,acknowledged);this.#lead||=welcome2.inputDelay;[this.#welcome,this.#runs,this.#failures]=[welcome2,welcome2.runs,0];this.#become("joined");onJoined?.(
-welcome2);if(welcome2.mode==="relay")this.#sendInputs(WAITING_MAX);this.#ping()}#closed(frame){const{tick,given,repeated}=frame;if(tick<=this.#have)return;this.#have=
-tick;const isLockstep=this.#welcome?.mode==="lockstep";this.#unacknowledged=this.#unacknowledged.filter(one=>!acknowledges(frame,one.tick)&&!(isLockstep&&one.tick<=
-tick));if(isLockstep&&tick>=this.#first&&tick<=this.#sent)this.#judge(acknowledges(frame,tick));for(const[seat2,input]of frame.inputs)this.#last[seat2]=input;const counts=isLockstep?
-given|repeated:given;const inputs2=Array.from({length:this.#welcome?.seats??0},(_,seat2)=>counts>>BigInt(seat2)&1n?this.#last[seat2]:void 0);this.#options.onTick?.(
-{tick,inputs:inputs2,given,repeated})}#judge(isInTime){const{tickRate,inputDelay}=this.#welcome;[this.#late,this.#inTime]=isInTime?[this.#late,this.#inTime+1]:[
-this.#late+1,0];if(this.#late<LATE_MAX&&this.#inTime<IN_TIME_S*tickRate)return;this.#lead=isInTime?Math.max(this.#lead-1,inputDelay):Math.min(this.#lead+1,LEAD_MAX);
-[this.#late,this.#inTime]=[0,0]}};var HASH_EVERY=10;var HASHES_MAX=50;var Player=class{constructor(seat2,held2,told){this.held=held2;this.match=new Match({...seat2,...told,onJoined:({seed})=>this.
+const{onClock,onDesync,onEnded,onJoined,onSeat,onSnapshot,onUpdate}=this.#options;switch(frame.kind){case"welcome":return this.#joined(frame.welcome,frame.ack,onJoined);case"\
+tick":return this.#closed(frame);case"update":return this.#passed(frame)?onUpdate?.(frame.update,frame.tick):void 0;case"snapshot":return this.#passed(frame)?onSnapshot?.(
+frame.snapshot,frame.tick):void 0;case"wanted":return this.#wanted(frame.tick,frame.whole);case"seat":return onSeat?.(frame.seat,frame.state,frame.tick);case"de\
+sync":return onDesync?.(frame);case"pong":return this.#pong(frame.stamp);case"clock":this.#runs=frame.runs;if(frame.runs)this.#sendInputs(WAITING_MAX);return onClock?.(
+frame.runs,frame.seat,frame.tick);case"ended":this.#end();return onEnded?.(frame);case"error":if(!PASSING.has(frame.code))this.#fail(new MatchError(frame.code,frame.
+text))}}#joined(welcome2,acknowledged,onJoined){this.#sent=Math.max(this.#sent,acknowledged);this.#lead||=welcome2.inputDelay;[this.#welcome,this.#runs,this.#failures]=
+[welcome2,welcome2.runs,0];this.#become("joined");onJoined?.(welcome2);if(welcome2.mode==="relay")this.#sendInputs(WAITING_MAX);this.#ping()}#passed(frame){const{
+tick}=frame;if(tick<=this.#have)return false;this.#have=tick;const isTimed=this.#welcome?.mode!=="relay";this.#unacknowledged=this.#unacknowledged.filter(one=>!acknowledges(
+frame,one.tick)&&!(isTimed&&one.tick<=tick));if(isTimed&&tick>=this.#first&&tick<=this.#sent)this.#judge(acknowledges(frame,tick));return true}#wanted(tick,whole){
+const state=tick===this.#have?this.#options.save?.():void 0;if(!state)return;this.#write(write.hash(tick,fnv1a(state)));for(let offset=0;whole&&offset<state.length;offset+=
+PART)this.#write(write.snapshot(tick,state,offset))}#closed(frame){const{tick,given,repeated}=frame;if(!this.#passed(frame))return;const isLockstep=this.#welcome?.
+mode==="lockstep";for(const[seat2,input]of frame.inputs)this.#last[seat2]=input;const counts=isLockstep?given|repeated:given;const inputs2=Array.from({length:this.#welcome?.
+seats??0},(_,seat2)=>counts>>BigInt(seat2)&1n?this.#last[seat2]:void 0);this.#options.onTick?.({tick,inputs:inputs2,given,repeated})}#judge(isInTime){const{tickRate,
+inputDelay}=this.#welcome;[this.#late,this.#inTime]=isInTime?[this.#late,this.#inTime+1]:[this.#late+1,0];if(this.#late<LATE_MAX&&this.#inTime<IN_TIME_S*tickRate)
+return;this.#lead=isInTime?Math.max(this.#lead-1,inputDelay):Math.min(this.#lead+1,LEAD_MAX);[this.#late,this.#inTime]=[0,0]}};var HASH_EVERY=10;var HASHES_MAX=50;var Player=class{constructor(seat2,held2,told){this.held=held2;this.match=new Match({...seat2,...told,onJoined:({seed})=>this.
 confirmed??=begin(seed),onTick:({tick,inputs:inputs2})=>this.#tick(tick,inputs2.map(input=>input?.[0]??0)),onDesync:()=>this.desyncs++})}held;match;confirmed;predicted;hashes=new Map;corrections=0;desyncs=0;#sent=new Map;#expected=new Map;get seat(){
 return this.match.welcome?.seat??0}#tick(tick,inputs2){if(!this.confirmed||this.confirmed.tick>=TICKS)return;this.confirmed=step(this.confirmed,inputs2);this.#note(
 tick);const held2=this.held(this);const sent=this.match.send(Uint8Array.of(held2));if(sent!==void 0)for(let of=sent;of>tick&&!this.#sent.has(of);of--)this.#sent.
@@ -113,7 +119,7 @@ const last=Math.max(game2.tick,...this.#sent.keys());while(game2.tick<last){cons
 0:input);game2=step(game2,all);this.#expected.set(game2.tick,game2.squares[this.seat])}this.predicted=game2}};function verdict(ended,seat2){if(ended.reason==="f\
 inished"){const{winner:winner2}=JSON.parse(new TextDecoder().decode(ended.outcome)||"{}");if(winner2===seat2)return"You won.";return winner2===null||winner2===void 0?
 "Nobody won.":"The other player won."}if(ended.reason==="forfeit")return ended.seats>>BigInt(seat2)&1n?"The other player left: you won.":"You gave up.";return{duration:"\
-The time is over.","not-joined":"The other player did not come.",shutdown:"The node ended."}[ended.reason]}var ASK_AGAIN_MS=200;async function ask(method,path,body2){const init=body2===void 0?{}:{headers:{"content-type":"application/json"},body:JSON.stringify(body2)};
+The time is over.","not-joined":"The other player did not come.",shutdown:"The node ended.",module:"The game failed."}[ended.reason]}var ASK_AGAIN_MS=200;async function ask(method,path,body2){const init=body2===void 0?{}:{headers:{"content-type":"application/json"},body:JSON.stringify(body2)};
 const response=await fetch(`/demo/match/tickets${path}`,{method,...init});const answer=response.status===204?void 0:await response.json();if(!response.ok)throw new Error(
 answer.detail??`${method} ${path}: ${response.status}`);return answer}async function seat(table,signal){for(;;){const{websocket_url:url,ticket}=await ask("POST",
 "",{table});const withdraw=()=>void fetch(`/demo/match/tickets/${ticket.id}`,{method:"DELETE",keepalive:true});signal.addEventListener("abort",withdraw);let seen=ticket;
