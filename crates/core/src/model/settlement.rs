@@ -4,7 +4,7 @@ use super::{Place, SessionId};
 
 /// The session that waits until a message of its client is settled: until it is stored, its recipient's client has acknowledged it, or
 /// it was refused, so that a crash cannot lose it. Given to a client that acknowledges nothing it is settled, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settlement {
     /// Where the session is.
     pub place: Place,

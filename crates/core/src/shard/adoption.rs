@@ -1,8 +1,9 @@
 //! Clients that want to resume a session of a node that died, before the session has come to its account's new home.
 
 use crate::message::AdoptionMessage;
-use crate::model::{ConnId, Mono, NodeId, Settlement};
+use crate::model::{ConnId, Map, Mono, NodeId, Set, Settlement};
 use carillon_wire::jid::BareJid;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// What a shard knows of that.
@@ -12,22 +13,19 @@ pub struct Adoption {
     pub is_on: bool,
     /// Nodes that are dead, and when it was heard.
     gone: Vec<(NodeId, Mono)>,
-    waiting: Vec<Waits>,
+    /// Clients that wait for the sessions of an account, and until when.
+    waiting: Map<BareJid, SmallVec<[(ConnId, Mono); 1]>>,
+    /// Nobody has waited for too long before then.
+    due: Option<Mono>,
     /// What is for accounts that seem to be at home at a dead node.
     kept: Vec<AdoptionMessage>,
     kept_bytes: usize,
     /// Stanzas that were given, of senders on other nodes: of those that live for a while, as their nodes are told.
     settled: VecDeque<(Settlement, Mono)>,
+    /// The same, to be looked up: a client may repeat many.
+    was_settled: Set<Settlement>,
     /// Stanzas that are about to come again.
-    known: Vec<Settlement>,
-}
-
-/// A client that waits.
-#[derive(Debug)]
-struct Waits {
-    account: BareJid,
-    conn: ConnId,
-    until: Mono,
+    known: Set<Settlement>,
 }
 
 /// How long after a node's death its sessions are waited for.
@@ -113,51 +111,64 @@ impl Adoption {
             if now.since(*at) < kept_ms && self.settled.len() < SETTLED_MAX {
                 break;
             }
+            self.was_settled.remove(old);
             self.settled.pop_front();
         }
-        self.settled.push_back((settlement, now));
+        if self.was_settled.insert(settlement) {
+            self.settled.push_back((settlement, now));
+        }
     }
 
     /// Whether a stanza was settled here.
     pub fn was_settled(&self, settlement: &Settlement) -> bool {
-        self.settled.iter().any(|(settled, _)| settled == settlement)
+        self.was_settled.contains(settlement)
     }
 
     /// A stanza is about to come that was given already.
     pub fn knows(&mut self, settlement: Settlement) {
         if self.known.len() < KNOWN_MAX {
-            self.known.push(settlement);
+            self.known.insert(settlement);
         }
     }
 
     /// Whether this is one, which has come now.
     pub fn is_known(&mut self, settlement: &Settlement) -> bool {
-        let at = self.known.iter().position(|known| known == settlement);
-        at.map(|at| self.known.swap_remove(at)).is_some()
+        !self.known.is_empty() && self.known.remove(settlement)
     }
 
     /// A client waits.
     pub fn wait(&mut self, account: BareJid, conn: ConnId, until: Mono) {
-        self.waiting.push(Waits { account, conn, until });
+        self.due = Some(self.due.map_or(until, |due| due.min(until)));
+        self.waiting.entry(account).or_default().push((conn, until));
     }
 
     /// Clients that waited for sessions of this account.
     pub fn take(&mut self, account: &BareJid) -> Vec<ConnId> {
-        self.take_where(|waits| waits.account == *account)
+        let waited = self.waiting.remove(account).unwrap_or_default();
+        if self.waiting.is_empty() {
+            self.due = None;
+        }
+        waited.into_iter().map(|(conn, _)| conn).collect()
     }
 
     /// Clients that have waited for too long.
     pub fn take_due(&mut self, now: Mono) -> Vec<ConnId> {
-        self.take_where(|waits| waits.until <= now)
+        let mut late = Vec::new();
+        if self.due.is_none_or(|due| due > now) {
+            return late;
+        }
+        self.waiting.retain(|_, waits| {
+            late.extend(waits.iter().filter(|(_, until)| *until <= now).map(|(conn, _)| *conn));
+            waits.retain(|(_, until)| *until > now);
+            !waits.is_empty()
+        });
+        self.due = self.waiting.values().flatten().map(|(_, until)| *until).min();
+        late
     }
 
-    /// When somebody has waited for too long.
+    /// When somebody may have waited for too long.
     pub fn due(&self) -> Option<Mono> {
-        self.waiting.iter().map(|waits| waits.until).min()
-    }
-
-    fn take_where(&mut self, is_it: impl Fn(&Waits) -> bool) -> Vec<ConnId> {
-        self.waiting.extract_if(.., |waits| is_it(waits)).map(|waits| waits.conn).collect()
+        self.due
     }
 }
 
@@ -191,5 +202,24 @@ mod tests {
         assert!(adoption.take_due(Mono(4)).is_empty());
         assert_eq!(adoption.take(&account), [CONN]);
         assert!(adoption.take_due(Mono(5)).is_empty() && adoption.due().is_none());
+    }
+
+    #[test]
+    fn what_was_settled_is_remembered_for_a_while_and_longer_of_a_dead_node() {
+        let mut adoption = Adoption { is_on: true, ..Adoption::default() };
+        let of = |node, number| Settlement {
+            place: crate::model::Place { node: NodeId(node), ..Default::default() },
+            session: crate::model::SessionId { slot: 1, generation: 1 },
+            number,
+        };
+        adoption.settled(of(3, 1), Mono(0));
+        adoption.settled(of(3, 1), Mono(1));
+        adoption.lose(&[NodeId(3)], Mono(2));
+        adoption.settled(of(4, 2), Mono(SETTLED_MS + 2));
+        assert!(adoption.was_settled(&of(3, 1)) && adoption.was_settled(&of(4, 2)));
+        adoption.settled(of(4, 3), Mono(REPEATED_MS));
+        assert!(!adoption.was_settled(&of(3, 1)) && !adoption.was_settled(&of(4, 2)));
+        adoption.knows(of(3, 9));
+        assert!(adoption.is_known(&of(3, 9)) && !adoption.is_known(&of(3, 9)));
     }
 }

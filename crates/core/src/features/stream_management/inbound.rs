@@ -3,6 +3,8 @@
 use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// The counts of a session's inbound stanzas. All numbers are modulo 2^32.
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ crate::form! {
 struct Passed {
     /// What the first stanza that it repeats was, if that is known: if it is another, the client repeats nothing.
     first: u32,
-    /// Numbers of stanzas that were handled, in their order.
+    /// Numbers of stanzas that were handled, the last one first.
     numbers: SmallVec<[u32; 4]>,
 }
 
@@ -131,15 +133,16 @@ impl Inbound {
     /// The node of the session died. What was not settled is the client's to repeat, but for what is `held` in the queues of others; and of what it
     /// repeats that is passed over which was settled, or is held.
     pub(super) fn is_orphaned(&mut self, held: &[u32]) {
+        let held: BTreeSet<u32> = held.iter().copied().collect();
         self.unsettled.retain(|unsettled| !held.contains(&unsettled.number));
+        let unsettled: BTreeSet<u32> = self.unsettled.iter().map(|unsettled| unsettled.number).collect();
         let (h, handled) = (self.h(), self.handled);
         let after = |number: u32| number.wrapping_sub(h).cast_signed() > 0;
-        let is_unsettled = |number: u32| self.unsettled.iter().any(|unsettled| unsettled.number == number);
         let count = handled.wrapping_sub(h);
-        let known = (1..=count).map(|n| h.wrapping_add(n)).filter(|number| !is_unsettled(*number));
+        let known = (1..=count).map(|n| h.wrapping_add(n)).filter(|number| !unsettled.contains(number));
         let later = held.iter().copied().filter(|number| number.wrapping_sub(handled).cast_signed() > 0);
         let mut numbers: SmallVec<[u32; 4]> = known.chain(later).filter(|number| after(*number)).collect();
-        numbers.sort_unstable_by_key(|number| number.wrapping_sub(h));
+        numbers.sort_unstable_by_key(|number| Reverse(number.wrapping_sub(h)));
         numbers.dedup();
         let first = self.unsettled.first().map_or(0, |first| first.hash);
         self.passed = Some(Box::new(Passed { first, numbers }));
@@ -161,9 +164,9 @@ impl Inbound {
             return false;
         }
         let number = self.handled.wrapping_add(1);
-        let is_passed = passed.numbers.first() == Some(&number);
+        let is_passed = passed.numbers.last() == Some(&number);
         if is_passed {
-            passed.numbers.remove(0);
+            passed.numbers.pop();
             self.handled = number;
         }
         if passed.numbers.is_empty() {
