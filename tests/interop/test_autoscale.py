@@ -22,6 +22,7 @@ import pytest
 
 from harness.autoscale import POLICY, Demand, Kubernetes, Page, Scaler, Table, page
 from harness.inbox import deadline
+from harness.ports import free_port
 from harness.server import ROOT, run
 
 KEDA = 'kind = "keda"\nlisten = "127.0.0.1:0"'
@@ -423,11 +424,6 @@ def test_a_table_that_refuses_is_said(tmp_path, keys):
         assert scaler.run(1, "--apply").returncode == 0
     (line,) = scaler.decisions()
     assert line["outcome"]["refused"] == "dynamodb answers 400: LimitExceededException: Subscriber limit exceeded"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
 
 
 class Aws:

@@ -10,9 +10,9 @@ import pytest
 from slixmpp.exceptions import IqError
 
 from harness.api import Api
-from harness.ejabberd import free_port
 from harness.inbox import deadline
 from harness.peer import Peer
+from harness.ports import free_port
 from harness.server import unique
 
 PLUGINS = ("xep_0128", "xep_0363")

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 
+from .ports import free_port
 from .server import ROOT
 
 START_S = 60
@@ -105,12 +106,6 @@ class Ejabberd:
 
 def is_installed():
     return shutil.which("ejabberdctl") is not None
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def certificate(folder):

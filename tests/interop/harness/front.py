@@ -2,20 +2,14 @@
 
 import asyncio
 import contextlib
-import socket
 
 from .api import Api
 from .inbox import deadline
 from .peer import Peer
+from .ports import free_port
 from .server import Server
 
 SM = ["xep_0198"]
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Front:

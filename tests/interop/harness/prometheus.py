@@ -9,8 +9,8 @@ import subprocess
 
 import httpx
 
-from .ejabberd import free_port
 from .inbox import DEADLINE_S
+from .ports import free_port
 
 START_S = 60
 ATTEMPTS = 5

@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import time
 
+from .ports import free_port
+
 START_S = 20
 # The server ends when this process does, however that ends: then its standard input is closed.
 RUN = """
@@ -15,12 +17,6 @@ folder=$1; port=$2; shift 2
 redis-server --bind 127.0.0.1 --port "$port" --dir "$folder" --save '' --appendonly no --maxmemory-policy noeviction >>"$folder/log" 2>&1 &
 pid=$!; echo $pid; read -r _; kill -KILL $pid; wait $pid
 """
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 class Redis:
