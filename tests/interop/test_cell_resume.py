@@ -209,6 +209,22 @@ async def test_what_redis_lost_is_written_anew_when_it_is_back(cell, clients, re
     assert not alice.wrong
 
 
+async def test_a_client_that_handled_more_than_was_written_down_begins_anew(cell, clients):
+    alice, bob = await clients(2, 0)
+    bob.chat(alice.jid, "before")
+    await alice.hears("before")
+    await alice.is_acknowledged()
+    # As if Redis had lost what was written last.
+    alice.handled += 5
+    await kill(cell.nodes[2])
+    await are_back([alice])
+    assert (alice.resumed, alice.failed) == (0, 1)
+    bob.chat(alice.jid, "after")
+    await alice.hears("after")
+    assert alice.heard == ["before", "after"]
+    assert not alice.wrong
+
+
 async def test_a_session_that_is_over_is_not_waited_for(cell, clients):
     (alice,) = await clients(0)
     alice.key = f"{int(alice.key, 16) ^ 1:016x}"

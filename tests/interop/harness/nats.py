@@ -3,9 +3,10 @@
 import json
 import pathlib
 import shutil
-import signal
 import subprocess
 import tempfile
+
+from .engine import Engine
 
 START_S = 20
 # The server ends when this process does, however that ends: then its standard input is closed.
@@ -16,7 +17,7 @@ pid=$!; echo $pid; read -r _; kill $pid; wait $pid
 """
 
 
-class Nats:
+class Nats(Engine):
     """A running server. With JetStream, its streams are in files, which stay when it is stopped and started."""
 
     def __init__(self, jetstream=False, binary="nats-server"):
@@ -53,19 +54,3 @@ class Nats:
     @property
     def url(self):
         return f"nats://127.0.0.1:{self.port}"
-
-    def stop(self):
-        self._shell.stdin.close()
-        self._shell.wait()
-
-    def pause(self):
-        """It does nothing until it is told to go on."""
-        subprocess.run(["kill", f"-{signal.SIGSTOP.value}", str(self.pid)], check=True)
-
-    def go_on(self):
-        subprocess.run(["kill", f"-{signal.SIGCONT.value}", str(self.pid)], check=True)
-
-    def end(self):
-        if self._shell.poll() is None:
-            self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)

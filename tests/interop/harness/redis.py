@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 
+from .engine import Engine
 from .ports import free_port
 
 START_S = 20
@@ -19,7 +20,7 @@ pid=$!; echo $pid; read -r _; kill -KILL $pid; wait $pid
 """
 
 
-class Redis:
+class Redis(Engine):
     """A running server, which keeps nothing when it ends."""
 
     def __init__(self):
@@ -57,12 +58,3 @@ class Redis:
     @property
     def url(self):
         return f"redis://127.0.0.1:{self.port}"
-
-    def stop(self):
-        self._shell.stdin.close()
-        self._shell.wait()
-
-    def end(self):
-        if self._shell.poll() is None:
-            self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)

@@ -25,11 +25,11 @@ BROADCAST_EVERY_S = 3
 class Campaign:
     """Everybody who takes part, and their book."""
 
-    def __init__(self, folder, seed, clients=300, rate=200, nodes=0, **settings):
-        """`nodes`: so many of a cell, or one alone."""
+    def __init__(self, folder, seed, clients=300, rate=200, nodes=0, has_redis=False, **settings):
+        """`nodes`: so many of a cell, or one alone. `has_redis`: those of a cell write their sessions down."""
         # By the seed: who sends what to whom, and when faults come. What meets what is up to the machine.
         self.random = random.Random(seed)
-        self.node = Nodes(folder, self._randomness(), nodes) if nodes else Node(folder, **settings)
+        self.node = Nodes(folder, self._randomness(), nodes, has_redis) if nodes else Node(folder, **settings)
         self.ledger = Ledger(nodes > 0)
         make = self._randomness
         light = int(clients * LIGHT_SHARE)

@@ -1,4 +1,4 @@
-"""A cell of a campaign: nodes over one PostgreSQL and one NATS, and what befalls them, one after the other, chosen by the seed."""
+"""A cell of a campaign: nodes over one PostgreSQL, one NATS and, if they write their sessions down, one Redis, and what befalls them, one after the other, chosen by the seed."""
 
 import asyncio
 import contextlib
@@ -8,6 +8,7 @@ import time
 
 from harness.cell import Cell
 from harness.postgres import name_of
+from harness.redis import Redis
 
 from .faults import Disturbed
 from .node import SETTINGS, client
@@ -34,16 +35,22 @@ ENDS_S = 30
 class Nodes:
     """The nodes of a cell: devices and senders come to any that runs."""
 
-    def __init__(self, folder, seeds, count):
+    def __init__(self, folder, seeds, count, has_redis):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.random = seeds
         self.count = count
+        self.has_redis = has_redis
+        self.redis = None
         self.up = asyncio.Event()
         self.starts = 0
 
     async def start(self):
-        self.cell = await asyncio.to_thread(Cell, self.folder, self.count, **SETTINGS | RECEIPTS)
+        settings = SETTINGS | RECEIPTS
+        if self.has_redis:
+            self.redis = await asyncio.to_thread(Redis)
+            settings |= {"cell__redis": self.redis.url}
+        self.cell = await asyncio.to_thread(Cell, self.folder, self.count, **settings)
         self.postgres = self.cell.postgres
         self.database = name_of(self.cell.url)
         # One for all: an idempotency key is that of an API key.
@@ -55,7 +62,7 @@ class Nodes:
         self.up.set()
 
     def faults(self, *arguments):
-        return CellFaults(KINDS, self, *arguments)
+        return CellFaults(KINDS | REDIS_KINDS if self.has_redis else KINDS, self, *arguments)
 
     @property
     def http(self):
@@ -72,7 +79,12 @@ class Nodes:
 
     async def kill(self):
         """Ends everything, after a failure of the campaign."""
+        await self._end_engines()
+
+    async def _end_engines(self):
         await asyncio.to_thread(self.cell.end)
+        if self.redis:
+            await asyncio.to_thread(self.redis.end)
 
     async def end(self):
         """Ends all nodes, one after the other. What was wrong with that and with their logs."""
@@ -80,7 +92,7 @@ class Nodes:
         wrong = []
         for number in sorted(self.serving):
             wrong += await self.leave(number)
-        await asyncio.to_thread(self.cell.end)
+        await self._end_engines()
         return wrong
 
     async def leave(self, number):
@@ -178,6 +190,24 @@ class CellFaults(Disturbed):
             nats.go_on()
         return f"for {stalls_s:.1f} s"
 
+    async def redis_away(self):
+        """The store of the sessions is killed, is away for a while, and has forgotten everything."""
+        redis, away_s = self.node.redis, self.random.uniform(0, 3)
+        with self.disturbed(crashes=1):
+            await asyncio.to_thread(redis.stop)
+            await pause(away_s)
+            await asyncio.to_thread(redis.start)
+        return f"away for {away_s:.1f} s"
+
+    async def redis_stalls(self):
+        """The store of the sessions does nothing for a while."""
+        redis, stalls_s = self.node.redis, self.random.uniform(0.1, 4)
+        with self.disturbed(crashes=1):
+            redis.pause()
+            await pause(stalls_s)
+            redis.go_on()
+        return f"for {stalls_s:.1f} s"
+
     async def cut_off(self):
         """One node cannot reach the database."""
         number, away_s = self._victim(), self.random.uniform(0.5, 8)
@@ -216,4 +246,8 @@ KINDS = {
     "database-restart": Disturbed.database_restarts,
     "database-crash": Disturbed.database_crashes,
     "database-cut": Disturbed.database_cuts,
+}
+REDIS_KINDS = {
+    "redis-restart": CellFaults.redis_away,
+    "redis-stall": CellFaults.redis_stalls,
 }
