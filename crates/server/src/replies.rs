@@ -4,6 +4,7 @@
 use carillon_core::command::{Outcome, ReplyTo};
 use carillon_core::model::{Mono, NodeId, ShardId};
 use carillon_core::ports::Reply;
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Who waits for the outcomes of the commands that this node gave, a part for each shard that carries them out: a shard and those who give it commands
@@ -18,6 +19,8 @@ pub(crate) struct Replies {
 struct Part {
     entries: Vec<Entry>,
     free: Vec<u32>,
+    /// Nodes that are gone: who is sent on to one of them by somebody who has not heard of it would wait for nothing.
+    gone: BTreeSet<NodeId>,
 }
 
 /// A place for one who waits.
@@ -44,7 +47,7 @@ impl Replies {
         self.add_at(self.own, shard, reply, now)
     }
 
-    /// The same for what another node does; the shard is one of this node all the same.
+    /// The same for what another node does; the shard is one of this node all the same. If that node is gone the outcome is unknown at once.
     pub(crate) fn add_at(&self, at: NodeId, shard: ShardId, reply: Reply<Outcome>, now: Mono) -> ReplyTo {
         let mut part = self.part(shard);
         let index = part.free.pop().unwrap_or(part.entries.len() as u32);
@@ -54,7 +57,12 @@ impl Replies {
         let entry = &mut part.entries[index as usize];
         (entry.reply, entry.at, entry.since) = (Some(reply), at, now);
         let number = u64::from(shard.0) << 48 | u64::from(entry.generation) << 32 | u64::from(index);
-        ReplyTo { node: self.own, number }
+        let (to, is_gone) = (ReplyTo { node: self.own, number }, part.gone.contains(&at));
+        drop(part);
+        if is_gone {
+            self.give(to, Outcome::Unknown);
+        }
+        to
     }
 
     /// Who waits under this number, for the last time.
@@ -79,7 +87,7 @@ impl Replies {
         }
     }
 
-    /// A command went on to another node, which is to answer.
+    /// A command went on to another node, which is to answer, if it is not gone.
     pub(crate) fn forwarded(&self, to: ReplyTo, at: NodeId) {
         let (shard, generation, index) =
             (ShardId((to.number >> 48) as u16), (to.number >> 32) as u16, to.number as u32);
@@ -89,6 +97,11 @@ impl Replies {
         let mut part = self.part(shard);
         let entry = part.entries.get_mut(index as usize).filter(|entry| entry.generation == generation);
         entry.into_iter().for_each(|entry| entry.at = at);
+        let is_gone = part.gone.contains(&at);
+        drop(part);
+        if is_gone {
+            self.give(to, Outcome::Unknown);
+        }
     }
 
     /// A shard has ended. What it was given it may have done.
@@ -96,9 +109,12 @@ impl Replies {
         self.give_up(shard, |_| true);
     }
 
-    /// Another node is gone. What it was given it may have done.
-    pub(crate) fn lose(&self, node: NodeId) {
+    /// Another node is gone, or something that it sent was lost. What it was given it may have done.
+    pub(crate) fn lose(&self, node: NodeId, is_gone: bool) {
         for shard in 0..self.parts.len() as u16 {
+            if is_gone {
+                self.part(ShardId(shard)).gone.insert(node);
+            }
             self.give_up(ShardId(shard), |entry| entry.at == node);
         }
     }
@@ -113,7 +129,7 @@ impl Replies {
     fn give_up(&self, shard: ShardId, is_lost: impl Fn(&Entry) -> bool) {
         let mut lost = Vec::new();
         let mut part = self.part(shard);
-        let Part { entries, free } = &mut *part;
+        let Part { entries, free, .. } = &mut *part;
         for (index, entry) in (0..).zip(entries) {
             if is_lost(entry)
                 && let Some(reply) = entry.reply.take()
@@ -135,7 +151,7 @@ impl Replies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{Receiver, sync_channel};
+    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
     fn waiter(replies: &Replies, shard: u16, now: u64) -> (ReplyTo, Receiver<Outcome>) {
         let (sender, outcomes) = sync_channel(1);
@@ -171,14 +187,22 @@ mod tests {
         replies.end(ShardId(0));
         assert!(matches!(gone.try_recv(), Ok(Outcome::Unknown)) && old.try_recv().is_err());
         let (sender, far) = sync_channel(1);
-        replies.add_at(
-            NodeId(7),
-            ShardId(1),
-            Box::new(move |outcome| drop(sender.send(outcome))),
-            Mono(1000),
-        );
-        replies.lose(NodeId(7));
+        let wait = |sender: SyncSender<Outcome>| -> Reply<Outcome> {
+            Box::new(move |outcome| drop(sender.send(outcome)))
+        };
+        replies.add_at(NodeId(7), ShardId(1), wait(sender), Mono(1000));
+        replies.lose(NodeId(7), false);
         assert!(matches!(far.try_recv(), Ok(Outcome::Unknown)) && old.try_recv().is_err());
+        // Somebody who has not heard of it sends a command there, or on to it.
+        let ((late, later), (sender, forwarded)) = (sync_channel(2), sync_channel(1));
+        replies.add_at(NodeId(7), ShardId(1), wait(late.clone()), Mono(1000));
+        assert!(later.try_recv().is_err());
+        replies.lose(NodeId(7), true);
+        replies.add_at(NodeId(7), ShardId(1), wait(late), Mono(1000));
+        assert!([later.try_recv(), later.try_recv()].iter().all(|got| matches!(got, Ok(Outcome::Unknown))));
+        let to = replies.add_at(NodeId(8), ShardId(1), wait(sender), Mono(1000));
+        replies.forwarded(to, NodeId(7));
+        assert!(matches!(forwarded.try_recv(), Ok(Outcome::Unknown)));
         replies.expire(Mono(LOST_AFTER_MS));
         assert!(matches!(old.try_recv(), Ok(Outcome::Unknown)) && there.try_recv().is_err());
         replies.give(young, Outcome::Count(0));

@@ -10,13 +10,14 @@ from .raw import Raw
 
 SM = "{urn:xmpp:sm:3}"
 ENABLE = "<enable xmlns='urn:xmpp:sm:3' resume='true'/>"
+ITEM = ".//{http://jabber.org/protocol/pubsub#event}item"
 STANZAS = {CLIENT + name for name in ("message", "presence", "iq")}
 # How long an attempt to come back may take.
 ATTEMPT_S = 20
 
 
 class Resuming:
-    """One client. What it was told is in `heard`: the bodies of messages, in their order."""
+    """One client. What it was told is in `heard`: the bodies of messages and the ids of items, in their order."""
 
     def __init__(self, cell, name):
         self.cell, self.name = cell, name
@@ -70,7 +71,8 @@ class Resuming:
     def _take(self, element):
         if element.tag in STANZAS:
             self.handled += 1
-            body = element.findtext(CLIENT + "body")
+            item = element.find(ITEM)
+            body = element.findtext(CLIENT + "body") if item is None else item.get("id")
             if element.tag == CLIENT + "message" and element.get("type") == "error":
                 self.refused.add(element.get("id"))
             elif element.tag == CLIENT + "message" and (body or element.get("id")):

@@ -156,6 +156,8 @@ per_shard! {
     offline: offline::Pending,
     /// Sessions that are being given the last items of nodes.
     pep: pep::LastItems,
+    /// Sessions of dead nodes that are being given what they missed of their topics.
+    pubsub: pubsub::Missed,
     /// How often subscriptions change.
     roster: roster::Paces,
     /// What clients have not acknowledged.

@@ -202,10 +202,38 @@ pub struct Followed {
     pub topic: TopicId,
     /// The session's position in the shard's list of the topic's followers.
     pub position: u32,
+    /// The lower half of the revision of the last item that the session was given or is not to be given; 0 if there is none that is known.
+    given: u32,
 }
 
 // The position is that in a list of this process. Until the session is in a list again, it is one at which nobody is.
-crate::form! { struct Followed { topic, position: omitted(u32::MAX) } }
+crate::form! { struct Followed { topic, position: omitted(u32::MAX), given: since(5) } }
+
+impl Followed {
+    /// A topic of which items up to this revision are not for the session.
+    pub fn new(topic: TopicId, position: u32, known: Revision) -> Followed {
+        Followed { topic, position, given: known.0 as u32 }
+    }
+
+    /// The session was given an item of this revision, or is not to be given it.
+    pub fn has(&mut self, revision: Revision) {
+        if self.is_newer(revision) {
+            self.given = revision.0 as u32;
+        }
+    }
+
+    /// Whether the session was not given an item. `since`: when it began.
+    pub fn lacks(&self, item: &Item, since: UnixMs) -> bool {
+        // Of a topic that had no item yet, as far as was known: it would have been given each that came since.
+        let is_known = self.given != 0;
+        self.is_newer(item.revision) && (is_known || item.published >= since)
+    }
+
+    /// Whether an item of this revision comes after what the session was given. Half of a revision is enough: nobody is so many behind.
+    pub fn is_newer(&self, revision: Revision) -> bool {
+        self.given == 0 || (revision.0 as u32).wrapping_sub(self.given).cast_signed() > 0
+    }
+}
 
 /// What followers are sent of an item (XEP-0060 §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

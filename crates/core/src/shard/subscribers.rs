@@ -47,7 +47,7 @@ struct Local {
     floor: Revision,
     /// Last items that logins brought before their events came, oldest first, with the count at which each came.
     ahead: Vec<(Revision, u64)>,
-    /// Sessions that were given such an item when they began to follow the topic.
+    /// Sessions that were given such an item, or another of this revision, when they began to follow the topic.
     given: Vec<(u32, Revision)>,
     /// The topic was deleted. A login that read it before may still come.
     ended: bool,
@@ -171,6 +171,19 @@ impl Subscribers {
             local.given.push((slot, last.revision()));
         }
         Some(last)
+    }
+
+    /// The newest revision of a topic that is known here.
+    pub fn floor(&self, topic: TopicId) -> Revision {
+        self.topics.get(&topic).map_or(Revision(0), |local| local.floor)
+    }
+
+    /// A follower was given the items up to this revision by another way: those of them whose events are on their way are not for it.
+    pub fn has_up_to(&mut self, topic: TopicId, slot: u32, revision: Revision) {
+        let Some(local) = self.topics.get_mut(&topic) else { return };
+        if revision > local.floor || !local.ahead.is_empty() {
+            local.given.push((slot, revision));
+        }
     }
 
     /// The present count, for a session that was just given all last items.
@@ -304,7 +317,7 @@ impl Local {
             // A login knows better already; what it knows is on its way from the home, too.
             return;
         }
-        self.given.clear();
+        self.given.retain(|(_, revision)| *revision > event.revision());
         if event.is_item() && event.revision() <= self.floor && self.given_up != Some(event.revision()) {
             return;
         }

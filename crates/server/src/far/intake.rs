@@ -147,7 +147,7 @@ impl Intake {
     fn lost(&self, from: Epoch) {
         let Ok(node) = u32::try_from(from.0) else { return };
         if NodeId(node) != self.own {
-            self.replies.lose(NodeId(node));
+            self.replies.lose(NodeId(node), false);
             self.node.get().into_iter().for_each(Node::modules_may_have_changed);
             self.inboxes
                 .iter()

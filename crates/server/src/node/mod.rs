@@ -449,7 +449,7 @@ impl Node {
 
     /// Another node is gone: what it had is not waited for.
     pub fn lose(&self, node: NodeId) {
-        self.inner.replies.lose(node);
+        self.inner.replies.lose(node, true);
         self.lose_answers(node);
         self.inner.inboxes.iter().for_each(|inbox| inbox.push(InboxItem::Lost { node, is_gone: true }));
     }

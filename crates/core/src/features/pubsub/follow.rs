@@ -1,5 +1,6 @@
 //! At the session: events are given to followers, and the topics that a session follows are kept in line with the store.
 
+use super::missed;
 use super::state::Following;
 use crate::event::{Entry, Kind};
 use crate::model::{Followed, PubsubEvent, SessionId, Subscription, TopicId};
@@ -18,6 +19,11 @@ pub(super) fn deliver(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: 
     let Ok(at) = session.topics.binary_search_by_key(&event.topic(), |f| f.topic) else { return };
     if event.is_end() {
         session.topics.remove(at);
+    } else if let Some(followed) = session.topics.get_mut(at).filter(|_| event.is_item()) {
+        if session.state.pubsub.following == Following::Behind && cx.features.pubsub.holds(event) {
+            return;
+        }
+        followed.has(event.revision());
     }
     let is_for = session.presence.is_available() && !cx.shard.subscribers.is_known(session.state.pubsub.seen);
     if !event.is_told() || !is_for {
@@ -86,7 +92,8 @@ pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], 
         let last = last.filter(|item| cx.shard.subscribers.is_news(subscription.topic, item.revision));
         let last = last.and_then(|item| PubsubEvent::last(item, &cx.shard.domains));
         let position = cx.shard.subscribers.add(subscription.topic, session.id.slot, last.map(Arc::new));
-        session.topics.push(Followed { topic: subscription.topic, position });
+        let known = cx.shard.subscribers.floor(subscription.topic);
+        session.topics.push(Followed::new(subscription.topic, position, known));
     }
     session.topics.shrink_to_fit();
 }
@@ -184,17 +191,20 @@ fn answered(
     left.into_iter().for_each(|topic| unfollow(id.slot, topic, sessions, cx));
 }
 
-/// A session came from another process: it follows its topics here, too.
+/// A session came from another process: it follows its topics here, too. One that a dead node left was among no followers meanwhile.
 pub(super) fn restored(session: &mut BoundSession, _names: &mut Names, cx: &mut Cx<'_>) {
     for followed in &mut session.topics {
         followed.position = cx.shard.subscribers.add(followed.topic, session.id.slot, None);
     }
-    if session.state.pubsub.following != Following::Known {
+    let is_adopted = session.resumption.as_ref().is_some_and(|resumption| resumption.is_adopted);
+    if is_adopted || session.state.pubsub.following == Following::Behind {
+        missed::begin(session, cx);
+    } else if session.state.pubsub.following != Following::Known {
         ask(session, cx);
     }
 }
 
-fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
+pub(super) fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
     session.state.pubsub.following = Following::Asked;
     let local = session.bare.local().unwrap_or_default().into();
     let (id, ask) = (session.id, SubscriptionsOf { domain: session.domain, local });
@@ -207,7 +217,7 @@ fn follow(session: &mut BoundSession, topic: TopicId, cx: &mut Cx<'_>) -> bool {
     let slot = session.id.slot;
     cx.shard.subscribers.pass_over(topic, slot);
     let position = cx.shard.subscribers.add(topic, slot, None);
-    session.topics.insert(at, Followed { topic, position });
+    session.topics.insert(at, Followed::new(topic, position, cx.shard.subscribers.floor(topic)));
     true
 }
 
@@ -219,7 +229,12 @@ fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>)
     cx.unfollow(followed, sessions);
 }
 
-fn give_last(session: &mut BoundSession, last: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
+pub(super) fn give_last(session: &mut BoundSession, last: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
+    if let Ok(at) = session.topics.binary_search_by_key(&last.topic(), |f| f.topic)
+        && let Some(followed) = session.topics.get_mut(at)
+    {
+        followed.has(last.revision());
+    }
     cx.shard.counters.delivered(session.domain);
     note(session, last, cx);
     session.notify(last, cx);

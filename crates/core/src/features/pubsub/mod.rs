@@ -2,10 +2,12 @@
 //! and are answered from there; events reach followers by `follow.rs`.
 
 mod follow;
+mod missed;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use missed::Missed;
 pub use state::State;
 
 use crate::command::{About, Actor, Asker, PendingIq, Refusal, TopicIq, TopicOp};
@@ -73,6 +75,8 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(follow::give_rest),
         login: &[LoginPart::Subscriptions(follow::login)],
         publication: Some(follow::deliver),
+        tick: Some(missed::tick),
+        walk: Some(missed::walk),
         message: Some(message),
         topic_answer: Some(|iq, name, result, cx| {
             let terms = Terms::of_topics(&cx.shard.settings.limits);

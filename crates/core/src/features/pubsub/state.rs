@@ -28,10 +28,12 @@ pub(super) enum Following {
     Asked,
     /// They changed after the store was asked again.
     Outdated,
+    /// A dead node left the session. What was published meanwhile is being read; then it is asked for them.
+    Behind,
 }
 
 // The answer that is awaited does not come to another process: it asks again.
-crate::form! { enum Following { 0 = Known, 1 = Asked, 2 = Outdated } }
+crate::form! { enum Following { 0 = Known, 1 = Asked, 2 = Outdated, 3 = Behind } }
 
 impl State {
     pub(super) fn outdate(&mut self) {
@@ -54,6 +56,7 @@ mod tests {
             ("pubsub", Following::Known),
             ("pubsub, asked", Following::Asked),
             ("pubsub, outdated", Following::Outdated),
+            ("pubsub, behind", Following::Behind),
         ] {
             proves(name, &State { seen: 0, following, rest: rest.clone() });
         }

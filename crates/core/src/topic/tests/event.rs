@@ -136,6 +136,47 @@ fn an_item_that_is_told_late_is_told_and_is_not_the_last_one() {
     }
 }
 
+/// What a follower was given by another way is not given it again when its event comes, and everything else is.
+#[test]
+fn a_follower_is_not_given_what_it_has_by_another_way() {
+    let mut subscribers = Subscribers::default();
+    for slot in [1, 2] {
+        subscribers.add(TopicId(7), slot, None);
+    }
+    subscribers.has_up_to(TopicId(7), 1, Revision(3));
+    // A change that concerns no later item tells nothing of those on their way.
+    let record = record();
+    let purged =
+        PubsubEvent::changed(&record, "d", Change::Purged, Revision(1), Retained::Nothing, ("p", UnixMs(1)));
+    let mut given = Vec::new();
+    for event in [told(7, 2, 1), Arc::new(purged), told(7, 3, 1), told(7, 4, 1)] {
+        subscribers.publish(&event, &Fanout::default());
+        let slice = subscribers.slice(9, &Fanout::default()).expect("its followers are told");
+        given.push(slice.slots().iter().filter(|slot| **slot != u32::MAX).copied().collect::<Vec<_>>());
+    }
+    assert_eq!(given, [vec![2], vec![1, 2], vec![2], vec![1, 2]]);
+}
+
+/// Of two revisions the later one is known by their lower halves, also where these begin anew.
+#[test]
+fn a_follower_lacks_what_is_newer_than_what_it_has() {
+    let of =
+        |revision, published| Item { revision: Revision(revision), published: UnixMs(published), ..item() };
+    let began = UnixMs(100);
+    for last in [5, u64::from(u32::MAX) - 1, (3 << 32) + 5] {
+        let mut followed = Followed::new(TopicId(7), 0, Revision(last));
+        let lacks =
+            [last - 1, last, last + 1, last + 3].map(|revision| followed.lacks(&of(revision, 1), began));
+        assert_eq!(lacks, [false, false, true, true]);
+        followed.has(Revision(last + 3));
+        followed.has(Revision(last));
+        assert!(!followed.lacks(&of(last + 3, 1), began) && followed.lacks(&of(last + 4, 1), began));
+    }
+    // Nothing was known of the topic: what came since the session began came for it.
+    let followed = Followed::new(TopicId(7), 0, Revision(0));
+    assert_eq!([99, 100].map(|published| followed.lacks(&of(9, published), began)), [false, true]);
+}
+
 /// What a topic's last item is told with, of about so many bytes.
 fn told(topic: u32, revision: u64, bytes: usize) -> Arc<PubsubEvent> {
     let payload = format!("<p xmlns='urn:p'>{}</p>", "x".repeat(bytes)).into();
