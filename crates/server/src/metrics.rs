@@ -19,6 +19,8 @@ pub struct LogFigures {
     pub adopted: u64,
     /// Those that cannot.
     pub not_adopted: u64,
+    /// Shards whose sessions are to be written down, while there is nobody to keep them.
+    pub away: u64,
 }
 
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.
@@ -336,6 +338,7 @@ impl Snapshot {
                 sessions: io.sessions_logged,
                 adopted: core.sessions_adopted,
                 not_adopted: core.sessions_not_adopted,
+                away: core.session_log_away,
             },
             faults: core.faults,
             given_up: core.given_up,
@@ -422,6 +425,7 @@ fn add_core(sum: &mut Counters, other: Counters) {
         resumed,
         sessions_adopted,
         sessions_not_adopted,
+        session_log_away,
         sessions_ended,
         stanzas_in,
         stanzas_out,
@@ -452,7 +456,7 @@ fn add_core(sum: &mut Counters, other: Counters) {
         connections sessions parked available logins logins_remembered resumed stanzas_in
         stanzas_out deliveries notifications_accepted notifications_acknowledged broadcasts_given
         broadcasts_acknowledged published too_fast backlog faults given_up light
-        sessions_adopted sessions_not_adopted
+        sessions_adopted sessions_not_adopted session_log_away
     }
     sum.matches.add(&matches);
     sum.rooms.add(&rooms);

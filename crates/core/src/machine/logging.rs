@@ -59,6 +59,7 @@ impl ShardMachine {
     /// From now on sessions are written down, each that is there to begin with; or no longer, as there is nobody to keep them.
     pub fn keep_log(&mut self, keeps: bool) {
         self.shard.adoption.is_on = true;
+        self.shard.counters.session_log_away = u64::from(!keeps);
         self.sessions.note_changes(keeps);
         self.log = keeps.then(Box::default);
         if let Some(log) = &mut self.log {

@@ -30,6 +30,8 @@ pub struct Counters {
     pub sessions_adopted: u64,
     /// Sessions of dead nodes that cannot go on here.
     pub sessions_not_adopted: u64,
+    /// 1 while sessions are to be written down and there is nobody to keep them.
+    pub session_log_away: u64,
     /// Sessions that ended, by cause.
     pub sessions_ended: Reasons,
     /// Stanzas received from clients.

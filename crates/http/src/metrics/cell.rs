@@ -74,6 +74,8 @@ impl Cell {
         page.counter("carillon_cell_session_log_writes_total", help, status.log.writes);
         let help = "Sessions that were written to the log of sessions.";
         page.counter("carillon_cell_session_log_sessions_total", help, status.log.sessions);
+        let help = "Shards whose sessions are not written down, because Redis cannot be reached.";
+        page.gauge("carillon_cell_session_log_away", help, status.log.away);
         let help = "Sessions that dead nodes left, by whether they go on here: `adopted` or `lost`.";
         let left = [("adopted", status.log.adopted), ("lost", status.log.not_adopted)];
         page.counters("carillon_cell_sessions_left_total", help, "outcome", left);

@@ -69,6 +69,7 @@ fn full() -> String {
     let lane = StoreLane { waiting: 5, waiting_bytes: 4096, settled: 2, ..StoreLane::default() };
     (status.relayed, status.carried, status.unsettled, status.unsettled_bytes) = (3, 2, 1, 120);
     (status.log.writes, status.log.sessions, status.log.adopted, status.log.not_adopted) = (30, 31, 32, 33);
+    status.log.away = 34;
     text(&status, health, true, &webhooks, &requests.answered())
         + &in_a_cell(&status)
         + &lanes(&[StoreLane::default(), lane])
@@ -179,6 +180,7 @@ fn figures_of_a_cell_are_where_they_belong() {
             "carillon_cell_unsettled_bytes 120",
             "carillon_cell_session_log_writes_total 30",
             "carillon_cell_session_log_sessions_total 31",
+            "carillon_cell_session_log_away 34",
             "carillon_cell_sessions_left_total{outcome=\"adopted\"} 32",
             "carillon_cell_sessions_left_total{outcome=\"lost\"} 33",
             "carillon_cell_bus_connected 1",
