@@ -1,6 +1,5 @@
 //! At the session: events are given to followers, and the topics that a session follows are kept in line with the store.
 
-use super::missed;
 use super::state::Following;
 use crate::event::{Entry, Kind};
 use crate::model::{Followed, PubsubEvent, SessionId, Subscription, TopicId};
@@ -8,7 +7,7 @@ use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::session::hook::Step;
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::{Names, Turn};
+use crate::shard::Turn;
 use crate::topic::xml;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
@@ -189,19 +188,6 @@ fn answered(
     }
     backlog::go_on(session, cx);
     left.into_iter().for_each(|topic| unfollow(id.slot, topic, sessions, cx));
-}
-
-/// A session came from another process: it follows its topics here, too. One that a dead node left was among no followers meanwhile.
-pub(super) fn restored(session: &mut BoundSession, _names: &mut Names, cx: &mut Cx<'_>) {
-    for followed in &mut session.topics {
-        followed.position = cx.shard.subscribers.add(followed.topic, session.id.slot, None);
-    }
-    let is_adopted = session.resumption.as_ref().is_some_and(|resumption| resumption.is_adopted);
-    if is_adopted || session.state.pubsub.following == Following::Behind {
-        missed::begin(session, cx);
-    } else if session.state.pubsub.following != Following::Known {
-        ask(session, cx);
-    }
 }
 
 pub(super) fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {

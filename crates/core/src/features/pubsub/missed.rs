@@ -9,6 +9,7 @@ use crate::ports::Fault;
 use crate::ports::store::items::Items;
 use crate::ports::store::topics::Topic;
 use crate::session::{BoundSession, Cx, Sessions};
+use crate::shard::Names;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -109,8 +110,21 @@ impl Missed {
     }
 }
 
+/// A session came from another process: it follows its topics here, too. One that a dead node left was among no followers meanwhile.
+pub(super) fn restored(session: &mut BoundSession, _names: &mut Names, cx: &mut Cx<'_>) {
+    for followed in &mut session.topics {
+        followed.position = cx.shard.subscribers.add(followed.topic, session.id.slot, None);
+    }
+    let is_adopted = session.resumption.as_ref().is_some_and(|resumption| resumption.is_adopted);
+    if is_adopted || session.state.pubsub.following == Following::Behind {
+        begin(session, cx);
+    } else if session.state.pubsub.following != Following::Known {
+        ask(session, cx);
+    }
+}
+
 /// A session is behind from now on. It is among the followers of its topics already.
-pub(super) fn begin(session: &mut BoundSession, cx: &mut Cx<'_>) {
+fn begin(session: &mut BoundSession, cx: &mut Cx<'_>) {
     session.state.pubsub.following = Following::Behind;
     let topics: Vec<TopicId> = session.topics.iter().map(|followed| followed.topic).collect();
     for topic in &topics {

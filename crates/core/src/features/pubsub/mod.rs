@@ -70,7 +70,7 @@ pub const FEATURE: Feature = Feature {
     services: &[SERVICE],
     hooks: Hooks {
         open: Some(follow::open),
-        restored: Some(follow::restored),
+        restored: Some(missed::restored),
         available: Some(follow::available),
         catch_up: Some(follow::give_rest),
         login: &[LoginPart::Subscriptions(follow::login)],
