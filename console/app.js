@@ -1,5 +1,6 @@
 // The console: signing in, and which page is shown.
 
+import { acts } from "./acts.js";
 import { choose, chosenDomain, get, may, node, probe, remember, session } from "./api.js";
 import { autoscaler } from "./autoscaler.js";
 import { broadcasts } from "./broadcasts.js";
@@ -48,6 +49,7 @@ const VIEWS = {
   pushes: { make: pushes, scope: "enrol", title: "Push" },
   domains: { make: domains, scope: "admin", title: "Domains" },
   keys: { make: keys, scope: "admin", title: "API keys" },
+  acts: { make: acts, scope: "admin", title: "Acts" },
   webhooks: { make: webhooks, one: webhook, scope: "admin", title: "Webhooks" },
   search: { make: search, title: "Search" },
 };

@@ -27,7 +27,7 @@ export function keys(page) {
     id: "keys", title: "All keys", columns: COLUMNS,
     read: () => ["/v1/admin/keys"],
     line: (key) => row(COLUMNS, { "data-key": key.id },
-      ["jid", [h("div", {}, key.name, key.id === session.own.id && [" ", badge("this key", "accent")]), h("div", { class: "muted small" }, `Number ${key.id}`)]],
+      ["jid", [h("div", {}, key.name, key.id === session.own.id && [" ", badge("this key", "accent")]), h("div", { class: "muted small" }, `Number ${key.id}`), key.certificates.length > 0 && h("div", { class: "muted small" }, `With a certificate of ${key.certificates.join(", ")}`)]],
       h("div", { class: "row tight" }, key.scopes.map((scope) => badge(scope, scope === "admin" ? "warn" : ""))),
       key.domain ?? h("span", { class: "muted" }, "whole node"), ["when", [day(key.created_at), expiry(key)], moment(key.created_at)],
       ["actions", button("Remove", "quiet danger", () => remove(key))]),
@@ -64,15 +64,18 @@ function creation(page, created) {
   const reach = [...(own ? [] : [[WHOLE, "Whole node"]]), ...session.domains.map((d) => [d, d])];
   const domain = select("key-domain", reach, own ?? WHOLE);
   const life = select("key-expires", LIVES, "");
+  const certificates = input("key-certificates", { maxlength: 4096, placeholder: "dns:backend.example.org" });
   const scopes = SCOPES.map(([scope, text]) => [scope, check(`scope-${scope}`, [h("b", {}, scope), `: ${text}`])]);
   return form(page, {
-    id: "key-new", title: "New key", submit: "Create", pointers: { "/name": name, "/domain": domain, "/expires_at": life },
-    fields: [field("Name", name, "Who uses it, and for what."), field("Domain", domain), field("Expires", life), h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Scopes"), scopes.map(([, box]) => box))],
+    id: "key-new", title: "New key", submit: "Create", pointers: { "/name": name, "/domain": domain, "/expires_at": life, "/certificates": certificates },
+    fields: [field("Name", name, "Who uses it, and for what."), field("Domain", domain), field("Expires", life),
+      field("Client certificates", certificates, "Names of which the certificate that is shown with the key must have one, with commas between. Empty: none is needed."), h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Scopes"), scopes.map(([, box]) => box))],
     act: async (element) => {
       const chosen = scopes.filter(([, box]) => box.querySelector("input").checked).map(([scope]) => scope);
       if (chosen.length === 0) throw new Error("Choose at least one scope.");
       const expires = life.value && new Date(Date.now() + Number(life.value) * DAY_MS).toISOString();
-      created(await post("/v1/admin/keys", { name: name.value, scopes: chosen, ...(domain.value ? { domain: domain.value } : {}), ...(expires ? { expires_at: expires } : {}) }));
+      const names = certificates.value.split(",").map((name) => name.trim()).filter(Boolean);
+      created(await post("/v1/admin/keys", { name: name.value, scopes: chosen, certificates: names, ...(domain.value ? { domain: domain.value } : {}), ...(expires ? { expires_at: expires } : {}) }));
       element.reset();
     },
   });

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
+from xml.etree import ElementTree as ET
 
 import pytest
 from slixmpp.exceptions import IqError
 
 from harness.api import Api
 from harness.peer import CLIENT
-from harness.raw import STANZA_ERRORS, Raw
+from harness.raw import STANZA_ERRORS, Raw, auth, plain
 from harness.server import unique
 
 
@@ -179,6 +180,116 @@ async def test_the_clients_of_a_domain_have_a_quota_and_nobody_else_waits(domain
         assert not last.done()
     # One of two shards has half: 50 per second, 250 at once.
     assert time.monotonic() - began > 2
+
+
+def by_quota(usage):
+    """What is used, allowed and refused."""
+    return {quota["quota"]: (quota["used"], quota["max"], quota["refused"]) for quota in usage["quotas"]}
+
+
+async def test_a_domain_has_as_many_accounts_topics_and_sessions_as_it_may(domain, peer, account, api, server):
+    name = await domain(registration=True)
+    changed = await server.command(
+        "domain", "set", name, "--accounts-max", "2", "--topics-max", "1", "--subscriptions-max", "1",
+        "--sessions-total-max", "2",
+    )  # fmt: skip
+    assert changed.returncode == 0, changed.stderr
+    first, second = await account("a", name), await account("b", name)
+    await api.problem(409, "too-many-accounts", "POST", "/v1/admin/accounts", {"jid": f"c@{name}", "password": "c"})
+    stream = await Raw.secured(server, name)
+    register = "<iq type='set' id='r'><query xmlns='jabber:iq:register'><username>c</username><password>c</password></query></iq>"
+    refused = await stream.ask(register, "r")
+    assert refused.find(f"{CLIENT}error/{STANZA_ERRORS}resource-constraint") is not None
+    await stream.close()
+    imported = await api.call(
+        "POST",
+        "/v1/admin/accounts/import",
+        content=f'{{"jid":"d@{name}","password":"d"}}\n',
+        headers={"content-type": "application/x-ndjson"},
+    )
+    assert "too-many-accounts" in imported.text
+
+    alice = await peer(f"{first}/1", plugins=["xep_0060"])
+    topic, other = unique("topic"), unique("topic")
+    await alice.plugin("xep_0060").create_node(f"pubsub.{name}", topic)
+    with pytest.raises(IqError) as caught:
+        await alice.plugin("xep_0060").create_node(f"pubsub.{name}", other)
+    assert caught.value.condition == "resource-constraint"
+    await api.problem(409, "too-many-topics", "PUT", f"/v1/topics/{other}?domain={name}", {})
+    # Of two sessions each of the two shards has one, and another of the same account is another.
+    late = await Raw.secured(server, name)
+    late.send(auth("PLAIN", plain(first.partition("@")[0])))
+    assert (await late.element()).tag.endswith("}success")
+    await late.begin(name)
+    bound = await late.ask("<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq>", "b")
+    assert bound.find(f"{CLIENT}error/{STANZA_ERRORS}resource-constraint") is not None
+    await late.close()
+    wanted = {
+        "accounts": (2, 2, 1),
+        "sessions": (1, 2, 1),
+        "topics": (1, 1, 2),
+        "rooms": (0, None, 0),
+        "keys": (0, 100, None),
+        "stored-bytes": (None, None, 0),
+    }
+    await api.eventually(f"/v1/admin/domains/{name}/usage", lambda seen: by_quota(seen) == wanted)
+    assert await api.figure(f'domain_refused_total{{domain="{name}",quota="sessions"}}') == 1
+    # More is granted at once.
+    await api.ok("PATCH", f"/v1/admin/domains/{name}", {"topics_max": 2, "sessions_total_max": 0})
+    await alice.plugin("xep_0060").create_node(f"pubsub.{name}", other)
+    await peer(f"{first}/2")
+    await peer(second)
+
+
+async def test_what_clients_of_a_domain_are_sent_has_a_quota_and_nobody_else_waits(domain, peer, account, api, keys):
+    name = await domain(bytes_out_per_second=20_000)
+    reader = await peer(await account("reader", name), plugins=["xep_0060"])
+    topic = unique("flood")
+    await api.ok("PUT", f"/v1/topics/{topic}?domain={name}", {}, status=201)
+    await reader.plugin("xep_0060").subscribe(f"pubsub.{name}", topic)
+    neighbours = [await peer(), await peer()]
+    answers = [
+        await api.call("POST", f"/v1/topics/{topic}/items?domain={name}", {"id": str(n), "payload": "x" * 10_000})
+        for n in range(40)
+    ]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    # Five seconds' worth at once on each of two shards.
+    assert 5 <= len(answers) - len(refused) < 40
+    assert refused[0].json()["code"] == "too-fast"
+    assert "bytes_out_per_second" in refused[0].json()["detail"]
+    assert "retry-after" in refused[0].headers
+    neighbours[0].chat(neighbours[1].bare, "at once")
+    await neighbours[1].message("at once")
+
+
+async def test_a_domain_stores_as_much_as_it_may(domain, peer, account, api):
+    name = await domain(stored_bytes_max=50_000)
+    jid = await account("alice", name)
+    alice = await peer(jid)
+    topic = unique("topic")
+    await api.ok("PUT", f"/v1/topics/{topic}?domain={name}", {"max_items": 100}, status=201)
+    items, usage = f"/v1/topics/{topic}/items?domain={name}", f"/v1/admin/domains/{name}/usage"
+    for n in range(6):
+        await api.ok("POST", items, {"id": str(n), "payload": "x" * 10_000}, status=202)
+    # It is measured every ten seconds.
+    seen = await api.eventually(usage, lambda seen: by_quota(seen)["stored-bytes"][0] >= 50_000)
+    assert by_quota(seen)["stored-bytes"][1] == 50_000
+    problem = await api.problem(507, "storage-full", "POST", items, {"id": "7", "payload": 1})
+    assert "stored_bytes_max" in problem["detail"]
+    private = alice.xmpp.make_iq_set()
+    private.append(ET.fromstring("<query xmlns='jabber:iq:private'><a xmlns='urn:x'>b</a></query>"))
+    with pytest.raises(IqError) as caught:
+        await private.send()
+    assert caught.value.condition == "resource-constraint"
+    # What need not be stored passes.
+    alice.chat(alice.bare, "still there")
+    await alice.message("still there")
+    dropped = await api.notify(jid, 1, audience="always")
+    trace = await api.trace(dropped["id"])
+    assert (trace["state"], trace["reason"]) == ("dropped", "queue-full")
+    # There is room again when something is removed, and when more is granted at once.
+    await api.ok("PATCH", f"/v1/admin/domains/{name}", {"stored_bytes_max": 1_000_000})
+    await api.ok("POST", items, {"id": "7", "payload": 1}, status=202)
 
 
 async def test_only_keys_make_topics_where_the_policy_says_so(domain, peer, account, api):

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import warnings
 
+import httpx
 import pytest
 
 from harness.inbox import deadline
@@ -278,3 +279,136 @@ async def test_a_port_of_its_own_says_how_the_node_is_and_nothing_else(tmp_path)
         await node.upgrade()
         assert node.port("health") == port
     node.end()
+
+
+KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
+
+def openssl(*arguments):
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+
+class Authority:
+    """An authority of its own, and the certificates that it signed."""
+
+    def __init__(self, folder, name):
+        self.folder, self.name = folder, name
+        folder.mkdir()
+        self.certificate = folder / "authority.pem"
+        self.key = folder / "authority.key"
+        made = ("-keyout", self.key, "-out", self.certificate, "-subj", f"/CN={name}")
+        openssl("req", "-x509", *KEY, "-days", 2, *made)
+
+    def client(self, name, san):
+        """A certificate and its key in one file."""
+        folder = self.folder
+        key, request, signed, extensions = (folder / f"{name}.{kind}" for kind in ("key", "csr", "crt", "ext"))
+        openssl("req", "-new", *KEY, "-keyout", key, "-out", request, "-subj", f"/CN={name}")
+        extensions.write_text(f"subjectAltName={san}\nextendedKeyUsage=clientAuth\n")
+        by = ("-CA", self.certificate, "-CAkey", self.key, "-set_serial", len(list(folder.iterdir())))
+        openssl("x509", "-req", "-days", 2, "-in", request, *by, "-extfile", extensions, "-out", signed)
+        both = folder / f"{name}.pem"
+        both.write_text(key.read_text() + signed.read_text())
+        return both
+
+
+class Sender:
+    """Requests with a key and, if it has one, a certificate."""
+
+    def __init__(self, node, key, certificate=None):
+        self.node, self.key = node, key
+        self.context = node.tls()
+        if certificate:
+            self.context.load_cert_chain(certificate)
+
+    async def ask(self, path="/v1/key"):
+        connection = await Https.open(self.node, self.context)
+        status, body = await connection.ask(self, "GET", path)
+        await connection.close()
+        return status, json.loads(body) if body.startswith(b"{") else body
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_key_is_of_use_only_with_the_certificate_that_it_is_bound_to(tmp_path, version):
+    ours, theirs = Authority(tmp_path / "ours", "Ours"), Authority(tmp_path / "theirs", "Theirs")
+    shop = ours.client("shop", "DNS:Shop.example.org,URI:spiffe://example.org/shop")
+    other, stranger = ours.client("other", "DNS:other.example.org"), theirs.client("shop", "DNS:shop.example.org")
+    (tmp_path / "node").mkdir()
+    node = Upgradable(tmp_path / "node", https__port=0, https__client_ca=ours.certificate)
+
+    def created(*certificates):
+        names = ",".join(certificates)
+        made = run("key", "create", "shop", "--scope", "send", "--certificate", names, "--data-dir", str(node.data))
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
+
+    def sender(key, certificate=None):
+        made = Sender(node, key, certificate)
+        made.context.maximum_version = version
+        return made
+
+    by_san, by_name = created("dns:nowhere.example", "dns:shop.example.org"), created("cn:shop")
+    for key in (by_san, by_name):
+        status, body = await sender(key, shop).ask()
+        assert (status, body["name"]) == (200, "shop")
+        status, body = await sender(key, other).ask()
+        assert (status, body["code"]) == (403, "other-certificate")
+        assert "dns:other.example.org" in body["detail"]
+        status, body = await sender(key).ask()
+        assert (status, body["code"]) == (403, "other-certificate")
+    # Over the port without TLS nobody shows anything.
+    async with httpx.AsyncClient() as client:
+        answer = await client.get(f"{node.http}/v1/key", headers={"authorization": f"Bearer {by_san}"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "other-certificate")
+    # Keys that are bound to none need none, and a certificate of another authority is none at all.
+    assert (await sender(node.key).ask("/readyz"))[0] == 200
+    assert (await sender(node.key, shop).ask("/readyz"))[0] == 200
+    with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+        await sender(by_san, stranger).ask()
+    await node.upgrade()
+    assert (await sender(by_san, shop).ask())[0] == 200
+    node.end()
+
+
+async def test_every_client_shows_a_certificate_where_that_is_wanted(tmp_path):
+    ours = Authority(tmp_path / "ours", "Ours")
+    shop = ours.client("shop", "DNS:shop.example.org")
+    (tmp_path / "node").mkdir()
+    required = {"https__client_ca": ours.certificate, "https__client_required": "true"}
+    node = Upgradable(tmp_path / "node", https__port=0, **required)
+    assert (await Sender(node, node.key, shop).ask("/readyz"))[0] == 200
+    with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+        await Sender(node, node.key).ask("/readyz")
+    # A ticket from a port that asks for no certificate is of no use on this one.
+    context = node.tls()
+    with socket.create_connection(("127.0.0.1", node.port("c2s_tls"))) as plain:
+        secured = context.wrap_socket(plain, server_hostname="localhost", do_handshake_on_connect=True)
+        secured.sendall(
+            b"<stream:stream to='localhost' version='1.0' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'>"
+        )
+        secured.recv(4096)
+        session = secured.session
+        secured.close()
+    with socket.create_connection(("127.0.0.1", node.port("https"))) as plain:
+        plain.settimeout(10)
+        assert answered(context, plain, session) == b""
+    node.end()
+
+
+def answered(context, plain, session):
+    """What comes of a request with this ticket; nothing where it is not taken."""
+    with contextlib.suppress(ssl.SSLError, ConnectionError):
+        secured = context.wrap_socket(plain, server_hostname="localhost", session=session)
+        secured.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        return secured.recv(4096)
+    return b""
+
+
+def test_authorities_that_cannot_be_read_are_named(tmp_path):
+    nothing = tmp_path / "nothing.pem"
+    nothing.write_text("no certificate")
+    ports = [f"{listener}.port=0" for listener in ("c2s", "c2s_tls", "websocket", "http", "https")]
+    settings = [word for setting in (*ports, f"https.client_ca={nothing}") for word in ("--set", setting)]
+    done = run("serve", "--set", f"data_dir={tmp_path / 'data'}", *settings)
+    assert done.returncode != 0
+    assert str(nothing) in done.stdout + done.stderr

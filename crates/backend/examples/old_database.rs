@@ -94,6 +94,13 @@ fn domains_and_keys(store: &dyn Store) {
             rooms_create: RoomsCreate::Any,
             rooms_owned_max: 100,
             rooms_max: 1000,
+            accounts_max: 0,
+            topics_max: 0,
+            topics_owned_max: 0,
+            subscriptions_max: 0,
+            sessions_total_max: 0,
+            bytes_out_per_second: 0,
+            stored_bytes_max: 0,
         };
         ask(store, PutDomain { name: name.into(), policy });
     }
@@ -109,6 +116,7 @@ fn domains_and_keys(store: &dyn Store) {
                 scopes: Scopes::of(&[scope]),
                 expires: None,
                 networks: Box::default(),
+                certificates: Box::default(),
                 node_keys_max: NODE_KEYS_MAX,
                 now,
             },

@@ -157,6 +157,7 @@ fn domains_and_keys(store: &dyn Store, version: u32) {
         created,
         expires: None,
         networks: Box::default(),
+        certificates: Box::default(),
         used: None,
     };
     let everything = key(1, "everything", None, Scope::Admin, T);

@@ -29,6 +29,10 @@ pub struct Node {
     pub https_addresses: Vec<IpAddr>,
     /// Its port with TLS, if it has one; 0 lets the system choose.
     pub https_port: Option<u16>,
+    /// The authorities by which certificates of clients over HTTPS are known.
+    pub https_client_ca: Option<PathBuf>,
+    /// Whether every client over HTTPS shows such a certificate.
+    pub https_client_required: bool,
     /// Where nothing but how it is can be read.
     pub health_addresses: Vec<IpAddr>,
     /// The port of that, if there is one; 0 lets the system choose.
@@ -62,6 +66,10 @@ pub struct Cell {
     pub nats_credentials: Option<PathBuf>,
     /// A file with the certificates that the servers are known by.
     pub nats_ca_file: Option<PathBuf>,
+    /// A file with the certificate of the node, for servers that ask for one.
+    pub nats_certificate: Option<PathBuf>,
+    /// A file with its private key.
+    pub nats_key: Option<PathBuf>,
     /// What its subjects begin with.
     pub prefix: String,
     /// A file with the 32 bytes that its nodes share.
@@ -72,6 +80,10 @@ pub struct Cell {
     pub redis_password_file: Option<PathBuf>,
     /// A file with the certificates that it is known by.
     pub redis_ca_file: Option<PathBuf>,
+    /// A file with the certificate of the node, for a server that asks for one.
+    pub redis_certificate: Option<PathBuf>,
+    /// A file with its private key.
+    pub redis_key: Option<PathBuf>,
 }
 
 /// A durable queue that messages are taken from.
@@ -141,11 +153,15 @@ impl Default for Cell {
             nats: String::new(),
             nats_credentials: None,
             nats_ca_file: None,
+            nats_certificate: None,
+            nats_key: None,
             prefix: "carillon".to_owned(),
             secret_file: None,
             redis: String::new(),
             redis_password_file: None,
             redis_ca_file: None,
+            redis_certificate: None,
+            redis_key: None,
         }
     }
 }
@@ -164,6 +180,8 @@ impl Default for Node {
             http_port: 8080,
             https_addresses: Vec::new(),
             https_port: None,
+            https_client_ca: None,
+            https_client_required: false,
             health_addresses: vec![Ipv4Addr::LOCALHOST.into()],
             health_port: None,
             host: String::new(),

@@ -13,7 +13,7 @@ pub use game::{GameMessage, NewMatch, QueueAddress};
 pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
-use crate::model::{Broadcast, ExpiredMessage, Place, PubsubEvent, Settlement, TopicId, Trace};
+use crate::model::{Broadcast, DomainId, ExpiredMessage, Place, PubsubEvent, Settlement, TopicId, Trace};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
@@ -55,7 +55,7 @@ pub enum ShardMessage {
     /// An operation for the home of a topic.
     Topic {
         /// The topic's domain.
-        domain: crate::model::DomainId,
+        domain: DomainId,
         /// The topic's name.
         name: Box<str>,
         /// Who asks.
@@ -68,7 +68,7 @@ pub enum ShardMessage {
     /// Something for the home of a room.
     Room {
         /// The room's domain.
-        domain: crate::model::DomainId,
+        domain: DomainId,
         /// The room's kind.
         kind: crate::model::RoomKind,
         /// The room's name.
@@ -128,6 +128,14 @@ pub enum ShardMessage {
         /// The client's address.
         address: IpAddr,
     },
+    /// Sessions of a domain on the shard that says it were given more than they may. Sent to every other shard: nothing is published to topics of the domain
+    /// for so long.
+    GivenAll {
+        /// The domain.
+        domain: DomainId,
+        /// Milliseconds after which it is paid for.
+        wait_ms: u64,
+    },
     /// The store ended a notification because it expired. Sent to any one shard, which counts and reports it.
     Expired(Box<Trace>),
     /// The time is over of a message that the store keeps for an account. Sent to the account's home, which has it deleted.
@@ -166,6 +174,7 @@ crate::form! {
         19 = Broadcasts(news),
         21 = Game(message),
         22 = Adoption(message),
+        23 = GivenAll { domain, wait_ms },
     }
 }
 
@@ -197,6 +206,7 @@ impl ShardMessage {
             | ShardMessage::Restricted { .. }
             | ShardMessage::LoginFailed { .. }
             | ShardMessage::Registered { .. }
+            | ShardMessage::GivenAll { .. }
             | ShardMessage::Expired(_) => 0,
         };
         size_of::<ShardMessage>() + carried

@@ -26,6 +26,12 @@ pub(crate) struct Account<'a> {
     pub(crate) missing: Code,
 }
 
+/// The domain has as many accounts as it may.
+pub(crate) fn full() -> Problem {
+    let detail = "the domain has as many accounts as its policy's `accounts_max` allows";
+    Problem::new(Code::TooManyAccounts, detail)
+}
+
 impl Account<'_> {
     /// Creates it.
     pub(crate) async fn create(&self, credentials: Credentials) -> Result<(), Problem> {
@@ -36,6 +42,7 @@ impl Account<'_> {
             CreateAccountAnswer::Exists | CreateAccountAnswer::Held => {
                 Err(Problem::new(Code::AlreadyExists, format!("`{}` exists already", self.jid)))
             }
+            CreateAccountAnswer::DomainFull => Err(full()),
             CreateAccountAnswer::NoDomain => {
                 Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted"))
             }

@@ -18,7 +18,7 @@ use crate::time::now;
 use crate::traces::Traces;
 use crate::upload::Uploads;
 use crate::webhooks::Webhooks;
-use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
+use carillon_core::command::{Actor, Command, NoRoom, Outcome, Refusal, TopicOp, TopicOutcome};
 use carillon_core::machine::HeavyAccount;
 use carillon_core::model::{Domain, DomainId, OperationId};
 use carillon_core::ports::{Fault, Question};
@@ -158,6 +158,18 @@ impl App {
         let command = Command::Topic { domain: domain.id, name: name.into(), actor: Actor::Provider, op };
         match self.command(command).await? {
             Outcome::Topic(Ok(outcome)) => Ok(outcome),
+            Outcome::Topic(Err(Refusal::NoRoom(NoRoom::DomainBytes))) => {
+                let detail = "as much is stored of the domain as its policy's `stored_bytes_max` allows";
+                Err(Problem::new(Code::StorageFull, detail))
+            }
+            Outcome::Topic(Err(Refusal::DomainFull)) => {
+                let detail = "the domain has as many topics as its policy's `topics_max` allows";
+                Err(Problem::new(Code::TooManyTopics, detail))
+            }
+            Outcome::Topic(Err(Refusal::TooManySubscriptions)) => {
+                let detail = "the account is subscribed to as many topics as its domain's policy's `subscriptions_max` allows";
+                Err(Problem::new(Code::TooManySubscriptions, detail))
+            }
             Outcome::Topic(Err(refusal)) => {
                 let problem = Problem::refused(&refusal.into(), missing);
                 let is_topic = problem.code() == Code::UnknownTopic;

@@ -33,6 +33,7 @@ const ASSETS: &[Asset] = assets! {
     "console.css": CSS,
     "docs.css": CSS,
     "icon.svg": SVG,
+    "acts.js": SCRIPT,
     "api.js": SCRIPT,
     "app.js": SCRIPT,
     "autoscaler.js": SCRIPT,

@@ -1,7 +1,7 @@
 //! The API's routes, and the OpenAPI document that comes out of the same list.
 
 use crate::admin::{
-    accounts, audit, domains, drain, export, history, import, keys, leases, modules, sessions, status,
+    accounts, audit, domains, drain, export, history, import, keys, leases, modules, sessions, status, usage,
     webhooks,
 };
 use crate::app::App;
@@ -173,6 +173,7 @@ fn admin() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(keys::own))
         .routes(routes!(domains::list))
+        .routes(routes!(usage::usage))
         .routes(routes!(domains::put, domains::get, domains::update, domains::delete))
         .routes(routes!(accounts::list, accounts::create))
         .routes(routes!(accounts::get, accounts::delete))

@@ -238,6 +238,29 @@ pub(crate) struct Policy {
     /// Rooms of either kind that the domain may have, also by API keys; 0 for any number.
     #[schema(minimum = 0, maximum = 1_000_000, default = 0)]
     rooms_max: Option<u32>,
+    /// Accounts that the domain may have, also by API keys; 0 for any number.
+    #[schema(minimum = 0, maximum = 100_000_000, default = 0)]
+    accounts_max: Option<u32>,
+    /// Topics that the domain may have, also by API keys; 0 for any number.
+    #[schema(minimum = 0, maximum = 10_000_000, default = 0)]
+    topics_max: Option<u32>,
+    /// Topics that one account may own by creating them; 0 for any number. The node's setting `pubsub.max_owned` applies as well.
+    #[schema(minimum = 0, maximum = 10_000_000, default = 0)]
+    topics_owned_max: Option<u32>,
+    /// Topics that one account may be subscribed to, also by API keys; 0 for any number. The node's setting `pubsub.max_subscriptions` applies as
+    /// well to what clients subscribe to.
+    #[schema(minimum = 0, maximum = 10_000_000, default = 0)]
+    subscriptions_max: Option<u32>,
+    /// XMPP sessions that all accounts of the domain may hold on each node together; 0 for any number. Each shard of a node has an even part.
+    #[schema(minimum = 0, maximum = 100_000_000, default = 0)]
+    sessions_total_max: Option<u32>,
+    /// Bytes per second that the clients of the domain may be sent by each node together; 0 for any number. Past it they are read more slowly, and what
+    /// is published to topics is answered `429`.
+    #[schema(minimum = 0, maximum = 4_294_967_295_u32, default = 0)]
+    bytes_out_per_second: Option<u32>,
+    /// Bytes that may be stored of the domain's accounts and topics; 0 for any number. They are measured every minute: past it nothing more is stored, which is answered `507`.
+    #[schema(minimum = 0, default = 0)]
+    stored_bytes_max: Option<u64>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.

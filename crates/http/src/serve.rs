@@ -1,6 +1,7 @@
 //! The HTTP server: connections accepted, bounded, and drained at shutdown, with TLS where a listener has it.
 
 use crate::app::App;
+use crate::auth::Shown;
 use crate::intake;
 use crate::links::{Front, clicks};
 use crate::options::Options;
@@ -44,9 +45,19 @@ pub enum Serves {
     Health,
 }
 
-/// The settings of TLS as HTTP needs them.
-pub fn https(settings: &tls::Settings) -> tls::Settings {
-    settings.whole(&[H2, b"http/1.1"])
+/// The settings of TLS as HTTP needs them, with the authorities by which certificates of clients are known where there are some.
+///
+/// # Errors
+/// No configuration can be made with these authorities.
+pub fn https(
+    settings: &tls::Settings,
+    clients: Option<&tls::ClientAuthority>,
+) -> Result<tls::Settings, tls::SettingsError> {
+    let protocols: &[&[u8]] = &[H2, b"http/1.1"];
+    match clients {
+        None => Ok(settings.whole(protocols)),
+        Some(clients) => settings.whole_with_clients(protocols, clients),
+    }
 }
 
 /// Serves the API of `node` on all of `listeners` until `shutdown`, sends events to webhooks, and wakes apps. Then event streams end, open
@@ -145,14 +156,22 @@ struct Served {
 }
 
 impl Served {
-    async fn on(self, socket: TcpStream, serves: Serves) {
+    async fn on(mut self, socket: TcpStream, serves: Serves) {
         // Small results of a stream must not wait for more of them.
         let _ = socket.set_nodelay(true);
         let Serves::Secured(newest) = serves else { return self.speak(socket).await };
         let tls = newest.borrow().clone();
         match tokio::time::timeout(self.head_timeout, secured(socket, &tls)).await {
-            Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(H2) => self.speak_h2(stream).await,
-            Ok(Ok(stream)) => self.speak(stream).await,
+            Ok(Ok(stream)) => {
+                let connection = stream.get_ref().1;
+                if let Some(own) = connection.peer_certificates().and_then(<[_]>::first) {
+                    self.front = self.front.of_client(Shown(tls::client_names(own).into()));
+                }
+                match connection.alpn_protocol() == Some(H2) {
+                    true => self.speak_h2(stream).await,
+                    false => self.speak(stream).await,
+                }
+            }
             Ok(Err(error)) => tracing::debug!(%error, "a connection was not secured"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }

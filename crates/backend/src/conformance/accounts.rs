@@ -39,6 +39,37 @@ pub(super) fn are_imported_and_replaced(store: &dyn Store) {
     done(store, nothing);
 }
 
+pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    account(store, other, "elsewhere");
+    let policy = Policy { accounts_max: 3, ..Policy::default() };
+    ask(store, PutDomain { name: "example.org".into(), policy });
+    account(store, domain, "alice");
+    account(store, domain, "bob");
+    let import = |locals: &[&str]| {
+        let of = |local: &&str| ImportedAccount { local: (*local).into(), credentials: keys(5) };
+        ask(store, ImportAccounts { domain, accounts: locals.iter().map(of).collect(), now: T })
+    };
+    // Those that are there, and names that come twice, take no more room.
+    assert_eq!(import(&["alice", "carol", "dave"]), Err(ImportRefused::DomainFull));
+    missing(store, Account { domain, local: "carol".into() });
+    assert_eq!(import(&["alice", "carol", "carol"]), Ok(()));
+    assert_eq!(ask(store, create_account(domain, "dave")), CreateAccountAnswer::DomainFull);
+    assert_eq!(ask(store, create_account(domain, "alice")), CreateAccountAnswer::Exists);
+    assert_eq!(import(&["alice"]), Ok(()), "nobody is new");
+    let delete = DeleteAccount { domain, local: "bob".into(), now: T, held_until: T };
+    answer!(ask(store, delete), Ok(_) => ());
+    account(store, domain, "dave");
+    let usage = ask(store, DomainUsage { domain });
+    assert_eq!(usage, Some(Usage { accounts: 3, topics: 0, rooms: 0, keys: 0 }));
+    // A bound below what is there takes nothing away.
+    let policy = Policy { accounts_max: 1, ..Policy::default() };
+    ask(store, PutDomain { name: "example.org".into(), policy });
+    assert_eq!(ask(store, create_account(domain, "erin")), CreateAccountAnswer::DomainFull);
+    assert_eq!(import(&["alice", "bob"]), Err(ImportRefused::DomainFull));
+    assert_eq!(ask(store, DomainUsage { domain: DomainId(77) }), None);
+}
+
 pub(super) fn get_other_keys(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
@@ -130,7 +161,8 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
     let changes = vec![(jid("alice@example.org"), Affiliation::Publisher)];
     done(store, SetAffiliations { topic: news, changes });
     stored(store, notification(domain, "alice", 1));
-    let later = Notification { send_at: Some(T.plus(5)), ..notification(domain, "alice", 2) };
+    let collapse_key = Some("score".into());
+    let later = Notification { send_at: Some(T.plus(5)), collapse_key, ..notification(domain, "alice", 2) };
     stored(store, later);
     stored(store, notification(domain, "alice", 3));
     end(store, vec![acknowledged(id(3))]);
@@ -160,6 +192,7 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
             (NotificationState::Dropped, Some(DropReason::DeviceDeleted))
         );
         assert_eq!((trace.ended, trace.to), (Some(T.plus(9)), jid("alice@example.org")));
+        assert_eq!(trace.collapse_key, None, "what its sender called it goes with the account");
     }
     assert_eq!(state(store, id(3)), NotificationState::Acknowledged);
     let due = ask(store, ClaimDue { now: T.plus(50), until: T.plus(60), page: page(9) });

@@ -54,6 +54,7 @@ fn ground(store: &dyn Store) -> Ground {
         scopes: Scopes::of(&[Scope::Send]),
         expires: None,
         networks: Box::default(),
+        certificates: Box::default(),
         node_keys_max: NODE_KEYS_MAX,
         now: T,
     };
@@ -206,6 +207,7 @@ fn create_key(domain: DomainId) -> CreateKey {
         scopes: Scopes::of(&[Scope::Send]),
         expires: None,
         networks: Box::default(),
+        certificates: Box::default(),
         node_keys_max: NODE_KEYS_MAX,
         now: T,
     }
@@ -223,6 +225,7 @@ fn writes_of_leases() -> Vec<Ask> {
 
 fn writes_of_records(domain: DomainId) -> Vec<Ask> {
     vec![
+        NoteStored { domain, bytes: 9 }.into(),
         rosters::put(domain, "alice", "bob@example.org", "Bob").into(),
         rosters::says(domain, "alice", "carol@example.org", SubscriptionAction::Subscribe).into(),
         rosters::remove(domain, "alice", "bob@example.org").into(),

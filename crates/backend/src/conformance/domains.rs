@@ -42,6 +42,13 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         rooms_create: RoomsCreate::Admin,
         rooms_owned_max: 3,
         rooms_max: 1_000_000,
+        accounts_max: 100_000_000,
+        topics_max: 4,
+        topics_owned_max: 5,
+        subscriptions_max: 6,
+        sessions_total_max: 7,
+        bytes_out_per_second: u32::MAX - 1,
+        stored_bytes_max: 1 << 41,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((second.id, second.policy, second.granted), (first.id, policy, policy));
@@ -53,8 +60,8 @@ pub(super) fn are_changed_unless_somebody_else_was_first(store: &dyn Store) {
     let create = ChangePolicy { name: name(), was: None, granted: default, policy: default };
     let made = answer!(ask(store, create.clone()), Ok(domain) => domain);
     assert_eq!(ask(store, create), Err(Overtaken), "it is there");
-    let (was, policy) = (Some((default, default)), Policy { sessions_max: 3, ..default });
-    let change = ChangePolicy { name: name(), was, granted: default, policy };
+    let (was, policy) = (Some(Box::new((default, default))), Policy { sessions_max: 3, ..default });
+    let change = ChangePolicy { name: name(), was: was.clone(), granted: default, policy };
     let changed = answer!(ask(store, change.clone()), Ok(domain) => domain);
     assert_eq!((changed.id, changed.granted, changed.policy), (made.id, default, policy));
     assert_eq!(ask(store, change), Err(Overtaken), "it has changed since");
@@ -68,6 +75,52 @@ pub(super) fn are_changed_unless_somebody_else_was_first(store: &dyn Store) {
     let put = answer!(ask(store, put), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((put.granted, put.policy), (granted, Policy { registration: true, ..policy }));
     assert_eq!(listed(store), [put]);
+}
+
+pub(super) fn are_measured_in_pages(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    account(store, other, "elsewhere");
+    for local in ["a", "b", "c"] {
+        account(store, domain, local);
+        let (stanza, received) = (vec![b'x'; 1000].into(), T);
+        let local = local.into();
+        done(
+            store,
+            StoreOffline {
+                domain,
+                local,
+                received,
+                stanza,
+                expires: None,
+                queue_max: 9,
+                bytes_max: u64::MAX,
+                wake: None,
+            },
+        );
+    }
+    let news = topic(store, domain, "news");
+    let measured = |kind, after: Option<&str>, limit| {
+        let part = ask(store, StoredBytes { domain, kind, after: after.map(Into::into), limit });
+        (part.bytes, part.last)
+    };
+    let (two, last) = measured(StoredKind::Accounts, None, 2);
+    assert!(two >= 2000, "{two}");
+    assert_eq!(last.as_deref(), Some("b"));
+    let (one, last) = measured(StoredKind::Accounts, last.as_deref(), 2);
+    assert_eq!((one, last), (two / 2, None));
+    assert_eq!(measured(StoredKind::Topics, None, 2), (0, None));
+    ask(store, Publish { item: item(news, domain, "news", "1"), keep: 10, bytes_max: u64::MAX });
+    assert!(measured(StoredKind::Topics, None, 2).0 > 0);
+    assert_eq!(listed(store).iter().map(|d| d.stored_bytes).collect::<Vec<_>>(), [0, 0]);
+    done(store, NoteStored { domain, bytes: 3000 });
+    missing(store, NoteStored { domain: DomainId(77), bytes: 1 });
+    let noted = listed(store);
+    assert_eq!(noted.iter().map(|d| d.stored_bytes).collect::<Vec<_>>(), [3000, 0]);
+    // A new policy is no new measure.
+    let policy = Policy { stored_bytes_max: 3000, ..Policy::default() };
+    let put = ask(store, PutDomain { name: "example.org".into(), policy }).domain;
+    assert!(put.is_full());
+    assert_eq!(listed(store).first(), Some(&put));
 }
 
 pub(super) fn that_are_missing(store: &dyn Store) {
@@ -113,6 +166,7 @@ pub(super) fn take_all_along(store: &dyn Store) {
         scopes: Scopes::of(&[Scope::Send]),
         expires: None,
         networks: Box::default(),
+        certificates: Box::default(),
         node_keys_max: NODE_KEYS_MAX,
         now: T,
     };

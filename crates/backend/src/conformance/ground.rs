@@ -11,10 +11,11 @@ use std::time::Duration;
 
 pub(super) use carillon_core::ports::store::accounts::{
     Account, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, ImportAccounts,
-    ImportedAccount, RevokeTokens, SetAccountState, SetCredentials,
+    ImportRefused, ImportedAccount, RevokeTokens, SetAccountState, SetCredentials,
 };
 pub(super) use carillon_core::ports::store::domains::{
-    ChangePolicy, DOMAIN_PART_ROWS, DeleteDomain, Overtaken, PutDomain, PutDomainAnswer,
+    ChangePolicy, DOMAIN_PART_ROWS, DeleteDomain, DomainUsage, NoteStored, Overtaken, PutDomain,
+    PutDomainAnswer, StoredBytes, StoredKind, Usage,
 };
 pub(super) use carillon_core::ports::store::idempotency::{
     ENTRY_BYTES, LINES_MAX, LineDigest, NoteLines, Release, Remember, Reservation, Reserve,
@@ -124,6 +125,16 @@ impl Said for bool {
 impl<T> Said for Result<T, Missing> {
     fn said(&self) -> Option<bool> {
         Some(self.is_ok())
+    }
+}
+
+impl Said for Result<(), ImportRefused> {
+    fn said(&self) -> Option<bool> {
+        match self {
+            Ok(()) => Some(true),
+            Err(ImportRefused::NoDomain) => Some(false),
+            Err(ImportRefused::DomainFull) => None,
+        }
     }
 }
 

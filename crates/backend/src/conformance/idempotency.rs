@@ -163,6 +163,7 @@ pub(super) fn are_bounded_in_bytes(store: &dyn Store) {
         scopes,
         expires: None,
         networks: Box::default(),
+        certificates: Box::default(),
         node_keys_max,
         now: T,
     };
@@ -213,6 +214,7 @@ pub(super) fn are_bounded_for_a_domain(store: &dyn Store) {
             scopes,
             expires: None,
             networks: Box::default(),
+            certificates: Box::default(),
             node_keys_max,
             now: T,
         };

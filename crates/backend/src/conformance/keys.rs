@@ -8,7 +8,17 @@ use carillon_core::ports::store::keys::{ExpireKey, NoteKeyUse};
 pub(super) fn create(seed: u8, domain: Option<DomainId>) -> CreateKey {
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
     let (hash, name, node_keys_max) = ([seed; 32], format!("key {seed}").into(), NODE_KEYS_MAX);
-    CreateKey { hash, name, domain, scopes, expires: None, networks: Box::default(), node_keys_max, now: T }
+    CreateKey {
+        hash,
+        name,
+        domain,
+        scopes,
+        expires: None,
+        networks: Box::default(),
+        certificates: Box::default(),
+        node_keys_max,
+        now: T,
+    }
 }
 
 fn key(store: &dyn Store, seed: u8, domain: Option<DomainId>) -> ApiKey {
@@ -31,6 +41,7 @@ pub(super) fn are_found_by_hash(store: &dyn Store) {
         created: T,
         expires: None,
         networks: Box::default(),
+        certificates: Box::default(),
         used: None,
     };
     assert_eq!(made, expected);
@@ -100,10 +111,11 @@ pub(super) fn are_ended_earlier_or_later(store: &dyn Store) {
 
 pub(super) fn have_networks_and_a_time_of_use(store: &dyn Store) {
     let networks: Box<[Box<str>]> = ["192.0.2.0/24".into(), "2001:db8::/32".into()].into();
+    let certificates: Box<[Box<str>]> = ["dns:shop.example.org".into(), "cn:Shop".into()].into();
     let made = answer!(
-        ask(store, CreateKey { networks: networks.clone(), ..create(1, None) }), CreateKeyAnswer::Created(key) => key
+        ask(store, CreateKey { networks: networks.clone(), certificates: certificates.clone(), ..create(1, None) }), CreateKeyAnswer::Created(key) => key
     );
-    assert_eq!((&made.networks, made.used), (&networks, None));
+    assert_eq!((&made.networks, &made.certificates, made.used), (&networks, &certificates, None));
     let used = |at| {
         ask(store, NoteKeyUse { id: made.id, at: T.plus(at) });
         ask(store, Key { hash: [1; 32] }).and_then(|key| key.used)

@@ -80,6 +80,7 @@ fn write_everything(store: &dyn Store) {
         scopes,
         expires: None,
         networks: Box::default(),
+        certificates: Box::default(),
         node_keys_max: NODE_KEYS_MAX,
         now: T,
     };

@@ -81,18 +81,18 @@ macro_rules! cases {
 
 /// Every case, by what it is about.
 pub const CASES: &[Case] = cases! {
-    domains: are_listed_by_name, are_changed_by_putting_them_again, are_changed_unless_somebody_else_was_first, that_are_missing, take_all_along,
+    domains: are_measured_in_pages, are_listed_by_name, are_changed_by_putting_them_again, are_changed_unless_somebody_else_was_first, that_are_missing, take_all_along,
         leave_others_alone;
     accounts: are_created_once, need_a_domain, are_imported_and_replaced, get_other_keys, are_disabled_and_enabled,
         have_tokens_taken_back,
         are_described, are_listed_in_pages, that_are_deleted_take_all_along, that_are_deleted_leave_bans,
-        of_the_same_name_in_two_domains, are_never_numbered_twice;
+        of_the_same_name_in_two_domains, are_never_numbered_twice, are_as_many_as_the_domain_may_have;
     logins: of_nobody, hold_keys_and_state, hold_topics_by_id_with_last_items, share_items,
         hold_what_was_asked_for, say_whether_notifications_wait, say_whether_messages_wait,
         have_a_higher_generation_after_each_change, have_a_generation_of_their_own, of_many_at_once;
     topics: are_created_once, need_a_domain, are_described, are_listed_in_pages, are_configured,
         lose_items_over_a_new_bound, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all,
-        are_bounded_for_their_owner;
+        are_bounded_for_their_owner, are_as_many_as_the_domain_may_have;
     subscriptions: are_made_once, need_account_and_topic, give_the_last_item, end_once, are_listed_by_name,
         are_listed_by_jid_in_pages,
         are_bounded_for_their_account;

@@ -161,6 +161,23 @@ pub(super) fn are_deleted_with_all(store: &dyn Store) {
     assert!(item_ids(store, again).is_empty());
 }
 
+pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    topic(store, other, "elsewhere");
+    let policy = Policy { topics_max: 2, ..Policy::default() };
+    ask(store, PutDomain { name: "example.org".into(), policy });
+    let first = topic(store, domain, "one");
+    topic(store, domain, "two");
+    let create = |name: &str| ask(store, create_topic(domain, name, unusual()));
+    answer!(create("three"), CreateTopicAnswer::DomainFull => ());
+    answer!(create("two"), CreateTopicAnswer::Exists => ());
+    missing(store, Topic { domain, name: "three".into() });
+    done(store, DeleteTopic { topic: first });
+    answer!(create("three"), CreateTopicAnswer::Created(_) => ());
+    let usage = ask(store, DomainUsage { domain });
+    assert_eq!(usage, Some(Usage { accounts: 0, topics: 2, rooms: 0, keys: 0 }));
+}
+
 pub(super) fn are_bounded_for_their_owner(store: &dyn Store) {
     let domain = domain(store);
     let create = |name: &str, owner: &str| {

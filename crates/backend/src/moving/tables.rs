@@ -44,7 +44,11 @@ const CLAIM: &str = "a claim ends with the process that has it";
 /// The tables that are copied: whatever another refers to before it.
 pub(crate) const COPIED: &[Table] = &[
     Table {
-        apart: &[("rooms", "SQLite's count of its rooms: counted when all are there")],
+        apart: &[
+            ("rooms", "SQLite's count of its rooms: counted when all are there"),
+            ("accounts", "the same of its accounts"),
+            ("topics", "the same of its topics"),
+        ],
         ..table("domain", &["id"])
     },
     table("domain_grant", &["domain"]),

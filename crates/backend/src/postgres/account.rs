@@ -2,15 +2,15 @@
 
 use super::column::{blob, int, jid, ms, number, opt_ms, uint};
 use super::error::{Error, Result};
-use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use super::{domain, lookup};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::accounts::{
-    Account, Accounts, CreateAccount, CreateAccountAnswer, Enrolment, ImportAccounts, RevokeTokens,
-    SetAccountState, SetCredentials,
+    Account, Accounts, CreateAccount, CreateAccountAnswer, Enrolment, ImportAccounts, ImportRefused,
+    RevokeTokens, SetAccountState, SetCredentials,
 };
 use carillon_wire::jid::BareJid;
 use tokio_postgres::Row;
@@ -51,13 +51,29 @@ impl Answers<CreateAccount, Error> for Transaction<'_> {
         if *is_in_band && row.try_get(1)? {
             return Ok(CreateAccountAnswer::Held);
         }
+        if domain::room_for_accounts(self.db, asked.domain)? == Some(0) {
+            return Ok(CreateAccountAnswer::DomainFull);
+        }
         Ok(CreateAccountAnswer::Created(put(self, domain, local, credentials, *now)?))
     }
 }
 
 impl Answers<ImportAccounts, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &ImportAccounts) -> Result<std::result::Result<(), Missing>> {
-        let Some(domain_name) = lookup::domain_name(self.db, asked.domain)? else { return Ok(Err(Missing)) };
+    fn answer(&mut self, asked: &ImportAccounts) -> Result<std::result::Result<(), ImportRefused>> {
+        let Some(domain_name) = lookup::domain_name(self.db, asked.domain)? else {
+            return Ok(Err(ImportRefused::NoDomain));
+        };
+        if let Some(room) = domain::room_for_accounts(self.db, asked.domain)? {
+            let locals: Vec<&str> = asked.accounts.iter().map(|account| &*account.local).collect();
+            let new = self.db.one(
+                "SELECT count(DISTINCT new.name) FROM unnest($2::text[]) AS new (name)
+                 WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.domain = $1 AND a.local = new.name)",
+                &[&i64::from(asked.domain.0), &locals],
+            )?;
+            if number(&new, 0)? > room {
+                return Ok(Err(ImportRefused::DomainFull));
+            }
+        }
         for account in &asked.accounts {
             check_prepared(&account.local, &domain_name)?;
             put(self, asked.domain.0.into(), &account.local, &account.credentials, asked.now)?;

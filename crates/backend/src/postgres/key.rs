@@ -5,7 +5,7 @@ use super::error::{Error, Result};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use crate::rows::key::networks;
+use crate::rows::key::lines;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -16,7 +16,8 @@ use tokio_postgres::Row;
 
 impl Answers<CreateKey, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateKey) -> Result<CreateKeyAnswer> {
-        let CreateKey { hash, name, domain, scopes, expires, networks, node_keys_max, now } = asked;
+        let CreateKey { hash, name, domain, scopes, expires, networks, certificates, node_keys_max, now } =
+            asked;
         if let Some(domain) = domain
             && lookup::domain_name(self.db, *domain)?.is_none()
         {
@@ -32,8 +33,8 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
             return Ok(CreateKeyAnswer::Full);
         }
         let made = self.db.opt(
-            "INSERT INTO api_key (hash, name, domain, scopes, created, expires, networks)
-             VALUES ($1, $2, $3, $4, $5, $6, $7)
+            "INSERT INTO api_key (hash, name, domain, scopes, created, expires, networks, certificates)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
              ON CONFLICT DO NOTHING RETURNING id",
             &[
                 &&hash[..],
@@ -43,6 +44,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
                 &int(now.0),
                 &opt_int(*expires),
                 &networks.join("\n"),
+                &certificates.join("\n"),
             ],
         )?;
         let Some(made) = made else { return Ok(CreateKeyAnswer::Exists) };
@@ -54,6 +56,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
             created: *now,
             expires: *expires,
             networks: networks.clone(),
+            certificates: certificates.clone(),
             used: None,
         }))
     }
@@ -62,7 +65,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
 impl Answers<Key, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Key) -> Result<Option<ApiKey>> {
         let found = self.db.opt(
-            "SELECT id, name, domain, scopes, created, expires, networks, used FROM api_key WHERE hash = $1",
+            "SELECT id, name, domain, scopes, created, expires, networks, used, certificates FROM api_key WHERE hash = $1",
             &[&&asked.hash[..]],
         )?;
         found.as_ref().map(key).transpose()
@@ -72,7 +75,7 @@ impl Answers<Key, Error> for Snapshot<'_> {
 impl Answers<Keys, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Keys) -> Result<Vec<ApiKey>> {
         let found = self.db.query(
-            "SELECT id, name, domain, scopes, created, expires, networks, used FROM api_key
+            "SELECT id, name, domain, scopes, created, expires, networks, used, certificates FROM api_key
              WHERE $1::bigint IS NULL OR domain = $1 ORDER BY id",
             &[&asked.domain.map(|domain| i64::from(domain.0))],
         )?;
@@ -96,7 +99,7 @@ impl Answers<ExpireKey, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ExpireKey) -> Result<std::result::Result<ApiKey, Missing>> {
         let changed = self.db.opt(
             "UPDATE api_key SET expires = $2 WHERE id = $1
-             RETURNING id, name, domain, scopes, created, expires, networks, used",
+             RETURNING id, name, domain, scopes, created, expires, networks, used, certificates",
             &[&i64::from(asked.id.0), &opt_int(asked.expires)],
         )?;
         changed.as_ref().map(key).transpose().map(|found| found.ok_or(Missing))
@@ -121,7 +124,8 @@ fn key(row: &Row) -> Result<ApiKey> {
         scopes: Scopes::from_bits(number(row, 3)?.try_into().map_err(|_| Error::Corrupt("no scopes"))?),
         created: ms(row, 4)?,
         expires: opt_ms(row, 5)?,
-        networks: networks(&text(row, 6)?),
+        networks: lines(&text(row, 6)?),
+        certificates: lines(&text(row, 8)?),
         used: opt_ms(row, 7)?,
     })
 }

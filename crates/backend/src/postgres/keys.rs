@@ -8,7 +8,7 @@ use super::column::Id;
 use crate::engine::asked::Write;
 use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
-    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, cells, idempotency, inbox,
+    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, cells, domains, idempotency, inbox,
     invitations, items, leases, links, nodes, notifications, offline, parked, private, push, rooms, roster,
     subscriptions, topics, uploads, vcard,
 };
@@ -108,6 +108,8 @@ impl Keys {
             WriteAsk::Leases(leases::WriteAsk::TakeLease(_) | leases::WriteAsk::ReleaseLease(_)) => {
                 self.name(LEASES);
             }
+            // A number that nobody else writes, and that is measured anew.
+            WriteAsk::Domains(domains::WriteAsk::NoteStored(_)) => {}
             WriteAsk::Acts(acts::WriteAsk::NoteAct(_)) => self.name(ACTS),
             WriteAsk::Parked(parked::WriteAsk::StoreParked(_) | parked::WriteAsk::ForgetParked(_)) => {
                 self.name(PARKED);

@@ -73,6 +73,12 @@ fn account(
         Err(_) => Vec::new(),
     };
     let mut rows = 2 * changes.len() as u64;
+    // What became of its notifications is known for some time, but not what their senders called them.
+    rows += write.run(
+        "UPDATE trace SET collapse_key = NULL WHERE local = $1
+             AND domain = (SELECT domain FROM account WHERE id = $2) AND collapse_key IS NOT NULL",
+        &[&local, &id],
+    )?;
     for sql in OF_ACCOUNT {
         rows += write.run(sql, &[&id])?;
     }

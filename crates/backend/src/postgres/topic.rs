@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{account, item, lookup};
+use super::{account, domain, item, lookup};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -70,6 +70,11 @@ fn owns(db: &Connection, standing: &[(BareJid, Affiliation)], max: u32) -> Resul
     Ok(row.try_get(0)?)
 }
 
+fn exists(db: &Connection, domain: DomainId, name: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM topic WHERE domain = $1 AND name = $2";
+    Ok(db.opt(sql, &[&i64::from(domain.0), &name])?.is_some())
+}
+
 impl Answers<CreateTopic, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateTopic) -> Result<CreateTopicAnswer> {
         let CreateTopic { domain, name, config, affiliations: given, owned_max, now } = asked;
@@ -78,6 +83,9 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
         }
         if lookup::domain_name(self.db, *domain)?.is_none() {
             return Ok(CreateTopicAnswer::NoDomain);
+        }
+        if domain::is_full_of_topics(self.db, *domain)? && !exists(self.db, *domain, name)? {
+            return Ok(CreateTopicAnswer::DomainFull);
         }
         let made = self.db.opt(
             "INSERT INTO topic (domain, name, created, title, access_model, publish_model, max_items, persist_items,

@@ -1,6 +1,6 @@
 //! API keys as rows.
 
-/// The networks from which a key may be used, a line each.
-pub(crate) fn networks(text: &str) -> Box<[Box<str>]> {
+/// What a key has several of, such as the networks from which it may be used: a line each.
+pub(crate) fn lines(text: &str) -> Box<[Box<str>]> {
     text.lines().map(Into::into).collect()
 }

@@ -220,6 +220,7 @@ numbered! {
             expires: asked.expires,
             created: asked.now,
             networks: asked.networks.clone(),
+            certificates: asked.certificates.clone(),
             used: None,
         })))
     };

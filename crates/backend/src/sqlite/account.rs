@@ -9,10 +9,11 @@ use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::accounts::{
     Account, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, ImportAccounts,
-    RevokeTokens, SetAccountState, SetCredentials,
+    ImportRefused, RevokeTokens, SetAccountState, SetCredentials,
 };
 use carillon_wire::jid::BareJid;
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, ToSql, params};
+use std::collections::BTreeSet;
 
 impl Answers<CreateAccount, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateAccount) -> Result<CreateAccountAnswer> {
@@ -27,14 +28,30 @@ impl Answers<CreateAccount, Error> for Transaction<'_> {
         if *is_in_band && is_held(self.db, *domain, local, *now)? {
             return Ok(CreateAccountAnswer::Held);
         }
+        if lookup::room_for_accounts(self.db, *domain)? == Some(0) {
+            return Ok(CreateAccountAnswer::DomainFull);
+        }
         put(self, *domain, local, credentials, *now)?;
         Ok(CreateAccountAnswer::Created(AccountId(self.db.last_insert_rowid() as u64)))
     }
 }
 
 impl Answers<ImportAccounts, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &ImportAccounts) -> Result<Result<(), Missing>> {
-        let Some(domain_name) = lookup::domain_name(self.db, asked.domain)? else { return Ok(Err(Missing)) };
+    fn answer(&mut self, asked: &ImportAccounts) -> Result<Result<(), ImportRefused>> {
+        let Some(domain_name) = lookup::domain_name(self.db, asked.domain)? else {
+            return Ok(Err(ImportRefused::NoDomain));
+        };
+        if let Some(room) = lookup::room_for_accounts(self.db, asked.domain)? {
+            let mut new = BTreeSet::new();
+            for account in &asked.accounts {
+                if lookup::account(self.db, asked.domain, &account.local)?.is_none() {
+                    new.insert(&*account.local);
+                }
+            }
+            if new.len() as u64 > u64::from(room) {
+                return Ok(Err(ImportRefused::DomainFull));
+            }
+        }
         for account in &asked.accounts {
             check_prepared(&account.local, &domain_name)?;
             put(self, asked.domain, &account.local, &account.credentials, asked.now)?;

@@ -64,6 +64,9 @@ pub(super) fn connect_writer(options: &Options) -> rusqlite::Result<Connection> 
     // Pages between checkpoints: 16 MiB. A checkpoint writes each changed page once, however often it changed.
     db.pragma_update(None, "wal_autocheckpoint", 4096)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    // At least in pages that are written anyway, which costs nothing but the zeros.
+    let secure_delete = if options.secure_delete { "ON" } else { "FAST" };
+    db.pragma_update_and_check(None, "secure_delete", secure_delete, |_| Ok(()))?;
     if let Some(bytes) = options.bytes_max {
         let page_bytes: i64 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
         // SQLite answers with what it made of it.

@@ -4,7 +4,7 @@ use super::column::{int, ms, number, opt_int, opt_ms, text};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use crate::rows::key::networks;
+use crate::rows::key::lines;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -15,7 +15,8 @@ use rusqlite::{Error, OptionalExtension, Result, Row, params};
 
 impl Answers<CreateKey, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateKey) -> Result<CreateKeyAnswer> {
-        let CreateKey { hash, name, domain, scopes, expires, networks, node_keys_max, now } = asked;
+        let CreateKey { hash, name, domain, scopes, expires, networks, certificates, node_keys_max, now } =
+            asked;
         if let Some(domain) = domain
             && lookup::domain_name(self.db, *domain)?.is_none()
         {
@@ -29,9 +30,19 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
             return Ok(CreateKeyAnswer::Full);
         }
         let made = self.run(
-            "INSERT INTO api_key (hash, name, domain, scopes, created, expires, networks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            "INSERT INTO api_key (hash, name, domain, scopes, created, expires, networks, certificates)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
              ON CONFLICT DO NOTHING",
-            params![hash, name, domain.map(|d| d.0), scopes.bits(), int(now.0), opt_int(*expires), networks.join("\n")],
+            params![
+                hash,
+                name,
+                domain.map(|d| d.0),
+                scopes.bits(),
+                int(now.0),
+                opt_int(*expires),
+                networks.join("\n"),
+                certificates.join("\n")
+            ],
         )?;
         if made == 0 {
             return Ok(CreateKeyAnswer::Exists);
@@ -45,6 +56,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
             created: *now,
             expires: *expires,
             networks: networks.clone(),
+            certificates: certificates.clone(),
             used: None,
         }))
     }
@@ -53,7 +65,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
 impl Answers<Key, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Key) -> Result<Option<ApiKey>> {
         self.db
-            .prepare_cached("SELECT id, name, domain, scopes, created, expires, networks, used FROM api_key WHERE hash = ?1")?
+            .prepare_cached("SELECT id, name, domain, scopes, created, expires, networks, used, certificates FROM api_key WHERE hash = ?1")?
             .query_row([asked.hash], key)
             .optional()
     }
@@ -62,7 +74,7 @@ impl Answers<Key, Error> for Snapshot<'_> {
 impl Answers<Keys, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Keys) -> Result<Vec<ApiKey>> {
         let mut query = self.db.prepare_cached(
-            "SELECT id, name, domain, scopes, created, expires, networks, used FROM api_key WHERE ?1 IS NULL OR domain = ?1 ORDER BY id",
+            "SELECT id, name, domain, scopes, created, expires, networks, used, certificates FROM api_key WHERE ?1 IS NULL OR domain = ?1 ORDER BY id",
         )?;
         let keys = query.query_map([asked.domain.map(|d| d.0)], key)?;
         keys.collect()
@@ -85,8 +97,7 @@ impl Answers<ExpireKey, Error> for Transaction<'_> {
             "UPDATE api_key SET expires = ?2 WHERE id = ?1",
             params![asked.id.0, opt_int(asked.expires)],
         )?;
-        let sql =
-            "SELECT id, name, domain, scopes, created, expires, networks, used FROM api_key WHERE id = ?1";
+        let sql = "SELECT id, name, domain, scopes, created, expires, networks, used, certificates FROM api_key WHERE id = ?1";
         let found = self.db.prepare_cached(sql)?.query_row([asked.id.0], key).optional()?;
         Ok(found.ok_or(Missing))
     }
@@ -130,7 +141,8 @@ fn key(row: &Row<'_>) -> Result<ApiKey> {
         scopes: Scopes::from_bits(row.get(3)?),
         created: ms(row, 4)?,
         expires: opt_ms(row, 5)?,
-        networks: networks(&text(row, 6)?),
+        networks: lines(&text(row, 6)?),
+        certificates: lines(&text(row, 8)?),
         used: opt_ms(row, 7)?,
     })
 }

@@ -39,3 +39,17 @@ pub(super) fn topics_of(db: &Connection, account: AccountId) -> Result<Vec<(Topi
 pub(super) fn topic_changes(db: &Connection) -> Result<u64> {
     db.prepare_cached("SELECT topic_changes FROM node")?.query_row([], |row| uint(row, 0))
 }
+
+/// How many more accounts a domain may have; none where its policy has no bound.
+pub(super) fn room_for_accounts(db: &Connection, domain: DomainId) -> Result<Option<u32>> {
+    db.prepare_cached(
+        "SELECT CASE WHEN accounts_max > 0 THEN max(accounts_max - accounts, 0) END FROM domain WHERE id = ?1",
+    )?
+    .query_row([domain.0], |row| row.get(0))
+}
+
+/// Whether a domain has as many topics as its policy allows.
+pub(super) fn is_full_of_topics(db: &Connection, domain: DomainId) -> Result<bool> {
+    db.prepare_cached("SELECT topics_max > 0 AND topics >= topics_max FROM domain WHERE id = ?1")?
+        .query_row([domain.0], |row| row.get(0))
+}

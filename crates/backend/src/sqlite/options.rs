@@ -31,6 +31,9 @@ pub struct Options {
     pub bytes_max: Option<u64>,
     /// Whether it is searched for damage first. Not for whoever opens it at once after another process had it.
     pub is_searched: bool,
+    /// Whether everything that is deleted is overwritten, also pages that are given up as a whole. What is removed with an account, a domain or an
+    /// archive is in any case.
+    pub secure_delete: bool,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Options {
             items_bytes_max: 16 << 20,
             bytes_max: None,
             is_searched: true,
+            secure_delete: false,
         }
     }
 }

@@ -68,12 +68,27 @@ pub(super) fn account(
     local: &str,
     domain_name: &str,
 ) -> Result<Removed> {
+    write.overwriting(|write| remove(write, account, local, domain_name))
+}
+
+fn remove(
+    write: &mut Transaction<'_>,
+    account: AccountId,
+    local: &str,
+    domain_name: &str,
+) -> Result<Removed> {
     let id = int(account.0);
     let changes = match BareJid::from_parts(Some(local), domain_name) {
         Ok(jid) => write.end_subscriptions(account, &jid)?,
         Err(_) => Vec::new(),
     };
     let mut rows = 2 * changes.len();
+    // What became of its notifications is known for some time, but not what their senders called them.
+    rows += write.run(
+        "UPDATE trace SET collapse_key = NULL WHERE run IN (SELECT number FROM run) AND local = ?1
+             AND domain = (SELECT domain FROM account WHERE id = ?2) AND collapse_key IS NOT NULL",
+        params![local, id],
+    )?;
     for (table, is_its) in OF_ACCOUNT {
         rows += write.run(&format!("DELETE FROM {table} WHERE {is_its}"), [id])?;
     }

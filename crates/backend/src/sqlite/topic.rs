@@ -63,6 +63,10 @@ fn owns(db: &Connection, standing: &[(BareJid, Affiliation)], max: u32) -> Resul
     Ok(false)
 }
 
+fn exists(db: &Connection, domain: DomainId, name: &str) -> Result<bool> {
+    db.prepare_cached("SELECT 1 FROM topic WHERE domain = ?1 AND name = ?2")?.exists(params![domain.0, name])
+}
+
 impl Answers<CreateTopic, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateTopic) -> Result<CreateTopicAnswer> {
         let CreateTopic { domain, name, config, affiliations: given, owned_max, now } = asked;
@@ -71,6 +75,9 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
         }
         if lookup::domain_name(self.db, *domain)?.is_none() {
             return Ok(CreateTopicAnswer::NoDomain);
+        }
+        if lookup::is_full_of_topics(self.db, *domain)? && !exists(self.db, *domain, name)? {
+            return Ok(CreateTopicAnswer::DomainFull);
         }
         let made = self.run(
             "INSERT INTO topic (domain, name, created, title, access_model, publish_model, max_items, persist_items,

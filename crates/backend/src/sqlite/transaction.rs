@@ -100,6 +100,25 @@ impl<'a> Transaction<'a> {
         Ok(if self.run(sql, params)? == 0 { Err(Missing) } else { Ok(()) })
     }
 
+    /// Does something by which what is deleted is overwritten, also pages that are given up as a whole.
+    pub(super) fn overwriting<T>(&mut self, work: impl FnOnce(&mut Self) -> Sqlite<T>) -> Sqlite<T> {
+        let mode: i64 = self.db.pragma_query_value(None, "secure_delete", |row| row.get(0))?;
+        // SQLite carries this out when it prepares the statement, so it is prepared each time.
+        let set =
+            |db: &Connection, mode: &str| db.pragma_update_and_check(None, "secure_delete", mode, |_| Ok(()));
+        set(self.db, "ON")?;
+        let done = work(self);
+        set(
+            self.db,
+            match mode {
+                0 => "OFF",
+                1 => "ON",
+                _ => "FAST",
+            },
+        )?;
+        done
+    }
+
     /// A topic's last item, of which `revision` is known.
     pub(super) fn last_item(&self, topic: TopicId, revision: Revision) -> Sqlite<Arc<Item>> {
         if let Some(item) = self.last.find(topic, revision) {

@@ -13,7 +13,7 @@ use carillon_core::ports::store::WriteAsk;
 use carillon_core::ports::store::accounts::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::blocking::{ChangeBlockList, ChangePrivacyLists};
-use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, PutDomain};
+use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, NoteStored, PutDomain};
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::items::{Publish, Purge, Retract};
@@ -135,7 +135,7 @@ pub(super) fn steps(db: &Connection) -> u64 {
 const FILL: &str = "
     INSERT INTO domain (id, name, sessions, registration, pubsub_create, sessions_max)
         VALUES (1, 'example.org', 0, 1, 0, 10);
-    INSERT INTO domain_grant SELECT id, sessions, registration, pubsub_create, sessions_max, 1, 0, 0, 0, 0, 0, 100, 1, 0, 0, 0, 0, 0, 0, 0 FROM domain;
+    INSERT INTO domain_grant SELECT id, sessions, registration, pubsub_create, sessions_max, 1, 0, 0, 0, 0, 0, 100, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM domain;
     CREATE TEMP TABLE n AS WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < MANY) SELECT n FROM n;
     INSERT INTO account (id, domain, local, created, record, contacts, requests, roster_bytes, archive, private_bytes, blocked, blocked_bytes,
             nodes, node_bytes)
@@ -281,6 +281,7 @@ fn of_domains() -> Vec<Ask> {
         }
         .into(),
         DeleteDomain { domain: HERE, rows_max: 1 }.into(),
+        NoteStored { domain: HERE, bytes: 9 }.into(),
     ]
 }
 
@@ -383,6 +384,7 @@ fn of_keys() -> Vec<Ask> {
             now: T,
             expires: None,
             networks: Box::default(),
+            certificates: Box::default(),
             node_keys_max: NODE_KEYS_MAX,
         }
         .into(),

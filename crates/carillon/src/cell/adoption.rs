@@ -31,6 +31,7 @@ pub(super) fn options(settings: &options::Cell) -> Result<Option<LogOptions>, St
     options.prefix = settings.prefix.as_str().into();
     options.password = settings.redis_password_file.clone().map(carillon_backend::Secret::File);
     options.authorities.clone_from(&settings.redis_ca_file);
+    options.certificate = settings.redis_certificate.clone().zip(settings.redis_key.clone());
     options.queue_bytes_max = PENDING_BYTES_MAX;
     Ok(Some(options))
 }

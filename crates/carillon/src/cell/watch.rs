@@ -76,6 +76,7 @@ impl Joining {
             options.auth = nats::Auth::Credentials(carillon_backend::Secret::File(file.clone()));
         }
         options.tls.authorities.clone_from(&settings.nats_ca_file);
+        options.tls.certificate = settings.nats_certificate.clone().zip(settings.nats_key.clone());
         let membership = read(&*members)?;
         let own = node_of(members.epoch())
             .ok_or("store.url: the database has given more epochs than a node can have")?;

@@ -26,20 +26,25 @@ enum Command {
         /// Host name of the domain
         domain: String,
     },
+    /// Show how much of its quotas a domain uses
+    Usage {
+        /// Host name of the domain
+        domain: String,
+    },
     /// Create a domain
     #[command(alias = "add")]
     Create {
         /// Host name of the domain
         domain: String,
         #[command(flatten)]
-        policy: PolicyArgs,
+        policy: Box<PolicyArgs>,
     },
     /// Change the policy of a domain; what is not given stays as it is
     Set {
         /// Host name of the domain
         domain: String,
         #[command(flatten)]
-        policy: PolicyArgs,
+        policy: Box<PolicyArgs>,
     },
     /// Delete a domain with its accounts, topics, notifications and keys
     #[command(alias = "remove")]
@@ -111,6 +116,27 @@ struct PolicyArgs {
     /// Rooms that the domain may have, up to 1000000; 0 for any number
     #[arg(long, value_name = "N")]
     rooms_max: Option<u32>,
+    /// Accounts that the domain may have, up to 100000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    accounts_max: Option<u32>,
+    /// Topics that the domain may have, up to 10000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    topics_max: Option<u32>,
+    /// Topics that one account may own by creating them, up to 10000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    topics_owned_max: Option<u32>,
+    /// Topics that one account may be subscribed to, up to 10000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    subscriptions_max: Option<u32>,
+    /// Sessions that all accounts of the domain may hold on each node together, up to 100000000; 0 for any number
+    #[arg(long, value_name = "N")]
+    sessions_total_max: Option<u32>,
+    /// Bytes per second that the clients of the domain may be sent together; 0 for any number
+    #[arg(long, value_name = "BYTES")]
+    bytes_out_per_second: Option<u32>,
+    /// Bytes that may be stored of the domain's accounts and topics; 0 for any number
+    #[arg(long, value_name = "BYTES")]
+    stored_bytes_max: Option<u64>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -124,6 +150,9 @@ const COLUMNS: &[Column] = &[
     ("ARCHIVE", "archive"),
 ];
 
+const QUOTAS: &[Column] =
+    &[("QUOTA", "quota"), ("USED", "used"), ("AT MOST", "max"), ("REFUSED", "refused"), ("POLICY", "member")];
+
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     let (client, mut output) = (args.remote.client()?, args.remote.output(out));
@@ -136,6 +165,9 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             output.rows(&domains, COLUMNS)
         }
         Command::Show { domain } => output.record(&client.get(&path(&domain))?, &["domain"]),
+        Command::Usage { domain } => {
+            output.rows(&client.rows(&format!("{}/usage", path(&domain)), "quotas")?, QUOTAS)
+        }
         Command::Create { domain, policy } => {
             let (made, is_new) = client.create(&path(&domain), &policy.named())?;
             output.done(&created("the domain", &domain, is_new), &made)
@@ -175,6 +207,13 @@ impl PolicyArgs {
             ("rooms_create", self.rooms_create.map(Value::from)),
             ("rooms_owned_max", self.rooms_owned_max.map(Value::from)),
             ("rooms_max", self.rooms_max.map(Value::from)),
+            ("accounts_max", self.accounts_max.map(Value::from)),
+            ("topics_max", self.topics_max.map(Value::from)),
+            ("topics_owned_max", self.topics_owned_max.map(Value::from)),
+            ("subscriptions_max", self.subscriptions_max.map(Value::from)),
+            ("sessions_total_max", self.sessions_total_max.map(Value::from)),
+            ("bytes_out_per_second", self.bytes_out_per_second.map(Value::from)),
+            ("stored_bytes_max", self.stored_bytes_max.map(Value::from)),
         ];
         let given = named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         Value::Object(given.collect::<Map<_, _>>())

@@ -49,6 +49,9 @@ enum Command {
         /// Network from which the key can be used, such as 192.0.2.0/24; several are separated by commas; without it, from anywhere
         #[arg(long = "network", value_delimiter = ',')]
         networks: Vec<String>,
+        /// Name of a client certificate that has to be shown with the key, such as dns:backend.example.org, cn:shop or sha256:HEX; several are separated by commas; one of them is enough
+        #[arg(long = "certificate", value_delimiter = ',', value_name = "NAME")]
+        certificates: Vec<String>,
     },
     /// Create a key like this one and print it; this one expires after a time
     Rotate {
@@ -109,12 +112,15 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
         }
         Command::Show { id } => output.record(
             &client.get(&path(id))?,
-            &["id", "name", "domain", "scopes", "networks", "created_at", "used_at"],
+            &["id", "name", "domain", "scopes", "networks", "certificates", "created_at", "used_at"],
         ),
-        Command::Create { name, scopes, domain, expires_in, networks } => {
+        Command::Create { name, scopes, domain, expires_in, networks, certificates } => {
             let mut body = json!({ "name": name, "scopes": scopes });
             if !networks.is_empty() {
                 body["networks"] = networks.into();
+            }
+            if !certificates.is_empty() {
+                body["certificates"] = certificates.into();
             }
             if let Some(domain) = domain {
                 body["domain"] = domain.into();

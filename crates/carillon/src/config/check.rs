@@ -22,6 +22,9 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         uploads(settings),
         match_demo(settings),
         cell(settings),
+        https_clients(settings),
+        bus_certificate(settings),
+        log_certificate(settings),
     ];
     let rules = broken.into_iter().flatten().map(|Broken { settings, rule }| Problem::Rule {
         place: place(config, &settings),
@@ -121,6 +124,44 @@ fn tls(s: &Settings) -> Option<Broken> {
             broken(&["tls.key", "tls.certificate"], "it has to be set, because tls.certificate is")
         }
         (None, Some(_)) => broken(&["tls.certificate", "tls.key"], "it has to be set, because tls.key is"),
+        _ => None,
+    }
+}
+
+/// Certificates are demanded that nobody could know.
+fn https_clients(s: &Settings) -> Option<Broken> {
+    if !s.node.https_client_required || s.node.https_client_ca.is_some() {
+        return None;
+    }
+    broken(
+        &["https.client_ca", "https.client_required"],
+        "it has to be set, because https.client_required is",
+    )
+}
+
+fn bus_certificate(s: &Settings) -> Option<Broken> {
+    match (&s.cell.nats_certificate, &s.cell.nats_key) {
+        (Some(_), None) => broken(
+            &["cell.nats_key", "cell.nats_certificate"],
+            "it has to be set, because cell.nats_certificate is",
+        ),
+        (None, Some(_)) => {
+            broken(&["cell.nats_certificate", "cell.nats_key"], "it has to be set, because cell.nats_key is")
+        }
+        _ => None,
+    }
+}
+
+fn log_certificate(s: &Settings) -> Option<Broken> {
+    match (&s.cell.redis_certificate, &s.cell.redis_key) {
+        (Some(_), None) => broken(
+            &["cell.redis_key", "cell.redis_certificate"],
+            "it has to be set, because cell.redis_certificate is",
+        ),
+        (None, Some(_)) => broken(
+            &["cell.redis_certificate", "cell.redis_key"],
+            "it has to be set, because cell.redis_key is",
+        ),
         _ => None,
     }
 }

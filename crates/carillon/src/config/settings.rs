@@ -188,6 +188,11 @@ settings! {
         "https.port" = node.https_port, Kind::PortOrOff, Restart;
         /// Addresses of the HTTP APIs with TLS; an empty list for those of `listen.address`.
         "https.address" = node.https_addresses, Kind::Addresses, Restart;
+        /// A file with the certificates (PEM) of the authorities by which certificates of clients of `https.port` are known, for keys that are bound to
+        /// certificates; empty: no client is asked for one. It is read again when the node reloads its configuration.
+        "https.client_ca" = node.https_client_ca, path(0), Restart;
+        /// Whether every client of `https.port` has to show such a certificate, browsers included. Needs `https.client_ca`.
+        "https.client_required" = node.https_client_required, Kind::Switch, Restart;
         /// Port on which nothing is served but `/healthz`, `/readyz` and `/metrics`, without TLS and without a key, for probes and Prometheus; 0 for any free port, `"off"` for none.
         "health.port" = node.health_port, Kind::PortOrOff, Restart;
         /// Addresses of that port.
@@ -618,6 +623,10 @@ settings! {
         "cell.nats_credentials" = cell.nats_credentials, path(0), Restart;
         /// A file with the certificates, PEM, that NATS servers are known by over TLS; without it those of the system.
         "cell.nats_ca_file" = cell.nats_ca_file, path(0), Restart;
+        /// A file with the certificate (PEM) by which the node says who it is to NATS servers that verify clients. Needs `cell.nats_key`.
+        "cell.nats_certificate" = cell.nats_certificate, path(0), Restart;
+        /// A file with the private key (PEM) of `cell.nats_certificate`.
+        "cell.nats_key" = cell.nats_key, path(0), Restart;
         /// What the subjects of this cell begin with on NATS: cells that share servers have different ones.
         "cell.prefix" = cell.prefix, text(1, 64), Restart;
         /// A file of 32 random bytes that all nodes of the cell share: what one gives to a client, such as a token, another knows.
@@ -629,6 +638,10 @@ settings! {
         "cell.redis_password_file" = cell.redis_password_file, path(0), Restart;
         /// A file with the certificates, PEM, that Redis is known by over TLS; without it those of the system.
         "cell.redis_ca_file" = cell.redis_ca_file, path(0), Restart;
+        /// A file with the certificate (PEM) by which the node says who it is to a Redis that verifies clients. Needs `cell.redis_key`.
+        "cell.redis_certificate" = cell.redis_certificate, path(0), Restart;
+        /// A file with the private key (PEM) of `cell.redis_certificate`.
+        "cell.redis_key" = cell.redis_key, path(0), Restart;
     }
 
     "The database." {
@@ -638,6 +651,9 @@ settings! {
         "store.url" = node.store_url, text(0, 4096), Restart;
         /// A file with the password for `store.url`, read for each connection. Without it the variable `PGPASSWORD` is taken, if there is one.
         "store.password_file" = node.store_password_file, path(0), Restart;
+        /// Whether the embedded database overwrites everything that is deleted, such as messages that were delivered, also where a whole page is given
+        /// up, which costs writing it. What is removed with an account, a domain or an archive is overwritten in any case.
+        "store.secure_delete" = store.secure_delete, Kind::Switch, Restart;
         /// Threads that read from the database; one more thread writes.
         "store.readers" = store.readers, count(1, 64, "threads"), Restart;
     }

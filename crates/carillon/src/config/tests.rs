@@ -299,6 +299,44 @@ fn rules_between_settings_name_the_one_to_change() {
 }
 
 #[test]
+fn rules_about_certificates_name_the_one_to_set() {
+    for (file, says) in [
+        (
+            "https.client_required = true",
+            "carillon.toml:1: https.client_ca: it has to be set, because https.client_required is",
+        ),
+        (
+            "cell.nats_key = 'k'",
+            "carillon.toml:1: cell.nats_certificate: it has to be set, because cell.nats_key is",
+        ),
+        (
+            "cell.nats_certificate = 'c'",
+            "carillon.toml:1: cell.nats_key: it has to be set, because cell.nats_certificate is",
+        ),
+        (
+            "cell.redis_key = 'k'",
+            "carillon.toml:1: cell.redis_certificate: it has to be set, because cell.redis_key is",
+        ),
+        (
+            "cell.redis_certificate = 'c'",
+            "carillon.toml:1: cell.redis_key: it has to be set, because cell.redis_certificate is",
+        ),
+    ] {
+        assert_eq!(problems(file, &[]), says);
+    }
+    let names: Vec<&str> = carillon_core::pipeline::ORDER.iter().map(|feature| feature.name).collect();
+    assert_eq!(
+        problems("features.disabled = ['csi', 'telepathy']", &[]),
+        format!(
+            "carillon.toml:1: features.disabled: there is no feature telepathy; there are {}",
+            names.join(", ")
+        )
+    );
+    loaded("c2s.port = 0\nhttp.port = 0\nwebsocket.port = 8080\nwebsocket.enabled = true", &[]);
+    loaded("c2s.enabled = false\nhttp.port = 5222", &[]);
+}
+
+#[test]
 #[cfg(all(feature = "nats", feature = "postgres"))]
 fn a_cell_needs_a_database_and_a_secret() {
     for (file, says) in [

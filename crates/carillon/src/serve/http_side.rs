@@ -5,6 +5,7 @@ use carillon_http::{Listener, Serves, https};
 use carillon_server::{Server, tls};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -17,6 +18,7 @@ pub(super) struct HttpSide {
     /// The listening sockets once more, for a process that takes over.
     pub(super) listeners: Vec<std::net::TcpListener>,
     tls: watch::Sender<tls::Settings>,
+    clients: Option<Clients>,
     /// What ends them, and what tells that they ended.
     serving: Option<(oneshot::Sender<()>, oneshot::Receiver<()>)>,
 }
@@ -27,20 +29,26 @@ impl HttpSide {
         runtime: &tokio::runtime::Runtime,
         Bound { listeners, at, ports }: Bound,
         server: &Server,
-        tls: &tls::Settings,
+        (tls, clients): (&tls::Settings, Option<Clients>),
         options: carillon_http::Options,
     ) -> std::io::Result<HttpSide> {
         let copy = |listener: &TcpListener| Ok(listener.as_fd().try_clone_to_owned()?.into());
         let copies = listeners.iter().map(copy).collect::<std::io::Result<_>>()?;
-        let tls = watch::Sender::new(https(tls));
-        let mut http = HttpSide { at, ports, options, listeners: copies, tls, serving: None };
+        let tls = watch::Sender::new(secured(tls, clients.as_ref()).map_err(std::io::Error::other)?);
+        let mut http = HttpSide { at, ports, options, listeners: copies, tls, clients, serving: None };
         http.serve(runtime, listeners, server)?;
         Ok(http)
     }
 
     /// Gives this certificate to clients from now on.
     pub(super) fn reload_tls(&self, settings: &tls::Settings) {
-        self.tls.send_modify(|present| *present = https(settings).sharing_tickets_of(present));
+        match secured(settings, self.clients.as_ref()) {
+            Ok(new) if self.clients.is_none() => {
+                self.tls.send_modify(|present| *present = new.sharing_tickets_of(present));
+            }
+            Ok(new) => drop(self.tls.send_replace(new)),
+            Err(error) => tracing::error!(%error, "https.client_ca cannot be used; HTTPS goes on as it was"),
+        }
     }
 
     fn serve(
@@ -91,6 +99,26 @@ impl HttpSide {
         let listeners = self.listeners.iter().map(copy).collect::<std::io::Result<_>>()?;
         self.serve(runtime, listeners, server)
     }
+}
+
+/// Whose certificates clients show (`https.client_ca`).
+#[derive(Clone, Debug)]
+pub(super) struct Clients {
+    authorities: PathBuf,
+    is_required: bool,
+}
+
+impl Clients {
+    pub(super) fn of(settings: &Settings) -> Option<Clients> {
+        let authorities = settings.node.https_client_ca.clone()?;
+        Some(Clients { authorities, is_required: settings.node.https_client_required })
+    }
+}
+
+/// The TLS settings of HTTP. The authorities are read anew.
+fn secured(settings: &tls::Settings, clients: Option<&Clients>) -> Result<tls::Settings, tls::SettingsError> {
+    let load = |clients: &Clients| tls::ClientAuthority::load(&clients.authorities, clients.is_required);
+    https(settings, clients.map(load).transpose()?.as_ref())
 }
 
 /// The sockets of the HTTP side.

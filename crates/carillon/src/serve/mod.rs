@@ -21,7 +21,7 @@ use carillon_server::handover::TakeOver;
 use carillon_server::node::Node;
 use carillon_server::{Beginning, Server, tls};
 use certificates::CertificateFiles;
-use http_side::HttpSide;
+use http_side::{Clients, HttpSide};
 use provision::{ensure_admin_key, ensure_domain};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
@@ -232,7 +232,8 @@ impl Running {
             push_apps.subscribe(),
         );
         options.queues = queues;
-        let http = HttpSide::start(&runtime, bound, &server, &tls, options).map_err(|e| e.to_string())?;
+        let secured = (&tls, Clients::of(settings));
+        let http = HttpSide::start(&runtime, bound, &server, secured, options).map_err(|e| e.to_string())?;
         let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
         let node = NodeFile {
             pid: std::process::id(),

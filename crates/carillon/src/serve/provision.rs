@@ -62,6 +62,7 @@ fn create_admin_key(store: &dyn Store, hash: [u8; 32]) -> Result<(), String> {
         scopes,
         expires: None,
         networks: Box::default(),
+        certificates: Box::default(),
         node_keys_max,
         now,
     };

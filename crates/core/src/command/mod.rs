@@ -15,6 +15,7 @@ pub use asker::{About, Asker, TopicIq};
 pub(crate) use change::check_topic_config;
 pub use game::{MatchRequest, QueueOutcome, QueueRefusal, QueueRequest};
 pub use pending_iq::PendingIq;
+pub(crate) use refusal::DOMAIN_IS_FULL;
 pub use refusal::{NoRoom, Refusal, Unacceptable};
 pub use room::{RoomMemberChange, RoomOccupant, RoomOutcome, RoomRefusal, RoomRequest, RoomSpeaker};
 
@@ -198,6 +199,11 @@ impl TopicOp {
             TopicOp::Publish { payload, .. } | TopicOp::PublishIf { payload, .. } => payload.bytes(),
             _ => 0,
         }
+    }
+
+    /// Whether an item is published.
+    pub(crate) fn is_published(&self) -> bool {
+        matches!(self, TopicOp::Publish { .. } | TopicOp::PublishIf { .. })
     }
 
     /// Whether followers are told of each such operation: it may then be done no faster than they can be told.

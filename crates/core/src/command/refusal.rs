@@ -44,6 +44,10 @@ pub enum Refusal {
     Crowded,
     /// Items come faster than followers can be given them.
     TooFast,
+    /// The domain has as many topics as its policy allows.
+    DomainFull,
+    /// The clients of the domain were sent as much as its policy allows.
+    GivenAll,
     /// The store could not do it.
     Fault(Fault),
 }
@@ -68,6 +72,8 @@ crate::form! {
         15 = Crowded,
         16 = TooFast,
         17 = Fault(fault),
+        18 = DomainFull,
+        19 = GivenAll,
     }
 }
 
@@ -104,15 +110,22 @@ pub enum NoRoom {
     Nodes,
     /// An account's nodes hold as much as they may.
     NodeBytes,
+    /// As much is stored of the domain as its policy allows.
+    DomainBytes,
 }
 
-crate::form! { enum NoRoom { 0 = Nodes, 1 = NodeBytes } }
+/// What is said where as much is stored of a domain as its policy allows.
+pub(crate) const DOMAIN_IS_FULL: &str =
+    "as much is stored of the domain as its policy's `stored_bytes_max` allows";
+
+crate::form! { enum NoRoom { 0 = Nodes, 1 = NodeBytes, 2 = DomainBytes } }
 
 impl NoRoom {
     fn text(self) -> &'static str {
         match self {
             NoRoom::Nodes => "you have as many nodes as an account may",
             NoRoom::NodeBytes => "your nodes hold as much as those of an account may",
+            NoRoom::DomainBytes => DOMAIN_IS_FULL,
         }
     }
 }
@@ -165,9 +178,12 @@ impl From<Refusal> for StanzaError {
             Refusal::TooManyAffiliations | Refusal::TooManyTopics | Refusal::TooManySubscriptions => {
                 Condition::PolicyViolation
             }
-            Refusal::NoRoom(_) | Refusal::Crowded | Refusal::TooFast | Refusal::Fault(Fault::Busy) => {
-                Condition::ResourceConstraint
-            }
+            Refusal::NoRoom(_)
+            | Refusal::Crowded
+            | Refusal::TooFast
+            | Refusal::DomainFull
+            | Refusal::GivenAll
+            | Refusal::Fault(Fault::Busy) => Condition::ResourceConstraint,
             Refusal::Fault(Fault::Closed) => Condition::ServiceUnavailable,
             Refusal::Fault(Fault::Broken | Fault::Unknown) => Condition::InternalServerError,
         });
@@ -199,6 +215,14 @@ impl From<Refusal> for StanzaError {
             Refusal::Crowded => error.with_text("too many operations wait for this topic").with_app(later()),
             Refusal::TooFast => error
                 .with_text("items come faster than the topic's followers can be given them")
+                .with_app(later()),
+            Refusal::DomainFull => {
+                error.with_text("the domain has as many topics as its policy's `topics_max` allows")
+            }
+            Refusal::GivenAll => error
+                .with_text(
+                    "the domain's clients are sent as much as its policy's `bytes_out_per_second` allows",
+                )
                 .with_app(later()),
             _ => error,
         }

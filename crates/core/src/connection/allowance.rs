@@ -70,6 +70,11 @@ impl Allowance {
         self.pay(now, rates, received.counts.into(), length)
     }
 
+    /// Debits bytes that were given to a client; the milliseconds after which the burst is no longer exceeded.
+    pub fn give(&mut self, now: Mono, bytes: usize, rates: &Rates) -> u64 {
+        self.pay(now, rates, 0, u32::try_from(bytes).unwrap_or(u32::MAX))
+    }
+
     fn pay(&mut self, now: Mono, rates: &Rates, count: u32, length: u32) -> u64 {
         let elapsed_ms = u64::from((now.0 as u32).wrapping_sub(self.at));
         self.at = now.0 as u32;

@@ -88,6 +88,8 @@ impl From<Refusal> for Refused {
             | Refusal::PayloadRequired
             | Refusal::TooManyAffiliations
             | Refusal::TooManyTopics
+            | Refusal::DomainFull
+            | Refusal::GivenAll
             | Refusal::TooManySubscriptions
             | Refusal::TooFast => Refused::Unavailable,
         }

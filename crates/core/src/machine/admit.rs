@@ -5,11 +5,11 @@ use crate::Effect;
 use crate::connection::{Io, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
-use crate::model::{SessionPolicy, Waiting};
+use crate::model::{SessionId, SessionPolicy, Waiting};
 use crate::session::home;
 use crate::session::hook::Ending;
 use crate::session::{BoundSession, Loaded, Session};
-use crate::shard::Whereabouts;
+use crate::shard::{DomainQuota, Whereabouts};
 use carillon_wire::jid::Jid;
 use carillon_wire::stream::Condition;
 
@@ -17,12 +17,20 @@ impl Turn<'_> {
     /// Admits a session: the sessions that it replaces end first; then it is added to its account and to its topics, and the
     /// client is told.
     pub(super) fn admit(&mut self, loaded: Loaded) {
-        let Loaded { io, authenticated, jid, greeting, mut login } = loaded;
-        if self.whereabouts(jid.bare_str()) != Whereabouts::Here {
+        if self.whereabouts(loaded.jid.bare_str()) != Whereabouts::Here {
             // Its home has moved since the client named its account.
-            return self.cx.out.push(Effect::Close { conn: io.conn });
+            return self.cx.out.push(Effect::Close { conn: loaded.io.conn });
         }
-        self.replace(&jid);
+        let (replaced, domain) = (self.replaced(&loaded.jid), loaded.authenticated.domain());
+        if self.cx.shard.quotas.is_full_of_sessions(domain, replaced.len()) {
+            self.cx.shard.counters.domains.of(domain).refused.count(DomainQuota::Sessions);
+            let (conn, session) = (loaded.io.conn, loaded.refuse_full(&mut self.cx));
+            return self.sessions.put(conn, session);
+        }
+        for (id, why) in replaced {
+            self.end(id, &StreamError::new(Condition::Conflict, why));
+        }
+        let Loaded { io, authenticated, jid, greeting, mut login } = loaded;
         let (id, conn) = (self.sessions.begin(), io.conn);
         let (domain, account) = (authenticated.domain(), authenticated.account());
         let mut session = Box::new(BoundSession::new(id, io, jid, domain, account, &self.cx));
@@ -66,6 +74,7 @@ impl Turn<'_> {
         self.cx.shard.claims.forget_held(session.bare.as_str());
         self.cx.shard.counters.sessions += 1;
         self.cx.shard.counters.domains.of(session.domain).sessions += 1;
+        self.cx.shard.quotas.begin_session(session.domain);
     }
 
     /// Removes a session from its account.
@@ -75,6 +84,7 @@ impl Turn<'_> {
         }
         self.cx.shard.counters.sessions -= 1;
         self.cx.shard.counters.domains.of(session.domain).sessions -= 1;
+        self.cx.shard.quotas.end_session(session.domain);
         let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
         self.cx.shard.counters.parked -= u64::from(parked.is_some());
     }
@@ -92,9 +102,9 @@ impl Turn<'_> {
         self.cx.later(move |sessions, cx| home::settle(&account, sessions, cx));
     }
 
-    /// Ends the sessions that a new one replaces (RFC 6120 §7.7.2.2), and the oldest of too many.
-    fn replace(&mut self, new: &Jid) {
-        let Some(domain) = self.cx.shard.domains.named(new.domain()) else { return };
+    /// The sessions that a new one replaces (RFC 6120 §7.7.2.2), and the oldest of too many, each with the reason.
+    fn replaced(&self, new: &Jid) -> Vec<(SessionId, &'static str)> {
+        let Some(domain) = self.cx.shard.domains.named(new.domain()) else { return Vec::new() };
         let policy = domain.policy;
         let others = self.sessions.bound_of(new.bare_str());
         let over = (others.len() + 1).saturating_sub(usize::from(policy.sessions_max));
@@ -106,11 +116,7 @@ impl Turn<'_> {
             SessionPolicy::Multi if i < over => Some((session.id, "too many sessions; the oldest ends")),
             SessionPolicy::Multi => None,
         });
-        let replaced: Vec<_> = replaced.collect();
-        drop(others);
-        for (id, why) in replaced {
-            self.end(id, &StreamError::new(Condition::Conflict, why));
-        }
+        replaced.collect()
     }
 
     /// Removes a session: its features are told, its account and topics forget it. Nothing is written to the store. What is

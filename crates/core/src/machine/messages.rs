@@ -71,6 +71,7 @@ impl Turn<'_> {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);
                 self.cx.shard.throttle.failed_elsewhere(address, mono, limits);
             }
+            ShardMessage::GivenAll { domain, wait_ms } => self.cx.given_elsewhere(domain, wait_ms),
             ShardMessage::Registered { address } => {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);
                 self.cx.shard.throttle.registered_from(address, mono, limits);

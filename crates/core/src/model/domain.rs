@@ -14,12 +14,19 @@ pub struct Domain {
     pub policy: Policy,
     /// What the operator grants the domain: its own administrators choose a policy within this ([`Policy::beyond`]).
     pub granted: Policy,
+    /// Bytes that are stored of its accounts and topics, when that was measured last; 0 where its policy has no bound.
+    pub stored_bytes: u64,
 }
 
 impl Domain {
     /// A domain whose policy is what it is granted.
     pub fn new(id: DomainId, name: impl Into<Arc<str>>, policy: Policy) -> Domain {
-        Domain { id, name: name.into(), policy, granted: policy }
+        Domain { id, name: name.into(), policy, granted: policy, stored_bytes: 0 }
+    }
+
+    /// Whether as much is stored of it as its policy allows.
+    pub fn is_full(&self) -> bool {
+        self.policy.stored_bytes_max > 0 && self.stored_bytes >= self.policy.stored_bytes_max
     }
 }
 
@@ -68,6 +75,21 @@ pub struct Policy {
     pub rooms_owned_max: u32,
     /// Rooms of either kind that the domain may have, up to [`Policy::ROOMS_MAX`]; 0 for any number.
     pub rooms_max: u32,
+    /// Accounts that the domain may have, up to [`Policy::ACCOUNTS_MAX`]; 0 for any number.
+    pub accounts_max: u32,
+    /// Topics that the domain may have, up to [`Policy::TOPICS_MAX`]; 0 for any number.
+    pub topics_max: u32,
+    /// Topics that one account may own by creating them, up to [`Policy::TOPICS_MAX`]; 0 for any number. The node's own bound applies as well.
+    pub topics_owned_max: u32,
+    /// Topics that one account may be subscribed to, also by API keys, up to [`Policy::TOPICS_MAX`]; 0 for any number. The node's own bound
+    /// applies as well to what clients subscribe to.
+    pub subscriptions_max: u32,
+    /// Sessions that all accounts of the domain may hold together on a node, up to [`Policy::SESSIONS_TOTAL_MAX`]; 0 for any number.
+    pub sessions_total_max: u32,
+    /// Bytes per second that the clients of the domain may be sent together; 0 for any number.
+    pub bytes_out_per_second: u32,
+    /// Bytes that may be stored of the domain's accounts and topics; 0 for any number. They are measured from time to time.
+    pub stored_bytes_max: u64,
 }
 
 impl Policy {
@@ -81,6 +103,12 @@ impl Policy {
     pub const RATE_MAX: u32 = 1_000_000;
     /// The highest [`Policy::rooms_max`] and [`Policy::rooms_owned_max`].
     pub const ROOMS_MAX: u32 = 1_000_000;
+    /// The highest [`Policy::accounts_max`].
+    pub const ACCOUNTS_MAX: u32 = 100_000_000;
+    /// The highest [`Policy::topics_max`], [`Policy::topics_owned_max`] and [`Policy::subscriptions_max`].
+    pub const TOPICS_MAX: u32 = 10_000_000;
+    /// The highest [`Policy::sessions_total_max`].
+    pub const SESSIONS_TOTAL_MAX: u32 = 100_000_000;
 
     /// How much the archives of its accounts keep.
     pub fn archive_bounds(&self) -> ArchiveBounds {
@@ -99,6 +127,26 @@ impl Policy {
     /// How many rooms the domain may have; [`u32::MAX`] for any number.
     pub fn rooms(&self) -> u32 {
         or_any(self.rooms_max)
+    }
+
+    /// How many accounts the domain may have; [`u32::MAX`] for any number.
+    pub fn accounts(&self) -> u32 {
+        or_any(self.accounts_max)
+    }
+
+    /// How many topics the domain may have; [`u32::MAX`] for any number.
+    pub fn topics(&self) -> u32 {
+        or_any(self.topics_max)
+    }
+
+    /// How many topics one account may own by creating them; [`u32::MAX`] for any number.
+    pub fn topics_owned(&self) -> u32 {
+        or_any(self.topics_owned_max)
+    }
+
+    /// How many topics one account may be subscribed to; [`u32::MAX`] for any number.
+    pub fn subscriptions(&self) -> u32 {
+        or_any(self.subscriptions_max)
     }
 }
 
@@ -129,6 +177,13 @@ impl Default for Policy {
             rooms_create: RoomsCreate::Any,
             rooms_owned_max: 0,
             rooms_max: 0,
+            accounts_max: 0,
+            topics_max: 0,
+            topics_owned_max: 0,
+            subscriptions_max: 0,
+            sessions_total_max: 0,
+            bytes_out_per_second: 0,
+            stored_bytes_max: 0,
         }
     }
 }

@@ -26,6 +26,13 @@ impl Policy {
             rooms_create,
             rooms_owned_max,
             rooms_max,
+            accounts_max,
+            topics_max,
+            topics_owned_max,
+            subscriptions_max,
+            sessions_total_max,
+            bytes_out_per_second,
+            stored_bytes_max,
         } = *self;
         let only_multi = |policy| policy == SessionPolicy::Multi;
         let anybody = |create| create == PubsubCreate::Any;
@@ -50,6 +57,13 @@ impl Policy {
             ("rooms_create", any_account(rooms_create) && !any_account(granted.rooms_create)),
             ("rooms_owned_max", bound(rooms_owned_max) > bound(granted.rooms_owned_max)),
             ("rooms_max", bound(rooms_max) > bound(granted.rooms_max)),
+            ("accounts_max", bound(accounts_max) > bound(granted.accounts_max)),
+            ("topics_max", bound(topics_max) > bound(granted.topics_max)),
+            ("topics_owned_max", bound(topics_owned_max) > bound(granted.topics_owned_max)),
+            ("subscriptions_max", bound(subscriptions_max) > bound(granted.subscriptions_max)),
+            ("sessions_total_max", bound(sessions_total_max) > bound(granted.sessions_total_max)),
+            ("bytes_out_per_second", bound(bytes_out_per_second) > bound(granted.bytes_out_per_second)),
+            ("stored_bytes_max", bound(stored_bytes_max) > bound(granted.stored_bytes_max)),
         ];
         members.into_iter().find(|(_, is_beyond)| *is_beyond).map(|(name, _)| name)
     }
@@ -84,6 +98,13 @@ impl Policy {
             rooms_create,
             rooms_owned_max,
             rooms_max,
+            accounts_max,
+            topics_max,
+            topics_owned_max,
+            subscriptions_max,
+            sessions_total_max,
+            bytes_out_per_second,
+            stored_bytes_max,
         )
     }
 }
@@ -119,6 +140,13 @@ mod tests {
             rooms_create: RoomsCreate::Any,
             rooms_owned_max: 10,
             rooms_max: 0,
+            accounts_max: 0,
+            topics_max: 10,
+            topics_owned_max: 0,
+            subscriptions_max: 10,
+            sessions_total_max: 0,
+            bytes_out_per_second: 1000,
+            stored_bytes_max: 0,
         };
         let policies = vec![
             ("sessions", Policy { sessions: SessionPolicy::Single, ..granted }),
@@ -140,6 +168,13 @@ mod tests {
             ("rooms_create", Policy { rooms_create: RoomsCreate::Admin, ..granted }),
             ("rooms_owned_max", Policy { rooms_owned_max: 9, ..granted }),
             ("rooms_max", Policy { rooms_max: 1, ..granted }),
+            ("accounts_max", Policy { accounts_max: 1, ..granted }),
+            ("topics_max", Policy { topics_max: 9, ..granted }),
+            ("topics_owned_max", Policy { topics_owned_max: 1, ..granted }),
+            ("subscriptions_max", Policy { subscriptions_max: 9, ..granted }),
+            ("sessions_total_max", Policy { sessions_total_max: 1000, ..granted }),
+            ("bytes_out_per_second", Policy { bytes_out_per_second: 999, ..granted }),
+            ("stored_bytes_max", Policy { stored_bytes_max: 1 << 40, ..granted }),
         ];
         (granted, policies)
     }

@@ -117,6 +117,8 @@ pub struct ApiKey {
     pub expires: Option<UnixMs>,
     /// The networks from which it may be used; empty for any.
     pub networks: Box<[Box<str>]>,
+    /// Names of which the certificate that the client shows must have one; empty where it need not show one.
+    pub certificates: Box<[Box<str>]>,
     /// When it was used lately, to an hour; none if it was not since that is noted.
     pub used: Option<UnixMs>,
 }

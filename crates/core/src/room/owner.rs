@@ -17,6 +17,7 @@ use crate::ports::store::rooms::{
 };
 use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
+use crate::shard::DomainQuota;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
@@ -194,6 +195,9 @@ impl Home {
             Ok(CreateRoomAnswer::NoDomain) => RoomRefusal::NotFound,
             Err(fault) => RoomRefusal::Fault(fault),
         };
+        if matches!(refusal, RoomRefusal::TooManyRooms | RoomRefusal::DomainFull) {
+            cx.shard.counters.domains.of(key.domain).refused.count(DomainQuota::Rooms);
+        }
         match creator {
             Creator::Client { seat, presence } => {
                 let error = match refusal {

@@ -306,8 +306,12 @@ impl BoundSession {
     }
 
     /// Counts what was written since the buffer had `began` bytes.
-    fn count_sent(&mut self, began: usize, cx: &Cx<'_>) {
-        self.sent = self.sent.wrapping_add((cx.out.bytes.len() - began) as u32);
+    fn count_sent(&mut self, began: usize, cx: &mut Cx<'_>) {
+        let bytes = cx.out.bytes.len() - began;
+        self.sent = self.sent.wrapping_add(bytes as u32);
+        if let Some(wait_ms) = cx.shard.quotas.give(self.domain, cx.now.mono, bytes) {
+            cx.given_all(self.domain, wait_ms);
+        }
     }
 
     fn emit(&mut self, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {

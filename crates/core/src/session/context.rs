@@ -4,6 +4,7 @@ use super::account_reads::AccountReads;
 use super::home::Homes;
 use super::pipeline::Pipeline;
 use super::{BoundSession, Sessions};
+use crate::command::DOMAIN_IS_FULL;
 use crate::error::StreamError;
 use crate::features::PerShard;
 use crate::home::HomeKey;
@@ -14,10 +15,10 @@ use crate::model::{
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
-use crate::shard::{Barriers, Deadline, Known, RefusedWrite, ShardState, Timer, Wake};
+use crate::shard::{Barriers, Deadline, DomainQuota, Known, RefusedWrite, ShardState, Timer, Wake};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::Stanza;
+use carillon_wire::stanza::{Condition, Stanza, StanzaError};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -355,6 +356,15 @@ impl Cx<'_> {
         self.agenda.last_ticket
     }
 
+    /// Refuses what would be stored where as much is stored of the domain as its policy allows.
+    pub fn check_room(&mut self, domain: DomainId) -> Result<(), StanzaError> {
+        if !self.shard.domains.numbered(domain).is_some_and(|domain| domain.is_full()) {
+            return Ok(());
+        }
+        self.shard.counters.domains.of(domain).refused.count(DomainQuota::StoredBytes);
+        Err(StanzaError::new(Condition::ResourceConstraint).with_text(DOMAIN_IS_FULL))
+    }
+
     /// Counts a failed login from an address, here and in the other shards.
     pub fn login_failed(&mut self, address: IpAddr) {
         self.shard.throttle.failed_from(address, self.now.mono, &self.shard.settings.limits);
@@ -365,6 +375,16 @@ impl Cx<'_> {
     pub fn registered(&mut self, address: IpAddr) {
         self.shard.throttle.registered_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::Registered { address });
+    }
+
+    /// Another shard gave sessions of a domain more than they may.
+    pub(crate) fn given_elsewhere(&mut self, domain: DomainId, wait_ms: u64) {
+        self.shard.quotas.given_elsewhere(domain, self.now.mono, wait_ms);
+    }
+
+    /// Sessions of a domain were given more than they may: topics of the domain may be at home elsewhere.
+    pub(crate) fn given_all(&mut self, domain: DomainId, wait_ms: u64) {
+        self.post_others(|| ShardMessage::GivenAll { domain, wait_ms });
     }
 
     fn post_others(&mut self, message: impl Fn() -> ShardMessage) {

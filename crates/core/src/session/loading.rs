@@ -131,6 +131,24 @@ impl Loading {
     }
 }
 
+impl Loaded {
+    /// The domain has as many sessions as it may: the client may try again.
+    pub(crate) fn refuse_full(self, cx: &mut Cx<'_>) -> Session {
+        let Loaded { io, authenticated, greeting, .. } = self;
+        match greeting {
+            Greeting::Success(success) => success.refuse(io, Failure::TemporaryAuthFailure, cx),
+            // RFC 6120 §7.6.2.1
+            Greeting::Bind { id } => {
+                let error = StanzaError::new(Condition::ResourceConstraint)
+                    .with_text("the domain has as many sessions as its policy's `sessions_total_max` allows");
+                let reply = Stanza::iq(IqType::Error).with_id(id).with_payload(error.to_element());
+                io.send_stanza(&reply, cx);
+                Binding::again(io, authenticated)
+            }
+        }
+    }
+}
+
 /// Whether an item was published since this was read that is not known here any more ([`Subscribers::lacks`](crate::shard::Subscribers::lacks)).
 fn is_out_of_date(login: &Login, cx: &Cx<'_>) -> bool {
     let lacks = |subscription: &Subscription| {

@@ -45,7 +45,7 @@ pub use offers::{OfferShape, Offers};
 #[cfg(test)]
 pub(crate) use pager::IN_FLIGHT_BYTES_MAX;
 pub use pager::{Flight, Next, Pager, TURN_BYTES_MAX, Turn};
-pub use per_domain::{DomainCounters, PerDomain};
+pub use per_domain::{DomainCounters, DomainQuota, PerDomain, Refused};
 pub use quotas::Quotas;
 pub use reads::Reads;
 pub use retries::{End, Forget, Keep, RefusedWrite, Retries};

@@ -17,6 +17,71 @@ pub struct DomainCounters {
     pub notifications_ended: u64,
     /// How often a session was read more slowly because its domain sent as much as it may.
     pub sends_delayed: u64,
+    /// What was refused because the domain, or an account of it, has as much as the domain's policy allows.
+    pub refused: Refused,
+}
+
+/// Refusals by quotas of domains: in the order of [`DomainQuota::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused([u64; DomainQuota::ALL.len()]);
+
+/// A quota by which something is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainQuota {
+    /// `accounts_max`.
+    Accounts,
+    /// `sessions_total_max`.
+    Sessions,
+    /// `topics_max` and `topics_owned_max`.
+    Topics,
+    /// `subscriptions_max`.
+    Subscriptions,
+    /// `rooms_max` and `rooms_owned_max`.
+    Rooms,
+    /// `bytes_out_per_second`.
+    BytesOut,
+    /// `stored_bytes_max`.
+    StoredBytes,
+}
+
+impl DomainQuota {
+    /// All of them.
+    pub const ALL: [DomainQuota; 7] = [
+        DomainQuota::Accounts,
+        DomainQuota::Sessions,
+        DomainQuota::Topics,
+        DomainQuota::Subscriptions,
+        DomainQuota::Rooms,
+        DomainQuota::BytesOut,
+        DomainQuota::StoredBytes,
+    ];
+
+    /// As figures name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DomainQuota::Accounts => "accounts",
+            DomainQuota::Sessions => "sessions",
+            DomainQuota::Topics => "topics",
+            DomainQuota::Subscriptions => "subscriptions",
+            DomainQuota::Rooms => "rooms",
+            DomainQuota::BytesOut => "bytes-out",
+            DomainQuota::StoredBytes => "stored-bytes",
+        }
+    }
+}
+
+impl Refused {
+    /// Counts a refusal.
+    #[expect(clippy::indexing_slicing, reason = "there is one for each")]
+    pub fn count(&mut self, by: DomainQuota) {
+        self.0[by as usize] += 1;
+    }
+
+    /// How often this quota refused something.
+    #[expect(clippy::indexing_slicing, reason = "there is one for each")]
+    pub fn by(&self, quota: DomainQuota) -> u64 {
+        self.0[quota as usize]
+    }
 }
 
 /// What is counted by domain. The first domains have counters of their own, the others share theirs.
@@ -85,6 +150,7 @@ impl DomainCounters {
         self.notifications_acknowledged += other.notifications_acknowledged;
         self.notifications_ended += other.notifications_ended;
         self.sends_delayed += other.sends_delayed;
+        self.refused.0.iter_mut().zip(other.refused.0).for_each(|(own, more)| *own += more);
     }
 }
 
@@ -136,9 +202,12 @@ mod tests {
         other.keep(&domains(&[1, 2]), 10);
         one.of(DomainId(2)).deliveries += 1;
         other.of(DomainId(2)).deliveries += 2;
+        other.of(DomainId(2)).refused.count(DomainQuota::Rooms);
         other.of(DomainId(9)).sessions += 1;
         one.add(&other);
         assert_eq!(ids(&one), [1, 2]);
         assert_eq!((one.of(DomainId(2)).deliveries, one.others().sessions), (3, 1));
+        let refused = DomainQuota::ALL.map(|quota| one.of(DomainId(2)).refused.by(quota));
+        assert_eq!(refused, [0, 0, 0, 0, 1, 0, 0]);
     }
 }

@@ -15,6 +15,7 @@ use crate::ports::store::subscriptions::{
 use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic, Topic};
 use crate::ports::{Answer, Fault, Missing, Question};
 use crate::session::Cx;
+use crate::shard::DomainQuota;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
@@ -92,7 +93,11 @@ impl Home {
                 self.read_record(key, cx);
                 Refusal::Exists
             }
-            Ok(CreateTopicAnswer::Full) => Refusal::TooManyTopics,
+            Ok(full @ (CreateTopicAnswer::Full | CreateTopicAnswer::DomainFull)) => {
+                cx.shard.counters.domains.of(key.domain).refused.count(DomainQuota::Topics);
+                let is_domain = matches!(full, CreateTopicAnswer::DomainFull);
+                if is_domain { Refusal::DomainFull } else { Refusal::TooManyTopics }
+            }
             Ok(CreateTopicAnswer::NoDomain) => Refusal::NotFound,
             Err(Fault::Unknown) => {
                 self.read_record(key, cx);
@@ -172,6 +177,7 @@ impl Home {
         let (new, last) = match Subscribe::answer(answer) {
             Ok(SubscribeAnswer::Subscribed { new, last }) => (new, last),
             Ok(SubscribeAnswer::Full) => {
+                cx.shard.counters.domains.of(key.domain).refused.count(DomainQuota::Subscriptions);
                 return asker.answer(&key.name, Err(Refusal::TooManySubscriptions), cx);
             }
             Ok(SubscribeAnswer::Missing) => return asker.answer(&key.name, Err(Refusal::NotFound), cx),

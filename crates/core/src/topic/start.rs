@@ -3,9 +3,9 @@
 use super::home::{Home, QueuedOp};
 use super::rights::{self, Grant};
 use super::step::{Draft, Edit, Step};
-use crate::command::{Actor, Asker, Refusal, TopicOp, TopicOutcome, check_topic_config};
+use crate::command::{Actor, Asker, NoRoom, Refusal, TopicOp, TopicOutcome, check_topic_config};
 use crate::model::{
-    Affiliation, Item, OperationId, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicKey,
+    Affiliation, Item, OperationId, Payload, Policy, PubsubCreate, Revision, SendLast, TopicConfig, TopicKey,
     TopicRecord,
 };
 use crate::ports::Ask;
@@ -13,6 +13,7 @@ use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{IsSubscribed, Subscribe, Subscribers, Unsubscribe};
 use crate::ports::store::topics::{CreateTopic, DeleteTopic};
 use crate::session::Cx;
+use crate::shard::DomainQuota;
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -26,6 +27,17 @@ impl Home {
         if grant.is_ok() && op.is_told() && cx.shard.behind.is_behind(record.id) {
             cx.shard.counters.too_fast += 1;
             return asker.answer(&key.name, Err(Refusal::TooFast), cx);
+        }
+        if grant.is_ok()
+            && op.is_published()
+            && record.config.persist_items
+            && cx.check_room(key.domain).is_err()
+        {
+            return asker.answer(&key.name, Err(Refusal::NoRoom(NoRoom::DomainBytes)), cx);
+        }
+        if grant.is_ok() && op.is_told() && cx.shard.quotas.is_given_all(key.domain, cx.now.mono) {
+            cx.shard.counters.domains.of(key.domain).refused.count(DomainQuota::BytesOut);
+            return asker.answer(&key.name, Err(Refusal::GivenAll), cx);
         }
         match grant {
             Ok(Grant::Given) => self.start_open(&record, &actor, op, asker, key, cx),
@@ -47,7 +59,7 @@ impl Home {
                     name: (*key.name).into(),
                     config,
                     affiliations: owner.into_iter().collect(),
-                    owned_max: cx.shard.settings.limits.topics_owned,
+                    owned_max: self.policy(cx).topics_owned().min(cx.shard.settings.limits.topics_owned),
                     now: cx.now.unix,
                 };
                 self.hold();
@@ -231,9 +243,10 @@ impl Home {
             return asker.answer(&key.name, Err(Refusal::NotFound), cx);
         };
         self.wrote();
+        let of_domain = self.policy(cx).subscriptions();
         let max = match actor {
-            Actor::Provider => u32::MAX,
-            Actor::Account(_) | Actor::Anyone => cx.shard.settings.limits.topics_followed,
+            Actor::Provider => of_domain,
+            Actor::Account(_) | Actor::Anyone => of_domain.min(cx.shard.settings.limits.topics_followed),
         };
         let question = Subscribe { topic: record.id, domain: key.domain, local, max, now: cx.now.unix };
         self.ask(key, question, Step::Subscribe(account, asker), cx);
@@ -256,6 +269,11 @@ impl Home {
         self.wrote();
         let question = Unsubscribe { topic: record.id, domain: key.domain, local };
         self.ask(key, question, Step::Unsubscribe(account, asker), cx);
+    }
+
+    /// The policy of the topic's domain.
+    fn policy(&self, cx: &Cx<'_>) -> Policy {
+        cx.shard.domains.named(&self.state.domain).map_or_else(Policy::default, |domain| domain.policy)
     }
 
     /// The local part of an account of the topic's domain.

@@ -1,6 +1,7 @@
 //! The script of a conversation, line by line.
 
 mod broadcasts;
+mod quotas;
 
 use crate::modules::{self, Active};
 use crate::tokens;
@@ -713,9 +714,7 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
             "rooms-admin" => policy.rooms_create = RoomsCreate::Admin,
             other => match other.split_once('=').and_then(|(name, n)| Some((name, n.parse::<u32>().ok()?))) {
-                Some(("sessions", n)) => policy.sessions_max = n as u16,
-                Some(("rooms", n)) => (policy.rooms_owned_max, policy.rooms_max) = (1, n),
-                Some(("resumption", ms)) => policy.resumption_ms_max = ms,
+                Some((name, n)) if quotas::set(&mut policy, name, n) => {}
                 _ => return Err(format!("no policy {other}, or no number in it")),
             },
         }

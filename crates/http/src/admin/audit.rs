@@ -83,11 +83,29 @@ pub(crate) async fn log(
 pub(crate) struct AuditQuery {
     /// Only acts by the key of this number.
     key: Option<u32>,
+    /// Only acts whose `what` has this text in it, in whatever case.
+    #[param(max_length = 256)]
+    what: Option<String>,
+    /// Only acts that ended in this way.
+    #[param(inline)]
+    outcome: Option<OutcomeFilter>,
     /// Only acts after this one in the list: the `next` of the page before.
     after: Option<u64>,
     /// The most that are listed.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u16>,
+}
+
+/// How acts ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OutcomeFilter {
+    /// It was done: a status below 400; a command that was begun or done.
+    Done,
+    /// It was refused: a status from 400 to 499; a command that was refused.
+    Refused,
+    /// It failed: a status from 500; a command that failed.
+    Failed,
 }
 
 /// Administrative acts.
@@ -129,7 +147,7 @@ pub(crate) struct ActView {
 /// List administrative acts
 ///
 /// What was asked for with keys of scope `admin` and changes something, done or refused; who traced an account or read its messages; commands of `carillon shell`.
-/// The newest first, for `http.audit_days`. A key that is bound to a domain is shown the acts of the domain's keys.
+/// The newest first, for `http.audit_days`. With `what` or `outcome` a page may have fewer than `limit`, or none, and not be the last: `next` says. A key that is bound to a domain is shown the acts of the domain's keys.
 #[utoipa::path(
     get, path = "/v1/admin/audit", operation_id = "listActs", tag = "admin", params(AuditQuery),
     responses((status = 200, description = "The acts", body = AuditList), schema::Problems)
@@ -140,15 +158,68 @@ pub(crate) async fn list(
     Params(query): Params<AuditQuery>,
 ) -> Result<Json<AuditList>, Problem> {
     let limit = limit(query.limit)?;
-    let before = ActId(query.after.unwrap_or(u64::MAX));
-    let of_key = query.key.map(KeyId);
-    let asked = ListActs { domain: key.key.domain, key: of_key, before, limit: limit + 1 };
-    let mut found = app.ask(asked).await?;
-    let more = found.len() > usize::from(limit);
-    found.truncate(limit.into());
-    let next = found.last().filter(|_| more).map(|(id, _)| id.to_string());
-    let acts = found.into_iter().map(|(id, act)| ActView::of(&app, id, act)).collect();
+    let wanted = Wanted::of(&query)?;
+    let mut before = ActId(query.after.unwrap_or(u64::MAX));
+    let (mut acts, mut next) = (Vec::new(), None);
+    // Acts that are passed over cost their reading, which is bounded: whoever wants more asks again.
+    for _ in 0..PAGES_PASSED_MAX {
+        let (domain, of_key) = (key.key.domain, query.key.map(KeyId));
+        let mut found = app.ask(ListActs { domain, key: of_key, before, limit: limit + 1 }).await?;
+        let mut more = found.len() > usize::from(limit);
+        found.truncate(limit.into());
+        for (id, act) in found {
+            if acts.len() >= usize::from(limit) {
+                more = true;
+                break;
+            }
+            before = id;
+            if wanted.has(&act) {
+                acts.push(ActView::of(&app, id, act));
+            }
+        }
+        next = more.then(|| before.to_string());
+        if !more || acts.len() >= usize::from(limit) {
+            break;
+        }
+    }
     Ok(Json(AuditList { acts, next }))
+}
+
+/// Pages of acts that one request passes over.
+const PAGES_PASSED_MAX: usize = 20;
+
+/// Which acts are listed.
+struct Wanted {
+    what: String,
+    outcome: Option<OutcomeFilter>,
+}
+
+impl Wanted {
+    fn of(query: &AuditQuery) -> Result<Wanted, Problem> {
+        let what = query.what.as_deref().unwrap_or_default();
+        if what.len() > 256 {
+            let detail = "`what` has at most 256 bytes";
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+        Ok(Wanted { what: what.to_lowercase(), outcome: query.outcome })
+    }
+
+    fn has(&self, act: &Act) -> bool {
+        let ended = |outcome| outcome == ended_as(&act.outcome);
+        self.outcome.is_none_or(ended)
+            && (self.what.is_empty() || act.what.to_lowercase().contains(&self.what))
+    }
+}
+
+/// What an outcome amounts to: a status with a code, or the word of a command.
+fn ended_as(outcome: &str) -> OutcomeFilter {
+    match outcome.as_bytes().first() {
+        Some(b'4') => OutcomeFilter::Refused,
+        Some(b'5') => OutcomeFilter::Failed,
+        _ if outcome == "refused" => OutcomeFilter::Refused,
+        _ if outcome == "failed" => OutcomeFilter::Failed,
+        _ => OutcomeFilter::Done,
+    }
 }
 
 impl ActView {

@@ -134,7 +134,7 @@ pub(crate) async fn update(
         check(&policy)?;
         let granted = if is_operator { patch.over(&known.granted)? } else { known.granted };
         within(&policy, &granted)?;
-        let was = Some((known.granted, known.policy));
+        let was = Some(Box::new((known.granted, known.policy)));
         let changed = app.ask(ChangePolicy { name: (&*name).into(), was, granted, policy }).await?;
         app.reload_domains().await?;
         if let Ok(domain) = changed {
@@ -169,6 +169,12 @@ fn check(policy: &Policy) -> Result<(), Problem> {
         ("stanzas_per_second", policy.stanzas_per_second.into(), 0, Policy::RATE_MAX.into()),
         ("rooms_owned_max", policy.rooms_owned_max.into(), 0, Policy::ROOMS_MAX.into()),
         ("rooms_max", policy.rooms_max.into(), 0, Policy::ROOMS_MAX.into()),
+        ("stored_bytes_max", policy.stored_bytes_max, 0, i64::MAX.cast_unsigned()),
+        ("accounts_max", policy.accounts_max.into(), 0, Policy::ACCOUNTS_MAX.into()),
+        ("topics_max", policy.topics_max.into(), 0, Policy::TOPICS_MAX.into()),
+        ("topics_owned_max", policy.topics_owned_max.into(), 0, Policy::TOPICS_MAX.into()),
+        ("subscriptions_max", policy.subscriptions_max.into(), 0, Policy::TOPICS_MAX.into()),
+        ("sessions_total_max", policy.sessions_total_max.into(), 0, Policy::SESSIONS_TOTAL_MAX.into()),
     ];
     let Some((member, _, least, most)) =
         bounds.into_iter().find(|(_, value, least, most)| !(*least..=*most).contains(value))
@@ -219,7 +225,7 @@ pub(crate) async fn delete(
 }
 
 /// The name as the store keeps it.
-fn prepare(name: &str) -> Result<String, Problem> {
+pub(super) fn prepare(name: &str) -> Result<String, Problem> {
     let jid = BareJid::from_parts(None, name)
         .map_err(|error| Problem::new(Code::InvalidJid, format!("not the name of a domain: {error}")))?;
     Ok(jid.as_str().to_owned())

@@ -38,6 +38,11 @@ pub(crate) struct KeyBody {
     #[serde(default)]
     #[schema(max_items = 32, example = json!(["192.0.2.0/24", "2001:db8::1/128"]))]
     networks: Vec<String>,
+    /// Names of which the certificate that the client shows must have one (`https.client_ca`): `dns:`, `uri:`, `email:` or `ip:` with a name of its
+    /// subjectAltName, `cn:` with the common name of its subject, `sha256:` with the SHA-256 of the certificate. Left out or empty: it need not show one.
+    #[serde(default)]
+    #[schema(max_items = 32, example = json!(["dns:backend.example.org", "cn:shop"]))]
+    certificates: Vec<String>,
 }
 
 /// A key, without its text.
@@ -58,6 +63,8 @@ pub(crate) struct KeyView {
     expires_at: Option<Time>,
     /// The networks from which it may be used; empty for any.
     networks: Vec<String>,
+    /// Names of which the client's certificate must have one; empty where it need not show one.
+    certificates: Vec<String>,
     /// When it was last used, to an hour; none if it was not since the node notes that.
     used_at: Option<Time>,
 }
@@ -153,7 +160,7 @@ pub(crate) async fn create(
         None => key.key.domain,
     };
     let expires = expiry(&key.key, body.expires_at.map(|Time(at)| at))?;
-    let networks = networks(&body.networks)?;
+    let (networks, certificates) = (networks(&body.networks)?, certificates(&body.certificates)?);
     let (text, hash) = text::generate();
     let scopes = Scopes::of(&body.scopes);
     let ask = CreateKey {
@@ -163,6 +170,7 @@ pub(crate) async fn create(
         scopes,
         expires,
         networks,
+        certificates,
         node_keys_max: NODE_KEYS_MAX,
         now: now(),
     };
@@ -227,6 +235,40 @@ fn networks(said: &[String]) -> Result<Box<[Box<str>]>, Problem> {
 
 const NETWORKS_MAX: usize = 32;
 
+/// The names of certificates of a key, as the store keeps them and as those of a certificate are written.
+fn certificates(said: &[String]) -> Result<Box<[Box<str>]>, Problem> {
+    if said.len() > CERTIFICATES_MAX {
+        let detail = format!("a key has at most {CERTIFICATES_MAX} names of certificates");
+        return Err(Problem::new(Code::InvalidValue, detail).at("/certificates"));
+    }
+    let name = |(at, text): (usize, &String)| {
+        certificate_name(text).map(String::into_boxed_str).ok_or_else(|| {
+            let detail = format!(
+                "`{text}` is no name of a certificate: `dns:`, `uri:`, `email:`, `ip:`, `cn:` or `sha256:` and what follows, at most {NAME_BYTES_MAX} bytes"
+            );
+            Problem::new(Code::InvalidValue, detail).at(format!("/certificates/{at}"))
+        })
+    };
+    said.iter().enumerate().map(name).collect()
+}
+
+/// The name of a certificate as it is compared.
+fn certificate_name(text: &str) -> Option<String> {
+    let (kind, name) = text.split_once(':').filter(|_| fits(text, 1..=NAME_BYTES_MAX))?;
+    let is_hash = |name: &str| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match kind {
+        _ if name.is_empty() => None,
+        "dns" => Some(text.to_ascii_lowercase()),
+        "sha256" if is_hash(name) => Some(text.to_ascii_lowercase()),
+        "ip" => name.parse::<IpAddr>().ok().map(|address| format!("ip:{address}")),
+        "uri" | "email" | "cn" => Some(text.to_owned()),
+        _ => None,
+    }
+}
+
+const CERTIFICATES_MAX: usize = 32;
+const NAME_BYTES_MAX: usize = 512;
+
 /// How a key is rotated.
 #[derive(Debug, Default, serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -274,6 +316,7 @@ pub(crate) async fn rotate(
         // What an expiring key makes expires no later than it.
         expires: old.expires.into_iter().chain(maker).min(),
         networks: old.networks,
+        certificates: old.certificates,
         node_keys_max: NODE_KEYS_MAX,
         now,
     };
@@ -353,6 +396,7 @@ impl KeyView {
             created_at: Time(key.created),
             expires_at: key.expires.map(Time),
             networks: key.networks.iter().map(ToString::to_string).collect(),
+            certificates: key.certificates.iter().map(ToString::to_string).collect(),
             used_at: key.used.map(Time),
         }
     }

@@ -12,4 +12,5 @@ pub(crate) mod leases;
 pub(crate) mod modules;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod usage;
 pub(crate) mod webhooks;

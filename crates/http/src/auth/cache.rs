@@ -161,6 +161,7 @@ mod tests {
             created: UnixMs(0),
             expires: None,
             networks: Box::default(),
+            certificates: Box::default(),
             used: None,
         }
     }

@@ -100,6 +100,7 @@ impl<S: Needs> FromRequestParts<App> for Granted<S> {
         }
         let granted = Granted::to(key)?;
         comes_from(&granted.key, parts.extensions.get().copied())?;
+        shows(&granted.key, parts.extensions.get())?;
         quota::charge(app, &granted.key)?;
         Ok(granted)
     }
@@ -172,6 +173,28 @@ fn comes_from(key: &ApiKey, peer: Option<Peer>) -> Result<(), Problem> {
     }
     let from = address.map_or_else(|| "an unknown address".to_owned(), |address| address.to_string());
     Err(Problem::new(Code::OtherNetwork, format!("the key may not be used from {from}")))
+}
+
+/// The names of the certificate that the client of a connection showed, as keys name them; none where it showed none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown(pub(crate) Arc<[String]>);
+
+/// Refuses a key that is bound to certificates to a client that shows another or none.
+fn shows(key: &ApiKey, shown: Option<&Shown>) -> Result<(), Problem> {
+    if key.certificates.is_empty() {
+        return Ok(());
+    }
+    let names: &[String] = shown.map_or(&[], |Shown(names)| &names[..]);
+    if names.iter().any(|name| key.certificates.iter().any(|bound| **bound == **name)) {
+        return Ok(());
+    }
+    let detail = match names {
+        [] => "the key is bound to certificates, and the client shows none that is known here".to_owned(),
+        names => {
+            format!("the key is bound to other certificates; that of the client has {}", names.join(", "))
+        }
+    };
+    Err(Problem::new(Code::OtherCertificate, detail))
 }
 
 fn bearer(parts: &Parts) -> Result<&str, Problem> {

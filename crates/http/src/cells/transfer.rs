@@ -17,12 +17,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{Command, Outcome, TopicOp};
 use carillon_core::model::{AcknowledgedBy, Audience, Credentials, Domain, Notification, NotificationId};
-use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
+use carillon_core::ports::Page;
+use carillon_core::ports::store::accounts::{ImportAccounts, ImportRefused, ImportedAccount};
 use carillon_core::ports::store::broadcasts::{
     AccountEnd, BroadcastEndOf, Broadcasts, EndBroadcasts, EndedBroadcasts,
 };
 use carillon_core::ports::store::notifications::Unended;
-use carillon_core::ports::{Missing, Page};
 use carillon_wire::jid::BareJid;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;
@@ -205,8 +205,12 @@ async fn first(
 async fn import(account: &Account<'_>, credentials: Credentials) -> Result<(), Problem> {
     let accounts = vec![ImportedAccount { local: jids::local(account.jid), credentials }];
     let ask = ImportAccounts { domain: account.domain.id, accounts, now: now() };
-    if let Err(Missing) = account.app.ask(ask).await? {
-        return Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted"));
+    match account.app.ask(ask).await? {
+        Ok(()) => {}
+        Err(ImportRefused::DomainFull) => return Err(accounts::full()),
+        Err(ImportRefused::NoDomain) => {
+            return Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted"));
+        }
     }
     accounts::changed(account.app, [account.jid.clone()].into()).await?;
     account.set_enabled(false).await

@@ -82,6 +82,7 @@ mod tests {
                 created: UnixMs(0),
                 expires: None,
                 networks: Box::default(),
+                certificates: Box::default(),
                 used: None,
             }
         };

@@ -3,6 +3,7 @@
 use super::hosts::{At, name_of};
 use super::redirect;
 use crate::app::App;
+use crate::auth::Shown;
 use crate::auth::acts::Peer;
 use axum::Router;
 use axum::body::HttpBody;
@@ -23,6 +24,7 @@ pub(crate) struct Front {
     links: Router,
     files: Router,
     peer: Option<IpAddr>,
+    shown: Shown,
     /// Whether hosts of links and of files have routes of their own.
     has_hosts: bool,
 }
@@ -38,7 +40,7 @@ pub(crate) enum Answering<F> {
 impl Front {
     /// Serves `api`, on hosts of links `links`, and on the host of files `files`.
     pub(crate) fn new(app: App, api: Router, links: Router, files: Router) -> Front {
-        Front { app, api, links, files, peer: None, has_hosts: true }
+        Front { app, api, links, files, peer: None, shown: Shown::default(), has_hosts: true }
     }
 
     /// Serves these routes on every host.
@@ -49,6 +51,11 @@ impl Front {
     /// The same for a connection from this address.
     pub(crate) fn of_peer(&self, peer: Option<IpAddr>) -> Front {
         Front { peer, ..self.clone() }
+    }
+
+    /// The same for a client that showed a certificate.
+    pub(crate) fn of_client(self, shown: Shown) -> Front {
+        Front { shown, ..self }
     }
 }
 
@@ -68,6 +75,9 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         request.extensions_mut().insert(Peer(self.peer));
+        if !self.shown.0.is_empty() {
+            request.extensions_mut().insert(self.shown.clone());
+        }
         if !self.has_hosts {
             return Answering::Later(self.api.call(request));
         }

@@ -18,7 +18,7 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
 use carillon_core::ports::{StoreHealth, StoreLane};
-use carillon_core::shard::{DomainCounters, ModuleFigures, Reasons};
+use carillon_core::shard::{DomainCounters, DomainQuota, ModuleFigures, Reasons};
 use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
 use page::{Histogram, Labels, Page, labels};
@@ -334,6 +334,14 @@ fn domains(page: &mut Page, status: &Status) {
     by_domain("carillon_domain_notifications_ended_total", "counter", help, |d| d.notifications_ended);
     let help = "Times that a session was read more slowly because the clients of its domain had sent as much as they may, by domain.";
     by_domain("carillon_domain_sends_delayed_total", "counter", help, |d| d.sends_delayed);
+    let refused = status.domains.iter().flat_map(|domain| {
+        let name = domain.name.as_deref().unwrap_or(OTHER_DOMAINS);
+        DomainQuota::ALL.map(|quota| {
+            (labels(&[("domain", name), ("quota", quota.as_str())]), domain.counters.refused.by(quota))
+        })
+    });
+    let help = "What clients and publishers were refused because the domain, or an account of it, has as much as the domain's policy allows, by domain and quota.";
+    page.family("carillon_domain_refused_total", "counter", help, refused);
 }
 
 fn store(page: &mut Page, status: &Status, health: StoreHealth) {

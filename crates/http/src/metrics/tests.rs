@@ -44,7 +44,8 @@ fn full() -> String {
     status.matches.module_failures.count("trap");
     status.rooms = rooms();
     status.store.commit.record(Duration::from_micros(700));
-    let counters = DomainCounters { sessions: 5, sends_delayed: 4, ..DomainCounters::default() };
+    let mut counters = DomainCounters { sessions: 5, sends_delayed: 4, ..DomainCounters::default() };
+    counters.refused.count(DomainQuota::Topics);
     status.domains = vec![
         DomainFigures { name: Some("example.org".into()), counters },
         DomainFigures { name: None, counters: DomainCounters::default() },
@@ -232,6 +233,8 @@ fn figures_are_where_they_belong() {
             "carillon_domain_sessions{domain=\"example.org\"} 5",
             "carillon_domain_sessions{domain=\"(other)\"} 0",
             "carillon_domain_sends_delayed_total{domain=\"example.org\"} 4",
+            "carillon_domain_refused_total{domain=\"example.org\",quota=\"topics\"} 1",
+            "carillon_domain_refused_total{domain=\"(other)\",quota=\"bytes-out\"} 0",
             "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",
             "carillon_http_request_duration_seconds_bucket{route=\"/v1/topics/{topic}\",method=\"GET\",le=\"0.005\"} 1",
             "carillon_tls_certificate_expiry_timestamp_seconds 1900000000",

@@ -92,6 +92,8 @@ codes! {
     MissingScope: FORBIDDEN, "missing-scope", "The key lacks a scope";
     /// The key is bound to another domain, or the route needs a key of the whole node.
     OtherDomain: FORBIDDEN, "other-domain", "Not in the domain of the key";
+    /// The key is bound to certificates, and the client showed none of them.
+    OtherCertificate: FORBIDDEN, "other-certificate", "Other certificate";
     /// The key may be used from other networks only.
     OtherNetwork: FORBIDDEN, "other-network", "Other network";
     /// The key has expired; `detail` says when.
@@ -212,6 +214,12 @@ codes! {
     TooManyMembers: CONFLICT, "too-many-members", "Too many members";
     /// The domain has as many rooms as its policy's `rooms_max` allows.
     TooManyRooms: CONFLICT, "too-many-rooms", "Too many rooms";
+    /// The domain has as many accounts as its policy's `accounts_max` allows.
+    TooManyAccounts: CONFLICT, "too-many-accounts", "Too many accounts";
+    /// The domain has as many topics as its policy's `topics_max` allows.
+    TooManyTopics: CONFLICT, "too-many-topics", "Too many topics";
+    /// The account is subscribed to as many topics as the domain's policy's `subscriptions_max` allows.
+    TooManySubscriptions: CONFLICT, "too-many-subscriptions", "Too many subscriptions";
     /// Others configured the room at the same time, again and again. Try again.
     RoomChanged: CONFLICT, "room-changed", "The room was changed";
     /// There are as many modules as there may be; `detail` says how many.
@@ -275,6 +283,8 @@ codes! {
     TimedOut: GATEWAY_TIMEOUT, "timed-out", "Timed out";
     /// The node failed; its log says more.
     Internal: INTERNAL_SERVER_ERROR, "internal", "Internal error";
+    /// As much is stored of the domain as its policy's `stored_bytes_max` allows.
+    StorageFull: INSUFFICIENT_STORAGE, "storage-full", "Storage is full";
 }
 
 #[cfg(test)]

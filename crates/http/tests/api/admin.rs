@@ -13,7 +13,8 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         "sessions_max": 20, "messages_durable": true, "resumption_ms_max": 86_400_000, "archive": false, "archive_days": 0,
         "archive_messages_max": 0, "archive_bytes_max": 1 << 30, "keys_max": 100,
         "other_domains": false, "requests_per_second": 0, "stanzas_per_second": 0, "bytes_per_second": 0,
-        "rooms_create": "any", "rooms_owned_max": 0, "rooms_max": 0});
+        "rooms_create": "any", "rooms_owned_max": 0, "rooms_max": 0, "accounts_max": 0, "topics_max": 0,
+        "topics_owned_max": 0, "subscriptions_max": 0, "sessions_total_max": 0, "bytes_out_per_second": 0, "stored_bytes_max": 0});
     let made = world
         .put("/v1/admin/domains/new.example", json!({"sessions": "single"}))
         .await
@@ -47,6 +48,12 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         json!({"stanzas_per_second": 1_000_001}),
         json!({"rooms_owned_max": 1_000_001}),
         json!({"rooms_max": 1_000_001}),
+        json!({"accounts_max": 100_000_001}),
+        json!({"stored_bytes_max": u64::MAX}),
+        json!({"topics_max": 10_000_001}),
+        json!({"topics_owned_max": 10_000_001}),
+        json!({"subscriptions_max": 10_000_001}),
+        json!({"sessions_total_max": 100_000_001}),
     ] {
         world.put("/v1/admin/domains/x.example", wrong).await.problem(422, "invalid-value");
     }

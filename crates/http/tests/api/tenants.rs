@@ -34,6 +34,13 @@ const MEMBERS: &[(&str, &str, &str, &str)] = &[
     ("rooms_create", "\"admin\"", "\"any\"", "\"admin\""),
     ("rooms_owned_max", "10", "0", "1"),
     ("rooms_max", "100", "101", "1"),
+    ("accounts_max", "100", "0", "1"),
+    ("topics_max", "100", "101", "1"),
+    ("topics_owned_max", "10", "0", "1"),
+    ("subscriptions_max", "10", "11", "1"),
+    ("sessions_total_max", "1000", "0", "1"),
+    ("bytes_out_per_second", "1000000", "0", "1"),
+    ("stored_bytes_max", "1000000", "1000001", "1"),
 ];
 
 #[tokio::test]
@@ -127,6 +134,7 @@ async fn keys_expire() {
             scopes,
             expires,
             networks: Box::default(),
+            certificates: Box::default(),
             node_keys_max: NODE_KEYS_MAX,
             now: UnixMs(0),
         },
@@ -201,4 +209,131 @@ async fn what_administrators_do_is_noted_and_shown_to_their_domain() {
     let of_key = world.get(&format!("/v1/admin/audit?key={key}")).await.expect(StatusCode::OK);
     assert_eq!(acts(of_key), of_domain[..1]);
     world.get("/v1/admin/audit?limit=0").await.problem(400, "invalid-parameter");
+    acts_are_filtered(&world).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_domain_has_of_its_quotas_is_told_and_more_is_refused() {
+    let world = world();
+    let own = world.key("other.example", &[Scope::Admin]);
+    let quotas = json!({"accounts_max": 2, "topics_max": 2, "subscriptions_max": 1, "rooms_max": 1});
+    world.patch(OWN, quotas).await.expect(StatusCode::OK);
+    for id in ["a", "b"] {
+        world.post("/v1/devices?domain=other.example", json!({"id": id})).await.expect(StatusCode::CREATED);
+    }
+    let refused = world.post("/v1/devices?domain=other.example", json!({"id": "c"})).await;
+    refused.problem(409, "too-many-accounts");
+    let said = "the domain has as many accounts as its policy's `accounts_max` allows";
+    assert_eq!(refused.json()["detail"], said);
+    let account = json!({"jid": "c@other.example", "password": "c"});
+    world.post("/v1/admin/accounts", account).await.problem(409, "too-many-accounts");
+    for topic in ["one", "two"] {
+        let uri = format!("/v1/topics/{topic}?domain=other.example");
+        world.put(&uri, json!({})).await.expect(StatusCode::CREATED);
+        world.put(&uri, json!({})).await.expect(StatusCode::OK);
+    }
+    let refused = world.put("/v1/topics/three?domain=other.example", json!({})).await;
+    refused.problem(409, "too-many-topics");
+    let said = "the domain has as many topics as its policy's `topics_max` allows";
+    assert_eq!(refused.json()["detail"], said);
+    let subscribe = async |topic: &str| {
+        let uri = format!("/v1/devices/a/subscriptions/{topic}?domain=other.example");
+        world.call(world.request(Method::PUT, &uri, Body::empty())).await
+    };
+    assert!(subscribe("one").await.status.is_success());
+    subscribe("two").await.problem(409, "too-many-subscriptions");
+    // Another domain has no such bounds.
+    world.put("/v1/topics/three", json!({})).await.expect(StatusCode::CREATED);
+
+    let uri = format!("{OWN}/usage");
+    let usage = tenant(&world, &own, Method::GET, &uri, json!({})).await.expect(StatusCode::OK);
+    assert_eq!(usage, world.get(&uri).await.expect(StatusCode::OK));
+    assert_eq!(usage["domain"], "other.example");
+    let quotas = usage["quotas"].as_array().unwrap();
+    let told: Vec<_> = quotas.iter().map(|q| (&q["quota"], &q["member"], &q["used"], &q["max"])).collect();
+    let none = &Value::Null;
+    assert_eq!(
+        told,
+        [
+            (&json!("accounts"), &json!("accounts_max"), &json!(2), &json!(2)),
+            (&json!("sessions"), &json!("sessions_total_max"), &json!(0), none),
+            (&json!("topics"), &json!("topics_max"), &json!(2), &json!(2)),
+            (&json!("rooms"), &json!("rooms_max"), &json!(0), &json!(1)),
+            (&json!("keys"), &json!("keys_max"), &json!(1), &json!(100)),
+            (&json!("stored-bytes"), &json!("stored_bytes_max"), none, none),
+        ]
+    );
+    world.delete("/v1/topics/one?domain=other.example").await.expect(StatusCode::NO_CONTENT);
+    world.put("/v1/topics/three?domain=other.example", json!({})).await.expect(StatusCode::CREATED);
+    tenant(&world, &own, Method::GET, "/v1/admin/domains/localhost/usage", json!({}))
+        .await
+        .problem(403, "other-domain");
+    world.get("/v1/admin/domains/none.example/usage").await.problem(404, "unknown-domain");
+}
+
+/// By what was asked for and by what became of it, also where pages have none of them.
+async fn acts_are_filtered(world: &World) {
+    world.delete("/v1/admin/keys/1000").await.problem(404, "unknown-key-id");
+    let listed = async |query: &str| {
+        let (mut acts, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = world.get(&format!("/v1/admin/audit?{query}{after}")).await.expect(StatusCode::OK);
+            acts.extend(page["acts"].as_array().unwrap().iter().cloned());
+            let Some(next) = page["next"].as_str() else { return acts };
+            after = format!("&after={next}");
+        }
+    };
+    let all = listed("limit=1000").await;
+    let is_refused = |act: &&Value| act["outcome"].as_str().unwrap().starts_with('4');
+    let refused: Vec<Value> = all.iter().filter(is_refused).cloned().collect();
+    assert!(refused.len() < all.len());
+    assert_eq!(listed("outcome=refused&limit=2").await, refused, "in pages of two");
+    let done = listed("outcome=done&limit=3").await;
+    assert_eq!(done.len() + refused.len(), all.len());
+    let [only] = &listed("what=admin/KEYS/1000&limit=1").await[..] else { panic!("there is one") };
+    assert_eq!(only["outcome"], "404 unknown-key-id");
+    assert_eq!(listed("what=nothing-like-this&limit=1").await, Vec::<Value>::new());
+    assert_eq!(listed("outcome=failed").await, Vec::<Value>::new());
+    world.get("/v1/admin/audit?outcome=other").await.problem(400, "invalid-parameter");
+    let long = "x".repeat(257);
+    world.get(&format!("/v1/admin/audit?what={long}")).await.problem(400, "invalid-parameter");
+}
+
+#[tokio::test]
+async fn a_key_that_is_bound_to_certificates_is_refused_without_one_of_them() {
+    let world = world();
+    let create = |certificates: Value| {
+        world.post("/v1/admin/keys", json!({"name": "k", "scopes": ["send"], "certificates": certificates}))
+    };
+    for (at, wrong) in
+        ["", "dns:", "shop", "other:x", "sha256:12", "ip:nowhere", "cn:a\nb"].iter().enumerate()
+    {
+        let mut names = vec!["dns:a.example"; at % 3];
+        names.push(*wrong);
+        let pointer = create(json!(names)).await.problem(422, "invalid-value");
+        assert_eq!(pointer, Some(format!("/certificates/{}", at % 3)), "{wrong}");
+    }
+    let many: Vec<String> = (0..33).map(|n| format!("cn:{n}")).collect();
+    assert_eq!(create(json!(many)).await.problem(422, "invalid-value").as_deref(), Some("/certificates"));
+    let hash = format!("SHA256:{}", "AB".repeat(32)).replace("SHA256", "sha256");
+    let names = json!(["dns:Shop.Example.org", "cn:The Shop", hash, "ip:2001:DB8:0::1", "uri:spiffe://a/b"]);
+    let made = create(names).await.expect(StatusCode::CREATED);
+    let kept = json!([
+        "dns:shop.example.org",
+        "cn:The Shop",
+        format!("sha256:{}", "ab".repeat(32)),
+        "ip:2001:db8::1",
+        "uri:spiffe://a/b"
+    ]);
+    assert_eq!(made["certificates"], kept);
+    let uri = format!("/v1/admin/keys/{}", made["id"]);
+    assert_eq!(world.get(&uri).await.expect(StatusCode::OK)["certificates"], kept);
+    let text = made["key"].as_str().unwrap();
+    let refused = tenant(&world, text, Method::GET, "/v1/key", json!({})).await;
+    refused.problem(403, "other-certificate");
+    let said = "the key is bound to certificates, and the client shows none that is known here";
+    assert_eq!(refused.json()["detail"], said);
+    // One that takes its place is bound in the same way.
+    let rotated = world.post(&format!("{uri}/rotate"), json!({})).await.expect(StatusCode::CREATED);
+    assert_eq!(rotated["certificates"], kept);
 }

@@ -3,6 +3,7 @@
 
 mod claim;
 mod job;
+mod stored;
 
 use crate::clock::unix;
 use crate::node::Node;
@@ -19,6 +20,7 @@ use job::Job;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
+use stored::{Measuring, Told};
 
 /// A message to the thread of the jobs.
 pub(crate) enum JobMessage {
@@ -36,6 +38,8 @@ pub(crate) enum JobMessage {
     RoomsSwept(Result<SweepRoomArchivesAnswer, Fault>),
     /// The store's answer: the broadcasts that were changed.
     Broadcasts(Result<Part<Broadcast>, Fault>),
+    /// What the store did to measure what is stored of domains.
+    Stored(Told),
     /// Ask nothing more; the sender is dropped when no answer is awaited and nothing is claimed.
     Pause(SyncSender<()>),
     /// Go on after a pause.
@@ -74,6 +78,7 @@ struct UnderWay {
     broadcast_revision: u64,
     /// Whether they know all that were open at the start.
     knows_broadcasts: bool,
+    stored: Measuring,
     /// When the next round begins, in ticks.
     next_round: u32,
     /// Nothing is begun; whoever wants to know that nothing is under way any more.
@@ -81,6 +86,25 @@ struct UnderWay {
 }
 
 impl UnderWay {
+    /// Begins nothing more, and tells whoever waits when nothing is under way.
+    fn pause(&mut self, waiter: SyncSender<()>) {
+        self.stored.stop();
+        self.paused = Some(Some(waiter));
+    }
+
+    /// Begins a round through the archives when it is time.
+    fn begin_round(&mut self) {
+        match self.next_round.checked_sub(1) {
+            Some(left) => self.next_round = left,
+            None if self.swept_to.is_none() => {
+                self.next_round = ROUND_TICKS;
+                self.swept_to = Some(AccountId(0));
+                self.rooms_swept_to.get_or_insert(RoomId(0));
+            }
+            None => {}
+        }
+    }
+
     /// Tells whoever waits for it that nothing is under way.
     fn rest(&mut self) {
         if !self.due.is_under_way()
@@ -90,6 +114,7 @@ impl UnderWay {
             && !self.archives.is_under_way()
             && !self.rooms.is_under_way()
             && !self.broadcasts.is_under_way()
+            && !self.stored.is_under_way()
             && let Some(waiter) = &mut self.paused
         {
             *waiter = None;
@@ -146,7 +171,8 @@ impl Jobs {
                     }
                 }
                 Ok(JobMessage::Broadcasts(answer)) => self.heard_of_broadcasts(answer, &mut under_way),
-                Ok(JobMessage::Pause(waiter)) => under_way.paused = Some(Some(waiter)),
+                Ok(JobMessage::Stored(told)) => under_way.stored.heard(told, &self.node, &self.sender),
+                Ok(JobMessage::Pause(waiter)) => under_way.pause(waiter),
                 Ok(JobMessage::Resume) => under_way.paused = None,
                 Ok(JobMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
@@ -159,20 +185,19 @@ impl Jobs {
                     self.ask_sweep(&mut under_way);
                     self.ask_overdue(&mut under_way);
                     self.ask_broadcasts(&mut under_way);
-                    match under_way.next_round.checked_sub(1) {
-                        Some(left) => under_way.next_round = left,
-                        None if under_way.swept_to.is_none() => {
-                            under_way.next_round = ROUND_TICKS;
-                            under_way.swept_to = Some(AccountId(0));
-                            under_way.rooms_swept_to.get_or_insert(RoomId(0));
-                        }
-                        None => {}
-                    }
+                    self.measure(&mut under_way);
+                    under_way.begin_round();
                     self.sweep_archives(&mut under_way);
                     self.sweep_rooms(&mut under_way);
                 }
             }
             under_way.rest();
+        }
+    }
+
+    fn measure(&self, under_way: &mut UnderWay) {
+        if under_way.paused.is_none() {
+            under_way.stored.tick(&self.node, &self.sender);
         }
     }
 
@@ -284,7 +309,7 @@ impl Jobs {
 /// Expired messages told at once. What their homes have not had deleted by the next tick is told again.
 const OVERDUE: Page = Page { entries: 5000, bytes: 4 << 20 };
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-const MESSAGES_MAX: usize = 12;
+const MESSAGES_MAX: usize = 13;
 /// Broadcasts that the shards are told of at once.
 const CHANGED_BROADCASTS: Page = Page { entries: 100, bytes: 4 << 20 };
 const TICK: Duration = Duration::from_secs(1);

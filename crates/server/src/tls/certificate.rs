@@ -61,6 +61,24 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
+/// The names of a certificate with their kinds, such as `dns:example.org`; none where it cannot be read.
+pub(super) fn kinds_of_names(der: &[u8]) -> Vec<String> {
+    let Ok((_, certificate)) = X509Certificate::from_der(der) else { return Vec::new() };
+    let common = certificate.subject().iter_common_name();
+    let common = common.filter_map(|name| name.as_str().ok()).map(|name| format!("cn:{name}"));
+    let mut names: Vec<String> = common.collect();
+    if let Ok(Some(alternative)) = certificate.subject_alternative_name() {
+        names.extend(alternative.value.general_names.iter().filter_map(|general| match general {
+            GeneralName::DNSName(_) => name(general).map(|host| format!("dns:{host}")),
+            GeneralName::IPAddress(_) => name(general).map(|address| format!("ip:{address}")),
+            GeneralName::URI(uri) => Some(format!("uri:{uri}")),
+            GeneralName::RFC822Name(address) => Some(format!("email:{address}")),
+            _ => None,
+        }));
+    }
+    names
+}
+
 impl Leaf {
     /// Whether the certificate is for a host: by its name, or by a wildcard in the place of its first label (RFC 6125 §6.4.3).
     pub(super) fn covers(&self, host: &str) -> bool {

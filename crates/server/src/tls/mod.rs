@@ -30,6 +30,7 @@ mod buffered;
 mod capture;
 mod certificate;
 mod certificates;
+mod clients;
 mod fault;
 mod handshake;
 mod hkdf;
@@ -51,6 +52,7 @@ mod ticketer;
 
 pub use buffered::Buffered;
 pub use certificates::certificate_files;
+pub use clients::{ClientAuthority, client_names};
 pub use fault::{Blame, Fault, Violation};
 pub use handshake::{Handshake, Progress, Secured, Version};
 pub use keys::{Keys, Malformed};

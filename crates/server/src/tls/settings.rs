@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 use super::capture::SecretHook;
 use super::certificates::{Certificate, Certificates};
+use super::clients::ClientAuthority;
 use super::self_signed;
 use super::settings_error::{SettingsError, read};
 use super::suite::Suite;
@@ -39,7 +40,7 @@ impl Settings {
         let certificate = Arc::new(Certificate::from_pem(cert_chain, key)?);
         let certificates = Arc::new(Certificates::new(certificate, Vec::new()));
         let ticketer = Arc::new(Ticketer::new().ok_or(rustls::Error::FailedToGetRandomBytes)?);
-        let config = |groups: &[Group]| server_config(groups, &certificates, &ticketer).map(Arc::new);
+        let config = |groups: &[Group]| server_config(groups, &certificates, &ticketer, None).map(Arc::new);
         Ok(Settings(Arc::new(Inner {
             classic: config(CLASSIC_GROUPS)?,
             hybrid: config(HYBRID_GROUPS)?,
@@ -96,6 +97,25 @@ impl Settings {
             config.enable_secret_extraction = false;
             config.key_log = Arc::new(NoKeyLog {});
         })
+    }
+
+    /// As [`Settings::whole`], for clients that show certificates of these authorities. Its tickets are its own, and new: one that a client was given
+    /// where nobody asked for its certificate, or by other authorities, does not count here.
+    ///
+    /// # Errors
+    /// There is no randomness, or no configuration can be made.
+    pub fn whole_with_clients(
+        &self,
+        protocols: &[&[u8]],
+        clients: &ClientAuthority,
+    ) -> Result<Settings, SettingsError> {
+        let ticketer = Arc::new(Ticketer::new().ok_or(rustls::Error::FailedToGetRandomBytes)?);
+        let certificates = &self.0.certificates;
+        let config =
+            |groups: &[Group]| server_config(groups, certificates, &ticketer, Some(clients)).map(Arc::new);
+        let (classic, hybrid) = (config(CLASSIC_GROUPS)?, config(HYBRID_GROUPS)?);
+        let certificates = Arc::clone(certificates);
+        Ok(Settings(Arc::new(Inner { classic, hybrid, certificates, ticketer })).whole(protocols))
     }
 
     /// The same certificates for QUIC (RFC 9001), with these application protocols. A connection of QUIC is of TLS 1.3, and is given no
@@ -204,16 +224,20 @@ fn server_config(
     groups: &[Group],
     certificates: &Arc<Certificates>,
     ticketer: &Arc<Ticketer>,
+    clients: Option<&ClientAuthority>,
 ) -> Result<ServerConfig, SettingsError> {
     let provider = CryptoProvider {
         cipher_suites: CIPHER_SUITES.iter().map(|suite| with_own_hkdf(*suite)).collect(),
         kx_groups: groups.to_vec(),
         ..aws_lc_rs::default_provider()
     };
-    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::clone(certificates) as _);
+    let builder =
+        ServerConfig::builder_with_provider(Arc::new(provider)).with_safe_default_protocol_versions()?;
+    let builder = match clients {
+        Some(clients) => builder.with_client_cert_verifier(clients.verifier()),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_cert_resolver(Arc::clone(certificates) as _);
     config.ignore_client_order = true;
     config.ticketer = Arc::clone(ticketer) as _;
     // Tickets need no store, which shards would have to lock.

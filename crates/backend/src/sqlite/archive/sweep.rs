@@ -59,7 +59,8 @@ impl Answers<SweepArchives, Error> for Transaction<'_> {
         let is_end = archives.len() < ARCHIVES_MAX;
         let mut removed = 0;
         for archive in &archives {
-            removed += sweep(self, archive, asked.now, asked.max - removed)?;
+            let max = asked.max - removed;
+            removed += self.overwriting(|write| sweep(write, archive, asked.now, max))?;
             if removed == asked.max {
                 // There may be more of this one.
                 return Ok(SweepArchivesAnswer {
@@ -156,9 +157,13 @@ fn remove(write: &Transaction<'_>, account: i64, message: &Oldest) -> Result<()>
         "DELETE FROM archive_conversation WHERE account = ?1 AND peer = ?2 AND seq = ?3",
         params![account, message.peer, seq],
     )?;
-    // The newest of all stays, or its number would be given again.
     if message.is_last && message.seq < write.newest_message.seq {
         write.run("DELETE FROM archive_message WHERE seq = ?1", [seq])?;
+    } else if message.is_last {
+        // The newest of all stays, or its number would be given again; nothing of what it said does.
+        let emptied =
+            "UPDATE archive_message SET sender = NULL, recipient = NULL, stanza = X'' WHERE seq = ?1";
+        write.run(emptied, [seq])?;
     } else {
         let gone = "UPDATE archive_message SET sender = nullif(sender, ?2), recipient = nullif(recipient, ?2) WHERE seq = ?1";
         write.run(gone, params![seq, account])?;

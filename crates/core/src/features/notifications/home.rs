@@ -78,7 +78,10 @@ fn notify(
     if let Some(admit) = cx.pipeline.admit
         && !admit(&mut notification, cx)
     {
-        return refused(notification, reply, cx);
+        return refused(notification, DropReason::Module, reply, cx);
+    }
+    if notification.is_kept() && cx.check_room(notification.domain).is_err() {
+        return refused(notification, DropReason::QueueFull, reply, cx);
     }
     if notification.is_kept() {
         let is_attended =
@@ -115,14 +118,14 @@ fn notify(
     }
 }
 
-/// A module refused a notification. One that was accepted before and is sent again stays as it is.
-fn refused(notification: Arc<Notification>, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+/// A module refused a notification, or there is no room for it. One that was accepted before and is sent again stays as it is.
+fn refused(notification: Arc<Notification>, why: DropReason, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
     if let Some(outcome) = remembered(notification.id, cx) {
         return answer(reply, outcome, cx);
     }
     lookup::find(notification.id, cx, move |found, sessions, cx| match found {
         Ok(Some(trace)) => resubmitted(&notification, *trace, reply, sessions, cx),
-        Ok(None) => drop_notification(&notification, DropReason::Module, reply, cx),
+        Ok(None) => drop_notification(&notification, why, reply, cx),
         Err(fault) => answer(reply, fault.into(), cx),
     });
 }

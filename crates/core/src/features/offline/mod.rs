@@ -377,10 +377,12 @@ fn absent(
 }
 
 fn question(stanza: &Stanza, to: &BareJid, is_attended: bool, cx: &Cx<'_>) -> Option<StoreOffline> {
-    let domain = cx.shard.domains.named(to.domain())?.id;
+    let (domain, is_full) =
+        cx.shard.domains.named(to.domain()).map(|domain| (domain.id, domain.is_full()))?;
     let local = to.local()?.into();
     let (queue_max, bytes_max) =
         (cx.shard.settings.limits.offline_messages, cx.shard.settings.limits.offline_bytes);
+    let bytes_max = if is_full { 0 } else { bytes_max };
     Some(StoreOffline {
         domain,
         local,

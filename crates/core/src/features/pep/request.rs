@@ -123,7 +123,7 @@ fn answer(stanza: &Stanza, home: &AtHome<'_>, cx: &mut Cx<'_>) {
 /// Carries out an operation on a node, or has the store do it.
 fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &Terms, cx: &mut Cx<'_>) {
     let (domain, local) = (home.domain, Box::from(home.account.local().unwrap_or_default()));
-    let node = name.clone();
+    let (node, is_published) = (name.clone(), op.is_published());
     let edit = match op {
         TopicOp::Describe | TopicOp::Manage => {
             let record = home.record.nodes.get(&name).map(|node| Arc::new(record(node, home)));
@@ -151,6 +151,9 @@ fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &
         Ok(edit) => edit,
         Err(error) => return cx.reply(iq.iq.reply(Err(error))),
     };
+    if is_published && let Err(error) = cx.check_room(domain) {
+        return cx.reply(iq.iq.reply(Err(error)));
+    }
     let bounds = cx.shard.settings.limits.nodes;
     let question = EditNode { domain, local, node, edit, bounds, now: cx.now.unix };
     let (account, terms, edit) = (home.account.clone(), terms.clone(), question.edit.clone());

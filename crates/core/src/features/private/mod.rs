@@ -70,6 +70,7 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
     if elements.is_empty() {
         return Err(bad_request("no element to be stored"));
     }
+    cx.check_room(session.domain)?;
     let bytes_max = cx.shard.settings.limits.private_bytes;
     let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
     let pending = request.pending(session);

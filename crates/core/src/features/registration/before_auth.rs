@@ -1,7 +1,7 @@
 //! In-band registration before authentication (XEP-0077 §3.1): where the domain's policy allows it, or for a client that has shown an
 //! invitation.
 
-use super::{busy, invited, refuse, taken, unusable};
+use super::{busy, full, invited, refuse, taken, unusable};
 use crate::model::Domain;
 use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer};
 use crate::ports::{Derivation, Derived, Fault, Hashes, Password};
@@ -121,6 +121,7 @@ fn created(
         Ok(CreateAccountAnswer::Created(_)) => return client.reply(&iq.result_reply(), cx),
         // That somebody had it is nobody's business.
         Ok(CreateAccountAnswer::Exists | CreateAccountAnswer::Held) => taken(),
+        Ok(CreateAccountAnswer::DomainFull) => full(&client, cx),
         Ok(CreateAccountAnswer::NoDomain) | Err(_) => StanzaError::new(Condition::InternalServerError),
     };
     refuse(client, iq, &error, cx)

@@ -1,7 +1,7 @@
 //! Registration by an invitation (XEP-0445): the client shows its token, and may register then, whatever the domain's policy says. One step of
 //! the store creates the account, counts the use, and has the account and whoever invited it become contacts.
 
-use super::{refuse, taken};
+use super::{full, refuse, taken};
 use crate::connection::Invited;
 use crate::message::AccountMessage;
 use crate::model::{Credentials, Invitation, TokenHash};
@@ -93,6 +93,7 @@ fn registered(
             return client.reply(&iq.result_reply(), cx);
         }
         Ok(RegisterInvitedAnswer::Taken) => taken(),
+        Ok(RegisterInvitedAnswer::DomainFull) => full(&client, cx),
         Ok(RegisterInvitedAnswer::OtherName) => {
             StanzaError::new(Condition::NotAcceptable).with_text("the invitation is for another username")
         }

@@ -15,6 +15,7 @@ use crate::ports::{Derivation, Derived, Hashes, Password};
 use crate::session::auth::Authenticating;
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
 use crate::session::{BoundSession, Cx, Session, Sessions, Wait, removal};
+use crate::shard::DomainQuota;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Payload, Stanza};
@@ -174,6 +175,13 @@ fn unusable() -> StanzaError {
 /// The error while too many derivations wait.
 fn busy() -> StanzaError {
     StanzaError::new(Condition::ResourceConstraint).with_text("too busy; try again later")
+}
+
+/// The domain has as many accounts as it may.
+fn full(client: &Authenticating, cx: &mut Cx<'_>) -> StanzaError {
+    cx.shard.counters.domains.of(client.domain().id).refused.count(DomainQuota::Accounts);
+    StanzaError::new(Condition::ResourceConstraint)
+        .with_text("the domain has as many accounts as its policy's `accounts_max` allows")
 }
 
 /// Somebody has this name.

@@ -63,6 +63,7 @@ fn slot(
     request: &Element,
     cx: &mut Cx<'_>,
 ) -> Result<Flow, StanzaError> {
+    cx.check_room(session.domain)?;
     let settings = &cx.shard.settings.upload;
     let wanted = xml::read(request)?;
     if wanted.bytes > settings.file_bytes {

@@ -71,6 +71,9 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
     if xml.len() > cx.shard.settings.limits.vcard_bytes {
         return Err(StanzaError::new(Condition::NotAcceptable).with_text("your vCard is too large"));
     }
+    if !xml.is_empty() {
+        cx.check_room(session.domain)?;
+    }
     let local = session.bare.local().unwrap_or_default().into();
     let pending = request.pending(session);
     cx.ask(StoreVcard { domain: session.domain, local, xml }, move |answer, _, cx| {

@@ -237,6 +237,7 @@ fn messages() -> Vec<ShardMessage> {
         ShardMessage::Restricted { topic },
         ShardMessage::LoginFailed { address },
         ShardMessage::Registered { address },
+        ShardMessage::GivenAll { domain: DomainId(7), wait_ms: 1500 },
         ShardMessage::Expired(Box::new(trace())),
         ShardMessage::MessageExpired(Box::new(expired_message())),
         ShardMessage::Broadcasts(Box::new(BroadcastNews {

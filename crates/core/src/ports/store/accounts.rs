@@ -19,7 +19,7 @@ questions! {
         Accounts => Vec<Enrolment>,
     }
     writes {
-        ImportAccounts => Result<(), Missing>,
+        ImportAccounts => Result<(), ImportRefused>,
         SetCredentials => Result<(), Missing>,
         SetAccountState => Result<(), Missing>,
     }
@@ -78,7 +78,7 @@ pub struct Enrolment {
     pub pending: u32,
 }
 
-/// Creates an account. `is_in_band`: whoever comes first takes the name; one that is held back since it was removed
+/// Creates an account, unless the domain has as many as its policy allows. `is_in_band`: whoever comes first takes the name; one that is held back since it was removed
 /// ([`DeleteAccount`]) is then not given. Anybody else may take such a name, which ends its being held back.
 #[derive(Clone, Debug)]
 pub struct CreateAccount {
@@ -100,14 +100,25 @@ pub enum CreateAccountAnswer {
     Held,
     /// There is no such domain.
     NoDomain,
+    /// The domain has as many accounts as its policy's `accounts_max` allows.
+    DomainFull,
 }
 
-/// Creates or replaces many accounts in one step. [`Missing`] is the domain.
+/// Creates or replaces many accounts in one step, or none of them.
 #[derive(Clone, Debug)]
 pub struct ImportAccounts {
     pub domain: DomainId,
     pub accounts: Vec<ImportedAccount>,
     pub now: UnixMs,
+}
+
+/// Why [`ImportAccounts`] was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportRefused {
+    /// There is no such domain.
+    NoDomain,
+    /// The domain would have more accounts than its policy's `accounts_max` allows.
+    DomainFull,
 }
 
 /// One account of an import.

@@ -10,8 +10,12 @@ questions! {
     Domains,
     reads {
         Domains => Vec<Domain>,
+        DomainUsage => Option<Usage>,
+        StoredBytes => StoredPart,
     }
-    writes {}
+    writes {
+        NoteStored => Result<(), Missing>,
+    }
     once {
         PutDomain => PutDomainAnswer,
         ChangePolicy => Result<Domain, Overtaken>,
@@ -22,6 +26,60 @@ questions! {
 /// All domains, ordered by name.
 #[derive(Clone, Debug)]
 pub struct Domains;
+
+/// How much of what is bounded by its policy a domain has; none where there is no such domain.
+#[derive(Clone, Debug)]
+pub struct DomainUsage {
+    pub domain: DomainId,
+}
+
+/// The answer to [`DomainUsage`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Accounts.
+    pub accounts: u32,
+    /// Topics.
+    pub topics: u32,
+    /// Rooms of either kind.
+    pub rooms: u32,
+    /// API keys that are bound to it.
+    pub keys: u32,
+}
+
+/// Bytes that are stored of accounts of a domain, or of its topics, in the order of their names: those after `after`, at most `limit`.
+/// Of an account these are its contacts, block list, private elements, personal nodes, vCard, archive, files, and messages that wait.
+#[derive(Clone, Debug)]
+pub struct StoredBytes {
+    pub domain: DomainId,
+    pub kind: StoredKind,
+    pub after: Option<Box<str>>,
+    pub limit: u32,
+}
+
+/// What [`StoredBytes`] is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredKind {
+    /// Accounts.
+    Accounts,
+    /// Topics.
+    Topics,
+}
+
+/// The answer to [`StoredBytes`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredPart {
+    /// Bytes of these.
+    pub bytes: u64,
+    /// The last of them, where there may be more.
+    pub last: Option<Box<str>>,
+}
+
+/// So many bytes are stored of a domain ([`Domain::stored_bytes`]).
+#[derive(Clone, Debug)]
+pub struct NoteStored {
+    pub domain: DomainId,
+    pub bytes: u64,
+}
 
 /// Creates a domain, or changes what it is granted when it exists; its policy follows where that changes ([`Policy::after_grant`]).
 #[derive(Clone, Debug)]
@@ -44,7 +102,7 @@ pub struct PutDomainAnswer {
 pub struct ChangePolicy {
     pub name: Box<str>,
     /// What it was granted, and its policy; none where there was no such domain.
-    pub was: Option<(Policy, Policy)>,
+    pub was: Option<Box<(Policy, Policy)>>,
     pub granted: Policy,
     pub policy: Policy,
 }

@@ -120,6 +120,8 @@ pub enum RegisterInvitedAnswer {
     Taken,
     /// The invitation is for another name.
     OtherName,
+    /// The domain has as many accounts as its policy's `accounts_max` allows.
+    DomainFull,
     /// There is no such invitation, or it cannot be used any more.
     Invalid,
 }
@@ -181,6 +183,7 @@ pub fn register<E>(store: &mut impl Invites<E>, asked: &RegisterInvited) -> Resu
         CreateAccountAnswer::Created(_) => {}
         CreateAccountAnswer::Exists | CreateAccountAnswer::Held => return Ok(RegisterInvitedAnswer::Taken),
         CreateAccountAnswer::NoDomain => return Ok(RegisterInvitedAnswer::Invalid),
+        CreateAccountAnswer::DomainFull => return Ok(RegisterInvitedAnswer::DomainFull),
     }
     store.count_use(invitation.id)?;
     let (Some(inviter), Some(name)) = (&invitation.inviter, store.name_of(*domain)?) else {

@@ -45,6 +45,8 @@ pub struct CreateKey {
     pub expires: Option<UnixMs>,
     /// The networks from which it may be used; empty for any.
     pub networks: Box<[Box<str>]>,
+    /// Names of which the client's certificate must have one; empty for none.
+    pub certificates: Box<[Box<str>]>,
     pub node_keys_max: u32,
     pub now: UnixMs,
 }

@@ -46,7 +46,7 @@ pub struct AffiliationsOf {
     pub jid: BareJid,
 }
 
-/// Creates a topic, unless one of its owners owns `owned_max` topics already. `affiliations` as in [`TopicRecord`].
+/// Creates a topic, unless one of its owners owns `owned_max` topics already, or the domain has as many as its policy allows. `affiliations` as in [`TopicRecord`].
 #[derive(Clone, Debug)]
 pub struct CreateTopic {
     pub domain: DomainId,
@@ -66,6 +66,8 @@ pub enum CreateTopicAnswer {
     Exists,
     /// An owner owns as many topics as it may.
     Full,
+    /// The domain has as many topics as its policy's `topics_max` allows.
+    DomainFull,
     /// There is no such domain.
     NoDomain,
 }

@@ -9,7 +9,7 @@ use crate::model::{
 use crate::ports::store::Answers;
 use crate::ports::store::accounts::{
     self, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, Identity, ImportAccounts,
-    Login, RevokeTokens, SetAccountState, SetCredentials,
+    ImportRefused, Login, RevokeTokens, SetAccountState, SetCredentials,
 };
 use crate::ports::{Fault, Missing};
 use carillon_wire::jid::BareJid;
@@ -40,19 +40,34 @@ impl Answers<CreateAccount, Fault> for Committed {
         if *is_in_band && held.is_some_and(|until| until > now) {
             return Ok(CreateAccountAnswer::Held);
         }
+        let bound = self.domains.get(domain).map_or(u32::MAX, |domain| domain.policy.accounts());
+        if self.accounts.values().filter(|account| account.domain == *domain).count() >= bound as usize {
+            return Ok(CreateAccountAnswer::DomainFull);
+        }
         let id = put(self, *domain, jid, credentials, *now);
         Ok(CreateAccountAnswer::Created(id))
     }
 }
 
 impl Answers<ImportAccounts, Fault> for Committed {
-    fn answer(&mut self, asked: &ImportAccounts) -> Result<Result<(), Missing>, Fault> {
+    fn answer(&mut self, asked: &ImportAccounts) -> Result<Result<(), ImportRefused>, Fault> {
         let Some(name) = self.domains.get(&asked.domain).map(|domain| domain.name.clone()) else {
-            return Ok(Err(Missing));
+            return Ok(Err(ImportRefused::NoDomain));
         };
         // All of them before the first is written: a question that fails changes nothing.
         let jids = asked.accounts.iter().map(|account| prepared(&account.local, &name));
         let jids = jids.collect::<Result<Vec<_>, _>>()?;
+        let new: BTreeSet<&str> = asked
+            .accounts
+            .iter()
+            .map(|account| &*account.local)
+            .filter(|local| self.account_id(asked.domain, local).is_none())
+            .collect();
+        let bound = self.domains.get(&asked.domain).map_or(u32::MAX, |domain| domain.policy.accounts());
+        let present = self.accounts.values().filter(|account| account.domain == asked.domain).count();
+        if !new.is_empty() && present + new.len() > bound as usize {
+            return Ok(Err(ImportRefused::DomainFull));
+        }
         for (account, jid) in asked.accounts.iter().zip(jids) {
             put(self, asked.domain, jid, &account.credentials, asked.now);
         }
@@ -223,6 +238,11 @@ fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<Vec<RosterChan
 /// Removes an account with all that belongs to it, whatever it is removed by; what changed in the rosters of others.
 pub(super) fn remove(store: &mut Committed, id: AccountId) -> Vec<RosterChange> {
     let Some(Account { domain, jid, .. }) = store.accounts.remove(&id) else { return Vec::new() };
+    for (of, trace) in store.ended.values_mut() {
+        if *of == domain && trace.to == jid {
+            trace.collapse_key = None;
+        }
+    }
     store.account_names.remove(&(domain, jid.local().unwrap_or_default().into()));
     store.waiting.retain(|_, waiting| waiting.account != id);
     for topic in store.topics.values_mut() {

@@ -3,12 +3,16 @@
 use super::{Committed, accounts, answers};
 use crate::model::{Domain, DomainId, Policy, RosterChange};
 use crate::ports::store::domains::{
-    ChangePolicy, DeleteDomain, Domains, Overtaken, PutDomain, PutDomainAnswer,
+    ChangePolicy, DeleteDomain, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer,
+    StoredBytes, StoredKind, StoredPart, Usage,
 };
 use crate::ports::{Missing, Part};
 
 answers! {
     Domains => list;
+    DomainUsage => usage;
+    StoredBytes => stored;
+    NoteStored => note_stored;
     PutDomain => put;
     ChangePolicy => change;
     DeleteDomain => delete;
@@ -18,6 +22,50 @@ fn list(store: &Committed, _: &Domains) -> Vec<Domain> {
     let mut domains: Vec<Domain> = store.domains.values().cloned().collect();
     domains.sort_by(|a, b| a.name.cmp(&b.name));
     domains
+}
+
+fn usage(store: &Committed, asked: &DomainUsage) -> Option<Usage> {
+    let domain = asked.domain;
+    let count = |of: usize| u32::try_from(of).unwrap_or(u32::MAX);
+    store.domains.get(&domain).map(|_| Usage {
+        accounts: count(store.accounts.values().filter(|account| account.domain == domain).count()),
+        topics: count(store.topics.values().filter(|topic| topic.domain == domain).count()),
+        rooms: count(store.own.rooms.of_domain(domain)),
+        keys: count(store.keys.values().filter(|key| key.key.domain == Some(domain)).count()),
+    })
+}
+
+/// Of accounts the messages that wait alone: more is not asked for in a simulation.
+fn stored(store: &Committed, asked: &StoredBytes) -> StoredPart {
+    let is_after = |name: &str| asked.after.as_deref().is_none_or(|after| name > after);
+    let mut all: Vec<(Box<str>, usize)> = match asked.kind {
+        StoredKind::Accounts => {
+            let accounts = store.accounts.values().filter(|account| account.domain == asked.domain);
+            accounts
+                .map(|account| {
+                    let waiting = account.messages.values().map(|message| message.stanza.len()).sum();
+                    (account.jid.local().unwrap_or_default().into(), waiting)
+                })
+                .collect()
+        }
+        StoredKind::Topics => {
+            let topics = store.topics.values().filter(|topic| topic.domain == asked.domain);
+            topics
+                .map(|topic| (topic.name.clone(), topic.items.values().map(|item| item.payload.len()).sum()))
+                .collect()
+        }
+    };
+    all.retain(|(name, _)| is_after(name));
+    all.sort();
+    let is_all = all.len() < asked.limit as usize;
+    all.truncate(asked.limit as usize);
+    let bytes = all.iter().map(|(_, bytes)| *bytes as u64).sum();
+    StoredPart { bytes, last: all.pop().map(|(name, _)| name).filter(|_| !is_all) }
+}
+
+fn note_stored(store: &mut Committed, asked: &NoteStored) -> Result<(), Missing> {
+    store.domains.get_mut(&asked.domain).ok_or(Missing)?.stored_bytes = asked.bytes;
+    Ok(())
 }
 
 fn put(store: &mut Committed, asked: &PutDomain) -> PutDomainAnswer {
@@ -30,7 +78,7 @@ fn put(store: &mut Committed, asked: &PutDomain) -> PutDomainAnswer {
 
 fn change(store: &mut Committed, asked: &ChangePolicy) -> Result<Domain, Overtaken> {
     let known = named(store, &asked.name);
-    if known.as_ref().map(|known| (known.granted, known.policy)) != asked.was {
+    if known.as_ref().map(|known| (known.granted, known.policy)) != asked.was.as_deref().copied() {
         return Err(Overtaken);
     }
     Ok(write(store, known.as_ref(), &asked.name, asked.granted, asked.policy))
@@ -48,7 +96,8 @@ fn write(
     policy: Policy,
 ) -> Domain {
     let id = known.map_or_else(|| DomainId(store.number()), |known| known.id);
-    let domain = Domain { granted, ..Domain::new(id, name, policy) };
+    let stored_bytes = known.map_or(0, |known| known.stored_bytes);
+    let domain = Domain { granted, stored_bytes, ..Domain::new(id, name, policy) };
     store.domains.insert(id, domain.clone());
     domain
 }

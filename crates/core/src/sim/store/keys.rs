@@ -43,6 +43,7 @@ fn create(store: &mut Committed, asked: &CreateKey) -> CreateKeyAnswer {
         created: asked.now,
         expires: asked.expires,
         networks: asked.networks.clone(),
+        certificates: asked.certificates.clone(),
         used: None,
     };
     store.keys.insert(key.id, tables::Key { hash: asked.hash, key: key.clone() });

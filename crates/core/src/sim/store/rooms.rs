@@ -86,6 +86,11 @@ impl Table {
         }
     }
 
+    /// How many rooms a domain has.
+    pub(super) fn of_domain(&self, domain: DomainId) -> usize {
+        self.names.keys().filter(|(of, ..)| *of == domain).count()
+    }
+
     /// A domain was removed.
     pub(super) fn forget_domain(&mut self, domain: DomainId) {
         self.names.retain(|(of, ..), _| *of != domain);
@@ -255,8 +260,7 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
     if members.iter().filter(is_owner).any(|member| owned(&member.jid) >= *owned_max as usize) {
         return CreateRoomAnswer::Full;
     }
-    let of_domain = store.own.rooms.names.keys().filter(|(of, ..)| of == domain).count();
-    if of_domain >= *rooms_max as usize {
+    if store.own.rooms.of_domain(*domain) >= *rooms_max as usize {
         return CreateRoomAnswer::DomainFull;
     }
     if !store.domains.contains_key(domain) {

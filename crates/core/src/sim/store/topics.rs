@@ -50,6 +50,10 @@ fn create(store: &mut Committed, asked: &CreateTopic) -> CreateTopicAnswer {
     if store.topic_named(*domain, name).is_some() {
         return CreateTopicAnswer::Exists;
     }
+    let bound = store.domains.get(domain).map_or(u32::MAX, |domain| domain.policy.topics());
+    if store.topics.values().filter(|topic| topic.domain == *domain).count() >= bound as usize {
+        return CreateTopicAnswer::DomainFull;
+    }
     let mut topic = tables::Topic {
         id: TopicId(store.number()),
         domain: *domain,

@@ -19,8 +19,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use carillon_core::model::DomainId;
-use carillon_core::ports::Missing;
-use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
+use carillon_core::ports::store::accounts::{ImportAccounts, ImportRefused, ImportedAccount};
 use carillon_wire::jid::BareJid;
 use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
@@ -206,7 +205,10 @@ impl Import {
         let changed: Arc<[BareJid]> = accounts.iter().filter_map(jid).collect();
         let result = match self.app.ask(ImportAccounts { domain, accounts, now: now() }).await {
             Ok(Ok(())) => accounts::changed(&self.app, changed).await,
-            Ok(Err(Missing)) => Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted")),
+            Ok(Err(ImportRefused::DomainFull)) => Err(accounts::full()),
+            Ok(Err(ImportRefused::NoDomain)) => {
+                Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted"))
+            }
             Err(problem) if problem.leaves_open() => {
                 accounts::changed(&self.app, changed).await.and(Err(problem))
             }

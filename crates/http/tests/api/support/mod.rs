@@ -105,6 +105,7 @@ pub(crate) fn key(store: &dyn Store, domain: Option<DomainId>, scopes: &[Scope])
             scopes,
             expires: None,
             networks: Box::default(),
+            certificates: Box::default(),
             node_keys_max: NODE_KEYS_MAX,
             now: UnixMs(0),
         },
