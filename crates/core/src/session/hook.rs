@@ -39,7 +39,7 @@ use crate::session::{BoundSession, Cx, Progress, Resume, Sessions, Wait};
 use crate::settings::Settings;
 use crate::shard::{Chat, ModuleFigures, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{IqType, Payload, Stanza};
+use carillon_wire::stanza::{Child, IqType, Payload, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -398,6 +398,15 @@ pub struct HomeHandler {
         sessions: &mut Sessions,
         cx: &mut Cx<'_>,
     ),
+}
+
+/// Answers some requests of an account's own sessions instead of the feature that they are for, at the account's home. The session's input
+/// waits for the answer.
+pub struct InsteadHandler {
+    /// Whether a request with this payload is one of them.
+    pub takes: fn(kind: IqType, payload: &Child<'_>) -> bool,
+    /// The function that answers, now or later.
+    pub answer: fn(request: &Stanza, home: &AtHome<'_>, cx: &mut Cx<'_>),
 }
 
 /// Answers, on behalf of an account, one kind of IQ request that another sends to its bare JID. It has passed the account's filters, but there
