@@ -72,8 +72,8 @@ pub struct Feature {
     pub hooks: Hooks,
 }
 
-/// An address of a feature in every domain: `HOST.DOMAIN`, unless that is the name of a domain. Only the domain's own
-/// accounts reach it.
+/// An address of a feature in every domain: `HOST.DOMAIN`, unless that is the name of a domain. The domain's own accounts reach it, and those
+/// of others if it `is_for_others` and both policies say so ([`Domains::reachable`](crate::model::Domains::reachable)).
 #[derive(Debug)]
 pub struct Service {
     /// The first label of its host name.
@@ -88,6 +88,8 @@ pub struct Service {
     /// The name from which the home of one of its places (a topic, a room) is found ([`Directory`]), given the place's own
     /// name and the domain's; none where it has no places.
     pub place: Option<fn(name: &str, domain: &str) -> String>,
+    /// Whether accounts of other domains may reach it: what it knows of an account is known by the account's whole address.
+    pub is_for_others: bool,
 }
 
 impl Service {

@@ -77,14 +77,14 @@ impl BoundSession {
                     self.go_on(stanza, Next::Hook(0), cx);
                 }
             }
-            Some((service, domain)) if domain == self.domain => {
+            Some((service, domain)) if domain == self.domain || service.is_for_others => {
                 self.go_on(stanza, Next::Service(service), cx);
             }
             Some(_) => match stanza.kind {
                 Kind::Presence(_) | Kind::Iq(IqType::Result | IqType::Error) => {}
                 _ => {
-                    let error =
-                        StanzaError::new(Condition::Forbidden).with_text("the service is of another domain");
+                    let error = StanzaError::new(Condition::Forbidden)
+                        .with_text("the service is for accounts of its own domain");
                     self.refuse(&stanza, &error, cx);
                 }
             },
