@@ -91,7 +91,7 @@ async def test_rooms_of_another_domain_are_entered_where_both_say_so(peer, accou
     alice = await peer(await account("alice", here), plugins=PLUGINS)
     bob = await peer(await account("bob", there), plugins=PLUGINS)
     tea = JID(f"tea@rooms.{there}")
-    await made(bob, tea, persistentroom=True)
+    await made(bob, tea, nick="Bob", persistentroom=True)
     with pytest.raises(PresenceError) as caught:
         await enter(alice, tea, "Ali")
     assert caught.value.condition == "remote-server-not-found"

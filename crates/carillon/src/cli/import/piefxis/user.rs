@@ -90,15 +90,13 @@ fn keys_of_ejabberd(text: &str) -> Result<Option<(String, Value)>, String> {
         _ => return Err("its password begins with `scram:` but has no keys".to_owned()),
     };
     let Some(member) = member(hash) else { return Ok(None) };
-    let [stored_key, server_key, salt] = [stored_key, server_key, salt].map(once);
-    Ok(Some((member, keys(&salt, iterations(count)?, &stored_key, &server_key))))
+    Ok(Some((member, keys(salt, iterations(count)?, stored_key, server_key))))
 }
 
-/// Base 64 of base 64, as some versions write, as base 64.
-fn once(text: &str) -> String {
+/// What a text is base 64 of, if that is base 64 again: ejabberd writes keys so that it keeps in base 64.
+fn once(text: &str) -> Option<String> {
     let inner = STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let is_base64 = |inner: &String| !inner.is_empty() && STANDARD.decode(inner).is_ok();
-    inner.filter(is_base64).unwrap_or_else(|| text.to_owned())
+    inner.filter(|inner| !inner.is_empty() && STANDARD.decode(inner).is_ok())
 }
 
 fn iterations(text: &str) -> Result<u32, String> {
@@ -106,6 +104,11 @@ fn iterations(text: &str) -> Result<u32, String> {
 }
 
 fn keys(salt: &str, iterations: u32, stored_key: &str, server_key: &str) -> Value {
+    // Text by chance is a salt rather than both keys.
+    let (salt, stored_key, server_key) = match (once(salt), once(stored_key), once(server_key)) {
+        (Some(salt), Some(stored_key), Some(server_key)) => (salt, stored_key, server_key),
+        _ => (salt.to_owned(), stored_key.to_owned(), server_key.to_owned()),
+    };
     json!({ "salt": salt, "iterations": iterations, "stored_key": stored_key, "server_key": server_key })
 }
 
