@@ -24,7 +24,7 @@ class Elsewhere:
     def port(self, _):
         return self._port
 
-    def tls(self, verify_name=True):  # noqa: ARG002 its certificate is made for the test
+    def tls(self, verify_name=True):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -111,11 +111,16 @@ async def test_what_is_wrong_is_told_by_its_line(server, keys, tmp_path):
     assert done.returncode == 1
     told = done.stderr.splitlines()
     assert told[0].startswith(f"{file}:4: imported-well@localhost, contact @: ")
-    assert told[1] == f"{file}:5: imported-ill@localhost: it has neither a password nor keys for SCRAM-SHA-1 or SCRAM-SHA-256"
+    assert (
+        told[1]
+        == f"{file}:5: imported-ill@localhost: it has neither a password nor keys for SCRAM-SHA-1 or SCRAM-SHA-256"
+    )
     assert told[2].startswith(f"{file}:9: a@nowhere.example: ")
     assert told[3] == "passed over, 1 times: <group xmlns='urn:other'/>"
     assert done.stdout == "1 imported, 3 failed\n"
-    file.write_text("<server-data xmlns='urn:xmpp:pie:0'>\n<host jid='localhost'>\n<user name='cut' password='p'/>\n<user")
+    file.write_text(
+        "<server-data xmlns='urn:xmpp:pie:0'>\n<host jid='localhost'>\n<user name='cut' password='p'/>\n<user"
+    )
     done = imported(server, key, file)
     assert done.returncode == 2
     assert done.stdout == "1 imported, 0 failed\n"

@@ -113,7 +113,9 @@ async def test_rooms_of_another_domain_are_entered_where_both_say_so(peer, accou
     await api.ok("PATCH", f"/v1/admin/domains/{here}", {"other_domains": False})
     bob.xmpp.send_message(mto=tea, mbody="not across", mtype="groupchat")
     await bob.messages.take(text("not across"), "it")
-    left = await bob.presences.take(lambda p: p.get("from") == f"{tea}/Ali" and p.get("type") == "unavailable", "she left")
+    left = await bob.presences.take(
+        lambda p: p.get("from") == f"{tea}/Ali" and p.get("type") == "unavailable", "she left"
+    )
     assert left is not None
     await alice.ping()
     assert not alice.messages.left(text("not across"))
