@@ -1,8 +1,10 @@
 //! Accounts by the stream.
 
+use crate::messages::read;
 use crate::support::{Reply, World, world};
 use axum::body::Body;
 use axum::http::{Method, StatusCode, header};
+use carillon_core::model::Scope;
 use serde_json::json;
 
 async fn import(world: &World, kind: &str, body: String) -> Reply {
@@ -143,7 +145,8 @@ async fn what_belongs_to_accounts_follows_them() {
 
 /// All of it is there, once.
 async fn is_exported(world: &World) {
-    let lines = world.get("/v1/admin/accounts/alice/export").await.lines();
+    let key = world.key("localhost", &[Scope::Admin, Scope::ReadMessages]);
+    let lines = read(world, &key, "/v1/admin/accounts/alice/export").await.lines();
     let of = |kind: &str| -> Vec<serde_json::Value> {
         lines.iter().filter(|line| line["kind"] == kind).cloned().collect()
     };
@@ -168,6 +171,6 @@ async fn is_exported(world: &World) {
     );
     let waiting = of("offline_message");
     assert_eq!((waiting.len(), &waiting[0]["received_at"]), (1, &json!("2026-01-02T03:04:05.000Z")));
-    let stanza = "<message from='bob@localhost/r' to='alice@localhost' type='chat'><body>hi</body></message>";
+    let stanza = "<message to='alice@localhost' from='bob@localhost/r' type='chat'><body>hi</body></message>";
     assert_eq!(waiting[0]["xml"], stanza);
 }
