@@ -113,7 +113,7 @@ fn pubsub(request: &Stanza, pending: PendingIq, owner: Owner, cx: &mut Cx<'_>) {
         }
         TopicOp::Items { ids, .. } => show(ids, iq, owner, terms, cx),
         TopicOp::Publish { id, payload, .. } => {
-            store(id, &payload, &ConfigChange::default(), iq, owner, terms, cx)
+            store(id, &payload, &ConfigChange::default(), iq, owner, terms, cx);
         }
         TopicOp::PublishIf { id, payload, options } => store(id, &payload, &options, iq, owner, terms, cx),
         _ => cx.reply(iq.iq.reply(Err(refusal(Condition::BadRequest, "item-required")))),
