@@ -284,7 +284,7 @@ impl Import {
         // What homes know of these accounts is of before, also where it is not known what became of a write.
         let told = accounts::changed(app, accounts).await;
         for (line, result) in results.into_iter().flatten() {
-            match result.and(told.as_ref().map(|()| ()).map_err(Problem::clone)) {
+            match result.and(told.clone()) {
                 Ok(()) => self.progress.parts += 1,
                 Err(problem) => self.fail(line, &problem),
             }
