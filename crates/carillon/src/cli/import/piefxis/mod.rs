@@ -60,7 +60,7 @@ impl Users {
             match source.next()? {
                 Told::User { line, host, element } => {
                     let file = (self.sources.len() > 1).then(|| self.name());
-                    self.rows = user::rows(line, file, &host, &element, &mut self.passed);
+                    self.rows = user::rows(line, file.as_ref(), &host, &element, &mut self.passed);
                 }
                 Told::Include { line, host, href } => self.include(line, host, &href)?,
                 Told::Passed(name) => *self.passed.entry(name).or_default() += 1,

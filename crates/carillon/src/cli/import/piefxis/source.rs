@@ -5,6 +5,7 @@ use carillon_wire::xml::Element;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::name::ResolveResult;
 use quick_xml::{NsReader, Writer, XmlVersion};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -178,7 +179,7 @@ impl Source {
         let element = start.local_name().into_inner().to_owned();
         let found = found.ok_or_else(|| self.bad(line, format!("`{element}` has no attribute `{name}`")))?;
         let value = found.normalized_value(XmlVersion::Implicit1_0);
-        value.map(|value| value.into_owned()).map_err(|error| self.bad(line, error.to_string()))
+        value.map(Cow::into_owned).map_err(|error| self.bad(line, error.to_string()))
     }
 
     fn bad(&self, line: u64, detail: String) -> BadXml {

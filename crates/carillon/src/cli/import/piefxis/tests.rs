@@ -3,8 +3,11 @@
 use super::*;
 use serde_json::{Value, json};
 
+/// The records with their lines, and how it ended: with what was passed over.
+type Read = (Vec<(u64, Result<Value, String>)>, Result<Vec<(String, u64)>, String>);
+
 /// Writes files and reads the first: what each record has, or what is wrong with it, with its line; and how it ended.
-fn read(files: &[(&str, &str)]) -> (Vec<(u64, Result<Value, String>)>, Result<Vec<(String, u64)>, String>) {
+fn read(files: &[(&str, &str)]) -> Read {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -33,7 +36,7 @@ const HEAD: &str =
     "<?xml version='1.0' encoding='UTF-8'?>\n<server-data xmlns='urn:xmpp:pie:0'>\n<host jid='x.example'>\n";
 const TAIL: &str = "</host>\n</server-data>\n";
 
-fn read_one(users: &str) -> (Vec<(u64, Result<Value, String>)>, Result<Vec<(String, u64)>, String>) {
+fn read_one(users: &str) -> Read {
     read(&[("main.xml", &format!("{HEAD}{users}{TAIL}"))])
 }
 
@@ -178,7 +181,7 @@ fn what_is_wrong_is_told_by_its_line_and_what_came_before_is_read() {
         ),
     ] {
         let (found, ended) = read(&[("main.xml", &text)]);
-        assert_eq!(found, [account.clone()], "{text}");
+        assert_eq!(found, std::slice::from_ref(&account), "{text}");
         let told = ended.expect_err("it is told");
         assert!(told.starts_with(says), "{told}");
     }

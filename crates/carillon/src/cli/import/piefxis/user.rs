@@ -17,14 +17,14 @@ const OLD_DELAY: &str = "jabber:x:delay";
 /// The records of a user of a host. What this server has no place for is counted in `passed`.
 pub(super) fn rows(
     line: u64,
-    file: Option<Arc<str>>,
+    file: Option<&Arc<str>>,
     host: &str,
     user: &Element,
     passed: &mut BTreeMap<String, u64>,
 ) -> VecDeque<Row> {
     let row = |what: String, record: Result<Value, String>| Row {
         line,
-        file: file.clone(),
+        file: file.cloned(),
         what,
         record: record.map(|record| record.to_string()),
     };
