@@ -1,6 +1,7 @@
 """What accounts publish under their own addresses, and their vCards, with slixmpp's plugins for avatars, nicknames and bookmarks."""
 
 import pytest
+from slixmpp.plugins.xep_0048.stanza import Bookmarks
 from slixmpp.plugins.xep_0402.stanza import Conference
 
 from harness.inbox import deadline
@@ -105,6 +106,50 @@ async def test_bookmarks_are_the_accounts_alone(person, api):
     assert (await told(second, BOOKMARKS, alice.bare))[0] == ["one@rooms.example"]
     await bob.ping()
     assert not bob.messages.left(lambda m: m.find(f"{EVENT}event") is not None)
+
+
+def bookmarks_of(storage):
+    """Name and nick of each room in a list of XEP-0048."""
+    rooms = storage.iter("{storage:bookmarks}conference")
+    return {room.get("jid"): (room.get("name"), room.findtext("{storage:bookmarks}nick")) for room in rooms}
+
+
+async def listed(peer):
+    async with deadline("the list in private storage"):
+        result = await peer.plugin("xep_0048").get_bookmarks(method="xep_0049")
+    return bookmarks_of(result.xml)
+
+
+async def test_old_and_new_clients_see_the_same_bookmarks(person, peer, account):
+    address = await account()
+    new = await person(address)
+    old = await peer(address, plugins=("xep_0048", "xep_0049", "xep_0223"))
+    assert await listed(old) == {}
+    bookmark = Conference()
+    bookmark["name"], bookmark["nick"] = "One", "al"
+    async with deadline("a bookmark"):
+        await new.plugin("xep_0060").publish(None, BOOKMARKS, id="one@rooms.example", payload=bookmark)
+    assert await listed(old) == {"one@rooms.example": ("One", "al")}
+    # The old client adds a room: the new one is told of that one alone, and its features of the account say why.
+    await told(new, BOOKMARKS, address)
+    stored = Bookmarks()
+    stored.add_conference("one@rooms.example", "al", name="One")
+    stored.add_conference("two@rooms.example", "al", name="Two", autojoin=True)
+    async with deadline("a list"):
+        await old.plugin("xep_0048").set_bookmarks(stored, method="xep_0049")
+    ids, message = await told(new, BOOKMARKS, address)
+    assert ids == ["two@rooms.example"]
+    assert message.find(f".//{{{BOOKMARKS}}}conference").get("autojoin") == "true"
+    async with deadline("the list as an item"):
+        items = await old.plugin("xep_0060").get_items(None, "storage:bookmarks")
+    assert bookmarks_of(items.xml) == {"one@rooms.example": ("One", "al"), "two@rooms.example": ("Two", "al")}
+    async with deadline("a retraction"):
+        await new.plugin("xep_0060").retract(None, BOOKMARKS, "one@rooms.example", notify=True)
+    assert await listed(old) == {"two@rooms.example": ("Two", "al")}
+    async with deadline("what the account has"):
+        info = await new.plugin("xep_0030").get_info(jid=address)
+    features = info["disco_info"]["features"]
+    assert {f"{BOOKMARKS}#compat", f"{BOOKMARKS}#compat-pep"} <= set(features)
 
 
 async def test_a_vcard_is_shown_to_others(person):

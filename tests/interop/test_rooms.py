@@ -84,6 +84,43 @@ async def test_who_may_create_rooms_is_for_the_domain_to_say(peer, account, api)
     await enter(alice, JID(f"milk@rooms.{name}"), "Ali")
 
 
+async def test_rooms_of_another_domain_are_entered_where_both_say_so(peer, account, api):
+    here, there = f"{unique('domain')}.example", f"{unique('domain')}.example"
+    await api.ok("PUT", f"/v1/admin/domains/{here}", {"other_domains": True}, status=201)
+    await api.ok("PUT", f"/v1/admin/domains/{there}", {}, status=201)
+    alice = await peer(await account("alice", here), plugins=PLUGINS)
+    bob = await peer(await account("bob", there), plugins=PLUGINS)
+    tea = JID(f"tea@rooms.{there}")
+    await made(bob, tea, nick="Bob", persistentroom=True)
+    with pytest.raises(PresenceError) as caught:
+        await enter(alice, tea, "Ali")
+    assert caught.value.condition == "remote-server-not-found"
+    await api.ok("PATCH", f"/v1/admin/domains/{there}", {"other_domains": True})
+    await enter(alice, tea, "Ali")
+    async with deadline("the list"):
+        items = await alice.plugin("xep_0030").get_items(jid=f"rooms.{there}")
+    assert {jid for jid, _, _ in items["disco_items"]["items"]} == {str(tea)}
+    alice.xmpp.send_message(mto=tea, mbody="across", mtype="groupchat")
+    for one in (alice, bob):
+        assert (await one.messages.take(text("across"), "it")).get("from") == f"{tea}/Ali"
+    async with deadline("the archive"):
+        found = [m async for m in alice.plugin("xep_0313").iterate(jid=tea, rsm={"max": 3})]
+    assert len(found) == 1
+    with pytest.raises(PresenceError) as caught:
+        await enter(alice, JID(f"milk@rooms.{there}"), "Ali")
+    assert caught.value.condition == "not-allowed"
+    # A domain closes again: she is not told what is said, and leaves.
+    await api.ok("PATCH", f"/v1/admin/domains/{here}", {"other_domains": False})
+    bob.xmpp.send_message(mto=tea, mbody="not across", mtype="groupchat")
+    await bob.messages.take(text("not across"), "it")
+    left = await bob.presences.take(
+        lambda p: p.get("from") == f"{tea}/Ali" and p.get("type") == "unavailable", "she left"
+    )
+    assert left is not None
+    await alice.ping()
+    assert not alice.messages.left(text("not across"))
+
+
 async def test_who_may_not_enter_is_told_why(peer):
     alice, bob = await peer(plugins=PLUGINS), await peer(plugins=PLUGINS)
     den = room()

@@ -66,7 +66,8 @@ const BODIES: &[(&str, &str)] = &[
     ("setPassword", r#"{"password": "a new and better one", "keep_sessions": true}"#),
     (
         "importAccounts",
-        "{\"jid\": \"alice\", \"password\": \"correct horse\"}\n{\"jid\": \"carol\", \"password\": \"battery staple\"}\n",
+        "{\"jid\": \"alice\", \"password\": \"correct horse\"}\n{\"jid\": \"carol\", \"password\": \"battery staple\"}\n\
+         {\"jid\": \"alice\", \"part\": {\"kind\": \"contact\", \"jid\": \"carol@localhost\", \"name\": \"Carol\", \"to\": true, \"from\": true}}\n",
     ),
     (
         "createWebhook",

@@ -18,9 +18,9 @@ NODE = f"carillon-tests-{os.getpid()}@localhost"
 
 
 class Ejabberd:
-    """A running ejabberd; ends with `end`."""
+    """A running ejabberd, with more modules where they are named; ends with `end`."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, modules=()):
         self.folder = pathlib.Path(folder)
         self.port = free_port()
         api = free_port()
@@ -28,7 +28,8 @@ class Ejabberd:
             (self.folder / name).mkdir()
         certificate(self.folder)
         text = (ROOT / "bench/peers/ejabberd.yml").read_text()
-        for word, value in {"@WORK@": self.folder, "@PORT@": self.port, "@API_PORT@": api, "@MORE@": MORE}.items():
+        more = "\n  ".join([MORE, *(f"{module}: {{}}" for module in modules)])
+        for word, value in {"@WORK@": self.folder, "@PORT@": self.port, "@API_PORT@": api, "@MORE@": more}.items():
             text = text.replace(word, str(value))
         (self.folder / "ejabberd.yml").write_text(text)
         (self.folder / "ejabberdctl.cfg").write_text("INET_DIST_INTERFACE=127.0.0.1\n")
@@ -56,6 +57,14 @@ class Ejabberd:
     def target(self):
         return f"127.0.0.1:{self.port}"
 
+    def command(self, *words):
+        """What `ejabberdctl` says to this."""
+        done = subprocess.run(
+            self._command(*words), env=self.environment, capture_output=True, text=True, timeout=START_S, check=False
+        )
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
     def end(self):
         stop = self._command("stop")
         subprocess.run(stop, env=self.environment, capture_output=True, timeout=START_S, check=False)
@@ -68,9 +77,9 @@ class Ejabberd:
         self.mapper.wait()
         self.log.close()
 
-    def _command(self, word):
+    def _command(self, *words):
         control = ["ejabberdctl", "-n", NODE, "-d", str(self.folder), "-s", str(self.folder / "spool")]
-        control += ["-l", str(self.folder / "logs"), word]
+        control += ["-l", str(self.folder / "logs"), *words]
         if os.getuid() != 0:
             return control
         # It starts as its own user only; by way of su it would have 1,024 descriptors.

@@ -129,7 +129,7 @@ pub const CASES: &[Case] = cases! {
     cells: are_created_changed_and_removed, of_many_at_once_the_first_places, move_step_by_step_with_what_is_held,
         hold_requests_in_order_once_and_bounded, forget_what_expired;
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
-    rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, tell_the_generation_before_and_after, change_both_sides_together,
+    rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, are_imported_with_where_subscriptions_stand, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, are_looked_up, keep_the_newest_requests, go_with_their_account, of_many_at_once;
     removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts,
         hold_names_back_where_anybody_registers, are_told_the_same_again;

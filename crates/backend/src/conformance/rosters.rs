@@ -12,7 +12,7 @@ pub(super) const BOUNDS: RosterBounds = RosterBounds { contacts: 100, requests: 
 pub(super) fn put(domain: DomainId, local: &str, contact: &str, name: &str) -> PutContact {
     let (local, contact, name) = (local.into(), jid(contact), name.into());
     let groups = vec!["Friends".into(), "Läufer".into()];
-    PutContact { domain, local, contact, name, groups, bounds: BOUNDS }
+    PutContact { domain, local, contact, name, groups, stand: None, bounds: BOUNDS }
 }
 
 pub(super) fn says(
@@ -123,6 +123,21 @@ pub(super) fn hold_what_was_put(store: &dyn Store) {
         ReadRecord { domain, local: "alice".into(), parts: RecordParts::default(), about: Vec::new() },
     );
     answer!(nothing, Some(record) => assert_eq!((record.generation, record.roster), (Generation(4), Roster::default())));
+}
+
+pub(super) fn are_imported_with_where_subscriptions_stand(store: &dyn Store) {
+    let domain = ground(store);
+    let both = Standing { to: true, from: true, ..Standing::default() };
+    let asks = Standing { pending_out: true, approved: true, ..Standing::default() };
+    for stand in [both, both, asks] {
+        done(store, PutContact { stand: Some(stand), ..put(domain, "alice", "bob@example.org", "Bob") });
+        let found = record(store, domain, "alice").roster.contacts;
+        assert_eq!(found.iter().map(|contact| contact.standing).collect::<Vec<_>>(), [stand]);
+    }
+    // Another name changes nothing of that, and the other side says nothing.
+    done(store, put(domain, "alice", "bob@example.org", "Robert"));
+    assert_eq!(record(store, domain, "alice").roster.contacts[0].standing, asks);
+    assert_eq!(record(store, domain, "bob").roster.contacts, []);
 }
 
 pub(super) fn are_looked_up(store: &dyn Store) {

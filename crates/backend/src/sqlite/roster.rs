@@ -329,7 +329,8 @@ impl Answers<PutContact, Error> for Transaction<'_> {
         let was = self.said(&owner, &asked.contact)?;
         let before = was.clone().unwrap_or_else(|| Contact::new(asked.contact.clone()));
         let (name, groups) = (asked.name.clone(), asked.groups.clone());
-        let is = Contact { name, groups, is_listed: true, ..before.clone() };
+        let standing = asked.stand.unwrap_or(before.standing);
+        let is = Contact { name, groups, standing, is_listed: true, ..before.clone() };
         if !owner.used.has_room(&before, &is, asked.bounds) {
             return Ok(PutContactAnswer::Full);
         }

@@ -465,7 +465,7 @@ fn of_rosters() -> Vec<Ask> {
         bounds: BlockListBounds { addresses: 100_000, bytes: 1 << 30 },
     };
     vec![
-        PutContact { domain: HERE, local, contact, name, groups, bounds }.into(),
+        PutContact { domain: HERE, local, contact, name, groups, stand: None, bounds }.into(),
         RemoveContact { domain: HERE, local: alice(), contact: jid("c1@example.org"), other: Some(HERE) }
             .into(),
         ChangeSubscription {

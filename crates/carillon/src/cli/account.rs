@@ -90,10 +90,13 @@ enum Command {
     /// FILE is CSV, one account per line: `jid,password`, or SCRAM keys in base64,
     /// `jid,iterations,salt,stored_key_sha256,server_key_sha256[,stored_key_sha1,server_key_sha1]`.
     /// A first line that names the columns is optional; with it they may come in another order.
+    /// Or it is XML of XEP-0227 (PIEFXIS), as ejabberd and Prosody export it: accounts with their
+    /// rosters, private storage, vCards, personal nodes and messages that wait. Files that it
+    /// includes are read from its folder or below.
     /// Importing a file again changes nothing: run an import that was interrupted once more.
     #[command(verbatim_doc_comment)]
     Import {
-        /// File of accounts
+        /// File of accounts: CSV, or XML of XEP-0227
         file: PathBuf,
     },
 }

@@ -6,6 +6,7 @@
 pub mod amp;
 pub mod archive;
 pub mod blocking;
+pub mod bookmarks;
 pub mod caps;
 pub mod carbons;
 pub mod commands;
@@ -67,6 +68,8 @@ pub const ORDER: &[&Feature] = &[
     &blocking::FEATURE,
     // Knows what clients want before they are given it.
     &caps::FEATURE,
+    // Hears of items before pep tells them.
+    &bookmarks::FEATURE,
     // Before those that describe an account without its nodes.
     &pep::FEATURE,
     // What has come and passes.

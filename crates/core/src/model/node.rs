@@ -2,7 +2,7 @@
 //!
 //! What an edit makes of a node is decided here, once, so that every store decides by the same rules, in the commit that does it.
 
-use super::{ConfigChange, Fields, Generation, Item, ItemsFrom, Revision, TopicConfig, UnixMs};
+use super::{Access, ConfigChange, Fields, Generation, Item, ItemsFrom, Revision, TopicConfig, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -19,6 +19,18 @@ pub struct Node {
 }
 
 crate::form! { struct Node { name, config, created } }
+
+impl TopicConfig {
+    /// How a node of an account of this name behaves of which nothing is said (XEP-0163 §7.1.3).
+    pub fn of_node(name: &str) -> TopicConfig {
+        let access_model = if PRIVATE.contains(&name) { Access::Whitelist } else { Access::Presence };
+        TopicConfig { access_model, ..TopicConfig::default() }
+    }
+}
+
+/// Nodes of accounts that nobody else may read unless their owner says so, whatever contacts may read of others: bookmarks (XEP-0402,
+/// XEP-0048), which tell where somebody is, and with which passwords.
+const PRIVATE: &[&str] = &["urn:xmpp:bookmarks:1", "storage:bookmarks"];
 
 /// What an account does with one of its nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]

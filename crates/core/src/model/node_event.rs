@@ -69,6 +69,12 @@ impl NodeEvent {
         Some(NodeEvent { owner: change.account.to_jid(), node: node.name.clone(), payload })
     }
 
+    /// An item of a node, as it is told when it is published.
+    pub fn new(owner: &BareJid, item: &Item) -> NodeEvent {
+        let payload = published(item, Shown::Payload, None);
+        NodeEvent { owner: owner.to_jid(), node: (*item.name).into(), payload }
+    }
+
     /// The last item of a node, for who was not there when it was published.
     pub fn last(owner: &BareJid, item: &Item) -> NodeEvent {
         let payload = published(item, Shown::Payload, Some((owner.as_str(), item.published)));

@@ -145,6 +145,10 @@ impl Home {
             Ok(policy) => policy,
             Err(refusal) => return Err((stanza, refusal.into())),
         };
+        if cx.domain_of(&from).is_none_or(|domain| domain.id != key.domain) {
+            let text = "accounts of other domains do not create rooms";
+            return Err((stanza, StanzaError::new(Condition::NotAllowed).with_text(text)));
+        }
         let owner = RoomMember::new(from.bare(), RoomAffiliation::Owner);
         let question = CreateRoom {
             domain: key.domain,

@@ -298,7 +298,7 @@ impl Home {
         record: &RoomRecord,
         cx: &mut Cx<'_>,
     ) -> Result<(), StanzaError> {
-        if cx.domain_of(to).is_none_or(|domain| *domain.name != *self.state.domain) {
+        if cx.reachable(&self.state.domain, to).is_none() {
             return Err(
                 StanzaError::new(Condition::ItemNotFound).with_text("the account is not of this domain")
             );

@@ -19,6 +19,7 @@ mod changes;
 mod contacts;
 mod filter;
 mod homes;
+mod nodes;
 mod reload;
 mod requests;
 
@@ -26,6 +27,7 @@ pub(crate) use self::filter::retain_hearers;
 pub use self::homes::Homes;
 pub(crate) use self::homes::Known;
 use self::homes::{About, AccountRecord, Home};
+pub(crate) use self::nodes::node_edited;
 use self::reload::begin_reload;
 pub(crate) use self::reload::verify;
 pub(crate) use self::requests::asked;
@@ -383,12 +385,26 @@ pub fn ask(
     request: &Request<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
+    if request.stanza.kind == Kind::Iq(IqType::Get) {
+        return ask_in_order(session, request, cx);
+    }
+    let (requester, account) = (Requester::Session(session.id), session.bare.clone());
+    let stanza = Box::new(request.stanza.clone());
+    cx.tell_account(account, AccountMessage::Request { requester, stanza });
+    Ok(IqAnswer::Later)
+}
+
+/// The same, and the session's input waits for the answer whatever it asks for.
+///
+/// # Errors
+/// None.
+pub fn ask_in_order(
+    session: &mut BoundSession,
+    request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<IqAnswer, StanzaError> {
     let (requester, account) = (Requester::Session(session.id), session.bare.clone());
     let mut stanza = Box::new(request.stanza.clone());
-    if stanza.kind != Kind::Iq(IqType::Get) {
-        cx.tell_account(account, AccountMessage::Request { requester, stanza });
-        return Ok(IqAnswer::Later);
-    }
     // It is of the session's own account, whose home is here.
     Ok(IqAnswer::Wait(Wait::reply(cx.shard.place.node, move |id, cx| {
         stanza.id = Some(id);

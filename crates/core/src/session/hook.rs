@@ -39,7 +39,7 @@ use crate::session::{BoundSession, Cx, Progress, Resume, Sessions, Wait};
 use crate::settings::Settings;
 use crate::shard::{Chat, ModuleFigures, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{IqType, Payload, Stanza};
+use carillon_wire::stanza::{Child, IqType, Payload, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ pub struct Feature {
     pub hooks: Hooks,
 }
 
-/// An address of a feature in every domain: `HOST.DOMAIN`, unless that is the name of a domain. Only the domain's own
-/// accounts reach it.
+/// An address of a feature in every domain: `HOST.DOMAIN`, unless that is the name of a domain. The domain's own accounts reach it, and those
+/// of others if it `is_for_others` and both policies say so ([`Domains::reachable`](crate::model::Domains::reachable)).
 #[derive(Debug)]
 pub struct Service {
     /// The first label of its host name.
@@ -88,6 +88,8 @@ pub struct Service {
     /// The name from which the home of one of its places (a topic, a room) is found ([`Directory`]), given the place's own
     /// name and the domain's; none where it has no places.
     pub place: Option<fn(name: &str, domain: &str) -> String>,
+    /// Whether accounts of other domains may reach it: what it knows of an account is known by the account's whole address.
+    pub is_for_others: bool,
 }
 
 impl Service {
@@ -398,6 +400,15 @@ pub struct HomeHandler {
         sessions: &mut Sessions,
         cx: &mut Cx<'_>,
     ),
+}
+
+/// Answers some requests of an account's own sessions instead of the feature that they are for, at the account's home. The session's input
+/// waits for the answer.
+pub struct InsteadHandler {
+    /// Whether a request with this payload is one of them.
+    pub takes: fn(kind: IqType, payload: &Child<'_>) -> bool,
+    /// The function that answers, now or later.
+    pub answer: fn(request: &Stanza, home: &AtHome<'_>, cx: &mut Cx<'_>),
 }
 
 /// Answers, on behalf of an account, one kind of IQ request that another sends to its bare JID. It has passed the account's filters, but there

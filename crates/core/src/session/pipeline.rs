@@ -8,7 +8,7 @@ use crate::features::state::PerAccount;
 use crate::model::{LoginParts, Map, RecordParts, StanzaKind};
 use crate::shard::{Timer, Tracked};
 use carillon_wire::jid::Jid;
-use carillon_wire::stanza::{IqType, Kind, Stanza};
+use carillon_wire::stanza::{Child, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
 
@@ -206,6 +206,11 @@ impl Pipeline {
         let fits =
             |h: &&&IqHandler| h.kind == kind && (h.at == at || (h.at == At::Both && at != At::Service));
         self.iq_by_name.get(&(name, ns))?.iter().find(fits).map(|h| h.handle)
+    }
+
+    /// Whether a request of an account's own session is answered by another feature than the one that it is for.
+    pub(crate) fn answers_instead(&self, kind: IqType, payload: &Child<'_>) -> bool {
+        self.instead.is_some_and(|instead| (instead.takes)(kind, payload))
     }
 
     /// Who answers, at an account's home, an IQ request of one of its sessions.

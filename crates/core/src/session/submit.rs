@@ -1,9 +1,9 @@
 //! Stanzas from a client: through the hooks, then to the service, the server, the account or the router.
 
 use super::wait::{Decision, Wait};
-use super::{BoundSession, Cx};
+use super::{BoundSession, Cx, home};
 use crate::model::DomainId;
-use crate::session::hook::{At, Flow, IqAnswer, Request, Service, Taken};
+use crate::session::hook::{At, Flow, IqAnswer, IqHandle, Request, Service, Taken};
 use crate::shard::Track;
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza, StanzaError};
@@ -77,14 +77,14 @@ impl BoundSession {
                     self.go_on(stanza, Next::Hook(0), cx);
                 }
             }
-            Some((service, domain)) if domain == self.domain => {
+            Some((service, domain)) if domain == self.domain || service.is_for_others => {
                 self.go_on(stanza, Next::Service(service), cx);
             }
             Some(_) => match stanza.kind {
                 Kind::Presence(_) | Kind::Iq(IqType::Result | IqType::Error) => {}
                 _ => {
-                    let error =
-                        StanzaError::new(Condition::Forbidden).with_text("the service is of another domain");
+                    let error = StanzaError::new(Condition::Forbidden)
+                        .with_text("the service is for accounts of its own domain");
                     self.refuse(&stanza, &error, cx);
                 }
             },
@@ -195,7 +195,11 @@ impl BoundSession {
             let Kind::Iq(kind) = stanza.kind else { return };
             let child = stanza.payload.children().next().ok_or(StanzaError::new(Condition::BadRequest));
             child.and_then(|child| {
-                let handler = cx.pipeline.iq_handler(kind, child.name(), child.ns(), at);
+                let is_instead = at == At::Account && cx.pipeline.answers_instead(kind, &child);
+                let handler = match is_instead {
+                    true => Some(home::ask_in_order as IqHandle),
+                    false => cx.pipeline.iq_handler(kind, child.name(), child.ns(), at),
+                };
                 // RFC 6120 §8.3.3.19
                 let handle = handler.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;
                 handle(self, &Request { stanza: &stanza, payload: &child.element(), at }, cx)

@@ -77,6 +77,14 @@ pub(super) const SPECS: &[LayerSpec] = &[
                    resumption, no early data.",
     },
     LayerSpec {
+        id: "XEP-0227",
+        title: "Portable Import/Export Format for XMPP-IM Servers",
+        version: "1.1",
+        place: "carillon/cli",
+        coverage: "Import: accounts with passwords or SCRAM keys, rosters, private storage, vCards, personal nodes, offline messages, inclusions. \
+                   Not there: archives, privacy lists, requests for subscription; export.",
+    },
+    LayerSpec {
         id: "RFC 4616",
         title: "SASL PLAIN",
         version: "",

@@ -1,13 +1,15 @@
-//! `carillon account import`: a file of accounts, given to the node chunk by chunk.
+//! `carillon account import`: a file of accounts, with what belongs to them where it is of the form of XEP-0227, given to the node chunk by chunk.
 //!
 //! The node makes or replaces each account, so that an import that was interrupted is simply run again. A line that
 //! fails harms none of the others.
 
+mod piefxis;
 mod progress;
 mod rows;
 #[cfg(test)]
 mod tests;
 
+use self::piefxis::Users;
 use self::progress::Progress;
 use self::rows::{Row, Rows};
 use super::client::Client;
@@ -17,9 +19,12 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Lines in a request: few enough that each is answered in seconds while the node hashes their passwords.
 pub(super) const CHUNK_LINES: usize = 1000;
+/// Bytes of a request, but for its last line.
+const CHUNK_BYTES: usize = 4 << 20;
 /// Failed lines that are told one by one; the others are only counted.
 const FAILURES_TOLD: usize = 100;
 
@@ -29,29 +34,66 @@ pub(super) fn run(client: &Client, file: &Path, output: &mut Output<'_>) -> Resu
     let unreadable = |e: std::io::Error| Failure::Usage(format!("{name}: {e}"));
     let opened = File::open(file).map_err(unreadable)?;
     let size = opened.metadata().map_err(unreadable)?.len();
-    let rows = Rows::new(BufReader::new(opened)).map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
+    let records = Records::new(file, BufReader::new(opened))?;
     // A refusal may get lost when it comes in the middle of a large body: asked for before.
     client.get("/v1/admin/accounts?limit=1")?;
     let mut import =
         Import { client, progress: Progress::new(size), tally: Tally::default(), failed: Vec::new() };
-    let outcome = import.all(rows);
+    let outcome = import.all(records);
     import.settle();
     import.progress.finish();
     import.tally.report(file, output, outcome)
 }
+
+/// The records of a file.
+enum Records {
+    Csv(Rows<BufReader<File>>),
+    Piefxis(Users),
+}
+
+impl Records {
+    /// What a file has is seen by how it begins.
+    fn new(path: &Path, mut file: BufReader<File>) -> Result<Records, Failure> {
+        let name = path.display();
+        let begin = file.fill_buf().map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
+        let begin = begin.strip_prefix(rows::BYTE_ORDER_MARK).unwrap_or(begin);
+        if begin.trim_ascii_start().first() == Some(&b'<') {
+            return Users::open(path).map(Records::Piefxis).map_err(|e| Failure::Usage(e.to_string()));
+        }
+        Rows::new(file).map(Records::Csv).map_err(|e| Failure::Usage(format!("{name}: {e}")))
+    }
+
+    fn next(&mut self) -> Result<Option<Row>, Failure> {
+        match self {
+            Records::Csv(rows) => rows.next().map_err(|e| Failure::Usage(e.to_string())),
+            Records::Piefxis(users) => users.next().map_err(|e| Failure::Usage(e.to_string())),
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        match self {
+            Records::Csv(rows) => rows.bytes_read(),
+            Records::Piefxis(users) => users.bytes_read(),
+        }
+    }
+}
+
+/// Where a record was in which file, and what of the line it is.
+type Place = (Option<Arc<str>>, u64, String);
 
 /// An import that goes on.
 struct Import<'a> {
     client: &'a Client,
     progress: Progress,
     tally: Tally,
-    /// Failures since the last chunk, in any order: line and detail.
-    failed: Vec<(u64, String)>,
+    /// Failures since the last chunk, in any order, with what is wrong.
+    failed: Vec<(Place, String)>,
 }
 
 /// What the node says of records that it was given.
 pub(super) struct Given {
     imported: u64,
+    parts: u64,
     /// Lines of what it was given, counted from 1, and what is wrong with them.
     pub(super) errors: Vec<(u64, String)>,
 }
@@ -72,31 +114,45 @@ pub(super) fn give(client: &Client, records: &[u8]) -> Result<Given, Failure> {
     if last.get("done") != Some(&Value::Bool(true)) {
         return Err(Failure::Unreachable("the node ended in the middle: run the import again".to_owned()));
     }
-    Ok(Given { imported: last.get("imported").and_then(Value::as_u64).unwrap_or(0), errors })
+    let count = |name: &str| last.get(name).and_then(Value::as_u64).unwrap_or(0);
+    Ok(Given { imported: count("imported"), parts: count("parts"), errors })
 }
 
 impl Import<'_> {
-    fn all<R: BufRead>(&mut self, mut rows: Rows<R>) -> Result<(), Failure> {
+    fn all(&mut self, mut records: Records) -> Result<(), Failure> {
         let mut chunk = Chunk::default();
-        while let Some(Row { line, record }) = rows.next().map_err(|e| Failure::Usage(e.to_string()))? {
-            match record {
-                Ok(record) => chunk.push(line, &record),
-                Err(detail) => self.failed.push((line, detail)),
+        let outcome = loop {
+            let row = match records.next() {
+                Ok(Some(row)) => row,
+                // What comes before it is good.
+                other => break other.map(drop),
+            };
+            let place = (row.file, row.line, row.what);
+            match row.record {
+                Ok(record) => chunk.push(place, &record),
+                Err(detail) => self.failed.push((place, detail)),
             }
-            if chunk.lines.len() == CHUNK_LINES {
+            if chunk.places.len() == CHUNK_LINES || chunk.body.len() >= CHUNK_BYTES {
                 self.send(&std::mem::take(&mut chunk))?;
-                self.progress.show(rows.bytes_read(), self.tally.imported, self.tally.failed);
+                self.progress.show(records.bytes_read(), self.tally.imported, self.tally.failed);
             }
+        };
+        if !chunk.places.is_empty() {
+            self.send(&chunk)?;
         }
-        if chunk.lines.is_empty() { Ok(()) } else { self.send(&chunk) }
+        if let Records::Piefxis(users) = &records {
+            self.tally.passed = users.passed().iter().map(|(name, count)| (name.clone(), *count)).collect();
+        }
+        outcome
     }
 
     /// Gives a chunk to the node and takes down what became of it.
     fn send(&mut self, chunk: &Chunk) -> Result<(), Failure> {
         let given = give(self.client, &chunk.body)?;
-        let errors = given.errors.into_iter().map(|(sent, detail)| (chunk.line_in_file(sent), detail));
+        let errors = given.errors.into_iter().map(|(sent, detail)| (chunk.place_in_file(sent), detail));
         self.failed.extend(errors);
         self.tally.imported += given.imported;
+        self.tally.parts += given.parts;
         self.settle();
         Ok(())
     }
@@ -104,30 +160,30 @@ impl Import<'_> {
     /// Takes down the failures up to here in the order of their lines, whoever found them.
     fn settle(&mut self) {
         self.failed.sort();
-        for (line, detail) in self.failed.drain(..) {
-            self.tally.fail(line, detail);
+        for (place, detail) in self.failed.drain(..) {
+            self.tally.fail(place, detail);
         }
     }
 }
 
-/// Records on their way to the node: NDJSON, and which line of the file each was.
+/// Records on their way to the node: NDJSON, and where in the file each was.
 #[derive(Default)]
 struct Chunk {
     body: Vec<u8>,
-    lines: Vec<u64>,
+    places: Vec<Place>,
 }
 
 impl Chunk {
-    fn push(&mut self, line: u64, record: &str) {
+    fn push(&mut self, place: Place, record: &str) {
         self.body.extend_from_slice(record.as_bytes());
         self.body.push(b'\n');
-        self.lines.push(line);
+        self.places.push(place);
     }
 
-    /// The line of the file that was sent as line `sent`, counted from 1.
-    fn line_in_file(&self, sent: u64) -> u64 {
+    /// Where that was in the file which was sent as line `sent`, counted from 1.
+    fn place_in_file(&self, sent: u64) -> Place {
         let index = usize::try_from(sent).unwrap_or(0).checked_sub(1);
-        index.and_then(|i| self.lines.get(i)).copied().unwrap_or(0)
+        index.and_then(|i| self.places.get(i)).cloned().unwrap_or_default()
     }
 }
 
@@ -135,16 +191,20 @@ impl Chunk {
 #[derive(Default)]
 struct Tally {
     imported: u64,
+    /// What belongs to accounts.
+    parts: u64,
     failed: u64,
-    /// The first failures: line and detail.
-    failures: Vec<(u64, String)>,
+    /// The first failures, and what is wrong.
+    failures: Vec<(Place, String)>,
+    /// What a file has that this server has no place for, and how often.
+    passed: Vec<(String, u64)>,
 }
 
 impl Tally {
-    fn fail(&mut self, line: u64, detail: String) {
+    fn fail(&mut self, place: Place, detail: String) {
         self.failed += 1;
         if self.failures.len() < FAILURES_TOLD {
-            self.failures.push((line, detail));
+            self.failures.push((place, detail));
         }
     }
 
@@ -156,18 +216,50 @@ impl Tally {
         outcome: Result<(), Failure>,
     ) -> Result<(), Failure> {
         let failures: Vec<Value> =
-            self.failures.iter().map(|(line, detail)| json!({ "line": line, "detail": detail })).collect();
+            self.failures.iter().map(|(place, detail)| failure(place, detail)).collect();
         if !output.is_json() {
-            for (line, detail) in &self.failures {
-                eprintln!("{}:{line}: {}", file.display(), printable(detail));
+            for ((included, line, what), detail) in &self.failures {
+                let file = included.as_ref().map_or_else(|| file.display().to_string(), ToString::to_string);
+                let what = if what.is_empty() { String::new() } else { format!("{what}: ") };
+                eprintln!("{file}:{line}: {}", printable(&format!("{what}{detail}")));
+            }
+            for (name, count) in &self.passed {
+                eprintln!("passed over, {count} times: {}", printable(name));
             }
         }
-        let value = json!({ "imported": self.imported, "failed": self.failed, "errors": failures });
-        output.done(&format!("{} imported, {} failed", self.imported, self.failed), &value)?;
+        let mut value = json!({ "imported": self.imported, "failed": self.failed, "errors": failures });
+        let mut said = format!("{} imported, {} failed", self.imported, self.failed);
+        if self.parts > 0 {
+            value["parts"] = json!(self.parts);
+            said = format!(
+                "{} imported, with {} contacts, items and the like, {} failed",
+                self.imported, self.parts, self.failed
+            );
+        }
+        if !self.passed.is_empty() {
+            value["passed"] =
+                self.passed.iter().map(|(name, count)| json!({ "element": name, "count": count })).collect();
+        }
+        output.done(&said, &value)?;
         outcome?;
         match self.failed {
             0 => Ok(()),
+            n if self.parts > 0 => {
+                Err(Failure::Refused(format!("{n} things of {} were not imported", file.display())))
+            }
             n => Err(Failure::Refused(format!("{n} lines of {} were not imported", file.display()))),
         }
     }
+}
+
+/// A failure as a script reads it.
+fn failure((file, line, what): &Place, detail: &str) -> Value {
+    let mut value = json!({ "line": line, "detail": detail });
+    if let Some(file) = file {
+        value["file"] = json!(&**file);
+    }
+    if !what.is_empty() {
+        value["what"] = json!(what);
+    }
+    value
 }

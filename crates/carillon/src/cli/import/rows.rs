@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 /// The columns of a file with passwords.
 const PASSWORD_COLUMNS: &[&str] = &["jid", "password"];
@@ -14,7 +15,7 @@ const KEY_COLUMNS: &[&str] = &["jid", "iterations", "salt", "stored_key_sha256",
 const SHA1_COLUMNS: &[&str] = &["stored_key_sha1", "server_key_sha1"];
 
 /// What some programs put before UTF-8.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file that is being read.
 pub(super) struct Rows<R> {
@@ -29,6 +30,10 @@ pub(super) struct Rows<R> {
 pub(super) struct Row {
     /// Its number, counted from 1.
     pub(super) line: u64,
+    /// The file, where that is not the one that is imported but is included by it.
+    pub(super) file: Option<Arc<str>>,
+    /// What of the line it is about, for who reads what is wrong with it; empty where that is the whole line.
+    pub(super) what: String,
     /// What the node is told, or what is wrong with the line.
     pub(super) record: Result<String, String>,
 }
@@ -99,6 +104,12 @@ struct Lines<R> {
     bytes: u64,
 }
 
+impl Row {
+    fn of_line(line: u64, record: Result<String, String>) -> Row {
+        Row { line, file: None, what: String::new(), record }
+    }
+}
+
 impl<R: BufRead> Rows<R> {
     /// Reads the first line of `file`, which may name the columns.
     pub(super) fn new(file: R) -> Result<Rows<R>, BadFile> {
@@ -107,7 +118,7 @@ impl<R: BufRead> Rows<R> {
         let first =
             fields(first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first)).map_err(|_| BadFile::Header)?;
         if let Some(columns) = Columns::unnamed(&first) {
-            let row = Row { line: lines.number, record: columns.record(&first) };
+            let row = Row::of_line(lines.number, columns.record(&first));
             return Ok(Rows { columns, lines, first: Some(row) });
         }
         let names = first.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
@@ -122,7 +133,7 @@ impl<R: BufRead> Rows<R> {
         while let Some(line) = self.lines.next()? {
             if !line.is_empty() {
                 let record = fields(line).and_then(|fields| self.columns.record(&fields));
-                return Ok(Some(Row { line: self.lines.number, record }));
+                return Ok(Some(Row::of_line(self.lines.number, record)));
             }
         }
         Ok(None)
@@ -256,11 +267,11 @@ mod tests {
     }
 
     fn good(line: u64, record: &str) -> Row {
-        Row { line, record: Ok(record.to_owned()) }
+        Row::of_line(line, Ok(record.to_owned()))
     }
 
     fn bad(line: u64, detail: &str) -> Row {
-        Row { line, record: Err(detail.to_owned()) }
+        Row::of_line(line, Err(detail.to_owned()))
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub use state::State;
 use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::message::{Announcement, RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomSeat, ShardMessage};
-use crate::model::RoomKind;
+use crate::model::{Domain, RoomKind};
 use crate::ports::Directory;
 use crate::ports::store::rooms::Rooms;
 use crate::room::xml;
@@ -19,6 +19,7 @@ use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
 use carillon_wire::xml::Element;
+use std::sync::Arc;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -29,7 +30,7 @@ pub const FEATURE: Feature = Feature {
             id: "XEP-0045",
             title: "Multi-User Chat",
             version: "1.35.5",
-            coverage: "Rooms at `rooms.DOMAIN` for accounts of the domain: entering, history, subject, private messages, mediated invitations, \
+            coverage: "Rooms at `rooms.DOMAIN` for accounts of the domain, and of others where both policies say so: entering, history, subject, private messages, mediated invitations, \
                        voice, kicks, bans, roles, affiliations, configuration, registration of nicks, destruction. Not there: \
                        `muc#roomconfig_presencebroadcast` and `getmemberlist` other than what is done anyway.",
         },
@@ -73,6 +74,7 @@ const SERVICE: Service = Service {
     identity: ("conference", "text"),
     submit,
     place: Some(|name, domain| KIND.address(name, domain)),
+    is_for_others: true,
 };
 
 /// Rooms of a page of the list.
@@ -81,7 +83,10 @@ const PAGE: u16 = 100;
 /// A stanza for a room, or for the service.
 fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     let Some(to) = stanza.to.clone() else { return Ok(Flow::Pass) };
-    let Some(name) = to.local().map(Box::<str>::from) else { return of_service(session, stanza, cx) };
+    let Some(domain) = domain_of(&to, cx) else { return Ok(Flow::Pass) };
+    let Some(name) = to.local().map(Box::<str>::from) else {
+        return of_service(session, stanza, &domain, cx);
+    };
     let stanza_for_room = stanza.clone();
     let presences = match stanza.kind {
         Kind::Presence(kind) => track(session, kind, &to, &stanza_for_room, cx)?,
@@ -93,7 +98,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
         Kind::Iq(_) | Kind::Message(_) | Kind::Presence(_) => false,
     };
     let seat = seat(session, presences, cx);
-    let (at, domain) = (SERVICE.home(&name, session.bare.domain(), cx), session.domain);
+    let (at, domain) = (SERVICE.home(&name, &domain.name, cx), domain.id);
     if is_read {
         return Ok(Flow::Wait(Wait::reply(at.node, move |id, cx| {
             let mut stanza = Box::new(stanza_for_room);
@@ -114,6 +119,11 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
     let op = RoomOp::Stanza { seat, stanza: stanza_for_room, settlement };
     cx.post(at, ShardMessage::Room { domain, kind: KIND, name, op });
     Ok(Flow::Taken(Taken::Request))
+}
+
+/// The domain of a room, which need not be that of who is in it.
+fn domain_of(room: &Jid, cx: &Cx<'_>) -> Option<Arc<Domain>> {
+    cx.shard.domains.named(room.domain().split_once('.')?.1).cloned()
 }
 
 /// Where the session is, to a room.
@@ -156,7 +166,12 @@ fn track(
 }
 
 /// A stanza for the service itself: it lists its rooms.
-fn of_service(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+fn of_service(
+    session: &mut BoundSession,
+    stanza: &Stanza,
+    domain: &Domain,
+    cx: &mut Cx<'_>,
+) -> Result<Flow, StanzaError> {
     if stanza.kind != Kind::Iq(IqType::Get) {
         return Ok(Flow::Pass);
     }
@@ -174,12 +189,13 @@ fn of_service(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) -> R
     }
     let page = rsm::Page::of(&query)?;
     let (after, limit) = (page.after()?, page.max(PAGE, PAGE));
-    let question = Rooms { domain: session.domain, kind: KIND, after, limit, all: false };
+    let question = Rooms { domain: domain.id, kind: KIND, after, limit, all: false };
+    let name = domain.name.clone();
     Ok(Flow::Wait(Wait::ask(question, move |session, stanza, answer, cx| {
         let rooms = answer.map_err(|_| StanzaError::new(Condition::InternalServerError))?;
         // A client that does not page is told that there are more.
         let is_paged = page.is_asked() || rooms.len() == usize::from(PAGE);
-        let query = xml::rooms(&rooms, session.bare.domain(), is_paged);
+        let query = xml::rooms(&rooms, &name, is_paged);
         session.send(&stanza.result_reply().with_payload(query), &Track::Nothing, cx);
         Ok(Flow::Taken(Taken::Request))
     })))
@@ -203,8 +219,12 @@ fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> O
     let ShardMessage::RoomEvent(event) = message else { return Some(message) };
     let RoomAudience::Clients(to) = &event.to else { return Some(ShardMessage::RoomEvent(event)) };
     let RoomEvent { except, stanzas, about, .. } = &*event;
+    let room = stanzas.first().and_then(|of| of.stanza.from.as_ref());
     for recipient in to.iter().filter(|recipient| !except.contains(&recipient.session)) {
         let Some(session) = sessions.bound(recipient.session) else { continue };
+        if !matches!(about, RoomAbout::Left { .. }) && room.is_some_and(|room| is_apart(session, room, cx)) {
+            continue;
+        }
         match about {
             RoomAbout::Others => {}
             RoomAbout::Entered(occupant, role) => match session.state.muc.of(occupant.bare_str()) {
@@ -224,6 +244,19 @@ fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> O
         }
     }
     None
+}
+
+/// Whether a session is not given anything of a room any more, because the policies have come to keep their domains apart: then it leaves.
+fn is_apart(session: &mut BoundSession, room: &Jid, cx: &mut Cx<'_>) -> bool {
+    let own = session.bare.domain();
+    let Some((_, domain)) = room.domain().split_once('.') else { return false };
+    if domain == own || cx.shard.domains.reachable(own, domain).is_some() {
+        return false;
+    }
+    if let Some(occupant) = session.state.muc.of(room.bare_str()).map(|joined| joined.occupant.clone()) {
+        gone(session, &occupant, false, cx);
+    }
+    true
 }
 
 /// A session that is not available any more is in no room (XEP-0045 §7.14).
@@ -249,7 +282,7 @@ fn leave_all(session: &mut BoundSession, is_lost: bool, cx: &mut Cx<'_>) {
 
 fn gone(session: &BoundSession, occupant: &Jid, is_lost: bool, cx: &mut Cx<'_>) {
     let op = RoomOp::Gone { client: session.jid.clone(), seat: seat(session, 0, cx), is_lost };
-    tell(session, occupant, op, cx);
+    tell(occupant, op, cx);
 }
 
 /// A session came from another process: it is in its rooms here, too. Those that had not answered it there do not answer it any more.
@@ -262,9 +295,9 @@ fn restored(session: &mut BoundSession, _: &mut Names, cx: &mut Cx<'_>) {
 fn homes_moved(session: &mut BoundSession, before: &dyn Directory, cx: &mut Cx<'_>) {
     let moved: Vec<bool> = {
         let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
-        let domain = session.bare.domain();
         let has_moved = |joined: &Joined| {
             let name = joined.occupant.local().unwrap_or_default();
+            let domain = joined.occupant.domain().split_once('.').map_or("", |(_, domain)| domain);
             SERVICE.home_by(name, domain, before) != SERVICE.home(name, domain, cx)
         };
         rooms.map(has_moved).collect()
@@ -282,12 +315,12 @@ fn come_back(session: &BoundSession, mut is_told: impl FnMut(&Joined) -> bool, c
         let mut presence = joined.presence.clone();
         presence.to = Some(joined.occupant.clone());
         let seat = seat(session, joined.presences, cx);
-        tell(session, &joined.occupant, RoomOp::Back { seat, presence, role }, cx);
+        tell(&joined.occupant, RoomOp::Back { seat, presence, role }, cx);
     }
 }
 
-fn tell(session: &BoundSession, occupant: &Jid, op: RoomOp, cx: &mut Cx<'_>) {
-    let Some(name) = occupant.local() else { return };
-    let at = SERVICE.home(name, session.bare.domain(), cx);
-    cx.post(at, ShardMessage::Room { domain: session.domain, kind: KIND, name: name.into(), op });
+fn tell(occupant: &Jid, op: RoomOp, cx: &mut Cx<'_>) {
+    let (Some(name), Some(domain)) = (occupant.local(), domain_of(occupant, cx)) else { return };
+    let at = SERVICE.home(name, &domain.name, cx);
+    cx.post(at, ShardMessage::Room { domain: domain.id, kind: KIND, name: name.into(), op });
 }

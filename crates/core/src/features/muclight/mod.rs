@@ -44,6 +44,7 @@ const SERVICE: Service = Service {
     identity: ("conference", "text"),
     submit,
     place: Some(|name, domain| KIND.address(name, domain)),
+    is_for_others: false,
 };
 
 /// A stanza for a room, or for the service.

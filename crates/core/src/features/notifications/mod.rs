@@ -49,6 +49,7 @@ pub const FEATURE: Feature = Feature {
         identity: ("component", "generic"),
         submit: delivery::submit,
         place: None,
+        is_for_others: false,
     }],
     hooks: Hooks {
         login: &[LoginPart::Notifications(|session, wait| session.state.notifications.take_login(wait))],

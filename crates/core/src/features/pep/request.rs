@@ -4,13 +4,13 @@ use crate::command::{About, NoRoom, PendingIq, Refusal, TopicIq, TopicOp, TopicO
 use crate::error::StanzaError;
 use crate::message::{AccountMessage, Requester};
 use crate::model::{
-    Access, Affiliation, ConfigChange, Node, NodeChange, NodeEdit, NodeEvent, NodeRefusal, Reader,
-    TopicConfig, TopicId, TopicRecord,
+    Access, Affiliation, ConfigChange, Node, NodeChange, NodeEdit, NodeRefusal, Reader, TopicConfig, TopicId,
+    TopicRecord,
 };
 use crate::ports::store::items::ItemNamesAnswer;
 use crate::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
 use crate::ports::{Fault, Question};
-use crate::session::home::AtHome;
+use crate::session::home::{AtHome, node_edited};
 use crate::session::{Cx, Sessions};
 use crate::topic::check_item;
 use crate::topic::xml::{self, Request, Terms, unsupported};
@@ -159,7 +159,7 @@ fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &
     let (account, terms, edit) = (home.account.clone(), terms.clone(), question.edit.clone());
     cx.ask(question, move |answer, _, cx| {
         if let Some(change) = edited(answer, &account, &name, iq, &terms, cx) {
-            tell(&change, &edit, account, cx);
+            node_edited(&change, &edit, account, cx);
         }
     });
 }
@@ -244,21 +244,6 @@ fn read<Q, T>(
         let found = answer.map_err(Refusal::Fault).and_then(|found| found.ok_or(Refusal::NotFound));
         cx.reply(xml::reply(iq, &name, found.map(outcome), &terms));
     });
-}
-
-/// A node is another one, or has other items: its account's home learns it, and who wants to know.
-fn tell(change: &Arc<NodeChange>, edit: &NodeEdit, account: BareJid, cx: &mut Cx<'_>) {
-    if change.before != change.after {
-        cx.tell_account(account.clone(), AccountMessage::NodesChanged(change.clone()));
-    }
-    let node = change.is.as_ref().or(change.was.as_ref());
-    if let (Some(event), Some(node)) = (NodeEvent::of(change, edit), node) {
-        let access = node.config.access_model;
-        cx.tell_account(
-            account,
-            AccountMessage::Published { event: Arc::new(event), access, at: change.after },
-        );
-    }
 }
 
 /// The store's answer: who asked is told.

@@ -20,7 +20,7 @@ pub const FEATURE: Feature = Feature {
         id: "XEP-0049",
         title: "Private XML Storage",
         version: "1.2",
-        coverage: "All of it, at most 64 elements per request; an account keeps as many bytes as `limits.private_bytes` says. Not there: conversion of bookmarks (XEP-0048).",
+        coverage: "All of it, at most 64 elements per request; an account keeps as many bytes as `limits.private_bytes` says.",
     }],
     server_features: &[ns::PRIVATE],
     hooks: Hooks {

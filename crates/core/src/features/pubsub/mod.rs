@@ -95,6 +95,7 @@ const SERVICE: Service = Service {
     identity: ("pubsub", "service"),
     submit,
     place: Some(topic_address),
+    is_for_others: false,
 };
 
 /// Reads a list of the store's, and answers with it.

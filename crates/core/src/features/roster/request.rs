@@ -72,7 +72,7 @@ fn change(
     match set {
         Set::Put { contact, name, groups } => {
             let bounds = cx.shard.settings.limits.roster;
-            let question = PutContact { domain, local, contact, name, groups, bounds };
+            let question = PutContact { domain, local, contact, name, groups, stand: None, bounds };
             cx.ask(question, move |answer, sessions, cx| {
                 let result = match answer {
                     Ok(PutContactAnswer::Put(change)) => {

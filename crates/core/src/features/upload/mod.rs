@@ -32,8 +32,14 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-const SERVICE: Service =
-    Service { host: "upload", name: "File upload", identity: ("store", "file"), submit, place: None };
+const SERVICE: Service = Service {
+    host: "upload",
+    name: "File upload",
+    identity: ("store", "file"),
+    submit,
+    place: None,
+    is_for_others: false,
+};
 
 /// The namespace of slots.
 const UPLOAD: &str = "urn:xmpp:http:upload:0";

@@ -4,7 +4,7 @@
 
 use super::question::questions;
 use crate::model::{
-    BothSides, DomainId, Record, RecordParts, RosterBounds, RosterChange, SubscriptionAction,
+    BothSides, DomainId, Record, RecordParts, RosterBounds, RosterChange, Standing, SubscriptionAction,
 };
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
@@ -33,7 +33,8 @@ pub struct ReadRecord {
 }
 
 /// Adds a contact to an account's roster, or gives it another name and other groups, unless there is no room
-/// for that ([`RosterUse::has_room`](crate::model::RosterUse::has_room)). The subscriptions stay as they are.
+/// for that ([`RosterUse::has_room`](crate::model::RosterUse::has_room)). The subscriptions stay as they are, unless it is imported with where they
+/// `stand`: then the contact's roster still says what it said.
 #[derive(Clone, Debug)]
 pub struct PutContact {
     pub domain: DomainId,
@@ -41,6 +42,7 @@ pub struct PutContact {
     pub contact: BareJid,
     pub name: Box<str>,
     pub groups: Vec<Box<str>>,
+    pub stand: Option<Standing>,
     pub bounds: RosterBounds,
 }
 

@@ -16,8 +16,11 @@ pub(super) fn own(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let handler = match (request.kind, request.payload.children().next()) {
-        (Kind::Iq(kind), Some(payload)) => cx.pipeline.home_handler(kind, payload.name(), payload.ns()),
+    let handler = match (request.kind, request.payload.children().next(), cx.pipeline.instead) {
+        (Kind::Iq(kind), Some(payload), Some(instead)) if (instead.takes)(kind, &payload) => {
+            return (instead.answer)(request, home, cx);
+        }
+        (Kind::Iq(kind), Some(payload), _) => cx.pipeline.home_handler(kind, payload.name(), payload.ns()),
         _ => None,
     };
     match handler {

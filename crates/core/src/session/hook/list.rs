@@ -96,6 +96,8 @@ macro_rules! each_hook {
             list iq: IqHandler;
             /// IQ requests of an account's own sessions, answered at its home.
             list at_home: HomeHandler;
+            /// Answers some of these requests instead of the feature that they are for.
+            one instead: &'static InsteadHandler;
             /// Commands of the server (XEP-0050) that accounts may give.
             list ad_hoc: CommandHandler;
             /// Which of them a session may give.

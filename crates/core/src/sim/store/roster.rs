@@ -48,7 +48,8 @@ fn put(store: &mut Committed, asked: &PutContact) -> PutContactAnswer {
     };
     let Side { contact: was, used } = account.side(&asked.contact);
     let (name, groups) = (asked.name.clone(), asked.groups.clone());
-    let is = Contact { name, groups, is_listed: true, ..was.clone() };
+    let standing = asked.stand.unwrap_or(was.standing);
+    let is = Contact { name, groups, standing, is_listed: true, ..was.clone() };
     if !used.has_room(&was, &is, asked.bounds) {
         return PutContactAnswer::Full;
     }

@@ -15,7 +15,7 @@ pub(crate) use request::ITEMS_BYTES_MAX;
 pub(crate) use request::{Request, parse};
 
 use crate::error::StanzaError;
-use crate::model::{Access, Map, TopicConfig};
+use crate::model::{Map, TopicConfig};
 use crate::settings::Limits;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -41,23 +41,14 @@ impl Terms {
 
     /// How a node of this name behaves of which nothing is said.
     pub(crate) fn default_of(&self, node: &str) -> TopicConfig {
-        let mut config = self.default.clone();
-        if self.is_personal && PRIVATE.contains(&node) {
-            config.access_model = Access::Whitelist;
-        }
-        config
+        if self.is_personal { TopicConfig::of_node(node) } else { self.default.clone() }
     }
 
     /// Those of an account's own nodes (XEP-0163 §7.1.3).
     pub(crate) fn of_account(limits: &Limits) -> Terms {
-        let default = TopicConfig { access_model: Access::Presence, ..TopicConfig::default() };
-        Terms { max_items: limits.nodes.items, default, is_personal: true }
+        Terms { max_items: limits.nodes.items, default: TopicConfig::of_node(""), is_personal: true }
     }
 }
-
-/// Nodes of accounts that nobody else may read unless their owner says so, whatever contacts may read of others: bookmarks (XEP-0402,
-/// XEP-0048), which tell where somebody is, and with which passwords.
-const PRIVATE: &[&str] = &["urn:xmpp:bookmarks:1", "storage:bookmarks"];
 
 /// The items that a device says it has, by topic: `<topics xmlns='urn:carillon:topics:0'/>` in its initial presence.
 pub(crate) fn had(presence: &Stanza) -> Map<String, String> {

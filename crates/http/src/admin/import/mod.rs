@@ -1,9 +1,11 @@
-//! Accounts by the thousand: a stream of records in, progress out.
+//! Accounts by the thousand, with what belongs to them: a stream of records in, progress out.
 
+mod parts;
 mod record;
 
 pub(crate) use record::{RecordKeys, iterations_max};
 
+use self::parts::{Owner, Part};
 use self::record::{Columns, Record, Secret};
 use crate::accounts;
 use crate::app::App;
@@ -34,6 +36,9 @@ pub(crate) struct Progress {
     lines: u64,
     /// Accounts written so far.
     imported: u64,
+    /// Parts of accounts written so far.
+    #[serde(skip_serializing_if = "is_none")]
+    parts: u64,
     /// Lines that failed so far.
     failed: u64,
     /// What failed since the line before this.
@@ -41,6 +46,10 @@ pub(crate) struct Progress {
     errors: Vec<ImportError>,
     /// Whether this is the last line.
     done: bool,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A line that was not imported.
@@ -58,8 +67,10 @@ pub(crate) struct ImportError {
 ///
 /// NDJSON, one record per line: `{"jid":…,"password":…}` or with ready SCRAM keys. Or CSV with the columns `jid` and
 /// `password`: a first line with the field `jid` names them in any order; without it they are `jid,password`. An account that
-/// exists already gets the new keys. For each chunk of lines, a line of progress comes back, with its errors in the order of
-/// the lines. A line that fails does not affect the others.
+/// exists already gets the new keys. A record of NDJSON with a `part` instead of keys adds what belongs to an account that is there, or that a
+/// line before it made: a contact, a private element, a vCard, a node, an item, a message that waits. What is there already of the same name is replaced,
+/// so that the same lines may be sent again; sessions that are connected learn of it when they log in next. For each chunk of lines, a line of
+/// progress comes back, with its errors in the order of the lines. A line that fails does not affect the others.
 #[utoipa::path(
     post, path = "/v1/admin/accounts/import", operation_id = "importAccounts", tag = "admin", params(DomainQuery),
     request_body(content = Record, content_type = "application/x-ndjson"),
@@ -78,7 +89,8 @@ pub(crate) async fn import(
     let format = content_type(&headers, &[Format::Ndjson, Format::Csv])?;
     let domain = key.domain(&app, query.domain.as_deref())?.name.clone();
     let timeout = Duration::from_millis(app.options.settings.read_timeout_ms);
-    let lines = LineStream::new(body, app.options.settings.batch_line_bytes_max, timeout);
+    let line_bytes_max = app.options.settings.batch_line_bytes_max.max(LINE_BYTES);
+    let lines = LineStream::new(body, line_bytes_max, timeout);
     let (columns, progress) = (Columns::default(), Progress::default());
     let import = Import { app, key, domain, format, columns, lines, progress };
     let progress = stream::unfold(import, |mut import| async move {
@@ -104,8 +116,34 @@ struct Import {
 struct Entry {
     line: u64,
     domain: DomainId,
-    local: Box<str>,
-    secret: Secret,
+    jid: BareJid,
+    what: What,
+}
+
+/// What a record has.
+enum What {
+    /// Keys of the account.
+    Secret(Secret),
+    /// A part of it.
+    Part(Part),
+}
+
+/// The records of a chunk: accounts come first, and what belongs to them after that.
+#[derive(Default)]
+struct Entries {
+    accounts: Vec<(u64, DomainId, Box<str>, Secret)>,
+    /// In their order, by their accounts.
+    parts: BTreeMap<BareJid, (DomainId, Vec<(u64, Part)>)>,
+}
+
+impl Entries {
+    fn push(&mut self, entry: Entry) {
+        let Entry { line, domain, jid, what } = entry;
+        match what {
+            What::Secret(secret) => self.accounts.push((line, domain, jids::local(&jid), secret)),
+            What::Part(part) => self.parts.entry(jid).or_insert((domain, Vec::new())).1.push((line, part)),
+        }
+    }
 }
 
 impl Import {
@@ -116,11 +154,12 @@ impl Import {
         }
         self.progress.errors.clear();
         let entries = self.read().await;
-        let accounts = self.derive(entries).await;
+        let accounts = self.derive(entries.accounts).await;
         for (domain, accounts) in accounts {
             self.write(domain, accounts).await;
         }
-        // What was read, hashed and written failed in three rounds.
+        self.write_parts(entries.parts).await;
+        // What was read, hashed and written failed in several rounds.
         self.progress.errors.sort_by_key(|error| error.line);
         let mut line = serde_json::to_vec(&self.progress).expect("progress is strings and numbers");
         line.push(b'\n');
@@ -128,13 +167,18 @@ impl Import {
     }
 
     /// The next records. Notes when they were the last.
-    async fn read(&mut self) -> Vec<Entry> {
-        let mut entries = Vec::new();
+    async fn read(&mut self) -> Entries {
+        let mut entries = Entries::default();
+        let mut bytes = 0;
         for _ in 0..CHUNK_LINES {
+            if bytes > CHUNK_BYTES {
+                break;
+            }
             let Some(line) = self.lines.next().await else {
                 self.progress.done = true;
                 break;
             };
+            bytes += line.text.as_ref().map_or(0, Bytes::len);
             let number = line.number;
             if self.format == Format::Csv
                 && number == 1
@@ -165,18 +209,20 @@ impl Import {
         let record = Record::read(&line.text?, self.format, self.columns)?;
         let jid = jids::account(&record.jid, &self.domain)?;
         let domain = self.key.reach(&self.app, jid.domain())?.id;
-        Ok(Entry {
-            line: number,
-            domain,
-            local: jids::local(&jid),
-            secret: record.secret(self.app.options.core.scram_iterations)?,
-        })
+        let what = match record.part()? {
+            Ok(part) => What::Part(part),
+            Err(record) => What::Secret(record.secret(self.app.options.core.scram_iterations)?),
+        };
+        Ok(Entry { line: number, domain, jid, what })
     }
 
-    /// The accounts of `entries` by domain, with the lines they came from.
-    async fn derive(&mut self, entries: Vec<Entry>) -> BTreeMap<DomainId, Vec<(u64, ImportedAccount)>> {
+    /// Accounts by domain, with the lines they came from.
+    async fn derive(
+        &mut self,
+        entries: Vec<(u64, DomainId, Box<str>, Secret)>,
+    ) -> BTreeMap<DomainId, Vec<(u64, ImportedAccount)>> {
         let app = &self.app;
-        let keyed = |Entry { line, domain, local, secret }: Entry| async move {
+        let keyed = |(line, domain, local, secret): (u64, DomainId, Box<str>, Secret)| async move {
             let credentials = match secret {
                 Secret::Keys(credentials) => credentials,
                 Secret::Password(password) => {
@@ -220,6 +266,33 @@ impl Import {
         }
     }
 
+    /// Writes what belongs to accounts: of one in its order, of many at a time.
+    async fn write_parts(&mut self, parts: BTreeMap<BareJid, (DomainId, Vec<(u64, Part)>)>) {
+        if parts.is_empty() {
+            return;
+        }
+        let accounts: Arc<[BareJid]> = parts.keys().cloned().collect();
+        let app = &self.app;
+        let written = stream::iter(parts).map(|(jid, (domain, parts))| async move {
+            let owner = Owner { domain, jid };
+            let mut results = Vec::with_capacity(parts.len());
+            for (line, part) in parts {
+                results.push((line, parts::write(app, &owner, part).await));
+            }
+            results
+        });
+        let results: Vec<Vec<(u64, Result<(), Problem>)>> =
+            written.buffer_unordered(ACCOUNTS_AT_ONCE).collect().await;
+        // What homes know of these accounts is of before, also where it is not known what became of a write.
+        let told = accounts::changed(app, accounts).await;
+        for (line, result) in results.into_iter().flatten() {
+            match result.and(told.clone()) {
+                Ok(()) => self.progress.parts += 1,
+                Err(problem) => self.fail(line, &problem),
+            }
+        }
+    }
+
     fn fail(&mut self, line: u64, problem: &Problem) {
         self.progress.failed += 1;
         let error = ImportError { line, code: problem.code().as_str(), detail: problem.detail().to_owned() };
@@ -229,3 +302,12 @@ impl Import {
 
 /// Lines that share a commit and a line of progress: with passwords, about half a second's work.
 const CHUNK_LINES: usize = 256;
+
+/// Bytes of lines that are held at a time, but for the last of them.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// Bytes of a line at least: a vCard or an item may be as large as a stanza, and its text is longer in JSON.
+const LINE_BYTES: usize = 1 << 20;
+
+/// Accounts whose parts are written at the same time.
+const ACCOUNTS_AT_ONCE: usize = 32;

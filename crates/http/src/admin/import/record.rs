@@ -1,12 +1,13 @@
 //! One account of an import, as NDJSON or CSV.
 
+use super::parts::Part;
 use crate::extract::{Format, Line, parse};
 use crate::problem::{Code, Problem};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use carillon_core::model::{Credentials, ScramKeys};
 
-/// An account to be imported: with its password, or with ready SCRAM keys of one hash or both.
+/// An account to be imported, with its password, or with ready SCRAM keys of one hash or both; or a part of an account.
 #[derive(serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
@@ -21,6 +22,9 @@ pub(crate) struct Record {
     /// Its keys for SCRAM-SHA-256.
     #[serde(default)]
     scram_sha256: Option<RecordKeys>,
+    /// What belongs to it, instead of a password or keys.
+    #[serde(default)]
+    part: Option<Part>,
 }
 
 /// SCRAM keys (RFC 5802 §3).
@@ -67,8 +71,21 @@ impl Record {
                     Columns::JidPassword => (first, second),
                     Columns::PasswordJid => (second, first),
                 };
-                Ok(Record { jid, password: Some(password), scram_sha1: None, scram_sha256: None })
+                Ok(Record { jid, password: Some(password), scram_sha1: None, scram_sha256: None, part: None })
             }
+        }
+    }
+
+    /// The part that it is about; the record, if it is about the account itself.
+    pub(super) fn part(self) -> Result<Result<Part, Record>, Problem> {
+        match self.part {
+            Some(_)
+                if self.password.is_some() || self.scram_sha1.is_some() || self.scram_sha256.is_some() =>
+            {
+                Err(Problem::new(Code::InvalidValue, "give keys or a part, not both"))
+            }
+            Some(part) => Ok(Ok(part)),
+            None => Ok(Err(self)),
         }
     }
 
