@@ -150,6 +150,7 @@ pub(crate) const COPIED: &[Table] = &[
         ),
         ..table("push", &["id"])
     },
+    table("push_step", &["notification", "registration"]),
     table("act", &["id"]),
     table("cell", &["name"]),
     table("placement", &["device"]),

@@ -13,13 +13,13 @@ use crate::rows::push::Channel;
 use bytes::Bytes;
 use carillon_core::model::{
     AccountId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
-    PushRegistration, PushSubject, RegistrationId, UnixMs, Wake,
+    PushRegistration, PushStep, PushSubject, RegistrationId, UnixMs, Wake,
 };
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::push::{
     ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
-    ListRegistrations, NextPush, PushCommit,
+    ListRegistrations, NextPush, PushCommit, PushSteps,
 };
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -66,6 +66,29 @@ impl Answers<ListRegistrations, Error> for Snapshot<'_> {
 impl Answers<NextPush, Error> for Snapshot<'_> {
     fn answer(&mut self, _: &NextPush) -> Result<Option<UnixMs>> {
         opt_ms(&self.db.one("SELECT min(due) FROM push", &[])?, 0)
+    }
+}
+
+impl Answers<PushSteps, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &PushSteps) -> Result<Vec<PushStep>> {
+        let rows = self.db.query(
+            "SELECT registration, name, kind, requests, sent, answered, state, reason FROM push_step
+             WHERE notification = $1 ORDER BY registration",
+            &[&Id::from(asked.id)],
+        )?;
+        let step = |row: &Row| {
+            Ok(PushStep {
+                registration: RegistrationId(uint(row, 0)?),
+                node: text(row, 1)?,
+                kind: code(row, 2)?,
+                requests: number(row, 3)?,
+                sent: ms(row, 4)?,
+                answered: ms(row, 5)?,
+                state: code(row, 6)?,
+                reason: opt_text(row, 7)?,
+            })
+        };
+        rows.iter().map(step).collect()
     }
 }
 
@@ -164,8 +187,8 @@ impl Answers<ClaimPushes, Error> for Transaction<'_> {
         // What another group is changing is passed over.
         let rows = self.db.query(
             "SELECT id, registration, about, version, message, notification FROM push
-             WHERE (due <= $2 OR owner = $1) AND id <> ALL ($3::bigint[]) ORDER BY due, id LIMIT $4
-             FOR NO KEY UPDATE SKIP LOCKED",
+             WHERE (due <= $2 OR owner = $1) AND NOT EXISTS (SELECT 1 FROM unnest($3::bigint[]) AS held (id) WHERE held.id = push.id)
+             ORDER BY due, id LIMIT $4 FOR NO KEY UPDATE OF push SKIP LOCKED",
             &[&owner, &int(now.0), &held, &i64::from(page.entries)],
         )?;
         let (mut claimed, mut over, mut room) = (Vec::new(), Vec::new(), Room::new(*page));
@@ -240,6 +263,9 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     if is_held == 0 {
         return Ok(());
     }
+    if let Some((notification, step)) = push.step.as_deref() {
+        add_step(write, *notification, step)?;
+    }
     match &push.outcome {
         PushOutcome::Gone => {
             let same = write.db.opt(
@@ -261,6 +287,29 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     if !has_failed {
         write.run("DELETE FROM push WHERE id = $1 AND version = $2", &[&id, &int(push.version)])?;
     }
+    Ok(())
+}
+
+/// Adds a request to the trace of its notification, unless that is forgotten.
+fn add_step(write: &Transaction<'_>, id: NotificationId, step: &PushStep) -> Result<()> {
+    write.run(
+        "INSERT INTO push_step (notification, registration, name, kind, requests, sent, answered, state, reason)
+         SELECT $1::uuid, $2::bigint, $3::text, $4::smallint, $5::bigint, $6::bigint, $7::bigint, $8::smallint, $9::text
+         WHERE EXISTS (SELECT 1 FROM notification WHERE id = $1) OR EXISTS (SELECT 1 FROM trace WHERE id = $1)
+         ON CONFLICT (notification, registration) DO UPDATE SET name = $3, kind = $4, requests = push_step.requests + $5,
+             sent = $6, answered = $7, state = $8, reason = $9",
+        &[
+            &Id::from(id),
+            &int(step.registration.0),
+            &step.node,
+            &short(step.kind),
+            &i64::from(step.requests),
+            &int(step.sent.0),
+            &int(step.answered.0),
+            &short(step.state),
+            &step.reason,
+        ],
+    )?;
     Ok(())
 }
 

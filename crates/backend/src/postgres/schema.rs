@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0016_room_policy.sql"),
     include_str!("migrations/0017_lease_state.sql"),
     include_str!("migrations/0018_privacy_lists.sql"),
+    include_str!("migrations/0019_push_steps.sql"),
 ];
 
 /// The version of the schema that this server knows.

@@ -141,6 +141,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0045_room_policy.sql"),
     include_str!("migrations/0046_lease_state.sql"),
     include_str!("migrations/0047_privacy_lists.sql"),
+    include_str!("migrations/0048_push_steps.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -10,13 +10,13 @@ use crate::rows::push::Channel;
 use bytes::Bytes;
 use carillon_core::model::{
     AccountId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
-    PushRegistration, PushSubject, RegistrationId, UnixMs, Wake,
+    PushRegistration, PushStep, PushSubject, RegistrationId, UnixMs, Wake,
 };
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::push::{
     ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
-    ListRegistrations, NextPush, PushCommit,
+    ListRegistrations, NextPush, PushCommit, PushSteps,
 };
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use std::sync::Arc;
@@ -74,6 +74,29 @@ impl Answers<ListRegistrations, Error> for Snapshot<'_> {
 impl Answers<NextPush, Error> for Snapshot<'_> {
     fn answer(&mut self, _: &NextPush) -> Result<Option<UnixMs>> {
         self.db.prepare_cached("SELECT min(due) FROM push")?.query_row([], |row| opt_ms(row, 0))
+    }
+}
+
+impl Answers<PushSteps, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &PushSteps) -> Result<Vec<PushStep>> {
+        self.db
+            .prepare_cached(
+                "SELECT registration, name, kind, requests, sent, answered, state, reason FROM push_step
+                 WHERE notification = ?1 ORDER BY registration",
+            )?
+            .query_map([id_blob(asked.id)], |row| {
+                Ok(PushStep {
+                    registration: RegistrationId(uint(row, 0)?),
+                    node: text(row, 1)?,
+                    kind: code(row, 2)?,
+                    requests: row.get(3)?,
+                    sent: ms(row, 4)?,
+                    answered: ms(row, 5)?,
+                    state: code(row, 6)?,
+                    reason: opt_text(row, 7)?,
+                })
+            })?
+            .collect()
     }
 }
 
@@ -275,6 +298,9 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     if is_held == 0 {
         return Ok(());
     }
+    if let Some((notification, step)) = push.step.as_deref() {
+        add_step(write, *notification, step)?;
+    }
     match &push.outcome {
         PushOutcome::Gone => {
             let is_same = write
@@ -295,6 +321,39 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     }
     if !has_failed {
         write.run("DELETE FROM push WHERE id = ?1 AND version = ?2", params![id, int(push.version)])?;
+    }
+    Ok(())
+}
+
+/// Adds a request to the trace of its notification, unless that is forgotten.
+fn add_step(write: &Transaction<'_>, id: NotificationId, step: &PushStep) -> Result<()> {
+    write.run(
+        "INSERT INTO push_step (notification, registration, name, kind, requests, sent, answered, state, reason)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+         WHERE EXISTS (SELECT 1 FROM notification WHERE id = ?1) OR EXISTS (SELECT 1 FROM trace WHERE id = ?1)
+         ON CONFLICT (notification, registration) DO UPDATE SET name = ?3, kind = ?4, requests = requests + ?5, sent = ?6,
+             answered = ?7, state = ?8, reason = ?9",
+        params![
+            id_blob(id),
+            int(step.registration.0),
+            step.node,
+            step.kind.code(),
+            step.requests,
+            int(step.sent.0),
+            int(step.answered.0),
+            step.state.code(),
+            step.reason
+        ],
+    )?;
+    Ok(())
+}
+
+/// Forgets the pushes of notifications whose traces are forgotten.
+pub(super) fn forget_steps(write: &Transaction<'_>, ids: &[NotificationId]) -> Result<()> {
+    // Where nobody is pushed to, no trace has any.
+    let has_any = write.db.prepare_cached("SELECT 1 FROM push_step LIMIT 1")?.exists([])?;
+    for id in ids.iter().filter(|_| has_any) {
+        write.run("DELETE FROM push_step WHERE notification = ?1", [id_blob(*id)])?;
     }
     Ok(())
 }

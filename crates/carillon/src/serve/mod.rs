@@ -116,6 +116,7 @@ pub struct Prepared {
     webhook_roots: carillon_http::WebhookRoots,
     vapid: carillon_http::VapidKey,
     push_apps: carillon_http::PushApps,
+    push_templates: carillon_http::PushTemplates,
     queues: Vec<carillon_http::IntakeQueue>,
     runtime: tokio::runtime::Runtime,
 }
@@ -142,6 +143,7 @@ impl Prepared {
             tls: assemble::certificates(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
             push_apps: assemble::push_apps(settings)?,
+            push_templates: assemble::push_templates(settings)?,
             queues: assemble::queues(settings)?,
             runtime,
             config,
@@ -171,6 +173,8 @@ pub struct Running {
     vapid: String,
     /// The apps that push services of makers of devices know.
     push_apps: watch::Sender<carillon_http::PushApps>,
+    /// What devices show of pushes.
+    push_templates: watch::Sender<carillon_http::PushTemplates>,
     server: Server,
     runtime: tokio::runtime::Runtime,
     http: HttpSide,
@@ -204,8 +208,18 @@ const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it,
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
     pub fn start(prepared: Prepared, inherited: Option<Inherited>) -> Result<Running, String> {
-        let Prepared { config, secret, tls, webhook_roots, vapid, push_apps, queues, runtime } = prepared;
-        let push_apps = watch::Sender::new(push_apps);
+        let Prepared {
+            config,
+            secret,
+            tls,
+            webhook_roots,
+            vapid,
+            push_apps,
+            push_templates,
+            queues,
+            runtime,
+        } = prepared;
+        let (push_apps, push_templates) = (watch::Sender::new(push_apps), watch::Sender::new(push_templates));
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
         let (take_over, left) = inherited.map(|left| (left.take_over, left.http)).unzip();
@@ -230,6 +244,7 @@ impl Running {
             webhook_roots,
             vapid.clone(),
             push_apps.subscribe(),
+            push_templates.subscribe(),
         );
         options.queues = queues;
         let http = HttpSide::start(&runtime, bound, &server, &tls, options).map_err(|e| e.to_string())?;
@@ -250,6 +265,7 @@ impl Running {
             secret,
             vapid: vapid.public(),
             push_apps,
+            push_templates,
             server,
             runtime,
             http,

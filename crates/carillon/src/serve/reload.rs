@@ -29,6 +29,10 @@ impl Running {
             Ok(apps) => self.push_apps.send_modify(|present| *present = apps.keeping(present)),
             Err(error) => tracing::error!(%error, "the apps of pushes were not reloaded"),
         }
+        match assemble::push_templates(settings) {
+            Ok(templates) => drop(self.push_templates.send_replace(templates)),
+            Err(error) => tracing::error!(%error, "the templates of pushes were not reloaded"),
+        }
         self.read_certificates();
         self.reload_policy();
         for key in reloaded.needs_restart {

@@ -341,11 +341,7 @@ pub(crate) fn view(registration: &PushRegistration) -> RegistrationView {
         id: id.0,
         account: account.to_string(),
         node: node.to_string(),
-        channel: match channel {
-            PushChannel::WebPush(_) => "web_push",
-            PushChannel::App(device) => device.service.as_str(),
-            PushChannel::Webhook { .. } => "webhook",
-        },
+        channel: channel.kind().as_str(),
         service: match channel {
             PushChannel::WebPush(keys) => super::gateway::origin(&keys.endpoint).to_owned(),
             PushChannel::App(device) => device.app.to_string(),

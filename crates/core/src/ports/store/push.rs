@@ -9,7 +9,8 @@
 use super::question::questions;
 use super::{Load, Loads, Page, Part};
 use crate::model::{
-    DomainId, Push, PushChannel, PushId, PushOutcome, PushRegistration, PushShown, RegistrationId, UnixMs,
+    DomainId, NotificationId, Push, PushChannel, PushId, PushOutcome, PushRegistration, PushShown, PushStep,
+    RegistrationId, UnixMs,
 };
 
 questions! {
@@ -18,6 +19,7 @@ questions! {
         FindRegistration => Option<Box<PushRegistration>>,
         ListRegistrations => Part<PushRegistration>,
         NextPush => Option<UnixMs>,
+        PushSteps => Vec<PushStep>,
     }
     writes {
         EnablePush => EnablePushAnswer,
@@ -51,6 +53,12 @@ pub struct ListRegistrations {
 /// When the next push is due; none if none waits.
 #[derive(Clone, Debug)]
 pub struct NextPush;
+
+/// The pushes of a notification, by the numbers of their registrations. They are forgotten with its trace.
+#[derive(Clone, Debug)]
+pub struct PushSteps {
+    pub id: NotificationId,
+}
 
 /// Makes a registration of an account, or makes anew the one of the same `node`: then its failures are forgotten. An account has `per_account_max` of
 /// them.
@@ -103,8 +111,9 @@ pub struct ClaimPushes {
     pub page: Page,
 }
 
-/// Notes what came of pushes that `owner` has claimed; of others nothing changes. One that was taken ends, unless it has another version by now:
-/// then it is due at `now`. An app that is gone ends the registration, unless that was made anew meanwhile: then the push is due at `now`.
+/// Notes what came of pushes that `owner` has claimed, and the step of a trace that each was; of others nothing changes. One that was taken ends,
+/// unless it has another version by now: then it is due at `now`. An app that is gone ends the registration, unless that was made anew meanwhile: then
+/// the push is due at `now`.
 #[derive(Clone, Debug)]
 pub struct CommitPushes {
     pub owner: u64,
@@ -125,4 +134,6 @@ pub struct PushCommit {
     /// The local part of the account.
     pub local: Box<str>,
     pub outcome: PushOutcome,
+    /// What the trace of the notification that was pushed gets, if it was one and a request was made: `requests` more of them, and all else anew.
+    pub step: Option<Box<(NotificationId, PushStep)>>,
 }

@@ -1,0 +1,16 @@
+-- The pushes of notifications, which their traces show (`push.rs`): the last request to each registration, and how many there were. They are
+-- forgotten with the trace.
+CREATE TABLE push_step (
+    notification uuid     NOT NULL,
+    -- It may have ended.
+    registration bigint   NOT NULL,
+    name         text     NOT NULL,
+    -- By the numbers of rows/code.rs.
+    kind         smallint NOT NULL,
+    requests     bigint   NOT NULL,
+    sent         bigint   NOT NULL,
+    answered     bigint   NOT NULL,
+    state        smallint NOT NULL,
+    reason       text,
+    PRIMARY KEY (notification, registration)
+);
