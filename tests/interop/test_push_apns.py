@@ -11,15 +11,17 @@ import time
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from slixmpp.exceptions import IqError
+from slixmpp.jid import JID
 
 from harness.api import Api
 from harness.apns import Apns
 from harness.peer import Peer
 from harness.pushes import PUSH, enable, of_app, register, request
 from harness.receiver import Authority
-from harness.server import Server, run
+from harness.server import Server, run, unique
 
 SETTINGS = {"push__grace_ms": 300, "push__timeout_ms": 5000}
+ROOMS = ("xep_0030", "xep_0045")
 
 
 @pytest.fixture
@@ -125,6 +127,46 @@ async def test_each_push_is_a_step_of_the_trace_of_its_notification(api, peer, a
     await devices["phone"].next(body="hi")
     listed = await api.ok("GET", f"/v1/notifications?to={jid}")
     assert sum(1 for one in listed["notifications"] if "pushes" in one) == 0
+
+
+async def test_who_is_mentioned_in_a_room_while_away_is_woken(api, peer, account, apns):
+    jid, bob = await account(), await peer(plugins=ROOMS)
+    apps = {only: apns.device(only) for only in ("mentions", "messages")}
+    for only, device in apps.items():
+        body = {"account": jid, "node": only, "wakes": [only], "shown": "whole", **of_app("chat", device)}
+        made = await api.ok("POST", "/v1/push/registrations", body, status=201)
+        assert made["wakes"] == [only]
+    name = unique("tea")
+    tea = f"{name}@rooms.localhost"
+    await api.ok("PUT", f"/v1/rooms/{name}", {"title": "Tea"}, status=201)
+    await api.ok("PUT", f"/v1/rooms/{name}/members/{jid}", {"affiliation": "member", "nick": "Ali Baba"})
+    await bob.plugin("xep_0045").join_muc_wait(JID(tea), "Bob", timeout=10)
+
+    def say(text):
+        bob.xmpp.send_message(mto=JID(tea), mbody=text, mtype="groupchat")
+
+    say("hello all")
+    say("Ali Baba: tea is ready")
+    push = await apps["mentions"].next()
+    assert push.json["aps"]["alert"] == {"title": tea, "body": "Ali Baba: tea is ready"}
+    assert (push.json["carillon"]["room"], push.json["carillon"]["nick"]) == (tea, "Bob")
+    # Whoever is in the room hears it there.
+    alice = await peer(jid, plugins=ROOMS)
+    await alice.plugin("xep_0045").join_muc_wait(JID(tea), "Ali Baba", timeout=10)
+    say("Ali Baba, more tea?")
+    await alice.messages.take(lambda m: m.findtext("{jabber:client}body") == "Ali Baba, more tea?", "it")
+    await alice.close()
+    await bob.presences.take(lambda p: p.get("type") == "unavailable", "that she has left")
+    say(f"@{jid.partition('@')[0]}!")
+    push = await apps["mentions"].next()
+    assert push.json["aps"]["alert"]["body"] == f"@{jid.partition('@')[0]}!"
+    bob.chat(jid, "hi")
+    await apps["messages"].next(body="hi")
+    assert not any(device.pushes.left() for device in apps.values())
+    client = await peer(jid)
+    with pytest.raises(IqError) as refused:
+        await enable(client, {"app": "chat", "token": apps["mentions"].token, "wakes": "everything"})
+    assert refused.value.condition == "not-acceptable"
 
 
 async def test_what_a_device_shows_is_in_the_words_of_its_domain(apns, tmp_path, start):

@@ -5,6 +5,9 @@ use super::ground::*;
 use carillon_core::model::*;
 use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline, StoreOfflineAnswer};
 use carillon_core::ports::store::push::*;
+use carillon_core::ports::store::rooms::{
+    CreateRoom, CreateRoomAnswer, KeepRoomMessage, RoomWake, SetRoomMembers,
+};
 use carillon_core::ports::{Ask, Page, Store};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,6 +46,7 @@ fn enable(domain: DomainId, local: &str, node: &str) -> EnablePush {
         node: node.into(),
         channel: PushChannel::WebPush(keys),
         shown: PushShown::Whole,
+        wakes: PushWakes::default(),
         now: T,
         per_account_max: 3,
     }
@@ -416,6 +420,88 @@ pub(super) fn is_a_step_of_the_trace_of_its_notification(store: &dyn Store) {
     late.step.as_mut().expect("a step").0 = kept.id;
     ask(store, CommitPushes { owner: 7, now: T.plus(80), pushes: vec![late] });
     assert_eq!(steps(), []);
+}
+
+pub(super) fn comes_of_what_its_app_wants(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let only = |on| {
+        let wakes = PushWakes::from_iter([on]);
+        let enable = EnablePush { wakes, ..enable(domain, "alice", on.as_str()) };
+        let made = answer!(ask(store, enable), EnablePushAnswer::Enabled(made) => *made);
+        assert_eq!((made.wakes, made.wakes.iter().collect::<Vec<_>>()), (wakes, vec![on]));
+        made
+    };
+    let [notifications, messages, mentions] = WakesOn::ALL.map(only);
+    let room = room_of(store, domain, &["bob", "alice"]);
+    message(store, domain, "alice", "bob", 1);
+    ask(store, StoreNotification { wake: wake("n:1", 1), ..store_at(notification(domain, "alice", 1), T) });
+    let kept = mention(store, domain, room, "alice", 1);
+    let mut claimed = claim(store, 7, 1, &[]);
+    claimed.sort_by_key(|push| push.registration.id);
+    let told: Vec<_> = claimed.iter().map(|push| (push.registration.id, &*push.topic)).collect();
+    assert_eq!(told, [(notifications.id, "n:1"), (messages.id, "m:bob"), (mentions.id, "r:tea")]);
+    let PushSubject::Message { stanza, received } = &claimed[2].subject else { panic!("it is a message") };
+    assert_eq!((&stanza[..], *received), (&b"<message from='tea@rooms.example.org/bob'/>"[..], T.plus(1)));
+    for push in &claimed {
+        commit(store, 7, 2, push, PushOutcome::Taken { at: T.plus(2) });
+    }
+    // The newest takes the place of the one that waits; what was read, or is not the member's any more, is not pushed.
+    mention(store, domain, room, "alice", 3);
+    let newest = mention(store, domain, room, "alice", 4);
+    assert!(newest > kept);
+    let claimed = claim(store, 7, 4, &[]);
+    assert_eq!((claimed.len(), claimed[0].version), (1, 2));
+    commit(store, 7, 4, &claimed[0], PushOutcome::Postponed { next: T.plus(5) });
+    let seen = KeepRoomMessage {
+        entry: RoomEntry::Other,
+        displayed: Some(newest.0.to_string().into()),
+        ..in_room(room, "alice", 5)
+    };
+    ask(store, seen).expect("the room is there");
+    assert!(claim(store, 7, 5, &[]).is_empty());
+    mention(store, domain, room, "alice", 6);
+    mention(store, domain, room, "nobody", 6);
+    let out = RoomMember::new(jid("alice@example.org"), RoomAffiliation::Outcast);
+    ask(store, SetRoomMembers { room, changes: vec![out], version: 0 }).expect("the room is there");
+    assert!(claim(store, 7, 6, &[]).is_empty());
+    assert_eq!(ask(store, NextPush), None);
+}
+
+fn room_of(store: &dyn Store, domain: DomainId, members: &[&str]) -> RoomId {
+    let member =
+        |local: &&str| RoomMember::new(jid(&format!("{local}@example.org")), RoomAffiliation::Member);
+    let create = CreateRoom {
+        domain,
+        kind: RoomKind::Muc,
+        name: "tea".into(),
+        config: RoomConfig::default(),
+        members: members.iter().map(member).collect(),
+        owned_max: 10,
+        rooms_max: 10,
+        now: T,
+    };
+    answer!(ask(store, create), CreateRoomAnswer::Created(record) => record.id)
+}
+
+fn in_room(room: RoomId, sender: &str, at: u64) -> KeepRoomMessage {
+    KeepRoomMessage {
+        room,
+        received: T.plus(at),
+        sender: jid(&format!("{sender}@example.org")),
+        stanza: format!("<message from='tea@rooms.example.org/{sender}'/>").into(),
+        entry: RoomEntry::Counted,
+        displayed: None,
+        wake: None,
+    }
+}
+
+/// Bob mentions somebody in a room.
+fn mention(store: &dyn Store, domain: DomainId, room: RoomId, local: &str, at: u64) -> ArchiveId {
+    let wake = wake("r:tea", at).expect("it wakes");
+    let wake = RoomWake { domain, mentioned: vec![local.into()], wake };
+    ask(store, KeepRoomMessage { wake: Some(wake.into()), ..in_room(room, "bob", at) })
+        .expect("the room is there")
 }
 
 pub(super) fn ends_with_its_registration(store: &dyn Store) {

@@ -91,7 +91,8 @@ pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use push::{
     AppService, AppToken, Push, PushChannel, PushFailure, PushHealth, PushKind, PushOutcome,
-    PushRegistration, PushSecret, PushShown, PushState, PushStep, PushSubject, Wake, WebPushKeys,
+    PushRegistration, PushSecret, PushShown, PushState, PushStep, PushSubject, PushWakes, Wake, WakesOn,
+    WebPushKeys,
 };
 pub use revocation::{AgentId, Revocations};
 pub use room::{

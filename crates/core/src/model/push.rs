@@ -21,6 +21,8 @@ pub struct PushRegistration {
     pub channel: PushChannel,
     /// What of a message is told.
     pub shown: PushShown,
+    /// What wakes the app.
+    pub wakes: PushWakes,
     /// When it was made, or last made anew.
     pub created: UnixMs,
     /// How it fares.
@@ -178,6 +180,70 @@ pub enum PushShown {
     Sender,
     /// What it says, too.
     Whole,
+}
+
+/// A kind of what wakes apps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WakesOn {
+    /// A notification that waits.
+    Notifications,
+    /// A chat message that is kept.
+    Messages,
+    /// A message of a room that mentions the account while it is not there.
+    Mentions,
+}
+
+impl WakesOn {
+    /// All of them.
+    pub const ALL: [WakesOn; 3] = [WakesOn::Notifications, WakesOn::Messages, WakesOn::Mentions];
+
+    /// Its name, as in requests and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WakesOn::Notifications => "notifications",
+            WakesOn::Messages => "messages",
+            WakesOn::Mentions => "mentions",
+        }
+    }
+}
+
+/// What wakes an app: some of the kinds, by default all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushWakes(u8);
+
+impl PushWakes {
+    /// Those of a number that [`PushWakes::bits`] gave.
+    pub fn of_bits(bits: u8) -> PushWakes {
+        PushWakes(bits & PushWakes::default().0)
+    }
+
+    /// As a number.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether a kind is among them.
+    pub fn contains(self, on: WakesOn) -> bool {
+        self.0 & (1 << on as u8) != 0
+    }
+
+    /// They, in their order.
+    pub fn iter(self) -> impl Iterator<Item = WakesOn> {
+        WakesOn::ALL.into_iter().filter(move |on| self.contains(*on))
+    }
+}
+
+impl Default for PushWakes {
+    fn default() -> PushWakes {
+        WakesOn::ALL.into_iter().collect()
+    }
+}
+
+impl FromIterator<WakesOn> for PushWakes {
+    fn from_iter<I: IntoIterator<Item = WakesOn>>(kinds: I) -> PushWakes {
+        PushWakes(kinds.into_iter().fold(0, |bits, on| bits | (1 << on as u8)))
+    }
 }
 
 /// How the pushes of a registration fare.

@@ -223,7 +223,7 @@ pub(super) mod tests {
     use crate::push_templates::{PushTemplateSettings, PushTemplates};
     use carillon_core::model::{
         Audience, DomainId, NotificationId, PushChannel, PushHealth, PushId, PushRegistration, PushSecret,
-        RegistrationId, WebPushKeys,
+        PushWakes, RegistrationId, WebPushKeys,
     };
     use carillon_wire::jid::BareJid;
     use serde_json::{Value, json};
@@ -257,6 +257,7 @@ pub(super) mod tests {
             node: "phone".into(),
             channel: PushChannel::WebPush(keys),
             shown: PushShown::Whole,
+            wakes: PushWakes::default(),
             created: NOW,
             health: PushHealth::default(),
         };

@@ -14,3 +14,7 @@ CREATE TABLE push_step (
     reason       text,
     PRIMARY KEY (notification, registration)
 );
+
+-- What wakes an app, by the bits of `PushWakes`; until now all of it. A push may tell of a message of a room.
+ALTER TABLE push_registration ADD COLUMN wakes smallint NOT NULL DEFAULT 7;
+ALTER TABLE push ADD COLUMN room_message bigint;

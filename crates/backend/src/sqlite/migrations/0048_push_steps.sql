@@ -14,3 +14,7 @@ CREATE TABLE push_step (
     reason       TEXT,
     PRIMARY KEY (notification, registration)
 ) STRICT, WITHOUT ROWID;
+
+-- What wakes an app, by the bits of `PushWakes`; until now all of it. A push may tell of a message of a room.
+ALTER TABLE push_registration ADD COLUMN wakes INTEGER NOT NULL DEFAULT 7;
+ALTER TABLE push ADD COLUMN room_message INTEGER;

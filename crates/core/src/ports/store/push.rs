@@ -1,8 +1,8 @@
 //! Registrations for push (XEP-0357), and the pushes that wait.
 //!
-//! What is to be pushed comes with what is stored: [`StoreOffline`](super::offline::StoreOffline) and
-//! [`StoreNotification`](super::notifications::StoreNotification) make, in their commits, a push for each registration of their account, in place of
-//! the one of the same topic that waits.
+//! What is to be pushed comes with what is stored: [`StoreOffline`](super::offline::StoreOffline),
+//! [`StoreNotification`](super::notifications::StoreNotification) and [`KeepRoomMessage`](super::rooms::KeepRoomMessage) make, in their commits, a push for
+//! each registration of their account that wants to be woken by such things, in place of the one of the same topic that waits.
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
@@ -10,7 +10,7 @@ use super::question::questions;
 use super::{Load, Loads, Page, Part};
 use crate::model::{
     DomainId, NotificationId, Push, PushChannel, PushId, PushOutcome, PushRegistration, PushShown, PushStep,
-    RegistrationId, UnixMs,
+    PushWakes, RegistrationId, UnixMs,
 };
 
 questions! {
@@ -69,6 +69,7 @@ pub struct EnablePush {
     pub node: Box<str>,
     pub channel: PushChannel,
     pub shown: PushShown,
+    pub wakes: PushWakes,
     pub now: UnixMs,
     pub per_account_max: u32,
 }

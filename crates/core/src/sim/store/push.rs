@@ -2,8 +2,8 @@
 
 use super::{Committed, answers};
 use crate::model::{
-    AccountId, NotificationId, Push, PushHealth, PushId, PushOutcome, PushRegistration, PushStep,
-    PushSubject, RegistrationId, UnixMs, Wake,
+    AccountId, ArchiveId, NotificationId, Push, PushHealth, PushId, PushOutcome, PushRegistration, PushStep,
+    PushSubject, RegistrationId, RoomId, UnixMs, Wake, WakesOn,
 };
 use crate::ports::Part;
 use crate::ports::store::push::{
@@ -49,6 +49,18 @@ struct Waiting {
 pub(super) enum Tells {
     Message(u64),
     Notification(NotificationId),
+    /// A message of a room.
+    Mention(RoomId, ArchiveId),
+}
+
+impl Tells {
+    fn kind(self) -> WakesOn {
+        match self {
+            Tells::Message(_) => WakesOn::Messages,
+            Tells::Notification(_) => WakesOn::Notifications,
+            Tells::Mention(..) => WakesOn::Mentions,
+        }
+    }
 }
 
 /// Removes what belongs to accounts that are gone.
@@ -63,7 +75,8 @@ fn settle(store: &mut Committed) {
 pub(super) fn wake(store: &mut Committed, account: AccountId, wake: Option<&Wake>, tells: Tells) {
     let Some(Wake { at, topic }) = wake else { return };
     settle(store);
-    let of = store.own.push.registrations.iter().filter(|(_, (of, _))| *of == account);
+    let of = store.own.push.registrations.iter();
+    let of = of.filter(|(_, (of, wanted))| *of == account && wanted.wakes.contains(tells.kind()));
     let ids: Vec<_> = of.map(|(id, _)| *id).collect();
     for registration in ids {
         let mut waiting = store.own.push.pushes.values_mut();
@@ -143,6 +156,7 @@ fn enable(store: &mut Committed, asked: &EnablePush) -> EnablePushAnswer {
         node: asked.node.clone(),
         channel: asked.channel.clone(),
         shown: asked.shown,
+        wakes: asked.wakes,
         created: asked.now,
         health: PushHealth::default(),
     };
@@ -216,6 +230,10 @@ fn of(store: &Committed, id: PushId, now: UnixMs) -> Option<Push> {
                 return None;
             }
             PushSubject::Notification(waiting.notification.clone())
+        }
+        Tells::Mention(room, id) => {
+            let (stanza, received) = store.own.rooms.unread(room, id, &registration.account)?;
+            PushSubject::Message { stanza, received }
         }
     };
     Some(Push {
