@@ -108,7 +108,8 @@ impl Apns {
         let Credentials::ApnsToken(_) = &self.app.credentials else { return None };
         let mut present = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((token, made)) = &present.made
-            && (made.0..made.0 + TOKEN_KEPT_MS).contains(&now.0)
+            // Another push may have made it a moment after this one began.
+            && now.0.abs_diff(made.0) < TOKEN_KEPT_MS
         {
             return Some(token.clone());
         }
@@ -122,7 +123,7 @@ impl Apns {
         if present.made.as_ref().is_some_and(|(token, _)| **token != *used) {
             return true;
         }
-        if present.renewed.is_some_and(|at| (at.0..at.0 + TOKEN_RENEWED_MS).contains(&now.0)) {
+        if present.renewed.is_some_and(|at| now.0.abs_diff(at.0) < TOKEN_RENEWED_MS) {
             return false;
         }
         present.renewed = Some(now);

@@ -1,11 +1,15 @@
 //! Apps that are gone. A push service tells of many at once, such as after a release of an app: they gather here, and their registrations end together, in a few
 //! writes of the store.
 
-use super::sender::tell;
 use crate::app::App;
 use crate::time::now;
-use carillon_core::model::{PushId, PushRegistration, RegistrationId};
+use carillon_core::command::{Command, Outcome};
+use carillon_core::model::{
+    Audience, Notification, NotificationId, Payload, Priority, PushId, PushRegistration, RegistrationId,
+    bucket,
+};
 use carillon_core::ports::store::push::{CommitPushes, FindRegistration, PushCommit};
+use carillon_wire::xml::Element;
 use futures_util::{StreamExt, stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -112,6 +116,34 @@ async fn stands(app: &App, registration: &PushRegistration) -> Option<bool> {
     Some(found.is_some_and(|found| found.created == registration.created))
 }
 
+/// Tells an account that one of its registrations ends, so that its app can make another. Whether it was told, or is not there to be told.
+async fn tell(app: &App, registration: &PushRegistration) -> bool {
+    let (at, account) = (now(), &registration.account);
+    let ended = Element::new("ended", "urn:carillon:push:0")
+        .with_attr("jid", format!("push.{}", account.domain()))
+        .with_attr("node", &*registration.node)
+        .with_attr("reason", "gone");
+    let mut payload = Vec::new();
+    ended.write(&mut payload, "");
+    let random = registration.id.0 ^ registration.created.0.rotate_left(32);
+    let notification = Notification {
+        id: NotificationId::new(at, bucket(account.as_str()), random),
+        domain: registration.domain,
+        to: account.clone(),
+        audience: Audience::Always,
+        priority: Priority::Normal,
+        expires: Some(at.plus(TOLD_MS)),
+        // However often it is told, once is enough.
+        collapse_key: Some(format!("push-ended-{}", registration.id).into()),
+        key: None,
+        payload: Payload::Xml(payload.into()),
+        accepted: at,
+        send_at: None,
+    };
+    let told = app.command(Command::Notify(notification.into())).await;
+    matches!(told, Ok(Outcome::Notified(_)))
+}
+
 /// What one takes up, about, in bytes.
 fn bytes(app: &GoneApp) -> usize {
     let PushRegistration { account, node, channel, .. } = &*app.registration;
@@ -132,17 +164,28 @@ const LONGEST: Duration = Duration::from_secs(10);
 const ENDED_MAX: usize = 2048;
 /// What is asked and told at once: as much as shares a commit.
 const AT_ONCE: usize = 1000;
+/// For how long an account can be told that a registration has ended, in milliseconds.
+const TOLD_MS: u64 = 30 * 86_400_000;
 
 #[cfg(test)]
 mod tests {
     use super::super::message::tests::{push, said};
-    use super::super::sender::commit;
     use super::*;
     use carillon_core::model::PushOutcome;
 
     fn gone(id: u64) -> GoneApp {
         let push = push(id, "https://a.example/", said("hi"));
-        GoneApp { commit: commit(&push, PushOutcome::Gone), registration: push.registration }
+        let commit = PushCommit {
+            id: push.id,
+            version: push.version,
+            registration: push.registration.id,
+            registered: push.registration.created,
+            domain: push.registration.domain,
+            local: "alice".into(),
+            outcome: PushOutcome::Gone,
+            step: None,
+        };
+        GoneApp { commit, registration: push.registration }
     }
 
     #[tokio::test]

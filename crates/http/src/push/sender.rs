@@ -7,14 +7,11 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::random;
 use crate::time::now;
-use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
-    Audience, Notification, NotificationId, Payload, Priority, Push, PushId, PushOutcome, PushRegistration,
-    PushStep, PushSubject, UnixMs, bucket,
+    NotificationId, Push, PushId, PushOutcome, PushRegistration, PushStep, PushSubject, UnixMs,
 };
 use carillon_core::ports::Page;
 use carillon_core::ports::store::push::{ClaimPushes, CommitPushes, NextPush, PushCommit};
-use carillon_wire::xml::Element;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -267,35 +264,7 @@ async fn send(app: &App, push: &Push) -> Sent {
     Sent { came, works }
 }
 
-/// Tells an account that one of its registrations ends, so that its app can make another. Whether it was told, or is not there to be told.
-pub(super) async fn tell(app: &App, registration: &PushRegistration) -> bool {
-    let (at, account) = (now(), &registration.account);
-    let ended = Element::new("ended", "urn:carillon:push:0")
-        .with_attr("jid", format!("push.{}", account.domain()))
-        .with_attr("node", &*registration.node)
-        .with_attr("reason", "gone");
-    let mut payload = Vec::new();
-    ended.write(&mut payload, "");
-    let random = registration.id.0 ^ registration.created.0.rotate_left(32);
-    let notification = Notification {
-        id: NotificationId::new(at, bucket(account.as_str()), random),
-        domain: registration.domain,
-        to: account.clone(),
-        audience: Audience::Always,
-        priority: Priority::Normal,
-        expires: Some(at.plus(TOLD_MS)),
-        // However often it is told, once is enough.
-        collapse_key: Some(format!("push-ended-{}", registration.id).into()),
-        key: None,
-        payload: Payload::Xml(payload.into()),
-        accepted: at,
-        send_at: None,
-    };
-    let told = app.command(Command::Notify(notification.into())).await;
-    matches!(told, Ok(Outcome::Notified(_)))
-}
-
-pub(super) fn commit(push: &Push, outcome: PushOutcome) -> PushCommit {
+fn commit(push: &Push, outcome: PushOutcome) -> PushCommit {
     let registration = &push.registration;
     PushCommit {
         id: push.id,
@@ -362,5 +331,3 @@ const PAUSE: Duration = Duration::from_secs(1);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// How long answers are waited for when the node closes.
 const CLOSES_IN: Duration = Duration::from_millis(300);
-/// For how long an account can be told that a registration has ended, in milliseconds.
-const TOLD_MS: u64 = 30 * 86_400_000;
