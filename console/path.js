@@ -31,6 +31,13 @@ const BY = {
   link: "Confirmed by who followed its link",
   socket: "Confirmed by the socket alone: the client confirms nothing",
 };
+const SERVICES = { web_push: "Web Push", apns: "APNs", fcm: "FCM", webhook: "Its webhook" };
+const PUSHED = {
+  taken: "took it",
+  failed: "did not take it: it is tried again",
+  refused: "refused it",
+  gone: "says that the app is gone: its registration has ended",
+};
 const ENDS = ["acknowledged", "expired", "replaced", "cancelled", "dropped", "opened"];
 const WAY = ["accepted", "stored", "sent", "acknowledged"];
 
@@ -51,6 +58,11 @@ export function steps(n) {
   const stopped = ended(n) && n.state !== "acknowledged" && n.state !== "opened";
   const rows = WAY.filter((name) => !stopped || reached(name)).map((name) =>
     step(name, name === "acknowledged" ? BY[n.acknowledged_by] : null, times[name], begun, reached(name)));
+  for (const push of n.pushes ?? []) {
+    // Behind what was before it.
+    const later = rows.findIndex((row) => !row.dataset.state || (times[row.dataset.step] ?? "") > push.sent_at);
+    rows.splice(later < 0 ? rows.length : later, 0, pushed(push, begun));
+  }
   if (n.send_at) {
     const due = step("scheduled", null, n.send_at, null, true);
     rows.splice(1, 0, due);
@@ -68,9 +80,22 @@ export function steps(n) {
 
 function step(name, why, at, begun, reached) {
   const [title, text] = STATES[name];
+  return line(name, title, why ?? text, at, begun, reached ? name : null);
+}
+
+/** The pushes to one app. */
+function pushed(push, begun) {
+  const said = `${SERVICES[push.channel] ?? push.channel} ${PUSHED[push.state] ?? push.state}`;
+  const why = said + (push.reason ? ` (${push.reason})` : "") + (push.requests > 1 ? `, ${push.requests} requests` : "");
+  const made = line("push", `Pushed to ${push.node}`, why, push.answered_at, begun, push.state);
+  if (push.state === "refused" || push.state === "gone") made.classList.add("ended");
+  return made;
+}
+
+function line(name, title, why, at, begun, state) {
   const after = at && begun !== null && name !== "accepted" ? `+${apart(Math.max(0, Date.parse(at) - begun))}` : "";
-  return h("li", { "data-step": name, "data-state": reached ? name : null },
-    h("div", { class: "step" }, title, h("span", { class: "why" }, why ?? text)),
+  return h("li", { "data-step": name, "data-state": state },
+    h("div", { class: "step" }, title, h("span", { class: "why" }, why)),
     h("div", { class: "when" }, at ? (after || exact(at)) : "", at && after ? h("small", {}, exact(at)) : null));
 }
 

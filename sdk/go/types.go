@@ -114,6 +114,17 @@ const (
 	PublishModelOpen        PublishModel = "open"
 )
 
+// PushState is a word of the node's OpenAPI document: what came of the request of a push.
+type PushState string
+
+// The values of PushState.
+const (
+	PushStateTaken   PushState = "taken"
+	PushStateRefused PushState = "refused"
+	PushStateFailed  PushState = "failed"
+	PushStateGone    PushState = "gone"
+)
+
 // Reach is a word of the node's OpenAPI document: which notifications reach an account.
 type Reach string
 
@@ -290,6 +301,28 @@ type NotificationView struct {
 	OpenedAt time.Time `json:"opened_at,omitzero"`
 	// What its link was followed with.
 	OpenedBy AgentClass `json:"opened_by,omitzero"`
+	// The pushes that told of it, where one notification is read: one for each registration that was sent any.
+	Pushes []PushView `json:"pushes,omitzero"`
+}
+
+// PushView is the pushes of a notification to one registration: the last request, and how many there were.
+type PushView struct {
+	// The number of the registration, which may have ended since.
+	Registration int64 `json:"registration"`
+	// The name that its app gave it.
+	Node string `json:"node"`
+	// How the push got there: web_push, apns, fcm or webhook.
+	Channel string `json:"channel"`
+	// What came of it.
+	State PushState `json:"state"`
+	// Why it was not taken.
+	Reason string `json:"reason,omitzero"`
+	// Requests that were made.
+	Requests int64 `json:"requests"`
+	// When the last of them was sent.
+	SentAt time.Time `json:"sent_at"`
+	// When it was answered, or found to have failed.
+	AnsweredAt time.Time `json:"answered_at"`
 }
 
 // PresenceView is what an account is now.

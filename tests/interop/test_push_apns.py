@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import random
 import signal
 import ssl
@@ -10,15 +11,17 @@ import time
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from slixmpp.exceptions import IqError
+from slixmpp.jid import JID
 
 from harness.api import Api
 from harness.apns import Apns
 from harness.peer import Peer
 from harness.pushes import PUSH, enable, of_app, register, request
 from harness.receiver import Authority
-from harness.server import Server
+from harness.server import Server, run, unique
 
 SETTINGS = {"push__grace_ms": 300, "push__timeout_ms": 5000}
+ROOMS = ("xep_0030", "xep_0045")
 
 
 @pytest.fixture
@@ -84,6 +87,122 @@ async def test_what_a_notification_wants_is_what_apns_is_told(api, account, apns
     assert "apns-collapse-id" not in push.headers
 
 
+async def test_each_push_is_a_step_of_the_trace_of_its_notification(api, peer, account, apns, server):
+    jid, sender = await account(), await peer()
+    devices = {name: apns.device(name) for name in ("busy", "gone", "phone", "picky")}
+    numbers = {
+        name: (await register(api, jid, of_app("chat", device), node=name))["id"] for name, device in devices.items()
+    }
+    answers = {
+        devices["busy"]: (503, "ServiceUnavailable"),
+        devices["gone"]: (400, "BadDeviceToken"),
+        devices["picky"]: (413, "PayloadTooLarge"),
+    }
+    apns.refuse = answers.get
+    sent = await api.notify(jid, {"n": 1}, audience="always")
+
+    async def pushes(wanted):
+        trace = await api.eventually(f"/v1/notifications/{sent['id']}", wanted)
+        assert trace["state"] == "stored", "a push is no delivery"
+        for push in trace["pushes"]:
+            assert push["registration"] == numbers[push["node"]]
+            assert push["channel"] == "apns"
+            assert trace["stored_at"] <= push["sent_at"] <= push["answered_at"]
+        return {push["node"]: (push["state"], push.get("reason"), push["requests"]) for push in trace["pushes"]}
+
+    assert await pushes(lambda trace: len(trace.get("pushes", [])) == 4) == {
+        "busy": ("failed", "503: ServiceUnavailable", 1),
+        "gone": ("gone", None, 1),
+        "phone": ("taken", None, 1),
+        "picky": ("refused", "413: PayloadTooLarge", 1),
+    }
+    apns.refuse = lambda device: None
+    await devices["busy"].next()
+    after = await pushes(lambda trace: all(push["state"] != "failed" for push in trace["pushes"]))
+    assert (after["busy"], len(after)) == (("taken", None, 2), 4)
+    shown = await server.command("notification", "show", sent["id"])
+    assert "busy by apns: taken" in shown.stdout, shown
+    # What no notification told has no trace.
+    sender.chat(jid, "hi")
+    await devices["phone"].next(body="hi")
+    listed = await api.ok("GET", f"/v1/notifications?to={jid}")
+    assert sum(1 for one in listed["notifications"] if "pushes" in one) == 0
+
+
+async def test_who_is_mentioned_in_a_room_while_away_is_woken(api, peer, account, apns):
+    jid, bob = await account(), await peer(plugins=ROOMS)
+    apps = {only: apns.device(only) for only in ("mentions", "messages")}
+    for only, device in apps.items():
+        body = {"account": jid, "node": only, "wakes": [only], "shown": "whole", **of_app("chat", device)}
+        made = await api.ok("POST", "/v1/push/registrations", body, status=201)
+        assert made["wakes"] == [only]
+    name = unique("tea")
+    tea = f"{name}@rooms.localhost"
+    await api.ok("PUT", f"/v1/rooms/{name}", {"title": "Tea"}, status=201)
+    await api.ok("PUT", f"/v1/rooms/{name}/members/{jid}", {"affiliation": "member", "nick": "Ali Baba"})
+    await bob.plugin("xep_0045").join_muc_wait(JID(tea), "Bob", timeout=10)
+
+    def say(text):
+        bob.xmpp.send_message(mto=JID(tea), mbody=text, mtype="groupchat")
+
+    say("hello all")
+    say("Ali Baba: tea is ready")
+    push = await apps["mentions"].next()
+    assert push.json["aps"]["alert"] == {"title": tea, "body": "Ali Baba: tea is ready"}
+    assert (push.json["carillon"]["room"], push.json["carillon"]["nick"]) == (tea, "Bob")
+    # Whoever is in the room hears it there.
+    alice = await peer(jid, plugins=ROOMS)
+    await alice.plugin("xep_0045").join_muc_wait(JID(tea), "Ali Baba", timeout=10)
+    say("Ali Baba, more tea?")
+    await alice.messages.take(lambda m: m.findtext("{jabber:client}body") == "Ali Baba, more tea?", "it")
+    await alice.close()
+    await bob.presences.take(lambda p: p.get("type") == "unavailable", "that she has left")
+    say(f"@{jid.partition('@')[0]}!")
+    push = await apps["mentions"].next()
+    assert push.json["aps"]["alert"]["body"] == f"@{jid.partition('@')[0]}!"
+    bob.chat(jid, "hi")
+    await apps["messages"].next(body="hi")
+    assert not any(device.pushes.left() for device in apps.values())
+    client = await peer(jid)
+    with pytest.raises(IqError) as refused:
+        await enable(client, {"app": "chat", "token": apps["mentions"].token, "wakes": "everything"})
+    assert refused.value.condition == "not-acceptable"
+
+
+async def test_what_a_device_shows_is_in_the_words_of_its_domain(apns, tmp_path, start):
+    words = {
+        "domains": '["localhost"]',
+        "title": '["{title}!", "From {sender}", "News"]',
+        "body": '["{body}", "{messages} new for {account}"]',
+    }
+    templates = {f"push__templates__chat__{name}": value for name, value in words.items()}
+    server = start(**SETTINGS, **apns.settings(tmp_path), **templates)
+    api = Api(server)
+    await api.account("alice@localhost")
+    await api.account("bob@localhost")
+    devices = {shown: apns.device(shown) for shown in ("nothing", "sender", "whole")}
+    for shown, device in devices.items():
+        await register(api, "alice@localhost", of_app("chat", device), node=shown, shown=shown)
+    bob = await Peer.connect(server, "bob@localhost")
+    bob.chat("alice@localhost", "hi")
+    shown = {name: (await device.next()).json["aps"]["alert"] for name, device in devices.items()}
+    assert shown == {
+        "nothing": {"title": "News", "body": "1 new for alice@localhost"},
+        "sender": {"title": "From bob@localhost", "body": "1 new for alice@localhost"},
+        "whole": {"title": "From bob@localhost", "body": "hi"},
+    }
+    await api.notify("alice@localhost", {"title": "Goal", "body": "2:1"}, audience="always")
+    assert (await devices["whole"].next()).json["aps"]["alert"] == {"title": "Goal!", "body": "2:1"}
+    await bob.close()
+    await api.aclose()
+    wrong = await asyncio.to_thread(
+        run, "config", "check", "--set", "push.templates.chat.title={sendr}", "--data-dir", str(tmp_path)
+    )
+    assert wrong.returncode != 0
+    assert "there is no {sendr}; there are {account}, {sender}" in wrong.stderr + wrong.stdout
+    await asyncio.to_thread(server.end)
+
+
 async def test_an_app_is_told_as_much_as_it_wants(api, peer, account, apns):
     jid, sender = await account(), await peer()
     apps = {shown: apns.device(shown) for shown in ("nothing", "sender", "whole")}
@@ -118,6 +237,34 @@ async def test_an_app_that_is_gone_is_registered_no_longer_and_its_account_is_to
     client = await peer(jid)
     told = await client.messages.take(lambda m: m.find("{urn:carillon:push:0}ended") is not None, "that it has ended")
     assert told.find("{urn:carillon:push:0}ended").get("node") == "phone"
+
+
+async def test_ten_thousand_apps_that_are_gone_end_in_a_few_writes(api, apns):
+    """As after a restore of a backup: all tokens are of no app any more. Commits are counted, those included that claim what is to be pushed."""
+    jids, apps_each, room = [f"gone{number}@localhost" for number in range(500)], 20, asyncio.Semaphore(16)
+
+    async def made(jid):
+        async with room:
+            await api.account(jid)
+            for number in range(apps_each):
+                app = {"app": {"name": "chat", "token": os.urandom(32).hex()}}
+                await register(api, jid, app, node=f"phone {number}", shown="nothing")
+
+    async with asyncio.timeout(180):
+        await asyncio.gather(*(made(jid) for jid in jids))
+    apns.refuse = lambda device: (410, "Unregistered", {"timestamp": int(time.time() * 1000) + 60_000})
+    before = await api.figure("store_commits_total")
+    lines = "".join(json.dumps({"to": jid, "payload": {"n": 1}, "audience": "always"}) + "\n" for jid in jids)
+    ndjson = {"content-type": "application/x-ndjson"}
+    await api.call("POST", "/v1/notifications/batch", content=lines, headers=ndjson)
+    async with asyncio.timeout(120):
+        while (await api.ok("GET", "/v1/push/registrations?limit=1"))["registrations"]:
+            await apns.seen.take()
+    commits = await api.figure("store_commits_total") - before
+    assert await api.figure('push_requests_total{result="gone"}') == len(jids) * apps_each
+    told = await api.ok("GET", f"/v1/notifications?to={jids[0]}&state=stored&limit=100")
+    assert len(told["notifications"]) == 1 + apps_each, "its account hears of each of them"
+    assert commits <= 200, f"{commits} commits"
 
 
 async def test_what_apns_knew_before_an_app_was_registered_does_not_end_that(api, peer, account, apns):

@@ -6,7 +6,7 @@ use carillon_backend::StoreOptions;
 use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::{self, Members, Store};
 use carillon_core::settings as core;
-use carillon_http::{IntakeQueue, PushApps, VapidKey, WebhookRoots};
+use carillon_http::{IntakeQueue, PushApps, PushTemplates, VapidKey, WebhookRoots};
 use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
 use std::path::{Path, PathBuf};
@@ -173,6 +173,11 @@ pub fn push_apps(settings: &Settings) -> Result<PushApps, String> {
     PushApps::load(&settings.push_apps)
 }
 
+/// What devices show of pushes.
+pub fn push_templates(settings: &Settings) -> Result<PushTemplates, String> {
+    PushTemplates::new(&settings.push_templates).map_err(|error| format!("push.templates.{error}"))
+}
+
 /// These apps as the core knows them.
 fn push_app_names(settings: &Settings) -> Vec<core::PushApp> {
     let prepared = |domain: &String| carillon_wire::jid::prepare_domain(domain).unwrap_or_default().into();
@@ -210,6 +215,7 @@ pub fn http(
     webhook_roots: WebhookRoots,
     vapid: VapidKey,
     push_apps: watch::Receiver<PushApps>,
+    push_templates: watch::Receiver<PushTemplates>,
 ) -> carillon_http::Options {
     let (node, websocket) = (&settings.node, &settings.server.websocket);
     let host = if node.host.is_empty() { &node.domain } else { &node.host };
@@ -227,6 +233,7 @@ pub fn http(
         webhook_roots,
         vapid,
         push_apps,
+        push_templates,
         queues: Vec::new(),
         traces_kept_ms: settings.server.traces_kept_ms,
         endpoints: carillon_http::Endpoints {
@@ -347,7 +354,8 @@ mod tests {
         let core = Arc::new(core);
         let roots = webhook_roots(settings).expect("none are set");
         let (key, apps) = (VapidKey::of_secret(&[7; 32]), watch::channel(PushApps::default()).1);
-        let options = http(settings, Arc::clone(&core), Ports::default(), roots, key, apps);
+        let templates = watch::channel(PushTemplates::default()).1;
+        let options = http(settings, Arc::clone(&core), Ports::default(), roots, key, apps, templates);
         let mut http = carillon_http::Settings::default();
         http.upload.folder = "./data/uploads".into();
         assert_eq!(options.settings, http);

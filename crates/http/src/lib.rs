@@ -45,6 +45,7 @@ pub mod problem;
 mod provider;
 mod push;
 mod push_apps;
+mod push_templates;
 mod random;
 mod request_id;
 mod requests;
@@ -70,6 +71,7 @@ pub use options::{
     WebhookRoots, WebhookSettings,
 };
 pub use push_apps::{ApnsPushType, PushAppSettings, PushApps};
+pub use push_templates::{PushTemplateSettings, PushTemplates};
 pub use serve::{Listener, Serves, https, router, serve};
 pub use upload::check as check_uploads;
 pub use vapid::VapidKey;

@@ -1,6 +1,7 @@
 //! What the API is told at start.
 
 use crate::push_apps::PushApps;
+use crate::push_templates::PushTemplates;
 use crate::vapid::VapidKey;
 use carillon_core::model::PushShown;
 use carillon_core::ports::Queue;
@@ -31,6 +32,8 @@ pub struct Options {
     pub vapid: VapidKey,
     /// Apps that push services of makers of devices know, the newest.
     pub push_apps: watch::Receiver<PushApps>,
+    /// What devices show of pushes, the newest.
+    pub push_templates: watch::Receiver<PushTemplates>,
     /// Queues whose messages are taken in.
     pub queues: Vec<IntakeQueue>,
     /// How long the trace of a notification is kept after its end, in milliseconds: so long a notification is known again.

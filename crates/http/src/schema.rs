@@ -67,6 +67,10 @@ words! {
     Reach: "active", "asleep", "unavailable", "offline";
     /// How much of what waits a push tells.
     PushShown: "nothing", "sender", "whole";
+    /// A kind of what wakes apps.
+    WakesOn: "notifications", "messages", "mentions";
+    /// What came of the request of a push.
+    PushState: "taken", "refused", "failed", "gone";
     /// Whether a webhook's events are sent.
     WebhookStatus: "enabled", "disabled", "gone";
     /// Who may create topics over XMPP.

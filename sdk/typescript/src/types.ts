@@ -21,6 +21,7 @@ export type NotificationState =
   | "opened";
 export type Priority = "low" | "normal" | "high";
 export type PublishModel = "publishers" | "subscribers" | "open";
+export type PushState = "taken" | "refused" | "failed" | "gone";
 export type Reach = "active" | "asleep" | "unavailable" | "offline";
 export type Scope = "send" | "broadcast" | "topics" | "enrol" | "chat" | "rooms" | "links" | "matches" | "admin" | "read_messages" | "trace_payload";
 export type SendLast = "never" | "on_sub" | "on_sub_and_presence";
@@ -88,6 +89,18 @@ export interface BatchLine {
   error?: Problem | null;
 }
 
+/** The pushes of a notification to one registration: the last request, and how many there were. */
+export interface PushView {
+  registration: number;
+  node: string;
+  channel: string;
+  state: PushState;
+  reason?: string | null;
+  requests: number;
+  sent_at: string;
+  answered_at: string;
+}
+
 /** What became of a notification: its trace. */
 export interface NotificationView {
   id: string;
@@ -108,6 +121,7 @@ export interface NotificationView {
   reason?: DropReason | null;
   opened_at?: string | null;
   opened_by?: AgentClass | null;
+  pushes?: PushView[];
 }
 
 /** What an account is now. */

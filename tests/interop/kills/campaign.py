@@ -10,6 +10,7 @@ from .device import ENABLE, MANAGED, PLAIN, RECEIPTS, RESUMING, Device, LightDev
 from .ledger import ENDS, Ledger
 from .node import Node
 from .pace import pause
+from .sleepers import Sleepers
 
 KINDS = [MANAGED, RECEIPTS, PLAIN, RESUMING, RESUMING]
 LIGHT_SHARE = 0.1
@@ -20,6 +21,8 @@ PURSUITS = 2
 SETTLE_S = 40
 # A notification for every account is sent so often.
 BROADCAST_EVERY_S = 3
+# Notifications per second for accounts that are woken by pushes.
+PUSHED_PER_S = 10
 
 
 class Campaign:
@@ -29,6 +32,7 @@ class Campaign:
         """`nodes`: so many of a cell, or one alone. `has_redis`: those of a cell write their sessions down."""
         # By the seed: who sends what to whom, and when faults come. What meets what is up to the machine.
         self.random = random.Random(seed)
+        self.folder = folder
         self.node = Nodes(folder, self._randomness(), nodes, has_redis) if nodes else Node(folder, **settings)
         self.ledger = Ledger(nodes > 0)
         make = self._randomness
@@ -51,9 +55,14 @@ class Campaign:
         senders, recipients = ([d for d in self.devices if d.kind is kind] for kind in (MANAGED, RESUMING))
         self.pursuits = list(zip(senders[:PURSUITS], recipients[:PURSUITS], strict=False))
         self.faults = self.node.faults(self.ledger, self.devices, make())
+        # A cell has its settings for itself.
+        self.sleepers = None if nodes else Sleepers(self.node, self.ledger, make(), PUSHED_PER_S)
+        self.faults.sleepers = self.sleepers
 
     async def run(self, rounds, fault=None, tell=lambda text: None):
         """So many rounds, of one kind or of all, and a time of peace. Raises where something cannot go on; what is wrong is in the ledger."""
+        if self.sleepers:
+            await self.sleepers.prepare(self.folder)
         await self.node.start()
         try:
             async with asyncio.TaskGroup() as group:
@@ -75,6 +84,8 @@ class Campaign:
             raise
         for line in await self.node.end():
             self.ledger.wrong("log", line)
+        if self.sleepers:
+            await self.sleepers.close()
 
     def _randomness(self):
         return random.Random(self.random.random())
@@ -93,6 +104,8 @@ class Campaign:
         await asyncio.gather(*(ask("PUT", topic, {"max_items": 10_000}) for topic in topics))
         followed = [(topic, one.user) for topic, all in self.followers.items() for one in all if hasattr(one, "user")]
         await asyncio.gather(*(ask("PUT", f"/v1/devices/{user}/subscriptions/{topic}") for topic, user in followed))
+        if self.sleepers:
+            await self.sleepers.register()
 
     def _always(self):
         yield from (device.run() for device in (*self.devices, *self.light))
@@ -101,6 +114,8 @@ class Campaign:
 
     def _load(self, stopped):
         yield from (sender.run(stopped) for sender in (*self.providers, *self.publishers, self.broadcaster))
+        if self.sleepers:
+            yield self.sleepers.run(stopped)
         yield load.chat(self.devices, self._randomness(), self.chats_per_second, stopped)
         for sender, recipient in self.pursuits:
             yield load.pursue(sender, recipient, self._randomness(), stopped)
@@ -116,6 +131,8 @@ class Campaign:
         """Until everybody is back and has what was accepted; what is not there within the time is missing."""
         for publisher in self.publishers:
             await publisher.publish()
+        if self.sleepers:
+            await self.sleepers.settle()
         ends = time.monotonic() + SETTLE_S
         while not await self._is_settled():
             if time.monotonic() > ends:
@@ -160,6 +177,8 @@ class Campaign:
             if (cursor := page.get("next")) is None:
                 break
         self.ledger.settle(states)
+        if self.sleepers:
+            self.sleepers.audit(self.faults.ends())
         for publisher in self.publishers:
             answer = await self.node.http.get(f"/v1/topics/{publisher.name}/items", params={"limit": 1000})
             kept = [int(item["id"]) for item in answer.json()["items"]][::-1]
@@ -190,4 +209,5 @@ class Campaign:
             f"{len(ledger.broadcasts)} broadcasts, given {sum(b.given.total() for b in ledger.broadcasts)} times"
         )
         sessions = f"{logins} logins, {ledger.resumed} resumed"
-        return f"{accepted} accepted, {given} given, {broadcasts}, {len(ledger.chats)} chats, {sessions}, {wrong} wrong"
+        pushes = f"{len(self.sleepers.ids)} to be pushed, {self.sleepers.doubled()} twice, " if self.sleepers else ""
+        return f"{accepted} accepted, {given} given, {pushes}{broadcasts}, {len(ledger.chats)} chats, {sessions}, {wrong} wrong"

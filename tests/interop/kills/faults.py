@@ -12,6 +12,7 @@ from harness.postgres import WANTED
 from harness.upgrade import PATIENCE_S
 
 from .pace import pause
+from .sleepers import FAILURES
 
 # Processes that take over only in part, and leave the old one serving.
 FAILING = (
@@ -113,6 +114,20 @@ class Faults(Disturbed):
         """SIGKILL."""
         await self._crashes()
 
+    async def gateway(self):
+        """APNs fails in one of its ways, and SIGKILL befalls the node meanwhile."""
+        how = self.random.choice(FAILURES)
+        self.sleepers.apns.fail(how)
+        await pause(self.random.uniform(0, 1.5))
+        await self._crashes()
+        await pause(self.random.uniform(0, 0.5))
+        self.sleepers.apns.recover()
+        return f"APNs {how}"
+
+    def ends(self):
+        """How often what was under way to a push service may have been given up: when the node ended, another process went on for it, or it did nothing."""
+        return self.rounds.total() - self.rounds["cut"]
+
     async def stop(self):
         """SIGSTOP and SIGCONT."""
         await self.node.stop_for(self.random.uniform(0.5, 3))
@@ -187,6 +202,7 @@ class Faults(Disturbed):
 
 KINDS = {
     "kill": Faults.kill,
+    "gateway": Faults.gateway,
     "cut": Disturbed.cut,
     "restart": Faults.restart,
     "upgrade": Faults.upgrade,

@@ -28,6 +28,10 @@ def rows(campaign):
     yield "delivered", sum(1 for n in accepted if n.given)
     yield "ended undelivered, as their senders wanted", sum(1 for n in accepted if not n.given)
     yield "ends told while the node ran", sum(1 for n in accepted if n.told)
+    if sleepers := campaign.sleepers:
+        yield "to be pushed, pushed twice", f"{len(sleepers.ids)}, {sleepers.doubled()}"
+        yield "NEVER PUSHED", ledger.count("unpushed")
+        yield "PUSHED TWICE more often than there were faults", ledger.count("doubled")
     yield "LOST", ledger.count("lost")
     yield "DELIVERED AGAIN after the end was told", ledger.count("again")
     yield "delivered again before that (allowed)", ledger.again

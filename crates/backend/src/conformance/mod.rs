@@ -143,7 +143,7 @@ pub const CASES: &[Case] = cases! {
     private: is_kept_by_name_and_namespace, is_listed, is_bounded_in_bytes, goes_with_its_account;
     push: has_registrations_by_their_names, has_so_many_registrations, comes_of_what_is_stored, is_one_for_each_topic, is_of_what_waits, are_hinted_at_where_there_are_registrations,
         is_one_owners_until_the_claim_ends, comes_in_pages, that_fails_is_tried_again, ends_with_its_registration,
-        goes_with_its_account_and_its_domain;
+        goes_with_its_account_and_its_domain, is_a_step_of_the_trace_of_its_notification, comes_of_what_its_app_wants;
     vcards: are_kept_and_replaced, go_with_their_account;
     inbox: lists_the_newest_first, counts_until_it_is_answered_or_seen, is_changed_by_its_owner,
         is_in_folders_until_a_message_comes, loses_what_the_archive_loses;

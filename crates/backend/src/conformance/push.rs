@@ -5,6 +5,9 @@ use super::ground::*;
 use carillon_core::model::*;
 use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline, StoreOfflineAnswer};
 use carillon_core::ports::store::push::*;
+use carillon_core::ports::store::rooms::{
+    CreateRoom, CreateRoomAnswer, KeepRoomMessage, RoomWake, SetRoomMembers,
+};
 use carillon_core::ports::{Ask, Page, Store};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,6 +46,7 @@ fn enable(domain: DomainId, local: &str, node: &str) -> EnablePush {
         node: node.into(),
         channel: PushChannel::WebPush(keys),
         shown: PushShown::Whole,
+        wakes: PushWakes::default(),
         now: T,
         per_account_max: 3,
     }
@@ -96,8 +100,13 @@ fn topics(pushes: &[Push]) -> Vec<&str> {
 }
 
 fn commit(store: &dyn Store, owner: u64, at: u64, push: &Push, outcome: PushOutcome) {
+    let pushes = vec![came(push, outcome)];
+    ask(store, CommitPushes { owner, now: T.plus(at), pushes });
+}
+
+fn came(push: &Push, outcome: PushOutcome) -> PushCommit {
     let registration = &push.registration;
-    let commit = PushCommit {
+    PushCommit {
         id: push.id,
         version: push.version,
         registration: registration.id,
@@ -105,8 +114,25 @@ fn commit(store: &dyn Store, owner: u64, at: u64, push: &Push, outcome: PushOutc
         domain: registration.domain,
         local: registration.account.local().unwrap_or_default().into(),
         outcome,
+        step: None,
+    }
+}
+
+/// What came of the push of a notification at so many milliseconds after [`T`].
+fn came_at(push: &Push, at: u64, outcome: PushOutcome) -> PushCommit {
+    let PushSubject::Notification(notification) = &push.subject else { panic!("it is a notification") };
+    let (state, reason) = outcome.state().expect("a request was made");
+    let step = PushStep {
+        registration: push.registration.id,
+        node: push.registration.node.clone(),
+        kind: push.registration.channel.kind(),
+        requests: 1,
+        sent: T.plus(at - 1),
+        answered: T.plus(at),
+        state,
+        reason: reason.map(Box::from),
     };
-    ask(store, CommitPushes { owner, now: T.plus(at), pushes: vec![commit] });
+    PushCommit { step: Some(Box::new((notification.id, step))), ..came(push, outcome) }
 }
 
 fn failure(at: u64) -> PushFailure {
@@ -345,6 +371,137 @@ pub(super) fn that_fails_is_tried_again(store: &dyn Store) {
     commit(store, 7, 7, &claimed[0], PushOutcome::Taken { at: T.plus(7) });
     let health = of(store, domain, "alice")[0].health.clone();
     assert_eq!(health, PushHealth { pushed: Some(T.plus(7)), ..PushHealth::default() });
+}
+
+pub(super) fn is_a_step_of_the_trace_of_its_notification(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let nodes = ["desk", "phone", "tablet"].map(|node| enabled(store, domain, "alice", node));
+    let kept = notification(domain, "alice", 1);
+    ask(store, StoreNotification { wake: wake("n:1", 1), ..store_at(kept.clone(), T) });
+    let steps = || ask(store, PushSteps { id: kept.id });
+    assert_eq!(steps(), []);
+    let claimed = claim(store, 7, 1, &[]);
+    let to = |number: usize| {
+        let found = claimed.iter().find(|push| push.registration.id == nodes[number].id);
+        found.expect("it was claimed")
+    };
+    let failed = |at, next| PushOutcome::Failed { next: T.plus(next), failures: 1, failure: failure(at) };
+    let refused = PushOutcome::Refused { failures: 1, failure: failure(5) };
+    let pushes = vec![
+        came_at(to(0), 5, refused),
+        came_at(to(1), 6, failed(6, 50)),
+        came_at(to(2), 7, PushOutcome::Gone),
+    ];
+    // What somebody else has claimed changes nothing.
+    ask(store, CommitPushes { owner: 8, now: T.plus(9), pushes: pushes.clone() });
+    assert_eq!(steps(), []);
+    ask(store, CommitPushes { owner: 7, now: T.plus(9), pushes: pushes.clone() });
+    let expected: Vec<PushStep> = pushes.iter().map(|push| push.step.clone().expect("a step").1).collect();
+    assert_eq!(steps(), expected, "those of registrations that have ended, too");
+    // An answer that was lost is asked for again, and counts once.
+    ask(store, CommitPushes { owner: 7, now: T.plus(9), pushes });
+    assert_eq!(steps(), expected);
+    let again = claim(store, 7, 50, &[]);
+    assert_eq!(again.len(), 1);
+    // It ended meanwhile: its trace is what has the steps.
+    end(store, vec![acknowledged(kept.id)]);
+    let taken = came_at(&again[0], 60, PushOutcome::Taken { at: T.plus(60) });
+    ask(store, CommitPushes { owner: 7, now: T.plus(60), pushes: vec![taken] });
+    let phone = &steps()[1];
+    assert_eq!((phone.requests, phone.state, phone.reason.clone()), (2, PushState::Taken, None));
+    assert_eq!((phone.sent, phone.answered), (T.plus(59), T.plus(60)));
+    // They are forgotten with it, and what comes then has nothing to be added to.
+    ask(store, StoreNotification { wake: wake("n:2", 70), ..store_at(notification(domain, "alice", 2), T) });
+    let late = claim(store, 7, 70, &[]);
+    ask(store, Sweep { now: T.plus(2000), forget: T.plus(1001), max: 9 });
+    assert_eq!(steps(), []);
+    let mut late = came_at(&late[0], 80, PushOutcome::Taken { at: T.plus(80) });
+    late.step.as_mut().expect("a step").0 = kept.id;
+    ask(store, CommitPushes { owner: 7, now: T.plus(80), pushes: vec![late] });
+    assert_eq!(steps(), []);
+}
+
+pub(super) fn comes_of_what_its_app_wants(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let only = |on| {
+        let wakes = PushWakes::from_iter([on]);
+        let enable = EnablePush { wakes, ..enable(domain, "alice", on.as_str()) };
+        let made = answer!(ask(store, enable), EnablePushAnswer::Enabled(made) => *made);
+        assert_eq!((made.wakes, made.wakes.iter().collect::<Vec<_>>()), (wakes, vec![on]));
+        made
+    };
+    let [notifications, messages, mentions] = WakesOn::ALL.map(only);
+    let room = room_of(store, domain, &["bob", "alice"]);
+    message(store, domain, "alice", "bob", 1);
+    ask(store, StoreNotification { wake: wake("n:1", 1), ..store_at(notification(domain, "alice", 1), T) });
+    let kept = mention(store, domain, room, "alice", 1);
+    let mut claimed = claim(store, 7, 1, &[]);
+    claimed.sort_by_key(|push| push.registration.id);
+    let told: Vec<_> = claimed.iter().map(|push| (push.registration.id, &*push.topic)).collect();
+    assert_eq!(told, [(notifications.id, "n:1"), (messages.id, "m:bob"), (mentions.id, "r:tea")]);
+    let PushSubject::Message { stanza, received } = &claimed[2].subject else { panic!("it is a message") };
+    assert_eq!((&stanza[..], *received), (&b"<message from='tea@rooms.example.org/bob'/>"[..], T.plus(1)));
+    for push in &claimed {
+        commit(store, 7, 2, push, PushOutcome::Taken { at: T.plus(2) });
+    }
+    // The newest takes the place of the one that waits; what was read, or is not the member's any more, is not pushed.
+    mention(store, domain, room, "alice", 3);
+    let newest = mention(store, domain, room, "alice", 4);
+    assert!(newest > kept);
+    let claimed = claim(store, 7, 4, &[]);
+    assert_eq!((claimed.len(), claimed[0].version), (1, 2));
+    commit(store, 7, 4, &claimed[0], PushOutcome::Postponed { next: T.plus(5) });
+    let seen = KeepRoomMessage {
+        entry: RoomEntry::Other,
+        displayed: Some(newest.0.to_string().into()),
+        ..in_room(room, "alice", 5)
+    };
+    ask(store, seen).expect("the room is there");
+    assert!(claim(store, 7, 5, &[]).is_empty());
+    mention(store, domain, room, "alice", 6);
+    mention(store, domain, room, "nobody", 6);
+    let out = RoomMember::new(jid("alice@example.org"), RoomAffiliation::Outcast);
+    ask(store, SetRoomMembers { room, changes: vec![out], version: 0 }).expect("the room is there");
+    assert!(claim(store, 7, 6, &[]).is_empty());
+    assert_eq!(ask(store, NextPush), None);
+}
+
+fn room_of(store: &dyn Store, domain: DomainId, members: &[&str]) -> RoomId {
+    let member =
+        |local: &&str| RoomMember::new(jid(&format!("{local}@example.org")), RoomAffiliation::Member);
+    let create = CreateRoom {
+        domain,
+        kind: RoomKind::Muc,
+        name: "tea".into(),
+        config: RoomConfig::default(),
+        members: members.iter().map(member).collect(),
+        owned_max: 10,
+        rooms_max: 10,
+        now: T,
+    };
+    answer!(ask(store, create), CreateRoomAnswer::Created(record) => record.id)
+}
+
+fn in_room(room: RoomId, sender: &str, at: u64) -> KeepRoomMessage {
+    KeepRoomMessage {
+        room,
+        received: T.plus(at),
+        sender: jid(&format!("{sender}@example.org")),
+        stanza: format!("<message from='tea@rooms.example.org/{sender}'/>").into(),
+        entry: RoomEntry::Counted,
+        displayed: None,
+        wake: None,
+    }
+}
+
+/// Bob mentions somebody in a room.
+fn mention(store: &dyn Store, domain: DomainId, room: RoomId, local: &str, at: u64) -> ArchiveId {
+    let wake = wake("r:tea", at).expect("it wakes");
+    let wake = RoomWake { domain, mentioned: vec![local.into()], wake };
+    ask(store, KeepRoomMessage { wake: Some(wake.into()), ..in_room(room, "bob", at) })
+        .expect("the room is there")
 }
 
 pub(super) fn ends_with_its_registration(store: &dyn Store) {

@@ -128,6 +128,7 @@ fn message(room: RoomId, sender: &str, number: u64) -> KeepRoomMessage {
         stanza: stanza.into(),
         entry: RoomEntry::Counted,
         displayed: None,
+        wake: None,
     }
 }
 

@@ -149,11 +149,12 @@ pub(crate) const COPIED: &[Table] = &[
         apart: &[("owner", CLAIM), ("claimed_by", CLAIM)],
         // As when the process of a claim is gone.
         postgres_rows: Some(
-            "(SELECT id, registration, about, version, message, notification,
+            "(SELECT id, registration, about, version, message, notification, room_message,
                  CASE WHEN owner IS NULL THEN due ELSE 0 END AS due, has_failed FROM push)",
         ),
         ..table("push", &["id"])
     },
+    table("push_step", &["notification", "registration"]),
     table("act", &["id"]),
     table("cell", &["name"]),
     table("placement", &["device"]),

@@ -224,6 +224,9 @@ impl Keys {
             rooms::WriteAsk::SetRoomSubject(asked) => asked.room,
             rooms::WriteAsk::KeepRoomMessage(asked) => {
                 self.reader(asked.sender.local());
+                if let Some(wake) = &asked.wake {
+                    wake.mentioned.iter().for_each(|local| self.account(wake.domain, local));
+                }
                 asked.room
             }
             rooms::WriteAsk::ChangeRoomBlocks(asked) => {

@@ -12,15 +12,18 @@ use crate::rows::page::Room;
 use crate::rows::push::Channel;
 use bytes::Bytes;
 use carillon_core::model::{
-    AccountId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
-    PushRegistration, PushSubject, RegistrationId, UnixMs, Wake,
+    AccountId, ArchiveId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
+    PushRegistration, PushStep, PushSubject, PushWakes, RegistrationId, RoomAffiliation, UnixMs, Wake,
+    WakesOn,
 };
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::push::{
     ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
-    ListRegistrations, NextPush, PushCommit,
+    ListRegistrations, NextPush, PushCommit, PushSteps,
 };
+use carillon_core::ports::store::rooms::RoomWake;
+use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
@@ -29,7 +32,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created, r.pushed,
-                 r.failures, r.failed, r.error
+                 r.failures, r.failed, r.error, r.wakes
              FROM push_registration r JOIN account a ON a.id = r.account JOIN domain d ON d.id = a.domain ",
             $rest
         )
@@ -69,9 +72,32 @@ impl Answers<NextPush, Error> for Snapshot<'_> {
     }
 }
 
+impl Answers<PushSteps, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &PushSteps) -> Result<Vec<PushStep>> {
+        let rows = self.db.query(
+            "SELECT registration, name, kind, requests, sent, answered, state, reason FROM push_step
+             WHERE notification = $1 ORDER BY registration",
+            &[&Id::from(asked.id)],
+        )?;
+        let step = |row: &Row| {
+            Ok(PushStep {
+                registration: RegistrationId(uint(row, 0)?),
+                node: text(row, 1)?,
+                kind: code(row, 2)?,
+                requests: number(row, 3)?,
+                sent: ms(row, 4)?,
+                answered: ms(row, 5)?,
+                state: code(row, 6)?,
+                reason: opt_text(row, 7)?,
+            })
+        };
+        rows.iter().map(step).collect()
+    }
+}
+
 impl Answers<EnablePush, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &EnablePush) -> Result<EnablePushAnswer> {
-        let EnablePush { domain, local, node, channel, shown, now, per_account_max } = asked;
+        let EnablePush { domain, local, node, channel, shown, wakes, now, per_account_max } = asked;
         let account = self.db.opt(
             "SELECT a.id, a.registrations, r.id FROM account a LEFT JOIN push_registration r ON r.account = a.id AND r.name = $3
              WHERE a.domain = $1 AND a.local = $2",
@@ -85,10 +111,10 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         }
         let channel = Channel::of(channel);
         let made = self.db.one(
-            "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+            "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created, wakes)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
              ON CONFLICT (account, name) DO UPDATE SET kind = $3, url = $4, public_key = $5, secret = $6, shown = $7, created = $8,
-                 pushed = NULL, failures = 0, failed = NULL, error = NULL
+                 wakes = $9, pushed = NULL, failures = 0, failed = NULL, error = NULL
              RETURNING id",
             &[
                 &account,
@@ -99,6 +125,7 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
                 &channel.secret,
                 &short(*shown),
                 &int(now.0),
+                &i16::from(wakes.bits()),
             ],
         )?;
         let id = uint(&made, 0)?;
@@ -137,22 +164,50 @@ fn end(write: &Transaction<'_>, id: RegistrationId) -> Result<()> {
 pub(super) enum Tells {
     Message(u64),
     Notification(NotificationId),
+    /// A message of a room.
+    Mention(ArchiveId),
 }
 
-/// Something was stored for an account that has registrations: it is pushed to each of them.
+impl Tells {
+    fn kind(self) -> WakesOn {
+        match self {
+            Tells::Message(_) => WakesOn::Messages,
+            Tells::Notification(_) => WakesOn::Notifications,
+            Tells::Mention(_) => WakesOn::Mentions,
+        }
+    }
+}
+
+/// Something was stored for an account that has registrations: it is pushed to each of them that wants to be woken by it.
 pub(super) fn wake(write: &Transaction<'_>, account: AccountId, wake: &Wake, tells: Tells) -> Result<()> {
-    let (message, notification) = match tells {
-        Tells::Message(seq) => (Some(int(seq)), None),
-        Tells::Notification(id) => (None, Some(Id::from(id))),
+    let (message, notification, room_message) = match tells {
+        Tells::Message(seq) => (Some(int(seq)), None, None),
+        Tells::Notification(id) => (None, Some(Id::from(id)), None),
+        Tells::Mention(id) => (None, None, Some(int(id.0))),
     };
+    let kind = i16::from(PushWakes::from_iter([tells.kind()]).bits());
     write.makes_pushes.set(true);
     write.run(
-        "INSERT INTO push (registration, about, message, notification, due)
-         SELECT id, $2, $3, $4, $5 FROM push_registration WHERE account = $1 ORDER BY id
+        "INSERT INTO push (registration, about, message, notification, room_message, due)
+         SELECT id, $2, $3, $4, $5, $6 FROM push_registration WHERE account = $1 AND wakes & $7 <> 0 ORDER BY id
          ON CONFLICT (registration, about) DO UPDATE SET version = push.version + 1, message = $3, notification = $4,
-             due = CASE WHEN push.owner IS NULL AND NOT push.has_failed THEN least(push.due, $5) ELSE push.due END",
-        &[&int(account.0), &&*wake.topic, &message, &notification, &int(wake.at.0)],
+             room_message = $5, due = CASE WHEN push.owner IS NULL AND NOT push.has_failed THEN least(push.due, $6) ELSE push.due END",
+        &[&int(account.0), &&*wake.topic, &message, &notification, &room_message, &int(wake.at.0), &kind],
     )?;
+    Ok(())
+}
+
+/// A message of a room mentions accounts.
+pub(super) fn wake_mentioned(write: &Transaction<'_>, id: ArchiveId, woken: &RoomWake) -> Result<()> {
+    for local in &woken.mentioned {
+        let account = write.db.opt(
+            "SELECT id FROM account WHERE domain = $1 AND local = $2 AND registrations > 0",
+            &[&i64::from(woken.domain.0), local],
+        )?;
+        if let Some(row) = account {
+            wake(write, AccountId(uint(&row, 0)?), &woken.wake, Tells::Mention(id))?;
+        }
+    }
     Ok(())
 }
 
@@ -163,9 +218,9 @@ impl Answers<ClaimPushes, Error> for Transaction<'_> {
         let held: Vec<i64> = held.iter().map(|id| int(id.0)).collect();
         // What another group is changing is passed over.
         let rows = self.db.query(
-            "SELECT id, registration, about, version, message, notification FROM push
-             WHERE (due <= $2 OR owner = $1) AND id <> ALL ($3::bigint[]) ORDER BY due, id LIMIT $4
-             FOR NO KEY UPDATE SKIP LOCKED",
+            "SELECT id, registration, about, version, message, notification, room_message FROM push
+             WHERE (due <= $2 OR owner = $1) AND NOT EXISTS (SELECT 1 FROM unnest($3::bigint[]) AS held (id) WHERE held.id = push.id)
+             ORDER BY due, id LIMIT $4 FOR NO KEY UPDATE OF push SKIP LOCKED",
             &[&owner, &int(now.0), &held, &i64::from(page.entries)],
         )?;
         let (mut claimed, mut over, mut room) = (Vec::new(), Vec::new(), Room::new(*page));
@@ -191,8 +246,8 @@ impl Answers<ClaimPushes, Error> for Transaction<'_> {
 
 /// A push with what it tells, if that still waits.
 fn read(db: &Connection, row: &Row, now: UnixMs) -> Result<Option<Push>> {
-    let Some(subject) = subject(db, row, now)? else { return Ok(None) };
     let Some(registration) = find(db, RegistrationId(uint(row, 1)?))? else { return Ok(None) };
+    let Some(subject) = subject(db, row, &registration.account, now)? else { return Ok(None) };
     let messages = db.opt(
         "SELECT offline FROM account WHERE domain = $1 AND local = $2",
         &[&i64::from(registration.domain.0), &registration.account.local()],
@@ -207,7 +262,7 @@ fn read(db: &Connection, row: &Row, now: UnixMs) -> Result<Option<Push>> {
     }))
 }
 
-fn subject(db: &Connection, row: &Row, now: UnixMs) -> Result<Option<PushSubject>> {
+fn subject(db: &Connection, row: &Row, account: &BareJid, now: UnixMs) -> Result<Option<PushSubject>> {
     if let Some(seq) = row.try_get::<_, Option<i64>>(4)? {
         let found = db.opt(
             "SELECT stanza, received FROM offline WHERE seq = $1 AND (expires IS NULL OR expires > $2)",
@@ -217,8 +272,24 @@ fn subject(db: &Connection, row: &Row, now: UnixMs) -> Result<Option<PushSubject
         let stanza = Bytes::copy_from_slice(blob(&row, 0)?);
         return Ok(Some(PushSubject::Message { stanza, received: ms(&row, 1)? }));
     }
+    if let Some(seq) = row.try_get::<_, Option<i64>>(6)? {
+        return mention(db, seq, account);
+    }
     let waiting = notification::waits(db, notification_id(row, 5)?, now)?;
     Ok(waiting.map(|notification| PushSubject::Notification(Arc::new(notification))))
+}
+
+/// A message of a room, if the account is listed there and has not read it.
+fn mention(db: &Connection, seq: i64, account: &BareJid) -> Result<Option<PushSubject>> {
+    let found = db.opt(
+        "SELECT m.stanza, m.received FROM room_message m JOIN room r ON r.id = m.room
+             JOIN room_member o ON o.room = m.room AND o.jid = $2
+         WHERE m.seq = $1 AND m.seq > r.erased AND o.read < m.seq AND o.affiliation > $3",
+        &[&seq, &account.as_str(), &short(RoomAffiliation::Outcast)],
+    )?;
+    let Some(row) = found else { return Ok(None) };
+    let stanza = Bytes::copy_from_slice(blob(&row, 0)?);
+    Ok(Some(PushSubject::Message { stanza, received: ms(&row, 1)? }))
 }
 
 impl Answers<CommitPushes, Error> for Transaction<'_> {
@@ -239,6 +310,9 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     )?;
     if is_held == 0 {
         return Ok(());
+    }
+    if let Some((notification, step)) = push.step.as_deref() {
+        add_step(write, *notification, step)?;
     }
     match &push.outcome {
         PushOutcome::Gone => {
@@ -261,6 +335,29 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     if !has_failed {
         write.run("DELETE FROM push WHERE id = $1 AND version = $2", &[&id, &int(push.version)])?;
     }
+    Ok(())
+}
+
+/// Adds a request to the trace of its notification, unless that is forgotten.
+fn add_step(write: &Transaction<'_>, id: NotificationId, step: &PushStep) -> Result<()> {
+    write.run(
+        "INSERT INTO push_step (notification, registration, name, kind, requests, sent, answered, state, reason)
+         SELECT $1::uuid, $2::bigint, $3::text, $4::smallint, $5::bigint, $6::bigint, $7::bigint, $8::smallint, $9::text
+         WHERE EXISTS (SELECT 1 FROM notification WHERE id = $1) OR EXISTS (SELECT 1 FROM trace WHERE id = $1)
+         ON CONFLICT (notification, registration) DO UPDATE SET name = $3, kind = $4, requests = push_step.requests + $5,
+             sent = $6, answered = $7, state = $8, reason = $9",
+        &[
+            &Id::from(id),
+            &int(step.registration.0),
+            &step.node,
+            &short(step.kind),
+            &i64::from(step.requests),
+            &int(step.sent.0),
+            &int(step.answered.0),
+            &short(step.state),
+            &step.reason,
+        ],
+    )?;
     Ok(())
 }
 
@@ -288,6 +385,7 @@ fn registration(row: &Row) -> Result<PushRegistration> {
         node: text(row, 4)?,
         channel: channel.read().ok_or(Error::Corrupt("a channel that this version does not know"))?,
         shown: code(row, 9)?,
+        wakes: PushWakes::of_bits(u8::try_from(row.try_get::<_, i16>(15)?).unwrap_or_default()),
         created: ms(row, 10)?,
         health: PushHealth {
             pushed: opt_ms(row, 11)?,

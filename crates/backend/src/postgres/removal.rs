@@ -14,6 +14,7 @@ use carillon_wire::jid::BareJid;
 /// Deletes the rows of the account `$1`, in an order in which nothing that is left refers to what is gone. Archives are not here: they are removed
 /// message by message, once their accounts are gone.
 const OF_ACCOUNT: &[&str] = &[
+    "DELETE FROM push_step WHERE notification IN (SELECT id FROM notification WHERE account = $1)",
     "DELETE FROM notification WHERE account = $1",
     "DELETE FROM offline WHERE account = $1",
     "DELETE FROM push WHERE registration IN (SELECT id FROM push_registration WHERE account = $1)",

@@ -26,7 +26,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0016_room_policy.sql"),
     include_str!("migrations/0017_lease_state.sql"),
     include_str!("migrations/0018_privacy_lists.sql"),
-    include_str!("migrations/0021_quotas.sql"),
+    include_str!("migrations/0019_push_steps.sql"),
+    include_str!("migrations/0020_quotas.sql"),
 ];
 
 /// The version of the schema that this server knows.

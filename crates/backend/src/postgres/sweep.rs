@@ -18,7 +18,9 @@ impl Answers<Sweep, Error> for Transaction<'_> {
         let most = i64::from(*max);
         let traces = ending::expire(self, *now, *max)?;
         self.run(
-            "DELETE FROM trace WHERE id IN (SELECT id FROM trace WHERE ended < $1 ORDER BY ended LIMIT $2)",
+            "WITH forgotten AS (
+                 DELETE FROM trace WHERE id IN (SELECT id FROM trace WHERE ended < $1 ORDER BY ended LIMIT $2) RETURNING id)
+             DELETE FROM push_step WHERE notification IN (SELECT id FROM forgotten)",
             &[&int(forget.0), &most],
         )?;
         super::idempotency::forget(self, reserved_before(*now), most)?;

@@ -55,6 +55,8 @@ codes!(EntryKind { Other = 0, Received = 1, Sent = 2 });
 codes!(Folder { Inbox = 0, Archive = 1, Bin = 2, Nowhere = 3 });
 codes!(ArchiveDefault { Always = 0, Never = 1, Roster = 2 });
 codes!(WebhookStatus { Enabled = 0, Disabled = 1, Gone = 2 });
+codes!(PushKind { WebPush = 0, Webhook = 1, Apns = 2, Fcm = 3 });
+codes!(PushState { Taken = 0, Refused = 1, Failed = 2, Gone = 3 });
 codes!(PushShown { Nothing = 0, Sender = 1, Whole = 2 });
 codes!(Draining { Off = 0, Running = 1, Paused = 2 });
 codes!(DropReason {

@@ -1,6 +1,7 @@
 //! How pushes get to apps, as columns.
 
-use carillon_core::model::{AppService, AppToken, PushChannel, PushSecret, WebPushKeys};
+use super::code::Code;
+use carillon_core::model::{AppService, AppToken, PushChannel, PushKind, PushSecret, WebPushKeys};
 
 /// A channel as columns.
 pub(crate) struct Channel<'a> {
@@ -17,20 +18,13 @@ pub(crate) struct Channel<'a> {
 impl Channel<'_> {
     /// The columns of a channel.
     pub(crate) fn of(channel: &PushChannel) -> Channel<'_> {
+        let kind = channel.kind().code();
         match channel {
             PushChannel::WebPush(keys) => {
-                Channel { kind: WEB_PUSH, url: &keys.endpoint, key: &keys.p256dh, secret: &keys.auth.0 }
+                Channel { kind, url: &keys.endpoint, key: &keys.p256dh, secret: &keys.auth.0 }
             }
-            PushChannel::Webhook { url, secret } => {
-                Channel { kind: WEBHOOK, url, key: &[], secret: &secret.0 }
-            }
-            PushChannel::App(device) => {
-                let kind = match device.service {
-                    AppService::Apns => APNS,
-                    AppService::Fcm => FCM,
-                };
-                Channel { kind, url: &device.app, key: &[], secret: &device.token.0 }
-            }
+            PushChannel::Webhook { url, secret } => Channel { kind, url, key: &[], secret: &secret.0 },
+            PushChannel::App(device) => Channel { kind, url: &device.app, key: &[], secret: &device.token.0 },
         }
     }
 
@@ -38,20 +32,14 @@ impl Channel<'_> {
     pub(crate) fn read(&self) -> Option<PushChannel> {
         let secret = PushSecret(self.secret.into());
         let app = |service, token| Some(PushChannel::App(AppToken { service, app: self.url.into(), token }));
-        match self.kind {
-            WEB_PUSH => {
+        match PushKind::of(self.kind)? {
+            PushKind::WebPush => {
                 let p256dh = self.key.try_into().ok()?;
                 Some(PushChannel::WebPush(WebPushKeys { endpoint: self.url.into(), p256dh, auth: secret }))
             }
-            WEBHOOK => Some(PushChannel::Webhook { url: self.url.into(), secret }),
-            APNS => app(AppService::Apns, secret),
-            FCM => app(AppService::Fcm, secret),
-            _ => None,
+            PushKind::Webhook => Some(PushChannel::Webhook { url: self.url.into(), secret }),
+            PushKind::Apns => app(AppService::Apns, secret),
+            PushKind::Fcm => app(AppService::Fcm, secret),
         }
     }
 }
-
-const WEB_PUSH: i64 = 0;
-const WEBHOOK: i64 = 1;
-const APNS: i64 = 2;
-const FCM: i64 = 3;

@@ -141,7 +141,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0045_room_policy.sql"),
     include_str!("migrations/0046_lease_state.sql"),
     include_str!("migrations/0047_privacy_lists.sql"),
-    include_str!("migrations/0050_quotas.sql"),
+    include_str!("migrations/0048_push_steps.sql"),
+    include_str!("migrations/0049_quotas.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -9,15 +9,18 @@ use crate::rows::page::Room;
 use crate::rows::push::Channel;
 use bytes::Bytes;
 use carillon_core::model::{
-    AccountId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
-    PushRegistration, PushSubject, RegistrationId, UnixMs, Wake,
+    AccountId, ArchiveId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
+    PushRegistration, PushStep, PushSubject, PushWakes, RegistrationId, RoomAffiliation, UnixMs, Wake,
+    WakesOn,
 };
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::push::{
     ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
-    ListRegistrations, NextPush, PushCommit,
+    ListRegistrations, NextPush, PushCommit, PushSteps,
 };
+use carillon_core::ports::store::rooms::RoomWake;
+use carillon_wire::jid::BareJid;
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use std::sync::Arc;
 
@@ -26,7 +29,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created, r.pushed,
-                 r.failures, r.failed, r.error
+                 r.failures, r.failed, r.error, r.wakes
              FROM push_registration r CROSS JOIN account a ON a.id = r.account CROSS JOIN domain d ON d.id = a.domain ",
             $rest
         )
@@ -52,7 +55,7 @@ impl Answers<ListRegistrations, Error> for Snapshot<'_> {
                 .db
                 .prepare_cached(
                     "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created,
-                         r.pushed, r.failures, r.failed, r.error
+                         r.pushed, r.failures, r.failed, r.error, r.wakes
                      FROM account a CROSS JOIN domain d ON d.id = a.domain CROSS JOIN push_registration r ON r.account = a.id
                      WHERE a.domain = ?1 AND a.local = ?2 AND r.id > ?3 ORDER BY r.id LIMIT ?4",
                 )?
@@ -77,9 +80,32 @@ impl Answers<NextPush, Error> for Snapshot<'_> {
     }
 }
 
+impl Answers<PushSteps, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &PushSteps) -> Result<Vec<PushStep>> {
+        self.db
+            .prepare_cached(
+                "SELECT registration, name, kind, requests, sent, answered, state, reason FROM push_step
+                 WHERE notification = ?1 ORDER BY registration",
+            )?
+            .query_map([id_blob(asked.id)], |row| {
+                Ok(PushStep {
+                    registration: RegistrationId(uint(row, 0)?),
+                    node: text(row, 1)?,
+                    kind: code(row, 2)?,
+                    requests: row.get(3)?,
+                    sent: ms(row, 4)?,
+                    answered: ms(row, 5)?,
+                    state: code(row, 6)?,
+                    reason: opt_text(row, 7)?,
+                })
+            })?
+            .collect()
+    }
+}
+
 impl Answers<EnablePush, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &EnablePush) -> Result<EnablePushAnswer> {
-        let EnablePush { domain, local, node, channel, shown, now, per_account_max } = asked;
+        let EnablePush { domain, local, node, channel, shown, wakes, now, per_account_max } = asked;
         let account = self
             .db
             .prepare_cached("SELECT id, registrations FROM account WHERE domain = ?1 AND local = ?2")?
@@ -98,10 +124,10 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         }
         let channel = Channel::of(channel);
         self.run(
-            "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created, wakes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
              ON CONFLICT (account, name) DO UPDATE SET kind = ?3, url = ?4, public_key = ?5, secret = ?6, shown = ?7, created = ?8,
-                 pushed = NULL, failures = 0, failed = NULL, error = NULL",
+                 wakes = ?9, pushed = NULL, failures = 0, failed = NULL, error = NULL",
             params![
                 account,
                 node,
@@ -110,7 +136,8 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
                 channel.key,
                 channel.secret,
                 shown.code(),
-                int(now.0)
+                int(now.0),
+                wakes.bits()
             ],
         )?;
         let id = match same {
@@ -155,22 +182,58 @@ fn end(write: &Transaction<'_>, id: RegistrationId) -> Result<()> {
 pub(super) enum Tells {
     Message(u64),
     Notification(NotificationId),
+    /// A message of a room.
+    Mention(ArchiveId),
 }
 
-/// Something was stored for an account that has registrations: it is pushed to each of them.
+impl Tells {
+    fn kind(self) -> WakesOn {
+        match self {
+            Tells::Message(_) => WakesOn::Messages,
+            Tells::Notification(_) => WakesOn::Notifications,
+            Tells::Mention(_) => WakesOn::Mentions,
+        }
+    }
+}
+
+/// Something was stored for an account that has registrations: it is pushed to each of them that wants to be woken by it.
 pub(super) fn wake(write: &Transaction<'_>, account: AccountId, wake: &Wake, tells: Tells) -> Result<()> {
-    let (message, notification) = match tells {
-        Tells::Message(seq) => (Some(int(seq)), None),
-        Tells::Notification(id) => (None, Some(id_blob(id))),
+    let (message, notification, room_message) = match tells {
+        Tells::Message(seq) => (Some(int(seq)), None, None),
+        Tells::Notification(id) => (None, Some(id_blob(id)), None),
+        Tells::Mention(id) => (None, None, Some(int(id.0))),
     };
     write.makes_pushes.set(true);
     write.run(
-        "INSERT INTO push (registration, about, message, notification, due)
-         SELECT id, ?2, ?3, ?4, ?5 FROM push_registration WHERE account = ?1
-         ON CONFLICT (registration, about) DO UPDATE SET version = version + 1, message = ?3, notification = ?4,
-             due = CASE WHEN owner IS NULL AND NOT has_failed THEN min(due, ?5) ELSE due END",
-        params![int(account.0), wake.topic, message, notification, int(wake.at.0)],
+        "INSERT INTO push (registration, about, message, notification, room_message, due)
+         SELECT id, ?2, ?3, ?4, ?5, ?6 FROM push_registration WHERE account = ?1 AND wakes & ?7 <> 0
+         ON CONFLICT (registration, about) DO UPDATE SET version = version + 1, message = ?3, notification = ?4, room_message = ?5,
+             due = CASE WHEN owner IS NULL AND NOT has_failed THEN min(due, ?6) ELSE due END",
+        params![
+            int(account.0),
+            wake.topic,
+            message,
+            notification,
+            room_message,
+            int(wake.at.0),
+            PushWakes::from_iter([tells.kind()]).bits()
+        ],
     )?;
+    Ok(())
+}
+
+/// A message of a room mentions accounts.
+pub(super) fn wake_mentioned(write: &Transaction<'_>, id: ArchiveId, woken: &RoomWake) -> Result<()> {
+    for local in &woken.mentioned {
+        let account = write
+            .db
+            .prepare_cached("SELECT id FROM account WHERE domain = ?1 AND local = ?2 AND registrations > 0")?
+            .query_row(params![woken.domain.0, local], |row| uint(row, 0))
+            .optional()?;
+        if let Some(account) = account {
+            wake(write, AccountId(account), &woken.wake, Tells::Mention(id))?;
+        }
+    }
     Ok(())
 }
 
@@ -217,15 +280,16 @@ impl Answers<ClaimPushes, Error> for Transaction<'_> {
 const OVER_MAX: usize = 1000;
 
 /// Those that are claimed already.
-const CLAIMED: &str = "SELECT id, registration, about, version, message, notification FROM push WHERE owner = ?1 AND ?2 IS NOT NULL ORDER BY id";
+const CLAIMED: &str = "SELECT id, registration, about, version, message, notification, room_message FROM push
+    WHERE owner = ?1 AND ?2 IS NOT NULL ORDER BY id";
 /// Those that are due, and not claimed by the same owner.
-const DUE: &str = "SELECT id, registration, about, version, message, notification FROM push
+const DUE: &str = "SELECT id, registration, about, version, message, notification, room_message FROM push
     WHERE due <= ?2 AND (owner IS NULL OR owner <> ?1) ORDER BY due, id";
 
 /// A push with what it tells, if that still waits.
 fn read(db: &Connection, row: &Row<'_>, now: UnixMs) -> Result<Option<Push>> {
-    let Some(subject) = subject(db, row, now)? else { return Ok(None) };
     let Some(registration) = find(db, RegistrationId(uint(row, 1)?))? else { return Ok(None) };
+    let Some(subject) = subject(db, row, &registration.account, now)? else { return Ok(None) };
     let messages = db
         .prepare_cached("SELECT offline FROM account WHERE domain = ?1 AND local = ?2")?
         .query_row(params![registration.domain.0, registration.account.local()], |row| uint(row, 0))?;
@@ -239,7 +303,7 @@ fn read(db: &Connection, row: &Row<'_>, now: UnixMs) -> Result<Option<Push>> {
     }))
 }
 
-fn subject(db: &Connection, row: &Row<'_>, now: UnixMs) -> Result<Option<PushSubject>> {
+fn subject(db: &Connection, row: &Row<'_>, account: &BareJid, now: UnixMs) -> Result<Option<PushSubject>> {
     if let Some(seq) = row.get::<_, Option<i64>>(4)? {
         let message = db
             .prepare_cached("SELECT stanza, received, expires FROM offline WHERE seq = ?1")?
@@ -251,9 +315,25 @@ fn subject(db: &Connection, row: &Row<'_>, now: UnixMs) -> Result<Option<PushSub
             .optional()?;
         return Ok(message.flatten());
     }
+    if let Some(seq) = row.get::<_, Option<i64>>(6)? {
+        return mention(db, seq, account);
+    }
     let Some(id) = row.get::<_, Option<[u8; 16]>>(5)? else { return Ok(None) };
     let waiting = notification::waits(db, NotificationId(u128::from_be_bytes(id)), now)?;
     Ok(waiting.map(|notification| PushSubject::Notification(Arc::new(notification))))
+}
+
+/// A message of a room, if the account is listed there and has not read it.
+fn mention(db: &Connection, seq: i64, account: &BareJid) -> Result<Option<PushSubject>> {
+    db.prepare_cached(
+        "SELECT m.stanza, m.received FROM room_message m CROSS JOIN room r ON r.id = m.room
+             CROSS JOIN room_member o ON o.room = m.room AND o.jid = ?2
+         WHERE m.seq = ?1 AND m.seq > r.erased AND o.read < m.seq AND o.affiliation > ?3",
+    )?
+    .query_row(params![seq, account.as_str(), RoomAffiliation::Outcast.code()], |row| {
+        Ok(PushSubject::Message { stanza: Bytes::copy_from_slice(blob(row, 0)?), received: ms(row, 1)? })
+    })
+    .optional()
 }
 
 impl Answers<CommitPushes, Error> for Transaction<'_> {
@@ -275,6 +355,9 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     if is_held == 0 {
         return Ok(());
     }
+    if let Some((notification, step)) = push.step.as_deref() {
+        add_step(write, *notification, step)?;
+    }
     match &push.outcome {
         PushOutcome::Gone => {
             let is_same = write
@@ -295,6 +378,39 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     }
     if !has_failed {
         write.run("DELETE FROM push WHERE id = ?1 AND version = ?2", params![id, int(push.version)])?;
+    }
+    Ok(())
+}
+
+/// Adds a request to the trace of its notification, unless that is forgotten.
+fn add_step(write: &Transaction<'_>, id: NotificationId, step: &PushStep) -> Result<()> {
+    write.run(
+        "INSERT INTO push_step (notification, registration, name, kind, requests, sent, answered, state, reason)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+         WHERE EXISTS (SELECT 1 FROM notification WHERE id = ?1) OR EXISTS (SELECT 1 FROM trace WHERE id = ?1)
+         ON CONFLICT (notification, registration) DO UPDATE SET name = ?3, kind = ?4, requests = requests + ?5, sent = ?6,
+             answered = ?7, state = ?8, reason = ?9",
+        params![
+            id_blob(id),
+            int(step.registration.0),
+            step.node,
+            step.kind.code(),
+            step.requests,
+            int(step.sent.0),
+            int(step.answered.0),
+            step.state.code(),
+            step.reason
+        ],
+    )?;
+    Ok(())
+}
+
+/// Forgets the pushes of notifications whose traces are forgotten.
+pub(super) fn forget_steps(write: &Transaction<'_>, ids: &[NotificationId]) -> Result<()> {
+    // Where nobody is pushed to, no trace has any.
+    let has_any = write.db.prepare_cached("SELECT 1 FROM push_step LIMIT 1")?.exists([])?;
+    for id in ids.iter().filter(|_| has_any) {
+        write.run("DELETE FROM push_step WHERE notification = ?1", [id_blob(*id)])?;
     }
     Ok(())
 }
@@ -326,6 +442,7 @@ fn registration(row: &Row<'_>) -> Result<PushRegistration> {
         channel: channel
             .ok_or_else(|| super::column::corrupt(5, "a channel that this version does not know"))?,
         shown: code(row, 9)?,
+        wakes: PushWakes::of_bits(row.get(15)?),
         created: ms(row, 10)?,
         health: PushHealth {
             pushed: opt_ms(row, 11)?,

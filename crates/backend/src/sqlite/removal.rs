@@ -12,6 +12,7 @@ use rusqlite::{Result, params};
 /// The tables with rows of accounts, and which of them are those of the account `?1`; in an order in which nothing that is left refers to what is
 /// gone. Archives are not here: they are removed message by message (`archive/sweep.rs`), once their accounts are gone.
 const OF_ACCOUNT: &[(&str, &str)] = &[
+    ("push_step", "notification IN (SELECT id FROM notification WHERE account = ?1)"),
     ("notification", "account = ?1"),
     ("offline", "account = ?1"),
     ("push", "registration IN (SELECT id FROM push_registration WHERE account = ?1)"),

@@ -1,8 +1,8 @@
 //! What is swept now and then: notifications that expired, and what nobody asks for any more.
 
-use super::column::int;
+use super::column::{int, notification_id};
 use super::transaction::Transaction;
-use super::{account, broadcast, ending, event, links};
+use super::{account, broadcast, ending, event, links, push};
 use carillon_core::model::*;
 use carillon_core::ports::Part;
 use carillon_core::ports::store::idempotency::RESERVED_MS;
@@ -63,15 +63,17 @@ fn first_kept(now: UnixMs) -> [u8; 16] {
     OperationId::first_at(UnixMs(now.0.saturating_sub(OPERATION_KEPT_MS))).0.to_be_bytes()
 }
 
-/// Forgets traces, and the runs that held nothing else.
+/// Forgets traces, with the pushes of their notifications, and the runs that held nothing else.
 fn forget_traces(write: &Transaction<'_>, forget: UnixMs, max: u32) -> Result<()> {
-    let mut runs = write
+    let forgotten = write
         .db
         .prepare_cached(
-            "DELETE FROM trace WHERE id IN (SELECT id FROM trace WHERE ended < ?1 ORDER BY ended LIMIT ?2) RETURNING run",
+            "DELETE FROM trace WHERE id IN (SELECT id FROM trace WHERE ended < ?1 ORDER BY ended LIMIT ?2) RETURNING run, id",
         )?
-        .query_map(params![int(forget.0), max], |row| row.get(0))?
-        .collect::<Result<Vec<i64>>>()?;
+        .query_map(params![int(forget.0), max], |row| Ok((row.get(0)?, notification_id(row, 1)?)))?
+        .collect::<Result<Vec<(i64, NotificationId)>>>()?;
+    let (mut runs, ids): (Vec<_>, Vec<_>) = forgotten.into_iter().unzip();
+    push::forget_steps(write, &ids)?;
     runs.sort_unstable();
     runs.dedup();
     write.run.clear(write.db, &runs)

@@ -34,7 +34,7 @@ enum Command {
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
         limit: u16,
     },
-    /// Show a notification: its states with their times, and why it ended
+    /// Show a notification: its states with their times, its pushes, and why it ended
     Show {
         /// Id of the notification, as `carillon send` prints it
         id: String,
@@ -84,12 +84,43 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
                 .with_some("state", states.as_deref());
             output.rows(&client.rows(&query.0, "notifications")?, COLUMNS)
         }
-        Command::Show { id } => output.record(&client.get(&path(&id))?, ORDER),
+        Command::Show { id } => {
+            let mut found = client.get(&path(&id))?;
+            if !output.is_json() {
+                list_pushes(&mut found);
+            }
+            output.record(&found, ORDER)
+        }
         Command::Cancel { id } => {
             let ended = client.delete(&path(&id))?;
             let state = ended.get("state").and_then(Value::as_str).unwrap_or("cancelled");
             output.done(&format!("{id}  {state}"), &ended)
         }
+    }
+}
+
+/// Puts a line for people in the place of each push.
+fn list_pushes(found: &mut Value) {
+    let Some(members) = found.as_object_mut() else { return };
+    let Some(Value::Array(pushes)) = members.remove("pushes") else { return };
+    for (push, number) in pushes.iter().zip(1..) {
+        let said = |name: &str| push.get(name).and_then(Value::as_str).unwrap_or_default();
+        let mut line = format!(
+            "{} by {}: {}, sent {}, answered {}",
+            said("node"),
+            said("channel"),
+            said("state"),
+            said("sent_at"),
+            said("answered_at")
+        );
+        if let Some(requests) = push.get("requests").and_then(Value::as_u64).filter(|requests| *requests > 1)
+        {
+            line += &format!(", {requests} requests");
+        }
+        if !said("reason").is_empty() {
+            line += &format!(" ({})", said("reason"));
+        }
+        members.insert(format!("push.{number}"), line.into());
     }
 }
 

@@ -44,6 +44,9 @@ enum Command {
         /// How much a push tells
         #[arg(long, value_parser = ["nothing", "sender", "whole"])]
         shown: Option<String>,
+        /// What wakes the app; several are separated by commas. By default all
+        #[arg(long, value_delimiter = ',', value_parser = ["notifications", "messages", "mentions"])]
+        wakes: Vec<String>,
     },
     /// Show a registration, and how it fares
     Show {
@@ -74,7 +77,8 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// What a registration's record begins with.
-const ORDER: &[&str] = &["id", "account", "node", "channel", "service", "shown", "state", "failures"];
+const ORDER: &[&str] =
+    &["id", "account", "node", "channel", "service", "shown", "wakes", "state", "failures"];
 
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
@@ -86,10 +90,13 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let query = given.fold(Query::of(PATH), |query, (name, value)| query.with(name, value));
             output.rows(&client.list(&query.0, "registrations", limit)?, COLUMNS)
         }
-        Command::Register { account, target, node, shown } => {
+        Command::Register { account, target, node, shown, wakes } => {
             let mut body = json!({ "account": account, "node": node, "webhook": { "url": target } });
             if let Some(shown) = shown {
                 body["shown"] = shown.into();
+            }
+            if !wakes.is_empty() {
+                body["wakes"] = wakes.into();
             }
             let made = client.post(PATH, &body)?;
             if !output.is_json() {

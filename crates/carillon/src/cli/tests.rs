@@ -279,6 +279,10 @@ fn one_thing_is_shown() {
         ok(&json!({"jid": "a@x", "state": "enabled", "sessions": 1, "topics": ["t"]})),
         ok(&json!({"id": 3, "name": "ci", "expires_at": null})),
         ok(&json!({"id": "N", "state": "dropped", "reason": "not-active"})),
+        ok(&json!({"id": "N", "state": "stored", "pushes": [
+            {"registration": 1, "node": "phone\u{1b}", "channel": "apns", "state": "taken", "requests": 1, "sent_at": "T1", "answered_at": "T2"},
+            {"registration": 2, "node": "desk", "channel": "web_push", "state": "failed", "reason": "503", "requests": 3, "sent_at": "T3", "answered_at": "T4"},
+        ]})),
         sessions.clone(),
         sessions,
         (204, String::new()),
@@ -291,6 +295,11 @@ fn one_thing_is_shown() {
     assert_eq!(
         node.run(&["notification", "show", "N"]).0,
         "id      N\nstate   dropped\nreason  not-active\n"
+    );
+    assert_eq!(
+        node.run(&["notification", "show", "N"]).0,
+        "id      N\nstate   stored\npush.1  phone\\u{1b} by apns: taken, sent T1, answered T2\n\
+         push.2  desk by web_push: failed, sent T3, answered T4, 3 requests (503)\n"
     );
     assert_eq!(node.run(&["session", "show", "a@x/desk"]).0, "jid    a@x/desk\nstate  parked\n");
     assert_eq!(node.run(&["session", "show", "a@x/tv"]).1, Err((1, "a@x/tv has no session".to_owned())));

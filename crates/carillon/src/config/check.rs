@@ -1,6 +1,6 @@
 //! Rules that hold between settings, or that a bound cannot say.
 
-use super::{Config, Origin, Place, Problem, Setting, Settings, push_apps, queues};
+use super::{Config, Origin, Place, Problem, Setting, Settings, push_apps, push_templates, queues};
 use carillon_core::pipeline::ORDER;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -31,7 +31,8 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         key: settings[0].into(),
         rule,
     });
-    rules.chain(queues::check(config)).chain(push_apps::check(config)).collect()
+    let of_tables = [queues::check(config), push_apps::check(config), push_templates::check(config)];
+    rules.chain(of_tables.into_iter().flatten()).collect()
 }
 
 /// A rule that is broken.

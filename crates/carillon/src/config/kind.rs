@@ -48,6 +48,8 @@ pub enum Kind {
     Choices(&'static [&'static str]),
     /// Any names.
     Names,
+    /// Any texts.
+    Texts,
     /// IPv4 and IPv6 addresses.
     Addresses,
     /// Addresses, and networks in CIDR notation.
@@ -102,7 +104,7 @@ impl Kind {
             }),
             Kind::Choice(words) => read_text(written).and_then(|text| one_of(words, &text)).map(Value::Text),
             Kind::Choices(words) => read_list(written, |text| one_of(words, &text)),
-            Kind::Names => read_list(written, Ok),
+            Kind::Names | Kind::Texts => read_list(written, Ok),
             Kind::Addresses => read_list(written, |text| {
                 text.parse::<IpAddr>().map(|a| a.to_string()).map_err(|_| Misfit::Bound)
             }),
@@ -123,6 +125,7 @@ impl Kind {
             Kind::Text { min, max } => format!("{min} to {max} bytes"),
             Kind::Choice(words) | Kind::Choices(words) => words.join(", "),
             Kind::Names => "names".to_owned(),
+            Kind::Texts => "texts".to_owned(),
             Kind::Addresses => "IPv4 or IPv6".to_owned(),
             Kind::Networks => "IPv4 or IPv6, or networks".to_owned(),
         }
@@ -153,6 +156,7 @@ impl fmt::Display for Kind {
             Kind::Choice(words) => write!(f, "one of {}", quoted(words)),
             Kind::Choices(words) => write!(f, "a list of {}", quoted(words)),
             Kind::Names => write!(f, "a list of names"),
+            Kind::Texts => write!(f, "a list of texts"),
             Kind::Addresses => write!(f, "a list of IP addresses"),
             Kind::Networks => write!(f, "a list of IP addresses and networks, such as \"10.0.0.0/8\""),
         }

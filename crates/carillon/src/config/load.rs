@@ -4,7 +4,10 @@ use super::declare::Setting;
 use super::kind::{Kind, Misfit, Shape, Written};
 use super::problem::{Place, Problem, Problems};
 use super::settings::SETTINGS;
-use super::{Config, Origin, Profile, Settings, Source, Value, check, environment, push_apps, queues, table};
+use super::{
+    Config, Origin, Profile, Settings, Source, Value, check, environment, push_apps, push_templates, queues,
+    table,
+};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -73,6 +76,7 @@ pub(super) fn load(
         origins: vec![Origin::Default; SETTINGS.len()],
         queue_places: BTreeMap::new(),
         app_places: BTreeMap::new(),
+        template_places: BTreeMap::new(),
     };
     problems.extend(entries.into_iter().filter_map(|entry| apply(&mut config, entry).err()));
     apply_profile(&mut config);
@@ -130,6 +134,9 @@ fn apply(config: &mut Config, Entry { key, written, place }: Entry) -> Result<()
     }
     if let Some((app, member)) = table::split(push_apps::TABLE, &key) {
         return push_apps::apply(config, app, member, &written, place);
+    }
+    if let Some((name, member)) = table::split(push_templates::TABLE, &key) {
+        return push_templates::apply(config, name, member, &written, place);
     }
     let Some(index) = SETTINGS.iter().position(|s| s.key == key) else {
         let nearest = nearest(&key);

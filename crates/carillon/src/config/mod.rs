@@ -12,6 +12,7 @@ mod load;
 pub mod print;
 mod problem;
 mod push_apps;
+mod push_templates;
 mod queues;
 mod settings;
 mod table;
@@ -25,6 +26,7 @@ pub use kind::Kind;
 pub use load::nearest;
 pub use problem::{Place, Problem, Problems};
 pub use push_apps::PUSH_APP;
+pub use push_templates::PUSH_TEMPLATE;
 pub use queues::QUEUE;
 pub use settings::*;
 pub(crate) use unit::bytes;
@@ -73,6 +75,8 @@ pub struct Config {
     queue_places: BTreeMap<String, Place>,
     /// Where the first setting of each app of pushes was written.
     app_places: BTreeMap<String, Place>,
+    /// Where the first setting of each template of pushes was written.
+    template_places: BTreeMap<String, Place>,
 }
 
 /// What reading the settings again came to.
@@ -134,6 +138,9 @@ impl Config {
         }
         if new.settings.push_apps != self.settings.push_apps {
             changed.push(push_apps::TABLE);
+        }
+        if new.settings.push_templates != self.settings.push_templates {
+            changed.push(push_templates::TABLE);
         }
         Reloaded { config: new, changed, needs_restart }
     }

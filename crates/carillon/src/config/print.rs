@@ -2,6 +2,7 @@
 
 use super::declare::{Reload, Setting};
 use super::push_apps::{self, PUSH_APP};
+use super::push_templates::{self, PUSH_TEMPLATE};
 use super::queues::{self, QUEUE};
 use super::settings::SETTINGS;
 use super::{Config, Kind, Origin, Value, environment, unit};
@@ -83,6 +84,7 @@ pub fn sample() -> String {
     }
     sample_table(&mut out, queues::TABLE, QUEUE);
     sample_table(&mut out, push_apps::TABLE, PUSH_APP);
+    sample_table(&mut out, push_templates::TABLE, PUSH_TEMPLATE);
     out
 }
 
@@ -119,6 +121,7 @@ pub fn manual() -> String {
     }
     manual_table(&mut out, queues::TABLE, QUEUE);
     manual_table(&mut out, push_apps::TABLE, PUSH_APP);
+    manual_table(&mut out, push_templates::TABLE, PUSH_TEMPLATE);
     out.push_str(&manual_profile());
     out
 }
@@ -210,7 +213,7 @@ fn hint(setting: &Setting) -> String {
 fn takes(kind: &Kind) -> String {
     match kind {
         Kind::Choices(_) => format!("list of {}", kind.bounds()),
-        Kind::Names | Kind::Addresses | Kind::Networks => format!("list: {}", kind.bounds()),
+        Kind::Names | Kind::Texts | Kind::Addresses | Kind::Networks => format!("list: {}", kind.bounds()),
         Kind::Text { .. } => format!("text, {}", kind.bounds()),
         _ => kind.bounds(),
     }

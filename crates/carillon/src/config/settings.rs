@@ -28,6 +28,8 @@ pub struct Settings {
     pub queues: BTreeMap<String, Queue>,
     /// The apps that push services of makers of devices know, by their names.
     pub push_apps: BTreeMap<String, carillon_http::PushAppSettings>,
+    /// What devices show of pushes, by the names of the templates.
+    pub push_templates: BTreeMap<String, carillon_http::PushTemplateSettings>,
     /// The node's log.
     pub log: Log,
     /// Live upgrades.
@@ -72,8 +74,8 @@ impl Setting {
 }
 
 settings! {
-    /// Every setting there is, in the order people read them, but for those of each queue ([`QUEUE`](super::QUEUE)) and
-    /// of each app that is woken ([`PUSH_APP`](super::PUSH_APP)).
+    /// Every setting there is, in the order people read them, but for those of each queue ([`QUEUE`](super::QUEUE)), of each app
+    /// that is woken ([`PUSH_APP`](super::PUSH_APP)) and of each template ([`PUSH_TEMPLATE`](super::PUSH_TEMPLATE)).
     SETTINGS of Settings;
 
     "The node itself." {

@@ -364,6 +364,40 @@ fn a_cell_needs_the_drivers() {
 }
 
 #[test]
+fn templates_of_pushes_are_tables() {
+    let file = "[push.templates.chat]\ndomains = ['example.org']\ntitle = ['{sender} in {room}', '{sender}']\nbody = 'Psst'\n";
+    let settings = loaded(file, &["push.templates.others.body=New message"]);
+    let chat = &settings.push_templates["chat"];
+    assert_eq!(
+        (&*chat.domains, chat.title.len(), &*chat.body),
+        (&["example.org".to_owned()][..], 2, &["Psst".to_owned()][..])
+    );
+    assert_eq!(settings.push_templates["others"].body, ["New message"]);
+    for (file, message) in [
+        (
+            "[push.templates.a]\ntitle = '{sendr}'\n",
+            "push.templates.a.title: `{sendr}`: there is no {sendr}; there are {account}",
+        ),
+        ("[push.templates.a]\nbody = ['x', '{']\n", "push.templates.a.body: `{`: a brace stands alone"),
+        ("[push.templates.a]\nbody = 5\n", "a list of texts"),
+        ("[push.templates.a]\nboddy = 'x'\n", "body"),
+        ("[push.templates.'a b']\nbody = 'x'\n", "letters, digits"),
+        (
+            "[push.templates.a]\nbody = 'x'\n[push.templates.b]\nbody = 'y'\n",
+            "push.templates.b.domains: two templates",
+        ),
+        ("[push.templates.a]\ndomains = ['a b']\nbody = 'x'\n", "push.templates.a.domains: a b is no domain"),
+    ] {
+        let said = problems(file, &[]);
+        assert!(said.contains(message), "{said}");
+    }
+    let old = load(file, &[]).expect("valid");
+    let reloaded = old.adopt(load(file, &["push.templates.chat.body=Boo"]).expect("valid"));
+    assert_eq!((reloaded.changed, reloaded.needs_restart), (vec!["push.templates"], vec![]));
+    assert_eq!(reloaded.config.settings.push_templates["chat"].body, ["Boo"]);
+}
+
+#[test]
 fn apps_that_are_woken_are_tables() {
     let file = "[push.apps.chat]\nservice = 'apns'\ntopic = 'com.example.chat'\nkey_file = 'a.p8'\nkey_id = 'K'\nteam_id = 'T'\n\
                 domains = ['example.org']\n\
@@ -573,7 +607,7 @@ fn another(setting: &Setting) -> Value {
         }
         (Kind::Choices(words), _) => list(words[0]),
         (Kind::Addresses | Kind::Networks, _) => list("192.0.2.1"),
-        (Kind::Names | Kind::Text { .. }, _) => list("another"),
+        (Kind::Names | Kind::Texts | Kind::Text { .. }, _) => list("another"),
     }
 }
 

@@ -115,7 +115,7 @@ pub struct Prepared {
     tls: tls::Settings,
     webhook_roots: carillon_http::WebhookRoots,
     vapid: carillon_http::VapidKey,
-    push_apps: carillon_http::PushApps,
+    pushes: Pushes,
     queues: Vec<carillon_http::IntakeQueue>,
     runtime: tokio::runtime::Runtime,
 }
@@ -141,7 +141,7 @@ impl Prepared {
             secret,
             tls: assemble::certificates(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
-            push_apps: assemble::push_apps(settings)?,
+            pushes: Pushes::new(settings)?,
             queues: assemble::queues(settings)?,
             runtime,
             config,
@@ -163,14 +163,28 @@ pub struct Inherited {
     pub http: Vec<std::net::TcpListener>,
 }
 
+/// What SIGHUP reads again of pushes.
+struct Pushes {
+    /// The apps that push services of makers of devices know.
+    apps: watch::Sender<carillon_http::PushApps>,
+    /// What devices show.
+    templates: watch::Sender<carillon_http::PushTemplates>,
+}
+
+impl Pushes {
+    fn new(settings: &crate::config::Settings) -> Result<Pushes, String> {
+        let apps = watch::Sender::new(assemble::push_apps(settings)?);
+        Ok(Pushes { apps, templates: watch::Sender::new(assemble::push_templates(settings)?) })
+    }
+}
+
 /// A node with its HTTP side.
 pub struct Running {
     config: Config,
     secret: [u8; 32],
     /// The public part of the key by which push services know it.
     vapid: String,
-    /// The apps that push services of makers of devices know.
-    push_apps: watch::Sender<carillon_http::PushApps>,
+    pushes: Pushes,
     server: Server,
     runtime: tokio::runtime::Runtime,
     http: HttpSide,
@@ -204,8 +218,7 @@ const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it,
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
     pub fn start(prepared: Prepared, inherited: Option<Inherited>) -> Result<Running, String> {
-        let Prepared { config, secret, tls, webhook_roots, vapid, push_apps, queues, runtime } = prepared;
-        let push_apps = watch::Sender::new(push_apps);
+        let Prepared { config, secret, tls, webhook_roots, vapid, pushes, queues, runtime } = prepared;
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
         let (take_over, left) = inherited.map(|left| (left.take_over, left.http)).unzip();
@@ -229,7 +242,8 @@ impl Running {
             server.ports(),
             webhook_roots,
             vapid.clone(),
-            push_apps.subscribe(),
+            pushes.apps.subscribe(),
+            pushes.templates.subscribe(),
         );
         options.queues = queues;
         let secured = (&tls, Clients::of(settings));
@@ -250,7 +264,7 @@ impl Running {
             config,
             secret,
             vapid: vapid.public(),
-            push_apps,
+            pushes,
             server,
             runtime,
             http,

@@ -26,8 +26,12 @@ impl Running {
         self.server.reload_events(settings.server.event_log.kinds);
         // What cannot be read leaves what was there: pushes go on with it.
         match assemble::push_apps(settings) {
-            Ok(apps) => self.push_apps.send_modify(|present| *present = apps.keeping(present)),
+            Ok(apps) => self.pushes.apps.send_modify(|present| *present = apps.keeping(present)),
             Err(error) => tracing::error!(%error, "the apps of pushes were not reloaded"),
+        }
+        match assemble::push_templates(settings) {
+            Ok(templates) => drop(self.pushes.templates.send_replace(templates)),
+            Err(error) => tracing::error!(%error, "the templates of pushes were not reloaded"),
         }
         self.read_certificates();
         self.reload_policy();

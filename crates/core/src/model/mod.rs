@@ -90,8 +90,9 @@ pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use push::{
-    AppService, AppToken, Push, PushChannel, PushFailure, PushHealth, PushOutcome, PushRegistration,
-    PushSecret, PushShown, PushSubject, Wake, WebPushKeys,
+    AppService, AppToken, Push, PushChannel, PushFailure, PushHealth, PushKind, PushOutcome,
+    PushRegistration, PushSecret, PushShown, PushState, PushStep, PushSubject, PushWakes, Wake, WakesOn,
+    WebPushKeys,
 };
 pub use revocation::{AgentId, Revocations};
 pub use room::{

@@ -21,6 +21,8 @@ pub struct PushRegistration {
     pub channel: PushChannel,
     /// What of a message is told.
     pub shown: PushShown,
+    /// What wakes the app.
+    pub wakes: PushWakes,
     /// When it was made, or last made anew.
     pub created: UnixMs,
     /// How it fares.
@@ -44,12 +46,47 @@ pub enum PushChannel {
 }
 
 impl PushChannel {
+    /// Which one it is.
+    pub fn kind(&self) -> PushKind {
+        match self {
+            PushChannel::WebPush(_) => PushKind::WebPush,
+            PushChannel::Webhook { .. } => PushKind::Webhook,
+            PushChannel::App(AppToken { service: AppService::Apns, .. }) => PushKind::Apns,
+            PushChannel::App(AppToken { service: AppService::Fcm, .. }) => PushKind::Fcm,
+        }
+    }
+
     /// What it takes up, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             PushChannel::WebPush(keys) => keys.endpoint.len() + keys.p256dh.len() + keys.auth.0.len(),
             PushChannel::Webhook { url, secret } => url.len() + secret.0.len(),
             PushChannel::App(device) => device.app.len() + device.token.0.len(),
+        }
+    }
+}
+
+/// Which way pushes get to an app.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushKind {
+    /// A push service (RFC 8030).
+    WebPush,
+    /// A URL, as Standard Webhooks has it.
+    Webhook,
+    /// The Apple Push Notification service.
+    Apns,
+    /// Firebase Cloud Messaging.
+    Fcm,
+}
+
+impl PushKind {
+    /// Its name, as in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PushKind::WebPush => "web_push",
+            PushKind::Webhook => "webhook",
+            PushKind::Apns => AppService::Apns.as_str(),
+            PushKind::Fcm => AppService::Fcm.as_str(),
         }
     }
 }
@@ -143,6 +180,70 @@ pub enum PushShown {
     Sender,
     /// What it says, too.
     Whole,
+}
+
+/// A kind of what wakes apps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WakesOn {
+    /// A notification that waits.
+    Notifications,
+    /// A chat message that is kept.
+    Messages,
+    /// A message of a room that mentions the account while it is not there.
+    Mentions,
+}
+
+impl WakesOn {
+    /// All of them.
+    pub const ALL: [WakesOn; 3] = [WakesOn::Notifications, WakesOn::Messages, WakesOn::Mentions];
+
+    /// Its name, as in requests and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WakesOn::Notifications => "notifications",
+            WakesOn::Messages => "messages",
+            WakesOn::Mentions => "mentions",
+        }
+    }
+}
+
+/// What wakes an app: some of the kinds, by default all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushWakes(u8);
+
+impl PushWakes {
+    /// Those of a number that [`PushWakes::bits`] gave.
+    pub fn of_bits(bits: u8) -> PushWakes {
+        PushWakes(bits & PushWakes::default().0)
+    }
+
+    /// As a number.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether a kind is among them.
+    pub fn contains(self, on: WakesOn) -> bool {
+        self.0 & (1 << on as u8) != 0
+    }
+
+    /// They, in their order.
+    pub fn iter(self) -> impl Iterator<Item = WakesOn> {
+        WakesOn::ALL.into_iter().filter(move |on| self.contains(*on))
+    }
+}
+
+impl Default for PushWakes {
+    fn default() -> PushWakes {
+        WakesOn::ALL.into_iter().collect()
+    }
+}
+
+impl FromIterator<WakesOn> for PushWakes {
+    fn from_iter<I: IntoIterator<Item = WakesOn>>(kinds: I) -> PushWakes {
+        PushWakes(kinds.into_iter().fold(0, |bits, on| bits | (1 << on as u8)))
+    }
 }
 
 /// How the pushes of a registration fare.
@@ -249,6 +350,54 @@ pub enum PushOutcome {
     },
     /// The app is not there any more: the registration ends with all its pushes.
     Gone,
+}
+
+/// The pushes of a notification to one registration, as its trace has them: the last request, and how many there were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushStep {
+    /// The registration. It may have ended since.
+    pub registration: RegistrationId,
+    /// The name that its app gave it.
+    pub node: Box<str>,
+    /// How the push got there.
+    pub kind: PushKind,
+    /// Requests that were made.
+    pub requests: u32,
+    /// When the last of them was sent.
+    pub sent: UnixMs,
+    /// When its answer came, or none.
+    pub answered: UnixMs,
+    /// What came of it.
+    pub state: PushState,
+    /// Why it was not taken, for people.
+    pub reason: Option<Box<str>>,
+}
+
+/// What came of the request of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PushState {
+    /// The push service took it.
+    Taken,
+    /// The push service will never take it: it was given up.
+    Refused,
+    /// It was not taken, and is tried again while the notification waits.
+    Failed,
+    /// The app is not there any more.
+    Gone,
+}
+
+impl PushOutcome {
+    /// What came of the request, and why it was not taken; none if none was made.
+    pub fn state(&self) -> Option<(PushState, Option<&str>)> {
+        match self {
+            PushOutcome::Taken { .. } => Some((PushState::Taken, None)),
+            PushOutcome::Refused { failure, .. } => Some((PushState::Refused, Some(&*failure.error))),
+            PushOutcome::Failed { failure, .. } => Some((PushState::Failed, Some(&*failure.error))),
+            PushOutcome::Gone => Some((PushState::Gone, None)),
+            PushOutcome::Postponed { .. } => None,
+        }
+    }
 }
 
 #[cfg(test)]

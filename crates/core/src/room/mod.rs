@@ -11,6 +11,7 @@ mod history;
 mod home;
 mod light;
 mod mam;
+mod mention;
 mod occupants;
 mod owner;
 mod provider;

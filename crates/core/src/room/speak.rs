@@ -13,8 +13,9 @@ use crate::model::{
     AllowPm, ArchiveId, RoomAffiliation, RoomEntry, RoomKey, RoomMember, RoomRecord, RoomRole as Role,
     RoomSubject, Settlement,
 };
-use crate::ports::store::rooms::KeepRoomMessage;
+use crate::ports::store::rooms::{KeepRoomMessage, RoomWake};
 use crate::ports::{Fault, Missing};
+use crate::session::hook::Stored;
 use crate::session::{Cx, mam};
 use carillon_wire::Framing;
 use carillon_wire::jid::{BareJid, Jid};
@@ -121,6 +122,7 @@ impl Home {
         let mut bytes = Vec::new();
         said.write(&mut bytes, Framing::Tcp);
         self.wrote();
+        let wake = self.wake(record, &said, &sender, cx);
         let question = KeepRoomMessage {
             room: record.id,
             received: cx.now.unix,
@@ -128,8 +130,26 @@ impl Home {
             stanza: bytes.into(),
             entry: if mam::has_contents(&said) { RoomEntry::Counted } else { RoomEntry::Other },
             displayed: mam::displayed(&said),
+            wake,
         };
         self.ask(key, question, Step::Keep { said: Box::new(said), asker }, cx);
+    }
+
+    /// Whom a message wakes: those who are mentioned in it and are not there.
+    fn wake(
+        &self,
+        record: &RoomRecord,
+        said: &Stanza,
+        sender: &BareJid,
+        cx: &Cx<'_>,
+    ) -> Option<Box<RoomWake>> {
+        let wakes = cx.pipeline.wakes?;
+        let mentioned = self.state.mentioned(record, said, sender);
+        if mentioned.is_empty() {
+            return None;
+        }
+        let wake = wakes(Stored::Mention(said), false, cx)?;
+        Some(Box::new(RoomWake { domain: record.domain, mentioned, wake }))
     }
 
     /// A message was kept, or not.

@@ -249,6 +249,8 @@ pub enum Stored<'a> {
     Message(&'a Stanza),
     /// A notification.
     Notification(&'a Notification),
+    /// A message of a room, in which accounts are mentioned that are not there.
+    Mention(&'a Stanza),
 }
 
 /// When something that is about to be stored wakes its account, if it does. `is_attended`: the account may have a session with a connection.

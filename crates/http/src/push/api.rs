@@ -14,8 +14,8 @@ use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use carillon_core::model::{
-    AppToken, PushChannel, PushRegistration, PushSecret, PushShown, RegistrationId, WebPushKeys,
-    WebhookSecret,
+    AppToken, PushChannel, PushRegistration, PushSecret, PushShown, PushWakes, RegistrationId, WakesOn,
+    WebPushKeys, WebhookSecret,
 };
 use carillon_core::ports::store::push::{
     DisablePush, EnablePush, EnablePushAnswer, FindRegistration, ListRegistrations,
@@ -41,6 +41,10 @@ pub(crate) struct RegistrationBody {
     #[serde(default)]
     #[schema(value_type = Option<crate::schema::PushShown>)]
     shown: Option<PushShown>,
+    /// What wakes the app: some of `notifications`, `messages` and `mentions` in rooms; by default all.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<crate::schema::WakesOn>>)]
+    wakes: Option<Vec<WakesOn>>,
     /// A subscription of Web Push, as `PushSubscription.toJSON()` gives it.
     #[serde(default)]
     web_push: Option<SubscriptionBody>,
@@ -110,6 +114,9 @@ pub(crate) struct RegistrationView {
     /// How much a push tells.
     #[schema(value_type = crate::schema::PushShown)]
     shown: PushShown,
+    /// What wakes the app.
+    #[schema(value_type = Vec<crate::schema::WakesOn>)]
+    wakes: Vec<WakesOn>,
     /// Whether the last push was taken: `ok`, or `failing`. Pushes are tried again either way.
     state: &'static str,
     /// When it was made, or made anew.
@@ -235,6 +242,7 @@ pub(crate) async fn create(
         node: body.node.into(),
         channel,
         shown: body.shown.unwrap_or_default(),
+        wakes: body.wakes.map_or_else(PushWakes::default, PushWakes::from_iter),
         now: now(),
         per_account_max,
     };
@@ -336,22 +344,19 @@ fn invalid(detail: &'static str, at: &'static str) -> Problem {
 }
 
 pub(crate) fn view(registration: &PushRegistration) -> RegistrationView {
-    let PushRegistration { id, account, node, channel, shown, created, health, .. } = registration;
+    let PushRegistration { id, account, node, channel, shown, wakes, created, health, .. } = registration;
     RegistrationView {
         id: id.0,
         account: account.to_string(),
         node: node.to_string(),
-        channel: match channel {
-            PushChannel::WebPush(_) => "web_push",
-            PushChannel::App(device) => device.service.as_str(),
-            PushChannel::Webhook { .. } => "webhook",
-        },
+        channel: channel.kind().as_str(),
         service: match channel {
             PushChannel::WebPush(keys) => super::gateway::origin(&keys.endpoint).to_owned(),
             PushChannel::App(device) => device.app.to_string(),
             PushChannel::Webhook { url, .. } => super::gateway::origin(url).to_owned(),
         },
         shown: *shown,
+        wakes: wakes.iter().collect(),
         state: if health.failures == 0 { "ok" } else { "failing" },
         created_at: Time(*created),
         pushed_at: health.pushed.map(Time),

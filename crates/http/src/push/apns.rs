@@ -1,14 +1,14 @@
 //! The Apple Push Notification service: requests, and what its answers mean.
 
 use super::http2::{Http2, Request, Response, Trusts};
-use super::message::{self, Told};
+use super::message::{self, Showing, Told};
 use super::rules::Came;
 use crate::jwt;
 use crate::options::WebhookRoots;
 use crate::origin::Origin;
 use crate::push_apps::{ApnsPushType, Credentials, PushApp};
 use crate::time::now;
-use carillon_core::model::{AppToken, Push, PushShown, PushSubject, UnixMs};
+use carillon_core::model::{AppToken, Push, PushSubject, UnixMs};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,9 +50,9 @@ impl Apns {
     }
 
     /// Sends a push; what came of it, and whether APNs works.
-    pub(super) async fn send(&self, push: &Push, device: &AppToken, shown: PushShown) -> (Came, bool) {
+    pub(super) async fn send(&self, push: &Push, device: &AppToken, showing: &Showing) -> (Came, bool) {
         let now = now();
-        let mut request = self.request(push, device, shown, now);
+        let mut request = self.request(push, device, showing, now);
         let (others, mut reason) = (request.headers.len(), Box::<str>::default());
         for _ in 0..2 {
             let token = self.token(now);
@@ -74,7 +74,7 @@ impl Apns {
         (Came::Failed(reason, None), true)
     }
 
-    fn request(&self, push: &Push, device: &AppToken, shown: PushShown, now: UnixMs) -> Request {
+    fn request(&self, push: &Push, device: &AppToken, showing: &Showing, now: UnixMs) -> Request {
         let settings = &self.app.settings;
         let (push_type, priority_max) = match settings.push_type {
             ApnsPushType::Alert => ("alert", 10),
@@ -96,7 +96,7 @@ impl Apns {
         if message::collapses(push) {
             headers.push(("apns-collapse-id", super::topic(push)));
         }
-        let body = message::within(push, shown, PAYLOAD_MAX, |told| {
+        let body = message::within(push, showing, PAYLOAD_MAX, |told| {
             payload(told, settings.push_type, &settings.alert)
         });
         // Tokens are of hexadecimal digits.
@@ -108,7 +108,8 @@ impl Apns {
         let Credentials::ApnsToken(_) = &self.app.credentials else { return None };
         let mut present = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((token, made)) = &present.made
-            && (made.0..made.0 + TOKEN_KEPT_MS).contains(&now.0)
+            // Another push may have made it a moment after this one began.
+            && now.0.abs_diff(made.0) < TOKEN_KEPT_MS
         {
             return Some(token.clone());
         }
@@ -122,7 +123,7 @@ impl Apns {
         if present.made.as_ref().is_some_and(|(token, _)| **token != *used) {
             return true;
         }
-        if present.renewed.is_some_and(|at| (at.0..at.0 + TOKEN_RENEWED_MS).contains(&now.0)) {
+        if present.renewed.is_some_and(|at| now.0.abs_diff(at.0) < TOKEN_RENEWED_MS) {
             return false;
         }
         present.renewed = Some(now);
@@ -156,7 +157,7 @@ fn payload(told: &Told<'_>, push_type: ApnsPushType, default: &str) -> Vec<u8> {
                 aps["thread-id"] = from.as_str().into();
             }
             // It is in the alert.
-            app.body = None;
+            (app.body, app.alert) = (None, None);
         }
     }
     serde_json::to_vec(&json!({ "aps": aps, "carillon": app })).expect("it is plain data")
@@ -164,8 +165,12 @@ fn payload(told: &Told<'_>, push_type: ApnsPushType, default: &str) -> Vec<u8> {
 
 fn alert(told: &Told<'_>, default: &str) -> Value {
     let text = |name: &str| told.payload.as_ref()?.get(name)?.as_str();
-    let title = told.from.as_deref().or_else(|| text("title"));
-    let body = told.body.as_deref().or_else(|| text("body"));
+    let (title, body) = match &told.alert {
+        Some(worded) => (worded.title.as_deref(), worded.body.as_deref()),
+        None => (None, None),
+    };
+    let title = title.or(told.from.as_deref()).or_else(|| text("title"));
+    let body = body.or(told.body.as_deref()).or_else(|| text("body"));
     let mut alert = json!({ "body": body.unwrap_or(default) });
     if let Some(title) = title {
         alert["title"] = title.into();
@@ -234,12 +239,12 @@ const TOKEN_PAUSE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::tests::{push, said};
+    use super::super::message::tests::{push, said, worded};
     use super::*;
     use crate::jwt::tests::ec_pem;
     use crate::push_apps::tests::apns as settings;
     use crate::push_apps::{PushAppSettings, PushApps};
-    use carillon_core::model::{AppService, PushChannel, PushRegistration, PushSecret};
+    use carillon_core::model::{AppService, PushChannel, PushRegistration, PushSecret, PushShown};
     use std::collections::BTreeMap;
 
     const NOW: UnixMs = UnixMs(1_795_167_000_000);
@@ -269,7 +274,7 @@ mod tests {
     }
 
     fn sent(apns: &Apns, body: &str, shown: PushShown) -> (BTreeMap<&'static str, String>, Value) {
-        let request = apns.request(&to_device(body), &device(), shown, NOW);
+        let request = apns.request(&to_device(body), &device(), &shown.into(), NOW);
         assert_eq!(request.path, format!("/3/device/{}", "a1".repeat(32)));
         assert!(request.body.len() <= PAYLOAD_MAX);
         (request.headers.into_iter().collect(), serde_json::from_slice(&request.body).expect("JSON"))
@@ -312,6 +317,24 @@ mod tests {
             (&body["aps"], &body["carillon"]["body"]),
             (&json!({ "content-available": 1 }), &json!("hi"))
         );
+    }
+
+    #[test]
+    fn a_template_says_what_the_device_shows() {
+        let showing = worded(PushShown::Sender, "Message", "{sender} wrote");
+        let request = app(|_| {}).request(&to_device("hi"), &device(), &showing, NOW);
+        let body: Value = serde_json::from_slice(&request.body).expect("JSON");
+        assert_eq!(body["aps"]["alert"], json!({ "title": "Message", "body": "bob@d.example wrote" }));
+        assert_eq!(body["carillon"].get("alert"), None, "it is said once");
+        // What the template does not know is as without it.
+        let request = app(|_| {}).request(
+            &to_device("hi"),
+            &device(),
+            &worded(PushShown::Sender, "{room}", "{body}"),
+            NOW,
+        );
+        let body: Value = serde_json::from_slice(&request.body).expect("JSON");
+        assert_eq!(body["aps"]["alert"], json!({ "title": "bob@d.example", "body": "New message" }));
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Firebase Cloud Messaging, version 1: requests, and what its answers mean.
 
 use super::http2::{Http2, Request, Response, Trusts};
-use super::message;
+use super::message::{self, Showing};
 use super::rules::Came;
 use crate::jwt;
 use crate::options::WebhookRoots;
 use crate::origin::Origin;
 use crate::push_apps::{Credentials, PushApp, ServiceAccount};
 use crate::time::now;
-use carillon_core::model::{AppToken, Push, PushShown, UnixMs};
+use carillon_core::model::{AppToken, Push, UnixMs};
 use hyper::Uri;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -62,11 +62,11 @@ impl Fcm {
     }
 
     /// Sends a push; what came of it, and whether FCM works.
-    pub(super) async fn send(&self, push: &Push, device: &AppToken, shown: PushShown) -> (Came, bool) {
+    pub(super) async fn send(&self, push: &Push, device: &AppToken, showing: &Showing) -> (Came, bool) {
         let Credentials::Fcm(account) = &self.app.credentials else {
             return (Came::Failed("the app has no service account".into(), None), true);
         };
-        let body = body(push, device, shown, now());
+        let body = body(push, device, showing, now());
         let (mut used, mut reason) = (None::<Arc<str>>, Box::<str>::default());
         for _ in 0..2 {
             let access = match self.access(account, used.as_deref()).await {
@@ -157,9 +157,9 @@ fn grant(response: &Response, now: UnixMs) -> Result<Access, (Came, bool)> {
     }
 }
 
-fn body(push: &Push, device: &AppToken, shown: PushShown, now: UnixMs) -> Vec<u8> {
+fn body(push: &Push, device: &AppToken, showing: &Showing, now: UnixMs) -> Vec<u8> {
     // The app shows it: FCM has no more than names and texts, and reserves some of the names that are in it.
-    let data = message::within(push, shown, DATA_MAX - DATA.len(), message::write);
+    let data = message::within(push, showing, DATA_MAX - DATA.len(), message::write);
     let mut android = json!({
         "priority": if message::urgency(push) == "high" { "HIGH" } else { "NORMAL" },
         "ttl": format!("{}s", message::ttl(push, now)),
@@ -212,7 +212,7 @@ const REFUSED_MS: u64 = 1000;
 mod tests {
     use super::super::message::tests::{push, said};
     use super::*;
-    use carillon_core::model::{AppService, PushSecret};
+    use carillon_core::model::{AppService, PushSecret, PushShown};
 
     const NOW: UnixMs = UnixMs(1_795_167_000_000);
 
@@ -224,7 +224,7 @@ mod tests {
     fn requests_say_what_the_push_wants() {
         let short = push(1, "https://unused.example/", said("hi"));
         let sent: Value =
-            serde_json::from_slice(&body(&short, &device(), PushShown::Whole, NOW)).expect("JSON");
+            serde_json::from_slice(&body(&short, &device(), &PushShown::Whole.into(), NOW)).expect("JSON");
         let message = &sent["message"];
         assert_eq!((&message["token"], &message["android"]["priority"]), (&json!("t:1"), &json!("HIGH")));
         assert_eq!(message["android"]["ttl"], "2419200s");
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!((&told["body"], &told["from"]), (&json!("hi"), &json!("bob@d.example")));
         let long = push(1, "https://unused.example/", said(&"\"x\"".repeat(5000)));
         let sent: Value =
-            serde_json::from_slice(&body(&long, &device(), PushShown::Whole, NOW)).expect("JSON");
+            serde_json::from_slice(&body(&long, &device(), &PushShown::Whole.into(), NOW)).expect("JSON");
         let data = sent["message"]["data"]["carillon"].as_str().expect("a text");
         assert!((3900..=4096 - DATA.len()).contains(&data.len()), "{}", data.len());
     }

@@ -1,13 +1,25 @@
 //! What a push tells its app: JSON, as much of it as its policy shows and as push services take.
 
 use super::encrypt::PLAINTEXT_MAX;
+use crate::push_templates::{Alert, Placeholder, PushTemplate};
 use crate::time::Time;
-use carillon_core::model::{Notification, Payload, Priority, Push, PushShown, PushSubject, UnixMs};
+use carillon_core::model::{Notification, Payload, Priority, Push, PushShown, PushSubject, RoomKind, UnixMs};
 use carillon_wire::Framing;
+use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Context, Stanza, Unit, read};
 use carillon_wire::xml::Limits;
 use serde::Serialize;
+use std::sync::Arc;
+
+/// How much a push may tell, and in which words a device shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Showing {
+    /// The most that is told.
+    pub(super) most: PushShown,
+    /// The words of the account's domain, if it has any.
+    pub(super) template: Option<Arc<PushTemplate>>,
+}
 
 /// What a push tells its app.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +39,11 @@ pub(super) struct Told<'a> {
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<String>,
+    /// The room that it is from, and the nick of its sender there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    room: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nick: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,9 +52,27 @@ pub(super) struct Told<'a> {
     collapse_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) payload: Option<serde_json::Value>,
+    /// What a device shows, where there is a template for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) alert: Option<Alert>,
     /// Something was left out, or is not whole, because there was no room.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
+}
+
+impl Told<'_> {
+    /// What stands for a placeholder, if it is told.
+    fn value(&self, placeholder: Placeholder) -> Option<String> {
+        let in_payload = |name: &str| Some(self.payload.as_ref()?.get(name)?.as_str()?.to_owned());
+        match placeholder {
+            Placeholder::Account => Some(self.account.to_owned()),
+            Placeholder::Sender => self.nick.clone().or_else(|| self.from.clone()),
+            Placeholder::Room => self.room.as_deref()?.split('@').next().map(str::to_owned),
+            Placeholder::Title => in_payload("title"),
+            Placeholder::Body => self.body.clone().or_else(|| in_payload("body")),
+            Placeholder::Messages => (self.kind == "message").then(|| self.messages.to_string()),
+        }
+    }
 }
 
 /// How soon a device is to be given it (RFC 8030 §5.3).
@@ -69,19 +104,19 @@ pub(super) fn collapses(push: &Push) -> bool {
     }
 }
 
-/// What the app is told, of which no more than `most` is shown, as Web Push and webhooks have it.
-pub(super) fn plaintext(push: &Push, most: PushShown) -> Vec<u8> {
-    within(push, most, PLAINTEXT_MAX, write)
+/// What the app is told, as Web Push and webhooks have it.
+pub(super) fn plaintext(push: &Push, showing: &Showing) -> Vec<u8> {
+    within(push, showing, PLAINTEXT_MAX, write)
 }
 
 /// What the app is told, in at most `bytes_max` bytes as `render` writes it.
 pub(super) fn within(
     push: &Push,
-    most: PushShown,
+    showing: &Showing,
     bytes_max: usize,
     render: impl Fn(&Told<'_>) -> Vec<u8>,
 ) -> Vec<u8> {
-    let shown = push.registration.shown.min(most);
+    let shown = push.registration.shown.min(showing.most);
     let mut told = Told {
         kind: "message",
         account: push.registration.account.as_str(),
@@ -89,27 +124,44 @@ pub(super) fn within(
         messages: push.messages,
         id: None,
         from: None,
+        room: None,
+        nick: None,
         sent: None,
         body: None,
         collapse_key: None,
         payload: None,
+        alert: None,
         truncated: false,
     };
     match &push.subject {
         PushSubject::Message { stanza, received } => message(&mut told, stanza, *received, shown),
         PushSubject::Notification(notification) => notified(&mut told, notification, shown),
     }
-    fit(told, bytes_max, render)
+    let template = showing.template.as_deref();
+    fit(told, bytes_max, |told| {
+        told.alert = template.and_then(|template| template.alert(|placeholder| told.value(placeholder)));
+        render(told)
+    })
 }
 
 fn message(told: &mut Told<'_>, stanza: &[u8], received: UnixMs, shown: PushShown) {
     let Some(stanza) = parsed(stanza).filter(|_| shown >= PushShown::Sender) else { return };
     told.from = stanza.from.as_ref().map(|from| from.bare_str().to_owned());
+    if let Some(from) = stanza.from.as_ref().filter(|from| is_of_room(from, told.account)) {
+        told.room = Some(from.bare_str().to_owned());
+        told.nick = from.resource().map(str::to_owned);
+    }
     told.id = stanza.id.as_deref().map(str::to_owned);
     told.sent = Some(Time(received));
     if shown >= PushShown::Whole {
         told.body = stanza.payload.find("body", ns::CLIENT).map(|body| body.element().text());
     }
+}
+
+/// Whether it is a room of the account's domain: anybody else may only look like one.
+fn is_of_room(from: &Jid, account: &str) -> bool {
+    let domain = account.split_once('@').map(|(_, domain)| domain);
+    RoomKind::of_host(from.domain()).is_some_and(|(_, of)| Some(of) == domain)
 }
 
 fn parsed(stanza: &[u8]) -> Option<Stanza> {
@@ -134,8 +186,8 @@ fn notified<'a>(told: &mut Told<'a>, notification: &'a Notification, shown: Push
 }
 
 /// Leaves out what does not fit: the payload, the end of the body, and then the rest that is not needed.
-fn fit(mut told: Told<'_>, bytes_max: usize, render: impl Fn(&Told<'_>) -> Vec<u8>) -> Vec<u8> {
-    let mut bytes = render(&told);
+fn fit<'a>(mut told: Told<'a>, bytes_max: usize, render: impl Fn(&mut Told<'a>) -> Vec<u8>) -> Vec<u8> {
+    let mut bytes = render(&mut told);
     while bytes.len() > bytes_max {
         told.truncated = true;
         let over = bytes.len() - bytes_max;
@@ -147,12 +199,12 @@ fn fit(mut told: Told<'_>, bytes_max: usize, render: impl Fn(&Told<'_>) -> Vec<u
                 body.truncate(body.floor_char_boundary(keep));
             }
             Told { id: id @ Some(_), .. } => *id = None,
-            Told { from: from @ Some(_), .. } => *from = None,
+            Told { from: from @ Some(_), room, nick, .. } => (*from, *room, *nick) = (None, None, None),
             Told { collapse_key: key @ Some(_), .. } => *key = None,
             Told { account: "", node: "", .. } => break,
             Told { account, node, .. } => (*account, *node) = ("", ""),
         }
-        bytes = render(&told);
+        bytes = render(&mut told);
     }
     bytes
 }
@@ -168,14 +220,32 @@ const TTL_MAX: u64 = 28 * 86_400;
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::push_templates::{PushTemplateSettings, PushTemplates};
     use carillon_core::model::{
         Audience, DomainId, NotificationId, PushChannel, PushHealth, PushId, PushRegistration, PushSecret,
-        RegistrationId, WebPushKeys,
+        PushWakes, RegistrationId, WebPushKeys,
     };
     use carillon_wire::jid::BareJid;
     use serde_json::{Value, json};
 
     const NOW: UnixMs = UnixMs(1_795_167_000_000);
+
+    impl From<PushShown> for Showing {
+        fn from(most: PushShown) -> Showing {
+            Showing { most, template: None }
+        }
+    }
+
+    /// With the words of a template.
+    pub(in super::super) fn worded(most: PushShown, title: &str, body: &str) -> Showing {
+        let settings = PushTemplateSettings {
+            domains: Vec::new(),
+            title: vec![title.to_owned()],
+            body: vec![body.to_owned()],
+        };
+        let templates = PushTemplates::new(&[("a".to_owned(), settings)].into()).expect("a template");
+        Showing { most, template: templates.of("d.example") }
+    }
 
     pub(in super::super) fn push(id: u64, endpoint: &str, subject: PushSubject) -> Push {
         let keys =
@@ -187,6 +257,7 @@ pub(super) mod tests {
             node: "phone".into(),
             channel: PushChannel::WebPush(keys),
             shown: PushShown::Whole,
+            wakes: PushWakes::default(),
             created: NOW,
             health: PushHealth::default(),
         };
@@ -218,7 +289,7 @@ pub(super) mod tests {
     }
 
     fn told(push: &Push, most: PushShown) -> Value {
-        serde_json::from_slice(&plaintext(push, most)).expect("JSON")
+        serde_json::from_slice(&plaintext(push, &most.into())).expect("JSON")
     }
 
     #[test]
@@ -252,10 +323,58 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_is_shown_is_in_the_words_of_the_domain() {
+        let alert = |push: &Push, most, title: &str, body: &str| {
+            let text = plaintext(push, &worded(most, title, body));
+            serde_json::from_slice::<Value>(&text).expect("JSON")["alert"].clone()
+        };
+        let chat = push(1, "https://push.example/", said("hi"));
+        let whole = json!({ "title": "From bob@d.example", "body": "hi (2)" });
+        assert_eq!(alert(&chat, PushShown::Whole, "From {sender}", "{body} ({messages})"), whole);
+        // No more than may be told.
+        assert_eq!(
+            alert(&chat, PushShown::Sender, "From {sender}", "{body}"),
+            json!({ "title": "From bob@d.example" })
+        );
+        assert_eq!(
+            alert(&chat, PushShown::Nothing, "From {sender}", "News for {account}"),
+            json!({ "body": "News for alice@d.example" })
+        );
+        assert_eq!(alert(&chat, PushShown::Nothing, "From {sender}", "{body}"), Value::Null);
+        let goal = push(
+            1,
+            "https://push.example/",
+            notification(Payload::Json(r#"{"title":"Goal","body":"2:1"}"#.into())),
+        );
+        assert_eq!(
+            alert(&goal, PushShown::Whole, "{title}!", "{body}"),
+            json!({ "title": "Goal!", "body": "2:1" })
+        );
+        assert_eq!(alert(&goal, PushShown::Whole, "{sender}", "{messages}"), Value::Null);
+        for (room, shown) in [
+            ("tea@rooms.d.example/Bob", json!({ "title": "Bob in tea", "body": "hi" })),
+            ("tea@rooms.other.example/Bob", json!({ "body": "hi" })),
+        ] {
+            let stanza = format!(
+                "<message from='{room}' type='chat'><body>hi</body><x xmlns='http://jabber.org/protocol/muc#user'/></message>"
+            );
+            let subject = PushSubject::Message { stanza: stanza.into(), received: NOW };
+            let private = push(1, "https://push.example/", subject);
+            assert_eq!(alert(&private, PushShown::Whole, "{sender} in {room}", "{body}"), shown);
+        }
+        // What is told and shown fits together.
+        let long = push(1, "https://push.example/", said(&"a".repeat(9000)));
+        let text = plaintext(&long, &worded(PushShown::Whole, "{sender}", "{body}"));
+        let told: Value = serde_json::from_slice(&text).expect("JSON");
+        assert!(text.len() <= PLAINTEXT_MAX && told["body"].as_str().is_some_and(|body| body.len() > 2000));
+        assert!(told["alert"]["body"].as_str().is_some_and(|body| body.ends_with("a\u{2026}")));
+    }
+
+    #[test]
     fn what_is_too_long_is_cut_and_says_so() {
         for body in ["a".repeat(9000), "\u{e9}\u{1f514}".repeat(3000), "\u{7f}\\".repeat(4000)] {
             let push = push(1, "https://push.example/", said(&body));
-            let text = plaintext(&push, PushShown::Whole);
+            let text = plaintext(&push, &PushShown::Whole.into());
             assert!((PLAINTEXT_MAX - 20..=PLAINTEXT_MAX).contains(&text.len()), "{}", text.len());
             let told: Value = serde_json::from_slice(&text).expect("JSON");
             let told_body = told["body"].as_str().expect("a text");

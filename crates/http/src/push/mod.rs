@@ -1,8 +1,9 @@
 //! Pushes: apps are told, by push services, that something waits for their account.
 //!
 //! What is to be pushed is in the store, put there with what it tells. The `sender` claims what is due, has requests made and commits what came of them;
-//! `gateway` is the push services as they are seen from here, `rules` decides what an answer means, `message` is what an app is told, `encrypt` and `crate::vapid` how
-//! Web Push carries it. `apns` and `fcm` speak to the push services of makers of devices by `http2`, for those of `crate::push_apps`.
+//! `gone` ends the registrations of apps that are gone, `gateway` is the push services as they are seen from here, `rules` decides what an answer means, `message` is
+//! what an app is told, `encrypt` and `crate::vapid` how Web Push carries it. `apns` and `fcm` speak to the push services of makers of devices by `http2`, for those of
+//! `crate::push_apps`.
 
 pub(crate) mod api;
 mod apns;
@@ -10,6 +11,7 @@ mod encrypt;
 mod fcm;
 mod figures;
 mod gateway;
+mod gone;
 mod http2;
 mod message;
 mod rules;
@@ -21,6 +23,7 @@ pub(crate) use sender::run;
 
 use crate::options::Options;
 use crate::problem::Problem;
+use crate::push_templates::PushTemplates;
 use crate::time::now;
 use crate::vapid::Tokens;
 use crate::webhooks::{self, Call, Client};
@@ -28,10 +31,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use carillon_core::model::{AppService, Push, PushChannel, PushShown, WebPushKeys, WebhookSecret};
 use figures::Counters;
+use message::Showing;
 use rules::Came;
 use services::Services;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// What the sender and the routes of registrations share.
 pub(crate) struct Pushes {
@@ -40,7 +45,9 @@ pub(crate) struct Pushes {
     services: Services,
     counters: Counters,
     /// The most that a push tells of what waits.
-    shown: PushShown,
+    most: PushShown,
+    /// The words in which devices show it, the newest.
+    templates: watch::Receiver<PushTemplates>,
 }
 
 impl Pushes {
@@ -56,7 +63,8 @@ impl Pushes {
             tokens: Tokens::new(options.vapid.clone(), subject),
             services: Services::new(options),
             counters: Counters::default(),
-            shown: settings.shown,
+            most: settings.shown,
+            templates: options.push_templates.clone(),
         }
     }
 
@@ -82,13 +90,17 @@ impl Pushes {
 
     /// Sends a push; what came of it, and whether its push service works.
     async fn send(&self, push: &Push) -> (Came, bool) {
+        let template = self.templates.borrow().of(push.registration.account.domain());
+        let showing = Showing { most: self.most, template };
         let (came, works) = match &push.registration.channel {
-            PushChannel::App(device) => self.services.send(push, device, self.shown).await,
-            PushChannel::WebPush(keys) => match self.web_push(push, keys) {
+            PushChannel::App(device) => self.services.send(push, device, &showing).await,
+            PushChannel::WebPush(keys) => match self.web_push(push, keys, &showing) {
                 Ok(call) => self.call(push, call).await,
                 Err(error) => (Came::Refused(error.to_string().into()), true),
             },
-            PushChannel::Webhook { url, secret } => self.call(push, self.webhook(push, url, &secret.0)).await,
+            PushChannel::Webhook { url, secret } => {
+                self.call(push, self.webhook(push, url, &secret.0, &showing)).await
+            }
         };
         self.counters.request(&came);
         (came, works)
@@ -105,9 +117,9 @@ impl Pushes {
     }
 
     /// RFC 8030 §5, with the encryption of RFC 8291 and the token of RFC 8292.
-    fn web_push(&self, push: &Push, keys: &WebPushKeys) -> Result<Call, encrypt::BadKey> {
+    fn web_push(&self, push: &Push, keys: &WebPushKeys, showing: &Showing) -> Result<Call, encrypt::BadKey> {
         let now = now();
-        let body = encrypt::encrypt(&message::plaintext(push, self.shown), &keys.p256dh, &keys.auth.0)?;
+        let body = encrypt::encrypt(&message::plaintext(push, showing), &keys.p256dh, &keys.auth.0)?;
         let mut headers = vec![
             ("content-type", "application/octet-stream".to_owned()),
             ("content-encoding", "aes128gcm".to_owned()),
@@ -121,8 +133,8 @@ impl Pushes {
         Ok(Call { url: keys.endpoint.clone(), headers, body })
     }
 
-    fn webhook(&self, push: &Push, url: &str, secret: &[u8]) -> Call {
-        let body = message::plaintext(push, self.shown);
+    fn webhook(&self, push: &Push, url: &str, secret: &[u8], showing: &Showing) -> Call {
+        let body = message::plaintext(push, showing);
         let secret = WebhookSecret(secret.into());
         // The same each time that the same is told: a receiver may know it by that.
         let id = format!("push_{}_{}", push.id, push.version);

@@ -1,19 +1,17 @@
 //! The task that sends pushes: it claims what is due, has requests made, and commits what came of them.
 
 use super::gateway::Gateways;
+use super::gone::{self, Ended, GoneApp, GoneApps};
 use super::rules::Came;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::random;
 use crate::time::now;
-use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
-    Audience, Notification, NotificationId, Payload, Priority, Push, PushId, PushOutcome, PushRegistration,
-    UnixMs, bucket,
+    NotificationId, Push, PushId, PushOutcome, PushRegistration, PushStep, PushSubject, UnixMs,
 };
 use carillon_core::ports::Page;
 use carillon_core::ports::store::push::{ClaimPushes, CommitPushes, NextPush, PushCommit};
-use carillon_wire::xml::Element;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::Instant;
 
-/// Sends pushes until the node closes. What is under way then is given up: the store was not told of it, and it is sent again.
+/// Sends pushes until the node closes. What is under way then has a moment to be answered; the rest is given up: the store was not told of it, and it is sent again.
 pub(crate) async fn run(app: App) {
     let mut closing = app.closing.subscribe();
     let made = Arc::new(Notify::new());
@@ -35,11 +33,15 @@ pub(crate) async fn run(app: App) {
         under_way: BTreeMap::new(),
         requests: JoinSet::new(),
         done: Vec::new(),
+        gone: GoneApps::default(),
+        ending: Vec::new(),
+        endings: JoinSet::new(),
         rest: if is_hinted { REST } else { LOOK_EVERY },
     };
     let (mut look_at, mut tidy_at) = (Instant::now(), Instant::now() + TIDY_EVERY);
     let mut looked = look_at;
     loop {
+        sender.start();
         if look_at <= Instant::now() {
             looked = Instant::now();
             look_at = looked + sender.look().await;
@@ -49,6 +51,7 @@ pub(crate) async fn run(app: App) {
             tidy_at = Instant::now() + TIDY_EVERY;
         }
         sender.start();
+        sender.end_gone();
         match sender.commit().await {
             Ok(Some(due)) => look_at = look_at.min(Instant::now() + until(due).max(LOOK_EVERY)),
             Ok(None) => {}
@@ -58,6 +61,7 @@ pub(crate) async fn run(app: App) {
             },
         }
         let was_full = sender.is_full();
+        let wake_at = sender.gone_due().map_or(look_at, |due| due.min(look_at));
         tokio::select! {
             Some(ended) = sender.requests.join_next_with_id() => {
                 sender.finish(ended);
@@ -68,12 +72,16 @@ pub(crate) async fn run(app: App) {
                     look_at = Instant::now();
                 }
             }
+            Some(ended) = sender.endings.join_next() => {
+                sender.ended(ended);
+                look_at = look_at.min(Instant::now() + LOOK_EVERY);
+            }
             () = made.notified() => look_at = look_at.min(looked + LOOK_AFTER),
-            () = tokio::time::sleep_until(look_at) => {}
+            () = tokio::time::sleep_until(wake_at) => {}
             _ = closing.wait_for(|closing| *closing) => break,
         }
     }
-    sender.requests.shutdown().await;
+    sender.close().await;
 }
 
 /// The pushes of this node.
@@ -84,11 +92,16 @@ struct Sender {
     /// Those that it has claimed, and has not told the store of.
     held: BTreeSet<PushId>,
     gateways: Gateways,
-    /// What each request is about.
-    under_way: BTreeMap<task::Id, (Arc<str>, Push)>,
+    /// What each request is about, and when it was sent.
+    under_way: BTreeMap<task::Id, (Arc<str>, Push, UnixMs)>,
     requests: JoinSet<Sent>,
     /// What the store is to be told.
     done: Vec<PushCommit>,
+    /// Apps that are gone, whose registrations have not ended yet.
+    gone: GoneApps,
+    /// The pushes by which those were found whose registrations are being ended, by the one task for that.
+    ending: Vec<PushId>,
+    endings: JoinSet<Ended>,
     /// After how long it is looked again whether something is due, though nothing says so.
     rest: Duration,
 }
@@ -105,7 +118,7 @@ impl Sender {
         if next.is_none_or(|next| next > now()) {
             return next.map_or(self.rest, |next| self.rest.min(until(next)));
         }
-        let (at, entries) = (now(), (HELD_MAX - self.held.len()).min(CLAIMED_MAX));
+        let (at, entries) = (now(), HELD_MAX.saturating_sub(self.active()).min(CLAIMED_MAX));
         let page = Page { entries: entries as u16, bytes: CLAIMED_BYTES_MAX };
         let held = self.held.iter().copied().collect();
         let claim = ClaimPushes { owner: self.owner, now: at, until: at.plus(LEASE_MS), held, page };
@@ -125,7 +138,12 @@ impl Sender {
     }
 
     fn is_full(&self) -> bool {
-        self.held.len() >= HELD_MAX || self.gateways.has_enough(now())
+        self.active() >= HELD_MAX || self.gone.is_full() || self.gateways.has_enough(now())
+    }
+
+    /// Pushes in memory, without those that only their registrations' end waits for.
+    fn active(&self) -> usize {
+        self.held.len().saturating_sub(self.gone.len() + self.ending.len())
     }
 
     /// Has requests made.
@@ -133,7 +151,7 @@ impl Sender {
         while let Some((host, push)) = self.gateways.next() {
             let (app, asked) = (self.app.clone(), push.clone());
             let request = self.requests.spawn(async move { send(&app, &asked).await });
-            self.under_way.insert(request.id(), (host, push));
+            self.under_way.insert(request.id(), (host, push, now()));
         }
         self.app.pushes.counters.note(self.held.len(), self.gateways.closed(now()));
     }
@@ -144,23 +162,71 @@ impl Sender {
             if error.is_panic() {
                 tracing::error!(%error, "a push ended badly");
             }
-            (
-                error.id(),
-                Sent { came: Some(Came::Failed("the request was not made".into(), None)), works: true },
-            )
+            (error.id(), Sent { came: Came::Failed("the request was not made".into(), None), works: true })
         });
-        let Some((host, push)) = self.under_way.remove(&id) else { return };
+        let Some((host, push, sent)) = self.under_way.remove(&id) else { return };
         let at = now();
-        let outcome = match came {
-            Some(came) => came.outcome(&push, at, at_most),
-            None => PushOutcome::Postponed { next: at.plus(PAUSE.as_millis() as u64) },
-        };
-        self.done.push(commit(&push, outcome));
+        let outcome = came.outcome(&push, at, at_most);
+        let told = PushCommit { step: step(&push, &outcome, sent, at), ..commit(&push, outcome) };
+        match told.outcome {
+            PushOutcome::Gone => {
+                let app = GoneApp { commit: told, registration: push.registration };
+                self.gone.add(app, Instant::now());
+            }
+            _ => self.done.push(told),
+        }
         if let Some((back, next)) = self.gateways.done(&host, works, at, at_most) {
             tracing::warn!(push_service = %host, "a push service does not answer; it gets nothing for a while");
             self.app.pushes.counters.postponed(back.len());
             self.done.extend(back.iter().map(|push| commit(push, PushOutcome::Postponed { next })));
         }
+    }
+
+    /// The node closes: what push services answer in a moment is noted, so that it is not pushed again after the next start.
+    async fn close(&mut self) {
+        let last = Instant::now() + CLOSES_IN;
+        while let Ok(Some(ended)) = tokio::time::timeout_at(last, self.requests.join_next_with_id()).await {
+            self.finish(ended);
+        }
+        self.requests.shutdown().await;
+        if self.commit().await.is_err() {
+            tracing::warn!("the store could not be told of pushes: they are sent again after the next start");
+        }
+        self.endings.shutdown().await;
+    }
+
+    /// When registrations are to be ended, if any are, and none are being ended.
+    fn gone_due(&self) -> Option<Instant> {
+        self.gone.due().filter(|_| self.endings.is_empty())
+    }
+
+    /// Ends registrations of apps that are gone, if it is time to.
+    fn end_gone(&mut self) {
+        if self.gone_due().is_some_and(|due| due <= Instant::now()) {
+            let apps = self.gone.take();
+            self.ending = apps.iter().map(|app| app.commit.id).collect();
+            self.endings.spawn(gone::end(self.app.clone(), self.owner, apps));
+        }
+    }
+
+    /// Takes what came of ending registrations.
+    fn ended(&mut self, ended: Result<Ended, JoinError>) {
+        match ended {
+            Ok(Ended { done, again }) => {
+                for id in &done {
+                    self.held.remove(id);
+                }
+                again.into_iter().for_each(|app| self.gone.add(app, Instant::now()));
+            }
+            Err(error) => {
+                tracing::error!(%error, "registrations for push could not be ended");
+                // They are claimed already: they are found again, and pushed to again.
+                for id in &self.ending {
+                    self.held.remove(id);
+                }
+            }
+        }
+        self.ending.clear();
     }
 
     /// Tells the store what came of pushes. Says when the first of them may be due again.
@@ -187,45 +253,15 @@ impl Sender {
 
 /// What came of a request.
 struct Sent {
-    /// None: it is to be made again, since the app is gone and its account could not be told.
-    came: Option<Came>,
+    came: Came,
     /// Whether the push service works.
     works: bool,
 }
 
-/// Sends a push. If its app is gone, its account hears of it before the registration ends.
+/// Sends a push.
 async fn send(app: &App, push: &Push) -> Sent {
     let (came, works) = app.pushes.send(push).await;
-    let is_told = came != Came::Gone || tell(app, &push.registration).await;
-    Sent { came: Some(came).filter(|_| is_told), works }
-}
-
-/// Tells an account that one of its registrations ends, so that its app can make another. Whether it was told, or is not there to be told.
-async fn tell(app: &App, registration: &PushRegistration) -> bool {
-    let (at, account) = (now(), &registration.account);
-    let ended = Element::new("ended", "urn:carillon:push:0")
-        .with_attr("jid", format!("push.{}", account.domain()))
-        .with_attr("node", &*registration.node)
-        .with_attr("reason", "gone");
-    let mut payload = Vec::new();
-    ended.write(&mut payload, "");
-    let random = registration.id.0 ^ registration.created.0.rotate_left(32);
-    let notification = Notification {
-        id: NotificationId::new(at, bucket(account.as_str()), random),
-        domain: registration.domain,
-        to: account.clone(),
-        audience: Audience::Always,
-        priority: Priority::Normal,
-        expires: Some(at.plus(TOLD_MS)),
-        // However often it is told, once is enough.
-        collapse_key: Some(format!("push-ended-{}", registration.id).into()),
-        key: None,
-        payload: Payload::Xml(payload.into()),
-        accepted: at,
-        send_at: None,
-    };
-    let told = app.command(Command::Notify(notification.into())).await;
-    matches!(told, Ok(Outcome::Notified(_)))
+    Sent { came, works }
 }
 
 fn commit(push: &Push, outcome: PushOutcome) -> PushCommit {
@@ -238,7 +274,31 @@ fn commit(push: &Push, outcome: PushOutcome) -> PushCommit {
         domain: registration.domain,
         local: registration.account.local().unwrap_or_default().into(),
         outcome,
+        step: None,
     }
+}
+
+/// The step that a request is in the trace of the notification that was pushed, if it was one.
+fn step(
+    push: &Push,
+    outcome: &PushOutcome,
+    sent: UnixMs,
+    answered: UnixMs,
+) -> Option<Box<(NotificationId, PushStep)>> {
+    let PushSubject::Notification(notification) = &push.subject else { return None };
+    let (state, reason) = outcome.state()?;
+    let PushRegistration { id, node, channel, .. } = &*push.registration;
+    let step = PushStep {
+        registration: *id,
+        node: node.clone(),
+        kind: channel.kind(),
+        requests: 1,
+        sent,
+        answered,
+        state,
+        reason: reason.map(Box::from),
+    };
+    Some(Box::new((notification.id, step)))
 }
 
 /// How long it is until then.
@@ -269,5 +329,5 @@ const REST: Duration = Duration::from_secs(5);
 /// How long is waited for a store that fails.
 const PAUSE: Duration = Duration::from_secs(1);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
-/// For how long an account can be told that a registration has ended, in milliseconds.
-const TOLD_MS: u64 = 30 * 86_400_000;
+/// How long answers are waited for when the node closes.
+const CLOSES_IN: Duration = Duration::from_millis(300);

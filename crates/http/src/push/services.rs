@@ -2,10 +2,11 @@
 
 use super::apns::Apns;
 use super::fcm::Fcm;
+use super::message::Showing;
 use super::rules::Came;
 use crate::options::{Options, WebhookRoots};
 use crate::push_apps::{Credentials, PushApp, PushApps};
-use carillon_core::model::{AppService, AppToken, Push, PushShown};
+use carillon_core::model::{AppService, AppToken, Push};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,10 +54,10 @@ impl Services {
     }
 
     /// Sends a push; what came of it, and whether the push service works.
-    pub(super) async fn send(&self, push: &Push, device: &AppToken, shown: PushShown) -> (Came, bool) {
+    pub(super) async fn send(&self, push: &Push, device: &AppToken, showing: &Showing) -> (Came, bool) {
         match self.service(push, device) {
-            Ok(Service::Apns(apns)) => apns.send(push, device, shown).await,
-            Ok(Service::Fcm(fcm)) => fcm.send(push, device, shown).await,
+            Ok(Service::Apns(apns)) => apns.send(push, device, showing).await,
+            Ok(Service::Fcm(fcm)) => fcm.send(push, device, showing).await,
             // An operator can mend it, and then it is sent.
             Err(error) => (Came::Failed(error.into(), None), true),
         }

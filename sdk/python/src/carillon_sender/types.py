@@ -18,6 +18,7 @@ NotificationState = Literal[
 ]
 Priority = Literal["low", "normal", "high"]
 PublishModel = Literal["publishers", "subscribers", "open"]
+PushState = Literal["taken", "refused", "failed", "gone"]
 Reach = Literal["active", "asleep", "unavailable", "offline"]
 Scope = Literal[
     "send",
@@ -104,6 +105,19 @@ class BatchLine(TypedDict):
     error: NotRequired[Problem | None]
 
 
+class PushView(TypedDict):
+    """The pushes of a notification to one registration: the last request, and how many there were."""
+
+    registration: int
+    node: str
+    channel: str
+    state: PushState
+    reason: NotRequired[str | None]
+    requests: int
+    sent_at: str
+    answered_at: str
+
+
 class NotificationView(TypedDict):
     """What became of a notification: its trace."""
 
@@ -125,6 +139,7 @@ class NotificationView(TypedDict):
     reason: NotRequired[DropReason | None]
     opened_at: NotRequired[str | None]
     opened_by: NotRequired[AgentClass | None]
+    pushes: NotRequired[list[PushView]]
 
 
 class PresenceView(TypedDict):

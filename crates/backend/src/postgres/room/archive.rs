@@ -3,6 +3,7 @@
 use super::super::column::{blob, int, ms, text, uint};
 use super::super::connection::Connection;
 use super::super::error::{Error, Result};
+use super::super::push;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::inbox;
@@ -20,7 +21,7 @@ use tokio_postgres::Row;
 impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
     /// The time is as [`kept_at`] says. One statement, and another where somebody has read something.
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<std::result::Result<ArchiveId, Missing>> {
-        let KeepRoomMessage { room, received, sender, stanza, entry, displayed } = asked;
+        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake } = asked;
         let kept = self.db.opt(
             "WITH next AS (SELECT nextval(pg_get_serial_sequence('room_message', 'seq')) AS seq),
              noted AS (
@@ -47,6 +48,9 @@ impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
         }
         if let Some(named) = displayed {
             inbox::displayed(self, *room, sender, named)?;
+        }
+        if let Some(wake) = wake {
+            push::wake_mentioned(self, id, wake)?;
         }
         Ok(Ok(id))
     }

@@ -21,6 +21,7 @@ const NOBODYS: &[(&str, &str)] = &[
     ("run", "ranges of ids"),
     ("trace", "of an account or a domain that is gone it is found by its id only, and forgotten in its time"),
     ("event", "goes with its trace"),
+    ("push_step", "goes with its notification, or with the trace of that"),
     ("operation", "forgotten after ten minutes"),
     ("parked", "sessions of all accounts, until the next start"),
     ("removable_upload", "of files that are gone; until their contents are removed"),

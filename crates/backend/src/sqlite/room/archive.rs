@@ -4,6 +4,7 @@
 //! lies together.
 
 use super::super::column::{blob, int, ms, text, uint};
+use super::super::push;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
 use super::inbox;
@@ -20,7 +21,7 @@ use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<Result<ArchiveId, Missing>> {
-        let KeepRoomMessage { room, received, sender, stanza, entry, displayed } = asked;
+        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake } = asked;
         let before = self
             .db
             .prepare_cached("SELECT archived_at, counted FROM room WHERE id = ?1")?
@@ -52,6 +53,9 @@ impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
         }
         if let Some(named) = displayed {
             inbox::displayed(self, *room, sender, named)?;
+        }
+        if let Some(wake) = wake {
+            push::wake_mentioned(self, id, wake)?;
         }
         Ok(Ok(id))
     }

@@ -62,6 +62,7 @@ fn enable(
         node: wanted.node,
         channel: wanted.channel,
         shown: wanted.shown,
+        wakes: wanted.wakes,
         now: cx.now.unix,
         per_account_max: cx.shard.settings.push.per_account_max,
     };
@@ -132,6 +133,10 @@ fn wakes(stored: Stored<'_>, is_attended: bool, cx: &Cx<'_>) -> Option<Wake> {
         Stored::Message(message) => {
             let from = message.from.as_ref().filter(|_| says_something(message))?;
             Some(Wake { at: now, topic: format!("m:{}", from.bare_str()).into() })
+        }
+        Stored::Mention(message) => {
+            let room = message.from.as_ref().filter(|_| says_something(message))?;
+            Some(Wake { at: now, topic: format!("r:{}", room.bare_str()).into() })
         }
         Stored::Notification(notification) => {
             if notification.audience != Audience::Always || is_own(notification) {

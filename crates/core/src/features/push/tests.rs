@@ -33,6 +33,7 @@ fn world() -> World {
         node: "phone".into(),
         channel: PushChannel::WebPush(keys),
         shown: PushShown::Whole,
+        wakes: PushWakes::default(),
         now: world.now().unix,
         per_account_max: 2,
     };
@@ -121,6 +122,45 @@ fn what_a_live_session_takes_wakes_nobody() {
     assert!(due(&mut world).is_empty());
     world.pass(60_000);
     assert!(due(&mut world).is_empty());
+}
+
+/// Bob says something in a room of which alice is a member, and is not there; what is due then.
+fn said_in_a_room(content: &str) -> Vec<Box<str>> {
+    let mut world = world();
+    let bob = login(&mut world, "bob");
+    let muc = "http://jabber.org/protocol/muc";
+    let form = "<x xmlns='jabber:x:data' type='submit'/>";
+    let item = "<item affiliation='member' jid='alice@d'/>";
+    for text in [
+        format!("<presence to='tea@rooms.d/Bob'><x xmlns='{muc}'/></presence>"),
+        format!("<iq type='set' id='c' to='tea@rooms.d'><query xmlns='{muc}#owner'>{form}</query></iq>"),
+        format!("<iq type='set' id='m' to='tea@rooms.d'><query xmlns='{muc}#admin'>{item}</query></iq>"),
+        format!("<message to='tea@rooms.d' type='groupchat' id='1'>{content}</message>"),
+    ] {
+        world.bytes(bob, text.as_bytes());
+        world.settle();
+        let answers: Vec<_> = std::iter::from_fn(|| world.received(bob)).collect();
+        let refused = answers.iter().any(|answer| format!("{answer:?}").contains("type='error'"));
+        assert!(!answers.is_empty() && !refused, "{answers:?}");
+    }
+    due(&mut world)
+}
+
+#[test]
+fn who_is_mentioned_in_a_room_and_is_not_there_is_woken() {
+    let mention =
+        |of: &str| format!("<reference xmlns='urn:xmpp:reference:0' type='mention' uri='xmpp:{of}'/>");
+    let room = ["r:tea@rooms.d".into()] as [Box<str>; 1];
+    for (content, wakes) in [
+        ("<body>hi all</body>".to_owned(), false),
+        (format!("<body>hi me</body>{}", mention("bob@d")), false),
+        (format!("<body>hi stranger</body>{}", mention("carol@d")), false),
+        (format!("<active xmlns='http://jabber.org/protocol/chatstates'/>{}", mention("alice@d")), false),
+        (format!("<body>hi you</body>{}", mention("alice@d")), true),
+        (format!("<body>hi you</body>{}", mention("alice@d/phone")), true),
+    ] {
+        assert_eq!(said_in_a_room(&content), room[..usize::from(wakes)], "{content}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What an app says of itself when it wants to be woken.
 
 use crate::error::StanzaError;
-use crate::model::{AppToken, PushChannel, PushSecret, PushShown, WebPushKeys};
+use crate::model::{AppToken, PushChannel, PushSecret, PushShown, PushWakes, WakesOn, WebPushKeys};
 use crate::settings::Push;
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
@@ -16,10 +16,11 @@ pub(super) struct Wanted {
     pub(super) node: Box<str>,
     pub(super) channel: PushChannel,
     pub(super) shown: PushShown,
+    pub(super) wakes: PushWakes,
 }
 
 /// Reads `<enable/>` of an account of `domain`. Its options are those of a form of publish-options (XEP-0357 §5): `endpoint`, `p256dh` and `auth` of a subscription
-/// of Web Push, `endpoint` and `secret` of a webhook, or `app` and `token` of an app on a device; and `body`. Others are for app servers, and mean nothing here.
+/// of Web Push, `endpoint` and `secret` of a webhook, or `app` and `token` of an app on a device; and `body` and `wakes`. Others are for app servers, and mean nothing here.
 pub(super) fn read(enable: &Element, domain: &str, settings: &Push) -> Result<Wanted, StanzaError> {
     let node = enable.attr("node").unwrap_or_default();
     if node.is_empty() || node.len() > NODE_BYTES_MAX {
@@ -34,11 +35,24 @@ pub(super) fn read(enable: &Element, domain: &str, settings: &Push) -> Result<Wa
         Some("whole") => PushShown::Whole,
         Some(_) => return Err(not_acceptable("`body` is `nothing`, `sender` or `whole`")),
     };
+    let wakes = options.map(wakes).transpose()?.unwrap_or_default();
     let channel = match option("app") {
         Some(name) => app(&name, &option("token").unwrap_or_default(), domain, settings)?,
         None => by_url(option)?,
     };
-    Ok(Wanted { node: node.into(), channel, shown })
+    Ok(Wanted { node: node.into(), channel, shown, wakes })
+}
+
+/// What is to wake the app: the values of a field, if there is one.
+fn wakes(form: &Element) -> Result<PushWakes, StanzaError> {
+    let Some(field) = field(form, "wakes") else { return Ok(PushWakes::default()) };
+    let values = field.children().filter(|child| child.is("value", ns::DATA_FORMS));
+    let kind = |value: &Element| {
+        let text = value.text();
+        WakesOn::ALL.into_iter().find(|kind| kind.as_str() == text)
+    };
+    let kinds: Option<PushWakes> = values.map(kind).collect();
+    kinds.ok_or_else(|| not_acceptable("`wakes` is some of `notifications`, `messages` and `mentions`"))
 }
 
 /// An app on a device, which an operator has set up for the domain.
@@ -93,9 +107,12 @@ fn webhook(url: String, secret: &str) -> Result<PushChannel, StanzaError> {
 
 /// The first value of a field of a form.
 fn value(form: &Element, name: &str) -> Option<String> {
+    field(form, name)?.child("value", ns::DATA_FORMS).map(Element::text)
+}
+
+fn field<'a>(form: &'a Element, name: &str) -> Option<&'a Element> {
     let mut fields = form.children().filter(|child| child.is("field", ns::DATA_FORMS));
-    let field = fields.find(|field| field.attr("var") == Some(name))?;
-    field.child("value", ns::DATA_FORMS).map(Element::text)
+    fields.find(|field| field.attr("var") == Some(name))
 }
 
 /// Bytes in base64 or base64url, with or without padding.

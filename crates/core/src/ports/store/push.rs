@@ -1,15 +1,16 @@
 //! Registrations for push (XEP-0357), and the pushes that wait.
 //!
-//! What is to be pushed comes with what is stored: [`StoreOffline`](super::offline::StoreOffline) and
-//! [`StoreNotification`](super::notifications::StoreNotification) make, in their commits, a push for each registration of their account, in place of
-//! the one of the same topic that waits.
+//! What is to be pushed comes with what is stored: [`StoreOffline`](super::offline::StoreOffline),
+//! [`StoreNotification`](super::notifications::StoreNotification) and [`KeepRoomMessage`](super::rooms::KeepRoomMessage) make, in their commits, a push for
+//! each registration of their account that wants to be woken by such things, in place of the one of the same topic that waits.
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
 use super::question::questions;
 use super::{Load, Loads, Page, Part};
 use crate::model::{
-    DomainId, Push, PushChannel, PushId, PushOutcome, PushRegistration, PushShown, RegistrationId, UnixMs,
+    DomainId, NotificationId, Push, PushChannel, PushId, PushOutcome, PushRegistration, PushShown, PushStep,
+    PushWakes, RegistrationId, UnixMs,
 };
 
 questions! {
@@ -18,6 +19,7 @@ questions! {
         FindRegistration => Option<Box<PushRegistration>>,
         ListRegistrations => Part<PushRegistration>,
         NextPush => Option<UnixMs>,
+        PushSteps => Vec<PushStep>,
     }
     writes {
         EnablePush => EnablePushAnswer,
@@ -52,6 +54,12 @@ pub struct ListRegistrations {
 #[derive(Clone, Debug)]
 pub struct NextPush;
 
+/// The pushes of a notification, by the numbers of their registrations. They are forgotten with its trace.
+#[derive(Clone, Debug)]
+pub struct PushSteps {
+    pub id: NotificationId,
+}
+
 /// Makes a registration of an account, or makes anew the one of the same `node`: then its failures are forgotten. An account has `per_account_max` of
 /// them.
 #[derive(Clone, Debug)]
@@ -61,6 +69,7 @@ pub struct EnablePush {
     pub node: Box<str>,
     pub channel: PushChannel,
     pub shown: PushShown,
+    pub wakes: PushWakes,
     pub now: UnixMs,
     pub per_account_max: u32,
 }
@@ -103,8 +112,9 @@ pub struct ClaimPushes {
     pub page: Page,
 }
 
-/// Notes what came of pushes that `owner` has claimed; of others nothing changes. One that was taken ends, unless it has another version by now:
-/// then it is due at `now`. An app that is gone ends the registration, unless that was made anew meanwhile: then the push is due at `now`.
+/// Notes what came of pushes that `owner` has claimed, and the step of a trace that each was; of others nothing changes. One that was taken ends,
+/// unless it has another version by now: then it is due at `now`. An app that is gone ends the registration, unless that was made anew meanwhile: then
+/// the push is due at `now`.
 #[derive(Clone, Debug)]
 pub struct CommitPushes {
     pub owner: u64,
@@ -125,4 +135,6 @@ pub struct PushCommit {
     /// The local part of the account.
     pub local: Box<str>,
     pub outcome: PushOutcome,
+    /// What the trace of the notification that was pushed gets, if it was one and a request was made: `requests` more of them, and all else anew.
+    pub step: Option<Box<(NotificationId, PushStep)>>,
 }

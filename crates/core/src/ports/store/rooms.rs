@@ -7,7 +7,7 @@ use super::question::questions;
 use super::{Load, Loads, Missing, Page};
 use crate::model::{
     ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, RoomBlock, RoomConfig, RoomEntry, RoomId,
-    RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject, UnixMs,
+    RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject, UnixMs, Wake,
 };
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
@@ -167,7 +167,8 @@ pub struct DestroyRoom {
 
 /// Keeps a message in a room's archive. Its number is higher than that of every message that was kept in the room before. `sender` is the
 /// account that sent it. What it sends as [`RoomEntry::Counted`], and the message that it names as `displayed`, by its number or its id, it has read.
-/// The times ascend as those of the archives of accounts do ([`kept_at`](crate::model::kept_at)).
+/// The times ascend as those of the archives of accounts do ([`kept_at`](crate::model::kept_at)). It is pushed to those whom it wakes, unless they have
+/// read it before, or are not listed by the room any more.
 #[derive(Clone, Debug)]
 pub struct KeepRoomMessage {
     pub room: RoomId,
@@ -176,6 +177,15 @@ pub struct KeepRoomMessage {
     pub stanza: Bytes,
     pub entry: RoomEntry,
     pub displayed: Option<Box<str>>,
+    pub wake: Option<Box<RoomWake>>,
+}
+
+/// Whom a message of a room wakes: accounts of a domain, by their local parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomWake {
+    pub domain: DomainId,
+    pub mentioned: Vec<Box<str>>,
+    pub wake: Wake,
 }
 
 /// A page of a room's archive: the messages that the filter lets through, in the order of their numbers, and behind `since`. `with` names the
@@ -270,6 +280,7 @@ impl Loads for CreateRoom {
 
 impl Loads for KeepRoomMessage {
     fn load(&self) -> Load<'_> {
-        Load { bytes: self.stanza.len(), account: None }
+        let mentioned = self.wake.iter().flat_map(|wake| &wake.mentioned).map(|local| local.len() + 32);
+        Load { bytes: self.stanza.len() + mentioned.sum::<usize>(), account: None }
     }
 }

@@ -130,6 +130,7 @@ impl Home {
             stanza: bytes.into(),
             entry: RoomEntry::Shown,
             displayed: None,
+            wake: None,
         };
         self.wrote();
         self.ask(key, question, Step::Noted, cx);

@@ -2,13 +2,13 @@
 
 use super::{Committed, answers};
 use crate::model::{
-    AccountId, NotificationId, Push, PushHealth, PushId, PushOutcome, PushRegistration, PushSubject,
-    RegistrationId, UnixMs, Wake,
+    AccountId, ArchiveId, NotificationId, Push, PushHealth, PushId, PushOutcome, PushRegistration, PushStep,
+    PushSubject, RegistrationId, RoomId, UnixMs, Wake, WakesOn,
 };
 use crate::ports::Part;
 use crate::ports::store::push::{
     ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
-    ListRegistrations, NextPush, PushCommit,
+    ListRegistrations, NextPush, PushCommit, PushSteps,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ answers! {
     FindRegistration => find;
     ListRegistrations => list;
     NextPush => next;
+    PushSteps => steps;
     EnablePush => enable;
     DisablePush => disable;
     ClaimPushes => claim;
@@ -28,6 +29,7 @@ answers! {
 pub(in crate::sim) struct Table {
     registrations: BTreeMap<RegistrationId, (AccountId, PushRegistration)>,
     pushes: BTreeMap<PushId, Waiting>,
+    steps: BTreeMap<(NotificationId, RegistrationId), PushStep>,
 }
 
 /// A push that waits.
@@ -47,20 +49,34 @@ struct Waiting {
 pub(super) enum Tells {
     Message(u64),
     Notification(NotificationId),
+    /// A message of a room.
+    Mention(RoomId, ArchiveId),
+}
+
+impl Tells {
+    fn kind(self) -> WakesOn {
+        match self {
+            Tells::Message(_) => WakesOn::Messages,
+            Tells::Notification(_) => WakesOn::Notifications,
+            Tells::Mention(..) => WakesOn::Mentions,
+        }
+    }
 }
 
 /// Removes what belongs to accounts that are gone.
 fn settle(store: &mut Committed) {
-    let Table { registrations, pushes } = &mut store.own.push;
+    let Table { registrations, pushes, steps } = &mut store.own.push;
     registrations.retain(|_, (account, _)| store.accounts.contains_key(account));
     pushes.retain(|_, push| registrations.contains_key(&push.registration));
+    steps.retain(|(id, _), _| store.waiting.contains_key(id) || store.ended.contains_key(id));
 }
 
 /// Something was stored for an account: it is pushed to each of its registrations.
 pub(super) fn wake(store: &mut Committed, account: AccountId, wake: Option<&Wake>, tells: Tells) {
     let Some(Wake { at, topic }) = wake else { return };
     settle(store);
-    let of = store.own.push.registrations.iter().filter(|(_, (of, _))| *of == account);
+    let of = store.own.push.registrations.iter();
+    let of = of.filter(|(_, (of, wanted))| *of == account && wanted.wakes.contains(tells.kind()));
     let ids: Vec<_> = of.map(|(id, _)| *id).collect();
     for registration in ids {
         let mut waiting = store.own.push.pushes.values_mut();
@@ -112,6 +128,12 @@ fn next(store: &mut Committed, _: &NextPush) -> Option<UnixMs> {
     store.own.push.pushes.values().map(|push| push.due).min()
 }
 
+fn steps(store: &mut Committed, asked: &PushSteps) -> Vec<PushStep> {
+    settle(store);
+    let of = (asked.id, RegistrationId(0))..=(asked.id, RegistrationId(u64::MAX));
+    store.own.push.steps.range(of).map(|(_, step)| step.clone()).collect()
+}
+
 fn enable(store: &mut Committed, asked: &EnablePush) -> EnablePushAnswer {
     settle(store);
     let Some(account) = store.account_id(asked.domain, &asked.local) else {
@@ -134,6 +156,7 @@ fn enable(store: &mut Committed, asked: &EnablePush) -> EnablePushAnswer {
         node: asked.node.clone(),
         channel: asked.channel.clone(),
         shown: asked.shown,
+        wakes: asked.wakes,
         created: asked.now,
         health: PushHealth::default(),
     };
@@ -208,6 +231,10 @@ fn of(store: &Committed, id: PushId, now: UnixMs) -> Option<Push> {
             }
             PushSubject::Notification(waiting.notification.clone())
         }
+        Tells::Mention(room, id) => {
+            let (stanza, received) = store.own.rooms.unread(room, id, &registration.account)?;
+            PushSubject::Message { stanza, received }
+        }
     };
     Some(Push {
         id,
@@ -221,9 +248,14 @@ fn of(store: &Committed, id: PushId, now: UnixMs) -> Option<Push> {
 
 fn commit(store: &mut Committed, asked: &CommitPushes) {
     settle(store);
-    for PushCommit { id, version, registration, registered, outcome, .. } in &asked.pushes {
-        let Table { registrations, pushes } = &mut store.own.push;
+    for PushCommit { id, version, registration, registered, outcome, step, .. } in &asked.pushes {
+        let Table { registrations, pushes, steps } = &mut store.own.push;
         let Some(push) = pushes.get_mut(id).filter(|push| push.owner == Some(asked.owner)) else { continue };
+        if let Some((notification, step)) = step.as_deref() {
+            let before = steps.get(&(*notification, step.registration)).map_or(0, |step| step.requests);
+            let kept = PushStep { requests: before + step.requests, ..step.clone() };
+            steps.insert((*notification, step.registration), kept);
+        }
         let is_same = push.version == *version;
         push.owner = None;
         let health = registrations.get_mut(registration).map(|(_, registration)| &mut registration.health);

@@ -1,5 +1,6 @@
 //! Rooms.
 
+use super::push::{self, Tells};
 use super::{Committed, answers};
 use crate::model::{
     ArchiveEnds, ArchiveId, ArchivedMessage, Conversation, ConversationChange, DomainId, Folder, InboxEntry,
@@ -9,6 +10,7 @@ use crate::model::{
 use crate::ports::Missing;
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::*;
+use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -350,7 +352,26 @@ fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Mis
     if let Some(named) = &asked.displayed {
         room.displayed(&asked.sender, named);
     }
+    if let Some(RoomWake { domain, mentioned, wake }) = asked.wake.as_deref() {
+        for local in mentioned {
+            if let Some(account) = store.account_id(*domain, local) {
+                push::wake(store, account, Some(wake), Tells::Mention(asked.room, id));
+            }
+        }
+    }
     Ok(id)
+}
+
+impl Table {
+    /// A message and when it was received, if it is there and a member has not read it.
+    pub(super) fn unread(&self, room: RoomId, id: ArchiveId, member: &BareJid) -> Option<(Bytes, UnixMs)> {
+        let room = self.rooms.get(&room)?;
+        let listed = room.record.member(member.as_str())?;
+        let has_read = room.noted.get(member).is_some_and(|(noted, _)| noted.read >= id);
+        let (_, message) = room.archive.get(&id)?;
+        let is_told = !has_read && listed.affiliation > RoomAffiliation::Outcast;
+        is_told.then(|| (message.stanza.clone(), message.received))
+    }
 }
 
 impl Stored {

@@ -10,9 +10,11 @@ use axum::Json;
 use axum::extract::State;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
-    AcknowledgedBy, AgentClass, Audience, DropReason, NotificationId, NotificationState, Priority, Trace,
+    AcknowledgedBy, AgentClass, Audience, DropReason, NotificationId, NotificationState, Priority, PushState,
+    PushStep, Trace,
 };
 use carillon_core::ports::store::notifications;
+use carillon_core::ports::store::push::PushSteps;
 
 /// What became of a notification.
 #[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
@@ -72,6 +74,47 @@ pub(crate) struct NotificationView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::AgentClass>)]
     opened_by: Option<AgentClass>,
+    /// The pushes that told of it, where one notification is read: one for each registration that was sent any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pushes: Vec<PushView>,
+}
+
+/// The pushes of a notification to one registration: the last request, and how many there were.
+#[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct PushView {
+    /// The number of the registration, which may have ended since.
+    registration: u64,
+    /// The name that its app gave it.
+    node: String,
+    /// How the push got there: `web_push`, `apns`, `fcm` or `webhook`.
+    channel: &'static str,
+    /// What came of it: the push service took it, refused it for good, could not take it, which is tried again, or said that the app is gone.
+    #[schema(value_type = schema::PushState)]
+    state: PushState,
+    /// Why it was not taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Requests that were made.
+    requests: u32,
+    /// When the last of them was sent.
+    sent_at: Time,
+    /// When it was answered, or found to have failed.
+    answered_at: Time,
+}
+
+impl From<PushStep> for PushView {
+    fn from(step: PushStep) -> PushView {
+        PushView {
+            registration: step.registration.0,
+            node: step.node.into(),
+            channel: step.kind.as_str(),
+            state: step.state,
+            reason: step.reason.map(Into::into),
+            requests: step.requests,
+            sent_at: Time(step.sent),
+            answered_at: Time(step.answered),
+        }
+    }
 }
 
 impl From<&Trace> for NotificationView {
@@ -96,6 +139,7 @@ impl From<&Trace> for NotificationView {
             reason: trace.reason,
             opened_at: trace.opened.map(|opened| Time(opened.at)),
             opened_by: trace.opened.map(|opened| opened.agent),
+            pushes: Vec::new(),
         }
     }
 }
@@ -114,7 +158,17 @@ pub(crate) async fn trace(
     Named(id): Named<String>,
 ) -> Result<Json<NotificationView>, Problem> {
     let trace = find(&app, &key, read_id(&id)?).await?;
-    Ok(Json((&opened(&app, trace).await?).into()))
+    let pushes = pushes(&app, &trace).await?;
+    let view = NotificationView::from(&opened(&app, trace).await?);
+    Ok(Json(NotificationView { pushes, ..view }))
+}
+
+/// The pushes that told of a notification: of those that are kept alone any are sent.
+async fn pushes(app: &App, trace: &Trace) -> Result<Vec<PushView>, Problem> {
+    if trace.audience != Audience::Always {
+        return Ok(Vec::new());
+    }
+    Ok(app.ask(PushSteps { id: trace.id }).await?.into_iter().map(PushView::from).collect())
 }
 
 /// Cancel a notification

@@ -55,6 +55,7 @@ pub(crate) fn options() -> Options {
         webhook_roots: WebhookRoots::default(),
         vapid: carillon_http::VapidKey::of_secret(&[7; 32]),
         push_apps: tokio::sync::watch::channel(carillon_http::PushApps::default()).1,
+        push_templates: tokio::sync::watch::channel(carillon_http::PushTemplates::default()).1,
         queues: Vec::new(),
         traces_kept_ms: 86_400_000,
     }
