@@ -8,7 +8,7 @@
 
 use crate::connection::Allowance;
 use crate::form::{Form, Malformed, Reader, Writer};
-use crate::model::{ConnId, Followed, Mono, TopicId};
+use crate::model::{ConnId, Listed, Mono, TopicId};
 
 /// A light connection in one of its states.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Open {
     /// Frames of the present window.
     pub(crate) allowance: Allowance,
     /// The topics it follows, sorted by topic.
-    pub(crate) topics: Vec<Followed>,
+    pub(crate) topics: Vec<Listed>,
 }
 
 /// Bytes of an incomplete frame, or of frames that wait; none between two frames.
@@ -85,7 +85,7 @@ impl Open {
     }
 
     /// Adds a topic.
-    pub(crate) fn follow(&mut self, followed: Followed) {
+    pub(crate) fn follow(&mut self, followed: Listed) {
         if let Err(at) = self.place(followed.topic) {
             self.topics.reserve_exact(1);
             self.topics.insert(at, followed);
@@ -93,7 +93,7 @@ impl Open {
     }
 
     /// Removes a topic. Returns the connection's position in the topic's list, if it followed it.
-    pub(crate) fn leave(&mut self, topic: TopicId) -> Option<Followed> {
+    pub(crate) fn leave(&mut self, topic: TopicId) -> Option<Listed> {
         self.place(topic).ok().map(|at| self.topics.remove(at))
     }
 
@@ -120,7 +120,7 @@ impl Light {
     }
 
     /// Another session left a topic's list, and this one took its position there.
-    pub fn moved(&mut self, followed: Followed) {
+    pub fn moved(&mut self, followed: Listed) {
         let Some(open) = self.open_mut() else { return };
         let at = open.place(followed.topic).ok();
         if let Some(own) = at.and_then(|at| open.topics.get_mut(at)) {
@@ -155,6 +155,6 @@ mod tests {
     #[test]
     fn a_light_session_is_small() {
         assert!(size_of::<Light>() <= 72, "{} bytes", size_of::<Light>());
-        assert_eq!(size_of::<Followed>(), 8);
+        assert_eq!(size_of::<Listed>(), 8);
     }
 }

@@ -133,7 +133,7 @@ impl Turn<'_> {
         }
         self.leave_home(&session);
         for followed in std::mem::take(&mut session.topics) {
-            self.cx.unfollow(followed, self.sessions);
+            self.cx.unfollow(followed.listed(), self.sessions);
         }
         self.sessions.end(session.id);
         self.cx.agenda.reads.forget(session.account, session.id);

@@ -187,7 +187,7 @@ impl Turn<'_> {
             }
             self.cx.shard.counters.available -= u64::from(session.presence.is_available());
             for followed in session.topics.clone() {
-                self.cx.unfollow(followed, self.sessions);
+                self.cx.unfollow(followed.listed(), self.sessions);
             }
             self.sessions.end(session.id);
             let timers = timers.remove(&session.id).unwrap_or_default();

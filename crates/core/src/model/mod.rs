@@ -106,8 +106,8 @@ pub use roster::{
 pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{
-    Access, Affiliation, Followed, Item, ItemsFrom, PublishModel, SendLast, Shown, TOPIC_HOST, TopicConfig,
-    TopicKey, TopicRecord, topic_address,
+    Access, Affiliation, Followed, Item, ItemsFrom, Listed, PublishModel, SendLast, Shown, TOPIC_HOST,
+    TopicConfig, TopicKey, TopicRecord, topic_address,
 };
 pub use transport::Transport;
 pub use upload::{Slot, UploadAttempt, UploadBounds, UploadId, UploadKey, UploadedFile};

@@ -195,6 +195,15 @@ pub enum Affiliation {
 
 crate::form! { enum Affiliation { 0 = Outcast, 1 = None, 2 = Member, 3 = Publisher, 4 = Owner } }
 
+/// A topic that a connection follows, and where it is in the shard's list of the topic's followers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The topic.
+    pub topic: TopicId,
+    /// The position in the list.
+    pub position: u32,
+}
+
 /// A topic that a session follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followed {
@@ -213,6 +222,11 @@ impl Followed {
     /// A topic of which items up to this revision are not for the session.
     pub fn new(topic: TopicId, position: u32, known: Revision) -> Followed {
         Followed { topic, position, given: known.0 as u32 }
+    }
+
+    /// Where it is listed.
+    pub fn listed(self) -> Listed {
+        Listed { topic: self.topic, position: self.position }
     }
 
     /// The session was given an item of this revision, or is not to be given it.

@@ -7,7 +7,9 @@ use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
 use crate::features::state::PerSession;
 use crate::message::Announcement;
-use crate::model::{AccountId, ConnId, DomainId, Followed, Mono, PubsubEvent, SessionId, TopicId, UnixMs};
+use crate::model::{
+    AccountId, ConnId, DomainId, Followed, Listed, Mono, PubsubEvent, SessionId, TopicId, UnixMs,
+};
 use crate::session::Cx;
 use crate::session::hook::{Emit, Outgoing};
 use crate::shard::{Timer, Track, Wake};
@@ -436,7 +438,7 @@ impl BoundSession {
 
 impl BoundSession {
     /// Another session left a topic's list, and this one took over its position.
-    pub fn moved(&mut self, followed: Followed) {
+    pub fn moved(&mut self, followed: Listed) {
         let at = self.topics.binary_search_by_key(&followed.topic, |f| f.topic);
         if let Some(own) = at.ok().and_then(|at| self.topics.get_mut(at)) {
             own.position = followed.position;

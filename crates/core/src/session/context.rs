@@ -10,7 +10,7 @@ use crate::features::PerShard;
 use crate::home::HomeKey;
 use crate::message::{AdoptionMessage, Pace, ShardMessage};
 use crate::model::{
-    ConnId, Domain, DomainId, Followed, Map, NodeId, Now, Partitions, Place, SessionId, Settlement, ShardId,
+    ConnId, Domain, DomainId, Listed, Map, NodeId, Now, Partitions, Place, SessionId, Settlement, ShardId,
     Ticket, TopicId, Wants,
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
@@ -423,7 +423,7 @@ impl Cx<'_> {
     }
 
     /// Takes a session out of a topic's list, and tells the session that takes over its position.
-    pub fn unfollow(&mut self, followed: Followed, sessions: &mut Sessions) {
+    pub fn unfollow(&mut self, followed: Listed, sessions: &mut Sessions) {
         let moved = self.shard.subscribers.remove(followed.topic, followed.position);
         if let Some(other) = moved {
             sessions.moved(other, followed);

@@ -3,7 +3,7 @@
 //! A connection has a state of its own until its session is bound. From then on it only names the session, which may outlive it.
 
 use crate::light::Light;
-use crate::model::{AccountId, ConnId, Followed, Map, SessionId};
+use crate::model::{AccountId, ConnId, Listed, Map, SessionId};
 use crate::session::{BoundSession, Session};
 use carillon_wire::jid::BareJid;
 use smallvec::SmallVec;
@@ -303,7 +303,7 @@ impl Sessions {
     }
 
     /// Tells the session in this slot that it took over another's position in a topic's list.
-    pub fn moved(&mut self, slot: u32, followed: Followed) {
+    pub fn moved(&mut self, slot: u32, followed: Listed) {
         match self.slots.get_mut(slot as usize).map(|slot| &mut slot.occupant) {
             Some(Occupant::Bound(session)) => session.moved(followed),
             Some(Occupant::Light(light)) => light.moved(followed),

@@ -212,7 +212,7 @@ fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>)
     let Some(session) = sessions.bound_in(slot) else { return };
     let Ok(at) = session.topics.binary_search_by_key(&topic, |f| f.topic) else { return };
     let followed = session.topics.remove(at);
-    cx.unfollow(followed, sessions);
+    cx.unfollow(followed.listed(), sessions);
 }
 
 pub(super) fn give_last(session: &mut BoundSession, last: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {

@@ -34,7 +34,8 @@ fn a_deadline_goes_on_running() {
 fn the_position_in_a_list_is_left_behind() {
     let followed = |position| Followed::new(TopicId(7), position, Revision(9));
     assert_eq!(decode(&encode(&followed(3), NOW_MS), AT_ONCE), Ok(followed(u32::MAX)));
-    proves("Followed", &followed(u32::MAX));
+    // What it was given is not known of older forms.
+    proves("Followed", &Followed::new(TopicId(7), u32::MAX, Revision(0)));
 }
 
 fn item(payload: &'static str) -> Item {

@@ -19,7 +19,7 @@ pub(super) use crate::light::{Ended, Written};
 use crate::light::{Light, Moved, Open, Refused, Rest};
 use crate::message::ShardMessage;
 use crate::model::{
-    ConnId, Domain, DomainId, Domains, Followed, PubsubEvent, Revision, SessionId, TopicId, topic_address,
+    ConnId, Domain, DomainId, Domains, Listed, PubsubEvent, SessionId, TopicId, topic_address,
 };
 use crate::session::{Cx, Sessions};
 use crate::shard::Deadline;
@@ -139,7 +139,7 @@ pub(super) fn take_in(moved: Moved, conn: ConnId, sessions: &mut Sessions, cx: &
     }
     for (topic, name) in topics {
         let position = cx.shard.subscribers.add(topic, id.slot, None);
-        open.follow(Followed::new(topic, position, Revision(0)));
+        open.follow(Listed { topic, position });
         cx.shard.light.follow(topic, &name);
     }
     sessions.put_light(id, Box::new(Light::Open(open)));
@@ -375,7 +375,7 @@ fn follow(
     let conn = open.conn;
     cx.shard.subscribers.pass_over(topic, id.slot);
     let position = cx.shard.subscribers.add(topic, id.slot, None);
-    open.follow(Followed::new(topic, position, Revision(0)));
+    open.follow(Listed { topic, position });
     cx.shard.light.follow(topic, name);
     let last = cx.shard.subscribers.last_for_new(topic, id.slot).or_else(|| for_new.cloned());
     cx.shard.counters.deliveries += u64::from(last.is_some());
@@ -388,7 +388,7 @@ fn follow(
 }
 
 /// A connection stops following a topic.
-fn unfollow(followed: Followed, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn unfollow(followed: Listed, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.unfollow(followed, sessions);
     cx.shard.light.leave(followed.topic);
 }

@@ -242,27 +242,30 @@ macro_rules! nouns {
         /// A backend that answers every question that changes nothing. One that does not implement each of them does not compile:
         ///
         /// ```compile_fail,E0277
-        /// use carillon_core::ports::store::domains::{Domains, ReadAsk};
+        /// use carillon_core::model::DomainId;
+        /// use carillon_core::ports::store::activity::{LastAvailable, ReadAsk};
         ///
         /// struct Backend;
         ///
-        /// let answer: Result<_, ()> = ReadAsk::Domains(Domains).answer_by(&mut Backend);
+        /// let asked = LastAvailable { domain: DomainId(1), local: "alice".into() };
+        /// let answer: Result<_, ()> = ReadAsk::LastAvailable(asked).answer_by(&mut Backend);
         /// ```
         ///
         /// ```
-        /// use carillon_core::model::Domain;
+        /// use carillon_core::model::{DomainId, UnixMs};
         /// use carillon_core::ports::store::Answers;
-        /// use carillon_core::ports::store::domains::{Domains, ReadAsk};
+        /// use carillon_core::ports::store::activity::{LastAvailable, ReadAsk};
         ///
         /// struct Backend;
         ///
-        /// impl Answers<Domains, ()> for Backend {
-        ///     fn answer(&mut self, _: &Domains) -> Result<Vec<Domain>, ()> {
-        ///         Ok(Vec::new())
+        /// impl Answers<LastAvailable, ()> for Backend {
+        ///     fn answer(&mut self, _: &LastAvailable) -> Result<Option<UnixMs>, ()> {
+        ///         Ok(None)
         ///     }
         /// }
         ///
-        /// let answer: Result<_, ()> = ReadAsk::Domains(Domains).answer_by(&mut Backend);
+        /// let asked = LastAvailable { domain: DomainId(1), local: "alice".into() };
+        /// let answer: Result<_, ()> = ReadAsk::LastAvailable(asked).answer_by(&mut Backend);
         /// assert!(answer.is_ok());
         /// ```
         pub trait Reads<E>: $($module::Reads<E> +)* {}
