@@ -48,9 +48,8 @@ test-sim: ## Random programs against simulated nodes
 test-counts: tools ## Instructions a login and a delivery cost, under valgrind
 	$(XTASK) instructions
 
-test-kills: build tools ## A node under load that is killed, restarted, upgraded, cut off, and a cell of three; for longer: see tests/interop/README.md
+test-kills: build tools ## A node under load that is killed, restarted, upgraded, cut off; for longer: see tests/interop/README.md
 	cd $(INTEROP) && $(VENV)/bin/python -m kills
-	cd $(INTEROP) && $(VENV)/bin/python -m kills --nodes 3 --redis --rounds 4 --clients 60 --rate 40
 
 test-postgres: build tools ## A choice of the interop tests and of the campaign with the store on PostgreSQL; all of them: STORE=postgresql
 	cd $(INTEROP) && STORE=postgresql $(VENV)/bin/pytest test_archive.py test_invitations.py test_inbox.py

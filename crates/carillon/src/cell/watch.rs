@@ -251,6 +251,9 @@ impl Watcher {
                 Ok(Told::Said(node, Said::Logs(are_kept))) => self.adoption.said(node, are_kept),
                 Ok(Told::Log(heard)) => {
                     if let Some(are_kept) = self.adoption.heard(heard) {
+                        if are_kept {
+                            tracing::info!("all sessions are written down");
+                        }
                         self.node.announce_log(self.alive.iter().copied(), are_kept);
                     }
                 }
