@@ -628,6 +628,8 @@ type OwnKey struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	// The networks from which it may be used; empty for any.
 	Networks []string `json:"networks"`
+	// The names of certificates to which it is bound; empty for any client.
+	Certificates []string `json:"certificates"`
 	// When it was last used, to an hour; none if it was not since the node notes that.
 	UsedAt time.Time `json:"used_at,omitzero"`
 }

@@ -92,7 +92,7 @@ func TestTypesAreThoseOfTheDocument(t *testing.T) {
 		carillon.ItemBody{}, carillon.ItemView{}, carillon.Published{}, carillon.DeviceView{}, carillon.Endpoints{}, carillon.Enrolled{},
 		carillon.EndpointView{},
 		carillon.Rotated{}, carillon.Validated{}, carillon.SubscriptionView{}, carillon.LinkBody{}, carillon.LinkView{},
-		carillon.InvitationBody{}, carillon.InvitationView{}, carillon.InvitationCreated{}, carillon.OwnKey{},
+		carillon.InvitationBody{}, carillon.InvitationView{}, carillon.InvitationCreated{}, carillon.OwnKey{}, carillon.PushView{},
 	}
 	source := string(must(os.ReadFile("types.go"))(t))
 	// None is forgotten here.

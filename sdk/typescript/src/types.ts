@@ -313,6 +313,7 @@ export interface OwnKey {
   created_at: string;
   default_domain: string;
   networks: string[];
+  certificates: string[];
   domain?: string | null;
   expires_at?: string | null;
   used_at?: string | null;

@@ -353,6 +353,7 @@ class OwnKey(TypedDict):
     created_at: str
     default_domain: str
     networks: list[str]
+    certificates: list[str]
     domain: NotRequired[str | None]
     expires_at: NotRequired[str | None]
     used_at: NotRequired[str | None]
