@@ -174,39 +174,19 @@ class CellFaults(Disturbed):
 
     async def bus_away(self):
         """The bus is restarted, and away for a while."""
-        nats, away_s = self.node.cell.nats, self.random.uniform(0, 3)
-        with self.disturbed(crashes=1):
-            await asyncio.to_thread(nats.stop)
-            await pause(away_s)
-            await asyncio.to_thread(nats.start)
-        return f"away for {away_s:.1f} s"
+        return await self._away(self.node.cell.nats)
 
     async def bus_stalls(self):
         """The bus does nothing for a while."""
-        nats, stalls_s = self.node.cell.nats, self.random.uniform(0.1, 4)
-        with self.disturbed(crashes=1):
-            nats.pause()
-            await pause(stalls_s)
-            nats.go_on()
-        return f"for {stalls_s:.1f} s"
+        return await self._stalled(self.node.cell.nats)
 
     async def redis_away(self):
         """The store of the sessions is killed, is away for a while, and has forgotten everything."""
-        redis, away_s = self.node.redis, self.random.uniform(0, 3)
-        with self.disturbed(crashes=1):
-            await asyncio.to_thread(redis.stop)
-            await pause(away_s)
-            await asyncio.to_thread(redis.start)
-        return f"away for {away_s:.1f} s"
+        return await self._away(self.node.redis)
 
     async def redis_stalls(self):
         """The store of the sessions does nothing for a while."""
-        redis, stalls_s = self.node.redis, self.random.uniform(0.1, 4)
-        with self.disturbed(crashes=1):
-            redis.pause()
-            await pause(stalls_s)
-            redis.go_on()
-        return f"for {stalls_s:.1f} s"
+        return await self._stalled(self.node.redis)
 
     async def cut_off(self):
         """One node cannot reach the database."""
@@ -216,6 +196,22 @@ class CellFaults(Disturbed):
             await pause(away_s)
             self.node.cell.reconnect(number)
         return f"for {away_s:.1f} s"
+
+    async def _away(self, engine):
+        away_s = self.random.uniform(0, 3)
+        with self.disturbed(crashes=1):
+            await asyncio.to_thread(engine.stop)
+            await pause(away_s)
+            await asyncio.to_thread(engine.start)
+        return f"away for {away_s:.1f} s"
+
+    async def _stalled(self, engine):
+        stalls_s = self.random.uniform(0.1, 4)
+        with self.disturbed(crashes=1):
+            engine.pause()
+            await pause(stalls_s)
+            engine.go_on()
+        return f"for {stalls_s:.1f} s"
 
     def _victim(self):
         return self.random.choice(sorted(self.node.serving))

@@ -1,6 +1,7 @@
 //! Idempotency keys.
 
 use super::ground::*;
+use super::keys;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
@@ -205,20 +206,7 @@ pub(super) fn are_bounded_for_a_domain(store: &dyn Store) {
     const MAX: u64 = 16 * (ENTRY_BYTES + 2);
     let (here, there) = (domain(store), domain_named(store, "other.example"));
     let create = |seed: u8, domain| {
-        let scopes = Scopes::of(&[Scope::Send]);
-        let (name, node_keys_max) = ("sender".into(), NODE_KEYS_MAX);
-        let create = CreateKey {
-            hash: [seed; 32],
-            name,
-            domain,
-            scopes,
-            expires: None,
-            networks: Box::default(),
-            certificates: Box::default(),
-            node_keys_max,
-            now: T,
-        };
-        answer!(ask(store, create), CreateKeyAnswer::Created(key) => key).id
+        answer!(ask(store, keys::create(seed, domain)), CreateKeyAnswer::Created(key) => key).id
     };
     let reserve = |key, n: u64| {
         let idempotency_key = format!("{n:02}").into();

@@ -3,8 +3,9 @@
 use super::column::{Id, int, opt_int, short, uint};
 use super::ending;
 use super::error::{Error, Result};
-use super::push::{self, Tells};
+use super::push;
 use super::transaction::Transaction;
+use crate::rows::push::Tells;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{StoreNotification, StoreNotificationAnswer};

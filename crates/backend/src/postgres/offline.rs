@@ -3,10 +3,11 @@
 use super::column::{blob, int, jid, ms, opt_int, opt_ms, uint};
 use super::error::{Error, Result};
 use super::lookup;
-use super::push::{self, Tells};
+use super::push;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::page::Room;
+use crate::rows::push::Tells;
 use bytes::Bytes;
 use carillon_core::model::{AccountId, ExpiredMessage, OfflineMessage};
 use carillon_core::ports::Part;

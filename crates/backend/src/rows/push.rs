@@ -1,7 +1,9 @@
 //! How pushes get to apps, as columns.
 
 use super::code::Code;
-use carillon_core::model::{AppService, AppToken, PushChannel, PushKind, PushSecret, WebPushKeys};
+use carillon_core::model::{
+    AppService, AppToken, ArchiveId, NotificationId, PushChannel, PushKind, PushSecret, WakesOn, WebPushKeys,
+};
 
 /// A channel as columns.
 pub(crate) struct Channel<'a> {
@@ -40,6 +42,26 @@ impl Channel<'_> {
             PushKind::Webhook => Some(PushChannel::Webhook { url: self.url.into(), secret }),
             PushKind::Apns => app(AppService::Apns, secret),
             PushKind::Fcm => app(AppService::Fcm, secret),
+        }
+    }
+}
+
+/// What a push tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tells {
+    Message(u64),
+    Notification(NotificationId),
+    /// A message of a room.
+    Mention(ArchiveId),
+}
+
+impl Tells {
+    /// What wakes an app by it.
+    pub(crate) fn kind(self) -> WakesOn {
+        match self {
+            Tells::Message(_) => WakesOn::Messages,
+            Tells::Notification(_) => WakesOn::Notifications,
+            Tells::Mention(_) => WakesOn::Mentions,
         }
     }
 }

@@ -3,9 +3,10 @@
 
 use super::column::{id_blob, int, opt_int, uint};
 use super::ending;
-use super::push::{self, Tells};
+use super::push;
 use super::transaction::Transaction;
 use crate::rows::code::Code;
+use crate::rows::push::Tells;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{StoreNotification, StoreNotificationAnswer};

@@ -2,10 +2,11 @@
 
 use super::column::{blob, int, jid, ms, opt_int, opt_ms, uint};
 use super::lookup;
-use super::push::{self, Tells};
+use super::push;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::page::Room;
+use crate::rows::push::Tells;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;

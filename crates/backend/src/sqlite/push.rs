@@ -6,12 +6,11 @@ use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::code::Code;
 use crate::rows::page::Room;
-use crate::rows::push::Channel;
+use crate::rows::push::{Channel, Tells};
 use bytes::Bytes;
 use carillon_core::model::{
     AccountId, ArchiveId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
     PushRegistration, PushStep, PushSubject, PushWakes, RegistrationId, RoomAffiliation, UnixMs, Wake,
-    WakesOn,
 };
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
@@ -175,25 +174,6 @@ fn end(write: &Transaction<'_>, id: RegistrationId) -> Result<()> {
     write.run("DELETE FROM push WHERE registration = ?1", [int(id.0)])?;
     write.run("DELETE FROM push_registration WHERE id = ?1", [int(id.0)])?;
     Ok(())
-}
-
-/// What a push tells.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Tells {
-    Message(u64),
-    Notification(NotificationId),
-    /// A message of a room.
-    Mention(ArchiveId),
-}
-
-impl Tells {
-    fn kind(self) -> WakesOn {
-        match self {
-            Tells::Message(_) => WakesOn::Messages,
-            Tells::Notification(_) => WakesOn::Notifications,
-            Tells::Mention(_) => WakesOn::Mentions,
-        }
-    }
 }
 
 /// Something was stored for an account that has registrations: it is pushed to each of them that wants to be woken by it.

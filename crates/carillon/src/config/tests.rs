@@ -324,16 +324,6 @@ fn rules_about_certificates_name_the_one_to_set() {
     ] {
         assert_eq!(problems(file, &[]), says);
     }
-    let names: Vec<&str> = carillon_core::pipeline::ORDER.iter().map(|feature| feature.name).collect();
-    assert_eq!(
-        problems("features.disabled = ['csi', 'telepathy']", &[]),
-        format!(
-            "carillon.toml:1: features.disabled: there is no feature telepathy; there are {}",
-            names.join(", ")
-        )
-    );
-    loaded("c2s.port = 0\nhttp.port = 0\nwebsocket.port = 8080\nwebsocket.enabled = true", &[]);
-    loaded("c2s.enabled = false\nhttp.port = 5222", &[]);
 }
 
 #[test]

@@ -230,7 +230,7 @@ impl Followed {
     }
 
     /// The session was given an item of this revision, or is not to be given it.
-    pub fn has(&mut self, revision: Revision) {
+    pub fn note_given(&mut self, revision: Revision) {
         if self.is_newer(revision) {
             self.given = revision.0 as u32;
         }
@@ -238,7 +238,7 @@ impl Followed {
 
     /// Whether the session was not given an item. `since`: when it began.
     pub fn lacks(&self, item: &Item, since: UnixMs) -> bool {
-        // Of a topic that had no item yet, as far as was known: it would have been given each that came since.
+        // Where nothing is known the topic may have had no item: those that came since would have been given.
         let is_known = self.given != 0;
         self.is_newer(item.revision) && (is_known || item.published >= since)
     }

@@ -16,7 +16,7 @@
 use super::walks::{Walk, Walks};
 use super::{PendingFanout, Recent, Slice};
 use crate::message::Pace;
-use crate::model::{Map, Mono, PubsubEvent, Retained, Revision, TopicId};
+use crate::model::{Map, Mono, PubsubEvent, Retained, Revision, Set, TopicId};
 use crate::settings::Fanout;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ impl Subscribers {
     }
 
     /// A follower was given the items up to this revision by another way: those of them whose events are on their way are not for it.
-    pub fn has_up_to(&mut self, topic: TopicId, slot: u32, revision: Revision) {
+    pub fn note_given(&mut self, topic: TopicId, slot: u32, revision: Revision) {
         let Some(local) = self.topics.get_mut(&topic) else { return };
         if revision > local.floor || !local.ahead.is_empty() {
             local.given.push((slot, revision));
@@ -299,9 +299,12 @@ impl Local {
     fn receivers(&mut self, event: &PubsubEvent) -> Arc<Vec<u32>> {
         let mut slots = self.slots.clone();
         if event.is_item() && !self.given.is_empty() {
-            let slots = Arc::make_mut(&mut slots);
-            for (slot, _) in self.given.iter().filter(|(_, revision)| *revision >= event.revision()) {
-                slots.iter_mut().filter(|s| *s == slot).for_each(|s| *s = u32::MAX);
+            // After the death of a node they may be as many as the followers.
+            let newer = self.given.iter().filter(|(_, revision)| *revision >= event.revision());
+            let given: Set<u32> = newer.map(|(slot, _)| *slot).collect();
+            if !given.is_empty() {
+                let slots = Arc::make_mut(&mut slots).iter_mut();
+                slots.filter(|slot| given.contains(*slot)).for_each(|slot| *slot = u32::MAX);
             }
             self.given.retain(|(_, revision)| *revision > event.revision());
         }

@@ -22,7 +22,7 @@ pub(super) fn deliver(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: 
         if session.state.pubsub.following == Following::Behind && cx.features.pubsub.holds(event) {
             return;
         }
-        followed.has(event.revision());
+        followed.note_given(event.revision());
     }
     let is_for = session.presence.is_available() && !cx.shard.subscribers.is_known(session.state.pubsub.seen);
     if !event.is_told() || !is_for {
@@ -219,7 +219,7 @@ pub(super) fn give_last(session: &mut BoundSession, last: &Arc<PubsubEvent>, cx:
     if let Ok(at) = session.topics.binary_search_by_key(&last.topic(), |f| f.topic)
         && let Some(followed) = session.topics.get_mut(at)
     {
-        followed.has(last.revision());
+        followed.note_given(last.revision());
     }
     cx.shard.counters.delivered(session.domain);
     note(session, last, cx);

@@ -242,9 +242,8 @@ fn give(session: &mut BoundSession, topics: &[TopicId], cx: &mut Cx<'_>) -> usiz
         else {
             continue;
         };
-        let Some(followed) = session.topics.iter().find(|followed| followed.topic == *topic) else {
-            continue;
-        };
+        let Ok(at) = session.topics.binary_search_by_key(topic, |followed| followed.topic) else { continue };
+        let Some(followed) = session.topics.get(at) else { continue };
         let lacks = read.items.iter().filter(|(item, _)| followed.lacks(item, session.since));
         let is_due = |event: &&Arc<PubsubEvent>| {
             !event.is_item() || (event.revision() > read.newest && followed.is_newer(event.revision()))
@@ -252,7 +251,7 @@ fn give(session: &mut BoundSession, topics: &[TopicId], cx: &mut Cx<'_>) -> usiz
         let held = held.iter().filter(is_due);
         let (newest, due): (_, Vec<_>) =
             (read.newest, lacks.map(|(_, event)| event).chain(held).cloned().collect());
-        cx.shard.subscribers.has_up_to(*topic, session.id.slot, newest);
+        cx.shard.subscribers.note_given(*topic, session.id.slot, newest);
         let is_available = session.presence.is_available();
         for event in due.iter().filter(|event| is_available && event.is_told()) {
             if event.is_item() {
@@ -262,9 +261,11 @@ fn give(session: &mut BoundSession, topics: &[TopicId], cx: &mut Cx<'_>) -> usiz
             }
         }
         given += due.len();
-        if let Some(followed) = session.topics.iter_mut().find(|followed| followed.topic == *topic) {
-            due.iter().filter(|event| event.is_item()).for_each(|event| followed.has(event.revision()));
-            followed.has(newest);
+        if let Some(followed) = session.topics.get_mut(at) {
+            due.iter()
+                .filter(|event| event.is_item())
+                .for_each(|event| followed.note_given(event.revision()));
+            followed.note_given(newest);
         }
     }
     // The account may have begun or ended to follow others meanwhile.

@@ -143,7 +143,7 @@ fn a_follower_is_not_given_what_it_has_by_another_way() {
     for slot in [1, 2] {
         subscribers.add(TopicId(7), slot, None);
     }
-    subscribers.has_up_to(TopicId(7), 1, Revision(3));
+    subscribers.note_given(TopicId(7), 1, Revision(3));
     // A change that concerns no later item tells nothing of those on their way.
     let record = record();
     let purged =
@@ -168,8 +168,8 @@ fn a_follower_lacks_what_is_newer_than_what_it_has() {
         let lacks =
             [last - 1, last, last + 1, last + 3].map(|revision| followed.lacks(&of(revision, 1), began));
         assert_eq!(lacks, [false, false, true, true]);
-        followed.has(Revision(last + 3));
-        followed.has(Revision(last));
+        followed.note_given(Revision(last + 3));
+        followed.note_given(Revision(last));
         assert!(!followed.lacks(&of(last + 3, 1), began) && followed.lacks(&of(last + 4, 1), began));
     }
     // Nothing was known of the topic: what came since the session began came for it.
