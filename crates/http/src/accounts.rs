@@ -1,6 +1,8 @@
 //! What the consumer and the admin API do to accounts in the same way.
 
 use crate::app::App;
+use crate::auth::Granted;
+use crate::extract::cut;
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::time::now;
@@ -24,6 +26,17 @@ pub(crate) struct Account<'a> {
     pub(crate) jid: &'a BareJid,
     /// [`Code::UnknownDevice`] or [`Code::UnknownAccount`].
     pub(crate) missing: Code,
+}
+
+/// The account that `text` names, and its domain, if the key reaches it.
+pub(crate) fn find<S>(
+    key: &Granted<S>,
+    app: &App,
+    text: &str,
+    domain: Option<&str>,
+) -> Result<(Arc<Domain>, BareJid), Problem> {
+    let jid = jids::account(text, &key.domain(app, domain)?.name)?;
+    Ok((key.reach(app, jid.domain())?, jid))
 }
 
 /// The domain has as many accounts as it may.
@@ -171,7 +184,7 @@ pub(crate) async fn list(
 ) -> Result<(Vec<Enrolment>, Option<String>), Problem> {
     let ask = accounts::Accounts { domain: domain.id, after: after.map(Into::into), limit: limit + 1 };
     let mut enrolments = app.ask(ask).await?;
-    let more = crate::provider::topics::cut(&mut enrolments, limit);
+    let more = cut(&mut enrolments, limit);
     let next = enrolments.last().filter(|_| more).and_then(|last| last.jid.local().map(str::to_owned));
     Ok((enrolments, next))
 }

@@ -1,75 +1,50 @@
-//! What every handler has at hand.
+//! What every handler has at hand: the node, the options, and the parts that features keep beside them.
 
-use crate::auth::Keys;
-use crate::auth::acts::Refusals;
-use crate::auth::quota::Quotas;
-use crate::cells::Cells;
-use crate::extract::Bodies;
-use crate::intake::Intake;
-use crate::links::Links;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
-use crate::provider::events::{Feeds, Tail};
-use crate::push::Pushes;
 use crate::random;
-use crate::requests::Requests;
-use crate::scram::Derivations;
 use crate::time::now;
-use crate::traces::Traces;
-use crate::upload::Uploads;
-use crate::webhooks::Webhooks;
 use carillon_core::command::{Actor, Command, NoRoom, Outcome, Refusal, TopicOp, TopicOutcome};
 use carillon_core::machine::HeavyAccount;
 use carillon_core::model::{Domain, DomainId, OperationId};
 use carillon_core::ports::{Fault, Question};
 use carillon_server::ModulesError;
 use carillon_server::node::Node;
+use std::any::{Any, TypeId, type_name};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 /// What every handler has at hand. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Inner>);
 
-/// The parts of an [`App`].
+/// What an [`App`] has of its own.
 pub(crate) struct Inner {
     /// The node that does everything.
     pub(crate) node: Node,
     /// Bounds and addresses.
     pub(crate) options: Options,
-    /// API keys seen lately.
-    pub(crate) keys: Keys,
-    /// What domains have used of their quotas of requests.
-    pub(crate) quotas: Quotas,
-    /// Which keys were refused an act lately.
-    pub(crate) refusals: Refusals,
-    /// Receipts on their way to event streams.
-    pub(crate) feeds: Feeds,
-    /// The newest events of the store.
-    pub(crate) tail: Arc<Tail>,
-    /// Traces of accounts.
-    pub(crate) traces: Traces,
-    /// What sends events to webhooks.
-    pub(crate) webhooks: Arc<Webhooks>,
-    /// What wakes apps.
-    pub(crate) pushes: Pushes,
-    /// Queues whose messages are taken in.
-    pub(crate) intakes: Vec<Intake>,
-    /// Other cells, where this node is their front.
-    pub(crate) cells: Option<Cells>,
-    /// Short links.
-    pub(crate) links: Links,
-    /// Files that clients upload.
-    pub(crate) uploads: Uploads,
-    /// Requests counted by route and status.
-    pub(crate) requests: Requests,
-    /// Room for the bodies of requests.
-    pub(crate) bodies: Bodies,
-    /// Who may hash passwords now.
-    pub(crate) derivations: Derivations,
     /// True once the server is closing: streams end.
     pub(crate) closing: watch::Sender<bool>,
+    /// Whoever makes events that the node does not tell of says so here, for whoever reads them.
+    pub(crate) events: Arc<Notify>,
+    parts: Parts,
+}
+
+/// What features keep for all requests, one of each type. A feature gives its own a name by a method of [`App`] beside it, so that nothing
+/// here knows of features; `parts.rs` lists them.
+#[derive(Default)]
+pub(crate) struct Parts(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
+
+impl Parts {
+    /// These and one more.
+    pub(crate) fn with<T: Send + Sync + 'static>(mut self, part: T) -> Parts {
+        let replaced = self.0.insert(TypeId::of::<T>(), Box::new(part));
+        assert!(replaced.is_none(), "there are two parts of the type {}", type_name::<T>());
+        self
+    }
 }
 
 impl std::ops::Deref for App {
@@ -85,31 +60,18 @@ fn unknown_topic(domain: &Domain, name: &str) -> Problem {
 }
 
 impl App {
-    /// The app of a node.
-    pub(crate) fn new(node: Node, options: Options) -> App {
-        let feeds = Feeds::new(options.settings.stream_events_max, options.settings.streams_max);
-        let tail = Arc::new(Tail::new(options.settings.stream_events_max));
-        let webhooks = Arc::new(Webhooks::new(&options));
-        App(Arc::new(Inner {
-            bodies: Bodies::new(options.settings.bodies_bytes_max),
-            intakes: options.queues.iter().cloned().map(Intake::new).collect(),
-            cells: Cells::new(&options),
-            links: Links::new(&options.settings.links),
-            uploads: Uploads::new(&options),
-            pushes: Pushes::new(&options),
-            node,
-            options,
-            keys: Keys::default(),
-            quotas: Quotas::default(),
-            refusals: Refusals::default(),
-            feeds,
-            tail,
-            traces: Traces::default(),
-            webhooks,
-            requests: Requests::default(),
-            derivations: Derivations::default(),
-            closing: watch::Sender::new(false),
-        }))
+    /// The app of a node, with the parts of features.
+    pub(crate) fn new(node: Node, options: Options, events: Arc<Notify>, parts: Parts) -> App {
+        App(Arc::new(Inner { node, options, closing: watch::Sender::new(false), events, parts }))
+    }
+
+    /// What a feature keeps.
+    ///
+    /// # Panics
+    /// `parts.rs` does not list it.
+    pub(crate) fn part<T: Send + Sync + 'static>(&self) -> &T {
+        let part = self.0.parts.0.get(&TypeId::of::<T>()).and_then(|part| part.downcast_ref());
+        part.unwrap_or_else(|| panic!("no part of an app is a {}", type_name::<T>()))
     }
 
     /// Asks the store. What is unknown is asked again, as the same operation.

@@ -47,7 +47,9 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<String, Problem> {
     if let Some(cell) = cell {
         said.push_str(&of_cell(&app.node.bus().unwrap_or_default(), cell.read.elapsed()));
     }
-    said.extend(app.intakes.iter().filter_map(|queue| of_queue(&queue.options.name, &queue.figures().state)));
+    said.extend(
+        app.intakes().iter().filter_map(|queue| of_queue(&queue.options.name, &queue.figures().state)),
+    );
     Ok(said + "\n")
 }
 

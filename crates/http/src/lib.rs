@@ -11,6 +11,7 @@
 //! - `webhooks/` tells URLs how notifications ended; their routes are in `admin/`.
 //! - `auth/` makes a `Granted` of a request's key; a handler that asks for one is not run without it.
 //! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
+//! - `app` is what each handler has at hand; what a feature keeps for all requests is a part of it that it names itself, and `parts` lists these.
 //! - `openapi` lists the routes once; the router and `/openapi.json` are both made from that list. `/docs` shows it, and
 //!   `console` serves the operator's console, both from files inside the binary.
 //! - `demo/` is a game for two windows of a browser, where that is switched on.
@@ -19,6 +20,7 @@
 //! the answer.
 
 mod accounts;
+mod address;
 mod admin;
 mod app;
 mod auth;
@@ -29,6 +31,7 @@ mod consumer;
 mod demo;
 mod dump;
 mod examples;
+mod exposition;
 mod extract;
 mod health;
 mod intake;
@@ -40,6 +43,7 @@ mod metrics;
 mod openapi;
 mod options;
 mod origin;
+mod parts;
 mod payload;
 pub mod problem;
 mod provider;

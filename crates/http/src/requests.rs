@@ -44,11 +44,18 @@ pub(crate) async fn count(
     let began = Instant::now();
     let response = next.run(request).await;
     let route = route.map_or_else(String::new, |path| path.as_str().to_owned());
-    app.requests.add(Endpoint { route, method }, response.status(), began.elapsed());
+    app.requests().add(Endpoint { route, method }, response.status(), began.elapsed());
     if response.status() == StatusCode::INTERNAL_SERVER_ERROR {
         tracing::error!(method, request_id = request_id::current().as_deref(), "a request failed");
     }
     response
+}
+
+impl App {
+    /// Requests counted by route and status.
+    pub(crate) fn requests(&self) -> &Requests {
+        self.part()
+    }
 }
 
 impl Requests {

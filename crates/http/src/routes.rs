@@ -50,7 +50,7 @@ fn api(app: &App) -> Router {
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method);
     let node = surrounded(routes, app);
-    if app.cells.is_none() {
+    if app.as_front().is_none() {
         return node;
     }
     // Each of the two is surrounded: the routes of the node are behind those of the front.

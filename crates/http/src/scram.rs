@@ -1,5 +1,6 @@
 //! Passwords become SCRAM keys here, off the threads that serve requests.
 
+use crate::app::App;
 use crate::problem::{Code, Problem};
 use crate::random;
 use carillon_core::model::Credentials;
@@ -10,6 +11,13 @@ use tokio::sync::Semaphore;
 /// Who may hash passwords now: at most one thread for every two cores, so that a storm of enrolments leaves the shards
 /// their share of the machine.
 pub(crate) struct Derivations(Semaphore);
+
+impl App {
+    /// Who may hash passwords now.
+    pub(crate) fn derivations(&self) -> &Derivations {
+        self.part()
+    }
+}
 
 impl Default for Derivations {
     fn default() -> Derivations {

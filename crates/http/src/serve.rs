@@ -1,12 +1,11 @@
 //! The HTTP server: connections accepted, bounded, and drained at shutdown, with TLS where a listener has it.
 
-use crate::app::App;
 use crate::auth::Shown;
 use crate::intake;
 use crate::links::{Front, clicks};
 use crate::options::Options;
 use crate::upload::sweep;
-use crate::{cells, push, routes, webhooks};
+use crate::{cells, parts, push, routes, webhooks};
 use axum::Router;
 use carillon_server::node::Node;
 use carillon_server::tls;
@@ -67,7 +66,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
     let head_timeout = Duration::from_millis(options.settings.read_timeout_ms);
     let connections = Arc::new(Semaphore::new(options.settings.connections_max));
     let of_health = Arc::new(Semaphore::new(HEALTH_CONNECTIONS_MAX));
-    let app = App::new(node, options);
+    let app = parts::app(node, options);
     let (front, health) = (routes::build(app.clone()), routes::health(app.clone()));
     let sender = tokio::spawn(webhooks::run(app.clone()));
     let pushes = tokio::spawn(push::run(app.clone()));
@@ -110,7 +109,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
 /// The API of `node` as a router, for those who serve it themselves or test it. Within a runtime of Tokio, which sends the events to
 /// webhooks.
 pub fn router(node: Node, options: Options) -> Router {
-    let app = App::new(node, options);
+    let app = parts::app(node, options);
     tokio::spawn(webhooks::run(app.clone()));
     tokio::spawn(push::run(app.clone()));
     tokio::spawn(clicks::run(app.clone()));

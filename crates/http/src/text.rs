@@ -1,7 +1,12 @@
-//! Texts that end up in XML.
+//! Texts that end up in XML, in paths and before operators.
 
 use crate::problem::{Code, Problem};
 use std::ops::RangeInclusive;
+
+/// Bytes as operators write them: in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// Whether a text has so many bytes, and none of the characters that XML has no place for (XML 1.0 §2.2) or that
 /// would break a line of a log.

@@ -1,5 +1,6 @@
 //! How many traces of accounts are under way, and what they told.
 
+use crate::app::App;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,6 +15,13 @@ pub(crate) struct Traces {
     pub(crate) lines: AtomicU64,
     /// Entries that were not told, because there was no room for them.
     pub(crate) missed: AtomicU64,
+}
+
+impl App {
+    /// Traces of accounts.
+    pub(crate) fn traces(&self) -> &Traces {
+        self.part()
+    }
 }
 
 impl Default for Traces {

@@ -1,21 +1,17 @@
 //! Accounts, as an operator manages them: with passwords that people chose.
 
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, find};
 use crate::app::App;
 use crate::auth::{Admin, Granted};
-use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
-use crate::jids;
+use crate::extract::{DomainQuery, JsonBody, Named, PageQuery, Params, limit};
 use crate::problem::{Code, Problem};
-use crate::provider::topics::PageQuery;
 use crate::schema;
 use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_core::model::{AccountState, Domain};
+use carillon_core::model::AccountState;
 use carillon_core::ports::store::accounts::Enrolment;
-use carillon_wire::jid::BareJid;
-use std::sync::Arc;
 
 /// An account to be created.
 #[derive(serde::Deserialize, utoipa::ToSchema)]
@@ -102,7 +98,7 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, Json<AccountCreated>), Problem> {
     let (domain, jid) =
         find(&key, &app, &body.jid, query.domain.as_deref()).map_err(|problem| problem.at("/jid"))?;
-    let keys = app.derivations.derive(body.password, app.options.core.scram_iterations).await;
+    let keys = app.derivations().derive(body.password, app.options.core.scram_iterations).await;
     let credentials = keys.map_err(|problem| problem.at("/password"))?;
     Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownAccount }
         .create(credentials)
@@ -166,7 +162,7 @@ pub(crate) async fn set_password(
     JsonBody { value: body, .. }: JsonBody<PasswordBody>,
 ) -> Result<StatusCode, Problem> {
     let (domain, jid) = find(&key, &app, &jid, query.domain.as_deref())?;
-    let keys = app.derivations.derive(body.password, app.options.core.scram_iterations).await;
+    let keys = app.derivations().derive(body.password, app.options.core.scram_iterations).await;
     let credentials = keys.map_err(|problem| problem.at("/password"))?;
     let account = Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownAccount };
     account.set_credentials(credentials, body.keep_sessions).await?;
@@ -191,17 +187,6 @@ pub(crate) async fn revoke_tokens(
     let account = Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownAccount };
     account.revoke_tokens().await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// The account that `text` names, and its domain, if the key reaches it.
-pub(crate) fn find<S>(
-    key: &Granted<S>,
-    app: &App,
-    text: &str,
-    domain: Option<&str>,
-) -> Result<(Arc<Domain>, BareJid), Problem> {
-    let jid = jids::account(text, &key.domain(app, domain)?.name)?;
-    Ok((key.reach(app, jid.domain())?, jid))
 }
 
 impl AccountView {

@@ -217,10 +217,10 @@ pub(crate) async fn delete(
         }
     }
     app.reload_domains().await?;
-    app.feeds.forget(domain.id);
-    app.quotas.forget(domain.id);
-    app.links.forget_domain(&domain.name);
-    app.webhooks.changed();
+    app.feeds().forget(domain.id);
+    app.quotas().forget(domain.id);
+    app.links().forget_domain(&domain.name);
+    app.webhooks().changed();
     Ok(StatusCode::NO_CONTENT)
 }
 

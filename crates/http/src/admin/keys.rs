@@ -325,7 +325,7 @@ pub(crate) async fn rotate(
     let ends = now.plus(overlap_ms);
     let expires = Some(old.expires.map_or(ends, |already| already.min(ends)));
     app.ask(ExpireKey { id, expires }).await?.map_err(|Missing| unknown(id))?;
-    app.keys.changed(id);
+    app.keys().changed(id);
     Ok(created)
 }
 
@@ -369,7 +369,7 @@ pub(crate) async fn delete(
         return Err(Problem::new(Code::LastAdminKey, detail));
     }
     app.ask(DeleteKey { id }).await?.map_err(|Missing| unknown(id))?;
-    app.keys.forget(id);
+    app.keys().forget(id);
     Ok(StatusCode::NO_CONTENT)
 }
 

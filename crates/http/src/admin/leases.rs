@@ -2,9 +2,8 @@
 
 use crate::app::App;
 use crate::auth::{Admin, Granted};
-use crate::extract::{JsonBody, Named, Params, limit};
+use crate::extract::{JsonBody, Named, Params, cut, limit};
 use crate::problem::{Code, Problem};
-use crate::provider::topics::cut;
 use crate::schema;
 use crate::text::fits;
 use crate::time::{Time, now};

@@ -49,6 +49,13 @@ tokio::task_local! {
 #[derive(Default)]
 pub(crate) struct Refusals(Mutex<HashMap<KeyId, Instant>>);
 
+impl App {
+    /// Which keys were refused an act lately.
+    fn refusals(&self) -> &Refusals {
+        self.part()
+    }
+}
+
 impl Refusals {
     /// Whether another is noted now: one per second and key is.
     fn is_noted(&self, key: KeyId, now: Instant) -> bool {
@@ -106,7 +113,7 @@ pub(crate) async fn note(State(app): State<App>, request: Request, next: Next) -
     let (response, begun) = ACT.scope(RefCell::new(None), answering).await;
     let Some(begun) = begun.filter(|begun| begun.is_noted || !method.is_safe()) else { return response };
     let is_refused = matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
-    if is_refused && !app.refusals.is_noted(begun.key.id, Instant::now()) {
+    if is_refused && !app.refusals().is_noted(begun.key.id, Instant::now()) {
         return response;
     }
     let act = act(begun, &method, uri.path(), peer, &response);

@@ -29,6 +29,13 @@ impl Default for Keys {
     }
 }
 
+impl App {
+    /// API keys seen lately.
+    pub(crate) fn keys(&self) -> &Keys {
+        self.part()
+    }
+}
+
 impl Keys {
     /// The key of this hash, if there is one. May be as old as [`KEPT`] when another node deleted it; and as [`KEPT_AWAY`] while the store fails.
     pub(crate) async fn find(&self, app: &App, hash: [u8; 32]) -> Result<Option<ApiKey>, Problem> {
@@ -41,7 +48,7 @@ impl Keys {
             // What needs no store goes on while that is away; and it is found out that it is back.
             if self.may_probe(now) {
                 let app = app.clone();
-                tokio::spawn(async move { app.keys.ask(&app, hash).await.is_ok() });
+                tokio::spawn(async move { app.keys().ask(&app, hash).await.is_ok() });
             }
             return Ok(old);
         }

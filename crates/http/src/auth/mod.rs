@@ -94,7 +94,7 @@ impl<S: Needs> FromRequestParts<App> for Granted<S> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Granted<S>, Problem> {
         let hash = key::hash(bearer(parts)?).ok_or_else(unknown_key)?;
-        let key = app.keys.find(app, hash).await?.ok_or_else(unknown_key)?;
+        let key = app.keys().find(app, hash).await?.ok_or_else(unknown_key)?;
         if matches!(S::SCOPE, Some(Scope::Admin | Scope::ReadMessages)) {
             acts::begin(&key);
         }

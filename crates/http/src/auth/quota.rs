@@ -35,6 +35,13 @@ tokio::task_local! {
     static LEFT: Cell<Option<Left>>;
 }
 
+impl App {
+    /// What domains have used of their quotas of requests.
+    pub(crate) fn quotas(&self) -> &Quotas {
+        self.part()
+    }
+}
+
 impl Quotas {
     /// Counts a request of this domain.
     fn take(&self, domain: DomainId, per_second: u32, now: Instant) -> Left {
@@ -68,7 +75,7 @@ pub(super) fn charge(app: &App, key: &ApiKey) -> Result<(), Problem> {
     if per_second == 0 {
         return Ok(());
     }
-    let left = app.quotas.take(domain, per_second, Instant::now());
+    let left = app.quotas().take(domain, per_second, Instant::now());
     // Whoever is asked without the routes' middleware, as a form of the links' page is, is not told.
     let _ = LEFT.try_with(|cell| cell.set(Some(left)));
     if left.requests.is_some() {

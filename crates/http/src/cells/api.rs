@@ -454,7 +454,7 @@ impl DrainWord {
 impl CellView {
     fn of(app: &App, found: &CellReport) -> CellView {
         let CellReport { cell, devices, held, held_bytes } = found;
-        let known = app.cells.as_ref().map(|front| front.client.cell(&cell.name));
+        let known = app.as_front().map(|front| front.client.cell(&cell.name));
         let away = known.as_ref().and_then(|known| known.away());
         let (away_ms, why) =
             away.map(|(since, why)| (since.elapsed().as_millis() as u64, why.into())).unzip();

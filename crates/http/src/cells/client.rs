@@ -1,6 +1,7 @@
 //! The HTTP client of a front: requests to its cells, so many at a time to each, and what is known of whether each answers.
 
 use crate::options::{CellsSettings, WebhookRoots};
+use crate::provider::idempotency::GIVEN_ID;
 use axum::http::StatusCode;
 use bytes::Bytes;
 use carillon_core::model::{CellRecord, NotificationId};
@@ -12,9 +13,6 @@ use tokio::sync::Semaphore;
 use ureq::http::{Request, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
-
-/// The header by which a front gives a request an id.
-pub(crate) const GIVEN_ID: &str = "carillon-id";
 
 /// Makes requests to cells.
 pub(crate) struct Client {

@@ -5,18 +5,19 @@ use super::notify::problem;
 use super::registry::cell_away;
 use crate::app::App;
 use crate::auth::{Enrol, Granted, Send};
-use crate::extract::{Named, Raw, parse};
+use crate::consumer::devices::EndpointView;
+use crate::extract::{DomainQuery, Named, Params, Raw, parse};
 use crate::jids;
 use crate::options::Endpoints;
 use crate::problem::{Code, Problem};
 use crate::random;
+use axum::Json;
 use axum::extract::State;
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use carillon_core::model::{CellEndpoints, Moving, NotificationId, Placement};
 use carillon_core::ports::store::cells::{HeldById, Release, Unplace};
-use carillon_wire::jid::BareJid;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -87,7 +88,7 @@ pub(super) async fn list(key: Granted<Enrol>, State(app): State<App>, uri: Uri) 
     more |= devices.len() > limit;
     devices.truncate(limit);
     let next = devices.last().filter(|_| more).map(|last| last["id"].clone());
-    Ok(axum::Json(json!({"devices": devices, "next": next})).into_response())
+    Ok(Json(json!({"devices": devices, "next": next})).into_response())
 }
 
 /// Passes a request about a device on to its cell.
@@ -141,7 +142,7 @@ pub(super) async fn trace(
             app.ask(Release { cell: held.cell.clone(), seqs: vec![held.seq] }).await?;
             view["state"] = "cancelled".into();
         }
-        return Ok(axum::Json(view).into_response());
+        return Ok(Json(view).into_response());
     }
     let mut away = None;
     for (cell, reply) in everywhere(&app, &Call::new("GET", format!("/v1/notifications/{id}"))).await? {
@@ -167,16 +168,23 @@ pub(super) async fn trace(
 }
 
 /// Where a device of a front connects.
-pub(crate) async fn endpoint(app: &App, device: &BareJid) -> Result<(Placement, Endpoints), Problem> {
-    let placement = app.placement(device).await?;
-    let known = endpoints(app, &placement, device.domain()).await?;
+pub(super) async fn endpoint(
+    key: Granted<Enrol>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(id): Named<String>,
+) -> Result<Json<EndpointView>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    let device = jids::device(&id, &domain)?;
+    let placement = app.placement(&device).await?;
+    let known = endpoints(&app, &placement, device.domain()).await?;
     let missing = || {
         let detail =
             format!("nobody has said where devices of `{}` connect: `carillon cells set`", placement.cell);
         Problem::new(Code::NoCell, detail)
     };
     let endpoints = known.ok_or_else(missing)?;
-    Ok((placement, endpoints))
+    Ok(Json(EndpointView::of(&device, Some(placement), endpoints)))
 }
 
 /// Where the devices of a cell connect, if the registry knows.

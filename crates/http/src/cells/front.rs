@@ -3,7 +3,6 @@
 
 use super::{device, everywhere};
 use crate::app::App;
-use crate::consumer::devices;
 use crate::problem::{Code, Problem};
 use crate::provider::notifications;
 use axum::Router;
@@ -14,7 +13,7 @@ pub(crate) fn routes() -> Router<App> {
     let devices = Router::new()
         .route("/v1/devices", post(device::enrol).get(device::list))
         .route("/v1/devices/{id}", get(device::pass).delete(device::pass))
-        .route("/v1/devices/{id}/endpoint", get(devices::endpoint))
+        .route("/v1/devices/{id}/endpoint", get(device::endpoint))
         .route("/v1/devices/{id}/{*rest}", any(device::pass));
     let notifications = Router::new()
         .route("/v1/notifications", post(notifications::send).get(not_here))

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Runs until the app closes. Nothing happens at a node that is no front.
 pub(crate) async fn run(app: App) {
-    if app.cells.is_none() {
+    if app.as_front().is_none() {
         return;
     }
     let holder: Box<str> = format!("front {:016x}", random::number()).into();

@@ -2,7 +2,7 @@
 
 use super::client::Counts;
 use crate::app::App;
-use crate::metrics::page::{Labels, Page, labels};
+use crate::exposition::{Labels, Page, labels};
 use carillon_core::ports::store::cells::CellReport;
 use std::fmt::Display;
 use std::sync::PoisonError;
@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 /// The page, where the node is a front.
 pub(crate) fn text(app: &App) -> String {
     let mut page = Page::default();
-    let Some(front) = &app.cells else { return page.into_text() };
+    let Some(front) = app.as_front() else { return page.into_text() };
     let known =
         front.known.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(_, cells)| cells.clone());
     let cells = known.unwrap_or_default();

@@ -27,16 +27,10 @@ mod notify;
 mod registry;
 pub(crate) mod transfer;
 
-pub(crate) use client::GIVEN_ID;
-pub(crate) use device::endpoint;
 pub(crate) use keeper::run;
-pub(crate) use notify::{rehearse, send};
+pub(crate) use notify::elsewhere;
 
-use crate::auth::Granted;
 use crate::options::Options;
-use crate::problem::{Code, Problem};
-use axum::http::HeaderMap;
-use carillon_core::model::{NotificationId, Scope};
 use client::Client;
 use registry::Known;
 use std::collections::HashMap;
@@ -95,14 +89,4 @@ impl Drop for UnderWay<'_> {
             }
         }
     }
-}
-
-/// The id that a front has given a request, if it has. Only a key that may do everything gives ids: they are those of the whole node.
-pub(crate) fn given<S>(key: &Granted<S>, headers: &HeaderMap) -> Result<Option<NotificationId>, Problem> {
-    let Some(value) = headers.get(GIVEN_ID) else { return Ok(None) };
-    key.whole_node()?;
-    key.needs(Scope::Admin)?;
-    let id = value.to_str().ok().and_then(|text| text.parse().ok());
-    let invalid = || Problem::new(Code::InvalidHeader, "`Carillon-Id` is the id of a notification");
-    id.map(Some).ok_or_else(invalid)
 }

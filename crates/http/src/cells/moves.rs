@@ -263,7 +263,7 @@ fn is_away_long(app: &App, cell: &str) -> bool {
 }
 
 fn away(app: &App, cell: &str) -> Option<Instant> {
-    Some(app.cells.as_ref()?.client.cell(cell).away()?.0)
+    Some(app.as_front()?.client.cell(cell).away()?.0)
 }
 
 fn done(reply: &Reply) -> Result<(), Problem> {

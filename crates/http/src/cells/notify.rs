@@ -4,14 +4,17 @@ use super::client::{Away, Call, Reply};
 use super::document::{Document, held_until};
 use super::registry::Held;
 use crate::app::App;
+use crate::options::Options;
 use crate::problem::{Code, Problem};
-use crate::provider::notifications::SendResult;
+use crate::provider::notifications::{Elsewhere, SendResult};
 use crate::time::now;
 use axum::http::StatusCode;
 use bytes::Bytes;
 use carillon_core::model::{Moving, Notification, NotificationState};
 use carillon_wire::jid::BareJid;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Where a cell takes notifications.
 pub(super) const TAKE: &str = "/v1/admin/notifications";
@@ -19,8 +22,30 @@ pub(super) const TAKE: &str = "/v1/admin/notifications";
 /// How often a device that has just moved is looked for.
 const LOOKS: usize = 3;
 
+/// What takes the notifications of a node with these options, where it is a front.
+pub(crate) fn elsewhere(options: &Options) -> Option<Arc<dyn Elsewhere>> {
+    options.settings.cells.front.then(|| Arc::new(ToCells) as Arc<dyn Elsewhere>)
+}
+
+/// Notifications go to the cells of their devices.
+struct ToCells;
+
+impl Elsewhere for ToCells {
+    fn send<'a>(
+        &self,
+        app: &'a App,
+        notification: &'a Notification,
+    ) -> BoxFuture<'a, Result<SendResult, Problem>> {
+        Box::pin(send(app, notification))
+    }
+
+    fn rehearse<'a>(&self, app: &'a App, device: &'a BareJid) -> BoxFuture<'a, Result<SendResult, Problem>> {
+        Box::pin(async { app.placement(device).await.map(|_| SendResult::rehearsed(device)) })
+    }
+}
+
 /// Sends a notification to the cell of its device.
-pub(crate) async fn send(app: &App, notification: &Notification) -> Result<SendResult, Problem> {
+async fn send(app: &App, notification: &Notification) -> Result<SendResult, Problem> {
     let front = app.front()?;
     let device = &notification.to;
     let _under_way = front.enter(device.as_str());
@@ -51,11 +76,6 @@ pub(crate) async fn send(app: &App, notification: &Notification) -> Result<SendR
         }
     }
     Err(super::registry::unknown_device(device))
-}
-
-/// Looks whether a device is there.
-pub(crate) async fn rehearse(app: &App, device: &BareJid) -> Result<SendResult, Problem> {
-    app.placement(device).await.map(|_| SendResult::rehearsed(device))
 }
 
 async fn hold(

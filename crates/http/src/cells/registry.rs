@@ -20,11 +20,16 @@ pub(super) struct Known(pub(super) Mutex<Option<(Instant, Arc<[CellReport]>)>>);
 const KEPT: Duration = Duration::from_millis(500);
 
 impl App {
+    /// What a front has in memory; none of a node that is no front.
+    pub(crate) fn as_front(&self) -> Option<&Cells> {
+        self.part::<Option<Cells>>().as_ref()
+    }
+
     /// What a front has in memory; a node that is none refuses.
     pub(crate) fn front(&self) -> Result<&Cells, Problem> {
         let refusal =
             || Problem::new(Code::NoFront, "this node is no front: its setting `cells.front` is off");
-        self.cells.as_ref().ok_or_else(refusal)
+        self.as_front().ok_or_else(refusal)
     }
 
     /// The cells of a front, as they were a moment ago.

@@ -132,7 +132,7 @@ pub(crate) async fn validate(
     let jid = jids::device(&id, &domain)?;
     let account = Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownDevice };
     let (credentials, state) = account.credentials().await?;
-    let valid = state == AccountState::Enabled && app.derivations.verify(body.secret, credentials).await?;
+    let valid = state == AccountState::Enabled && app.derivations().verify(body.secret, credentials).await?;
     Ok(Json(Validated { valid, endpoints: endpoints(&app, &domain) }))
 }
 

@@ -3,19 +3,18 @@
 use crate::accounts::{self, Account};
 use crate::app::App;
 use crate::auth::{Enrol, Granted};
-use crate::cells;
-use crate::extract::{DomainQuery, Named, Optional, Params, limit};
+use crate::extract::{DomainQuery, Named, Optional, PageQuery, Params, limit};
 use crate::jids;
 use crate::options::Endpoints;
 use crate::problem::{Code, Problem};
-use crate::provider::topics::PageQuery;
 use crate::time::Time;
 use crate::{random, schema, scram};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_core::model::{AccountState, Domain, Moving};
+use carillon_core::model::{AccountState, Domain, Moving, Placement};
 use carillon_core::ports::store::accounts::Enrolment;
+use carillon_wire::jid::BareJid;
 
 /// A device to be enrolled.
 #[derive(Debug, Default, serde::Deserialize, utoipa::ToSchema)]
@@ -171,16 +170,8 @@ pub(crate) async fn endpoint(
 ) -> Result<Json<EndpointView>, Problem> {
     let domain = key.domain(&app, query.domain.as_deref())?;
     let jid = jids::device(&id, &domain)?;
-    let of = |cell, moving, endpoints| {
-        let (id, jid) = (jids::local(&jid).into(), jid.as_str().to_owned());
-        Json(EndpointView { id, jid, cell, moving, endpoints })
-    };
-    if app.cells.is_some() {
-        let (placement, endpoints) = cells::endpoint(&app, &jid).await?;
-        return Ok(of(Some(placement.cell.into()), placement.moving != Moving::No, endpoints));
-    }
     Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownDevice }.read().await?;
-    Ok(of(None, false, endpoints(&app, &domain)))
+    Ok(Json(EndpointView::of(&jid, None, endpoints(&app, &domain))))
 }
 
 /// Remove a device
@@ -212,7 +203,7 @@ pub(super) async fn secret(
         Some(secret) => (secret, app.options.core.scram_iterations),
         None => (random::secret(), scram::ITERATIONS_OF_RANDOM),
     };
-    let keys = app.derivations.derive(secret.clone(), iterations).await.map_err(|p| p.at("/secret"))?;
+    let keys = app.derivations().derive(secret.clone(), iterations).await.map_err(|p| p.at("/secret"))?;
     Ok((secret, keys))
 }
 
@@ -221,6 +212,19 @@ pub(super) fn endpoints(app: &App, domain: &Domain) -> Endpoints {
     let mut endpoints = app.options.endpoints.clone();
     endpoints.host.get_or_insert_with(|| domain.name.to_string());
     endpoints
+}
+
+impl EndpointView {
+    /// Where a device connects; at a front, with where it is.
+    pub(crate) fn of(device: &BareJid, placement: Option<Placement>, endpoints: Endpoints) -> EndpointView {
+        EndpointView {
+            id: jids::local(device).into(),
+            jid: device.as_str().to_owned(),
+            moving: placement.as_ref().is_some_and(|at| at.moving != Moving::No),
+            cell: placement.map(|at| at.cell.into()),
+            endpoints,
+        }
+    }
 }
 
 impl DeviceView {

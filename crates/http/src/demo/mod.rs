@@ -136,7 +136,14 @@ fn config() -> QueueConfig {
         duration_max_ms: 300_000,
         ..MatchRules::default()
     };
-    QueueConfig { seats: 2, rating: RatingWindow::ANY, wait_max_ms: 10_000, rules, party_max: 1 }
+    QueueConfig {
+        seats: 2,
+        rating: RatingWindow::ANY,
+        wait_max_ms: 10_000,
+        rules,
+        party_max: 1,
+        is_open: false,
+    }
 }
 
 /// Where the node's WebSocket is, for a page that was asked for by this name.

@@ -27,6 +27,13 @@ pub(crate) struct Bodies {
     max: u32,
 }
 
+impl App {
+    /// Room for the bodies of requests.
+    pub(crate) fn bodies(&self) -> &Bodies {
+        self.part()
+    }
+}
+
 /// A body's place in memory, free again when this is dropped.
 type Room = Option<OwnedSemaphorePermit>;
 
@@ -123,7 +130,7 @@ async fn read(request: Request, app: &App) -> Result<(Bytes, Room), Problem> {
     if declared.is_some_and(|length: usize| length > max) {
         return Err(too_large());
     }
-    let room = app.bodies.room(declared.unwrap_or(max))?;
+    let room = app.bodies().room(declared.unwrap_or(max))?;
     let reading = axum::body::to_bytes(Body::new(request.into_body()), max);
     let limit = Duration::from_millis(app.options.settings.read_timeout_ms);
     match tokio::time::timeout(limit, reading).await {

@@ -12,4 +12,4 @@ pub(crate) use json::{Bodies, JsonBody, Optional, Raw, parse};
 pub(crate) use lines::{Format, Line, LineStream, content_type};
 pub(crate) use members::{Members, Patch, Wanted};
 pub(crate) use path::Named;
-pub(crate) use query::{DomainQuery, Params, limit};
+pub(crate) use query::{DomainQuery, PageQuery, Params, cut, limit};

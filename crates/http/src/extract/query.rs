@@ -18,6 +18,20 @@ pub(crate) struct DomainQuery {
     pub(crate) domain: Option<String>,
 }
 
+/// Selects a page.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageQuery {
+    /// The domain to act in, for a key of the whole node; by default the node's first.
+    pub(crate) domain: Option<String>,
+    /// Only what comes after this: `next` of the page before.
+    pub(crate) after: Option<String>,
+    /// Number of entries in a page, at most.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    pub(crate) limit: Option<u16>,
+}
+
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     type Rejection = Problem;
 
@@ -46,6 +60,13 @@ pub(crate) fn limit(asked: Option<u16>) -> Result<u16, Problem> {
         n @ 1..=PAGE_MAX => Ok(n),
         _ => Err(Problem::new(Code::InvalidParameter, out_of_page())),
     }
+}
+
+/// Cuts what is over the page; whether there was something.
+pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: u16) -> bool {
+    let more = rows.len() > usize::from(limit);
+    rows.truncate(usize::from(limit));
+    more
 }
 
 /// What to say of a `limit` that is none, whatever is wrong with it.

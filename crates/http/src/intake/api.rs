@@ -122,7 +122,7 @@ pub(crate) struct Redriven {
 )]
 pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<Json<QueueList>, Problem> {
     key.whole_node()?;
-    Ok(Json(QueueList { queues: app.intakes.iter().map(QueueView::of).collect() }))
+    Ok(Json(QueueList { queues: app.intakes().iter().map(QueueView::of).collect() }))
 }
 
 /// Read how taking messages from a queue goes
@@ -182,7 +182,7 @@ pub(crate) async fn redrive(
 }
 
 fn named<'a>(app: &'a App, name: &str) -> Result<&'a Intake, Problem> {
-    let found = app.intakes.iter().find(|intake| *intake.options.name == *name);
+    let found = app.intakes().iter().find(|intake| *intake.options.name == *name);
     found.ok_or_else(|| Problem::new(Code::UnknownQueue, format!("the settings name no queue `{name}`")))
 }
 

@@ -19,7 +19,7 @@ pub(crate) mod api;
 pub(crate) use figures::{Figures, QueueState};
 
 use crate::app::App;
-use crate::options::IntakeQueue;
+use crate::options::{IntakeQueue, Options};
 use futures_util::future::join_all;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,9 +31,21 @@ pub(crate) struct Intake {
     sender: sender::Sender,
 }
 
+impl App {
+    /// Queues whose messages are taken in.
+    pub(crate) fn intakes(&self) -> &[Intake] {
+        self.part::<Vec<Intake>>()
+    }
+}
+
+/// The queues of a node with these options.
+pub(crate) fn of(options: &Options) -> Vec<Intake> {
+    options.queues.iter().cloned().map(Intake::new).collect()
+}
+
 impl Intake {
     /// One that has not begun yet.
-    pub(crate) fn new(options: IntakeQueue) -> Intake {
+    fn new(options: IntakeQueue) -> Intake {
         Intake { options, figures: Mutex::default(), sender: sender::Sender::default() }
     }
 
@@ -50,5 +62,5 @@ impl Intake {
 
 /// Takes in the messages of all queues until the app closes; then what is under way is done.
 pub(crate) async fn run(app: App) {
-    join_all((0..app.intakes.len()).map(|n| puller::run(app.clone(), n))).await;
+    join_all((0..app.intakes().len()).map(|n| puller::run(app.clone(), n))).await;
 }

@@ -30,7 +30,7 @@ const PULL_MAX: usize = 256;
 
 /// Takes the messages of the `n`th queue until the app closes.
 pub(super) async fn run(app: App, n: usize) {
-    let intake = &app.intakes[n];
+    let intake = &app.intakes()[n];
     let mut closing = app.closing.subscribe();
     let puller = Puller { app: &app, intake, under_way: Mutex::default() };
     let counting = puller.count();

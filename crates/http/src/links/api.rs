@@ -305,7 +305,7 @@ async fn changed(app: &App, domain: &Domain, ask: ChangeLink) -> Result<Link, Pr
     let code = ask.code.clone();
     let answer = app.ask(ask).await;
     // Also when it is not known whether it was done.
-    app.links.forget(&domain.name, &code);
+    app.links().forget(&domain.name, &code);
     match answer? {
         ChangeLinkAnswer::Link(link) => Ok(*link),
         ChangeLinkAnswer::Missing => Err(unknown(domain, &code)),

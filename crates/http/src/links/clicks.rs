@@ -70,7 +70,7 @@ fn lock<T>(waiting: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
 
 /// Tells the store, until the node closes; once more then.
 pub(crate) async fn run(app: App) {
-    if !app.links.are_on() {
+    if !app.links().are_on() {
         return;
     }
     let mut closing = app.closing.subscribe();
@@ -99,7 +99,7 @@ const COUNTED_EVERY: u32 = 8;
 const TOGETHER: usize = 1000;
 
 async fn tell_followed(app: &App) {
-    let (clicks, figures) = (&app.links.clicks, &app.links.figures);
+    let (clicks, figures) = (&app.links().clicks, &app.links().figures);
     let followed = take(&mut *lock(&clicks.followed));
     for entries in followed.chunks(TOGETHER) {
         let last = now();
@@ -125,7 +125,7 @@ async fn tell_followed(app: &App) {
 }
 
 async fn tell_opened(app: &App) {
-    let (clicks, figures) = (&app.links.clicks, &app.links.figures);
+    let (clicks, figures) = (&app.links().clicks, &app.links().figures);
     let seen = take(&mut *lock(&clicks.seen));
     let mut secrets: HashMap<DomainId, Option<Secret>> = HashMap::new();
     for part in seen.chunks(TOGETHER) {
@@ -147,7 +147,7 @@ async fn tell_opened(app: &App) {
         match app.ask(OpenNotifications { clicks: opened }).await {
             Ok(noted) => {
                 figures.opened.fetch_add(noted.len() as u64, Ordering::Relaxed);
-                app.tail.hint();
+                app.events.notify_one();
             }
             Err(_) => part.iter().for_each(|one| push(&clicks.seen, figures, *one)),
         }

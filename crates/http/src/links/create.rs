@@ -45,7 +45,7 @@ pub(super) struct Made {
 
 /// The host of a domain's short URLs.
 pub(super) fn host<'a>(app: &'a App, domain: &Domain) -> Result<&'a Host, Problem> {
-    app.links.host_of(&domain.name).ok_or_else(|| {
+    app.links().host_of(&domain.name).ok_or_else(|| {
         let detail = format!("the domain `{}` has no host in the setting `links.hosts`", domain.name);
         Problem::new(Code::NoLinkHost, detail)
     })
@@ -54,7 +54,7 @@ pub(super) fn host<'a>(app: &'a App, domain: &Domain) -> Result<&'a Host, Proble
 /// The normal form of a URL that may be shortened.
 pub(super) fn checked_url(app: &App, text: &str, maker: Maker) -> Result<String, Problem> {
     let settings = &app.options.settings.links;
-    let own_hosts: Vec<&str> = app.links.hosts.iter().map(|host| &*host.name).collect();
+    let own_hosts: Vec<&str> = app.links().hosts.iter().map(|host| &*host.name).collect();
     let rules = url::Rules {
         own_hosts: &own_hosts,
         app_schemes: &settings.app_schemes,
@@ -98,8 +98,8 @@ pub(super) async fn create(
     };
     match app.ask(asked).await? {
         CreateLinkAnswer::Created(link) => {
-            count(&app.links.figures.created);
-            app.links.forget(&domain.name, &link.code);
+            count(&app.links().figures.created);
+            app.links().forget(&domain.name, &link.code);
             met(body, *link, true)
         }
         CreateLinkAnswer::Exists(link) => met(body, *link, false),

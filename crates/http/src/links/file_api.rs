@@ -88,7 +88,7 @@ pub(crate) async fn delete(
 
 async fn store(app: &App, domain: &Domain, file: LinkFile, body: Option<Bytes>) -> Result<(), Problem> {
     let answer = app.ask(PutLinkFile { domain: domain.id, file, body }).await;
-    app.links.files.forget(domain.id, file);
+    app.links().files.forget(domain.id, file);
     answer?.map_err(|Missing| Problem::new(Code::UnknownDomain, "the domain has just been deleted"))
 }
 

@@ -67,7 +67,7 @@ pub(super) async fn android(
 async fn serve(app: &App, at: &At, file: LinkFile, headers: &HeaderMap) -> Result<Response, Problem> {
     let missing = || Problem::new(Code::UnknownLinkFile, format!("the domain has no `{}`", file.name()));
     let domain = app.domain(&at.host.domain).ok_or_else(missing)?;
-    let Known { file: found, .. } = app.links.files.find(app, domain.id, file).await?;
+    let Known { file: found, .. } = app.links().files.find(app, domain.id, file).await?;
     let (body, tag) = found.ok_or_else(missing)?;
     let cached = (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
     if headers.get(header::IF_NONE_MATCH).is_some_and(|seen| *seen == tag) {

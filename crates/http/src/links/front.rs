@@ -81,11 +81,11 @@ where
         if !self.has_hosts {
             return Answering::Later(self.api.call(request));
         }
-        let uploads = &self.app.uploads;
+        let uploads = self.app.uploads();
         if uploads.are_on() && uploads.is_for(name_of(request.uri(), request.headers())) {
             return Answering::Later(self.files.call(request));
         }
-        let Some(host) = self.app.links.host(request.uri(), request.headers()) else {
+        let Some(host) = self.app.links().host(request.uri(), request.headers()) else {
             return Answering::Later(self.api.call(request));
         };
         let (method, path) = (request.method(), request.uri().path());

@@ -58,6 +58,13 @@ pub(crate) struct Links {
     files: files::Files,
 }
 
+impl App {
+    /// Short links.
+    pub(crate) fn links(&self) -> &Links {
+        self.part()
+    }
+}
+
 /// Counts for `/metrics`.
 #[derive(Default)]
 pub(crate) struct Figures {
@@ -173,7 +180,7 @@ impl Links {
 
     /// What the codes of a domain are derived with. Made when it is first asked for, and the same on every node.
     async fn secret(app: &App, domain: DomainId) -> Result<Secret, Problem> {
-        let secrets = || app.links.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let secrets = || app.links().secrets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(secret) = secrets().get(&domain).copied() {
             return Ok(secret);
         }

@@ -45,8 +45,8 @@ pub(super) fn at_once(
     let followed = Followed::read(path.strip_prefix('/')?);
     let key = Key::new(host.number, followed.code.as_bytes())?;
     let now = now();
-    let entry = app.links.cache.find(&key, now)?;
-    count(&app.links.figures.hits);
+    let entry = app.links().cache.find(&key, now)?;
+    count(&app.links().figures.hits);
     Some(answer(app, &entry, followed, method, headers, now))
 }
 
@@ -71,14 +71,14 @@ async fn find(app: &App, host: &Host, code: &str, now: UnixMs) -> Result<Arc<Ent
     else {
         return Ok(nowhere(DomainId(0)));
     };
-    count(&app.links.figures.misses);
-    let changes = app.links.cache.changes(&key);
+    count(&app.links().figures.misses);
+    let changes = app.links().cache.changes(&key);
     let found = app.ask(links::Link { domain: domain.id, code: code.into() }).await?;
     let entry = match found {
         Some(link) => Arc::new(Entry::new(domain.id, link.id, lead(&link), now)),
         None => nowhere(domain.id),
     };
-    app.links.cache.keep(&key, changes, entry.clone());
+    app.links().cache.keep(&key, changes, entry.clone());
     Ok(entry)
 }
 
@@ -102,12 +102,12 @@ fn answer(
     headers: &HeaderMap,
     now: UnixMs,
 ) -> Response {
-    let figures = &app.links.figures;
+    let figures = &app.links().figures;
     match &entry.lead {
         Lead::To { location, status, expires } if expires.is_none_or(|at| at > now) => {
             count(&figures.followed);
             if *method == Method::GET {
-                app.links.clicks.note(figures, entry, followed.token, now, || agent::class(headers));
+                app.links().clicks.note(figures, entry, followed.token, now, || agent::class(headers));
             }
             leads_to(location, *status, *expires, now)
         }

@@ -168,7 +168,7 @@ fn public(app: &App, at: &At) -> Result<Maker, Problem> {
     // Whoever is asked without a socket, as in a test, is one sender.
     let address = at.peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let per_minute = app.options.settings.links.public_per_minute;
-    match app.links.senders.allow(address, per_minute, Instant::now()) {
+    match app.links().senders.allow(address, per_minute, Instant::now()) {
         Ok(()) => Ok(Maker::Public),
         Err(seconds) => {
             let detail = format!("from one address {per_minute} links can be made per minute");

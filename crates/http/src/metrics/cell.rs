@@ -1,6 +1,6 @@
 //! The figures of a node in its cell, where it is in one.
 
-use super::page::{Labels, Page, labels};
+use crate::exposition::{Labels, Page, labels};
 use carillon_core::model::{Epoch, NodeId};
 use carillon_core::ports::Subject;
 use carillon_core::ports::bus::{BusFigures, Traffic};

@@ -1,6 +1,6 @@
 //! The figures of queues that messages are taken from.
 
-use super::page::{Labels, Page, labels};
+use crate::exposition::{Labels, Page, labels};
 use crate::intake::{Figures, QueueState};
 use crate::time::now;
 use std::collections::BTreeMap;

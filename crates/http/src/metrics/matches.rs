@@ -1,7 +1,7 @@
 //! The figures of matches and the matchmaker.
 
 use super::one;
-use super::page::Page;
+use crate::exposition::Page;
 use carillon_core::shard::MatchFigures;
 use carillon_server::metrics::QuicFigures;
 

@@ -3,13 +3,13 @@
 mod cell;
 mod intake;
 mod matches;
-pub(crate) mod page;
 mod process;
 mod rooms;
 
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::cells;
+use crate::exposition::{Histogram, Labels, Page, labels};
 use crate::problem::Problem;
 use crate::requests::{Answered, Endpoint};
 use crate::schema;
@@ -21,7 +21,6 @@ use carillon_core::ports::{StoreHealth, StoreLane};
 use carillon_core::shard::{DomainCounters, DomainQuota, ModuleFigures, Reasons};
 use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
-use page::{Histogram, Labels, Page, labels};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -48,23 +47,23 @@ pub(crate) async fn open(State(app): State<App>) -> impl IntoResponse {
 
 fn figures(app: &App) -> impl IntoResponse + use<> {
     let health = app.node.store_health();
-    let webhooks = app.webhooks.figures();
+    let webhooks = app.webhooks().figures();
     let status = app.node.status();
-    let mut text = text(&status, health, app.node.is_ready(), &webhooks, &app.requests.answered());
+    let mut text = text(&status, health, app.node.is_ready(), &webhooks, &app.requests().answered());
     if let Some(cell) = cell::Cell::of(&app.node) {
         text.push_str(&cell.text(&status, Instant::now()));
     }
-    let queues: Vec<_> = app.intakes.iter().map(|queue| (&*queue.options.name, queue.figures())).collect();
+    let queues: Vec<_> = app.intakes().iter().map(|queue| (&*queue.options.name, queue.figures())).collect();
     text.push_str(&intake::text(&queues));
     text.push_str(&lanes(&app.node.store_lanes()));
     text.push_str(&cells::metrics::text(app));
-    text.push_str(&traces(&app.traces));
-    text.push_str(&pushes(app.pushes.figures()));
-    if app.uploads.are_on() {
-        text.push_str(&uploads(app.uploads.figures()));
+    text.push_str(&traces(app.traces()));
+    text.push_str(&pushes(app.pushes().figures()));
+    if app.uploads().are_on() {
+        text.push_str(&uploads(app.uploads().figures()));
     }
-    if app.links.are_on() {
-        text.push_str(&links(app.links.figures(), app.links.cache_bytes()));
+    if app.links().are_on() {
+        text.push_str(&links(app.links().figures(), app.links().cache_bytes()));
     }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }

@@ -1,6 +1,6 @@
 //! The process, by the names that every Prometheus client library gives these figures, so that its tools find them.
 
-use super::page::Page;
+use crate::exposition::Page;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 

@@ -1,6 +1,6 @@
 //! The figures of rooms.
 
-use super::page::Page;
+use crate::exposition::Page;
 use carillon_core::shard::RoomFigures;
 
 pub(super) fn rooms(page: &mut Page, figures: &RoomFigures) {

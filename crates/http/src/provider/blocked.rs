@@ -1,7 +1,7 @@
 //! Whom an account blocks (XEP-0191).
 
 use super::act::{ask, exists};
-use crate::admin::accounts::find;
+use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Chat, Granted};
 use crate::extract::{DomainQuery, Named, Params};

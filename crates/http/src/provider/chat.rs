@@ -3,7 +3,7 @@
 use super::act::{Answer, act, exists};
 use super::blocked;
 use super::idempotency::{self, Turn};
-use crate::admin::accounts::find;
+use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Chat, Granted};
 use crate::extract::{DomainQuery, JsonBody, Named, Params};

@@ -1,7 +1,7 @@
 //! The conversations of an account, and what is unread in them (XEP-0430).
 
 use super::messages::MessageView;
-use crate::admin::accounts::find;
+use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Chat, Granted, acts};
 use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};

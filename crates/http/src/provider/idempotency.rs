@@ -1,6 +1,7 @@
 //! Requests that may be sent again: an `Idempotency-Key` makes the same ids and gives the same response each time.
 
 use crate::app::App;
+use crate::auth::Granted;
 use crate::problem::{Code, Problem};
 use crate::time::now;
 use crate::{random, request_id};
@@ -9,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use carillon_core::model::{KeyId, NotificationId, OperationId, UnixMs};
+use carillon_core::model::{KeyId, NotificationId, OperationId, Scope, UnixMs};
 use carillon_core::ports::store::idempotency::{
     LineDigest, NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
 };
@@ -196,6 +197,16 @@ pub(crate) fn header(headers: &HeaderMap) -> Result<Option<Box<str>>, Problem> {
     Err(Problem::new(Code::InvalidHeader, detail))
 }
 
+/// The id that a front has given a request, if it has. Only a key that may do everything gives ids: they are those of the whole node.
+pub(crate) fn given<S>(key: &Granted<S>, headers: &HeaderMap) -> Result<Option<NotificationId>, Problem> {
+    let Some(value) = headers.get(GIVEN_ID) else { return Ok(None) };
+    key.whole_node()?;
+    key.needs(Scope::Admin)?;
+    let id = value.to_str().ok().and_then(|text| text.parse().ok());
+    let invalid = || Problem::new(Code::InvalidHeader, "`Carillon-Id` is the id of a notification");
+    id.map(Some).ok_or_else(invalid)
+}
+
 /// Reserves the idempotency key for a request whose content has `body_hash`. Without one the request is simply done.
 pub(crate) async fn reserve(
     app: &App,
@@ -366,6 +377,9 @@ pub(crate) fn line(number: u64, text: &[u8]) -> LineDigest {
 fn seed(key: KeyId, idempotency_key: &str) -> [u8; 32] {
     Sha256::new().chain_update(key.0.to_be_bytes()).chain_update(idempotency_key).finalize().into()
 }
+
+/// The header by which a front gives a request an id.
+pub(crate) const GIVEN_ID: &str = "carillon-id";
 
 const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 /// When to ask again about a request that is being worked on, in seconds: most are done by then.

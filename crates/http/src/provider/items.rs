@@ -4,7 +4,6 @@ use super::idempotency::{self, Answer, Identity, Publication, Turn};
 use super::topics::check_name;
 use crate::app::App;
 use crate::auth::{Granted, Topics};
-use crate::cells;
 use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
 use crate::payload;
 use crate::problem::{Code, Problem};
@@ -112,7 +111,7 @@ pub(crate) async fn publish(
     headers: HeaderMap,
     JsonBody { value: body, bytes, .. }: JsonBody<ItemBody>,
 ) -> Result<Response, Problem> {
-    let given = cells::given(&key, &headers)?;
+    let given = idempotency::given(&key, &headers)?;
     let identity = Identity { given, ..Identity::of_request(idempotency::header(&headers)?, &uri, &bytes) };
     let answer = publish_as(app, key, query.domain.as_deref(), &topic, body, identity).await;
     answer.map(IntoResponse::into_response)

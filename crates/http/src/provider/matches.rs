@@ -1,12 +1,12 @@
 //! Matches as they are played, and as they were.
 
 use super::matchmaking::ResultView;
-use crate::admin::modules::hex;
 use crate::app::App;
 use crate::auth::{Granted, Matches};
 use crate::extract::{DomainQuery, Named, Params};
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::text::hex;
 use crate::time::Time;
 use axum::Json;
 use axum::extract::State;

@@ -52,6 +52,10 @@ pub(crate) struct QueueBody {
     #[serde(default = "party_max")]
     #[schema(minimum = 1, maximum = 64, default = 1)]
     party_max: u8,
+    /// Whether accounts enter tickets themselves, by XMPP, with the rating that they say.
+    #[serde(default)]
+    #[schema(default = false)]
+    open: bool,
     /// How far the ratings of a match may be apart; without it by any distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rating: Option<RatingBody>,
@@ -204,6 +208,7 @@ impl QueueBody {
             rating,
             wait_max_ms: self.wait_max_ms,
             party_max: self.party_max,
+            is_open: self.open,
             rules: MatchRules {
                 mode,
                 tick_rate: self.tick_rate,
@@ -237,7 +242,7 @@ impl QueueBody {
     }
 
     fn of(config: QueueConfig) -> QueueBody {
-        let QueueConfig { seats, rating, wait_max_ms, rules, party_max } = config;
+        let QueueConfig { seats, rating, wait_max_ms, rules, party_max, is_open } = config;
         let RatingWindow { initial, per_second, max } = rating;
         QueueBody {
             seats,
@@ -248,6 +253,7 @@ impl QueueBody {
             rating: (rating != RatingWindow::ANY).then_some(RatingBody { initial, per_second, max }),
             wait_max_ms,
             party_max,
+            open: is_open,
             join_ms: rules.join_ms,
             hold_ms: rules.hold_ms,
             duration_max_ms: rules.duration_max_ms,
@@ -645,6 +651,9 @@ impl Queue {
             QueueRefusal::PartyTooLarge => {
                 let detail = "the ticket is of more accounts than `party_max` of the queue".to_owned();
                 return Problem::new(Code::InvalidValue, detail).at("/party");
+            }
+            QueueRefusal::NotOpen => {
+                (Code::InvalidValue, "accounts enter no tickets in this queue themselves".to_owned())
             }
             QueueRefusal::Twice => {
                 let detail = "an account is in the ticket twice".to_owned();

@@ -1,6 +1,6 @@
 //! The messages in an account's archive (XEP-0313): read by those who may, and erased.
 
-use crate::admin::accounts::find;
+use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Admin, Granted, ReadMessages, acts};
 use crate::extract::{Named, Params, limit};

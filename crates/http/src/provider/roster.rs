@@ -1,7 +1,7 @@
 //! The roster of an account (RFC 6121 §2), as its sessions see and edit it.
 
 use super::act::{ask, exists};
-use crate::admin::accounts::find;
+use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Chat, Granted};
 use crate::extract::{DomainQuery, JsonBody, Named, Params};

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::auth::{Granted, Topics};
-use crate::extract::{DomainQuery, Named, Params, Patch, Wanted, limit};
+use crate::extract::{DomainQuery, Named, PageQuery, Params, Patch, Wanted, cut, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::schema;
@@ -69,20 +69,6 @@ pub(crate) struct SubscriberPage {
     subscribers: Vec<String>,
     /// What to give as `after` for the next page; none on the last.
     next: Option<String>,
-}
-
-/// Selects a page.
-#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct PageQuery {
-    /// The domain to act in, for a key of the whole node; by default the node's first.
-    pub(crate) domain: Option<String>,
-    /// Only what comes after this: `next` of the page before.
-    pub(crate) after: Option<String>,
-    /// Number of entries in a page, at most.
-    #[param(minimum = 1, maximum = 1000, default = 100)]
-    pub(crate) limit: Option<u16>,
 }
 
 /// List topics
@@ -278,13 +264,6 @@ impl FiguresView {
         let TopicFigures { sessions, published, delivered } = figures;
         FiguresView { subscribers, sessions, published, delivered }
     }
-}
-
-/// Cuts what is over the page; whether there was something.
-pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: u16) -> bool {
-    let more = rows.len() > usize::from(limit);
-    rows.truncate(usize::from(limit));
-    more
 }
 
 /// Refuses a name that no topic can have.

@@ -1,6 +1,6 @@
 //! Registrations for push: made for apps that have no session, listed with how they fare, and ended.
 
-use crate::admin::accounts;
+use crate::accounts;
 use crate::app::App;
 use crate::auth::{AnyScope, Enrol, Granted};
 use crate::extract::{JsonBody, Named, Params, limit};
@@ -184,7 +184,7 @@ pub(crate) struct RegistrationsQuery {
     responses((status = 200, description = "The public key", body = PushKey), crate::schema::Problems)
 )]
 pub(crate) async fn key(_: Granted<AnyScope>, State(app): State<App>) -> Json<PushKey> {
-    Json(PushKey { vapid: app.pushes.vapid() })
+    Json(PushKey { vapid: app.pushes().vapid() })
 }
 
 /// List registrations for push
@@ -304,7 +304,7 @@ async fn find(app: &App, key: &Granted<Enrol>, id: u64) -> Result<PushRegistrati
 
 fn web_push(app: &App, subscription: SubscriptionBody) -> Result<PushChannel, Problem> {
     let SubscriptionBody { endpoint, keys } = subscription;
-    app.pushes.check_url(&endpoint).map_err(|problem| problem.at("/web_push/endpoint"))?;
+    app.pushes().check_url(&endpoint).map_err(|problem| problem.at("/web_push/endpoint"))?;
     let decode = |text: &str| BASE64.decode(text.replace('+', "-").replace('/', "_")).ok();
     let p256dh = decode(&keys.p256dh).and_then(|key| key.try_into().ok()).filter(super::encrypt::is_point);
     let detail = "`p256dh` is an uncompressed point of the curve P-256, in base64url";
@@ -315,7 +315,7 @@ fn web_push(app: &App, subscription: SubscriptionBody) -> Result<PushChannel, Pr
 }
 
 fn device_app(app: &App, domain: &str, device: AppBody) -> Result<PushChannel, Problem> {
-    let service = app.pushes.app(&device.name, domain);
+    let service = app.pushes().app(&device.name, domain);
     let service = service.ok_or_else(|| invalid("the domain has no app of this name", "/app/name"))?;
     let detail = "what the push service gave to the app: of APNs 64 to 200 hexadecimal digits";
     let token = service.token(&device.token).ok_or_else(|| invalid(detail, "/app/token"))?;
@@ -324,7 +324,7 @@ fn device_app(app: &App, domain: &str, device: AppBody) -> Result<PushChannel, P
 
 /// The channel, and its secret if that is new.
 fn webhook(app: &App, hook: HookBody) -> Result<(PushChannel, Option<WebhookSecret>), Problem> {
-    app.pushes.check_url(&hook.url).map_err(|problem| problem.at("/webhook/url"))?;
+    app.pushes().check_url(&hook.url).map_err(|problem| problem.at("/webhook/url"))?;
     let given = hook.secret.as_deref().map(|secret| {
         let detail = "a secret is `whsec_` and the base64 of 24 to 64 bytes";
         read_secret(secret).ok_or_else(|| Problem::new(Code::InvalidSecret, detail).at("/webhook/secret"))

@@ -21,6 +21,7 @@ mod services;
 pub(crate) use figures::Figures;
 pub(crate) use sender::run;
 
+use crate::app::App;
 use crate::options::Options;
 use crate::problem::Problem;
 use crate::push_templates::PushTemplates;
@@ -48,6 +49,13 @@ pub(crate) struct Pushes {
     most: PushShown,
     /// The words in which devices show it, the newest.
     templates: watch::Receiver<PushTemplates>,
+}
+
+impl App {
+    /// What wakes apps.
+    pub(crate) fn pushes(&self) -> &Pushes {
+        self.part()
+    }
 }
 
 impl Pushes {

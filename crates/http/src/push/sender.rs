@@ -114,7 +114,7 @@ impl Sender {
         }
         let app = self.app.clone();
         let Ok(next) = app.ask(NextPush).await else { return PAUSE };
-        app.pushes.counters.looked();
+        app.pushes().counters.looked();
         if next.is_none_or(|next| next > now()) {
             return next.map_or(self.rest, |next| self.rest.min(until(next)));
         }
@@ -132,7 +132,7 @@ impl Sender {
                 postponed += 1;
             }
         }
-        app.pushes.counters.postponed(postponed);
+        app.pushes().counters.postponed(postponed);
         // Where some were claimed there may be more. Where none were, what is due is held here or is another node's.
         wait
     }
@@ -153,7 +153,7 @@ impl Sender {
             let request = self.requests.spawn(async move { send(&app, &asked).await });
             self.under_way.insert(request.id(), (host, push, now()));
         }
-        self.app.pushes.counters.note(self.held.len(), self.gateways.closed(now()));
+        self.app.pushes().counters.note(self.held.len(), self.gateways.closed(now()));
     }
 
     /// Takes what came of a request.
@@ -177,7 +177,7 @@ impl Sender {
         }
         if let Some((back, next)) = self.gateways.done(&host, works, at, at_most) {
             tracing::warn!(push_service = %host, "a push service does not answer; it gets nothing for a while");
-            self.app.pushes.counters.postponed(back.len());
+            self.app.pushes().counters.postponed(back.len());
             self.done.extend(back.iter().map(|push| commit(push, PushOutcome::Postponed { next })));
         }
     }
@@ -260,7 +260,7 @@ struct Sent {
 
 /// Sends a push.
 async fn send(app: &App, push: &Push) -> Sent {
-    let (came, works) = app.pushes.send(push).await;
+    let (came, works) = app.pushes().send(push).await;
     Sent { came, works }
 }
 

@@ -88,7 +88,7 @@ pub(crate) async fn trace(
     let seconds = within("for", query.seconds, 60, SECONDS_MAX)?;
     let count = within("count", query.count, 1000, COUNT_MAX)?;
     let rate = within("rate", query.rate, 100, RATE_MAX)?;
-    let permit = app.traces.begin().ok_or_else(|| {
+    let permit = app.traces().begin().ok_or_else(|| {
         let detail = format!("{TRACES_MAX} traces are under way; wait until one ends");
         Problem::new(Code::TooManyStreams, detail).retry_after(10)
     })?;

@@ -85,7 +85,7 @@ impl Pump {
         let (body, lines) = mpsc::channel(BODY_LINES);
         let (intake, queue) = queue();
         let until = bounds.until.min(key.expires.map_or(Duration::MAX, left_of));
-        let (key, deletions, closing) = (key.id, app.keys.deletions(), app.closing.subscribe());
+        let (key, deletions, closing) = (key.id, app.keys().deletions(), app.closing.subscribe());
         let own_and_home = locate::own_and_home(&app, &request.account).await?;
         let begun = line::begun(&request.account, own_and_home, until);
         let sink: TapSink = Arc::new(move |tapped| intake.take(tapped));
@@ -142,7 +142,7 @@ impl Pump {
         match self.queue.missed() {
             0 => Some(()),
             count => {
-                self.tap.app.traces.missed.fetch_add(count, Ordering::Relaxed);
+                self.tap.app.traces().missed.fetch_add(count, Ordering::Relaxed);
                 self.tell(line::missed(count)).await
             }
         }
@@ -156,7 +156,7 @@ impl Pump {
 
     /// Hands a line over; none if the reader is gone, or takes nothing.
     async fn tell(&mut self, line: Bytes) -> Option<()> {
-        self.tap.app.traces.lines.fetch_add(1, Ordering::Relaxed);
+        self.tap.app.traces().lines.fetch_add(1, Ordering::Relaxed);
         self.body.send_timeout(line, self.stall).await.ok()
     }
 }

@@ -22,7 +22,7 @@ pub(super) async fn get(
     method: Method,
     asked: HeaderMap,
 ) -> Result<Response, Problem> {
-    let figures = &app.uploads.figures;
+    let figures = &app.uploads().figures;
     let found = find(&app, &token, &name).await;
     let count = if found.is_ok() { &figures.served } else { &figures.unknown };
     count.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ pub(super) async fn get(
     if method == Method::HEAD {
         return Ok(response);
     }
-    let reading = match app.uploads.folder.open(id, attempt).await {
+    let reading = match app.uploads().folder.open(id, attempt).await {
         // It was removed at this moment, or the folder has lost it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             tracing::warn!(%id, "the contents of a file are missing");

@@ -36,6 +36,13 @@ pub(crate) struct Uploads {
     figures: Figures,
 }
 
+impl App {
+    /// Files that clients upload.
+    pub(crate) fn uploads(&self) -> &Uploads {
+        self.part()
+    }
+}
+
 /// Counts for `/metrics`.
 #[derive(Default)]
 pub(crate) struct Figures {
@@ -131,7 +138,7 @@ impl Uploads {
 /// The file of a URL, which is there and has not expired.
 async fn find(app: &App, token: &str, name: &str) -> Result<(DomainId, UploadId, UploadedFile), Problem> {
     // What was not signed here is not asked for.
-    let (domain, id) = app.uploads.key.read_file(token).ok_or_else(unknown)?;
+    let (domain, id) = app.uploads().key.read_file(token).ok_or_else(unknown)?;
     let file = app.ask(uploads::Upload { domain, id }).await?.ok_or_else(unknown)?;
     let is_there = file.attempt.is_some() && file.expires > crate::time::now() && *file.name == *name;
     if is_there { Ok((domain, id, *file)) } else { Err(unknown()) }

@@ -26,7 +26,7 @@ pub(super) async fn put(
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
-    let figures = &app.uploads.figures;
+    let figures = &app.uploads().figures;
     let done = match slot(&app, &token, &headers) {
         Ok(slot) => upload(&app, &slot, body).await.map(|()| slot.bytes),
         Err(problem) => Err(problem),
@@ -49,7 +49,7 @@ fn slot(app: &App, token: &str, headers: &HeaderMap) -> Result<Slot, Problem> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let right = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
     let right = right.ok_or_else(|| Problem::new(Code::Forbidden, "the headers of the slot are missing"))?;
-    let key = &app.uploads.key;
+    let key = &app.uploads().key;
     let slot = key.read_slot(right).filter(|slot| key.read_file(token) == Some((slot.domain, slot.id)));
     let slot = slot.ok_or_else(|| Problem::new(Code::Forbidden, "the headers are not those of this slot"))?;
     if slot.expires <= now() {
@@ -81,7 +81,7 @@ async fn upload(app: &App, slot: &Slot, body: Body) -> Result<(), Problem> {
         StartUploadAnswer::Taken => return Err(taken()),
         StartUploadAnswer::Missing => return Err(unknown()),
     }
-    let writing = app.uploads.folder.create(id, attempt).await.map_err(|error| disk_failed(&error))?;
+    let writing = app.uploads().folder.create(id, attempt).await.map_err(|error| disk_failed(&error))?;
     let written = write(app, writing, slot.bytes, body);
     tokio::time::timeout(Duration::from_millis(limit_ms), written).await.unwrap_or_else(|_| Err(slow()))?;
     let expires = now().plus(app.options.core.upload.kept_ms);
@@ -91,7 +91,7 @@ async fn upload(app: &App, slot: &Slot, body: Body) -> Result<(), Problem> {
         FinishUploadAnswer::Taken => taken(),
         FinishUploadAnswer::Missing => unknown(),
     };
-    app.uploads.folder.remove(id, attempt).await.map_err(|error| disk_failed(&error))?;
+    app.uploads().folder.remove(id, attempt).await.map_err(|error| disk_failed(&error))?;
     Err(answer)
 }
 

@@ -15,7 +15,7 @@ const GRACE_MS: u64 = 60_000;
 
 /// Removes it, until the node closes.
 pub(crate) async fn run(app: App) {
-    if !app.uploads.are_on() {
+    if !app.uploads().are_on() {
         return;
     }
     let mut closing = app.closing.subscribe();
@@ -40,7 +40,7 @@ async fn sweep(app: &App) -> Result<(), Problem> {
         let found = app.ask(RemovableUploads { until, max: TOGETHER }).await?;
         let mut removed = Vec::new();
         for (id, attempt) in &found {
-            match app.uploads.folder.remove(*id, *attempt).await {
+            match app.uploads().folder.remove(*id, *attempt).await {
                 Ok(()) => removed.push((*id, *attempt)),
                 Err(error) => tracing::warn!(%error, "a file could not be removed"),
             }
@@ -48,7 +48,7 @@ async fn sweep(app: &App) -> Result<(), Problem> {
         if removed.is_empty() {
             return Ok(());
         }
-        app.uploads.figures.removed.fetch_add(removed.len() as u64, Ordering::Relaxed);
+        app.uploads().figures.removed.fetch_add(removed.len() as u64, Ordering::Relaxed);
         app.ask(ForgetUploads { removed }).await?;
     }
 }

@@ -1,8 +1,8 @@
 //! The HTTP client of webhooks and of pushes: it goes nowhere but where it may, trusts whom the system trusts, follows nobody and waits for nobody.
 
-use super::address::{is_among, is_public};
 use super::rules::Outcome;
 use super::signature;
+use crate::address::{is_among, is_public};
 use crate::options::{PushSettings, WebhookRoots, WebhookSettings};
 use crate::problem::{Code, Problem};
 use crate::time::now;

@@ -48,13 +48,13 @@ impl Delivery {
         if batch.is_empty() {
             return Delivered::Passed(batch.through);
         }
-        let attempt = app.webhooks.send_batch(&webhook, &batch).await;
+        let attempt = app.webhooks().send_batch(&webhook, &batch).await;
         let settled =
-            settle(&webhook.progress, &batch, &attempt.outcome, now(), app.webhooks.patience, |most| {
+            settle(&webhook.progress, &batch, &attempt.outcome, now(), app.webhooks().patience, |most| {
                 random::number() % (most + 1)
             });
         tell(&webhook, &settled);
-        app.webhooks.counters.letters(settled.letters.len());
+        app.webhooks().counters.letters(settled.letters.len());
         commit(app, &webhook, owner, settled).await
     }
 }

@@ -3,9 +3,8 @@
 //! Each is a cursor over the events of the store, which moves when its receiver has taken what is before it. The `sender` holds the
 //! claims, sees by the same tail as the event streams that something has ended, and has one request per webhook under way; a
 //! `delivery` reads, sends and commits; `rules` decide what an outcome means; `batch` is what is sent, `signature` what proves it,
-//! `client` and `address` where it may go.
+//! `client` and [`crate::address`] where it may go.
 
-pub(crate) mod address;
 mod batch;
 mod client;
 mod delivery;
@@ -20,6 +19,7 @@ pub(crate) use rules::Outcome;
 pub(crate) use sender::run;
 pub(crate) use signature::{headers, new_secret, read_secret, write_secret};
 
+use crate::app::App;
 use crate::options::Options;
 use crate::problem::Problem;
 use batch::{Batch, Prepared};
@@ -42,6 +42,13 @@ pub(crate) struct Webhooks {
     changed: Notify,
     /// The cursors of the webhooks that the sender holds: further than the store knows, where nothing was of interest.
     cursors: Mutex<HashMap<WebhookId, u64>>,
+}
+
+impl App {
+    /// What sends events to webhooks.
+    pub(crate) fn webhooks(&self) -> &Arc<Webhooks> {
+        self.part()
+    }
 }
 
 /// Cursors of webhooks at one moment.

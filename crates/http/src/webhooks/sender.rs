@@ -35,7 +35,7 @@ pub(crate) async fn run(app: App) {
             claim_at = Instant::now() + pause;
         }
         let next = sender.start_due().min(claim_at);
-        let changed = sender.app.webhooks.changed.notified();
+        let changed = sender.app.webhooks().changed.notified();
         tokio::select! {
             Some(done) = sender.deliveries.join_next_with_id() => {
                 if sender.finish(done) {
@@ -123,7 +123,7 @@ impl Sender {
             if self.deliveries.len() >= DELIVERIES_MAX {
                 break;
             }
-            let Some(events) = held.next(&self.app.tail, read) else { continue };
+            let Some(events) = held.next(self.app.tail(), read) else { continue };
             let delivery = Delivery { webhook: held.webhook.clone(), owner: self.owner, next: events };
             self.turn += 1;
             held.turn = self.turn;
@@ -132,8 +132,8 @@ impl Sender {
         }
         let cursors = self.held.iter().map(|(id, held)| (*id, held.webhook.progress.cursor));
         let behind = cursors.clone().map(|(_, cursor)| read.saturating_sub(cursor)).max();
-        self.app.webhooks.counters.set_behind(behind.unwrap_or(0));
-        self.app.webhooks.note_cursors(cursors);
+        self.app.webhooks().counters.set_behind(behind.unwrap_or(0));
+        self.app.webhooks().note_cursors(cursors);
         next
     }
 

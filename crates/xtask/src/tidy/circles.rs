@@ -10,13 +10,6 @@ const KNOWN: &[(&str, &[&str])] = &[
     // Features are beside what they hook into; `layers::downward` has the exact places.
     ("core", &["features", "room", "route", "session", "topic"]),
     ("core/session", &["auth", "context", "home", "hook", "open", "pipeline", "send_as"]),
-    (
-        "http",
-        &[
-            "accounts", "admin", "app", "auth", "cells", "consumer", "extract", "intake", "links", "metrics",
-            "provider", "push", "requests", "upload", "webhooks",
-        ],
-    ),
 ];
 
 /// No circles among the modules of a folder, but for those that are known.

@@ -3,7 +3,7 @@
 mod parts;
 mod record;
 
-use super::accounts::find;
+use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Granted, ReadMessages, acts};
 use crate::extract::{DomainQuery, Named, Params};

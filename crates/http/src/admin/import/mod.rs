@@ -226,7 +226,7 @@ impl Import {
             let credentials = match secret {
                 Secret::Keys(credentials) => credentials,
                 Secret::Password(password) => {
-                    let keys = app.derivations.derive(password, app.options.core.scram_iterations).await;
+                    let keys = app.derivations().derive(password, app.options.core.scram_iterations).await;
                     keys.map_err(|problem| (line, problem))?
                 }
             };

@@ -1,11 +1,12 @@
 //! Which version of a module decides, and for whom.
 
-use super::{ModuleView, activation_of, built, hex, read, unknown};
+use super::{ModuleView, activation_of, built, read, unknown};
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{JsonBody, Named};
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::text::hex;
 use crate::time::now;
 use axum::Json;
 use axum::extract::State;

@@ -8,10 +8,10 @@ use crate::auth::{Admin, Granted};
 use crate::extract::Named;
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::text::hex;
 use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
-use carillon_core::ports::modules::ModuleHash;
 use carillon_core::ports::store::modules::{Activation, Configured, ListModules, ModuleList, PushedModule};
 use carillon_core::shard::{ModuleFigures, ModuleLine};
 use std::collections::BTreeMap;
@@ -230,11 +230,6 @@ fn figures_of<'a>(figures: &'a [ModuleFigures], name: &str) -> Option<&'a Module
 
 fn lines<'a>(lines: impl IntoIterator<Item = &'a ModuleLine>) -> Vec<LineView> {
     lines.into_iter().map(|line| LineView { at: Time(line.at), text: line.text.to_string() }).collect()
-}
-
-/// A hash as operators write it.
-pub(crate) fn hex(hash: &ModuleHash) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl VersionView {

@@ -1,12 +1,12 @@
 //! A version of a module is pushed: checked, compiled, started once, and kept.
 
-use super::{built, hex, read};
+use super::{built, read};
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::Named;
 use crate::problem::{Code, Problem};
 use crate::schema;
-use crate::text::fits;
+use crate::text::{fits, hex};
 use crate::time::now;
 use axum::Json;
 use axum::body::{Body, Bytes};
@@ -45,7 +45,7 @@ impl FromRequest<App> for Wasm {
         if !is_wasm {
             return Err(Problem::new(Code::WrongContentType, "send `Content-Type: application/wasm`"));
         }
-        let _room = app.bodies.room(CODE_BYTES_MAX)?;
+        let _room = app.bodies().room(CODE_BYTES_MAX)?;
         let reading = axum::body::to_bytes(Body::new(request.into_body()), CODE_BYTES_MAX);
         let limit = Duration::from_millis(app.options.settings.read_timeout_ms);
         match tokio::time::timeout(limit, reading).await {

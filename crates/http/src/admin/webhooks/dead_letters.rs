@@ -107,7 +107,7 @@ pub(crate) async fn resend_all(
         return sent(&app, &webhook, 0, None).await;
     }
     let began = Instant::now();
-    let (count, attempt) = app.webhooks.send_again(&webhook, letters.clone()).await;
+    let (count, attempt) = app.webhooks().send_again(&webhook, letters.clone()).await;
     letters.truncate(count);
     if attempt.outcome == Outcome::Taken {
         remove(&app, &webhook, letters.iter().map(|letter| letter.event).collect()).await?;
@@ -121,7 +121,7 @@ pub(crate) async fn resend_all(
                 break;
             }
             let event = letter.event;
-            let (_, attempt) = app.webhooks.send_again(&webhook, vec![letter]).await;
+            let (_, attempt) = app.webhooks().send_again(&webhook, vec![letter]).await;
             match attempt.outcome {
                 Outcome::Taken => {
                     remove(&app, &webhook, vec![event]).await?;
@@ -154,7 +154,7 @@ pub(crate) async fn resend(
 ) -> Result<Json<ResendView>, Problem> {
     let webhook = find(&app, &key, id).await?;
     let letter = letter(&app, &webhook, event).await?;
-    let (_, attempt) = app.webhooks.send_again(&webhook, vec![letter]).await;
+    let (_, attempt) = app.webhooks().send_again(&webhook, vec![letter]).await;
     if attempt.outcome != Outcome::Taken {
         return sent(&app, &webhook, 0, attempt.outcome.error().map(str::to_owned)).await;
     }

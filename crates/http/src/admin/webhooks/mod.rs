@@ -159,7 +159,7 @@ pub(crate) struct TestView {
     responses((status = 200, description = "The webhooks that the key reaches", body = WebhookList), schema::Problems)
 )]
 pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<Json<WebhookList>, Problem> {
-    let cursors = app.webhooks.cursors();
+    let cursors = app.webhooks().cursors();
     let webhooks = app.ask(Webhooks { domain: key.key.domain }).await?;
     let newest = newest_event(&app).await?;
     let views = webhooks.iter().map(|webhook| view(&app, webhook, cursors.of(webhook), newest));
@@ -179,7 +179,7 @@ pub(crate) async fn create(
     State(app): State<App>,
     JsonBody { value: body, .. }: JsonBody<WebhookBody>,
 ) -> Result<(StatusCode, Json<WebhookAndSecret>), Problem> {
-    app.webhooks.check_url(&body.url)?;
+    app.webhooks().check_url(&body.url)?;
     let states = body.states.as_deref().map_or(Ok(States::ENDS), ends)?;
     let secret = body.secret.as_deref().map_or_else(|| Ok(new_secret()), checked_secret)?;
     let domain = match &body.domain {
@@ -198,7 +198,7 @@ pub(crate) async fn create(
             return Err(Problem::new(Code::TooManyWebhooks, detail));
         }
     };
-    app.webhooks.changed();
+    app.webhooks().changed();
     let cursor = created.progress.cursor;
     let view = view(&app, &created, cursor, cursor);
     Ok((StatusCode::CREATED, Json(WebhookAndSecret { secret: Some(write_secret(&secret)), view })))
@@ -215,7 +215,7 @@ pub(crate) async fn get(
     State(app): State<App>,
     Named(id): Named<u32>,
 ) -> Result<Json<WebhookView>, Problem> {
-    let cursors = app.webhooks.cursors();
+    let cursors = app.webhooks().cursors();
     let webhook = find(&app, &key, id).await?;
     Ok(Json(view(&app, &webhook, cursors.of(&webhook), newest_event(&app).await?)))
 }
@@ -237,7 +237,7 @@ pub(crate) async fn update(
     JsonBody { value: change, .. }: JsonBody<WebhookChange>,
 ) -> Result<Json<WebhookAndSecret>, Problem> {
     let webhook = find(&app, &key, id).await?;
-    change.url.as_deref().map_or(Ok(()), |url| app.webhooks.check_url(url))?;
+    change.url.as_deref().map_or(Ok(()), |url| app.webhooks().check_url(url))?;
     let secret = match (change.secret.as_deref(), change.rotate_secret) {
         (None, false) => None,
         (None, true) => Some(new_secret()),
@@ -254,9 +254,9 @@ pub(crate) async fn update(
         secret: secret.clone(),
         status: change.enabled.map(|on| if on { WebhookStatus::Enabled } else { WebhookStatus::Disabled }),
     };
-    let cursors = app.webhooks.cursors();
+    let cursors = app.webhooks().cursors();
     let updated = app.ask(update).await?.ok_or_else(|| unknown(id))?;
-    app.webhooks.changed();
+    app.webhooks().changed();
     let view = view(&app, &updated, cursors.of(&updated), newest_event(&app).await?);
     Ok(Json(WebhookAndSecret { secret: secret.as_ref().map(write_secret), view }))
 }
@@ -276,7 +276,7 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let webhook = find(&app, &key, id).await?;
     app.ask(DeleteWebhook { id: webhook.id }).await?.map_err(|Missing| unknown(id))?;
-    app.webhooks.changed();
+    app.webhooks().changed();
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -296,7 +296,7 @@ pub(crate) async fn test(
 ) -> Result<Json<TestView>, Problem> {
     let webhook = find(&app, &key, id).await?;
     let Attempt { outcome, status, took } =
-        app.webhooks.test(&webhook, format!("test_{:016x}", random::number())).await;
+        app.webhooks().test(&webhook, format!("test_{:016x}", random::number())).await;
     let error = outcome.error().map(str::to_owned);
     Ok(Json(TestView { taken: error.is_none(), status, took_ms: took.as_millis() as u64, error }))
 }

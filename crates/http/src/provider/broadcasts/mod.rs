@@ -5,7 +5,6 @@ mod view;
 
 use crate::app::App;
 use crate::auth::{Broadcast as BroadcastScope, Granted};
-use crate::cells;
 use crate::extract::{JsonBody, Named, Params, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
@@ -58,7 +57,7 @@ pub(crate) async fn send(
 ) -> Result<Response, Problem> {
     let idempotency_key = idempotency::header(&headers)?;
     let domain = key.reach(&app, &name)?;
-    let given = cells::given(&key, &headers)?;
+    let given = idempotency::given(&key, &headers)?;
     let at = given.map_or_else(now, NotificationId::time);
     // Checked before the key is reserved: a request that cannot be done is not remembered.
     let topic = topic(&app, &domain, body.topic.as_deref()).await?;

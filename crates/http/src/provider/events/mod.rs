@@ -22,7 +22,20 @@ use bytes::Bytes;
 use carillon_core::model::States;
 use futures_util::stream::{self as futures, StreamExt};
 use std::convert::Infallible;
+use std::sync::Arc;
 use stream::Reader;
+
+impl App {
+    /// Receipts on their way to event streams.
+    pub(crate) fn feeds(&self) -> &Feeds {
+        self.part()
+    }
+
+    /// The newest events of the store.
+    pub(crate) fn tail(&self) -> &Arc<Tail> {
+        self.part()
+    }
+}
 
 /// Which receipts to stream.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
@@ -73,11 +86,11 @@ pub(crate) async fn events(
         (None, own) => own.map(|own| (own, app.domain_name(own))),
         (Some(name), _) => Some(key.reach(&app, name)?).map(|domain| (domain.id, domain.name.clone())),
     };
-    let permit = app.feeds.streams().ok_or_else(|| {
+    let permit = app.feeds().streams().ok_or_else(|| {
         Problem::new(Code::TooManyStreams, "the node serves as many event streams as it is allowed to")
             .retry_after(10)
     })?;
-    let feed = app.feeds.subscribe(&app.node, (domain.as_ref().map(|(id, _)| *id), states));
+    let feed = app.feeds().subscribe(&app.node, (domain.as_ref().map(|(id, _)| *id), states));
     let tail = Tail::follow(&app);
     let newest = newest(&app).await.ok_or_else(Problem::busy)?;
     let reader = Reader {
@@ -87,7 +100,7 @@ pub(crate) async fn events(
         tail,
         after: after.unwrap_or(newest).min(newest),
         key: key.key.id,
-        deletions: app.keys.deletions(),
+        deletions: app.keys().deletions(),
         expires: key.key.expires,
         closing: app.closing.subscribe(),
         _permit: permit,

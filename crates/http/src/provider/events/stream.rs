@@ -95,7 +95,7 @@ impl Reader {
         if read <= self.after {
             return;
         }
-        match self.app.tail.after(self.after, usize::from(FRAMES_MAX)) {
+        match self.app.tail().after(self.after, usize::from(FRAMES_MAX)) {
             Some(events) => {
                 let is_all = events.len() < usize::from(FRAMES_MAX);
                 let last = events.last().map_or(read, |(number, _)| *number);

@@ -17,7 +17,7 @@ pub(crate) struct Tail {
     /// The number up to which events were read.
     read: watch::Sender<u64>,
     /// Something has ended: there is more to read.
-    hint: Notify,
+    hint: Arc<Notify>,
     kept_max: usize,
 }
 
@@ -40,15 +40,15 @@ impl Default for Recent {
 pub(crate) type Event = (u64, Arc<Trace>);
 
 impl Tail {
-    /// Keeps as many events as this.
-    pub(crate) fn new(kept_max: usize) -> Tail {
+    /// Keeps as many events as this, and reads on when it is told of more.
+    pub(crate) fn new(kept_max: usize, hint: Arc<Notify>) -> Tail {
         let (recent, read) = (Mutex::default(), watch::Sender::new(0));
-        Tail { recent, read, hint: Notify::new(), kept_max }
+        Tail { recent, read, hint, kept_max }
     }
 
     /// Follows the newest events: the number up to which they were read.
     pub(crate) fn follow(app: &App) -> watch::Receiver<u64> {
-        let tail = &app.tail;
+        let tail = app.tail();
         // Those who follow already have a sink, which the node keeps as long as there is somebody.
         if tail.read.receiver_count() == 0 {
             let weak = Arc::downgrade(tail);
@@ -76,11 +76,6 @@ impl Tail {
     fn hear(&self) -> bool {
         self.hint.notify_one();
         self.read.receiver_count() > 0
-    }
-
-    /// There are events that the node does not tell of.
-    pub(crate) fn hint(&self) {
-        self.hint.notify_one();
     }
 
     /// Takes what the store has after this number.
@@ -117,11 +112,11 @@ impl Tail {
 /// Reads what comes, until nobody follows.
 async fn read_on(app: App) {
     let (mut read, mut next) = (None, Instant::now());
-    while !app.tail.is_over() {
+    while !app.tail().is_over() {
         // What another node ended is not heard of here.
         let _ = tokio::time::timeout(LOOK, async {
             if read.is_some() {
-                app.tail.hint.notified().await;
+                app.tail().hint.notified().await;
             }
         })
         .await;
@@ -133,7 +128,7 @@ async fn read_on(app: App) {
             Some(from) => Some(read_from(&app, from).await),
         };
         match read {
-            Some(read) => drop(app.tail.read.send_replace(read)),
+            Some(read) => drop(app.tail().read.send_replace(read)),
             None => tokio::time::sleep(LOOK).await,
         }
     }
@@ -142,7 +137,7 @@ async fn read_on(app: App) {
 /// The number from which on events are read.
 async fn begin(app: &App) -> Option<u64> {
     let newest = newest(app).await?;
-    app.tail.recent().after = newest;
+    app.tail().recent().after = newest;
     Some(newest)
 }
 
@@ -160,7 +155,7 @@ async fn read_from(app: &App, mut from: u64) -> u64 {
         let Ok(answer) = app.ask(question).await else { return from };
         let is_all = answer.events.len() < usize::from(PAGE);
         let examined = answer.examined;
-        app.tail.add(from, answer);
+        app.tail().add(from, answer);
         from = examined;
         if is_all {
             return from;
@@ -206,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_was_forgotten_before_it_was_read_has_to_be_asked_for() {
-        let tail = Tail::new(2);
+        let tail = Tail::new(2, Arc::default());
         tail.recent().after = 3;
         tail.add(3, answer(1, 4, vec![(4, trace())]));
         assert_eq!(numbers(&tail, 3), Some(vec![4]));

@@ -6,7 +6,6 @@ use super::targets::Targets;
 use super::window::{Order, Place, Said, Window};
 use crate::app::App;
 use crate::auth::{Granted, Send};
-use crate::cells;
 use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type, parse};
 use crate::links::Shortened;
 use crate::problem::{Code, Problem};
@@ -286,24 +285,21 @@ impl Batch {
     }
 
     fn ask(&mut self, place: Place, order: Order) {
+        if let Some(elsewhere) = self.app.elsewhere() {
+            let app = self.app.clone();
+            tokio::spawn(async move {
+                let said = match order {
+                    Order::Send(notification) => elsewhere.send(&app, &notification).await,
+                    Order::Rehearse(target) => elsewhere.rehearse(&app, &target.jid).await,
+                };
+                place.answer(said.map_or_else(Said::Problem, Said::Sent));
+            });
+            return;
+        }
         match order {
-            Order::Send(notification) if self.app.cells.is_some() => {
-                let app = self.app.clone();
-                tokio::spawn(async move {
-                    let sent = cells::send(&app, &notification).await;
-                    place.answer(sent.map_or_else(Said::Problem, Said::Sent));
-                });
-            }
             Order::Send(notification) => {
                 let reply = Box::new(move |outcome| place.answer(Said::Outcome(outcome)));
                 self.orders.push((Command::Notify(notification), reply));
-            }
-            Order::Rehearse(target) if self.app.cells.is_some() => {
-                let app = self.app.clone();
-                tokio::spawn(async move {
-                    let found = cells::rehearse(&app, &target.jid).await;
-                    place.answer(found.map_or_else(Said::Problem, Said::Sent));
-                });
             }
             Order::Rehearse(target) => {
                 self.app.node.ask(question(&target), move |found| place.answer(Said::Found(found)));

@@ -2,6 +2,7 @@
 
 mod batch;
 mod body;
+mod elsewhere;
 mod list;
 mod send;
 mod submit;
@@ -11,6 +12,7 @@ mod window;
 
 pub(crate) use batch::{__path_send_batch, send_batch};
 pub(crate) use body::NotificationBody;
+pub(crate) use elsewhere::Elsewhere;
 pub(crate) use list::{__path_list, list, read_states};
 pub(crate) use send::{__path_send, send, send_as};
 pub(crate) use submit::{SendResult, sent, unknown_device};

@@ -4,7 +4,6 @@ use super::body::{Draft, NotificationBody};
 use super::trace::state_word;
 use crate::app::App;
 use crate::auth::{Granted, Send};
-use crate::cells;
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::provider::idempotency::Ids;
@@ -74,8 +73,8 @@ pub(crate) async fn submit(
         return rehearse(app, target).await;
     }
     let notification = address(draft, target.clone(), ids, index);
-    if app.cells.is_some() {
-        return cells::send(app, &notification).await;
+    if let Some(elsewhere) = app.elsewhere() {
+        return elsewhere.send(app, &notification).await;
     }
     match app.command(Command::Notify(notification)).await? {
         Outcome::Notified(trace) => sent(&trace),
@@ -91,8 +90,8 @@ pub(super) fn address(draft: &Draft, target: Target, ids: &Ids, index: u64) -> A
 }
 
 async fn rehearse(app: &App, target: Target) -> Result<SendResult, Problem> {
-    if app.cells.is_some() {
-        return cells::rehearse(app, &target.jid).await;
+    if let Some(elsewhere) = app.elsewhere() {
+        return elsewhere.rehearse(app, &target.jid).await;
     }
     rehearsed(&target, app.ask(question(&target)).await?.as_deref())
 }

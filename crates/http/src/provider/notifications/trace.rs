@@ -197,7 +197,7 @@ pub(crate) async fn cancel(
 
 /// A trace with what only the store knows: that the link was followed, while the device's home waits for it to say that it has it.
 async fn opened(app: &App, trace: Trace) -> Result<Trace, Problem> {
-    if trace.state.is_end() || !trace.is_kept() || !app.links.are_on() {
+    if trace.state.is_end() || !trace.is_kept() || !app.links().are_on() {
         return Ok(trace);
     }
     let stored = app.ask(notifications::Trace { id: trace.id }).await?;

@@ -3,10 +3,11 @@
 use super::{Room, check_reason};
 use crate::app::App;
 use crate::auth::{Granted, Rooms};
-use crate::extract::{DomainQuery, Format, JsonBody, LineStream, Named, Params, content_type, limit, parse};
+use crate::extract::{
+    DomainQuery, Format, JsonBody, LineStream, Named, Params, content_type, cut, limit, parse,
+};
 use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::provider::topics::cut;
 use crate::schema;
 use crate::text::fits;
 use axum::Json;

@@ -6,9 +6,8 @@ pub(crate) mod occupants;
 
 use crate::app::App;
 use crate::auth::{Granted, Rooms};
-use crate::extract::{DomainQuery, Named, Params, Patch, Wanted, limit};
+use crate::extract::{DomainQuery, Named, Params, Patch, Wanted, cut, limit};
 use crate::problem::{Code, Problem};
-use crate::provider::topics::cut;
 use crate::schema;
 use crate::text::fits;
 use crate::time::Time;

@@ -3,9 +3,8 @@
 use super::{ReasonQuery, Room, check_reason};
 use crate::app::App;
 use crate::auth::{Granted, Rooms};
-use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
+use crate::extract::{DomainQuery, JsonBody, Named, PageQuery, Params, cut, limit};
 use crate::problem::Problem;
-use crate::provider::topics::{PageQuery, cut};
 use crate::schema;
 use axum::Json;
 use axum::extract::State;

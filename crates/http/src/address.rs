@@ -15,7 +15,7 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
 }
 
 /// Whether an address is in one of these networks. An IPv6 address that stands for an IPv4 address counts as that, too.
-pub(super) fn is_among(networks: &[IpNet], address: IpAddr) -> bool {
+pub(crate) fn is_among(networks: &[IpNet], address: IpAddr) -> bool {
     let inner = if let IpAddr::V6(address) = address { inner(address).map(IpAddr::V4) } else { None };
     networks
         .iter()

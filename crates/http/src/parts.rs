@@ -1,0 +1,44 @@
+//! What an app consists of: each feature that keeps something for all requests, once.
+
+use crate::app::{App, Parts};
+use crate::auth::Keys;
+use crate::auth::acts::Refusals;
+use crate::auth::quota::Quotas;
+use crate::cells::Cells;
+use crate::extract::Bodies;
+use crate::links::Links;
+use crate::options::Options;
+use crate::provider::events::{Feeds, Tail};
+use crate::push::Pushes;
+use crate::requests::Requests;
+use crate::scram::Derivations;
+use crate::traces::Traces;
+use crate::upload::Uploads;
+use crate::webhooks::Webhooks;
+use crate::{cells, intake};
+use carillon_server::node::Node;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// The app of a node.
+pub(crate) fn app(node: Node, options: Options) -> App {
+    let events = Arc::new(Notify::new());
+    let parts = Parts::default()
+        .with(Keys::default())
+        .with(Quotas::default())
+        .with(Refusals::default())
+        .with(Bodies::new(options.settings.bodies_bytes_max))
+        .with(Derivations::default())
+        .with(Requests::default())
+        .with(Feeds::new(options.settings.stream_events_max, options.settings.streams_max))
+        .with(Arc::new(Tail::new(options.settings.stream_events_max, events.clone())))
+        .with(Traces::default())
+        .with(Arc::new(Webhooks::new(&options)))
+        .with(Pushes::new(&options))
+        .with(intake::of(&options))
+        .with(Links::new(&options.settings.links))
+        .with(Uploads::new(&options))
+        .with(Cells::new(&options))
+        .with(cells::elsewhere(&options));
+    App::new(node, options, events, parts)
+}
