@@ -4,6 +4,7 @@ import { acts } from "./acts.js";
 import { choose, chosenDomain, get, may, node, probe, remember, session } from "./api.js";
 import { autoscaler } from "./autoscaler.js";
 import { broadcasts } from "./broadcasts.js";
+import { cells } from "./cells.js";
 import { cluster } from "./cluster.js";
 import { device } from "./device.js";
 import { devices } from "./devices.js";
@@ -19,6 +20,7 @@ import { notifications } from "./notifications.js";
 import { overview } from "./overview.js";
 import { Page } from "./page.js";
 import { pushes } from "./pushes.js";
+import { queue, queues } from "./queues.js";
 import { room } from "./room.js";
 import { rooms } from "./rooms.js";
 import { search } from "./search.js";
@@ -36,6 +38,8 @@ const VIEWS = {
   sessions: { make: sessions, scope: "admin", title: "Sessions" },
   top: { make: top, scope: "admin", title: "Top" },
   cluster: { make: cluster, scope: "admin", whole: true, title: "Cluster" },
+  cells: { make: cells, scope: "admin", whole: true, title: "Cells" },
+  queues: { make: queues, one: queue, scope: "admin", whole: true, title: "Queues" },
   autoscaler: { make: autoscaler, scope: "admin", whole: true, title: "Autoscaler" },
   modules: { make: modules, scope: "admin", whole: true, title: "Modules" },
   send: { make: send, scope: "send", title: "Send" },

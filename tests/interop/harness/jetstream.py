@@ -3,8 +3,10 @@
 import itertools
 import json
 import socket
+import sys
 
 from .inbox import DEADLINE_S
+from .nats import Nats
 
 
 class JetStreamError(Exception):
@@ -107,3 +109,20 @@ def _checked(answer):
     if "error" in answer:
         raise JetStreamError(answer["error"])
     return answer
+
+
+def main(stream, subject):
+    """Runs NATS with a stream for a program that says by lines of standard input what is published, and when it ends by closing it."""
+    nats = Nats(jetstream=True)
+    try:
+        with JetStream(nats) as sender:
+            sender.stream(stream, f"{subject}.>")
+            print(json.dumps({"url": nats.url}), flush=True)
+            for line in sys.stdin:
+                sender.publish(f"{subject}.new", line.strip().encode())
+    finally:
+        nats.end()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
