@@ -28,6 +28,7 @@ from harness.matches import (
     stamp,
     varint,
 )
+from harness.raw import Raw
 from harness.server import unique
 from harness.websocket import TEXT, frame
 
@@ -584,3 +585,78 @@ async def test_without_matches_nothing_of_them_is_offered(start):
         await Player.over_websocket(server)
     await api.aclose()
     await asyncio.to_thread(server.end)
+
+
+MATCHES = "{urn:carillon:matches:0}"
+TICKET = "<ticket xmlns='urn:carillon:matches:0' rating='100'><alike name='region'>eu</alike></ticket>"
+
+
+@pytest.fixture
+async def sessions(server, api):
+    """Logs accounts in, each new."""
+    opened = []
+
+    async def log_in():
+        name = unique("player")
+        await api.account(f"{name}@localhost")
+        opened.append(await Raw.logged_in(server, name))
+        opened[-1].bare = f"{name}@localhost"
+        return opened[-1]
+
+    yield log_in
+    for raw in opened:
+        await raw.close()
+
+
+async def ask(raw, queue, kind, payload):
+    """What a queue answers: its type, and the first element of the answer."""
+    id = unique("iq")
+    raw.send(f"<iq type='{kind}' id='{id}' to='{queue}@matches.localhost'>{payload}</iq>")
+    answer = await raw.until(lambda element: element.get("id") == id)
+    return answer.get("type"), next(iter(answer), None)
+
+
+async def test_players_enter_tickets_by_xmpp_and_are_told_of_their_match(api, queue, players, sessions):
+    path = await queue(open=True)
+    name = path.rsplit("/", 1)[1]
+    one, other = await sessions(), await sessions()
+    kind, ticket = await ask(one, name, "set", TICKET)
+    assert (kind, ticket.get("state"), ticket.get("rating")) == ("result", "waiting", "100")
+    # Over HTTP it is the ticket of that account; entered again, it is the same.
+    assert (await api.ok("GET", f"{path}/{ticket.get('id')}"))["account"] == one.bare
+    assert (await ask(one, name, "set", TICKET))[1].get("id") == ticket.get("id")
+    # It is withdrawn, and entered anew.
+    assert (await ask(one, name, "set", "<cancel xmlns='urn:carillon:matches:0'/>"))[0] == "result"
+    kind, refusal = await ask(one, name, "get", "<ticket xmlns='urn:carillon:matches:0'/>")
+    assert kind == "error"
+    assert refusal[0].tag.endswith("}item-not-found")
+    await ask(one, name, "set", TICKET)
+    kind, mine = await ask(other, name, "set", TICKET)
+    told = await one.until(lambda element: element.get("type") == "headline")
+    assert told.get("from") == f"{name}@matches.localhost"
+    assert kind == "result"
+    assert mine.get("state") == told[0].get("state") == "matched"
+    seatings = [element.find(f"{MATCHES}seating") for element in (told[0], mine)]
+    accounts = [[account.get("jid") for account in seating] for seating in seatings]
+    assert accounts == [[one.bare, other.bare]] * 2
+    seated = [{"token": seating.get("token"), "seat": int(seating.get("seat"))} for seating in seatings]
+    await joined(players, sorted(seated, key=lambda seating: seating["seat"]))
+
+
+async def test_a_queue_that_is_not_open_takes_no_tickets_of_players_and_shows_them_their_own(api, queue, sessions):
+    path = await queue(party_max=2)
+    name = path.rsplit("/", 1)[1]
+    one, other = await sessions(), await sessions()
+    kind, refusal = await ask(one, name, "set", TICKET)
+    assert kind == "error"
+    assert refusal[0].tag.endswith("}forbidden")
+    await enter(api, path, one.bare, party=[other.bare])
+    seatings = []
+    async with deadline("a match that the node takes"):
+        while len(seatings) < 2:
+            views = [
+                (await ask(raw, name, "get", "<ticket xmlns='urn:carillon:matches:0'/>"))[1] for raw in (one, other)
+            ]
+            seatings = [view.find(f"{MATCHES}seating") for view in views if view.get("state") == "matched"]
+    assert [seating.get("seat") for seating in seatings] == ["0", "1"]
+    assert seatings[0].get("token") != seatings[1].get("token")

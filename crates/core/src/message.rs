@@ -9,7 +9,7 @@ mod room;
 pub use account::{AccountMessage, Announcement, Requester, RosterCause};
 pub use adopted::{AdoptionMessage, Orphan, Orphans};
 pub use claim::{ClaimMessage, Claimant};
-pub use game::{GameMessage, NewMatch, QueueAddress};
+pub use game::{GameMessage, NewMatch, QueueAddress, Wish};
 pub use room::{RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};

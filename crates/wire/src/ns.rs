@@ -181,6 +181,8 @@ namespaces! {
     NOTIFICATION = "urn:carillon:notification:0";
     /// Topics: our own.
     TOPICS = "urn:carillon:topics:0";
+    /// Tickets of the matchmaker, which accounts enter themselves.
+    MATCHES = "urn:carillon:matches:0";
     /// When a client that was refused may come back: our own.
     RETRY = "urn:carillon:retry:0";
     /// The `xml` prefix, always bound (XML Namespaces §3).

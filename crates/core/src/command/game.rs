@@ -80,6 +80,8 @@ pub enum QueueRefusal {
     PartyTooLarge,
     /// An account is in the ticket twice.
     Twice,
+    /// Accounts enter no tickets themselves.
+    NotOpen,
 }
 
 crate::form! {
@@ -95,6 +97,7 @@ crate::form! {
         8 = NoModule,
         9 = PartyTooLarge,
         10 = Twice,
+        11 = NotOpen,
     }
 }
 

@@ -17,6 +17,7 @@ pub mod inbox;
 pub mod invitations;
 pub mod json;
 pub mod last_activity;
+pub mod matchmaking;
 pub mod modules;
 pub mod muc;
 pub mod muclight;
@@ -96,6 +97,7 @@ pub const ORDER: &[&Feature] = &[
     &private::FEATURE,
     &vcard::FEATURE,
     &upload::FEATURE,
+    &matchmaking::FEATURE,
     &push::FEATURE,
     &version::FEATURE,
     &time::FEATURE,

@@ -61,6 +61,7 @@ impl Matches {
         };
         // It may have made a match complete: then that is the answer.
         self.make(cx);
+        self.tell(cx);
         let figures = &mut cx.shard.counters.matches;
         let after = self.maker.request(key, QueueRequest::Ticket { id }, cx.now, bounds, figures)?;
         Ok(match (outcome, after) {

@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::random::Random;
 use crate::shard::MatchFigures;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -33,6 +33,16 @@ pub(super) struct Matchmaker {
     /// Matches of all queues on each shard of the node.
     load: Vec<u32>,
     due: Option<Mono>,
+    /// What sessions are to be told of tickets that they entered.
+    news: Vec<News>,
+}
+
+/// What a session is to be told of a ticket that it entered.
+#[derive(Debug)]
+pub(super) struct News {
+    pub(super) queue: QueueKey,
+    pub(super) to: Jid,
+    pub(super) ticket: TicketView,
 }
 
 /// A queue.
@@ -62,6 +72,8 @@ struct Ticket {
     created: UnixMs,
     since: Mono,
     standing: Standing,
+    /// The session that entered it, where one did.
+    watcher: Option<Box<Jid>>,
 }
 
 #[derive(Debug)]
@@ -103,7 +115,7 @@ impl Matchmaker {
                 let queue = self.queues.get(key).ok_or(QueueRefusal::NoQueue)?;
                 Ok(QueueOutcome::Queue { queue: queue.view(), created: false })
             }
-            QueueRequest::Enter { ticket } => self.enter(key, ticket, now, bounds),
+            QueueRequest::Enter { ticket } => self.enter(key, ticket, None, now, bounds.tickets),
             QueueRequest::Ticket { id } => {
                 let queue = self.queues.get(key).ok_or(QueueRefusal::NoQueue)?;
                 let number = queue.by_id.get(&id).ok_or(QueueRefusal::NoTicket)?;
@@ -167,8 +179,9 @@ impl Matchmaker {
         &mut self,
         key: &QueueKey,
         ticket: NewTicket,
+        watcher: Option<Box<Jid>>,
         now: Now,
-        bounds: Bounds,
+        tickets_max: usize,
     ) -> Result<QueueOutcome, QueueRefusal> {
         let queue = self.queues.get_mut(key).ok_or(QueueRefusal::NoQueue)?;
         if let Some(number) = queue.by_id.get(&ticket.id).copied() {
@@ -188,7 +201,7 @@ impl Matchmaker {
         if ticket.accounts().any(|account| queue.by_account.contains_key(account)) {
             return Err(QueueRefusal::Present);
         }
-        if self.tickets >= bounds.tickets {
+        if self.tickets >= tickets_max {
             return Err(QueueRefusal::TooManyTickets);
         }
         queue.last += 1;
@@ -198,12 +211,78 @@ impl Matchmaker {
             queue.by_account.insert(account.clone(), number);
         }
         let created = now.unix;
-        let ticket = Ticket { ticket, created, since: now.mono, standing: Standing::Waiting };
+        let ticket = Ticket { ticket, created, since: now.mono, standing: Standing::Waiting, watcher };
         queue.wait(number, &ticket);
         queue.tickets.insert(number, ticket);
         self.tickets += 1;
         let ticket = queue.ticket(number).ok_or(QueueRefusal::NoTicket)?;
         Ok(QueueOutcome::Ticket { ticket, created: true })
+    }
+
+    /// Enters the ticket of an account that wishes it by a session; the one that the account has there, if it has.
+    pub(super) fn enter_by(
+        &mut self,
+        key: &QueueKey,
+        ticket: NewTicket,
+        session: &Jid,
+        now: Now,
+        tickets_max: usize,
+        figures: &mut MatchFigures,
+    ) -> Result<TicketView, QueueRefusal> {
+        let queue = self.queues.get_mut(key).ok_or(QueueRefusal::NoQueue)?;
+        if !queue.config.is_open {
+            return Err(QueueRefusal::NotOpen);
+        }
+        if let Some(number) = queue.by_account.get(&ticket.account).copied() {
+            let own = queue.tickets.get_mut(&number).filter(|it| it.ticket.account == ticket.account);
+            if let Some(present) = own {
+                // It may be another session by now.
+                present.watcher = Some(Box::new(session.clone()));
+            }
+            return queue.own_ticket(number, &ticket.account);
+        }
+        let entered = self.enter(key, ticket, Some(Box::new(session.clone())), now, tickets_max);
+        self.changed(figures);
+        match entered? {
+            QueueOutcome::Ticket { ticket, .. } => Ok(ticket),
+            QueueOutcome::Done | QueueOutcome::Queue { .. } => Err(QueueRefusal::NoTicket),
+        }
+    }
+
+    /// The ticket that an account has in a queue.
+    pub(super) fn ticket_of(&self, key: &QueueKey, account: &BareJid) -> Result<TicketView, QueueRefusal> {
+        let queue = self.queues.get(key).ok_or(QueueRefusal::NoQueue)?;
+        let number = queue.by_account.get(account).ok_or(QueueRefusal::NoTicket)?;
+        queue.own_ticket(*number, account)
+    }
+
+    /// Withdraws the ticket of an account, as it was.
+    pub(super) fn withdraw(
+        &mut self,
+        key: &QueueKey,
+        account: &BareJid,
+        figures: &mut MatchFigures,
+    ) -> Result<TicketView, QueueRefusal> {
+        let ticket = self.ticket_of(key, account)?;
+        if !self.queues.get(key).is_some_and(|queue| queue.config.is_open) {
+            return Err(QueueRefusal::NotOpen);
+        }
+        if ticket.ticket.account != *account {
+            return Err(QueueRefusal::NoTicket);
+        }
+        let withdrawn = self.cancel(key, &ticket.ticket.id);
+        self.changed(figures);
+        withdrawn.map(|_| ticket)
+    }
+
+    /// What sessions are to be told.
+    pub(super) fn news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// A session is told otherwise.
+    pub(super) fn forget_news(&mut self, session: &Jid) {
+        self.news.retain(|news| news.to != *session);
     }
 
     fn cancel(&mut self, key: &QueueKey, id: &str) -> Result<QueueOutcome, QueueRefusal> {
@@ -227,8 +306,10 @@ impl Matchmaker {
     ) -> Vec<NewMatch> {
         let mut new = Vec::new();
         self.load.resize(shards.into(), 0);
-        for ((domain, name), queue) in &mut self.queues {
-            self.tickets -= queue.expire(now.mono, figures);
+        for (key, queue) in &mut self.queues {
+            let (forgotten, expired) = queue.expire(now.mono, figures);
+            self.tickets -= forgotten;
+            self.news.extend(queue.news_of(key, &expired));
             while queue.not_before <= now.mono
                 && let Some(group) = queue.pool.take(now.mono)
             {
@@ -237,8 +318,9 @@ impl Matchmaker {
                     *load += 1;
                 }
                 let id = MatchId::new(Place { shard: ShardId(shard), ..home }, random.number());
-                let address = QueueAddress { place: home, domain: *domain, name: name.clone() };
+                let address = QueueAddress { place: home, domain: key.0, name: key.1.clone() };
                 new.push(queue.make(&group, id, address, now, random, figures));
+                self.news.extend(queue.news_of(key, &group.tickets));
             }
         }
         self.changed(figures);
@@ -250,12 +332,13 @@ impl Matchmaker {
         let Some(queue) = self.queues.get_mut(key) else { return };
         let Some(made) = queue.matches.remove(&id) else { return };
         queue.not_before = now.plus(PAUSE_MS);
-        for number in made.tickets {
-            let Some(mut ticket) = queue.tickets.remove(&number) else { continue };
+        for number in &made.tickets {
+            let Some(mut ticket) = queue.tickets.remove(number) else { continue };
             ticket.standing = Standing::Waiting;
-            queue.wait(number, &ticket);
-            queue.tickets.insert(number, ticket);
+            queue.wait(*number, &ticket);
+            queue.tickets.insert(*number, ticket);
         }
+        self.news.extend(queue.news_of(key, &made.tickets));
         self.unload(id);
         self.changed(figures);
     }
@@ -355,9 +438,9 @@ impl Queue {
         }
     }
 
-    /// Expires tickets that waited too long, and forgets what was over long ago. Returns how many it forgot.
-    fn expire(&mut self, now: Mono, figures: &mut MatchFigures) -> usize {
-        let mut forgotten = 0;
+    /// Expires tickets that waited too long, and forgets what was over long ago. Returns how many it forgot, and which expired.
+    fn expire(&mut self, now: Mono, figures: &mut MatchFigures) -> (usize, Vec<Number>) {
+        let (mut forgotten, mut expired) = (0, Vec::new());
         while let Some(&(at, number)) = self.timers.first().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, number));
             let Some(ticket) = self.tickets.get_mut(&number) else { continue };
@@ -370,6 +453,7 @@ impl Queue {
                     self.pool.remove(number);
                     self.timers.insert((now.plus(KEPT_MS), number));
                     figures.tickets_expired += 1;
+                    expired.push(number);
                 }
                 Standing::Ended(_) | Standing::Expired => {
                     self.drop_ticket(number);
@@ -379,7 +463,29 @@ impl Queue {
                 Standing::Matched { .. } => {}
             }
         }
-        forgotten
+        (forgotten, expired)
+    }
+
+    /// What sessions are to be told of these tickets, of those that a session entered.
+    fn news_of(&self, queue: &QueueKey, tickets: &[Number]) -> Vec<News> {
+        let watched = tickets.iter().filter_map(|number| {
+            let to = self.tickets.get(number)?.watcher.as_deref()?;
+            Some(News { queue: queue.clone(), to: to.clone(), ticket: self.ticket(*number)? })
+        });
+        watched.collect()
+    }
+
+    /// A ticket for one of its accounts, which knows the token of its own seat and no other.
+    fn own_ticket(&self, number: Number, account: &BareJid) -> Result<TicketView, QueueRefusal> {
+        let mut view = self.ticket(number).ok_or(QueueRefusal::NoTicket)?;
+        if let TicketState::Matched(seating) = &mut view.state {
+            let others = std::mem::take(&mut seating.party);
+            let at = view.ticket.party.iter().position(|other| other == account);
+            if let Some((seat, token)) = at.and_then(|at| others.into_iter().nth(at)) {
+                (seating.seat, seating.token) = (seat, token);
+            }
+        }
+        Ok(view)
     }
 
     fn make(

@@ -34,6 +34,7 @@ impl Rig {
             wait_max_ms: 10_000,
             rules: MatchRules::default(),
             party_max: 1,
+            is_open: true,
         };
         let put = rig.ask(QueueRequest::Put { config });
         assert!(matches!(put, Ok(QueueOutcome::Queue { created: true, .. })));
@@ -180,6 +181,7 @@ fn a_party_is_in_one_match_and_each_of_it_has_a_token() {
         wait_max_ms: 10_000,
         rules: MatchRules::default(),
         party_max: 2,
+        is_open: false,
     };
     rig.ask(QueueRequest::Put { config }).unwrap();
     assert_eq!(rig.enter(party("p", &["a", "b", "c"])), Err(QueueRefusal::PartyTooLarge));
@@ -206,4 +208,77 @@ fn a_party_is_in_one_match_and_each_of_it_has_a_token() {
         MatchResult { id: made[0].id, reason: EndReason::Duration, tick: 9, seats: 7, outcome: Vec::new() };
     rig.maker.ended(&key(), &result, rig.now.mono, &mut rig.figures);
     assert_eq!(rig.enter(ticket("b", "bob")), Ok(true));
+}
+
+impl Rig {
+    /// A session of an account wishes to play.
+    fn enter_by(&mut self, id: &str, session: &str) -> Result<TicketView, QueueRefusal> {
+        let jid = Jid::new(&format!("{session}@localhost/r")).unwrap();
+        self.maker.enter_by(&key(), ticket(id, session), &jid, self.now, 6, &mut self.figures)
+    }
+
+    /// What sessions are told: whom, of which ticket, and its state.
+    fn told(&mut self) -> Vec<(String, String, TicketState)> {
+        let news = self.maker.news().into_iter();
+        news.map(|News { to, ticket, .. }| (to.to_string(), ticket.ticket.id.into(), ticket.state)).collect()
+    }
+}
+
+#[test]
+fn who_enters_a_ticket_by_a_session_is_told_what_becomes_of_it() {
+    let mut rig = Rig::new();
+    assert_eq!(rig.enter_by("a", "alice").unwrap().state, TicketState::Waiting);
+    // Once: the account's own ticket is what it is told of then.
+    assert_eq!(&*rig.enter_by("b", "alice").unwrap().ticket.id, "a");
+    assert_eq!(rig.enter(ticket("t", "bob")), Ok(true));
+    assert_eq!(rig.run().len(), 1);
+    let told = rig.told();
+    assert!(
+        matches!(&told[..], [(to, id, TicketState::Matched(_))] if to == "alice@localhost/r" && id == "a")
+    );
+    assert!(rig.told().is_empty());
+    // One that nobody wants to play with.
+    rig.enter_by("c", "carol").unwrap();
+    rig.now.mono = rig.now.mono.plus(10_000);
+    assert!(rig.run().is_empty());
+    assert_eq!(rig.told(), [("carol@localhost/r".into(), "c".into(), TicketState::Expired)]);
+    assert_eq!(rig.maker.ticket_of(&key(), &ticket("", "carol").account), Err(QueueRefusal::NoTicket));
+}
+
+#[test]
+fn an_account_withdraws_its_own_ticket_and_no_others() {
+    let mut rig = Rig::new();
+    let [alice, bob] = ["alice", "bob"].map(|name| ticket("", name).account);
+    rig.enter_by("a", "alice").unwrap();
+    let withdraw = |rig: &mut Rig, account| rig.maker.withdraw(&key(), account, &mut rig.figures);
+    assert_eq!(withdraw(&mut rig, &bob), Err(QueueRefusal::NoTicket));
+    assert_eq!(withdraw(&mut rig, &alice).map(|view| view.ticket.id), Ok("a".into()));
+    assert_eq!((withdraw(&mut rig, &alice), rig.maker.tickets), (Err(QueueRefusal::NoTicket), 0));
+}
+
+#[test]
+fn a_queue_that_is_not_open_takes_tickets_of_its_operator_only() {
+    let mut rig = Rig::new();
+    rig.ask(QueueRequest::Delete).unwrap();
+    let config = QueueConfig {
+        seats: 2,
+        rating: RatingWindow::ANY,
+        wait_max_ms: 10_000,
+        rules: MatchRules::default(),
+        party_max: 2,
+        is_open: false,
+    };
+    rig.ask(QueueRequest::Put { config }).unwrap();
+    assert_eq!(rig.enter_by("a", "alice"), Err(QueueRefusal::NotOpen));
+    rig.enter(party("p", &["alice", "bob"])).unwrap();
+    let [alice, bob] = ["alice", "bob"].map(|name| ticket("", name).account);
+    assert_eq!(rig.maker.withdraw(&key(), &alice, &mut rig.figures), Err(QueueRefusal::NotOpen));
+    // Each of a party learns its own seat and token.
+    rig.run();
+    let seats = [&alice, &bob].map(|account| match rig.maker.ticket_of(&key(), account).unwrap().state {
+        TicketState::Matched(seating) => (seating.seat, seating.token, seating.party),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!((seats[0].0, seats[1].0), (0, 1));
+    assert!(seats[0].1 != seats[1].1 && seats.iter().all(|(_, _, others)| others.is_empty()));
 }

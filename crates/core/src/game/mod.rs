@@ -19,6 +19,7 @@ mod logic;
 mod matchmaker;
 mod modules;
 mod play;
+mod players;
 mod pool;
 mod refused;
 mod replays;
@@ -428,10 +429,12 @@ impl Matches {
             GameMessage::Begin(new) => self.begin(*new, cx),
             GameMessage::Refused { queue, id } => {
                 self.maker.refused(&key(queue), id, cx.now.mono, &mut cx.shard.counters.matches);
+                self.tell(cx);
             }
             GameMessage::Ended { queue, result } => {
                 self.maker.ended(&key(queue), &result, cx.now.mono, &mut cx.shard.counters.matches);
             }
+            GameMessage::Asked { queue, wish, ticket, iq } => self.asked(&key(queue), *wish, ticket, *iq, cx),
         }
     }
 
@@ -570,6 +573,7 @@ impl Matches {
         self.replays.forget(now);
         if self.maker.due().is_some_and(|at| at <= now) {
             self.make(cx);
+            self.tell(cx);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the matchmaker and the homes of matches tell each other.
 
+use crate::command::PendingIq;
 use crate::model::{DomainId, MatchId, MatchResult, MatchRules, Place};
 use carillon_wire::jid::BareJid;
 
@@ -22,9 +23,45 @@ pub enum GameMessage {
         /// How it ended.
         result: MatchResult,
     },
+    /// An account asks a queue for something. Sent to the queue.
+    Asked {
+        /// The queue.
+        queue: QueueAddress,
+        /// What for.
+        wish: Box<Wish>,
+        /// The name that its ticket is given, if it enters one.
+        ticket: Box<str>,
+        /// Whom to answer, and so who asks.
+        iq: Box<PendingIq>,
+    },
 }
 
-crate::form! { enum GameMessage { 0 = Begin(new), 1 = Refused { queue, id }, 2 = Ended { queue, result } } }
+crate::form! {
+    enum GameMessage {
+        0 = Begin(new),
+        1 = Refused { queue, id },
+        2 = Ended { queue, result },
+        3 = Asked { queue, wish, ticket, iq },
+    }
+}
+
+/// What an account asks of a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// To play: its ticket is entered, if it has none there.
+    Enter {
+        /// How good the player is.
+        rating: i64,
+        /// What all players of a match must have alike, in the order of the names.
+        alike: Vec<(Box<str>, Box<str>)>,
+    },
+    /// What has become of its ticket.
+    Look,
+    /// To withdraw its ticket.
+    Cancel,
+}
+
+crate::form! { enum Wish { 0 = Enter { rating, alike }, 1 = Look, 2 = Cancel } }
 
 /// A match that begins.
 #[derive(Debug)]
@@ -63,7 +100,9 @@ impl GameMessage {
     pub fn to(&self) -> Place {
         match self {
             GameMessage::Begin(new) => new.id.home(),
-            GameMessage::Refused { queue, .. } | GameMessage::Ended { queue, .. } => queue.place,
+            GameMessage::Refused { queue, .. }
+            | GameMessage::Ended { queue, .. }
+            | GameMessage::Asked { queue, .. } => queue.place,
         }
     }
 
@@ -77,6 +116,17 @@ impl GameMessage {
             }
             GameMessage::Refused { .. } => 0,
             GameMessage::Ended { result, .. } => result.outcome.len(),
+            GameMessage::Asked { wish, iq, .. } => {
+                let alike = match &**wish {
+                    Wish::Enter { alike, .. } => &alike[..],
+                    Wish::Look | Wish::Cancel => &[],
+                };
+                let alike = alike.iter().map(|(name, value)| name.len() + value.len() + ALIKE_BYTES);
+                iq.id.len() + iq.from.as_str().len() + alike.sum::<usize>()
+            }
         }
     }
 }
+
+/// What a name and its value take beside their bytes.
+const ALIKE_BYTES: usize = size_of::<(Box<str>, Box<str>)>();

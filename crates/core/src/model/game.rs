@@ -66,9 +66,11 @@ pub struct QueueConfig {
     pub rules: MatchRules,
     /// How many accounts one ticket may be of, which are in one match then.
     pub party_max: u8,
+    /// Whether accounts enter tickets themselves, with the rating that they say.
+    pub is_open: bool,
 }
 
-crate::form! { struct QueueConfig { seats, rating, wait_max_ms, rules, party_max } }
+crate::form! { struct QueueConfig { seats, rating, wait_max_ms, rules, party_max, is_open } }
 
 /// How far the ratings of a match may be apart: as far as the ticket of it that waited longest accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

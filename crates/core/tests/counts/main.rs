@@ -44,6 +44,11 @@ const NOTIFICATIONS: usize = 1000;
 /// Allocations of a chat message from one account to another.
 const MESSAGE_MAX: usize = 18;
 const MESSAGES: usize = 1000;
+/// So many that tables are as full as they are on a node with 15,000 sessions on two shards.
+const IDLE: usize = 7500;
+/// Bytes and allocations of an idle session, with its part of the tables.
+const IDLE_BYTES_MAX: usize = 1290;
+const IDLE_MAX: usize = 5;
 
 /// Accounts, and what their clients need.
 struct Crowd {
@@ -249,4 +254,15 @@ fn a_delivery() {
         calls * DELIVERIES_AN_ALLOCATION <= deliveries,
         "{calls} allocations for {deliveries} deliveries"
     );
+}
+
+/// What the core has of an idle session: of a device that has presence, follows nothing, and has nothing waiting.
+#[test]
+fn an_idle_session() {
+    let mut crowd = Crowd::new(WARM + IDLE);
+    (0..WARM).for_each(|i| drop(crowd.log_in(i)));
+    let kept = allocation_counter::measure(|| (WARM..WARM + IDLE).for_each(|i| drop(crowd.log_in(i))));
+    let (bytes, calls) = (kept.bytes_current as usize / IDLE, kept.count_current as usize / IDLE);
+    println!("an idle session: {bytes} bytes in {calls} allocations");
+    assert!(bytes <= IDLE_BYTES_MAX && calls <= IDLE_MAX, "{bytes} bytes in {calls} allocations");
 }

@@ -5,7 +5,7 @@ use crate::command::*;
 use crate::message::{
     AccountMessage, Addressees, Announcement, BroadcastNews, GameMessage, NewMatch, Pace, QueueAddress,
     Requester, RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, RosterCause,
-    ShardMessage,
+    ShardMessage, Wish,
 };
 use crate::model::*;
 use crate::ports::Fault;
@@ -294,11 +294,17 @@ fn of_matches() -> Vec<ShardMessage> {
         wait_max_ms: 9,
         rules: rules.clone(),
         party_max: 2,
+        is_open: true,
     };
     let alike = vec![("region".into(), "eu".into())];
-    let ticket = NewTicket { id: "t".into(), account: ann(), rating: -5, alike, party: vec![ann()] };
+    let ticket =
+        NewTicket { id: "t".into(), account: ann(), rating: -5, alike: alike.clone(), party: vec![ann()] };
     let new = NewMatch { id, queue: queue.clone(), rules, accounts: vec![ann()], key: [4; 32], seed: 9 };
     let game = |message| ShardMessage::Game(Box::new(message));
+    let wished = |wish| {
+        let (queue, iq) = (queue.clone(), Box::new(PendingIq { from: full(), to: None, id: "q".into() }));
+        game(GameMessage::Asked { queue, wish: Box::new(wish), ticket: "t".into(), iq })
+    };
     let asked = |request| ShardMessage::Command {
         command: Command::Queue { domain: DomainId(1), name: "duel".into(), request: Box::new(request) },
         reply: reply(),
@@ -306,7 +312,10 @@ fn of_matches() -> Vec<ShardMessage> {
     vec![
         game(GameMessage::Begin(Box::new(new))),
         game(GameMessage::Refused { queue: queue.clone(), id }),
-        game(GameMessage::Ended { queue, result: match_result() }),
+        game(GameMessage::Ended { queue: queue.clone(), result: match_result() }),
+        wished(Wish::Enter { rating: -5, alike: alike.clone() }),
+        wished(Wish::Look),
+        wished(Wish::Cancel),
         asked(QueueRequest::Put { config }),
         asked(QueueRequest::Get),
         asked(QueueRequest::Delete),
