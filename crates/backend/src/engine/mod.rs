@@ -10,6 +10,7 @@
 //! - [`queue`]: the questions that wait, bounded in number and bytes; accounts that ask much wait for themselves.
 //! - [`writing`]: the thread that writes. Writes share commits; one that fails harms no other.
 //! - [`reading`]: the threads that read. Questions that wait together are answered from one snapshot.
+//! - [`load`]: when a thread gives back the memory that a storm needed.
 //! - [`complaints`] and [`counters`]: what the log and the operator's figures say; [`push_hint`]: who is told of pushes.
 //!
 //! A store gives [`writing::Commits`] and [`reading::Snapshots`].
@@ -17,6 +18,7 @@
 pub(crate) mod asked;
 pub(crate) mod complaints;
 pub(crate) mod counters;
+mod load;
 pub(crate) mod push_hint;
 pub(crate) mod queue;
 pub(crate) mod reading;

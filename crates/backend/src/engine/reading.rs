@@ -3,18 +3,16 @@
 use super::asked::{Asked, Respond};
 use super::complaints::{Complaints, Failing};
 use super::counters::Counters;
+use super::load::Load;
 use super::queue::{Queue, Taken};
 use carillon_core::ports::store::ReadAsk;
 use carillon_core::ports::{Answer, Fault};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 /// Questions answered from one snapshot. The first waits for the last: at 256 that is 2 to 3 ms of a login storm.
 const BATCH_MAX: usize = 256;
-
-/// After so long without a question the memory of the last storm is given back.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a store answers the questions that change nothing.
 pub(crate) trait Snapshots {
@@ -31,7 +29,7 @@ pub(crate) trait Snapshots {
     /// A batch panicked: what is remembered from one batch to the next may be wrong.
     fn forget(&mut self);
 
-    /// Nothing was asked for a while: memory that the last storm needed can be given back.
+    /// Little was asked for a while: memory that the last storm needed can be given back.
     fn rest(&mut self);
 }
 
@@ -48,18 +46,19 @@ pub(crate) struct Reader<S> {
 impl<S: Snapshots> Reader<S> {
     /// Answers questions until the queue is closed and empty.
     pub(crate) fn run(mut self) {
-        let mut patience = Some(PATIENCE);
+        let mut load = Load::new(Instant::now());
         loop {
-            match self.queue.take(self.readers, BATCH_MAX, patience) {
+            let rests = match self.queue.take(self.readers, BATCH_MAX, load.patience()) {
                 Taken::Batch(batch) => {
-                    patience = Some(PATIENCE);
+                    load.answered(batch.len());
                     self.answer(batch);
+                    load.rests(Instant::now())
                 }
-                Taken::Idle => {
-                    patience = None;
-                    self.store.rest();
-                }
+                Taken::Idle => load.rests_idle(Instant::now()),
                 Taken::Closed => return,
+            };
+            if rests {
+                self.store.rest();
             }
         }
     }

@@ -7,6 +7,7 @@
 use super::asked::{Asked, Respond, Write};
 use super::complaints::Complaints;
 use super::counters::Counters;
+use super::load::Load;
 use super::queue::{Queue, Taken};
 use carillon_core::ports::{Answer, Fault};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,9 +27,6 @@ fn pause_after(writes: usize) -> Duration {
     })
 }
 
-/// After so long without a write the memory of the last storm is given back.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// What a store does with a group of writes.
 pub(crate) trait Commits {
     /// Whether it can keep the failure of one write from the others of its group ([`Steps::Guarded`]). Otherwise a group that fails is halved
@@ -45,7 +43,7 @@ pub(crate) trait Commits {
     /// Ends an open transaction as if it had never been.
     fn roll_back(&mut self);
 
-    /// Nothing was written for a while: memory that the last storm needed can be given back.
+    /// Little was written for a while: memory that the last storm needed can be given back.
     fn rest(&mut self);
 }
 
@@ -96,20 +94,21 @@ impl<C: Commits> Writer<C> {
 
     /// Writes until the queue is closed and empty.
     pub(crate) fn run(mut self) {
-        let mut patience = Some(PATIENCE);
+        let mut load = Load::new(Instant::now());
         loop {
-            match self.queue.take(1, GROUP_MAX, patience) {
+            let rests = match self.queue.take(1, GROUP_MAX, load.patience()) {
                 Taken::Batch(batch) => {
-                    patience = Some(PATIENCE);
+                    load.answered(batch.len());
                     let (began, pause) = (Instant::now(), pause_after(batch.len()));
                     self.answer(batch);
                     self.queue.gather(pause.saturating_sub(began.elapsed()));
+                    load.rests(Instant::now())
                 }
-                Taken::Idle => {
-                    patience = None;
-                    self.store.rest();
-                }
+                Taken::Idle => load.rests_idle(Instant::now()),
                 Taken::Closed => return,
+            };
+            if rests {
+                self.store.rest();
             }
         }
     }

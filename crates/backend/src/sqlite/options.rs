@@ -22,7 +22,7 @@ pub struct Options {
     /// [`Busy`]: carillon_core::ports::Fault::Busy
     pub queue_bytes_max: usize,
     /// Page cache of each connection (the readers' and the writer's). The file system's cache holds the rest; what
-    /// is here is given back after ten idle seconds.
+    /// is here is given back after ten seconds in which little is asked.
     pub cache_kib: u32,
     /// Payload bytes of last items kept in memory to be shared between logins.
     pub items_bytes_max: usize,
