@@ -47,7 +47,9 @@ fn enter(ticket: &Element) -> Result<Wish, StanzaError> {
         alike.push((name.into(), value.into()));
     }
     alike.sort_unstable();
-    if alike.windows(2).any(|two| two[0].0 == two[1].0) {
+    let given = alike.len();
+    alike.dedup_by(|(one, _), (other, _)| one == other);
+    if alike.len() < given {
         return Err(bad_request("each `alike` has a name of its own"));
     }
     Ok(Wish::Enter { rating, alike })
