@@ -16,22 +16,31 @@ def known():
     return {row["test"]: row["end"] for row in ROW.finditer((ROOT / "docs/smack.md").read_text())}
 
 
+def differences(found, table):
+    """Where tests end otherwise than the table says, and why."""
+    for test, (end, why) in sorted(found.items()):
+        row = test if test in table else test.partition(" (")[0]
+        if end != table.get(row):
+            yield row, f"{test}: {end}, and not {table.get(row, 'in the table')}: {why}"
+
+
 @pytest.mark.skipif(smack.why_not() is not None, reason=smack.why_not() or "")
-@pytest.mark.timeout(smack.RUN_S + 60)
+@pytest.mark.timeout(2 * smack.RUN_S + 60)
 def test_each_of_smacks_tests_ends_as_the_table_says(tmp_path):
+    table = known()
     tests = smack.Smack(tmp_path)
     try:
         found = tests.run()
+        wrong = dict(differences(found, table))
+        # Some of them race against their own listeners: what failed is run once more.
+        failed = [test for test in wrong if "." in test and table.get(test) == smack.PASSED]
+        if failed:
+            again = tests.run(*failed)
+            wrong = dict(differences(found | again, table))
     finally:
         tests.end()
-    table = known()
-    rows = {test: test if test in table else test.partition(" (")[0] for test in found}
-    wrong = [
-        f"{test}: {end}, and not {table.get(rows[test], 'in the table')}: {why}"
-        for test, (end, why) in sorted(found.items())
-        if end != table.get(rows[test])
-    ]
-    assert not wrong, "\n".join(wrong)
+    assert not wrong, "\n".join(wrong.values())
     # Connections over WebSocket need a port below 1024, which not everybody may listen at.
-    missing = {test for test in table.keys() - set(rows.values()) if tests.websockets or "websocket" not in test}
+    ran = {test for name in found for test in (name, name.partition(" (")[0])}
+    missing = {test for test in table.keys() - ran if tests.websockets or "websocket" not in test}
     assert not missing, f"these did not run: {sorted(missing)}"
