@@ -62,7 +62,7 @@ class Smack:
             upload__url=f"{upload}:{files}",
             registration__in_band="true",
             archive__enabled="true",
-            # Smack removes them at the end, and waits for each whether the server closes the stream, which it has done by then.
+            # Smack removes its accounts at the end, and then waits ten seconds for closing tags that it was sent (docs/smack.md).
             registration__account_management="false",
             # Each test has accounts of its own, all from one address.
             limits__registrations_per_address=0,
@@ -74,8 +74,9 @@ class Smack:
         """Runs these tests, `CLASS` or `CLASS.METHOD`, or all of them; what came of each, and why if it did not pass."""
         command = ["java", f"-Djdk.net.hosts.file={self.hosts}"]
         command += [f"-Djavax.net.ssl.{key}={value}" for key, value in self._trust().items()]
-        # A line of the log is its level and its message.
-        command += ["-Djava.util.logging.SimpleFormatter.format=%1$tT.%1$tL %4$s %5$s%6$s%n", "-Duser.language=en"]
+        # A line of the log is the time, its level and its message.
+        command += ["-Djava.util.logging.SimpleFormatter.format=%1$tT.%1$tL %4$s %5$s%6$s%n"]
+        command += ["-Dfile.encoding=UTF-8", "-Duser.language=en"]
         # Smack looks for its settings in a file of this name in the working directory.
         shutil.copy(HERE / "smack/properties", self.folder / "properties")
         settings = {"service": DOMAIN, "host": self.address}
