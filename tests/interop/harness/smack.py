@@ -22,6 +22,15 @@ RUN_S = 900
 # Smack's own event loop, whose TLS handshakes hang now and then (docs/smack.md): then all of the run ends.
 MODULAR = ("modular", "modular-nocompress")
 WEBSOCKETS = ("modular-websocket-okhttp", "modular-websocket-java11")
+# Classes that do not run; docs/smack.md says why. Smack takes a method here for its whole class.
+DISABLED = (
+    "smack.c2s.ModularXmppClientToServerConnectionLowLevelIntegrationTest",
+    "smackx.filetransfer.FileTransferIntegrationTest",
+    "smackx.omemo.MessageEncryptionIntegrationTest",
+    "smackx.omemo.OmemoMamDecryptionTest",
+    "smackx.omemo.ReadOnlyDeviceIntegrationTest",
+    "smackx.omemo.SessionRenegotiationIntegrationTest",
+)
 PASSED, FAILED, IMPOSSIBLE = "passed", "failed", "not possible"
 
 
@@ -71,7 +80,7 @@ class Smack:
         )
 
     def run(self, *tests):
-        """Runs these tests, `CLASS` or `CLASS.METHOD`, or all of them; what came of each, and why if it did not pass."""
+        """Runs these tests, `CLASS` or `CLASS.METHOD`, or all but those that are disabled; what came of each, and why if it did not pass."""
         command = ["java", f"-Djdk.net.hosts.file={self.hosts}"]
         command += [f"-Djavax.net.ssl.{key}={value}" for key, value in self._trust().items()]
         # A line of the log is the time, its level and its message.
@@ -80,8 +89,7 @@ class Smack:
         # Smack looks for its settings in a file of this name in the working directory.
         shutil.copy(HERE / "smack/properties", self.folder / "properties")
         settings = {"service": DOMAIN, "host": self.address}
-        if tests:
-            settings["enabledTests"] = ",".join(tests)
+        settings |= {"enabledTests": ",".join(tests)} if tests else {"disabledTests": ",".join(DISABLED)}
         settings["disabledConnections"] = ",".join(MODULAR if self.websockets else MODULAR + WEBSOCKETS)
         command += [f"-Dsinttest.{key}={value}" for key, value in settings.items()]
         command += [f"-Dsinttest.{key}={value}" for key, value in _wanted().items()]
