@@ -288,7 +288,14 @@ impl Home {
             | Change::Moderate { .. }
             | Change::EraseArchive => RoomOutcome::Done,
         };
-        asker.done(outcome, cx);
+        // XEP-0045 §10.9: an owner is removed before the request is answered; clients do not listen to the room after that.
+        let answered_last = match &change {
+            Change::Destroy { .. } => Some((asker, outcome)),
+            _ => {
+                asker.done(outcome, cx);
+                None
+            }
+        };
         match change {
             Change::Subject(subject, said) => {
                 self.open(Arc::new(RoomRecord { subject, ..(**record).clone() }));
@@ -319,6 +326,9 @@ impl Home {
                 self.open(record.clone());
                 self.state.history.clear();
             }
+        }
+        if let Some((asker, outcome)) = answered_last {
+            asker.done(outcome, cx);
         }
     }
 

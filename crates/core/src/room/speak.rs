@@ -250,7 +250,8 @@ impl Home {
             Ok(())
         });
         if let Err(error) = result {
-            let is_disco = stanza.payload.children().any(|child| child.ns() == ns::DISCO_INFO);
+            let is_disco =
+                stanza.payload.children().any(|child| matches!(child.ns(), ns::DISCO_INFO | ns::DISCO_ITEMS));
             // XEP-0045 §6.6
             let error = if is_disco { StanzaError::new(Condition::BadRequest) } else { error };
             refuse(stanza, &error, cx);

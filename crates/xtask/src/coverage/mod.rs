@@ -87,7 +87,7 @@ const PREFACE: &str = "\
 # Coverage
 
 What Carillon follows and how far. The tables are made of what the code declares: a feature's own `specs`, and for what is
-below the features `crates/xtask/src/coverage/layers.rs`.
+below the features `crates/xtask/src/coverage/layers.rs`. What the integration tests of others say of it: [smack.md](smack.md).
 ";
 
 #[cfg(test)]
