@@ -233,6 +233,7 @@ fn writes_of_records(domain: DomainId) -> Vec<Ask> {
         blocklists::edit(domain, "alice", BlockListEdit::UnblockAll).into(),
         blocklists::edit_lists(domain, blocklists::a_list("a", &["x.org"], None)).into(),
         nodes::edit(domain, "n", nodes::publish("a", "<x/>")).into(),
+        nodes::together(domain, vec![nodes::publish("b", "<x/>"), nodes::publish("c", "<x/>")]).into(),
         nodes::edit(domain, "n", NodeEdit::Retract("a".into())).into(),
         nodes::edit(domain, "n", NodeEdit::Delete).into(),
         archives::message(domain, "alice", "bob", 1).into(),

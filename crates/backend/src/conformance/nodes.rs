@@ -6,12 +6,16 @@ use carillon_core::model::*;
 use carillon_core::ports::Store;
 use carillon_core::ports::store::accounts::DeleteAccount;
 use carillon_core::ports::store::items::ItemNamesAnswer;
-use carillon_core::ports::store::nodes::{EditNode, LastNodeItems, NodeItemNames, NodeItems};
+use carillon_core::ports::store::nodes::{EditNode, EditNodes, LastNodeItems, NodeItemNames, NodeItems};
 
 const BOUNDS: NodeBounds = NodeBounds { nodes: 3, items: 10, bytes: 100 };
 
 pub(super) fn edit(domain: DomainId, node: &str, edit: NodeEdit) -> EditNode {
     EditNode { domain, local: "alice".into(), node: node.into(), edit, bounds: BOUNDS, now: T }
+}
+
+pub(super) fn together(domain: DomainId, edits: Vec<NodeEdit>) -> EditNodes {
+    EditNodes { domain, local: "alice".into(), node: "n".into(), edits, bounds: BOUNDS, now: T }
 }
 
 fn config(max_items: u32) -> TopicConfig {
@@ -131,6 +135,28 @@ pub(super) fn are_edited(store: &dyn Store) {
     }
     let nobody = EditNode { local: "nobody".into(), ..create() };
     assert_eq!(refused(store, nobody), NodeRefusal::NoAccount);
+}
+
+pub(super) fn are_edited_together(store: &dyn Store) {
+    let domain = ground(store);
+    let gone = || NodeEdit::Retract("gone".into());
+    let answer = ask(store, together(domain, vec![gone(), publish("a", "1"), gone(), publish("b", "2")]));
+    let places: Vec<u32> = answer.changes.iter().map(|(place, _)| *place).collect();
+    assert_eq!((places, answer.refusal), (vec![1, 3], None), "what is not there is passed over");
+    let items: Vec<_> = answer.changes.iter().map(|(_, change)| change.item.as_ref().expect("it")).collect();
+    assert_eq!((items[0].revision, items[1].revision), (Revision(1), Revision(2)));
+    let generations: Vec<_> =
+        answer.changes.iter().map(|(_, change)| (change.before.0, change.after.0)).collect();
+    assert_eq!(generations, [(0, 1), (1, 1)], "the first makes the node");
+    assert_eq!(ids(store, domain), Some(vec!["b".into(), "a".into()]));
+    // What is refused is the last, and what was before it stays.
+    let large = "x".repeat(200);
+    let edits = vec![NodeEdit::Retract("a".into()), publish("c", &large), publish("d", "4")];
+    let answer = ask(store, together(domain, edits));
+    assert_eq!((answer.changes.len(), answer.refusal), (1, Some(NodeRefusal::TooManyBytes)));
+    assert_eq!(ids(store, domain), Some(vec!["b".into()]));
+    let nobody = EditNodes { local: "nobody".into(), ..together(domain, vec![publish("a", "1")]) };
+    assert_eq!(ask(store, nobody).refusal, Some(NodeRefusal::NoAccount));
 }
 
 pub(super) fn are_as_their_publisher_wants_them(store: &dyn Store) {

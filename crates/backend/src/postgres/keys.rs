@@ -126,6 +126,9 @@ impl Keys {
             }
             WriteAsk::Blocking(asked) => self.add_blocking(asked),
             WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => self.account(asked.domain, &asked.local),
+            WriteAsk::Nodes(nodes::WriteAsk::EditNodes(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
             WriteAsk::Roster(asked) => self.add_rosters(asked),
             WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => {
                 for side in [&asked.sender, &asked.recipient].into_iter().flatten() {

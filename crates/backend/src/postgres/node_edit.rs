@@ -7,7 +7,7 @@ use super::node_items::node;
 use super::transaction::Transaction;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::nodes::EditNode;
+use carillon_core::ports::store::nodes::{EditNode, EditNodes, EditNodesAnswer};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -55,6 +55,12 @@ impl Answers<EditNode, Error> for Transaction<'_> {
             )?;
         }
         Ok(Ok(Box::new(NodeChange { account: owner.jid, before, after, was, is, item })))
+    }
+}
+
+impl Answers<EditNodes, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &EditNodes) -> Result<EditNodesAnswer> {
+        asked.each(|edit| self.answer(edit))
     }
 }
 

@@ -26,7 +26,7 @@ use carillon_core::ports::store::invitations::{
 use carillon_core::ports::store::items::{Publish, Retract};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
 use carillon_core::ports::store::links::CountClicks;
-use carillon_core::ports::store::nodes::EditNode;
+use carillon_core::ports::store::nodes::{EditNode, EditNodes, EditNodesAnswer};
 use carillon_core::ports::store::notifications::{
     CancelNotification, CancelNotificationAnswer, ClaimDue, Sweep,
 };
@@ -474,6 +474,20 @@ impl Remembered for EditNode {
 
     fn again<R: Recalls>(&self, outcome: &[u8], _: &mut R) -> Result<Option<Self::Answer>, R::Error> {
         Ok(decode(outcome, Clock::default()).ok().map(Ok))
+    }
+}
+
+/// Where an edit was refused it is not remembered: those before it may be done again, and do the same.
+impl Remembered for EditNodes {
+    const CODE: u8 = 72;
+
+    fn outcome(answer: &EditNodesAnswer) -> Option<Vec<u8>> {
+        answer.refusal.is_none().then(|| encode(&answer.changes, 0))
+    }
+
+    fn again<R: Recalls>(&self, outcome: &[u8], _: &mut R) -> Result<Option<EditNodesAnswer>, R::Error> {
+        let changes = decode(outcome, Clock::default()).ok();
+        Ok(changes.map(|changes| EditNodesAnswer { changes, refusal: None }))
     }
 }
 

@@ -11,7 +11,7 @@ use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::items::ItemNamesAnswer;
 use carillon_core::ports::store::nodes::{
-    EditNode, LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems,
+    EditNode, EditNodes, EditNodesAnswer, LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems,
 };
 use carillon_wire::jid::BareJid;
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
@@ -226,6 +226,12 @@ impl Answers<EditNode, Error> for Transaction<'_> {
         let account =
             BareJid::from_parts(Some(&asked.local), &domain).map_err(|_| corrupt(0, "not an address"))?;
         Ok(Ok(Box::new(NodeChange { account, before, after, was, is, item })))
+    }
+}
+
+impl Answers<EditNodes, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &EditNodes) -> Result<EditNodesAnswer> {
+        asked.each(|edit| self.answer(edit))
     }
 }
 

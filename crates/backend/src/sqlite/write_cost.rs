@@ -22,7 +22,7 @@ use carillon_core::ports::store::leases::{ReleaseLease, TakeLease};
 use carillon_core::ports::store::links::{
     ChangeLink, CountClicks, CreateLink, LinkBounds, LinkClicks, LinkSecret, OpenNotifications, PutLinkFile,
 };
-use carillon_core::ports::store::nodes::EditNode;
+use carillon_core::ports::store::nodes::{EditNode, EditNodes};
 use carillon_core::ports::store::notifications::*;
 use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline};
 use carillon_core::ports::store::parked::{ForgetParked, ParkedGroup, StoreParked};
@@ -447,12 +447,20 @@ fn of_nodes() -> Vec<Ask> {
     let edit = |edit| EditNode {
         domain: HERE,
         local: alice(),
+    let many = EditNodes {
+        domain: HERE,
+        local: alice(),
+        node: "node1".into(),
+        edits: vec![nodes_edit("i2"), NodeEdit::Retract("i3".into())],
+        bounds: NodeBounds { nodes: 100_000, items: 100_000, bytes: 1 << 30 },
+        now: T,
+    };
         node: "node1".into(),
         edit,
         bounds: NodeBounds { nodes: 100_000, items: 100_000, bytes: 1 << 30 },
         now: T,
     };
-    edits.into_iter().map(|of| edit(of).into()).collect()
+    [many.into()].into_iter().chain(edits.into_iter().map(|of| edit(of).into())).collect()
 }
 
 fn of_rosters() -> Vec<Ask> {

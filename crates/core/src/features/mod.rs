@@ -147,6 +147,8 @@ macro_rules! per_shard {
 per_shard! {
     /// Messages that are being kept in archives, and what waits behind them.
     archive: archive::Archiving,
+    /// Accounts that are being told of a list of bookmarks.
+    bookmarks: bookmarks::Telling,
     /// What clients can do.
     caps: caps::Capabilities,
     /// How often tokens were used.

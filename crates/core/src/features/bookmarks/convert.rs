@@ -1,7 +1,7 @@
 //! From lists to items: what a client stores, and what was stored before there was a conversion.
 //!
-//! Everything that an account has of bookmarks is read, then written edit by edit: what stands in the items is right whenever it stops in between, because a list
-//! that is left over only adds to them when bookmarks are read the next time.
+//! Everything that an account has of bookmarks is read, then its edits are written together, a hundred in a commit: what stands in the items is right whenever it
+//! stops in between, because a list that is left over only adds to them when bookmarks are read the next time.
 
 use super::xml::{Bookmark, LIST, List, NODE};
 use crate::command::{NoRoom, Refusal};
@@ -10,7 +10,7 @@ use crate::message::AccountMessage;
 use crate::model::{
     ConfigChange, DomainId, Item, ItemsFrom, Map, NodeEdit, NodeRefusal, SendLast, TopicConfig,
 };
-use crate::ports::store::nodes::{EditNode, NodeItems};
+use crate::ports::store::nodes::{EditNodes, NodeItems};
 use crate::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, StorePrivateAnswer};
 use crate::ports::{Fault, Missing};
 use crate::session::Cx;
@@ -173,7 +173,7 @@ fn write(owner: Owner, plan: Plan, then: Then, cx: &mut Cx<'_>) {
             done => then(done.map(|()| list), cx),
         }
     };
-    edit(owner, NODE, edits.into_iter(), Box::new(after_edits), cx);
+    edit(owner, NODE, edits, Box::new(after_edits), cx);
 }
 
 /// Keeps what a list has besides rooms.
@@ -199,41 +199,43 @@ fn keep(owner: Owner, list: List, is_published: bool, then: Then, cx: &mut Cx<'_
         }
         let gone: Vec<NodeEdit> = is_published.then_some(NodeEdit::Delete).into_iter().collect();
         let done = move |done: Result<(), StanzaError>, cx: &mut Cx<'_>| then(done.map(|()| list), cx);
-        edit(owner, LIST, gone.into_iter(), Box::new(done), cx);
+        edit(owner, LIST, gone, Box::new(done), cx);
     });
 }
 
-/// Makes one edit after the other.
-fn edit(
-    owner: Owner,
-    node: &'static str,
-    mut edits: std::vec::IntoIter<NodeEdit>,
-    then: Written,
-    cx: &mut Cx<'_>,
-) {
-    let Some(next) = edits.next() else { return then(Ok(()), cx) };
-    let question = EditNode {
+/// Makes edits, as many in a commit as one may have.
+fn edit(owner: Owner, node: &'static str, mut edits: Vec<NodeEdit>, then: Written, cx: &mut Cx<'_>) {
+    if edits.is_empty() {
+        return then(Ok(()), cx);
+    }
+    let rest = edits.split_off(edits.len().min(EditNodes::EDITS_MAX));
+    let question = EditNodes {
         domain: owner.domain,
         local: owner.local(),
         node: node.into(),
-        edit: next.clone(),
+        edits: edits.clone(),
         bounds: cx.shard.settings.limits.nodes,
         now: cx.now.unix,
     };
     cx.ask(question, move |answer, _, cx| {
-        match answer {
-            Ok(Ok(change)) => node_edited(&Arc::new(*change), &next, owner.account.clone(), cx),
-            // Another client was faster.
-            Ok(Err(NodeRefusal::NoItem | NodeRefusal::NoNode)) => {}
-            Ok(Err(refusal)) => return then(Err(refused(refusal)), cx),
+        let done = match answer {
+            Ok(done) => done,
             Err(fault) => {
                 if fault == Fault::Unknown {
                     cx.tell_account(owner.account, AccountMessage::Reload);
                 }
                 return then(Err(failed()), cx);
             }
+        };
+        for (place, change) in done.changes {
+            if let Some(edit) = edits.get(place as usize) {
+                node_edited(&Arc::new(change), edit, owner.account.clone(), cx);
+            }
         }
-        edit(owner, node, edits, then, cx);
+        match done.refusal {
+            Some(refusal) => then(Err(refused(refusal)), cx),
+            None => edit(owner, node, rest, then, cx),
+        }
     });
 }
 

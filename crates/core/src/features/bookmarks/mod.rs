@@ -3,6 +3,7 @@
 //! stores becomes items. What a list has besides rooms stays in private storage.
 
 mod convert;
+mod shared;
 mod xml;
 
 use self::convert::{Owner, settle};
@@ -20,6 +21,7 @@ use crate::topic::xml::{Request, Terms, parse, refusal, reply};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Child, Condition, IqType, Kind, Payload, Stanza};
 use carillon_wire::xml::Element;
+pub use shared::Telling;
 use std::sync::Arc;
 
 /// The feature.
@@ -214,20 +216,30 @@ fn published(
         let bound = sessions.bound_of(home.account.as_str());
         let wants = |session| cx.wants(session).is_some_and(|wants| wants.iter().any(|node| **node == *LIST));
         if bound.iter().any(|session| wants(session.id)) {
-            tell(Owner { domain: home.domain, account: home.account.clone() }, cx);
+            changed(Owner { domain: home.domain, account: home.account.clone() }, cx);
         }
     }
     Some(message)
 }
 
+/// Tells the list, unless it is being made already: then it is told once more.
+fn changed(owner: Owner, cx: &mut Cx<'_>) {
+    if cx.features.bookmarks.begin(&owner.account) {
+        tell(owner, cx);
+    }
+}
+
 fn tell(owner: Owner, cx: &mut Cx<'_>) {
-    let (account, domain) = (owner.account.clone(), owner.domain);
+    let of = owner.clone();
     let then = move |list: Result<List, StanzaError>, cx: &mut Cx<'_>| {
+        if cx.features.bookmarks.end(&of.account) {
+            return changed(of, cx);
+        }
         // Without an answer they learn of it when they ask.
         let Ok(list) = list else { return };
-        let item = item(&list, ITEM.into(), domain, cx.now.unix);
-        let event = Arc::new(NodeEvent::new(&account, &item));
-        cx.tell_account(account, AccountMessage::Event(event));
+        let item = item(&list, ITEM.into(), of.domain, cx.now.unix);
+        let event = Arc::new(NodeEvent::new(&of.account, &item));
+        cx.tell_account(of.account, AccountMessage::Event(event));
     };
     settle(owner, None, Box::new(then), cx);
 }

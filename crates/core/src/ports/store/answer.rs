@@ -22,6 +22,7 @@ impl Answer {
                 sum(&found.items, |(_, item)| of_item(item))
             }
             Answer::Nodes(nodes::Answer::EditNode(Ok(change))) => change.bytes(),
+            Answer::Nodes(nodes::Answer::EditNodes(done)) => sum(&done.changes, |(_, change)| change.bytes()),
             Answer::Archive(archive::Answer::ArchivePage(page) | archive::Answer::ArchivedMessages(page))
             | Answer::Rooms(
                 rooms::Answer::RoomArchivePage(page) | rooms::Answer::RoomArchivedMessages(page),

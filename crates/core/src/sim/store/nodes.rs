@@ -7,7 +7,9 @@ use crate::model::{
     page_of,
 };
 use crate::ports::store::items::ItemNamesAnswer;
-use crate::ports::store::nodes::{EditNode, LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems};
+use crate::ports::store::nodes::{
+    EditNode, EditNodes, EditNodesAnswer, LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems,
+};
 use std::sync::Arc;
 
 answers! {
@@ -15,6 +17,7 @@ answers! {
     NodeItemNames => names;
     LastNodeItems => last;
     EditNode => edit;
+    EditNodes => edit_all;
 }
 
 fn items(store: &Committed, asked: &NodeItems) -> Option<Vec<Arc<Item>>> {
@@ -97,6 +100,11 @@ fn edit(store: &mut Committed, asked: &EditNode) -> Result<Box<NodeChange>, Node
         account.record.0 += 1;
     }
     Ok(Box::new(NodeChange { account: jid, before, after: account.record, was, is, item }))
+}
+
+fn edit_all(store: &mut Committed, asked: &EditNodes) -> EditNodesAnswer {
+    let done: Result<EditNodesAnswer, std::convert::Infallible> = asked.each(|one| Ok(edit(store, one)));
+    done.unwrap_or_else(|never| match never {})
 }
 
 impl HeldNode {
