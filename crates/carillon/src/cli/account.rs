@@ -73,16 +73,14 @@ enum Command {
         #[arg(long)]
         password: Option<String>,
     },
-    /// Write all that the node keeps of an account, as lines of JSON, for the person whose it is
+    /// Write all that the node keeps of an account, for the person whose it is or for another server
     ///
-    /// Needs a key with scope `read_messages` besides `admin`. Without its last line, of the kind `end`, an export is not whole: the exit code is 1 then.
-    Export {
-        /// Bare JID of the account, such as alice@localhost
-        jid: String,
-        /// File to write; by default standard output. It is made readable by its owner alone, and must not be there
-        #[arg(long, short, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
+    /// By default lines of JSON, with everything. `--format xep-0227` (PIEFXIS) writes what other
+    /// servers import: password keys, contacts, private storage, vCard, personal nodes and messages
+    /// that wait; with `--domain` of all accounts. Needs a key with scope `read_messages` besides
+    /// `admin`. What is not whole has the exit code 1.
+    #[command(verbatim_doc_comment)]
+    Export(export::Args),
     /// Create many accounts with random passwords, and print them as CSV that `import` takes
     Generate(generate::Args),
     /// Create or replace many accounts
@@ -140,9 +138,7 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let changed = client.put(&format!("{}/password", path(&jid)), &body)?;
             output.done(&format!("changed the password of {jid}"), &changed)
         }
-        Command::Export { jid, output: file } => {
-            export::run(&client, &path(&jid), file.as_deref(), &mut output)
-        }
+        Command::Export(args) => export::run(&client, &args, &mut output),
         Command::Generate(args) => generate::run(&client, args, &mut output),
         Command::Import { file } => import::run(&client, &file, &mut output),
     }

@@ -82,7 +82,7 @@ pub(super) const SPECS: &[LayerSpec] = &[
         version: "1.1",
         place: "carillon/cli",
         coverage: "Import: accounts with passwords or SCRAM keys, rosters, private storage, vCards, personal nodes, offline messages, inclusions. \
-                   Not there: archives, privacy lists, requests for subscription; export.",
+                   Export of the same, with SCRAM keys and requests for subscription. Not there: archives, privacy lists; importing requests for subscription.",
     },
     LayerSpec {
         id: "RFC 4616",

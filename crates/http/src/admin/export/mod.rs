@@ -6,7 +6,7 @@ mod record;
 use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Granted, ReadMessages, acts};
-use crate::extract::{DomainQuery, Named, Params};
+use crate::extract::{Named, Params};
 use crate::problem::{Code, Problem};
 use crate::schema;
 use axum::body::{Body, Bytes};
@@ -21,15 +21,26 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
+/// What is exported.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ExportQuery {
+    /// The domain to act in, for a key of the whole node; by default the node's first.
+    domain: Option<String>,
+    /// Whether the keys of its password (SCRAM) are in it, as another server needs them to let it log in.
+    credentials: Option<bool>,
+}
+
 /// Export an account
 ///
 /// `application/x-ndjson`: a line for each thing that the store keeps of the account, each with a `kind`; the last is of the kind `end`, with the number of
-/// those before it. An export without it is not whole. Password keys, tokens and the secrets of push registrations are not in it, and neither are the contents of
+/// those before it. An export without it is not whole. Password keys are in it with `credentials` only; tokens and the secrets of push registrations are not in it, and neither are the contents of
 /// uploaded files. It is read part by part while the account goes on: what changes meanwhile may be in it as it was before or after. Needs scopes `admin` and
 /// `read_messages`, and is noted in the audit log.
 #[utoipa::path(
     get, path = "/v1/admin/accounts/{jid}/export", operation_id = "exportAccount", tag = "admin",
-    params(DomainQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
+    params(ExportQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
     responses(
         (status = 200, description = "What is kept of it, line by line", body = ExportRecord, content_type = "application/x-ndjson"),
         schema::Problems
@@ -38,12 +49,12 @@ use tokio::sync::mpsc;
 pub(crate) async fn export(
     key: Granted<ReadMessages>,
     State(app): State<App>,
-    Params(query): Params<DomainQuery>,
+    Params(query): Params<ExportQuery>,
     Named(jid): Named<String>,
 ) -> Result<Response, Problem> {
     key.needs(Scope::Admin)?;
     let (domain, jid) = find(&key, &app, &jid, query.domain.as_deref())?;
-    let export = Export { app, domain, jid };
+    let export = Export { app, domain, jid, has_credentials: query.credentials.unwrap_or(false) };
     // Before the answer begins: whether there is such an account.
     let (account, created) = export.account().await?;
     acts::note_read();
@@ -51,6 +62,7 @@ pub(crate) async fn export(
         key = &*key.key.name,
         key_id = key.key.id.0,
         account = export.jid.as_str(),
+        credentials = export.has_credentials,
         "an account is exported"
     );
     // One part is read while the one before is sent.
@@ -69,6 +81,8 @@ struct Export {
     app: App,
     domain: Arc<Domain>,
     jid: BareJid,
+    /// Whether it has the keys of its password, for another server.
+    has_credentials: bool,
 }
 
 /// Why an export goes no further.
@@ -104,6 +118,9 @@ impl Export {
 
     async fn all(&self, (account, created): (ExportRecord, UnixMs), lines: &mut Lines) -> Result<(), Stop> {
         lines.put(&account).await?;
+        if self.has_credentials {
+            self.credentials(lines).await?;
+        }
         self.topics(lines).await?;
         self.record(lines).await?;
         self.private(lines).await?;

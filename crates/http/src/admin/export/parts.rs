@@ -1,6 +1,6 @@
 //! What is read of an account, kind by kind. A page is bounded in entries and bytes.
 
-use super::record::{ContactRecord, ExportRecord, PrivacyRuleRecord};
+use super::record::{ContactRecord, ExportRecord, KeysRecord, PrivacyRuleRecord};
 use super::{Export, Lines, Stop};
 use crate::jids;
 use crate::problem::Problem;
@@ -15,7 +15,7 @@ use carillon_core::model::{
     NotificationId, RecordParts, RegistrationId, RoomKind, RoomOfAccount, States, UnixMs,
 };
 use carillon_core::ports::Page;
-use carillon_core::ports::store::accounts::Account;
+use carillon_core::ports::store::accounts::{Account, Identity};
 use carillon_core::ports::store::activity::LastAvailable;
 use carillon_core::ports::store::archive::{ArchivePage, ArchivePageAnswer};
 use carillon_core::ports::store::inbox::ReadInbox;
@@ -55,6 +55,17 @@ impl Export {
             last_available_at: available.map(Time),
         };
         Ok((record, enrolment.created))
+    }
+
+    /// The keys of its password.
+    pub(super) async fn credentials(&self, lines: &mut Lines) -> Result<(), Stop> {
+        let identity = self.app.ask(Identity { domain: self.domain.id, local: self.local() }).await?;
+        let credentials = identity.ok_or_else(|| self.missing())?.credentials;
+        let line = ExportRecord::Credentials {
+            scram_sha1: credentials.sha1.as_ref().map(KeysRecord::of),
+            scram_sha256: credentials.sha256.as_ref().map(KeysRecord::of),
+        };
+        lines.put(&line).await
     }
 
     pub(super) async fn topics(&self, lines: &mut Lines) -> Result<(), Stop> {

@@ -6,8 +6,10 @@ use crate::provider::messages::MessageView;
 use crate::provider::notifications::NotificationView;
 use crate::push::api::RegistrationView;
 use crate::time::Time;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use carillon_core::model::{
-    Access, Contact, PrivacyRule, RoomAffiliation, RoomKind, RuleAbout, StanzaKind, StanzaKinds,
+    Access, Contact, PrivacyRule, RoomAffiliation, RoomKind, RuleAbout, ScramKeys, StanzaKind, StanzaKinds,
     SubscriptionState,
 };
 
@@ -26,6 +28,15 @@ pub(crate) enum ExportRecord {
         /// When it was available for the last time, as far as that was noted.
         #[serde(skip_serializing_if = "Option::is_none")]
         last_available_at: Option<Time>,
+    },
+    /// The keys of its password (RFC 5802), where they are asked for.
+    Credentials {
+        /// Those for SCRAM-SHA-1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        scram_sha1: Option<KeysRecord>,
+        /// Those for SCRAM-SHA-256.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        scram_sha256: Option<KeysRecord>,
     },
     /// A topic that it follows.
     Topic {
@@ -162,6 +173,30 @@ pub(crate) enum ExportRecord {
         /// How many lines there are before this one.
         records: u64,
     },
+}
+
+/// What an account's password is proved by, without the password; each but `iterations` in base64.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct KeysRecord {
+    /// The salt.
+    salt: String,
+    /// How often it is hashed.
+    iterations: u32,
+    /// What proves the client.
+    stored_key: String,
+    /// What proves the server.
+    server_key: String,
+}
+
+impl KeysRecord {
+    pub(super) fn of(keys: &ScramKeys) -> KeysRecord {
+        KeysRecord {
+            salt: STANDARD.encode(&keys.salt),
+            iterations: keys.iterations,
+            stored_key: STANDARD.encode(&keys.stored_key),
+            server_key: STANDARD.encode(&keys.server_key),
+        }
+    }
 }
 
 /// A rule of a privacy list.
