@@ -235,6 +235,7 @@ pub fn http(
         push_apps,
         push_templates,
         queues: Vec::new(),
+        objects: None,
         traces_kept_ms: settings.server.traces_kept_ms,
         endpoints: carillon_http::Endpoints {
             host: (!node.host.is_empty()).then(|| node.host.clone()),
@@ -302,6 +303,25 @@ fn open_sqs(queue: &Queue) -> Result<Arc<dyn ports::Queue>, String> {
 #[cfg(not(feature = "aws"))]
 fn open_sqs(_: &Queue) -> Result<Arc<dyn ports::Queue>, String> {
     Err("this binary was built without AWS: build it with `--features aws`".to_owned())
+}
+
+/// Where the contents of uploaded files are, if that is a bucket.
+pub fn objects(settings: &Settings) -> Result<Option<Arc<dyn carillon_http::ObjectStore>>, String> {
+    let s3 = &settings.http.upload.s3;
+    if s3.bucket.is_empty() || settings.core.upload.url.is_empty() {
+        return Ok(None);
+    }
+    open_bucket(s3).map(Some).map_err(|error| format!("upload.s3_{error}"))
+}
+
+#[cfg(feature = "aws")]
+fn open_bucket(s3: &carillon_http::S3Settings) -> Result<Arc<dyn carillon_http::ObjectStore>, String> {
+    Ok(Arc::new(crate::s3::Bucket::open(s3)?))
+}
+
+#[cfg(not(feature = "aws"))]
+fn open_bucket(_: &carillon_http::S3Settings) -> Result<Arc<dyn carillon_http::ObjectStore>, String> {
+    Err("bucket: this binary was built without AWS: build it with `--features aws`".to_owned())
 }
 
 /// The node's secret: that of its cell, or 32 bytes in the data folder, made once.

@@ -30,6 +30,8 @@ pub mod files;
 pub mod memory;
 pub mod options;
 pub mod preflight;
+#[cfg(feature = "aws")]
+mod s3;
 pub mod serve;
 pub mod signal;
 #[cfg(feature = "aws")]

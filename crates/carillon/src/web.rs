@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::http::{Request, header};
+use ureq::http::{Request, Response, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{AsSendBody, Body};
 
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -87,6 +88,19 @@ impl Web {
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).lossy_utf8(true);
         Ok(Answer { status, retry_after, body: body.read_to_string().map_err(wrong)? })
+    }
+
+    /// Sends a request whose answer is read as it comes; every status is an answer.
+    ///
+    /// # Errors
+    /// Nobody answers.
+    pub(crate) fn exchange<B: AsSendBody>(
+        &self,
+        request: Request<B>,
+        within: Duration,
+    ) -> Result<Response<Body>, ureq::Error> {
+        let request = self.agent.configure_request(request).timeout_global(Some(within)).build();
+        self.agent.run(request)
     }
 
     /// Gets a page; an answer that is no success is an error.

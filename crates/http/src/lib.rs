@@ -71,13 +71,13 @@ pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
 pub use links::{check as check_links, check_file as check_link_file};
 pub use options::{
-    CellsSettings, Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, Settings, UploadSettings,
-    WebhookRoots, WebhookSettings,
+    CellsSettings, Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, S3Settings, Settings,
+    UploadSettings, WebhookRoots, WebhookSettings,
 };
 pub use push_apps::{ApnsPushType, PushAppSettings, PushApps};
 pub use push_templates::{PushTemplateSettings, PushTemplates};
 pub use serve::{Listener, Serves, https, router, serve};
-pub use upload::check as check_uploads;
+pub use upload::{ObjectStore, check as check_uploads};
 pub use vapid::VapidKey;
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.

@@ -2,6 +2,7 @@
 
 use crate::push_apps::PushApps;
 use crate::push_templates::PushTemplates;
+use crate::upload::ObjectStore;
 use crate::vapid::VapidKey;
 use carillon_core::model::PushShown;
 use carillon_core::ports::Queue;
@@ -36,6 +37,8 @@ pub struct Options {
     pub push_templates: watch::Receiver<PushTemplates>,
     /// Queues whose messages are taken in.
     pub queues: Vec<IntakeQueue>,
+    /// Where the contents of uploaded files are; none for a folder.
+    pub objects: Option<Arc<dyn ObjectStore>>,
     /// How long the trace of a notification is kept after its end, in milliseconds: so long a notification is known again.
     pub traces_kept_ms: u64,
 }
@@ -158,11 +161,33 @@ pub struct UploadSettings {
     pub put_ms: u64,
     /// How often what has expired is removed, in milliseconds.
     pub sweep_ms: u64,
+    /// A bucket of S3 for what is in them, instead of the folder.
+    pub s3: S3Settings,
+}
+
+/// A bucket of S3, or of what speaks its protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct S3Settings {
+    /// Its name; empty for none.
+    pub bucket: String,
+    /// What the names of objects begin with.
+    pub prefix: String,
+    /// Its region; empty for that of the environment.
+    pub region: String,
+    /// The URL of another service than AWS; empty for AWS.
+    pub endpoint: String,
+    /// A file with the certificates that the service is known by; empty for those of the system.
+    pub ca_file: PathBuf,
 }
 
 impl Default for UploadSettings {
     fn default() -> UploadSettings {
-        UploadSettings { folder: PathBuf::new(), put_ms: 3_600_000, sweep_ms: 30_000 }
+        UploadSettings {
+            folder: PathBuf::new(),
+            put_ms: 3_600_000,
+            sweep_ms: 30_000,
+            s3: S3Settings::default(),
+        }
     }
 }
 

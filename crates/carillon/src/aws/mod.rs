@@ -92,7 +92,7 @@ impl Aws {
         let kind = kind.rsplit('#').next().unwrap_or(kind);
         let message = value["message"].as_str().or(value["Message"].as_str()).unwrap_or_default();
         if kind.starts_with("ExpiredToken") {
-            self.chain.lock().unwrap_or_else(PoisonError::into_inner).forget();
+            self.forget_credentials();
         }
         Err(format!("{} answers {}: {kind}: {message}", self.service, answer.status))
     }
@@ -101,6 +101,23 @@ impl Aws {
         &self,
         headers: &[(String, String)],
         body: &str,
+        now: Duration,
+    ) -> Result<Vec<(String, String)>, String> {
+        let body = SignableBody::Bytes(body.as_bytes());
+        self.signed("POST", &self.endpoint, headers, body, SigningSettings::default(), now)
+    }
+
+    /// The headers that sign a request.
+    ///
+    /// # Errors
+    /// There are no credentials, or it cannot be signed.
+    pub(crate) fn signed(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &[(String, String)],
+        body: SignableBody<'_>,
+        settings: SigningSettings,
         now: Duration,
     ) -> Result<Vec<(String, String)>, String> {
         // Who waits here has no credentials to go on with.
@@ -112,16 +129,29 @@ impl Aws {
             .region(&self.region)
             .name(self.service)
             .time(SystemTime::UNIX_EPOCH + now)
-            .settings(SigningSettings::default())
+            .settings(settings)
             .build()
             .map_err(|error| error.to_string())?;
         let signed = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let request =
-            SignableRequest::new("POST", &self.endpoint, signed, SignableBody::Bytes(body.as_bytes()))
-                .map_err(|error| error.to_string())?;
+        let request = SignableRequest::new(method, url, signed, body).map_err(|error| error.to_string())?;
         let (instructions, _) =
             sign(request, &parameters.into()).map_err(|error| error.to_string())?.into_parts();
         let (headers, _) = instructions.into_parts();
         Ok(headers.into_iter().map(|header| (header.name().to_owned(), header.value().to_owned())).collect())
+    }
+
+    /// What URLs of the service begin with: it ends with `/`.
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// The client of its requests.
+    pub(crate) fn web(&self) -> &Web {
+        &self.web
+    }
+
+    /// The credentials that are used now have ended.
+    pub(crate) fn forget_credentials(&self) {
+        self.chain.lock().unwrap_or_else(PoisonError::into_inner).forget();
     }
 }

@@ -596,6 +596,17 @@ settings! {
         /// How long uploading a file may take.
         "upload.put_ms" = http.upload.put_ms, ms(SECOND, DAY), Restart;
         /// How often what has expired or was deleted is removed from the folder.
+        /// A bucket of Amazon S3, or of another store with its protocol, for the files. What is being uploaded is in `upload.folder` until it is whole, and files that are there stay there. Empty: the
+        /// folder alone. The binary has to be built with it.
+        "upload.s3_bucket" = http.upload.s3.bucket, text(0, 63), Restart;
+        /// What the names of the objects begin with, such as `files/`.
+        "upload.s3_prefix" = http.upload.s3.prefix, text(0, 255), Restart;
+        /// The region of the bucket. Empty: `AWS_REGION`. Credentials are found as the tools of AWS find theirs.
+        "upload.s3_region" = http.upload.s3.region, text(0, 64), Restart;
+        /// The URL of another service than AWS, `https://HOST`. Empty: AWS.
+        "upload.s3_endpoint" = http.upload.s3.endpoint, text(0, 255), Restart;
+        /// A file with the certificates, PEM, that this service is known by; without it those of the system.
+        "upload.s3_ca_file" = http.upload.s3.ca_file, path(0), Restart;
         "upload.sweep_ms" = http.upload.sweep_ms, ms(100, HOUR), Restart;
     }
 

@@ -117,6 +117,7 @@ pub struct Prepared {
     vapid: carillon_http::VapidKey,
     pushes: Pushes,
     queues: Vec<carillon_http::IntakeQueue>,
+    objects: Option<Arc<dyn carillon_http::ObjectStore>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -143,6 +144,7 @@ impl Prepared {
             webhook_roots: assemble::webhook_roots(settings)?,
             pushes: Pushes::new(settings)?,
             queues: assemble::queues(settings)?,
+            objects: assemble::objects(settings)?,
             runtime,
             config,
         })
@@ -218,7 +220,8 @@ const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it,
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
     pub fn start(prepared: Prepared, inherited: Option<Inherited>) -> Result<Running, String> {
-        let Prepared { config, secret, tls, webhook_roots, vapid, pushes, queues, runtime } = prepared;
+        let Prepared { config, secret, tls, webhook_roots, vapid, pushes, queues, objects, runtime } =
+            prepared;
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
         let (take_over, left) = inherited.map(|left| (left.take_over, left.http)).unzip();
@@ -245,7 +248,7 @@ impl Running {
             pushes.apps.subscribe(),
             pushes.templates.subscribe(),
         );
-        options.queues = queues;
+        (options.queues, options.objects) = (queues, objects);
         let secured = (&tls, Clients::of(settings));
         let http = HttpSide::start(&runtime, bound, &server, secured, options).map_err(|e| e.to_string())?;
         let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));

@@ -49,15 +49,15 @@ pub(super) async fn get(
     if method == Method::HEAD {
         return Ok(response);
     }
-    let reading = match app.uploads().folder.open(id, attempt).await {
-        // It was removed at this moment, or the folder has lost it.
+    let reading = match app.uploads().contents.open(id, attempt, wanted.clone()).await {
+        // It was removed at this moment, or is lost where it was.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             tracing::warn!(%id, "the contents of a file are missing");
             return Err(super::unknown());
         }
         opened => opened.map_err(|error| disk_failed(&error))?,
     };
-    *response.body_mut() = Body::from_stream(parts(reading, wanted));
+    *response.body_mut() = Body::from_stream(parts(reading, wanted.end - wanted.start));
     Ok(response)
 }
 
@@ -72,21 +72,17 @@ fn outside(file: &UploadedFile) -> Problem {
         .with_header(header::CONTENT_RANGE, text)
 }
 
-/// What is in the file there, part by part, as fast as it is taken.
-fn parts(
-    reading: Reading,
-    wanted: std::ops::Range<u64>,
-) -> impl futures_util::Stream<Item = io::Result<bytes::Bytes>> + Send {
-    futures_util::stream::try_unfold((reading, wanted), |(reading, mut left)| async move {
-        if left.is_empty() {
+/// So many bytes, part by part, as fast as they are taken.
+fn parts(reading: Reading, bytes: u64) -> impl futures_util::Stream<Item = io::Result<bytes::Bytes>> + Send {
+    futures_util::stream::try_unfold((reading, bytes), |(reading, left)| async move {
+        if left == 0 {
             return Ok(None);
         }
-        let len = PART.min(left.end - left.start) as usize;
-        let part = reading.read(left.start, len).await?;
+        let (reading, part) = reading.read(PART.min(left) as usize).await?;
         if part.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        left.start += part.len() as u64;
+        let left = left.saturating_sub(part.len() as u64);
         Ok(Some((part, (reading, left))))
     })
 }

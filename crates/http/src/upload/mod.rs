@@ -2,7 +2,7 @@
 //! ([`UploadKey`]), and what is there is in the store.
 //!
 //! - `put` takes a file into its slot, `get` gives it, `delete` removes it for whoever has a key.
-//! - `files` is where the contents are: a folder. The store says which of them count (`ports::store::uploads`).
+//! - `files` is where the contents are: a folder, or a store of objects (`objects`). The store says which of them count (`ports::store::uploads`).
 //! - `sweep` removes what has expired, was deleted, or was not uploaded to its end.
 //! - `range` and `headers` are what HTTP has to say about it, `routes` puts it together.
 
@@ -10,11 +10,13 @@ mod delete;
 mod files;
 mod get;
 mod headers;
+mod objects;
 mod put;
 mod range;
 mod routes;
 pub(crate) mod sweep;
 
+pub use objects::ObjectStore;
 pub(crate) use routes::routes;
 
 use crate::app::App;
@@ -24,7 +26,7 @@ use crate::problem::{Code, Problem};
 use carillon_core::model::{DomainId, UploadId, UploadKey, UploadedFile};
 use carillon_core::ports::store::uploads;
 use carillon_core::settings;
-use files::Folder;
+use files::Contents;
 use std::sync::atomic::AtomicU64;
 
 /// What the uploads of this node work with.
@@ -32,7 +34,7 @@ pub(crate) struct Uploads {
     /// The host of the URLs of files; none where nothing is uploaded.
     host: Option<Box<str>>,
     key: UploadKey,
-    folder: Folder,
+    contents: Contents,
     figures: Figures,
 }
 
@@ -111,7 +113,7 @@ impl Uploads {
         Uploads {
             host,
             key: UploadKey::of(&options.core.secret),
-            folder: Folder::new(options.settings.upload.folder.clone()),
+            contents: Contents::new(options.settings.upload.folder.clone(), options.objects.clone()),
             figures: Figures::default(),
         }
     }

@@ -81,7 +81,7 @@ async fn upload(app: &App, slot: &Slot, body: Body) -> Result<(), Problem> {
         StartUploadAnswer::Taken => return Err(taken()),
         StartUploadAnswer::Missing => return Err(unknown()),
     }
-    let writing = app.uploads().folder.create(id, attempt).await.map_err(|error| disk_failed(&error))?;
+    let writing = app.uploads().contents.create(id, attempt).await.map_err(|error| disk_failed(&error))?;
     let written = write(app, writing, slot.bytes, body);
     tokio::time::timeout(Duration::from_millis(limit_ms), written).await.unwrap_or_else(|_| Err(slow()))?;
     let expires = now().plus(app.options.core.upload.kept_ms);
@@ -91,7 +91,7 @@ async fn upload(app: &App, slot: &Slot, body: Body) -> Result<(), Problem> {
         FinishUploadAnswer::Taken => taken(),
         FinishUploadAnswer::Missing => unknown(),
     };
-    app.uploads().folder.remove(id, attempt).await.map_err(|error| disk_failed(&error))?;
+    app.uploads().contents.remove(id, attempt).await.map_err(|error| disk_failed(&error))?;
     Err(answer)
 }
 

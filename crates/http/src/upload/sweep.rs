@@ -40,7 +40,7 @@ async fn sweep(app: &App) -> Result<(), Problem> {
         let found = app.ask(RemovableUploads { until, max: TOGETHER }).await?;
         let mut removed = Vec::new();
         for (id, attempt) in &found {
-            match app.uploads().folder.remove(*id, *attempt).await {
+            match app.uploads().contents.remove(*id, *attempt).await {
                 Ok(()) => removed.push((*id, *attempt)),
                 Err(error) => tracing::warn!(%error, "a file could not be removed"),
             }

@@ -57,6 +57,7 @@ pub(crate) fn options() -> Options {
         push_apps: tokio::sync::watch::channel(carillon_http::PushApps::default()).1,
         push_templates: tokio::sync::watch::channel(carillon_http::PushTemplates::default()).1,
         queues: Vec::new(),
+        objects: None,
         traces_kept_ms: 86_400_000,
     }
 }
