@@ -18,12 +18,14 @@ import (
 // The node says something every 15 seconds. A connection that is silent for so long is dead.
 const silence = 45 * time.Second
 
-// Event is what comes on the stream of events. One of Notification, Gap and Lagged is set.
+// Event is what comes on the stream of events. One of Notification, Room, Gap and Lagged is set.
 type Event struct {
-	// The event's number where it can be read again: a stored notification has ended. 0 otherwise.
+	// The event's number where it can be read again: a stored notification has ended, or something happened to a room. 0 otherwise.
 	ID int64
 	// A notification that reached a state.
 	Notification *NotificationView
+	// What happened to a room: only where the query asks for types of rooms.
+	Room *RoomEventView
 	// Events that were forgotten before they could be read. [Client.Notifications] says what became of the notifications.
 	Gap *Gap
 	// How many states were lost because they were not read fast enough. None of them has a number.
@@ -38,8 +40,10 @@ type Gap struct {
 
 // EventsQuery says which events to follow.
 type EventsQuery struct {
-	// Only these states; all where there are none.
+	// Of notifications, only these states; all where there are none.
 	States []NotificationState
+	// The types of events; those of notifications where there are none.
+	Types []EventType
 	// Begins behind the event of this number; now where it is nil.
 	After *int64
 }
@@ -58,9 +62,9 @@ type Events struct {
 	wasOpen  bool
 }
 
-// Events follows what becomes of notifications: from when it returns, or all behind an event's number. Close it, or end the context.
+// Events follows what becomes of notifications, and what happens to rooms: from when it returns, or all behind an event's number. Close it, or end the context.
 func (c *Client) Events(ctx context.Context, wanted EventsQuery) (*Events, error) {
-	_, target := c.target(call{operation: "GET /v1/events", query: url.Values{"state": {join(wanted.States)}}})
+	_, target := c.target(call{operation: "GET /v1/events", query: url.Values{"state": {join(wanted.States)}, "type": {join(wanted.Types)}}})
 	ctx, cancel := context.WithCancel(ctx)
 	events := &Events{client: c, ctx: ctx, cancel: cancel, target: target, last: wanted.After}
 	// The node's first words: it follows from here.
@@ -175,6 +179,9 @@ func (e *Event) read(kind string, data []byte) (*Event, error) {
 	case "notification":
 		e.Notification = &NotificationView{}
 		into = e.Notification
+	case "room_created", "room_destroyed", "room_members", "room_subject", "room_message", "room_moderated":
+		e.Room = &RoomEventView{}
+		into = e.Room
 	case "gap":
 		e.Gap = &Gap{}
 		into = e.Gap

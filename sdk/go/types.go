@@ -41,6 +41,18 @@ const (
 	AcknowledgedByLink             AcknowledgedBy = "link"
 )
 
+// Affiliation is a word of the node's OpenAPI document: what an account is to a room for good.
+type Affiliation string
+
+// The values of Affiliation.
+const (
+	AffiliationOutcast Affiliation = "outcast"
+	AffiliationNone    Affiliation = "none"
+	AffiliationMember  Affiliation = "member"
+	AffiliationAdmin   Affiliation = "admin"
+	AffiliationOwner   Affiliation = "owner"
+)
+
 // AgentClass is a word of the node's OpenAPI document: what kind of program followed a link.
 type AgentClass string
 
@@ -75,6 +87,20 @@ const (
 	DropReasonQueueFull      DropReason = "queue-full"
 	DropReasonDeviceDeleted  DropReason = "device-deleted"
 	DropReasonModule         DropReason = "module"
+)
+
+// EventType is a word of the node's OpenAPI document: how a notification ended, or what happened to a room.
+type EventType string
+
+// The values of EventType.
+const (
+	EventTypeNotification  EventType = "notification"
+	EventTypeRoomCreated   EventType = "room_created"
+	EventTypeRoomDestroyed EventType = "room_destroyed"
+	EventTypeRoomMembers   EventType = "room_members"
+	EventTypeRoomSubject   EventType = "room_subject"
+	EventTypeRoomMessage   EventType = "room_message"
+	EventTypeRoomModerated EventType = "room_moderated"
 )
 
 // NotificationState is a word of the node's OpenAPI document: how far a notification has come.
@@ -323,6 +349,50 @@ type PushView struct {
 	SentAt time.Time `json:"sent_at"`
 	// When it was answered, or found to have failed.
 	AnsweredAt time.Time `json:"answered_at"`
+}
+
+// RoomEventView is something that happened to a room. Which members it has besides the first three follows from its type.
+type RoomEventView struct {
+	// What happened.
+	Type EventType `json:"type"`
+	// The address of the room.
+	Room string `json:"room"`
+	// When.
+	At time.Time `json:"at"`
+	// The account that did it. An API key has none, and nobody destroys a room that all have left.
+	By string `json:"by,omitzero"`
+	// Why the room was destroyed.
+	Reason string `json:"reason,omitzero"`
+	// What accounts are to the room now: at most 100. A change of more makes several events.
+	Members []RoomMemberChangeView `json:"members,omitzero"`
+	// The message that was kept, or moderated.
+	Message *RoomMessageEventView `json:"message,omitzero"`
+	// The subject as it is now, empty for none; where contents are told.
+	Subject *string `json:"subject,omitzero"`
+}
+
+// RoomMemberChangeView is an account that is something else to a room.
+type RoomMemberChangeView struct {
+	// The account.
+	Account string `json:"account"`
+	// What it was.
+	Was Affiliation `json:"was"`
+	// What it is: none for who was removed.
+	Affiliation Affiliation `json:"affiliation"`
+}
+
+// RoomMessageEventView is a message of a room.
+type RoomMessageEventView struct {
+	// Its number in the room's archive.
+	ArchiveID int64 `json:"archive_id"`
+	// The id that its sender gave it.
+	ID string `json:"id,omitzero"`
+	// The address in the room of whoever said it: that of the room, and a nick.
+	From string `json:"from,omitzero"`
+	// The nick of whoever said it.
+	Nick string `json:"nick,omitzero"`
+	// Its text, if it has one; where contents are told.
+	Body string `json:"body,omitzero"`
 }
 
 // PresenceView is what an account is now.

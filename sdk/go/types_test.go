@@ -93,6 +93,7 @@ func TestTypesAreThoseOfTheDocument(t *testing.T) {
 		carillon.EndpointView{},
 		carillon.Rotated{}, carillon.Validated{}, carillon.SubscriptionView{}, carillon.LinkBody{}, carillon.LinkView{},
 		carillon.InvitationBody{}, carillon.InvitationView{}, carillon.InvitationCreated{}, carillon.OwnKey{}, carillon.PushView{},
+		carillon.RoomEventView{}, carillon.RoomMemberChangeView{}, carillon.RoomMessageEventView{},
 	}
 	source := string(must(os.ReadFile("types.go"))(t))
 	// None is forgotten here.

@@ -23,14 +23,15 @@ const (
 
 // WebhookRequest is what a request to a webhook says.
 type WebhookRequest struct {
-	// "notifications.ended", or "test", which has no events.
+	// "notifications.ended"; "events" for a webhook that is told of rooms, too; or "test", which has no events.
 	Type string `json:"type"`
 	// The webhook's number.
 	Webhook int64 `json:"webhook"`
-	// How notifications ended, or that they were opened. An event may come more than once, with the same ID.
+	// How notifications ended, or that they were opened; or what happened to rooms. An event may come more than once, with the same ID.
 	Events []struct {
-		ID           int64            `json:"id"`
-		Notification NotificationView `json:"notification"`
+		ID           int64             `json:"id"`
+		Notification *NotificationView `json:"notification"`
+		Room         *RoomEventView    `json:"room"`
 	} `json:"events"`
 	// The events between these numbers were forgotten before they could be sent.
 	Gap *Gap `json:"gap"`

@@ -21,6 +21,7 @@ def server(tmp_path_factory):
     settings = {
         "invitations__enabled": "true",
         "links__hosts": "go.example.com=localhost",
+        "rooms__events": "all",
         # Tokens are for connections with TLS.
         "websocket__tls": "true",
         "webhooks__allow_addresses": "127.0.0.0/8",

@@ -11,7 +11,7 @@ import carillon_sender.client
 import carillon_sender.events
 import document
 import pytest
-from carillon_sender import ApiError, Client, Gap, NoAnswer, Receipt, Retry, types
+from carillon_sender import ApiError, Client, Gap, NoAnswer, Receipt, Retry, RoomEvent, types
 
 from harness.server import unique
 
@@ -87,6 +87,24 @@ def test_a_notification_is_sent_and_followed(api):
     assert trace == receipt.notification
     assert trace["acknowledged_by"] == "stream-management"
     assert trace in list(api.notifications(to="alice", states=["acknowledged"]))
+
+
+def test_what_happens_in_rooms_is_told_to_who_asks(environment, carillon):
+    with (
+        Client(environment["CARILLON_URL"], environment["CARILLON_ADMIN_KEY"]) as admin,
+        admin.events(types=["room_created", "room_message"]) as events,
+    ):
+        carillon("room", "create", "sdk-tea")
+        carillon("room", "send", "sdk-tea", "The kettle is on")
+        created, said = next(events), next(events)
+    assert isinstance(created, RoomEvent)
+    assert isinstance(said, RoomEvent)
+    assert said.id == events.last_id
+    assert (created.room["type"], created.room["room"]) == ("room_created", "sdk-tea@rooms.localhost")
+    assert said.room["type"] == "room_message"
+    # The text is for keys with scope `read_messages`.
+    assert said.room["message"].keys() >= {"archive_id"}
+    assert "body" not in said.room["message"]
 
 
 def test_a_list_has_a_result_for_each(api):

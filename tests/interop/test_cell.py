@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 
 import pytest
@@ -164,6 +165,26 @@ async def test_a_room_has_occupants_on_all_nodes(clients):
         for other in raws:
             heard = await hears(other, f"from {n}")
             assert heard.get("from") == f"{room}/n{n}"
+
+
+async def test_events_of_rooms_are_told_by_every_node(clients):
+    raws, room = await clients(3), f"{unique('room')}@rooms.localhost"
+    await clients.apis[0].ok("PATCH", "/v1/admin/domains/localhost", {"room_events": "all"})
+    for api in clients.apis:
+        await api.eventually("/v1/admin/domains", lambda seen: '"room_events": "all"' in json.dumps(seen))
+    async with contextlib.AsyncExitStack() as stack:
+        wanted = "room_created,room_members,room_message"
+        streams = [await stack.enter_async_context(api.events(type=wanted)) for api in clients.apis]
+        await enter(room, raws)
+        for n, raw in enumerate(raws):
+            raw.send(f"<message to='{room}' type='groupchat'><body>from {n}</body></message>")
+            await hears(raws[0], f"from {n}")
+        told = [[await events.next() for _ in range(5)] for events in streams]
+    await clients.apis[0].ok("PATCH", "/v1/admin/domains/localhost", {"room_events": "off"})
+    assert [event["type"] for event in told[0]] == ["room_created", "room_members", *["room_message"] * 3]
+    assert [event["message"]["nick"] for event in told[0][2:]] == ["n0", "n1", "n2"]
+    assert told[1] == told[0]
+    assert told[2] == told[0]
 
 
 async def test_what_one_node_creates_all_know(clients):

@@ -101,6 +101,7 @@ fn domains_and_keys(store: &dyn Store) {
             sessions_total_max: 0,
             bytes_out_per_second: 0,
             stored_bytes_max: 0,
+            room_events: RoomEvents::Off,
         };
         ask(store, PutDomain { name: name.into(), policy });
     }

@@ -117,7 +117,8 @@ fn what_a_process_that_is_gone_had_claimed_is_free() {
     let store = open(&path).expect("opens");
     let secret = WebhookSecret(Box::new([1; 32]));
     let url = "https://a.example/".into();
-    let create = CreateWebhook { domain: None, url, states: States::ENDS, secret, now };
+    let wanted = States::ENDS.into();
+    let create = CreateWebhook { domain: None, url, wanted, contents: false, secret, now };
     ask(&store, create).expect("it is created");
     assert_eq!((claimed(&store, 1), claimed(&store, 2)), (1, 0));
     store.close();

@@ -114,6 +114,8 @@ pub enum Effect {
     },
     /// Tell those who watch that a notification reached a state.
     StateChange(StateChange),
+    /// Tell those who follow the events of the store that there is one of which no state change tells.
+    EventStored,
 }
 
 /// The effects of one or more inputs, with the bytes they send in one buffer that is used again and again: sending
@@ -130,6 +132,8 @@ pub struct Effects {
     pub tape: Tape,
     /// Which states of notifications someone wants to hear of: no [`Effect::StateChange`] is made of the others.
     pub watched: States,
+    /// Whether someone follows events: no [`Effect::EventStored`] is made otherwise.
+    pub events_watched: bool,
 }
 
 impl Effects {

@@ -77,6 +77,10 @@ words! {
     PubsubCreate: "any", "admin";
     /// Who may create rooms over XMPP.
     RoomsCreate: "any", "admin";
+    /// What event streams and webhooks are told of a domain's rooms.
+    RoomEvents: "off", "membership", "all";
+    /// What an event tells of: how a notification ended, or what happened to a room.
+    EventType: "notification", "room_created", "room_destroyed", "room_members", "room_subject", "room_message", "room_moderated";
     /// What an account is to a room for good (XEP-0045 §5.2).
     Affiliation: "outcast", "none", "member", "admin", "owner";
     /// Who may send private messages to occupants of a room.
@@ -265,6 +269,10 @@ pub(crate) struct Policy {
     /// Bytes that may be stored of the domain's accounts and topics; 0 for any number. They are measured every minute: past it nothing more is stored, which is answered `507`.
     #[schema(minimum = 0, default = 0)]
     stored_bytes_max: Option<u64>,
+    /// What event streams and webhooks that ask for it are told of the domain's rooms: nothing; that they are created and destroyed, and what accounts are
+    /// to them; or also what is said in those that have archives.
+    #[schema(default = "off")]
+    room_events: Option<RoomEvents>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.

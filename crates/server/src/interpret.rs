@@ -77,6 +77,7 @@ impl ShardIo {
                 }
                 Effect::Reply { to, outcome } => self.deferred.reply(to, outcome),
                 Effect::StateChange(change) => self.deferred.notify(change),
+                Effect::EventStored => self.deferred.note_event(),
             }
         }
         drop(list);
@@ -223,7 +224,8 @@ fn ends_batch(effect: &Effect) -> bool {
         | Effect::Derive { .. }
         | Effect::Ask { .. }
         | Effect::Reply { .. }
-        | Effect::StateChange(_) => false,
+        | Effect::StateChange(_)
+        | Effect::EventStored => false,
     }
 }
 

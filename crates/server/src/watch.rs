@@ -1,4 +1,4 @@
-//! Watchers of notifications: they are told the states that these reach.
+//! Watchers of notifications and of events: they are told the states that notifications reach, or that there is something to read in the store.
 
 use carillon_core::command::StateChange;
 use carillon_core::model::{DomainId, States};
@@ -8,29 +8,60 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Takes changes until it returns false.
 pub(crate) type Sink = Box<dyn Fn(&StateChange) -> bool + Send + Sync>;
 
-/// A watcher of changes, known to every shard.
+/// Hears that there are events until it returns false.
+pub(crate) type Hint = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// A watcher, known to every shard.
 pub(crate) struct Watcher {
-    domain: Option<DomainId>,
-    states: States,
-    sink: Sink,
-    /// Its sink has returned false.
+    wanted: Wanted,
+    /// What takes it has returned false.
     gone: AtomicBool,
+}
+
+/// What a watcher wants.
+enum Wanted {
+    /// Changes of notifications of `domain`, or of all, that reach one of `states`.
+    Changes { domain: Option<DomainId>, states: States, sink: Sink },
+    /// That there are events of which no change tells.
+    Events(Hint),
 }
 
 impl Watcher {
     /// Creates a watcher of the changes of `domain`, or of all domains, that reach one of `states`.
     pub(crate) fn new(domain: Option<DomainId>, states: States, sink: Sink) -> Arc<Watcher> {
-        Arc::new(Watcher { domain, states, sink, gone: AtomicBool::new(false) })
+        Arc::new(Watcher { wanted: Wanted::Changes { domain, states, sink }, gone: AtomicBool::new(false) })
+    }
+
+    /// Creates a watcher of events of which no change tells.
+    pub(crate) fn of_events(hint: Hint) -> Arc<Watcher> {
+        Arc::new(Watcher { wanted: Wanted::Events(hint), gone: AtomicBool::new(false) })
     }
 
     /// Tells it of a change; false if it wants no more.
     fn notify(&self, change: &StateChange) -> bool {
-        let StateChange { domain, trace } = change;
+        self.goes_on(|wanted| match wanted {
+            Wanted::Changes { domain, states, sink } => {
+                let is_wanted = domain.is_none_or(|wanted| wanted == change.domain)
+                    && states.contains(change.trace.state);
+                !is_wanted || sink(change)
+            }
+            Wanted::Events(_) => true,
+        })
+    }
+
+    /// Tells it that there are events; false if it wants no more.
+    fn hint(&self) -> bool {
+        self.goes_on(|wanted| match wanted {
+            Wanted::Changes { .. } => true,
+            Wanted::Events(hint) => hint(),
+        })
+    }
+
+    fn goes_on(&self, tell: impl FnOnce(&Wanted) -> bool) -> bool {
         if self.gone.load(Ordering::Relaxed) {
             return false;
         }
-        let wants = self.domain.is_none_or(|wanted| wanted == *domain) && self.states.contains(trace.state);
-        let goes_on = !wants || (self.sink)(change);
+        let goes_on = tell(&self.wanted);
         if !goes_on {
             self.gone.store(true, Ordering::Relaxed);
         }
@@ -44,6 +75,8 @@ pub(crate) struct Watchers {
     all: Vec<Arc<Watcher>>,
     /// The states that any watcher wants.
     states: States,
+    /// Whether any watcher follows events.
+    follow_events: bool,
 }
 
 impl Watchers {
@@ -62,17 +95,37 @@ impl Watchers {
         self.states
     }
 
+    /// Whether any watcher follows events.
+    pub(crate) fn follow_events(&self) -> bool {
+        self.follow_events
+    }
+
     /// Tells all watchers of a change.
     pub(crate) fn notify(&mut self, change: &StateChange) {
+        self.tell(|watcher| watcher.notify(change));
+    }
+
+    /// Tells those who follow events that there are some.
+    pub(crate) fn hint(&mut self) {
+        self.tell(Watcher::hint);
+    }
+
+    fn tell(&mut self, tell: impl Fn(&Watcher) -> bool) {
         let before = self.all.len();
-        self.all.retain(|watcher| watcher.notify(change));
+        self.all.retain(|watcher| tell(watcher));
         if self.all.len() < before {
             self.count();
         }
     }
 
     fn count(&mut self) {
-        self.states = self.all.iter().fold(States::NONE, |all, watcher| all.with(watcher.states));
+        (self.states, self.follow_events) = (States::NONE, false);
+        for watcher in &self.all {
+            match &watcher.wanted {
+                Wanted::Changes { states, .. } => self.states = self.states.with(*states),
+                Wanted::Events(_) => self.follow_events = true,
+            }
+        }
     }
 }
 

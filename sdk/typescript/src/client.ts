@@ -114,7 +114,7 @@ export class Client {
     return this.#http.call("DELETE /v1/notifications/{id}", { path: { id } });
   }
 
-  /** Receipts as they happen: from when this resolves, or all behind an event's number. */
+  /** Events as they happen: from when this resolves, or all behind an event's number. */
   events(options: EventsOptions = {}): Promise<Events> {
     return Events.open(this.#http, options);
   }

@@ -1,6 +1,6 @@
 import type { Http } from "./http.js";
 import { backoffMs, isWorthRepeating, pause, waitMs } from "./retry.js";
-import type { NotificationState, NotificationView } from "./types.js";
+import type { EventType, NotificationState, NotificationView, RoomEventView } from "./types.js";
 
 /** The node says something every 15 seconds. A connection that is silent for so long is dead. */
 const SILENCE_MS = 45_000;
@@ -9,18 +9,22 @@ const SILENCE_MS = 45_000;
  * What comes on the stream of events:
  *
  * - a notification reached a state; `id` is the event's number where it can be read again: a stored notification has ended;
+ * - something happened to a room, where `types` ask for it; `id` is the event's number;
  * - the events between two numbers were forgotten before they could be read, and `Client.notifications` says what became of them;
  * - so many states were lost because they were not read fast enough; none of them has a number.
  */
 export type Event =
   | { type: "notification"; id: number | undefined; notification: NotificationView }
+  | { type: "room"; id: number | undefined; room: RoomEventView }
   | { type: "gap"; after: number; next: number }
   | { type: "lagged"; count: number };
 
 /** Which events to follow. */
 export interface EventsOptions {
-  /** Only these states. */
+  /** Of notifications, only these states. */
   states?: NotificationState[];
+  /** The types of events; those of notifications by default. */
+  types?: EventType[];
   /** Begins behind the event of this number; otherwise now. */
   after?: number;
   /** Ends the stream, with its reason. */
@@ -28,7 +32,7 @@ export interface EventsOptions {
 }
 
 /**
- * Receipts without an end; a lost connection is made again and goes on behind the last event, perhaps giving one twice. Leaving a loop over
+ * Events without an end; a lost connection is made again and goes on behind the last event, perhaps giving one twice. Leaving a loop over
  * them closes the connection.
  */
 export class Events implements AsyncIterableIterator<Event> {
@@ -39,9 +43,9 @@ export class Events implements AsyncIterableIterator<Event> {
   readonly #signal: AbortSignal | undefined;
   readonly #events: AsyncGenerator<Event | undefined>;
 
-  private constructor(http: Http, { states, after, signal }: EventsOptions) {
+  private constructor(http: Http, { states, types, after, signal }: EventsOptions) {
     this.#http = http;
-    [, this.#url] = http.target("GET /v1/events", { query: { state: states?.join(",") } });
+    [, this.#url] = http.target("GET /v1/events", { query: { state: states?.join(","), type: types?.join(",") } });
     this.#signal = signal;
     this.lastId = after;
     this.#events = this.#run();
@@ -117,6 +121,7 @@ export class Events implements AsyncIterableIterator<Event> {
 function read(kind: string | undefined, data: string | undefined, id: number | undefined): Event | undefined {
   if (kind === undefined || data === undefined) return undefined;
   if (kind === "notification") return { type: kind, id, notification: JSON.parse(data) as NotificationView };
+  if (kind.startsWith("room_")) return { type: "room", id, room: JSON.parse(data) as RoomEventView };
   if (kind === "gap" || kind === "lagged") return { type: kind, ...JSON.parse(data) };
   return undefined;
 }

@@ -5,9 +5,18 @@
 
 export type Access = "open" | "whitelist";
 export type AcknowledgedBy = "stream-management" | "receipt" | "socket" | "link";
+export type Affiliation = "outcast" | "none" | "member" | "admin" | "owner";
 export type AgentClass = "mobile" | "tablet" | "desktop" | "other";
 export type Audience = "active" | "connected" | "always";
 export type DropReason = "unknown-device" | "not-connected" | "not-active" | "connection-lost" | "queue-full" | "device-deleted" | "module";
+export type EventType =
+  | "notification"
+  | "room_created"
+  | "room_destroyed"
+  | "room_members"
+  | "room_subject"
+  | "room_message"
+  | "room_moderated";
 export type NotificationState =
   | "scheduled"
   | "accepted"
@@ -122,6 +131,34 @@ export interface NotificationView {
   opened_at?: string | null;
   opened_by?: AgentClass | null;
   pushes?: PushView[];
+}
+
+/** An account that is something else to a room. */
+export interface RoomMemberChangeView {
+  account: string;
+  was: Affiliation;
+  affiliation: Affiliation;
+}
+
+/** A message of a room. */
+export interface RoomMessageEventView {
+  archive_id: number;
+  id?: string | null;
+  from?: string | null;
+  nick?: string | null;
+  body?: string | null;
+}
+
+/** Something that happened to a room. Which members it has besides the first three follows from its type. */
+export interface RoomEventView {
+  type: EventType;
+  room: string;
+  at: string;
+  by?: string | null;
+  reason?: string | null;
+  members?: RoomMemberChangeView[] | null;
+  message?: RoomMessageEventView | null;
+  subject?: string | null;
 }
 
 /** What an account is now. */

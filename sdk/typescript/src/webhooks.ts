@@ -1,14 +1,14 @@
 import { BadSignature } from "./errors.js";
-import type { NotificationView } from "./types.js";
+import type { NotificationView, RoomEventView } from "./types.js";
 
 /** What a request to a webhook says. */
 export interface WebhookRequest {
-  /** `notifications.ended`, or `test`, which has no events. */
+  /** `notifications.ended`; `events` for a webhook that is told of rooms, too; or `test`, which has no events. */
   type: string;
   /** The webhook's number. */
   webhook: number;
-  /** How notifications ended, or that they were opened. An event may come more than once, with the same `id`. */
-  events: { id: number; notification: NotificationView }[];
+  /** How notifications ended, or that they were opened; or what happened to rooms. An event may come more than once, with the same `id`. */
+  events: ({ id: number; notification: NotificationView; room?: undefined } | { id: number; notification?: undefined; room: RoomEventView })[];
   /** The events between these numbers were forgotten before they could be sent. */
   gap?: { after: number; next: number };
 }

@@ -122,8 +122,9 @@ async def _read_events(answer, inbox):
         elif line.startswith("id:"):
             id = line[3:].strip()
         elif not line and data:
-            assert kind == "notification", (kind, data)
-            inbox.put((id, json.loads("\n".join(data))))
+            event = json.loads("\n".join(data))
+            assert kind == event.get("type", "notification"), (kind, event)
+            inbox.put((id, event))
             kind, data = None, []
 
 

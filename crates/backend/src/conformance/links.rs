@@ -229,8 +229,14 @@ pub(super) fn open_their_notifications(store: &dyn Store) {
     assert!(end(store, vec![acknowledged(id(1))]).is_empty());
 
     let told = |states| {
-        let answer = ask(store, Events { after: 0, domain: Some(domain), states, max: 9 });
-        answer.events.iter().map(|(_, trace)| (trace.id, trace.shown())).collect::<Vec<_>>()
+        let answer =
+            ask(store, Events { after: 0, domain: Some(domain), wanted: EventFilter::from(states), max: 9 });
+        answer
+            .events
+            .iter()
+            .filter_map(|(_, event)| event.trace())
+            .map(|trace| (trace.id, trace.shown()))
+            .collect::<Vec<_>>()
     };
     let all = [(id(1), Acknowledged), (id(1), Followed), (id(2), Acknowledged), (id(2), Followed)];
     assert_eq!(told(States::ALL), all);

@@ -39,6 +39,7 @@ mod private;
 mod push;
 pub mod queue;
 mod removals;
+mod room_events;
 mod rooms;
 mod rosters;
 mod schedule;
@@ -107,6 +108,9 @@ pub const CASES: &[Case] = cases! {
     ends: are_traced, happen_once, of_what_is_not_there, note_when_it_was_sent, by_cancelling, by_expiry,
         are_forgotten, come_in_pages, drop_the_payload;
     events: tell_how_notifications_ended, are_of_a_domain_and_of_states, come_in_pages, are_forgotten, are_numbered_in_the_order_of_commits;
+    room_events: tell_what_happened, of_what_was_not_done_are_none, of_messages_go_with_them, are_given_to_who_wants_them,
+        are_numbered_with_those_of_notifications, of_large_messages_come_in_pages, go_with_their_domain, are_forgotten,
+        tell_that_members_are_removed;
     listing: is_newest_first, says_what_a_trace_says, is_of_an_account, is_of_a_domain, is_of_states, is_of_a_sender,
         is_of_a_time, comes_in_pages, finds_what_is_rare, is_whole_when_they_end_in_any_order;
     schedule: hands_out_what_is_due, takes_its_place_when_it_is_handed_over, for_who_is_there_waits_for_nobody_else, a_claim_is_one_nodes, what_was_not_handed_over_is_due_again,

@@ -463,7 +463,8 @@ pub(super) fn comes_of_what_its_app_wants(store: &dyn Store) {
     mention(store, domain, room, "alice", 6);
     mention(store, domain, room, "nobody", 6);
     let out = RoomMember::new(jid("alice@example.org"), RoomAffiliation::Outcast);
-    ask(store, SetRoomMembers { room, changes: vec![out], version: 0 }).expect("the room is there");
+    ask(store, SetRoomMembers { room, changes: vec![out], version: 0, facts: Vec::new() })
+        .expect("the room is there");
     assert!(claim(store, 7, 6, &[]).is_empty());
     assert_eq!(ask(store, NextPush), None);
 }
@@ -480,6 +481,7 @@ fn room_of(store: &dyn Store, domain: DomainId, members: &[&str]) -> RoomId {
         owned_max: 10,
         rooms_max: 10,
         now: T,
+        facts: Vec::new(),
     };
     answer!(ask(store, create), CreateRoomAnswer::Created(record) => record.id)
 }
@@ -493,6 +495,7 @@ fn in_room(room: RoomId, sender: &str, at: u64) -> KeepRoomMessage {
         entry: RoomEntry::Counted,
         displayed: None,
         wake: None,
+        fact: None,
     }
 }
 

@@ -16,19 +16,25 @@ pub(super) const NOUN: Noun = Noun {
         let room = RoomId(77);
         vec![
             Ask::from(create(domain, "asked", &["alice"])),
-            Ask::from(ConfigureRoom { room, config: RoomConfig::default(), version: 0 }),
+            Ask::from(ConfigureRoom { room, config: RoomConfig::default(), version: 0, facts: Vec::new() }),
             Ask::from(SetRoomMembers {
                 room,
                 changes: vec![member("bob", RoomAffiliation::Member)],
                 version: 0,
+                facts: Vec::new(),
             }),
-            Ask::from(SetRoomSubject { room, subject: None }),
+            Ask::from(SetRoomSubject { room, subject: None, facts: Vec::new() }),
             Ask::from(message(room, "alice", 1)),
-            Ask::from(ReplaceRoomMessage { room, id: ArchiveId(1), stanza: "<message/>".into() }),
+            Ask::from(ReplaceRoomMessage {
+                room,
+                id: ArchiveId(1),
+                stanza: "<message/>".into(),
+                facts: Vec::new(),
+            }),
             Ask::from(EraseRoomArchive { room }),
             Ask::from(SweepRoomArchives { now: T, after: RoomId(0), max: 10 }),
             Ask::from(blocks(domain, "alice")),
-            Ask::from(DestroyRoom { room }),
+            Ask::from(DestroyRoom { room, facts: Vec::new() }),
         ]
     },
     state: |store, domain| {
@@ -39,14 +45,15 @@ pub(super) const NOUN: Noun = Noun {
     },
     write_lasting: |store, domain| {
         let room = made(store, domain, "lasting", &["alice"]);
-        done(store, ConfigureRoom { room: room.id, config: unusual(), version: 0 });
-        done(store, SetRoomSubject { room: room.id, subject: Some(Box::new(subject())) });
+        done(store, ConfigureRoom { room: room.id, config: unusual(), version: 0, facts: Vec::new() });
+        done(store, SetRoomSubject { room: room.id, subject: Some(Box::new(subject())), facts: Vec::new() });
         done(
             store,
             SetRoomMembers {
                 room: room.id,
                 changes: vec![member("bob", RoomAffiliation::Outcast)],
                 version: 0,
+                facts: Vec::new(),
             },
         );
         keep(store, room.id, "alice", 1);
@@ -75,7 +82,17 @@ fn create(domain: DomainId, name: &str, owners: &[&str]) -> CreateRoom {
     let members = owners.iter().map(|owner| member(owner, RoomAffiliation::Owner)).collect();
     let config = RoomConfig { persistent: true, ..RoomConfig::default() };
     let (kind, owned_max, rooms_max) = (RoomKind::Muc, 10, u32::MAX);
-    CreateRoom { domain, kind, name: name.into(), config, members, owned_max, rooms_max, now: T }
+    CreateRoom {
+        domain,
+        kind,
+        name: name.into(),
+        config,
+        members,
+        owned_max,
+        rooms_max,
+        now: T,
+        facts: Vec::new(),
+    }
 }
 
 fn made(store: &dyn Store, domain: DomainId, name: &str, owners: &[&str]) -> RoomRecord {
@@ -129,6 +146,7 @@ fn message(room: RoomId, sender: &str, number: u64) -> KeepRoomMessage {
         entry: RoomEntry::Counted,
         displayed: None,
         wake: None,
+        fact: None,
     }
 }
 
@@ -175,7 +193,7 @@ pub(super) fn are_owned_by_few(store: &dyn Store) {
     answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Full => ());
     assert_eq!(find(store, domain, "three"), None);
     let room = find(store, domain, "two").expect("it is there");
-    done(store, DestroyRoom { room: room.id });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
     answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Created(_) => ());
 }
 
@@ -188,7 +206,7 @@ pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
     answer!(ask(store, limited("two", RoomKind::Muc)), CreateRoomAnswer::DomainFull => ());
     assert_eq!(find(store, domain, "two"), None);
     let room = find(store, domain, "one").expect("it is there");
-    done(store, DestroyRoom { room: room.id });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
     answer!(ask(store, limited("two", RoomKind::Muc)), CreateRoomAnswer::Created(_) => ());
 }
 
@@ -199,10 +217,10 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
     }
     let hidden = RoomConfig { public: false, ..RoomConfig::default() };
     let room = find(store, domain, "b").expect("it is there");
-    done(store, ConfigureRoom { room: room.id, config: hidden, version: 0 });
+    done(store, ConfigureRoom { room: room.id, config: hidden, version: 0, facts: Vec::new() });
     let locked = RoomConfig { locked: true, title: "C".to_owned(), ..RoomConfig::default() };
     let room = find(store, domain, "c").expect("it is there");
-    done(store, ConfigureRoom { room: room.id, config: locked, version: 0 });
+    done(store, ConfigureRoom { room: room.id, config: locked, version: 0, facts: Vec::new() });
     let list = |after: Option<&str>, limit, all| {
         let found =
             ask(store, Rooms { domain, kind: RoomKind::Muc, after: after.map(Box::from), limit, all });
@@ -219,14 +237,14 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
 pub(super) fn are_configured_and_have_a_subject(store: &dyn Store) {
     let domain = domain(store);
     let before = made(store, domain, "tea", &["alice"]);
-    done(store, ConfigureRoom { room: before.id, config: unusual(), version: 0 });
-    done(store, SetRoomSubject { room: before.id, subject: Some(Box::new(subject())) });
+    done(store, ConfigureRoom { room: before.id, config: unusual(), version: 0, facts: Vec::new() });
+    done(store, SetRoomSubject { room: before.id, subject: Some(Box::new(subject())), facts: Vec::new() });
     let after = RoomRecord { config: unusual(), subject: Some(Box::new(subject())), ..before.clone() };
     assert_eq!(find(store, domain, "tea"), Some(after));
-    done(store, SetRoomSubject { room: before.id, subject: None });
+    done(store, SetRoomSubject { room: before.id, subject: None, facts: Vec::new() });
     assert_eq!(find(store, domain, "tea").and_then(|room| room.subject), None);
-    missing(store, ConfigureRoom { room: RoomId(999), config: unusual(), version: 0 });
-    missing(store, SetRoomSubject { room: RoomId(999), subject: None });
+    missing(store, ConfigureRoom { room: RoomId(999), config: unusual(), version: 0, facts: Vec::new() });
+    missing(store, SetRoomSubject { room: RoomId(999), subject: None, facts: Vec::new() });
 }
 
 pub(super) fn list_members(store: &dyn Store) {
@@ -237,7 +255,7 @@ pub(super) fn list_members(store: &dyn Store) {
     let reserved = RoomMember { nick: "Dave".into(), ..member("dave", RoomAffiliation::None) };
     let bob = member("bob", RoomAffiliation::Member);
     let changes = vec![reserved.clone(), bob.clone(), banned.clone(), member("eve", RoomAffiliation::None)];
-    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0, facts: Vec::new() });
     let owner = member("alice", RoomAffiliation::Owner);
     let members = |name| find(store, domain, name).expect("it is there").members;
     assert_eq!(members("tea"), [owner.clone(), bob, banned.clone(), reserved]);
@@ -255,9 +273,9 @@ pub(super) fn list_members(store: &dyn Store) {
     assert_eq!(rooms_of("dave", None, 10), [], "a reserved nick is no affiliation");
     // Who is nothing any more is not listed.
     let changes = vec![member("bob", RoomAffiliation::None), member("dave", RoomAffiliation::None)];
-    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0, facts: Vec::new() });
     assert_eq!(members("tea"), [owner, banned]);
-    missing(store, SetRoomMembers { room: RoomId(999), changes: Vec::new(), version: 0 });
+    missing(store, SetRoomMembers { room: RoomId(999), changes: Vec::new(), version: 0, facts: Vec::new() });
 }
 
 pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
@@ -266,7 +284,7 @@ pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
     account(store, domain, "carol");
     let room = made(store, domain, "tea", &["alice"]);
     let changes = vec![member("bob", RoomAffiliation::Admin), member("carol", RoomAffiliation::Outcast)];
-    done(store, SetRoomMembers { room: room.id, changes, version: 0 });
+    done(store, SetRoomMembers { room: room.id, changes, version: 0, facts: Vec::new() });
     for local in ["bob", "carol"] {
         done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T });
     }
@@ -281,7 +299,7 @@ pub(super) fn go_with_their_domain(store: &dyn Store) {
     keep(store, room.id, "alice", 1);
     while both(ask(store, delete_domain(domain)).expect("it is there")).1 {}
     assert_eq!(find(store, domain, "tea"), None);
-    missing(store, DestroyRoom { room: room.id });
+    missing(store, DestroyRoom { room: room.id, facts: Vec::new() });
     // Its messages are swept.
     let swept = ask(store, SweepRoomArchives { now: T, after: RoomId(0), max: 10 });
     assert!(swept.next.is_none(), "{swept:?}");
@@ -356,13 +374,13 @@ pub(super) fn replace_and_erase_messages(store: &dyn Store) {
     let room = made(store, domain, "tea", &[]).id;
     let ids: Vec<ArchiveId> = (1..=3).map(|number| keep(store, room, "alice", number)).collect();
     let left = "<message from='r@rooms.example.org/alice' id='99' type='groupchat'/>";
-    done(store, ReplaceRoomMessage { room, id: ids[1], stanza: left.into() });
+    done(store, ReplaceRoomMessage { room, id: ids[1], stanza: left.into(), facts: Vec::new() });
     assert_eq!(texts(store, room, ArchiveStart::First, 5), (vec![1, 99, 3], false));
     let other = made(store, domain, "coffee", &[]).id;
-    missing(store, ReplaceRoomMessage { room: other, id: ids[1], stanza: left.into() });
+    missing(store, ReplaceRoomMessage { room: other, id: ids[1], stanza: left.into(), facts: Vec::new() });
     done(store, EraseRoomArchive { room });
     assert_eq!(texts(store, room, ArchiveStart::First, 5), (vec![], false));
-    missing(store, ReplaceRoomMessage { room, id: ids[2], stanza: left.into() });
+    missing(store, ReplaceRoomMessage { room, id: ids[2], stanza: left.into(), facts: Vec::new() });
     assert_eq!(ask(store, ReadRoomArchiveEnds { room, since: ArchiveId(0) }), None);
     let next = keep(store, room, "alice", 4);
     assert!(next > ids[2]);
@@ -380,7 +398,7 @@ pub(super) fn keep_what_their_domain_keeps(store: &dyn Store) {
     }
     let gone = made(store, domain, "gone", &[]).id;
     keep(store, gone, "alice", 6);
-    done(store, DestroyRoom { room: gone });
+    done(store, DestroyRoom { room: gone, facts: Vec::new() });
     let sweep = |now, after, max| ask(store, SweepRoomArchives { now, after, max });
     // A step removes no more than it may.
     let first = sweep(T.plus(10), RoomId(0), 1);
@@ -401,8 +419,8 @@ pub(super) fn are_destroyed(store: &dyn Store) {
     let domain = domain(store);
     let room = made(store, domain, "tea", &["alice"]);
     keep(store, room.id, "alice", 1);
-    done(store, DestroyRoom { room: room.id });
-    missing(store, DestroyRoom { room: room.id });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    missing(store, DestroyRoom { room: room.id, facts: Vec::new() });
     assert_eq!(find(store, domain, "tea"), None);
     let again = made(store, domain, "tea", &["bob"]);
     assert_ne!(again.id, room.id);
@@ -440,7 +458,7 @@ fn two_rooms(store: &dyn Store) -> (DomainId, RoomId, RoomId, ArchiveId) {
     assert_ne!(room, light, "each kind has its own names");
     let first = keep(store, room, "alice", 1);
     let bob = RoomMember { since: first, ..member("bob", RoomAffiliation::Member) };
-    done(store, SetRoomMembers { room, changes: vec![bob], version: 0 });
+    done(store, SetRoomMembers { room, changes: vec![bob], version: 0, facts: Vec::new() });
     (domain, room, light, first)
 }
 
@@ -462,7 +480,15 @@ pub(super) fn are_in_inboxes(store: &dyn Store) {
     let next = ReadInbox { start: ArchiveStart::After(entry.place()), ..one };
     assert_eq!(brief(store, next), (all[1..].to_vec(), false));
     // Whoever has left reads nothing.
-    done(store, SetRoomMembers { room, changes: vec![member("bob", RoomAffiliation::None)], version: 0 });
+    done(
+        store,
+        SetRoomMembers {
+            room,
+            changes: vec![member("bob", RoomAffiliation::None)],
+            version: 0,
+            facts: Vec::new(),
+        },
+    );
     assert_eq!(brief(store, inbox_of(domain, "bob")).0.len(), 1);
 }
 
@@ -504,11 +530,11 @@ pub(super) fn are_read_since_one_is_a_member(store: &dyn Store) {
     let first = keep(store, room, "alice", 1);
     let second = keep(store, room, "alice", 2);
     let bob = RoomMember { since: first, ..member("bob", RoomAffiliation::Member) };
-    done(store, SetRoomMembers { room, changes: vec![bob.clone()], version: 3 });
+    done(store, SetRoomMembers { room, changes: vec![bob.clone()], version: 3, facts: Vec::new() });
     let record = find(store, domain, "tea").expect("it is there");
     assert_eq!((record.member("bob@example.org"), record.version, record.newest), (Some(&bob), 3, second));
     let again = RoomMember { since: second, nick: "Bob".into(), ..bob.clone() };
-    done(store, SetRoomMembers { room, changes: vec![again], version: 4 });
+    done(store, SetRoomMembers { room, changes: vec![again], version: 4, facts: Vec::new() });
     let record = find(store, domain, "tea").expect("it is there");
     assert_eq!(record.member("bob@example.org").map(|of| (of.since, &*of.nick)), Some((first, "Bob")));
     let since =

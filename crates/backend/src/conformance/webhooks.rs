@@ -13,7 +13,8 @@ const ELSEWHERE: u64 = u64::MAX;
 pub(super) fn create(domain: Option<DomainId>) -> CreateWebhook {
     let states = States::from(NotificationState::Acknowledged).with(NotificationState::Expired.into());
     let secret = WebhookSecret(Box::new([7; 32]));
-    CreateWebhook { domain, url: "https://a.example/".into(), states, secret, now: T }
+    let (url, wanted) = ("https://a.example/".into(), states.into());
+    CreateWebhook { domain, url, wanted, contents: false, secret, now: T }
 }
 
 fn made(store: &dyn Store, domain: Option<DomainId>) -> Webhook {
@@ -38,7 +39,7 @@ fn listed(store: &dyn Store, domain: Option<DomainId>) -> Vec<WebhookId> {
 
 /// Changes nothing.
 pub(super) fn unchanged(id: WebhookId) -> UpdateWebhook {
-    UpdateWebhook { id, url: None, states: None, secret: None, status: None }
+    UpdateWebhook { id, url: None, types: None, states: None, contents: None, secret: None, status: None }
 }
 
 fn claim(owner: u64, now: UnixMs) -> ClaimWebhooks {
@@ -90,14 +91,16 @@ pub(super) fn are_created_at_the_newest_event(store: &dyn Store) {
     account(store, domain, "alice");
     stored(store, notification(domain, "alice", 1));
     assert!(end(store, vec![acknowledged(id(1))]).is_empty());
-    let newest = ask(store, Events { after: 0, domain: None, states: States::NONE, max: 0 }).newest;
+    let newest = ask(store, Events { after: 0, domain: None, wanted: States::NONE.into(), max: 0 }).newest;
     let second = made(store, Some(domain));
-    let CreateWebhook { domain, url, states, secret, now } = create(Some(domain));
+    let CreateWebhook { domain, url, wanted, contents, secret, now } = create(Some(domain));
+    let states = wanted.states;
     let expected = Webhook {
         id: second.id,
         domain,
         url,
-        states,
+        wanted,
+        contents,
         secret,
         status: WebhookStatus::Enabled,
         created: now,
@@ -150,14 +153,18 @@ pub(super) fn are_changed(store: &dyn Store) {
     let fails = CommitWebhook { progress: troubled.clone(), ..commit(before.id, 0) };
     assert_eq!(ask(store, fails.clone()), Ok(()));
     let (states, secret) = (NotificationState::Dropped.into(), WebhookSecret(Box::new([1; 24])));
+    let types = EventTypes::from(EventType::RoomMessage).with(EventType::RoomCreated.into());
     let status = WebhookStatus::Disabled;
     let change = UpdateWebhook {
+        types: Some(types),
         states: Some(states),
+        contents: Some(true),
         secret: Some(secret.clone()),
         status: Some(status),
         ..unchanged(before.id)
     };
-    let after = Webhook { states, secret, status, progress: troubled, ..before };
+    let wanted = EventFilter { types, states };
+    let after = Webhook { wanted, contents: true, secret, status, progress: troubled, ..before };
     assert_eq!(ask(store, change).map(|webhook| *webhook), Some(after.clone()));
     assert_eq!(ask(store, unchanged(after.id)).map(|webhook| *webhook), Some(after.clone()));
     assert_eq!(find(store, after.id), Some(after.clone()));

@@ -1,14 +1,17 @@
-//! Events: how notifications ended, in the order in which they become visible.
+//! Events: how notifications ended and what happened to rooms, in the order in which they become visible.
 
-use super::column::{int, opt_number, opt_text, uint};
+use super::column::{blob, int, ms, opt_number, opt_text, uint};
 use super::connection::Connection;
 use super::ending;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use carillon_core::model::UnixMs;
+use crate::rows;
+use bytes::Bytes;
+use carillon_core::model::{ArchiveId, ArchivedMessage, DomainId, Event, UnixMs};
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::notifications::{EVENTS_MAX, Events, EventsAnswer};
+use carillon_core::ports::store::notifications::{EVENT_BYTES_MAX, EVENTS_MAX, Events, EventsAnswer};
+use tokio_postgres::Row;
 
 /// Events that are looked at for one answer: other reads wait meanwhile.
 const ROWS_MAX: i64 = 10_000;
@@ -17,28 +20,26 @@ const STEP: i64 = 1_000;
 
 impl Answers<Events, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Events) -> Result<EventsAnswer> {
-        let Events { after, domain, states, max } = asked;
-        let (mut events, mut examined, mut looked_at) = (Vec::new(), *after, 0);
-        while looked_at < ROWS_MAX && events.len() < usize::from(*max) {
+        let Events { after, domain, wanted, max } = asked;
+        let (mut events, mut examined, mut looked_at, mut bytes) = (Vec::new(), *after, 0, 0);
+        let is_full = |events: &Vec<(u64, Event)>, bytes: usize| {
+            events.len() == usize::from(*max) || bytes >= EVENT_BYTES_MAX
+        };
+        while looked_at < ROWS_MAX && !is_full(&events, bytes) {
             let step = STEP.min(ROWS_MAX - looked_at);
             let rows = self.db.query(EVENTS, &[&int(examined), &step])?;
             looked_at += step;
             for row in &rows {
-                if events.len() == usize::from(*max) {
+                if is_full(&events, bytes) {
                     break;
                 }
                 examined = uint(row, 18)?;
                 // Without a name it is of a domain that is gone, or its trace is forgotten.
                 let is_theirs = domain.is_none() || opt_number(row, 19)? == domain.map(|domain| domain.0);
                 if opt_text(row, 2)?.is_some() && is_theirs {
-                    let mut trace = ending::trace(row)?;
-                    // The event of its end tells what was known then.
-                    if !row.try_get::<_, bool>(20)? {
-                        trace.opened = None;
-                    }
-                    if states.contains(trace.shown()) {
-                        events.push((examined, trace));
-                    }
+                    let event = event(row)?.filter(|event| wanted.takes(event));
+                    bytes += event.as_ref().map_or(0, Event::bytes);
+                    events.extend(event.map(|event| (examined, event)));
                 }
             }
             if (rows.len() as i64) < step {
@@ -51,9 +52,41 @@ impl Answers<Events, Error> for Snapshot<'_> {
 }
 
 const EVENTS: &str = "SELECT e.notification, t.local, d.name, t.audience, t.rank, t.state, t.accepted, t.send_at, t.stored, t.sent, t.ended,
-        t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key, t.opened, t.agent, e.number, t.domain, e.opened
-    FROM event e LEFT JOIN trace t ON t.id = e.notification LEFT JOIN domain d ON d.id = t.domain
+        t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key, t.opened, t.agent, e.number,
+        coalesce(e.domain, t.domain), e.opened, e.fact, m.seq, m.received, m.stanza
+    FROM event e LEFT JOIN trace t ON t.id = e.notification
+        LEFT JOIN domain d ON d.id = coalesce(e.domain, t.domain)
+        LEFT JOIN room_message m ON m.seq = e.message AND m.seq > (SELECT erased FROM room WHERE id = m.room)
     WHERE e.number > $1 ORDER BY e.number LIMIT $2";
+
+fn event(row: &Row) -> Result<Option<Event>> {
+    let Some(fact) = row.try_get::<_, Option<&[u8]>>(21)? else {
+        let mut trace = ending::trace(row)?;
+        // The event of its end tells what was known then.
+        if !row.try_get::<_, bool>(20)? {
+            trace.opened = None;
+        }
+        return Ok(Some(Event::Notification(trace)));
+    };
+    let message = match row.try_get::<_, Option<i64>>(22)? {
+        Some(seq) => Some(ArchivedMessage {
+            id: ArchiveId(seq.unsigned_abs()),
+            received: ms(row, 23)?,
+            stanza: Bytes::copy_from_slice(blob(row, 24)?),
+        }),
+        None => None,
+    };
+    rows::event::event(fact, message).map_err(|_| Error::Corrupt("an event has a form that is not known"))
+}
+
+/// Removes the events of a domain's rooms, at most `max`; how many they were.
+pub(super) fn remove_of_domain(write: &Transaction<'_>, domain: DomainId, max: u32) -> Result<usize> {
+    let removed = write.run(
+        "DELETE FROM event WHERE number IN (SELECT number FROM event WHERE domain = $1 LIMIT $2)",
+        &[&i64::from(domain.0), &i64::from(max)],
+    )?;
+    Ok(removed as usize)
+}
 
 /// The number of the newest event, also when it is forgotten.
 pub(super) fn newest(db: &Connection) -> Result<u64> {

@@ -3,7 +3,7 @@
 use super::column::{int, short, text, uint};
 use super::error::{Error, Result};
 use super::transaction::Transaction;
-use super::{ending, links, lookup, room, topic, webhook};
+use super::{ending, event, links, lookup, room, topic, webhook};
 use carillon_core::model::{AccountId, Affiliation, DomainId, RoomAffiliation, RosterChange, TopicId};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::accounts::DeleteAccount;
@@ -103,6 +103,9 @@ impl Answers<DeleteAccount, Error> for Transaction<'_> {
         let Some(id) = lookup::account(self.db, *domain, local)? else { return Ok(Err(Missing)) };
         let Some(domain_name) = lookup::domain_name(self.db, *domain)? else { return Ok(Err(Missing)) };
         ending::device_deleted(self, id, *now)?;
+        if let Ok(jid) = BareJid::from_parts(Some(local), &domain_name) {
+            room::note_leaving(self, &jid, *now)?;
+        }
         let removed = account(self, id, local, &domain_name)?;
         // Only there could a stranger take it.
         self.run(
@@ -144,7 +147,9 @@ impl Answers<DeleteDomain, Error> for Transaction<'_> {
             rows += room::remove(self, room)?;
         }
         let room = rows_max.saturating_sub(rows.try_into().unwrap_or(u32::MAX)).max(1);
-        if links::remove_of_domain(self, domain, room)? == room as usize {
+        if links::remove_of_domain(self, domain, room)? == room as usize
+            || event::remove_of_domain(self, domain, room)? == room as usize
+        {
             return Ok(Ok(part));
         }
         let id = i64::from(domain.0);

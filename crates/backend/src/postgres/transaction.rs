@@ -4,8 +4,9 @@ use super::column::Id;
 use super::connection::{Connection, Params};
 use super::error::Result;
 use super::node::Node;
+use crate::rows;
 use crate::rows::last::LastItems;
-use carillon_core::model::{Item, NotificationId, TopicId, UnixMs};
+use carillon_core::model::{Item, NotificationId, RoomFact, TopicId, UnixMs};
 use carillon_core::ports::Missing;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -31,6 +32,16 @@ struct Events {
     notifications: Vec<Id>,
     ended: Vec<i64>,
     opened: Vec<bool>,
+    facts: Facts,
+}
+
+/// Those of rooms, in columns.
+#[derive(Default)]
+struct Facts {
+    ended: Vec<i64>,
+    domains: Vec<i64>,
+    facts: Vec<Vec<u8>>,
+    messages: Vec<Option<i64>>,
 }
 
 /// Numbers events behind those that are visible. From here to the commit the transaction holds the row that gives numbers.
@@ -39,6 +50,14 @@ const NUMBER_EVENTS: &str = "WITH given AS (
     INSERT INTO event (number, notification, ended, opened)
     SELECT given.first + e.place, e.notification, e.ended, e.opened
     FROM given, unnest($1::uuid[], $2::bigint[], $3::boolean[]) WITH ORDINALITY AS e (notification, ended, opened, place)";
+
+/// The same of rooms.
+const NUMBER_FACTS: &str = "WITH given AS (
+        UPDATE event_number SET newest = newest + cardinality($1::bigint[]) RETURNING newest - cardinality($1::bigint[]) AS first)
+    INSERT INTO event (number, notification, ended, opened, domain, fact, message)
+    SELECT given.first + e.place, '00000000-0000-0000-0000-000000000000'::uuid, e.ended, false, e.domain, e.fact, e.message
+    FROM given, unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) WITH ORDINALITY
+        AS e (ended, domain, fact, message, place)";
 
 impl<'a> Transaction<'a> {
     /// A transaction that has begun.
@@ -79,24 +98,39 @@ impl<'a> Transaction<'a> {
         self.events.opened.push(opened);
     }
 
+    /// Notes what happened to a room.
+    pub(super) fn note_fact(&mut self, fact: &RoomFact) {
+        let Facts { ended, domains, facts, messages } = &mut self.events.facts;
+        ended.push(super::column::int(fact.at.0));
+        domains.push(fact.domain.0.into());
+        facts.push(rows::event::fact_bytes(fact));
+        messages.push(rows::event::message_of(fact).map(|id| super::column::int(id.0)));
+    }
+
     /// Gives the events so far their numbers, for whoever needs them before the commit.
     pub(super) fn number_events(&mut self) -> Result<()> {
-        let Events { notifications, ended, opened } = std::mem::take(&mut self.events);
+        let Events { notifications, ended, opened, facts } = std::mem::take(&mut self.events);
         if !notifications.is_empty() {
             self.run(NUMBER_EVENTS, &[&notifications, &ended, &opened])?;
+        }
+        if !facts.ended.is_empty() {
+            let Facts { ended, domains, facts, messages } = &facts;
+            self.run(NUMBER_FACTS, &[ended, domains, facts, messages])?;
         }
         Ok(())
     }
 
     /// Commits. The items that may then be shared, and whether it was said to be done.
     pub(super) fn commit(mut self) -> (Vec<Arc<Item>>, Result<()>) {
-        let Events { notifications, ended, opened } = std::mem::take(&mut self.events);
-        let done = match notifications.is_empty() {
+        let Events { notifications, ended, opened, facts } = std::mem::take(&mut self.events);
+        let of_notifications: Params<'_> = &[&notifications, &ended, &opened];
+        let of_rooms: Params<'_> = &[&facts.ended, &facts.domains, &facts.facts, &facts.messages];
+        let (mut statements, has_facts) = (Vec::new(), !facts.ended.is_empty());
+        statements.extend((!notifications.is_empty()).then_some((NUMBER_EVENTS, of_notifications)));
+        statements.extend(has_facts.then_some((NUMBER_FACTS, of_rooms)));
+        let done = match statements.is_empty() {
             true => self.db.batch("COMMIT"),
-            false => {
-                let params: Params<'_> = &[&notifications, &ended, &opened];
-                self.db.pipeline_between("", &[(NUMBER_EVENTS, params)], "COMMIT")
-            }
+            false => self.db.pipeline_between("", &statements, "COMMIT"),
         };
         (self.published, done)
     }

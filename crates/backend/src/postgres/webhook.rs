@@ -5,12 +5,14 @@ use super::connection::Connection;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{event, lookup};
+use super::{event as events, lookup};
+use crate::rows::event;
 use crate::rows::page::Room;
 use crate::rows::webhook::{bits, created, states};
 use bytes::Bytes;
 use carillon_core::model::{
-    self, DeadLetter, DomainId, WebhookFailure, WebhookId, WebhookProgress, WebhookSecret, WebhookStatus,
+    self, DeadLetter, DomainId, EventFilter, WebhookFailure, WebhookId, WebhookProgress, WebhookSecret,
+    WebhookStatus,
 };
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::webhooks::{
@@ -26,7 +28,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, domain, url, states, secret, status, created, cursor, failures, refusals, is_alone,
-                 next_attempt, failed, error, letters, letter_bytes, dropped FROM webhook ",
+                 next_attempt, failed, error, letters, letter_bytes, dropped, types, contents FROM webhook ",
             $rest
         )
     };
@@ -69,7 +71,7 @@ impl Answers<DeadLetters, Error> for Snapshot<'_> {
 
 impl Answers<CreateWebhook, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateWebhook) -> Result<CreateWebhookAnswer> {
-        let CreateWebhook { domain, url, states, secret, now } = asked;
+        let CreateWebhook { domain, url, wanted, contents, secret, now } = asked;
         if let Some(domain) = domain
             && lookup::domain_name(self.db, *domain)?.is_none()
         {
@@ -83,10 +85,20 @@ impl Answers<CreateWebhook, Error> for Transaction<'_> {
         }
         // What ended before it in this group is no event for it.
         self.number_events()?;
-        let cursor = event::newest(self.db)?;
+        let cursor = events::newest(self.db)?;
         let row = self.db.one(
-            "INSERT INTO webhook (domain, url, states, secret, created, cursor) VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
-            &[&domain, url, &bits(*states), &&secret.0[..], &int(now.0), &int(cursor)],
+            "INSERT INTO webhook (domain, url, states, secret, created, cursor, types, contents)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
+            &[
+                &domain,
+                url,
+                &bits(wanted.states),
+                &&secret.0[..],
+                &int(now.0),
+                &int(cursor),
+                &event::bits(wanted.types),
+                contents,
+            ],
         )?;
         let id = WebhookId(number(&row, 0)?);
         Ok(CreateWebhookAnswer::Created(Box::new(created(asked, id, cursor))))
@@ -95,17 +107,20 @@ impl Answers<CreateWebhook, Error> for Transaction<'_> {
 
 impl Answers<UpdateWebhook, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &UpdateWebhook) -> Result<Option<Box<model::Webhook>>> {
-        let UpdateWebhook { id, url, states, secret, status } = asked;
+        let UpdateWebhook { id, url, types, states, contents, secret, status } = asked;
         let number = i64::from(id.0);
         self.run(
             "UPDATE webhook SET url = coalesce($2, url), states = coalesce($3, states),
-                 secret = coalesce($4, secret), status = coalesce($5, status) WHERE id = $1",
+                 secret = coalesce($4, secret), status = coalesce($5, status), types = coalesce($6, types),
+                 contents = coalesce($7, contents) WHERE id = $1",
             &[
                 &number,
                 url,
                 &states.map(bits),
                 &secret.as_ref().map(|secret| &secret.0[..]),
                 &status.map(short),
+                &types.map(event::bits),
+                contents,
             ],
         )?;
         if url.is_some() || *status == Some(WebhookStatus::Enabled) {
@@ -268,7 +283,8 @@ fn webhook(row: &Row) -> Result<model::Webhook> {
         id: WebhookId(number(row, 0)?),
         domain: opt_number(row, 1)?.map(DomainId),
         url: text(row, 2)?,
-        states: states(row.try_get(3)?),
+        wanted: EventFilter { types: event::types(row.try_get(17)?), states: states(row.try_get(3)?) },
+        contents: row.try_get(18)?,
         secret: WebhookSecret(blob(row, 4)?.into()),
         status: code(row, 5)?,
         created: ms(row, 6)?,

@@ -27,6 +27,16 @@ macro_rules! codes {
 codes!(SessionPolicy { Single = 0, Multi = 1 });
 codes!(PubsubCreate { Any = 0, Admin = 1 });
 codes!(RoomsCreate { Any = 0, Admin = 1 });
+codes!(EventType {
+    Notification = 0,
+    RoomCreated = 1,
+    RoomDestroyed = 2,
+    RoomMembers = 3,
+    RoomSubject = 4,
+    RoomMessage = 5,
+    RoomModerated = 6,
+});
+codes!(RoomEvents { Off = 0, Membership = 1, All = 2 });
 codes!(Access { Open = 0, Whitelist = 1, Presence = 2, Roster = 3 });
 codes!(PublishModel { Publishers = 0, Subscribers = 1, Open = 2 });
 codes!(SendLast { Never = 0, OnSub = 1, OnSubAndPresence = 2 });

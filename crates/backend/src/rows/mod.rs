@@ -2,6 +2,7 @@
 //!
 //! - [`broadcast`]: broadcasts as they are kept.
 //! - [`code`]: enumerations as numbers.
+//! - [`event`]: events of rooms as they are kept, and sets of types.
 //! - [`idempotency`]: digests of the lines of requests.
 //! - [`inbox`]: the order of what is said between two, and in rooms.
 //! - [`last`]: the last items of topics in memory, so that logins share them.
@@ -13,6 +14,7 @@
 
 pub(crate) mod broadcast;
 pub(crate) mod code;
+pub(crate) mod event;
 pub(crate) mod idempotency;
 pub(crate) mod inbox;
 pub(crate) mod key;

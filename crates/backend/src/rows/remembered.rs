@@ -519,7 +519,7 @@ fn created(asked: &CreateTopic, id: TopicId) -> TopicRecord {
 
 /// A room as it was created.
 pub(crate) fn created_room(asked: &CreateRoom, id: RoomId) -> RoomRecord {
-    let CreateRoom { domain, kind, name, config, members, owned_max: _, rooms_max: _, now } = asked;
+    let CreateRoom { domain, kind, name, config, members, owned_max: _, rooms_max: _, now, facts: _ } = asked;
     let (config, mut members) = (config.clone(), members.clone());
     members.sort_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
     RoomRecord {

@@ -3,7 +3,7 @@
 use super::column::{blob, int, jid, ms, opt_ms, uint};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{ending, lookup, removal};
+use super::{ending, lookup, removal, room};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -180,6 +180,9 @@ impl Answers<DeleteAccount, Error> for Transaction<'_> {
         let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Err(Missing)) };
         let Some(domain_name) = lookup::domain_name(self.db, *domain)? else { return Ok(Err(Missing)) };
         ending::device_deleted(self, account, *now)?;
+        if let Ok(jid) = BareJid::from_parts(Some(local), &domain_name) {
+            room::note_leaving(self, &jid, *now)?;
+        }
         let removed = removal::account(self, account, local, &domain_name)?;
         // Only there could a stranger take it.
         self.run(

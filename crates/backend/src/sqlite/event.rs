@@ -1,29 +1,37 @@
-//! Events: how notifications ended, in the order of the commits. A trigger makes them, so that nothing ends without one.
+//! Events: how notifications ended and what happened to rooms, in the order of the commits. A trigger makes those of notifications, so that nothing
+//! ends without one.
 
-use super::column::{int, jid, uint};
+use super::column::{blob, corrupt, int, jid, ms, uint};
 use super::ending;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use carillon_core::model::{States, Trace, UnixMs};
+use crate::rows;
+use bytes::Bytes;
+use carillon_core::model::{ArchiveId, ArchivedMessage, DomainId, Event, RoomFact, UnixMs};
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::notifications::{EVENTS_MAX, Events, EventsAnswer};
-use rusqlite::{Connection, Error, OptionalExtension, Result, params};
+use carillon_core::ports::store::notifications::{EVENT_BYTES_MAX, EVENTS_MAX, Events, EventsAnswer};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 /// Events that are looked at for one answer: other reads wait meanwhile.
 const ROWS_MAX: u32 = 10_000;
 
 impl Answers<Events, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Events) -> Result<EventsAnswer> {
-        let Events { after, domain, states, max } = asked;
+        let Events { after, domain, wanted, max } = asked;
         let mut query = self.db.prepare_cached(
             "SELECT t.id, t.local, d.name, t.audience, t.rank, t.state, t.accepted, t.send_at, t.stored, t.sent, t.ended,
-                 t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key, t.opened, t.agent, e.number, t.domain, e.opened
-             FROM event e LEFT JOIN trace t ON t.id = e.notification LEFT JOIN domain d ON d.id = t.domain
+                 t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key, t.opened, t.agent, e.number,
+                 coalesce(e.domain, t.domain), e.opened, e.fact, m.seq, m.received, m.stanza
+             FROM event e LEFT JOIN trace t ON t.id = e.notification
+                 LEFT JOIN domain d ON d.id = coalesce(e.domain, t.domain)
+                 LEFT JOIN room_message m ON m.seq = e.message
+                     AND m.seq > (SELECT erased FROM room WHERE id = m.room)
              WHERE e.number > ?1 ORDER BY e.number LIMIT ?2",
         )?;
         let mut rows = query.query(params![int(*after), ROWS_MAX])?;
-        let (mut events, mut examined) = (Vec::new(), *after);
+        let (mut events, mut examined, mut bytes) = (Vec::new(), *after, 0);
         while events.len() < usize::from(*max)
+            && bytes < EVENT_BYTES_MAX
             && let Some(row) = rows.next()?
         {
             examined = uint(row, 18)?;
@@ -31,10 +39,9 @@ impl Answers<Events, Error> for Snapshot<'_> {
             let is_there = row.get_ref(2)?.as_str_or_null()?.is_some();
             let is_theirs = is_there && domain.is_none_or(|wanted| row.get::<_, u32>(19) == Ok(wanted.0));
             if is_theirs {
-                let mut trace = ending::trace_of(row, jid(row, 1, 2)?)?;
-                // The event of its end tells what was known then.
-                trace.opened = trace.opened.filter(|_| row.get(20) == Ok(true));
-                events.extend(wanted(*states, trace).map(|trace| (examined, trace)));
+                let event = event(row)?.filter(|event| wanted.takes(event));
+                bytes += event.as_ref().map_or(0, Event::bytes);
+                events.extend(event.map(|event| (examined, event)));
             }
         }
         let oldest = oldest(self.db)?.map_or(0, |(number, _)| number);
@@ -42,8 +49,40 @@ impl Answers<Events, Error> for Snapshot<'_> {
     }
 }
 
-fn wanted(states: States, trace: Trace) -> Option<Trace> {
-    states.contains(trace.shown()).then_some(trace)
+fn event(row: &Row<'_>) -> Result<Option<Event>> {
+    let Some(fact) = row.get_ref(21)?.as_blob_or_null()? else {
+        let mut trace = ending::trace_of(row, jid(row, 1, 2)?)?;
+        // The event of its end tells what was known then.
+        trace.opened = trace.opened.filter(|_| row.get(20) == Ok(true));
+        return Ok(Some(Event::Notification(trace)));
+    };
+    let message = match row.get::<_, Option<i64>>(22)? {
+        Some(seq) => Some(ArchivedMessage {
+            id: ArchiveId(seq.unsigned_abs()),
+            received: ms(row, 23)?,
+            stanza: Bytes::copy_from_slice(blob(row, 24)?),
+        }),
+        None => None,
+    };
+    rows::event::event(fact, message).map_err(|_| corrupt(21, "an event has a form that is not known"))
+}
+
+/// Notes what happened to a room, in the transaction in which it happens.
+pub(super) fn note(write: &Transaction<'_>, fact: &RoomFact) -> Result<()> {
+    let message = rows::event::message_of(fact).map(|id| int(id.0));
+    write.run(
+        "INSERT INTO event (notification, ended, domain, fact, message) VALUES (zeroblob(16), ?1, ?2, ?3, ?4)",
+        params![int(fact.at.0), fact.domain.0, rows::event::fact_bytes(fact), message],
+    )?;
+    Ok(())
+}
+
+/// Removes the events of a domain's rooms, at most `max`; how many they were.
+pub(super) fn remove_of_domain(write: &Transaction<'_>, domain: DomainId, max: u32) -> Result<usize> {
+    write.run(
+        "DELETE FROM event WHERE number IN (SELECT number FROM event WHERE domain = ?1 LIMIT ?2)",
+        params![domain.0, max],
+    )
 }
 
 /// The number of the newest event, also when it is forgotten.

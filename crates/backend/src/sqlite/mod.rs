@@ -143,6 +143,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0047_privacy_lists.sql"),
     include_str!("migrations/0048_push_steps.sql"),
     include_str!("migrations/0049_quotas.sql"),
+    include_str!("migrations/0051_room_events.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -1,16 +1,18 @@
 //! Webhooks, and the events that their receivers did not take.
 
 use super::column::{blob, code, int, ms, number, opt_ms, opt_text, text, uint};
-use super::event;
+use super::event as events;
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::code::Code;
+use crate::rows::event;
 use crate::rows::page::Room;
 use crate::rows::webhook::{bits, created, states};
 use bytes::Bytes;
 use carillon_core::model::{
-    self, DeadLetter, DomainId, WebhookFailure, WebhookId, WebhookProgress, WebhookSecret, WebhookStatus,
+    self, DeadLetter, DomainId, EventFilter, WebhookFailure, WebhookId, WebhookProgress, WebhookSecret,
+    WebhookStatus,
 };
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::webhooks::{
@@ -26,7 +28,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, domain, url, states, secret, status, created, cursor, failures, refusals, is_alone,
-                 next_attempt, failed, error, letters, letter_bytes, dropped FROM webhook ",
+                 next_attempt, failed, error, letters, letter_bytes, dropped, types, contents FROM webhook ",
             $rest
         )
     };
@@ -67,7 +69,7 @@ impl Answers<DeadLetters, Error> for Snapshot<'_> {
 
 impl Answers<CreateWebhook, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateWebhook) -> Result<CreateWebhookAnswer> {
-        let CreateWebhook { domain, url, states, secret, now } = asked;
+        let CreateWebhook { domain, url, wanted, contents, secret, now } = asked;
         if let Some(domain) = domain
             && lookup::domain_name(self.db, *domain)?.is_none()
         {
@@ -81,10 +83,20 @@ impl Answers<CreateWebhook, Error> for Transaction<'_> {
         if all >= WEBHOOKS_MAX || of_domain >= WEBHOOKS_PER_DOMAIN_MAX {
             return Ok(CreateWebhookAnswer::TooMany);
         }
-        let cursor = event::newest(self.db)?;
+        let cursor = events::newest(self.db)?;
         self.run(
-            "INSERT INTO webhook (domain, url, states, secret, created, cursor) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![number_of, url, bits(*states), secret.0, int(now.0), int(cursor)],
+            "INSERT INTO webhook (domain, url, states, secret, created, cursor, types, contents)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                number_of,
+                url,
+                bits(wanted.states),
+                secret.0,
+                int(now.0),
+                int(cursor),
+                event::bits(wanted.types),
+                contents
+            ],
         )?;
         let id = WebhookId(number(self.db.last_insert_rowid())?);
         Ok(CreateWebhookAnswer::Created(Box::new(created(asked, id, cursor))))
@@ -93,16 +105,19 @@ impl Answers<CreateWebhook, Error> for Transaction<'_> {
 
 impl Answers<UpdateWebhook, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &UpdateWebhook) -> Result<Option<Box<model::Webhook>>> {
-        let UpdateWebhook { id, url, states, secret, status } = asked;
+        let UpdateWebhook { id, url, types, states, contents, secret, status } = asked;
         self.run(
             "UPDATE webhook SET url = coalesce(?2, url), states = coalesce(?3, states),
-                 secret = coalesce(?4, secret), status = coalesce(?5, status) WHERE id = ?1",
+                 secret = coalesce(?4, secret), status = coalesce(?5, status), types = coalesce(?6, types),
+                 contents = coalesce(?7, contents) WHERE id = ?1",
             params![
                 id.0,
                 url,
                 states.map(bits),
                 secret.as_ref().map(|secret| &secret.0),
-                status.map(Code::code)
+                status.map(Code::code),
+                types.map(event::bits),
+                contents
             ],
         )?;
         if url.is_some() || *status == Some(WebhookStatus::Enabled) {
@@ -262,7 +277,8 @@ fn webhook(row: &Row<'_>) -> Result<model::Webhook> {
         id: WebhookId(row.get(0)?),
         domain: row.get::<_, Option<u32>>(1)?.map(DomainId),
         url: text(row, 2)?,
-        states: states(row.get(3)?),
+        wanted: EventFilter { types: event::types(row.get(17)?), states: states(row.get(3)?) },
+        contents: row.get(18)?,
         secret: WebhookSecret(blob(row, 4)?.into()),
         status: code(row, 5)?,
         created: ms(row, 6)?,

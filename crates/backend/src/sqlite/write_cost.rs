@@ -406,7 +406,8 @@ fn of_webhooks() -> Vec<Ask> {
         CreateWebhook {
             domain: Some(HERE),
             url: "https://b.example/".into(),
-            states: States::ALL,
+            wanted: EventFilter::ALL,
+            contents: false,
             secret: WebhookSecret(Box::new([1; 32])),
             now: T,
         }
@@ -414,7 +415,9 @@ fn of_webhooks() -> Vec<Ask> {
         UpdateWebhook {
             id,
             url: Some("https://b.example/".into()),
+            types: None,
             states: None,
+            contents: None,
             secret: None,
             status: None,
         }
@@ -444,9 +447,6 @@ fn of_nodes() -> Vec<Ask> {
         NodeEdit::Purge,
         NodeEdit::Delete,
     ];
-    let edit = |edit| EditNode {
-        domain: HERE,
-        local: alice(),
     let many = EditNodes {
         domain: HERE,
         local: alice(),
@@ -455,6 +455,9 @@ fn of_nodes() -> Vec<Ask> {
         bounds: NodeBounds { nodes: 100_000, items: 100_000, bytes: 1 << 30 },
         now: T,
     };
+    let edit = |edit| EditNode {
+        domain: HERE,
+        local: alice(),
         node: "node1".into(),
         edit,
         bounds: NodeBounds { nodes: 100_000, items: 100_000, bytes: 1 << 30 },

@@ -1,4 +1,4 @@
-//! `carillon webhook`: URLs that are told how notifications ended.
+//! `carillon webhook`: URLs that are told how notifications ended, and what happened to rooms.
 
 use super::client::Client;
 use super::confirm::confirm;
@@ -33,6 +33,12 @@ enum Command {
         /// The ends that it is told of, all without it; several are separated by commas
         #[arg(long = "state", value_delimiter = ',', value_parser = ENDS)]
         states: Vec<String>,
+        /// The types of events that it is told of, `notification` without it; several are separated by commas
+        #[arg(long = "type", value_delimiter = ',', value_parser = TYPES)]
+        types: Vec<String>,
+        /// Tell it the text of messages and subjects of rooms; the key needs scope `read_messages`
+        #[arg(long)]
+        contents: bool,
         /// Domain whose notifications it is told of; without it, those of all domains
         #[arg(long)]
         domain: Option<String>,
@@ -91,6 +97,12 @@ struct Change {
     /// The ends that it is told of; several are separated by commas
     #[arg(long = "state", value_delimiter = ',', value_parser = ENDS)]
     states: Vec<String>,
+    /// The types of events that it is told of; several are separated by commas
+    #[arg(long = "type", value_delimiter = ',', value_parser = TYPES)]
+    types: Vec<String>,
+    /// Whether it is told the text of messages and subjects of rooms
+    #[arg(long, value_name = "BOOL")]
+    contents: Option<bool>,
     /// Whether events are sent
     #[arg(long, value_name = "BOOL")]
     enabled: Option<bool>,
@@ -103,6 +115,16 @@ struct Change {
 }
 
 const ENDS: [&str; 6] = ["acknowledged", "expired", "replaced", "cancelled", "dropped", "opened"];
+
+const TYPES: [&str; 7] = [
+    "notification",
+    "room_created",
+    "room_destroyed",
+    "room_members",
+    "room_subject",
+    "room_message",
+    "room_moderated",
+];
 
 const COLUMNS: &[Column] = &[
     ("ID", "id"),
@@ -117,18 +139,23 @@ const COLUMNS: &[Column] = &[
 const LETTER_COLUMNS: &[Column] = &[("EVENT", "event"), ("TRIED", "at"), ("ERROR", "error")];
 
 /// What a webhook's record begins with.
-const ORDER: &[&str] = &["id", "url", "domain", "states", "status", "behind", "failures"];
+const ORDER: &[&str] = &["id", "url", "domain", "types", "states", "status", "behind", "failures"];
 
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     let (client, mut output) = (args.remote.client()?, args.remote.output(out));
     match args.command {
         Command::List { domain } => list(&client, &mut output, domain.as_deref()),
-        Command::Create { target, states, domain, secret } => {
+        Command::Create { target, states, types, contents, domain, secret } => {
             let mut body = json!({ "url": target });
-            let named = [("domain", domain.map(Value::from)), ("secret", secret.map(Value::from))];
-            let states = (!states.is_empty()).then(|| ("states", Some(Value::from(states))));
-            for (key, value) in named.into_iter().chain(states) {
+            let named = [
+                ("domain", domain.map(Value::from)),
+                ("secret", secret.map(Value::from)),
+                ("states", (!states.is_empty()).then(|| Value::from(states))),
+                ("types", (!types.is_empty()).then(|| Value::from(types))),
+                ("contents", contents.then_some(Value::Bool(true))),
+            ];
+            for (key, value) in named {
                 if let Some(value) = value {
                     body[key] = value;
                 }
@@ -193,10 +220,12 @@ fn failed_unless_taken(answer: &Value, taken: bool) -> Result<(), Failure> {
 
 impl Change {
     fn body(self) -> Value {
-        let Change { target, states, enabled, rotate_secret, secret } = self;
+        let Change { target, states, types, contents, enabled, rotate_secret, secret } = self;
         let named = [
             ("url", target.map(Value::from)),
             ("states", (!states.is_empty()).then(|| Value::from(states))),
+            ("types", (!types.is_empty()).then(|| Value::from(types))),
+            ("contents", contents.map(Value::from)),
             ("enabled", enabled.map(Value::from)),
             ("rotate_secret", rotate_secret.then_some(Value::Bool(true))),
             ("secret", secret.map(Value::from)),

@@ -9,7 +9,7 @@ use crate::options::{Cell, Node, Queue};
 use crate::telemetry::{Log, LogFormat, LogLevel};
 use crate::upgrade;
 use carillon_backend::StoreOptions;
-use carillon_core::model::{Policy, PubsubCreate, PushShown, RoomsCreate, SessionPolicy};
+use carillon_core::model::{Policy, PubsubCreate, PushShown, RoomEvents, RoomsCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::ClientPort;
 use carillon_server::events::{Format, Kind as EventKind};
@@ -402,6 +402,9 @@ settings! {
         "rooms.create" = policy.rooms_create, Kind::Choice(RoomsCreate::WORDS), Live;
         /// Rooms that the domain may have, also by API keys; 0 for any number.
         "rooms.max" = policy.rooms_max, count(0, 1_000_000, "rooms"), Live;
+        /// What event streams and webhooks that ask for it are told of the domain's rooms: nothing (`off`), that they are created and destroyed and
+        /// what accounts are to them (`membership`), or also what is said in those that have archives (`all`).
+        "rooms.events" = policy.room_events, Kind::Choice(RoomEvents::WORDS), Live;
     }
 
     "Topics of all domains." {
@@ -593,9 +596,6 @@ settings! {
         "upload.kept_ms" = core.upload.kept_ms, ms(SECOND, 3650 * DAY), Restart;
         /// The folder of the files. Empty: `uploads` in the data folder. Nodes with one store share it.
         "upload.folder" = http.upload.folder, path(0), Restart;
-        /// How long uploading a file may take.
-        "upload.put_ms" = http.upload.put_ms, ms(SECOND, DAY), Restart;
-        /// How often what has expired or was deleted is removed from the folder.
         /// A bucket of Amazon S3, or of another store with its protocol, for the files. What is being uploaded is in `upload.folder` until it is whole, and files that are there stay there. Empty: the
         /// folder alone. The binary has to be built with it.
         "upload.s3_bucket" = http.upload.s3.bucket, text(0, 63), Restart;
@@ -607,6 +607,9 @@ settings! {
         "upload.s3_endpoint" = http.upload.s3.endpoint, text(0, 255), Restart;
         /// A file with the certificates, PEM, that this service is known by; without it those of the system.
         "upload.s3_ca_file" = http.upload.s3.ca_file, path(0), Restart;
+        /// How long uploading a file may take.
+        "upload.put_ms" = http.upload.put_ms, ms(SECOND, DAY), Restart;
+        /// How often what has expired or was deleted is removed from the folder.
         "upload.sweep_ms" = http.upload.sweep_ms, ms(100, HOUR), Restart;
     }
 

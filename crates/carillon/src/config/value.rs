@@ -1,7 +1,7 @@
 //! Values of settings: in general, and as the Rust types that hold them.
 
 use crate::telemetry::{LogFormat, LogLevel};
-use carillon_core::model::{AppService, PubsubCreate, PushShown, RoomsCreate, SessionPolicy};
+use carillon_core::model::{AppService, PubsubCreate, PushShown, RoomEvents, RoomsCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_http::ApnsPushType;
 use carillon_server::ClientPort;
@@ -284,6 +284,7 @@ word_field!(SessionPolicy { "single" => Single, "multi" => Multi });
 word_field!(ClientPort { "c2s" => C2s, "c2s_tls" => C2sTls, "websocket" => WebSocket, "light" => Light });
 word_field!(PubsubCreate { "any" => Any, "admin" => Admin });
 word_field!(RoomsCreate { "any" => Any, "admin" => Admin });
+word_field!(RoomEvents { "off" => Off, "membership" => Membership, "all" => All });
 word_field!(Mechanism {
     "SCRAM-SHA-256-PLUS" => ScramSha256Plus,
     "SCRAM-SHA-1-PLUS" => ScramSha1Plus,

@@ -90,6 +90,8 @@ pub struct Policy {
     pub bytes_out_per_second: u32,
     /// Bytes that may be stored of the domain's accounts and topics; 0 for any number. They are measured from time to time.
     pub stored_bytes_max: u64,
+    /// What others are told of its rooms.
+    pub room_events: RoomEvents,
 }
 
 impl Policy {
@@ -184,6 +186,7 @@ impl Default for Policy {
             sessions_total_max: 0,
             bytes_out_per_second: 0,
             stored_bytes_max: 0,
+            room_events: RoomEvents::Off,
         }
     }
 }
@@ -217,6 +220,18 @@ pub enum RoomsCreate {
     Any,
     /// No account: only API keys.
     Admin,
+}
+
+/// What event streams and webhooks are told of a domain's rooms: what is told is stored with what it tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoomEvents {
+    /// Nothing.
+    Off,
+    /// That they are created and destroyed, and what accounts are to them.
+    Membership,
+    /// That, and what is said in those that have archives.
+    All,
 }
 
 /// Every domain of the node.

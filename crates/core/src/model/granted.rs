@@ -33,6 +33,7 @@ impl Policy {
             sessions_total_max,
             bytes_out_per_second,
             stored_bytes_max,
+            room_events,
         } = *self;
         let only_multi = |policy| policy == SessionPolicy::Multi;
         let anybody = |create| create == PubsubCreate::Any;
@@ -64,6 +65,7 @@ impl Policy {
             ("sessions_total_max", bound(sessions_total_max) > bound(granted.sessions_total_max)),
             ("bytes_out_per_second", bound(bytes_out_per_second) > bound(granted.bytes_out_per_second)),
             ("stored_bytes_max", bound(stored_bytes_max) > bound(granted.stored_bytes_max)),
+            ("room_events", room_events > granted.room_events),
         ];
         members.into_iter().find(|(_, is_beyond)| *is_beyond).map(|(name, _)| name)
     }
@@ -105,6 +107,7 @@ impl Policy {
             sessions_total_max,
             bytes_out_per_second,
             stored_bytes_max,
+            room_events,
         )
     }
 }
@@ -117,6 +120,7 @@ fn bound(most: impl Into<u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::RoomEvents;
 
     /// What is granted, and for each member a policy that has less of it.
     fn tighter() -> (Policy, Vec<(&'static str, Policy)>) {
@@ -147,6 +151,7 @@ mod tests {
             sessions_total_max: 0,
             bytes_out_per_second: 1000,
             stored_bytes_max: 0,
+            room_events: RoomEvents::All,
         };
         let policies = vec![
             ("sessions", Policy { sessions: SessionPolicy::Single, ..granted }),
@@ -175,6 +180,7 @@ mod tests {
             ("sessions_total_max", Policy { sessions_total_max: 1000, ..granted }),
             ("bytes_out_per_second", Policy { bytes_out_per_second: 999, ..granted }),
             ("stored_bytes_max", Policy { stored_bytes_max: 1 << 40, ..granted }),
+            ("room_events", Policy { room_events: RoomEvents::Membership, ..granted }),
         ];
         (granted, policies)
     }

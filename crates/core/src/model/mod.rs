@@ -11,6 +11,7 @@ mod config_change;
 mod domain;
 mod drain;
 mod durations;
+mod event;
 mod game;
 mod granted;
 mod id;
@@ -53,9 +54,10 @@ pub use broadcast::{
     BroadcastTopic, DayWindow,
 };
 pub use config_change::{ConfigChange, Fields};
-pub use domain::{Domain, Domains, Policy, PubsubCreate, RoomsCreate, SessionPolicy};
+pub use domain::{Domain, Domains, Policy, PubsubCreate, RoomEvents, RoomsCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
+pub use event::{Event, EventFilter, EventType, EventTypes, RoomDeed, RoomFact, RoomMemberFact};
 pub use game::{
     MatchId, MatchReplay, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView,
     RatingWindow, Seating, TicketState, TicketView, queue_address,

@@ -1,6 +1,6 @@
-//! Webhooks: URLs that are told how notifications ended.
+//! Webhooks: URLs that are told how notifications ended, and what happened to rooms.
 
-use super::{DomainId, States, UnixMs, WebhookId};
+use super::{DomainId, EventFilter, UnixMs, WebhookId};
 use bytes::Bytes;
 use std::fmt;
 
@@ -13,8 +13,10 @@ pub struct Webhook {
     pub domain: Option<DomainId>,
     /// Where requests go.
     pub url: Box<str>,
-    /// The ends that it is told of.
-    pub states: States,
+    /// The events that it is told of.
+    pub wanted: EventFilter,
+    /// Whether it is told what was said in rooms, and not only that something was.
+    pub contents: bool,
     /// What its requests are signed with.
     pub secret: WebhookSecret,
     /// Whether events are sent.

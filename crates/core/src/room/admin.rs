@@ -237,7 +237,8 @@ impl Home {
                 member.since = self.state.newest;
             }
         }
-        let question = change.question(record);
+        let facts = self.state.facts_of(&change, record, asker.account().as_ref(), cx);
+        let question = change.question(record, facts);
         self.hold();
         self.ask(key, question, Step::Change { record: record.clone(), change, asker }, cx);
     }

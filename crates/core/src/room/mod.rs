@@ -7,6 +7,7 @@
 mod admin;
 mod asker;
 mod enter;
+mod facts;
 mod history;
 mod home;
 mod light;
@@ -338,7 +339,7 @@ impl Home {
             Step::Load => self.loaded(rooms::Room::answer(answer), key, cx),
             Step::History(record) => self.remembered(&record, RoomArchivePage::answer(answer), cx),
             Step::Create(creator) => self.created(creator, CreateRoom::answer(answer), key, cx),
-            Step::Keep { said, asker } => self.kept(*said, asker, KeepRoomMessage::answer(answer), cx),
+            Step::Keep { said, asker } => self.kept(*said, asker, KeepRoomMessage::answer(answer), key, cx),
             Step::Change { record, change, asker } => {
                 self.changed(record, change, asker, answer, key, cx);
             }
@@ -346,6 +347,7 @@ impl Home {
                 Ok(done) => {
                     if done.is_ok() {
                         told::destroyed(&self.state.address, told::Destroyed::Empty, None, cx);
+                        facts::stored(key.domain, cx);
                     }
                     self.destroyed(None, None, None, cx);
                 }

@@ -2,6 +2,7 @@
 
 use super::asker::{Asker, refuse, reply};
 use super::enter::{CREATED, SELF, left};
+use super::facts;
 use super::home::{Home, give, turn_away};
 use super::step::{Change, Creator, Step};
 use super::told::{self, Destroyed};
@@ -10,7 +11,9 @@ use super::xml::{form, user};
 use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomSeat, RoomStanza};
-use crate::model::{Policy, RoomAffiliation, RoomKey, RoomKind, RoomMember, RoomRecord, RoomsCreate};
+use crate::model::{
+    Policy, RoomAffiliation, RoomDeed, RoomFact, RoomKey, RoomKind, RoomMember, RoomRecord, RoomsCreate,
+};
 use crate::ports::store::rooms::{
     ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ReplaceRoomMessage,
     SetRoomMembers, SetRoomSubject,
@@ -149,16 +152,17 @@ impl Home {
             let text = "accounts of other domains do not create rooms";
             return Err((stanza, StanzaError::new(Condition::NotAllowed).with_text(text)));
         }
-        let owner = RoomMember::new(from.bare(), RoomAffiliation::Owner);
+        let members = vec![RoomMember::new(from.bare(), RoomAffiliation::Owner)];
         let question = CreateRoom {
             domain: key.domain,
             kind: key.kind,
             name: (*key.name).into(),
             config: crate::model::RoomConfig { locked: true, ..Default::default() },
-            members: vec![owner],
             owned_max: cx.shard.settings.limits.rooms_owned.min(policy.rooms_owned()),
             rooms_max: policy.rooms(),
             now: cx.now.unix,
+            facts: self.state.facts_of_creation(key.domain, Some(&from.bare()), &members, cx),
+            members,
         };
         self.hold();
         self.ask(key, question, Step::Create(Creator::Client { seat, presence: stanza }), cx);
@@ -179,6 +183,7 @@ impl Home {
                 let record: Arc<RoomRecord> = Arc::from(record);
                 self.state.note_members(&record, cx);
                 told::created(&self.state.address, creator.account().as_ref(), cx);
+                facts::stored(key.domain, cx);
                 self.open(record.clone());
                 return match creator {
                     Creator::Client { seat, presence } => self.first(&record, seat, &presence, cx),
@@ -240,6 +245,7 @@ impl Home {
     ) {
         match change.is_done(answer) {
             Ok(Ok(())) => {
+                facts::stored(key.domain, cx);
                 if matches!(change, Change::Destroy { .. }) {
                     let by = asker.account();
                     told::destroyed(&self.state.address, Destroyed::Wanted, by.as_ref(), cx);
@@ -371,8 +377,15 @@ impl Home {
         if record.config.persistent || !self.state.occupants.is_empty() || !self.is_at_rest() {
             return;
         }
+        self.remove_deserted(record, key, cx);
+    }
+
+    /// Removes the room, in which nobody is any more.
+    pub(super) fn remove_deserted(&mut self, record: Arc<RoomRecord>, key: &RoomKey, cx: &mut Cx<'_>) {
+        let facts = self.state.fact(key.domain, None, || RoomDeed::Destroyed(None), cx);
         self.hold();
-        self.ask(key, DestroyRoom { room: record.id }, Step::Desert(record), cx);
+        let question = DestroyRoom { room: record.id, facts: facts.into_iter().collect() };
+        self.ask(key, question, Step::Desert(record), cx);
     }
 }
 
@@ -387,21 +400,23 @@ pub(super) fn may_create(key: &RoomKey, cx: &Cx<'_>) -> Result<Policy, RoomRefus
 
 impl Change {
     /// The question to the store.
-    pub(super) fn question(&self, record: &RoomRecord) -> Ask {
+    pub(super) fn question(&self, record: &RoomRecord, facts: Vec<RoomFact>) -> Ask {
         let room = record.id;
         let version = record.version + u32::from(record.kind == RoomKind::MucLight);
         match self {
-            Change::Subject(subject, _) => SetRoomSubject { room, subject: subject.clone() }.into(),
-            Change::Configure(config) => ConfigureRoom { room, config: (**config).clone(), version }.into(),
-            Change::Members { changes, .. } => {
-                SetRoomMembers { room, changes: changes.clone(), version }.into()
+            Change::Subject(subject, _) => SetRoomSubject { room, subject: subject.clone(), facts }.into(),
+            Change::Configure(config) => {
+                ConfigureRoom { room, config: (**config).clone(), version, facts }.into()
             }
-            Change::Destroy { .. } => DestroyRoom { room }.into(),
+            Change::Members { changes, .. } => {
+                SetRoomMembers { room, changes: changes.clone(), version, facts }.into()
+            }
+            Change::Destroy { .. } => DestroyRoom { room, facts }.into(),
             Change::EraseArchive => EraseRoomArchive { room }.into(),
             Change::Moderate { id, left, .. } => {
                 let mut stanza = Vec::new();
                 left.write(&mut stanza, carillon_wire::Framing::Tcp);
-                ReplaceRoomMessage { room, id: *id, stanza: stanza.into() }.into()
+                ReplaceRoomMessage { room, id: *id, stanza: stanza.into(), facts }.into()
             }
         }
     }

@@ -98,6 +98,7 @@ impl Home {
             owned_max: u32::MAX,
             rooms_max: policy.unwrap_or_default().rooms(),
             now: cx.now.unix,
+            facts: self.state.facts_of_creation(key.domain, None, &[], cx),
         };
         self.hold();
         self.ask(key, question, Step::Create(Creator::Command(reply)), cx);

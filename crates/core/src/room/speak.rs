@@ -2,6 +2,7 @@
 
 use super::asker::{Asker, refuse, reply};
 use super::enter::LOST;
+use super::facts;
 use super::home::{Home, give};
 use super::occupants::Occupant;
 use super::step::{Change, Step};
@@ -10,8 +11,8 @@ use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
 use crate::model::{
-    AllowPm, ArchiveId, RoomAffiliation, RoomEntry, RoomKey, RoomMember, RoomRecord, RoomRole as Role,
-    RoomSubject, Settlement,
+    AllowPm, ArchiveId, RoomAffiliation, RoomDeed, RoomEntry, RoomKey, RoomMember, RoomRecord,
+    RoomRole as Role, RoomSubject, Settlement,
 };
 use crate::ports::store::rooms::{KeepRoomMessage, RoomWake};
 use crate::ports::{Fault, Missing};
@@ -123,6 +124,8 @@ impl Home {
         said.write(&mut bytes, Framing::Tcp);
         self.wrote();
         let wake = self.wake(record, &said, &sender, cx);
+        let by = Some(&sender).filter(|sender| **sender != self.state.address);
+        let fact = self.state.fact(record.domain, by, || RoomDeed::Message(ArchiveId(0)), cx);
         let question = KeepRoomMessage {
             room: record.id,
             received: cx.now.unix,
@@ -131,6 +134,7 @@ impl Home {
             entry: if mam::has_contents(&said) { RoomEntry::Counted } else { RoomEntry::Other },
             displayed: mam::displayed(&said),
             wake,
+            fact: fact.map(Box::new),
         };
         self.ask(key, question, Step::Keep { said: Box::new(said), asker }, cx);
     }
@@ -158,12 +162,14 @@ impl Home {
         mut said: Stanza,
         asker: Asker,
         answer: Result<Result<ArchiveId, Missing>, Fault>,
+        key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
         self.written(matches!(answer, Ok(Err(Missing))));
         match answer {
             Ok(Ok(id)) => {
                 self.state.newest = self.state.newest.max(id);
+                facts::stored(key.domain, cx);
                 said.payload.push_element(&user::stanza_id(&self.state.address, id));
                 self.said(Arc::new(said), Some(id), cx);
                 asker.done(RoomOutcome::Said(Some(id)), cx);

@@ -1,8 +1,9 @@
 //! What is sent: events as JSON, gathered into requests.
 
+use crate::provider::events::RoomEventView;
 use crate::provider::notifications::NotificationView;
 use bytes::Bytes;
-use carillon_core::model::{DeadLetter, Trace, UnixMs, Webhook};
+use carillon_core::model::{DeadLetter, Event, UnixMs, Webhook};
 
 /// Events of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,17 +36,32 @@ pub(super) struct Gap {
 
 /// An event as it stands in a request.
 #[derive(serde::Serialize)]
-struct EventView<'a> {
+struct EventView {
     id: u64,
-    notification: &'a NotificationView,
+    #[serde(flatten)]
+    about: About,
+}
+
+/// What it tells of.
+#[derive(serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+enum About {
+    Notification(Box<NotificationView>),
+    Room(Box<RoomEventView>),
 }
 
 impl Prepared {
-    /// The event of this number, which tells of this end.
-    pub(super) fn new(number: u64, trace: &Trace) -> Prepared {
-        let view = EventView { id: number, notification: &NotificationView::from(trace) };
-        let body = serde_json::to_vec(&view).expect("a trace is strings and numbers");
-        Prepared { number, ended: trace.ended.unwrap_or(trace.accepted), body: body.into() }
+    /// The event of this number; with what was said in a room only where contents are told.
+    pub(super) fn new(number: u64, event: &Event, contents: bool) -> Prepared {
+        let about = match event {
+            Event::Notification(trace) => About::Notification(Box::new(NotificationView::from(trace))),
+            Event::Room(fact, said) => {
+                About::Room(Box::new(RoomEventView::new(event.kind(), fact, said.as_ref(), contents)))
+            }
+        };
+        let view = EventView { id: number, about };
+        let body = serde_json::to_vec(&view).expect("an event is strings and numbers");
+        Prepared { number, ended: event.at(), body: body.into() }
     }
 
     /// One that was not taken before.
@@ -86,8 +102,9 @@ impl Batch {
     /// The body of the request.
     pub(super) fn body(&self, webhook: &Webhook) -> Vec<u8> {
         let events: Vec<&[u8]> = self.events.iter().map(|event| &event.body[..]).collect();
-        let mut body =
-            format!(r#"{{"type":"notifications.ended","webhook":{},"events":["#, webhook.id).into_bytes();
+        // Who asks for no rooms has been told this since before there were any.
+        let kind = if webhook.wanted.types.has_rooms() { "events" } else { "notifications.ended" };
+        let mut body = format!(r#"{{"type":"{kind}","webhook":{},"events":["#, webhook.id).into_bytes();
         body.extend(events.join(&b','));
         body.push(b']');
         if let Some(Gap { after, next }) = self.gap {
@@ -111,7 +128,9 @@ const BYTES_MAX: usize = 256 * 1024;
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use carillon_core::model::{States, WebhookId, WebhookProgress, WebhookSecret, WebhookStatus};
+    use carillon_core::model::{
+        EventFilter, EventType, States, WebhookId, WebhookProgress, WebhookSecret, WebhookStatus,
+    };
 
     fn event(number: u64, bytes: usize) -> Prepared {
         Prepared { number, ended: UnixMs(0), body: vec![b'1'; bytes].into() }
@@ -127,7 +146,8 @@ pub(super) mod tests {
             id: WebhookId(3),
             domain: None,
             url: "https://a.example/".into(),
-            states: States::ENDS,
+            wanted: States::ENDS.into(),
+            contents: false,
             secret: WebhookSecret(Box::new([])),
             status: WebhookStatus::Enabled,
             created: UnixMs(9),
@@ -151,6 +171,14 @@ pub(super) mod tests {
         assert_eq!(numbers(&batch), [1], "one of any size");
         let none = Batch::of([], 9, false);
         assert!(none.is_empty() && none.through == 9);
+    }
+
+    #[test]
+    fn a_webhook_that_is_told_of_rooms_is_told_so() {
+        let batch = Batch::of([event(4, 1)], 4, false);
+        let wanted = EventFilter { types: EventType::RoomMessage.into(), states: States::NONE };
+        let body = String::from_utf8(batch.body(&Webhook { wanted, ..webhook() })).expect("text");
+        assert_eq!(body, r#"{"type":"events","webhook":3,"events":[1]}"#);
     }
 
     #[test]

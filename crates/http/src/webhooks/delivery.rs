@@ -3,10 +3,10 @@
 use super::batch::{Batch, EVENTS_MAX, Gap, Prepared};
 use super::rules::{Settled, settle};
 use crate::app::App;
-use crate::provider::events::Event;
+use crate::provider::events::Numbered;
 use crate::random;
 use crate::time::now;
-use carillon_core::model::{Trace, Webhook, WebhookProgress};
+use carillon_core::model::{Event, Webhook, WebhookProgress};
 use carillon_core::ports::store::notifications::Events;
 use carillon_core::ports::store::webhooks::{CommitWebhook, Lost};
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(super) struct Delivery {
     pub(super) webhook: Webhook,
     pub(super) owner: u64,
     /// The events that come next and the number up to which they were looked at, if they are in memory.
-    pub(super) next: Option<(Vec<Event>, u64)>,
+    pub(super) next: Option<(Vec<Numbered>, u64)>,
 }
 
 /// How a delivery ended.
@@ -37,7 +37,8 @@ impl Delivery {
         let Delivery { webhook, owner, next } = self;
         let batch = match next {
             Some((events, examined)) => {
-                let events = events.iter().map(|(number, trace)| Prepared::new(*number, trace));
+                let prepare = |(number, event): &Numbered| Prepared::new(*number, event, webhook.contents);
+                let events = events.iter().map(prepare);
                 Batch::of(events, examined, webhook.progress.is_alone)
             }
             None => match read(app, &webhook).await {
@@ -61,11 +62,11 @@ impl Delivery {
 
 /// The next events, from the store; none if it does not answer.
 async fn read(app: &App, webhook: &Webhook) -> Option<Batch> {
-    let (domain, states, after) = (webhook.domain, webhook.states, webhook.progress.cursor);
-    let answer = app.ask(Events { after, domain, states, max: EVENTS_MAX }).await.ok()?;
+    let (domain, wanted, after) = (webhook.domain, webhook.wanted, webhook.progress.cursor);
+    let answer = app.ask(Events { after, domain, wanted, max: EVENTS_MAX }).await.ok()?;
     let gap = answer.next_after_gap(after).map(|next| Gap { after, next });
     let examined = gap.map_or(answer.examined, |gap| answer.examined.max(gap.next - 1));
-    let prepare = |(number, trace): &(u64, Trace)| Prepared::new(*number, trace);
+    let prepare = |(number, event): &(u64, Event)| Prepared::new(*number, event, webhook.contents);
     let batch = Batch::of(answer.events.iter().map(prepare), examined, webhook.progress.is_alone);
     Some(Batch { gap, ..batch })
 }

@@ -4,7 +4,7 @@ use super::batch::EVENTS_MAX;
 use super::delivery::{Delivered, Delivery};
 use super::rules::RETRY_AFTER_MAX;
 use crate::app::App;
-use crate::provider::events::{Event, Tail};
+use crate::provider::events::{Numbered, Tail};
 use crate::random;
 use crate::time::now;
 use carillon_core::model::{UnixMs, Webhook, WebhookId};
@@ -196,7 +196,7 @@ impl Held {
 
     /// What is to be delivered, if anything is, when events up to `read` were read: what is in memory, or nothing when the store has to
     /// be asked. Passes what is of no interest.
-    fn next(&mut self, tail: &Tail, read: u64) -> Option<Option<(Vec<Event>, u64)>> {
+    fn next(&mut self, tail: &Tail, read: u64) -> Option<Option<(Vec<Numbered>, u64)>> {
         let cursor = &mut self.webhook.progress.cursor;
         while *cursor < read {
             // A domain that this node has not heard of has no name here; the store goes by its number.
@@ -204,11 +204,11 @@ impl Held {
             let in_memory = is_known.then(|| tail.after(*cursor, EVENTS_MAX.into())).flatten();
             let Some(events) = in_memory else { return Some(None) };
             let examined = events.last().map_or(read, |(number, _)| *number);
-            let (domain, states) = (self.domain.as_deref(), self.webhook.states);
-            let is_wanted = |(_, trace): &Event| {
-                domain.is_none_or(|name| trace.to.domain() == name) && states.contains(trace.shown())
+            let (domain, wanted) = (self.webhook.domain.zip(self.domain.as_deref()), self.webhook.wanted);
+            let is_wanted = |(_, event): &Numbered| {
+                domain.is_none_or(|(id, name)| event.is_of(id, name)) && wanted.takes(event)
             };
-            let wanted: Vec<Event> = events.into_iter().filter(is_wanted).collect();
+            let wanted: Vec<Numbered> = events.into_iter().filter(is_wanted).collect();
             if !wanted.is_empty() {
                 return Some(Some((wanted, examined)));
             }

@@ -14,7 +14,8 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         "archive_messages_max": 0, "archive_bytes_max": 1 << 30, "keys_max": 100,
         "other_domains": false, "requests_per_second": 0, "stanzas_per_second": 0, "bytes_per_second": 0,
         "rooms_create": "any", "rooms_owned_max": 0, "rooms_max": 0, "accounts_max": 0, "topics_max": 0,
-        "topics_owned_max": 0, "subscriptions_max": 0, "sessions_total_max": 0, "bytes_out_per_second": 0, "stored_bytes_max": 0});
+        "topics_owned_max": 0, "subscriptions_max": 0, "sessions_total_max": 0, "bytes_out_per_second": 0, "stored_bytes_max": 0,
+        "room_events": "off"});
     let made = world
         .put("/v1/admin/domains/new.example", json!({"sessions": "single"}))
         .await

@@ -29,6 +29,7 @@ mod presence;
 mod publishing;
 mod push;
 mod request_ids;
+mod room_events;
 mod rooms;
 mod support;
 mod tenants;

@@ -41,6 +41,7 @@ const MEMBERS: &[(&str, &str, &str, &str)] = &[
     ("sessions_total_max", "1000", "0", "1"),
     ("bytes_out_per_second", "1000000", "0", "1"),
     ("stored_bytes_max", "1000000", "1000001", "1"),
+    ("room_events", "\"membership\"", "\"all\"", "\"off\""),
 ];
 
 #[tokio::test]

@@ -128,6 +128,7 @@ impl<M: Machine> EventLoop<M> {
                 self.io.watchers.add(watcher);
                 // It watches what comes behind it among the same items.
                 self.effects.watched = self.io.watchers.states();
+                self.effects.events_watched = self.io.watchers.follow_events();
             }
             Control::Kinds(kinds) => {
                 if self.producer.is_some() {

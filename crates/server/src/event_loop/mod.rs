@@ -316,6 +316,7 @@ impl<M: Machine> EventLoop<M> {
     fn flush_deferred(&mut self) {
         self.io.flush_deferred();
         self.effects.watched = self.io.watchers.states();
+        self.effects.events_watched = self.io.watchers.follow_events();
     }
 
     /// Handles the deadlines that are due: the server's and the core's.

@@ -302,6 +302,12 @@ impl Node {
         self.control(|| Control::Watch(Arc::clone(&watcher)));
     }
 
+    /// Calls `hint` when this node has stored an event of which no state change tells, until it returns false. As [`Node::watch`].
+    pub fn watch_events(&self, hint: Box<dyn Fn() -> bool + Send + Sync>) {
+        let watcher = Watcher::of_events(hint);
+        self.control(|| Control::Watch(Arc::clone(&watcher)));
+    }
+
     /// Whether the node accepts sessions: false before it is ready and while it drains.
     pub fn is_ready(&self) -> bool {
         self.inner.ready.load(Ordering::Acquire)

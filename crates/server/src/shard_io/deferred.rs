@@ -13,6 +13,8 @@ pub(crate) struct Deferred {
     asks: Vec<(Ask, Reply<Answer>)>,
     replies: Vec<(ReplyTo, Outcome)>,
     changes: Vec<StateChange>,
+    /// Whether there is an event in the store of which no change tells.
+    has_event: bool,
 }
 
 impl Deferred {
@@ -31,6 +33,11 @@ impl Deferred {
         self.changes.push(change);
     }
 
+    /// Notes that there is an event in the store of which no state change tells.
+    pub(crate) fn note_event(&mut self) {
+        self.has_event = true;
+    }
+
     /// Hands over everything that was gathered.
     pub(super) fn flush(&mut self, store: &dyn Store, replies: &Replies, watchers: &mut Watchers) {
         if !self.asks.is_empty() {
@@ -38,6 +45,9 @@ impl Deferred {
         }
         self.replies.drain(..).for_each(|(to, outcome)| replies.give(to, outcome));
         self.changes.drain(..).for_each(|change| watchers.notify(&change));
+        if std::mem::take(&mut self.has_event) {
+            watchers.hint();
+        }
         self.tidy();
     }
 

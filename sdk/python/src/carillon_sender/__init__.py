@@ -10,7 +10,7 @@ with Client("https://push.example.com", key="crl_…") as carillon:
 from . import types
 from .client import Client
 from .errors import ApiError, BadSignature, CarillonError, NoAnswer
-from .events import Event, Events, Gap, Lagged, Receipt
+from .events import Event, Events, Gap, Lagged, Receipt, RoomEvent
 from .retry import Retry
 from .webhooks import verify_webhook
 
@@ -27,6 +27,7 @@ __all__ = [
     "NoAnswer",
     "Receipt",
     "Retry",
+    "RoomEvent",
     "types",
     "verify_webhook",
 ]

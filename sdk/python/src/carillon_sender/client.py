@@ -16,6 +16,7 @@ from .types import (
     DeviceView,
     EndpointView,
     Enrolled,
+    EventType,
     InvitationBody,
     InvitationCreated,
     InvitationView,
@@ -157,9 +158,18 @@ class Client:
         """Cancels a notification that no device was given; else an `ApiError` with the code `too-late`."""
         return self._http.call("DELETE /v1/notifications/{id}", path={"id": id})
 
-    def events(self, *, states: Iterable[NotificationState] | None = None, after: int | None = None) -> Events:
-        """Receipts as they happen: from when this returns, or all behind an event's number. Threads may not share them."""
-        return Events(self._http, states, after)
+    def events(
+        self,
+        *,
+        states: Iterable[NotificationState] | None = None,
+        types: Iterable[EventType] | None = None,
+        after: int | None = None,
+    ) -> Events:
+        """Events as they happen: from when this returns, or all behind an event's number. Threads may not share them.
+
+        Those of notifications, or of `types`; `states` are of notifications.
+        """
+        return Events(self._http, states, after, types)
 
     def presence(self, accounts: list[str]) -> list[PresenceView]:
         """Who of up to 1,000 accounts is connected, and which notifications reach them."""

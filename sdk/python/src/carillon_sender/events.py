@@ -1,4 +1,4 @@
-"""Receipts: what becomes of notifications, as it happens."""
+"""Events: what becomes of notifications, and what happens to rooms, as it happens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ._http import Http, is_worth_repeating
 from .errors import ApiError, NoAnswer
-from .types import NotificationState, NotificationView
+from .types import EventType, NotificationState, NotificationView, RoomEventView
 
 SILENCE_S = 45.0
 """The node says something every 15 seconds. A connection that is silent for so long is dead."""
@@ -21,6 +21,14 @@ class Receipt:
 
     id: int | None
     notification: NotificationView
+
+
+@dataclass(frozen=True)
+class RoomEvent:
+    """Something happened to a room. `id` is the event's number."""
+
+    id: int | None
+    room: RoomEventView
 
 
 @dataclass(frozen=True)
@@ -38,20 +46,29 @@ class Lagged:
     count: int
 
 
-Event = Receipt | Gap | Lagged
+Event = Receipt | RoomEvent | Gap | Lagged
 
 
 class Events(Iterator[Event]):
-    """Receipts without an end; a lost connection is made again and goes on behind the last event, perhaps giving one twice.
+    """Events without an end; a lost connection is made again and goes on behind the last event, perhaps giving one twice.
 
     Keep `last_id` when the event has been dealt with, and give it as `after` next time: nothing is missed in between.
     """
 
-    def __init__(self, http: Http, states: Iterable[NotificationState] | None, after: int | None) -> None:
+    def __init__(
+        self,
+        http: Http,
+        states: Iterable[NotificationState] | None,
+        after: int | None,
+        types: Iterable[EventType] | None = None,
+    ) -> None:
         self.last_id = after
         """The number up to which everything has been given."""
         self._http = http
-        query = {"state": None if states is None else ",".join(states)}
+        query = {
+            "state": None if states is None else ",".join(states),
+            "type": None if types is None else ",".join(types),
+        }
         _, self._target = http.target("GET /v1/events", query=query)
         self._events = self._run()
         # The node's first words: it follows from here.
@@ -119,6 +136,8 @@ def read(kind: bytes, data: bytes, id: int | None) -> Event | None:
     """An event of the stream. One that a later version of the node has is passed over."""
     if kind == b"notification":
         return Receipt(id, json.loads(data))
+    if kind.startswith(b"room_"):
+        return RoomEvent(id, json.loads(data))
     if kind == b"gap":
         gap = json.loads(data)
         return Gap(gap["after"], gap["next"])

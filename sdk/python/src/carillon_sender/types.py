@@ -8,10 +8,20 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 Access = Literal["open", "whitelist"]
 AcknowledgedBy = Literal["stream-management", "receipt", "socket", "link"]
+Affiliation = Literal["outcast", "none", "member", "admin", "owner"]
 AgentClass = Literal["mobile", "tablet", "desktop", "other"]
 Audience = Literal["active", "connected", "always"]
 DropReason = Literal[
     "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted", "module"
+]
+EventType = Literal[
+    "notification",
+    "room_created",
+    "room_destroyed",
+    "room_members",
+    "room_subject",
+    "room_message",
+    "room_moderated",
 ]
 NotificationState = Literal[
     "scheduled", "accepted", "stored", "sent", "acknowledged", "expired", "replaced", "cancelled", "dropped", "opened"
@@ -140,6 +150,40 @@ class NotificationView(TypedDict):
     opened_at: NotRequired[str | None]
     opened_by: NotRequired[AgentClass | None]
     pushes: NotRequired[list[PushView]]
+
+
+class RoomMemberChangeView(TypedDict):
+    """An account that is something else to a room."""
+
+    account: str
+    was: Affiliation
+    affiliation: Affiliation
+
+
+# `from` is a word of Python's.
+RoomMessageEventView = TypedDict(
+    "RoomMessageEventView",
+    {
+        "archive_id": int,
+        "id": NotRequired[str | None],
+        "from": NotRequired[str | None],
+        "nick": NotRequired[str | None],
+        "body": NotRequired[str | None],
+    },
+)
+
+
+class RoomEventView(TypedDict):
+    """Something that happened to a room. Which members it has besides the first three follows from its type."""
+
+    type: EventType
+    room: str
+    at: str
+    by: NotRequired[str | None]
+    reason: NotRequired[str | None]
+    members: NotRequired[list[RoomMemberChangeView] | None]
+    message: NotRequired[RoomMessageEventView | None]
+    subject: NotRequired[str | None]
 
 
 class PresenceView(TypedDict):

@@ -6,7 +6,8 @@ use super::super::error::{Error, Result};
 use super::super::push;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
-use super::inbox;
+use super::{inbox, noted};
+use crate::rows::event::said;
 use crate::rows::room::{self, Entry, RoomArchive};
 use bytes::Bytes;
 use carillon_core::model::*;
@@ -21,7 +22,7 @@ use tokio_postgres::Row;
 impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
     /// The time is as [`kept_at`] says. One statement, and another where somebody has read something.
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<std::result::Result<ArchiveId, Missing>> {
-        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake } = asked;
+        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake, fact } = asked;
         let kept = self.db.opt(
             "WITH next AS (SELECT nextval(pg_get_serial_sequence('room_message', 'seq')) AS seq),
              noted AS (
@@ -52,14 +53,17 @@ impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
         if let Some(wake) = wake {
             push::wake_mentioned(self, id, wake)?;
         }
+        if let Some(fact) = fact {
+            self.note_fact(&said(fact, id));
+        }
         Ok(Ok(id))
     }
 }
 
 impl Answers<ReplaceRoomMessage, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ReplaceRoomMessage) -> Result<std::result::Result<(), Missing>> {
-        let ReplaceRoomMessage { room, id, stanza } = asked;
-        self.change(
+        let ReplaceRoomMessage { room, id, stanza, facts } = asked;
+        let done = self.change(
             "WITH found AS (
                  SELECT m.seq, length(m.stanza) AS before FROM room_message m JOIN room r ON r.id = m.room
                  WHERE m.seq = $2 AND m.room = $1 AND m.seq > r.erased),
@@ -67,7 +71,8 @@ impl Answers<ReplaceRoomMessage, Error> for Transaction<'_> {
                  UPDATE room SET bytes = bytes + length($3::bytea) - found.before FROM found WHERE id = $1)
              UPDATE room_message m SET stanza = $3 FROM found WHERE m.seq = found.seq",
             &[&i64::from(room.0), &int(id.0), &&stanza[..]],
-        )
+        )?;
+        Ok(noted(self, done, facts))
     }
 }
 

@@ -11,6 +11,7 @@ use super::error::{Error, Result};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::event::left;
 use crate::rows::remembered::created_room;
 use crate::rows::room::is_found;
 use carillon_core::form::{Clock, Form, decode, encode};
@@ -21,6 +22,7 @@ use carillon_core::ports::store::rooms::{
     ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, Room, Rooms, RoomsOf, SetRoomMembers,
     SetRoomSubject,
 };
+use carillon_wire::jid::BareJid;
 use tokio_postgres::Row;
 
 impl Answers<Room, Error> for Snapshot<'_> {
@@ -96,7 +98,7 @@ impl Answers<RoomsOf, Error> for Snapshot<'_> {
 
 impl Answers<CreateRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
-        let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now } = asked;
+        let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now, facts } = asked;
         if owns(self.db, members, *owned_max)? {
             return Ok(CreateRoomAnswer::Full);
         }
@@ -123,14 +125,15 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
         let Some(made) = made else { return Ok(CreateRoomAnswer::Exists) };
         let id = RoomId(number(&made, 0)?);
         set_members(self, id, members)?;
+        facts.iter().for_each(|fact| self.note_fact(fact));
         Ok(CreateRoomAnswer::Created(Box::new(created_room(asked, id))))
     }
 }
 
 impl Answers<ConfigureRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ConfigureRoom) -> Result<std::result::Result<(), Missing>> {
-        let ConfigureRoom { room, config, version } = asked;
-        self.change(
+        let ConfigureRoom { room, config, version, facts } = asked;
+        let done = self.change(
             "UPDATE room SET title = $2, is_found = $3, config = $4, version = $5 WHERE id = $1",
             &[
                 &i64::from(room.0),
@@ -139,7 +142,8 @@ impl Answers<ConfigureRoom, Error> for Transaction<'_> {
                 &encode(config, 0),
                 &i64::from(*version),
             ],
-        )
+        )?;
+        Ok(noted(self, done, facts))
     }
 }
 
@@ -150,14 +154,16 @@ impl Answers<SetRoomMembers, Error> for Transaction<'_> {
             return Ok(Err(Missing));
         }
         set_members(self, asked.room, &asked.changes)?;
-        Ok(Ok(()))
+        Ok(noted(self, Ok(()), &asked.facts))
     }
 }
 
 impl Answers<SetRoomSubject, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &SetRoomSubject) -> Result<std::result::Result<(), Missing>> {
         let subject = asked.subject.as_deref().map(|subject| encode(subject, 0));
-        self.change("UPDATE room SET subject = $2 WHERE id = $1", &[&i64::from(asked.room.0), &subject])
+        let room = i64::from(asked.room.0);
+        let done = self.change("UPDATE room SET subject = $2 WHERE id = $1", &[&room, &subject])?;
+        Ok(noted(self, done, &asked.facts))
     }
 }
 
@@ -165,8 +171,21 @@ impl Answers<DestroyRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DestroyRoom) -> Result<std::result::Result<(), Missing>> {
         let room = i64::from(asked.room.0);
         self.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
-        self.change("DELETE FROM room WHERE id = $1", &[&room])
+        let done = self.change("DELETE FROM room WHERE id = $1", &[&room])?;
+        Ok(noted(self, done, &asked.facts))
     }
+}
+
+/// Has what was done told to others; of what was not done nothing is.
+fn noted(
+    write: &mut Transaction<'_>,
+    done: std::result::Result<(), Missing>,
+    facts: &[RoomFact],
+) -> std::result::Result<(), Missing> {
+    if done.is_ok() {
+        facts.iter().for_each(|fact| write.note_fact(fact));
+    }
+    done
 }
 
 /// A room of a domain.
@@ -181,6 +200,23 @@ pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
     let room = i64::from(room.0);
     let members = write.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
     Ok((members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
+}
+
+/// An account is about to be removed: rooms of domains that tell who their members are have lost it.
+pub(super) fn note_leaving(write: &mut Transaction<'_>, account: &BareJid, now: UnixMs) -> Result<()> {
+    let rows = write.db.query(
+        "SELECT r.domain, d.name, r.kind, r.name, m.affiliation FROM room_member m JOIN room r ON r.id = m.room
+             JOIN domain d ON d.id = r.domain
+         WHERE m.jid = $1 AND m.affiliation > $2 AND d.room_events > 0 ORDER BY r.id",
+        &[&account.as_str(), &short(RoomAffiliation::None)],
+    )?;
+    for row in &rows {
+        let (domain, kind): (_, RoomKind) = (DomainId(number(row, 0)?), code(row, 2)?);
+        let room = BareJid::new(&kind.address(&text(row, 3)?, &text(row, 1)?));
+        let room = room.map_err(|_| Error::Corrupt("not an address"))?;
+        write.note_fact(&left(domain, room, account, code(row, 4)?, now));
+    }
+    Ok(())
 }
 
 /// How many rooms a domain has.

@@ -20,7 +20,7 @@ const NOBODYS: &[(&str, &str)] = &[
     ("node", "its one row"),
     ("run", "ranges of ids"),
     ("trace", "of an account or a domain that is gone it is found by its id only, and forgotten in its time"),
-    ("event", "goes with its trace"),
+    ("event", "goes with its trace; one of a room with its domain, or in its time"),
     ("push_step", "goes with its notification, or with the trace of that"),
     ("operation", "forgotten after ten minutes"),
     ("parked", "sessions of all accounts, until the next start"),

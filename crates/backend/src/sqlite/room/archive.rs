@@ -4,10 +4,11 @@
 //! lies together.
 
 use super::super::column::{blob, int, ms, text, uint};
-use super::super::push;
 use super::super::snapshot::Snapshot;
 use super::super::transaction::Transaction;
-use super::inbox;
+use super::super::{event, push};
+use super::{inbox, noted};
+use crate::rows::event::said;
 use crate::rows::room::{self, Entry, RoomArchive};
 use bytes::Bytes;
 use carillon_core::model::*;
@@ -21,7 +22,7 @@ use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<Result<ArchiveId, Missing>> {
-        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake } = asked;
+        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake, fact } = asked;
         let before = self
             .db
             .prepare_cached("SELECT archived_at, counted FROM room WHERE id = ?1")?
@@ -57,13 +58,16 @@ impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
         if let Some(wake) = wake {
             push::wake_mentioned(self, id, wake)?;
         }
+        if let Some(fact) = fact {
+            event::note(self, &said(fact, id))?;
+        }
         Ok(Ok(id))
     }
 }
 
 impl Answers<ReplaceRoomMessage, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ReplaceRoomMessage) -> Result<Result<(), Missing>> {
-        let ReplaceRoomMessage { room, id, stanza } = asked;
+        let ReplaceRoomMessage { room, id, stanza, facts } = asked;
         let before = self
             .db
             .prepare_cached(
@@ -77,7 +81,9 @@ impl Answers<ReplaceRoomMessage, Error> for Transaction<'_> {
             "UPDATE room SET bytes = bytes + ?2 WHERE id = ?1",
             params![room.0, stanza.len() as i64 - before],
         )?;
-        self.change("UPDATE room_message SET stanza = ?2 WHERE seq = ?1", params![int(id.0), &stanza[..]])
+        let done = self
+            .change("UPDATE room_message SET stanza = ?2 WHERE seq = ?1", params![int(id.0), &stanza[..]])?;
+        noted(self, done, facts)
     }
 }
 

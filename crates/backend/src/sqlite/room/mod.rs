@@ -6,10 +6,11 @@ mod light;
 mod sweep;
 
 use super::column::{blob, code, corrupt, int, ms, number, text, uint, whole_jid};
-use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use super::{event, lookup};
 use crate::rows::code::Code;
+use crate::rows::event::left;
 use crate::rows::remembered::created_room;
 use crate::rows::room::is_found;
 use carillon_core::form::{Clock, Form, decode, encode};
@@ -92,7 +93,7 @@ impl Answers<RoomsOf, Error> for Snapshot<'_> {
 
 impl Answers<CreateRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
-        let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now } = asked;
+        let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now, facts } = asked;
         for owner in members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner) {
             if owned(self.db, &owner.jid)? >= *owned_max {
                 return Ok(CreateRoomAnswer::Full);
@@ -122,43 +123,64 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
         }
         let id = RoomId(number(self.db.last_insert_rowid())?);
         set_members(self, id, members)?;
+        note_all(self, facts)?;
         Ok(CreateRoomAnswer::Created(Box::new(created_room(asked, id))))
     }
 }
 
 impl Answers<ConfigureRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ConfigureRoom) -> Result<Result<(), Missing>> {
-        let ConfigureRoom { room, config, version } = asked;
-        self.change(
+        let ConfigureRoom { room, config, version, facts } = asked;
+        let done = self.change(
             "UPDATE room SET title = ?2, is_found = ?3, config = ?4, version = ?5 WHERE id = ?1",
             params![room.0, config.title, is_found(config), encode(config, 0), version],
-        )
+        )?;
+        noted(self, done, facts)
     }
 }
 
 impl Answers<SetRoomMembers, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &SetRoomMembers) -> Result<Result<(), Missing>> {
-        let SetRoomMembers { room, changes, version } = asked;
+        let SetRoomMembers { room, changes, version, facts } = asked;
         if self.run("UPDATE room SET version = ?2 WHERE id = ?1", params![room.0, version])? == 0 {
             return Ok(Err(Missing));
         }
         set_members(self, *room, changes)?;
-        Ok(Ok(()))
+        noted(self, Ok(()), facts)
     }
 }
 
 impl Answers<SetRoomSubject, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &SetRoomSubject) -> Result<Result<(), Missing>> {
         let subject = asked.subject.as_deref().map(|subject| encode(subject, 0));
-        self.change("UPDATE room SET subject = ?2 WHERE id = ?1", params![asked.room.0, subject])
+        let done =
+            self.change("UPDATE room SET subject = ?2 WHERE id = ?1", params![asked.room.0, subject])?;
+        noted(self, done, &asked.facts)
     }
 }
 
 impl Answers<DestroyRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DestroyRoom) -> Result<Result<(), Missing>> {
         self.run("DELETE FROM room_member WHERE room = ?1", [asked.room.0])?;
-        self.change("DELETE FROM room WHERE id = ?1", [asked.room.0])
+        let done = self.change("DELETE FROM room WHERE id = ?1", [asked.room.0])?;
+        noted(self, done, &asked.facts)
     }
+}
+
+/// Has what was done told to others; of what was not done nothing is.
+fn noted(
+    write: &Transaction<'_>,
+    done: Result<(), Missing>,
+    facts: &[RoomFact],
+) -> Result<Result<(), Missing>> {
+    if done.is_ok() {
+        note_all(write, facts)?;
+    }
+    Ok(done)
+}
+
+fn note_all(write: &Transaction<'_>, facts: &[RoomFact]) -> Result<()> {
+    facts.iter().try_for_each(|fact| event::note(write, fact))
 }
 
 /// A room of a domain.
@@ -172,6 +194,23 @@ pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomI
 pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
     let members = write.run("DELETE FROM room_member WHERE room = ?1", [room.0])?;
     Ok(members + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
+}
+
+/// An account is about to be removed: rooms of domains that tell who their members are have lost it.
+pub(super) fn note_leaving(write: &Transaction<'_>, account: &BareJid, now: UnixMs) -> Result<()> {
+    let mut query = write.db.prepare_cached(
+        "SELECT r.domain, d.name, r.kind, r.name, m.affiliation FROM room_member m JOIN room r ON r.id = m.room
+             JOIN domain d ON d.id = r.domain
+         WHERE m.jid = ?1 AND m.affiliation > ?2 AND d.room_events > 0 ORDER BY r.id",
+    )?;
+    let mut rows = query.query(params![account.as_str(), RoomAffiliation::None.code()])?;
+    while let Some(row) = rows.next()? {
+        let (domain, kind): (_, RoomKind) = (DomainId(row.get(0)?), code(row, 2)?);
+        let room = BareJid::new(&kind.address(&text(row, 3)?, &text(row, 1)?));
+        let room = room.map_err(|_| corrupt(3, "not an address"))?;
+        event::note(write, &left(domain, room, account, code(row, 4)?, now))?;
+    }
+    Ok(())
 }
 
 /// How many rooms a domain has.

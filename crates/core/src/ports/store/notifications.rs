@@ -5,8 +5,8 @@
 use super::question::questions;
 use super::{Page, Part};
 use crate::model::{
-    self, AcknowledgedBy, DomainId, DropReason, KeyId, Notification, NotificationId, NotificationState,
-    States, UnixMs, Wake,
+    self, AcknowledgedBy, DomainId, DropReason, Event, EventFilter, KeyId, Notification, NotificationId,
+    NotificationState, States, UnixMs, Wake,
 };
 use std::sync::Arc;
 
@@ -122,15 +122,15 @@ pub struct Unended {
     pub now: UnixMs,
 }
 
-/// Events after number `after`, oldest first: how notifications ended, and that their links were followed. Those of notifications that ended in one of `states`; those of a
-/// domain or all; at most `max`. A store limits what it examines for one answer, and says how far it came.
+/// Events after number `after`, oldest first: how notifications ended, that their links were followed, and what happened to rooms. Those that are `wanted`; those of a
+/// domain or all; at most `max`, and no further than [`EVENT_BYTES_MAX`]. A store limits what it examines for one answer, and says how far it came.
 ///
-/// They are kept as long as the traces of their notifications, and no more than [`EVENTS_MAX`] of them.
+/// They are kept as long as the traces of notifications, and no more than [`EVENTS_MAX`] of them. One of a message is there as long as the message is.
 #[derive(Clone, Debug)]
 pub struct Events {
     pub after: u64,
     pub domain: Option<DomainId>,
-    pub states: States,
+    pub wanted: EventFilter,
     pub max: u16,
 }
 
@@ -138,7 +138,7 @@ pub struct Events {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventsAnswer {
     /// Each with its number.
-    pub events: Vec<(u64, model::Trace)>,
+    pub events: Vec<(u64, Event)>,
     /// The number up to which they were examined: the `after` of the next question.
     pub examined: u64,
     /// The number of the oldest event that is kept, whatever it is about; 0 when none is.
@@ -159,6 +159,8 @@ impl EventsAnswer {
 
 /// How many events a store keeps. [`Sweep`] forgets the oldest beyond it.
 pub const EVENTS_MAX: u64 = 1_000_000;
+/// Bytes of events after which an answer ends ([`Event::bytes`]).
+pub const EVENT_BYTES_MAX: usize = 1 << 20;
 
 /// Keeps a notification; those of the same account and `collapse_key` that are still stored or scheduled end as replaced, and
 /// when the account then has over `queue_max` waiting, the first of the lowest priority in delivery order end as

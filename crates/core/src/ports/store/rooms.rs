@@ -1,4 +1,7 @@
 //! Rooms, their members, and their archives.
+//!
+//! A write carries the facts of which others are to be told: each is an event ([`Events`](super::notifications::Events)), in the same commit. Of one that is
+//! not done there is none.
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
@@ -6,8 +9,8 @@ use super::archive::ArchivePageAnswer;
 use super::question::questions;
 use super::{Load, Loads, Missing, Page};
 use crate::model::{
-    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, RoomBlock, RoomConfig, RoomEntry, RoomId,
-    RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject, UnixMs, Wake,
+    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, RoomBlock, RoomConfig, RoomEntry,
+    RoomFact, RoomId, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject, UnixMs, Wake,
 };
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
@@ -118,6 +121,7 @@ pub struct CreateRoom {
     pub owned_max: u32,
     pub rooms_max: u32,
     pub now: UnixMs,
+    pub facts: Vec<RoomFact>,
 }
 
 /// What became of [`CreateRoom`].
@@ -141,6 +145,7 @@ pub struct ConfigureRoom {
     pub room: RoomId,
     pub config: RoomConfig,
     pub version: u32,
+    pub facts: Vec<RoomFact>,
 }
 
 /// Sets what a room has of accounts ([`RoomRecord::members_after`]). The accounts are of the room's domain or of others; that there is such an
@@ -150,6 +155,7 @@ pub struct SetRoomMembers {
     pub room: RoomId,
     pub changes: Vec<RoomMember>,
     pub version: u32,
+    pub facts: Vec<RoomFact>,
 }
 
 /// Sets a room's subject.
@@ -157,12 +163,14 @@ pub struct SetRoomMembers {
 pub struct SetRoomSubject {
     pub room: RoomId,
     pub subject: Option<Box<RoomSubject>>,
+    pub facts: Vec<RoomFact>,
 }
 
 /// Removes a room with its members and its archive.
 #[derive(Clone, Debug)]
 pub struct DestroyRoom {
     pub room: RoomId,
+    pub facts: Vec<RoomFact>,
 }
 
 /// Keeps a message in a room's archive. Its number is higher than that of every message that was kept in the room before. `sender` is the
@@ -178,6 +186,8 @@ pub struct KeepRoomMessage {
     pub entry: RoomEntry,
     pub displayed: Option<Box<str>>,
     pub wake: Option<Box<RoomWake>>,
+    /// That it was said; the store puts in its number.
+    pub fact: Option<Box<RoomFact>>,
 }
 
 /// Whom a message of a room wakes: accounts of a domain, by their local parts.
@@ -221,6 +231,7 @@ pub struct ReplaceRoomMessage {
     pub room: RoomId,
     pub id: ArchiveId,
     pub stanza: Bytes,
+    pub facts: Vec<RoomFact>,
 }
 
 /// Empties a room's archive.
@@ -249,7 +260,8 @@ pub struct SweepRoomArchivesAnswer {
 
 impl Loads for SetRoomMembers {
     fn load(&self) -> Load<'_> {
-        Load { bytes: self.changes.iter().map(RoomMember::bytes).sum(), account: None }
+        let members: usize = self.changes.iter().map(RoomMember::bytes).sum();
+        Load { bytes: members + bytes_of(&self.facts), account: None }
     }
 }
 
@@ -262,7 +274,8 @@ impl Loads for ChangeRoomBlocks {
 
 impl Loads for SetRoomSubject {
     fn load(&self) -> Load<'_> {
-        Load { bytes: self.subject.as_ref().map_or(0, |subject| subject.stanza.len()), account: None }
+        let subject = self.subject.as_ref().map_or(0, |subject| subject.stanza.len());
+        Load { bytes: subject + bytes_of(&self.facts), account: None }
     }
 }
 
@@ -274,13 +287,19 @@ impl Loads for ReplaceRoomMessage {
 
 impl Loads for CreateRoom {
     fn load(&self) -> Load<'_> {
-        Load { bytes: self.members.iter().map(RoomMember::bytes).sum(), account: None }
+        let members: usize = self.members.iter().map(RoomMember::bytes).sum();
+        Load { bytes: members + bytes_of(&self.facts), account: None }
     }
 }
 
 impl Loads for KeepRoomMessage {
     fn load(&self) -> Load<'_> {
         let mentioned = self.wake.iter().flat_map(|wake| &wake.mentioned).map(|local| local.len() + 32);
-        Load { bytes: self.stanza.len() + mentioned.sum::<usize>(), account: None }
+        let fact = self.fact.as_ref().map_or(0, |fact| fact.bytes());
+        Load { bytes: self.stanza.len() + mentioned.sum::<usize>() + fact, account: None }
     }
+}
+
+fn bytes_of(facts: &[RoomFact]) -> usize {
+    facts.iter().map(RoomFact::bytes).sum()
 }

@@ -1,11 +1,12 @@
-//! Webhooks: URLs that are told how notifications ended, how far each has come, and what its receiver did not take.
+//! Webhooks: URLs that are told of events, how far each has come, and what its receiver did not take.
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
 use super::question::questions;
 use super::{Missing, Page, Part};
 use crate::model::{
-    self, DeadLetter, DomainId, States, UnixMs, WebhookId, WebhookProgress, WebhookSecret, WebhookStatus,
+    self, DeadLetter, DomainId, EventFilter, EventTypes, States, UnixMs, WebhookId, WebhookProgress,
+    WebhookSecret, WebhookStatus,
 };
 
 questions! {
@@ -48,12 +49,13 @@ pub struct Webhooks {
     pub domain: Option<DomainId>,
 }
 
-/// Creates a webhook. It is enabled, and told of what ends from now on: its cursor is the newest event.
+/// Creates a webhook. It is enabled, and told of what happens from now on: its cursor is the newest event.
 #[derive(Clone, Debug)]
 pub struct CreateWebhook {
     pub domain: Option<DomainId>,
     pub url: Box<str>,
-    pub states: States,
+    pub wanted: EventFilter,
+    pub contents: bool,
     pub secret: WebhookSecret,
     pub now: UnixMs,
 }
@@ -75,7 +77,9 @@ pub enum CreateWebhookAnswer {
 pub struct UpdateWebhook {
     pub id: WebhookId,
     pub url: Option<Box<str>>,
+    pub types: Option<EventTypes>,
     pub states: Option<States>,
+    pub contents: Option<bool>,
     pub secret: Option<WebhookSecret>,
     pub status: Option<WebhookStatus>,
 }

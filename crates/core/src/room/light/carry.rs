@@ -2,10 +2,9 @@
 
 use crate::command::RoomOutcome;
 use crate::model::{RoomKey, RoomRecord};
-use crate::ports::store::rooms::DestroyRoom;
 use crate::room::asker::Asker;
 use crate::room::home::Home;
-use crate::room::step::{Change, Step};
+use crate::room::step::Change;
 use crate::session::Cx;
 use std::sync::Arc;
 
@@ -37,8 +36,7 @@ impl Home {
                 asker.done(RoomOutcome::Done, cx);
                 if after.members.is_empty() {
                     // §5.2
-                    self.hold();
-                    self.ask(key, DestroyRoom { room: after.id }, Step::Desert(after), cx);
+                    self.remove_deserted(after, key, cx);
                 }
             }
             Change::Destroy { .. } => {

@@ -82,15 +82,17 @@ impl Home {
         let has_owner = new.others.iter().any(|(_, is)| *is == RoomAffiliation::Owner);
         let own = if has_owner { RoomAffiliation::Member } else { RoomAffiliation::Owner };
         let all = new.others.iter().cloned().chain([(new.creator.clone(), own)]);
+        let members: Vec<RoomMember> = all.map(|(jid, is)| RoomMember::new(jid, is)).collect();
         let question = CreateRoom {
             domain: key.domain,
             kind: key.kind,
             name: (*key.name).into(),
             config: new.config.clone(),
-            members: all.map(|(jid, is)| RoomMember::new(jid, is)).collect(),
             owned_max: policy.rooms_owned(),
             rooms_max: policy.rooms(),
             now: cx.now.unix,
+            facts: self.state.facts_of_creation(key.domain, Some(&new.creator), &members, cx),
+            members,
         };
         self.ask(key, question, Step::Create(Creator::Light(new)), cx);
     }

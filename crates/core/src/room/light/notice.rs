@@ -131,6 +131,8 @@ impl Home {
             entry: RoomEntry::Shown,
             displayed: None,
             wake: None,
+            // The change itself is told.
+            fact: None,
         };
         self.wrote();
         self.ask(key, question, Step::Noted, cx);

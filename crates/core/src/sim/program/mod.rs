@@ -25,7 +25,7 @@ use super::client::{Got, LightClient, XmppClient};
 use super::world::{Plan, World};
 use super::{Dice, client};
 use crate::command::Outcome;
-use crate::model::{NotificationId, Policy, UnixMs};
+use crate::model::{NotificationId, Policy, RoomEvents, UnixMs};
 use crate::ports::Question;
 use crate::ports::store::items::Publish;
 use crate::settings::{Fanout, Light, Limits, Settings, Timeouts};
@@ -254,7 +254,16 @@ impl Program {
         let mut world = World::new(plan);
         let messages_durable = dice.below(4) > 0;
         let archive = dice.below(3) == 0;
-        world.domain(DOMAIN, Policy { sessions_max: 1000, messages_durable, archive, ..Policy::default() });
+        world.domain(
+            DOMAIN,
+            Policy {
+                sessions_max: 1000,
+                messages_durable,
+                archive,
+                room_events: RoomEvents::All,
+                ..Policy::default()
+            },
+        );
         ACCOUNTS.iter().for_each(|local| world.account(DOMAIN, local, client::PASSWORD, 1));
         world.disk.log_commits();
         let latest = world.now().unix;

@@ -335,9 +335,10 @@ impl Program {
 
     /// In the end: every kept notification that was accepted is at the device, waits, or ended for a reason; its end is one event.
     pub(super) fn check_notifications(&mut self) -> Result<(), String> {
-        let all = Events { after: 0, domain: None, states: States::ALL, max: u16::MAX };
+        let all = Events { after: 0, domain: None, wanted: States::ALL.into(), max: u16::MAX };
+        let ended = self.world.ask(all).events;
         let events: Vec<NotificationId> =
-            self.world.ask(all).events.iter().map(|(_, trace)| trace.id).collect();
+            ended.iter().filter_map(|(_, event)| event.trace()).map(|trace| trace.id).collect();
         for (id, notification) in self.notifications.accepted.clone() {
             let Some(trace) = self.world.ask(notifications::Trace { id }) else {
                 return Err(format!("{id}, accepted for {}, is lost", notification.to));

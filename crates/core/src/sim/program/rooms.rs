@@ -1,7 +1,8 @@
 //! A room: clients enter it, speak in it, and leave it. All are told one order, which is that of its archive.
 
 use super::{DOMAIN, Program, holds};
-use crate::model::{ArchiveId, RoomConfig, RoomKind};
+use crate::model::{ArchiveId, Event, EventFilter, EventType, RoomConfig, RoomDeed, RoomKind, States};
+use crate::ports::store::notifications::Events;
 use crate::ports::store::rooms::{CreateRoom, CreateRoomAnswer, KeepRoomMessage};
 use crate::ports::{Answer, Ask, Question};
 use crate::sim::client::value;
@@ -39,7 +40,8 @@ impl Program {
         let config = RoomConfig { persistent: true, ..RoomConfig::default() };
         let (kind, name) = (RoomKind::Muc, ROOM.into());
         let (members, rooms_max) = (Vec::new(), u32::MAX);
-        let create = CreateRoom { domain, kind, name, config, members, owned_max: 0, rooms_max, now };
+        let facts = Vec::new();
+        let create = CreateRoom { domain, kind, name, config, members, owned_max: 0, rooms_max, now, facts };
         let CreateRoomAnswer::Created(_) = self.world.ask(create) else { panic!("it is new") };
     }
 
@@ -112,15 +114,37 @@ impl Program {
         self.room.told.remove(&whose);
     }
 
-    /// In the end: what its sender was told that it was dealt with is in the archive, or refused, where messages are durable.
-    pub(super) fn check_room(&self) -> Result<(), String> {
+    /// In the end: what its sender was told that it was dealt with is in the archive, or refused, where messages are durable; and of each message in the archive there is
+    /// one event, in its order.
+    pub(super) fn check_room(&mut self) -> Result<(), String> {
         for (number, said) in self.room.said.iter().enumerate() {
             let covered = self.clients[said.from].xmpp().map_or(0, |client| client.covered);
             let is_promised = self.messages_durable && covered >= said.stanzas && !said.is_refused;
             let is_kept = self.room.archived.values().any(|kept| *kept == number);
             holds(is_kept || !is_promised, || format!("g{number} is not in the archive"))?;
         }
-        Ok(())
+        let told = self.told_of_room();
+        let kept: Vec<ArchiveId> = self.room.archived.keys().copied().collect();
+        holds(told == kept, || format!("there are events of {told:?}, and the archive has {kept:?}"))
+    }
+
+    /// The messages of which there are events.
+    fn told_of_room(&mut self) -> Vec<ArchiveId> {
+        let (mut told, mut after) = (Vec::new(), 0);
+        loop {
+            let wanted = EventFilter { types: EventType::RoomMessage.into(), states: States::NONE };
+            let answer = self.world.ask(Events { after, domain: None, wanted, max: u16::MAX });
+            told.extend(answer.events.iter().filter_map(|(_, event)| match event {
+                Event::Room(fact, Some(message)) if fact.deed == RoomDeed::Message(message.id) => {
+                    Some(message.id)
+                }
+                _ => None,
+            }));
+            if answer.examined == after {
+                return told;
+            }
+            after = answer.examined;
+        }
     }
 
     /// How much is in the archive, and how much of that somebody was told.

@@ -1,6 +1,6 @@
 //! Accounts and logins.
 
-use super::tables::Account;
+use super::tables::{Account, Told};
 use super::{Committed, answers};
 use crate::model::{
     self, AccountId, AccountState, Affiliation, ArchivePreferences, Credentials, DomainId, DropReason,
@@ -223,10 +223,13 @@ fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<Vec<RosterChan
     let DeleteAccount { domain, local, now, held_until } = asked;
     let id = store.account_id(*domain, local).ok_or(Missing)?;
     let account = store.accounts.get(&id).ok_or(Missing)?;
+    let account_jid = account.jid.clone();
     for waiting in account.queue.values().copied().collect::<Vec<_>>() {
         let reason = Some(DropReason::DeviceDeleted);
         store.end(waiting, NotificationState::Dropped, reason, *now);
     }
+    let left = store.own.rooms.facts_of_leaving(&store.domains, &account_jid, *now);
+    left.into_iter().for_each(|(room, fact)| store.tell(Told::Room(room, fact)));
     let changes = remove(store, id);
     // Only there could a stranger take it.
     if held_until > now && store.domains.get(domain).is_some_and(|domain| domain.policy.registration) {

@@ -1,5 +1,6 @@
 //! Short links, the files of apps, and clicks.
 
+use super::tables::Told;
 use super::{Committed, answers};
 use crate::model::{
     self, AcknowledgedBy, Click, Link as ShortLink, LinkId, NotificationId, NotificationState, UnixMs,
@@ -150,8 +151,7 @@ fn open_one(store: &mut Committed, click: &Click) -> bool {
     let Some((_, trace)) = store.ended.get_mut(&id).filter(|(of, _)| *of == domain) else { return false };
     if trace.opened.is_none() {
         trace.opened = Some(opened);
-        store.last_event += 1;
-        store.events.insert(store.last_event, (id, true));
+        store.tell(Told::End(id, true));
     }
     true
 }

@@ -1,8 +1,9 @@
 //! Lists of notifications: those that wait and those that have ended, newest first; and what is told of their ends.
 
+use super::tables::Told;
 use super::{Committed, answers};
-use crate::model::Trace;
-use crate::ports::store::notifications::{Events, EventsAnswer, Listing, NotificationQuery};
+use crate::model::{DomainId, Event, RoomDeed, Trace};
+use crate::ports::store::notifications::{EVENT_BYTES_MAX, Events, EventsAnswer, Listing, NotificationQuery};
 use std::cmp::Reverse;
 
 answers! {
@@ -12,21 +13,40 @@ answers! {
 
 fn events(store: &Committed, asked: &Events) -> EventsAnswer {
     let (mut events, mut examined) = (Vec::new(), asked.after);
-    for (number, (id, is_opened)) in store.events.range(asked.after + 1..) {
-        if events.len() == usize::from(asked.max) {
+    let mut bytes = 0;
+    for (number, told) in store.events.range(asked.after + 1..) {
+        if events.len() == usize::from(asked.max) || bytes >= EVENT_BYTES_MAX {
             break;
         }
         examined = *number;
-        let Some((domain, trace)) = store.ended.get(id) else { continue };
+        let Some((domain, event)) = event(store, told) else { continue };
         let is_theirs =
-            store.domains.contains_key(domain) && asked.domain.is_none_or(|wanted| wanted == *domain);
-        let trace = Trace { opened: trace.opened.filter(|_| *is_opened), ..trace.clone() };
-        if is_theirs && asked.states.contains(trace.shown()) {
-            events.push((*number, trace));
+            store.domains.contains_key(&domain) && asked.domain.is_none_or(|wanted| wanted == domain);
+        if is_theirs && asked.wanted.takes(&event) {
+            bytes += event.bytes();
+            events.push((*number, event));
         }
     }
     let oldest = store.events.first_key_value().map_or(0, |(number, _)| *number);
     EventsAnswer { events, examined, oldest, newest: store.last_event }
+}
+
+/// An event and its domain, if what it tells of is there still.
+fn event(store: &Committed, told: &Told) -> Option<(DomainId, Event)> {
+    match told {
+        Told::End(id, is_opened) => {
+            let (domain, trace) = store.ended.get(id)?;
+            let trace = Trace { opened: trace.opened.filter(|_| *is_opened), ..trace.clone() };
+            Some((*domain, Event::Notification(trace)))
+        }
+        Told::Room(room, fact) => {
+            let message = match fact.deed {
+                RoomDeed::Message(id) => Some(store.own.rooms.archived(*room, id)?),
+                _ => None,
+            };
+            Some((fact.domain, Event::Room(Box::new(fact.clone()), message)))
+        }
+    }
 }
 
 fn list(store: &Committed, query: &NotificationQuery) -> Listing {

@@ -1,7 +1,7 @@
 //! Notifications: kept, handed out and ended.
 
 use super::push::{self, Tells};
-use super::tables::Waiting;
+use super::tables::{Told, Waiting};
 use super::{Committed, answers, links, page};
 use crate::model::OperationId;
 use crate::model::{
@@ -203,7 +203,10 @@ fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
         (ended < asked.forget).then_some((ended, *id))
     }));
     old.iter().take(max).for_each(|id| drop(store.ended.remove(id)));
-    store.events.retain(|_, (id, _)| store.ended.contains_key(id));
+    store.events.retain(|_, told| match told {
+        Told::End(id, _) => store.ended.contains_key(id),
+        Told::Room(_, fact) => fact.at >= asked.forget,
+    });
     store.held_names.retain(|_, until| *until > asked.now);
     let until = UnixMs(asked.now.0.saturating_sub(RESERVED_MS));
     let over = store.reserved.iter().filter(|(_, reserved)| reserved.since <= until);
@@ -248,8 +251,7 @@ impl Committed {
         let waiting = self.remove(id)?;
         let trace = model::Trace { state, reason, ended: Some(at), ..waiting.trace() };
         self.ended.insert(id, (waiting.notification.domain, trace.clone()));
-        self.last_event += 1;
-        self.events.insert(self.last_event, (id, false));
+        self.tell(Told::End(id, false));
         Some(trace)
     }
 

@@ -1,11 +1,13 @@
 //! Rooms.
 
 use super::push::{self, Tells};
+use super::tables::Told;
 use super::{Committed, answers};
 use crate::model::{
-    ArchiveEnds, ArchiveId, ArchivedMessage, Conversation, ConversationChange, DomainId, Folder, InboxEntry,
-    InboxFilter, MARKED_MAX, RoomAffiliation, RoomBlock, RoomEntry, RoomHistory, RoomId, RoomKind,
-    RoomListed, RoomMember, RoomOfAccount, RoomRecord, UnixMs, has_id, kept_at,
+    ArchiveEnds, ArchiveId, ArchivedMessage, Conversation, ConversationChange, Domain, DomainId, Folder,
+    InboxEntry, InboxFilter, MARKED_MAX, RoomAffiliation, RoomBlock, RoomDeed, RoomEntry, RoomFact,
+    RoomHistory, RoomId, RoomKind, RoomListed, RoomMember, RoomMemberFact, RoomOfAccount, RoomRecord, UnixMs,
+    has_id, kept_at,
 };
 use crate::ports::Missing;
 use crate::ports::store::archive::ArchivePageAnswer;
@@ -86,6 +88,26 @@ impl Table {
             room.record.members.retain(is_kept);
             room.noted.remove(jid);
         }
+    }
+
+    /// What is told when an account is removed: of which rooms, and what.
+    pub(super) fn facts_of_leaving(
+        &self,
+        domains: &BTreeMap<DomainId, Domain>,
+        account: &BareJid,
+        at: UnixMs,
+    ) -> Vec<(RoomId, RoomFact)> {
+        let of = self.rooms.values().filter_map(|room| {
+            let RoomRecord { id, domain, kind, name, .. } = &room.record;
+            let known = domains.get(domain)?;
+            let was = room.record.affiliation(account.as_str());
+            let members = vec![RoomMemberFact { account: account.clone(), was, is: RoomAffiliation::None }];
+            let room = BareJid::new(&kind.address(name, &known.name)).ok()?;
+            let deed = RoomDeed::Members(members);
+            let is_told = was > RoomAffiliation::None && known.policy.room_events.tells(&deed);
+            is_told.then_some((*id, RoomFact { domain: *domain, room, at, by: None, deed }))
+        });
+        of.collect()
     }
 
     /// How many rooms a domain has.
@@ -253,7 +275,7 @@ fn change_blocks(store: &mut Committed, asked: &ChangeRoomBlocks) -> ChangeRoomB
 }
 
 fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
-    let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now } = asked;
+    let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now, facts } = asked;
     let is_owner = |member: &&RoomMember| member.affiliation == RoomAffiliation::Owner;
     let owned = |jid: &BareJid| {
         let rooms = store.own.rooms.rooms.values();
@@ -297,12 +319,14 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
         archived_at: UnixMs(0),
     };
     table.rooms.insert(record.id, stored);
+    tell(store, record.id, facts);
     CreateRoomAnswer::Created(Box::new(record))
 }
 
 fn configure(store: &mut Committed, asked: &ConfigureRoom) -> Result<(), Missing> {
     let record = &mut store.own.rooms.room(asked.room)?.record;
     (record.config, record.version) = (asked.config.clone(), asked.version);
+    tell(store, asked.room, &asked.facts);
     Ok(())
 }
 
@@ -319,17 +343,20 @@ fn set_members(store: &mut Committed, asked: &SetRoomMembers) -> Result<(), Miss
             (noted.0.read, noted.1) = (member.since, room.counted);
         }
     }
+    tell(store, asked.room, &asked.facts);
     Ok(())
 }
 
 fn set_subject(store: &mut Committed, asked: &SetRoomSubject) -> Result<(), Missing> {
     store.own.rooms.room(asked.room)?.record.subject = asked.subject.clone();
+    tell(store, asked.room, &asked.facts);
     Ok(())
 }
 
 fn destroy(store: &mut Committed, asked: &DestroyRoom) -> Result<(), Missing> {
     let room = store.own.rooms.rooms.remove(&asked.room).ok_or(Missing)?;
     store.own.rooms.names.remove(&(room.record.domain, room.record.kind, room.record.name));
+    tell(store, asked.room, &asked.facts);
     Ok(())
 }
 
@@ -359,10 +386,26 @@ fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Mis
             }
         }
     }
+    if let Some(fact) = &asked.fact {
+        let fact = RoomFact { deed: RoomDeed::Message(id), ..(**fact).clone() };
+        store.tell(Told::Room(asked.room, fact));
+    }
     Ok(id)
 }
 
+/// Has others told of what was done.
+fn tell(store: &mut Committed, room: RoomId, facts: &[RoomFact]) {
+    for fact in facts {
+        store.tell(Told::Room(room, fact.clone()));
+    }
+}
+
 impl Table {
+    /// A message of a room's archive.
+    pub(super) fn archived(&self, room: RoomId, id: ArchiveId) -> Option<ArchivedMessage> {
+        self.rooms.get(&room)?.archive.get(&id).map(|(_, message)| message.clone())
+    }
+
     /// A message and when it was received, if it is there and a member has not read it.
     pub(super) fn unread(&self, room: RoomId, id: ArchiveId, member: &BareJid) -> Option<(Bytes, UnixMs)> {
         let room = self.rooms.get(&room)?;
@@ -425,6 +468,7 @@ fn replace(store: &mut Committed, asked: &ReplaceRoomMessage) -> Result<(), Miss
     let room = store.own.rooms.room(asked.room)?;
     let (_, message) = room.archive.get_mut(&asked.id).ok_or(Missing)?;
     message.stanza = asked.stanza.clone();
+    tell(store, asked.room, &asked.facts);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::model::{
     AccountId, AccountState, Affiliation, ApiKey, ArchiveId, ArchivePreferences, ArchivedMessage, Contact,
     Conversation, Credentials, DeadLetter, Domain, DomainId, EntryKind, Generation, Item, KeyId, Link,
     LinkFile, LinkId, Node, Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision,
-    Revocations, TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
+    Revocations, RoomFact, RoomId, TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
 use crate::ports::Answer;
 use crate::ports::store::leases::Held;
@@ -31,8 +31,8 @@ pub struct Committed {
     pub(super) topic_names: BTreeMap<(DomainId, Box<str>), TopicId>,
     pub(super) waiting: BTreeMap<NotificationId, Waiting>,
     pub(super) ended: BTreeMap<NotificationId, (DomainId, Trace)>,
-    /// How notifications ended, by the number of the event; true where it tells that the link was followed.
-    pub(super) events: BTreeMap<u64, (NotificationId, bool)>,
+    /// Events, by their numbers.
+    pub(super) events: BTreeMap<u64, Told>,
     /// The number of the newest event.
     pub(super) last_event: u64,
     pub(super) keys: BTreeMap<KeyId, Key>,
@@ -49,6 +49,23 @@ pub struct Committed {
     pub(super) archived_at: UnixMs,
     /// Those of nouns that keep their own.
     pub(super) own: super::Tables,
+}
+
+/// What an event tells.
+#[derive(Clone, Debug)]
+pub(super) enum Told {
+    /// How a notification ended; or where that is true, that its link was followed.
+    End(NotificationId, bool),
+    /// What happened to a room, of which number.
+    Room(RoomId, RoomFact),
+}
+
+impl Committed {
+    /// Adds an event.
+    pub(super) fn tell(&mut self, told: Told) {
+        self.last_event += 1;
+        self.events.insert(self.last_event, told);
+    }
 }
 
 /// An account and what belongs to it alone.

@@ -52,7 +52,8 @@ fn create(store: &mut Committed, asked: &CreateWebhook) -> CreateWebhookAnswer {
         id: WebhookId(store.number()),
         domain: asked.domain,
         url: asked.url.clone(),
-        states: asked.states,
+        wanted: asked.wanted,
+        contents: asked.contents,
         secret: asked.secret.clone(),
         status: WebhookStatus::Enabled,
         created: asked.now,
@@ -70,7 +71,9 @@ fn update(store: &mut Committed, asked: &UpdateWebhook) -> Option<Box<model::Web
         webhook.progress = WebhookProgress { cursor: webhook.progress.cursor, ..WebhookProgress::default() };
     }
     webhook.url = asked.url.clone().unwrap_or_else(|| webhook.url.clone());
-    webhook.states = asked.states.unwrap_or(webhook.states);
+    webhook.wanted.types = asked.types.unwrap_or(webhook.wanted.types);
+    webhook.wanted.states = asked.states.unwrap_or(webhook.wanted.states);
+    webhook.contents = asked.contents.unwrap_or(webhook.contents);
     webhook.secret = asked.secret.clone().unwrap_or_else(|| webhook.secret.clone());
     webhook.status = asked.status.unwrap_or(webhook.status);
     Some(Box::new(webhook.clone()))

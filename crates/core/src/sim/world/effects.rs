@@ -182,6 +182,7 @@ impl World {
                 self.replied(to, outcome);
             }
             Effect::StateChange(change) => self.changes.push(change),
+            Effect::EventStored => {}
         }
     }
 

@@ -11,7 +11,7 @@ use crate::webhooks::Outcome;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_core::model::{DeadLetter, Webhook};
+use carillon_core::model::{DeadLetter, Scope, Webhook};
 use carillon_core::ports::store::webhooks::{self, DeadLetters, DeleteDeadLetters};
 use carillon_core::ports::{Page, Part};
 use serde_json::value::RawValue;
@@ -65,7 +65,8 @@ pub(crate) struct ResendView {
 
 /// List dead letters
 ///
-/// The events that the receiver refused or could not take in time, in the order of their numbers.
+/// The events that the receiver refused or could not take in time, in the order of their numbers. Of a webhook that is told contents this takes scope
+/// `read_messages`.
 #[utoipa::path(
     get, path = "/v1/webhooks/{id}/dead-letters", operation_id = "listDeadLetters", tag = "webhooks",
     params(LettersQuery, ("id" = u32, Path, description = "The webhook's number")),
@@ -78,6 +79,9 @@ pub(crate) async fn list(
     Params(query): Params<LettersQuery>,
 ) -> Result<Json<LetterList>, Problem> {
     let webhook = find(&app, &key, id).await?;
+    if webhook.contents {
+        key.needs(Scope::ReadMessages)?;
+    }
     let page = Page { entries: limit(query.limit)?, bytes: PAGE_BYTES };
     let after = query.after.unwrap_or(0);
     let Part { entries, more } = app.ask(DeadLetters { webhook: webhook.id, after, page }).await?;

@@ -13,7 +13,10 @@ use crate::{random, schema};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_core::model::{NotificationState, States, Webhook, WebhookId, WebhookSecret, WebhookStatus};
+use carillon_core::model::{
+    EventFilter, EventType, EventTypes, NotificationState, Scope, States, Webhook, WebhookId, WebhookSecret,
+    WebhookStatus,
+};
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::webhooks::{
     self, CreateWebhook, CreateWebhookAnswer, DeleteWebhook, UpdateWebhook, WEBHOOKS_MAX,
@@ -28,10 +31,17 @@ pub(crate) struct WebhookBody {
     /// Where requests go: `https://`, to a public address. A node may be set to allow others.
     #[schema(max_length = 2048, format = "uri")]
     url: String,
-    /// The ends that it is told of: `acknowledged`, `expired`, `replaced`, `cancelled`, `dropped`. All of them by default.
+    /// The ends of notifications that it is told of: `acknowledged`, `expired`, `replaced`, `cancelled`, `dropped`. All of them by default.
     #[serde(default)]
     #[schema(value_type = Option<Vec<schema::NotificationState>>, min_items = 1)]
     states: Option<Vec<NotificationState>>,
+    /// The types of events that it is told of; `notification` by default. Of rooms there are events in domains whose policy `room_events` says so.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<schema::EventType>>, min_items = 1)]
+    types: Option<Vec<EventType>>,
+    /// Whether it is told the text of messages and subjects of rooms: that takes scope `read_messages`, too.
+    #[serde(default)]
+    contents: bool,
     /// What requests are signed with: `whsec_` and the base64 of 24 to 64 bytes. By default the node makes one.
     #[serde(default)]
     secret: Option<String>,
@@ -52,6 +62,13 @@ pub(crate) struct WebhookChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<Vec<schema::NotificationState>>, min_items = 1)]
     states: Option<Option<Vec<NotificationState>>>,
+    /// The types of events that it is told of. `null` for `notification` alone.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<Vec<schema::EventType>>, min_items = 1)]
+    types: Option<Option<Vec<EventType>>>,
+    /// Whether it is told the text of messages and subjects of rooms. Of a webhook that is, this, `url` and `types` take scope `read_messages`, too.
+    #[serde(default, deserialize_with = "given")]
+    contents: Option<bool>,
     /// Whether events are sent. What ends while it is disabled is sent once it is enabled again.
     #[serde(default, deserialize_with = "given")]
     enabled: Option<bool>,
@@ -80,6 +97,11 @@ pub(crate) struct WebhookView {
     /// The ends that it is told of.
     #[schema(value_type = Vec<schema::NotificationState>)]
     states: Vec<NotificationState>,
+    /// The types of events that it is told of.
+    #[schema(value_type = Vec<schema::EventType>)]
+    types: Vec<EventType>,
+    /// Whether it is told the text of messages and subjects of rooms.
+    contents: bool,
     /// Whether events are sent: `enabled`; or not, because an operator has `disabled` it, or its receiver answered `410` and is `gone`.
     #[schema(value_type = schema::WebhookStatus)]
     status: &'static str,
@@ -168,7 +190,7 @@ pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<
 
 /// Create a webhook
 ///
-/// From now on the URL is told how stored notifications end, in batches, by signed requests that are repeated until it answers `2xx`:
+/// From now on the URL is told how stored notifications end, and of `types` that name them what happens to rooms, in batches, by signed requests that are repeated until it answers `2xx`:
 /// see `docs/book/webhooks.md`. At most 100 per domain and 1,000 per node.
 #[utoipa::path(
     post, path = "/v1/webhooks", operation_id = "createWebhook", tag = "webhooks", request_body = WebhookBody,
@@ -181,12 +203,24 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, Json<WebhookAndSecret>), Problem> {
     app.webhooks().check_url(&body.url)?;
     let states = body.states.as_deref().map_or(Ok(States::ENDS), ends)?;
+    let types = body.types.as_deref().map_or(Ok(EventTypes::NOTIFICATIONS), types_of)?;
+    if body.contents {
+        key.needs(Scope::ReadMessages)?;
+    }
+    let wanted = EventFilter { types, states };
     let secret = body.secret.as_deref().map_or_else(|| Ok(new_secret()), checked_secret)?;
     let domain = match &body.domain {
         Some(name) => Some(key.reach(&app, name).map_err(|problem| problem.at("/domain"))?.id),
         None => key.key.domain,
     };
-    let create = CreateWebhook { domain, url: body.url.into(), states, secret: secret.clone(), now: now() };
+    let create = CreateWebhook {
+        domain,
+        url: body.url.into(),
+        wanted,
+        contents: body.contents,
+        secret: secret.clone(),
+        now: now(),
+    };
     let created = match app.ask(create).await? {
         CreateWebhookAnswer::Created(created) => created,
         CreateWebhookAnswer::NoDomain => {
@@ -247,9 +281,16 @@ pub(crate) async fn update(
             return Err(Problem::new(Code::InvalidValue, detail).at("/rotate_secret"));
         }
     };
+    let is_about_contents = change.contents.is_some() || change.url.is_some() || change.types.is_some();
+    if is_about_contents && (webhook.contents || change.contents == Some(true)) {
+        key.needs(Scope::ReadMessages)?;
+    }
+    let types = change.types.map(|types| types.as_deref().map_or(Ok(EventTypes::NOTIFICATIONS), types_of));
     let update = UpdateWebhook {
         id: webhook.id,
         url: change.url.map(Into::into),
+        types: types.transpose()?,
+        contents: change.contents,
         states: change.states.map(|states| states.as_deref().map_or(Ok(States::ENDS), ends)).transpose()?,
         secret: secret.clone(),
         status: change.enabled.map(|on| if on { WebhookStatus::Enabled } else { WebhookStatus::Disabled }),
@@ -329,6 +370,14 @@ fn ends(states: &[NotificationState]) -> Result<States, Problem> {
     Ok(states.iter().fold(States::NONE, |all, state| all.with((*state).into())))
 }
 
+fn types_of(types: &[EventType]) -> Result<EventTypes, Problem> {
+    if types.is_empty() {
+        let detail = "a webhook is told of one type of events at least";
+        return Err(Problem::new(Code::InvalidValue, detail).at("/types"));
+    }
+    Ok(types.iter().fold(EventTypes::NONE, |all, kind| all.with((*kind).into())))
+}
+
 fn checked_secret(text: &str) -> Result<WebhookSecret, Problem> {
     let detail = "a secret is `whsec_` and the base64 of 24 to 64 bytes";
     read_secret(text).ok_or_else(|| Problem::new(Code::InvalidSecret, detail).at("/secret"))
@@ -341,7 +390,9 @@ fn view(app: &App, webhook: &Webhook, cursor: u64, newest: u64) -> WebhookView {
         id: webhook.id.0,
         domain: webhook.domain.map(|id| app.domain_name(id).to_string()),
         url: webhook.url.to_string(),
-        states: webhook.states.iter().collect(),
+        states: webhook.wanted.states.iter().collect(),
+        types: webhook.wanted.types.iter().collect(),
+        contents: webhook.contents,
         status: match webhook.status {
             WebhookStatus::Enabled => "enabled",
             WebhookStatus::Disabled => "disabled",

@@ -1,11 +1,12 @@
 //! One open stream.
 
 use super::super::notifications::NotificationView;
-use super::tail::Event;
+use super::room::RoomEventView;
+use super::tail::Numbered;
 use crate::app::App;
 use crate::time::now;
 use bytes::Bytes;
-use carillon_core::model::{DomainId, KeyId, States, Trace, UnixMs};
+use carillon_core::model::{DomainId, Event, EventFilter, EventType, KeyId, Trace, UnixMs};
 use carillon_core::ports::store::notifications::Events;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,9 @@ use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
 pub(super) struct Reader {
     pub(super) app: App,
     pub(super) domain: Option<(DomainId, Arc<str>)>,
-    pub(super) states: States,
+    pub(super) wanted: EventFilter,
+    /// Whether what was said in rooms is told.
+    pub(super) contents: bool,
     /// What is told once.
     pub(super) feed: broadcast::Receiver<Arc<Trace>>,
     /// How far the newest events were read.
@@ -101,8 +104,8 @@ impl Reader {
                 let last = events.last().map_or(read, |(number, _)| *number);
                 events
                     .iter()
-                    .filter(|(_, trace)| self.is_wanted(trace))
-                    .for_each(|event| write(frames, event));
+                    .filter(|(_, event)| self.is_wanted(event))
+                    .for_each(|event| self.write(frames, event));
                 self.after = if is_all { read.max(last) } else { last };
             }
             None => self.read_from_store(frames).await,
@@ -115,7 +118,7 @@ impl Reader {
     /// Appends events that are not in memory any more.
     async fn read_from_store(&mut self, frames: &mut Vec<u8>) {
         let domain = self.domain.as_ref().map(|(domain, _)| *domain);
-        let question = Events { after: self.after, domain, states: self.states, max: FRAMES_MAX };
+        let question = Events { after: self.after, domain, wanted: self.wanted, max: FRAMES_MAX };
         let Ok(answer) = self.app.ask(question).await else {
             tokio::time::sleep(PAUSE).await;
             return;
@@ -124,15 +127,26 @@ impl Reader {
             gap(frames, self.after, next);
             self.after = next - 1;
         }
-        for (number, trace) in answer.events {
-            write(frames, &(number, Arc::new(trace)));
+        for (number, event) in answer.events {
+            self.write(frames, &(number, Arc::new(event)));
         }
         self.after = self.after.max(answer.examined);
     }
 
-    fn is_wanted(&self, trace: &Trace) -> bool {
-        let is_theirs = self.domain.as_ref().is_none_or(|(_, name)| trace.to.domain() == &**name);
-        is_theirs && self.states.contains(trace.shown())
+    fn is_wanted(&self, event: &Event) -> bool {
+        self.domain.as_ref().is_none_or(|(id, name)| event.is_of(*id, name)) && self.wanted.takes(event)
+    }
+
+    fn write(&self, frames: &mut Vec<u8>, (number, event): &Numbered) {
+        frames.extend_from_slice(format!("id: {number}\n").as_bytes());
+        match &**event {
+            Event::Notification(trace) => notification(frames, trace),
+            Event::Room(fact, said) => {
+                let kind = event.kind();
+                let view = RoomEventView::new(kind, fact, said.as_ref(), self.contents);
+                frame(frames, kind.as_str(), &view);
+            }
+        }
     }
 }
 
@@ -140,11 +154,6 @@ impl Reader {
 pub(super) fn gap(frames: &mut Vec<u8>, after: u64, next: u64) {
     let gap = format!("event: gap\ndata: {{\"after\":{after},\"next\":{next}}}\n\n");
     frames.extend_from_slice(gap.as_bytes());
-}
-
-fn write(frames: &mut Vec<u8>, (number, trace): &Event) {
-    frames.extend_from_slice(format!("id: {number}\n").as_bytes());
-    notification(frames, trace);
 }
 
 /// Appends what a feed says; none when it is at its end.
@@ -161,10 +170,13 @@ fn tell(frames: &mut Vec<u8>, said: &Result<Arc<Trace>, RecvError>) -> Option<()
 }
 
 fn notification(frames: &mut Vec<u8>, trace: &Trace) {
-    frames.extend_from_slice(b"event: notification\ndata: ");
+    frame(frames, EventType::Notification.as_str(), &NotificationView::from(trace));
+}
+
+fn frame(frames: &mut Vec<u8>, name: &str, data: &impl serde::Serialize) {
+    frames.extend_from_slice(format!("event: {name}\ndata: ").as_bytes());
     // JSON as it is written here has no line ends.
-    serde_json::to_writer(&mut *frames, &NotificationView::from(trace))
-        .expect("a trace is strings and numbers");
+    serde_json::to_writer(&mut *frames, data).expect("an event is strings and numbers");
     frames.extend_from_slice(b"\n\n");
 }
 

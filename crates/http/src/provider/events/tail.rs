@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use carillon_core::command::StateChange;
-use carillon_core::model::{States, Trace};
+use carillon_core::model::{Event, EventFilter, States};
 use carillon_core::ports::store::notifications::{Events, EventsAnswer};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,18 +26,20 @@ struct Recent {
     is_read_on: bool,
     /// All events after this number that were read are here.
     after: u64,
-    events: VecDeque<Event>,
+    events: VecDeque<Numbered>,
+    /// What they take up, in bytes.
+    bytes: usize,
 }
 
 impl Default for Recent {
     fn default() -> Recent {
         // None is here until it is known from where on they are read.
-        Recent { is_read_on: false, after: u64::MAX, events: VecDeque::new() }
+        Recent { is_read_on: false, after: u64::MAX, events: VecDeque::new(), bytes: 0 }
     }
 }
 
 /// An event: its number, and what it tells.
-pub(crate) type Event = (u64, Arc<Trace>);
+pub(crate) type Numbered = (u64, Arc<Event>);
 
 impl Tail {
     /// Keeps as many events as this, and reads on when it is told of more.
@@ -54,6 +56,8 @@ impl Tail {
             let weak = Arc::downgrade(tail);
             let sink = move |_: &StateChange| weak.upgrade().is_some_and(|tail| tail.hear());
             app.node.watch(None, States::ENDS, Box::new(sink));
+            let weak = Arc::downgrade(tail);
+            app.node.watch_events(Box::new(move || weak.upgrade().is_some_and(|tail| tail.hear())));
         }
         let follower = tail.read.subscribe();
         if !std::mem::replace(&mut tail.recent().is_read_on, true) {
@@ -63,7 +67,7 @@ impl Tail {
     }
 
     /// The events after this number, `max` at most, as far as they were read; none when the store has to be asked.
-    pub(crate) fn after(&self, number: u64, max: usize) -> Option<Vec<Event>> {
+    pub(crate) fn after(&self, number: u64, max: usize) -> Option<Vec<Numbered>> {
         let recent = self.recent();
         if number < recent.after {
             return None;
@@ -83,14 +87,17 @@ impl Tail {
         let mut recent = self.recent();
         if let Some(next) = answer.next_after_gap(after) {
             // Who has not seen what is before the gap must hear of it from the store.
-            *recent = Recent { after: next - 1, events: VecDeque::new(), ..*recent };
+            *recent = Recent { after: next - 1, events: VecDeque::new(), bytes: 0, ..*recent };
         }
-        let events = answer.events.into_iter();
-        recent.events.extend(events.map(|(number, trace)| (number, Arc::new(trace))));
-        while recent.events.len() > self.kept_max
-            && let Some((number, _)) = recent.events.pop_front()
+        for (number, event) in answer.events {
+            recent.bytes += event.bytes();
+            recent.events.push_back((number, Arc::new(event)));
+        }
+        while (recent.events.len() > self.kept_max || recent.bytes > KEPT_BYTES_MAX)
+            && let Some((number, event)) = recent.events.pop_front()
         {
             recent.after = number;
+            recent.bytes -= event.bytes();
         }
     }
 
@@ -143,18 +150,19 @@ async fn begin(app: &App) -> Option<u64> {
 
 /// The number of the newest event; none when the store does not say.
 pub(crate) async fn newest(app: &App) -> Option<u64> {
-    let question = Events { after: 0, domain: None, states: States::NONE, max: 0 };
+    let question = Events { after: 0, domain: None, wanted: EventFilter::ALL, max: 0 };
     app.ask(question).await.ok().map(|answer| answer.newest)
 }
 
 /// Reads what there is after a number; the number that was reached.
 async fn read_from(app: &App, mut from: u64) -> u64 {
     loop {
-        let question = Events { after: from, domain: None, states: States::ALL, max: PAGE };
+        let question = Events { after: from, domain: None, wanted: EventFilter::ALL, max: PAGE };
         // What fails now is read with what comes next, or after a while.
         let Ok(answer) = app.ask(question).await else { return from };
-        let is_all = answer.events.len() < usize::from(PAGE);
         let examined = answer.examined;
+        // The newest may be forgotten: then nothing is examined any more.
+        let is_all = examined >= answer.newest || examined == from;
         app.tail().add(from, answer);
         from = examined;
         if is_all {
@@ -169,14 +177,16 @@ const READ_EVERY: Duration = Duration::from_millis(2);
 const LOOK: Duration = Duration::from_secs(1);
 /// Events read at once.
 const PAGE: u16 = 512;
+/// What the events that are kept may take up, in bytes: messages of rooms are as large as their senders make them.
+const KEPT_BYTES_MAX: usize = 8 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_core::model::{Audience, Notification, NotificationId, Payload, Priority, UnixMs};
+    use carillon_core::model::{Audience, Notification, NotificationId, Payload, Priority, Trace, UnixMs};
 
-    fn trace() -> Trace {
-        Trace::of(&Notification {
+    fn trace() -> Event {
+        Event::Notification(Trace::of(&Notification {
             id: NotificationId(1),
             domain: carillon_core::model::DomainId(1),
             to: "alice@example.com".parse().expect("an address"),
@@ -188,10 +198,10 @@ mod tests {
             payload: Payload::Json("1".into()),
             accepted: UnixMs(0),
             send_at: None,
-        })
+        }))
     }
 
-    fn answer(oldest: u64, newest: u64, events: Vec<(u64, Trace)>) -> EventsAnswer {
+    fn answer(oldest: u64, newest: u64, events: Vec<(u64, Event)>) -> EventsAnswer {
         EventsAnswer { events, examined: newest, oldest, newest }
     }
 
