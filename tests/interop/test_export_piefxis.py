@@ -79,8 +79,7 @@ async def test_an_export_needs_what_it_tells(server, people, keys, api, tmp_path
 
 async def test_our_own_import_takes_it_and_exports_the_same(people, start, tmp_path):
     domain, folder, _ = people
-    other_folder = tmp_path / "other"
-    server = start(data_dir=other_folder)
+    server = start()
     api = Api(server)
     await api.ok("PUT", f"/v1/admin/domains/{domain}", {}, status=201)
     main = str(folder / f"{domain}.xml")
