@@ -313,10 +313,10 @@ func pages[V any](ctx context.Context, c *Client, call call, member, cursor stri
 	}
 }
 
-func join(states []NotificationState) string {
-	words := make([]string, len(states))
-	for number, state := range states {
-		words[number] = string(state)
+func join[Word ~string](list []Word) string {
+	words := make([]string, len(list))
+	for number, word := range list {
+		words[number] = string(word)
 	}
 	return strings.Join(words, ",")
 }

@@ -40,6 +40,7 @@ mod jids;
 mod jwt;
 mod links;
 mod metrics;
+mod objects;
 mod openapi;
 mod options;
 mod origin;
@@ -70,6 +71,7 @@ mod well_known;
 pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
 pub use links::{check as check_links, check_file as check_link_file};
+pub use objects::ObjectStore;
 pub use options::{
     CellsSettings, Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, S3Settings, Settings,
     UploadSettings, WebhookRoots, WebhookSettings,
@@ -77,7 +79,7 @@ pub use options::{
 pub use push_apps::{ApnsPushType, PushAppSettings, PushApps};
 pub use push_templates::{PushTemplateSettings, PushTemplates};
 pub use serve::{Listener, Serves, https, router, serve};
-pub use upload::{ObjectStore, check as check_uploads};
+pub use upload::check as check_uploads;
 pub use vapid::VapidKey;
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.

@@ -1,8 +1,8 @@
 //! What the API is told at start.
 
+use crate::objects::ObjectStore;
 use crate::push_apps::PushApps;
 use crate::push_templates::PushTemplates;
-use crate::upload::ObjectStore;
 use crate::vapid::VapidKey;
 use carillon_core::model::PushShown;
 use carillon_core::ports::Queue;

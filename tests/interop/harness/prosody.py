@@ -1,11 +1,11 @@
 """One Prosody on a free port, which keeps its accounts as files of XEP-0227."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 import socket
 import subprocess
-import time
 
 from .ejabberd import certificate
 from .ports import free_port
@@ -65,9 +65,9 @@ class Prosody:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
-            code = self.process.poll()
-            assert code is None, f"prosody ended with {code}:\n{(self.folder / 'output').read_text()}"
-            time.sleep(0.05)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self.process.wait(timeout=0.05)
+                raise AssertionError(f"prosody ended with {code}:\n{(self.folder / 'output').read_text()}")
         self.end()
         raise AssertionError(f"prosody was not ready within {START_S} s")
 

@@ -108,7 +108,7 @@ pub const CASES: &[Case] = cases! {
     ends: are_traced, happen_once, of_what_is_not_there, note_when_it_was_sent, by_cancelling, by_expiry,
         are_forgotten, come_in_pages, drop_the_payload;
     events: tell_how_notifications_ended, are_of_a_domain_and_of_states, come_in_pages, are_forgotten, are_numbered_in_the_order_of_commits;
-    room_events: tell_what_happened, of_what_was_not_done_are_none, of_messages_go_with_them, are_given_to_who_wants_them,
+    room_events: tell_what_happened, of_what_was_not_done_are_none, of_messages_that_are_gone_tell_nothing_of_their_contents, are_given_to_who_wants_them,
         are_numbered_with_those_of_notifications, of_large_messages_come_in_pages, go_with_their_domain, are_forgotten,
         tell_that_members_are_removed;
     listing: is_newest_first, says_what_a_trace_says, is_of_an_account, is_of_a_domain, is_of_states, is_of_a_sender,

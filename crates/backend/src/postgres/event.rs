@@ -37,7 +37,7 @@ impl Answers<Events, Error> for Snapshot<'_> {
                 // Without a name it is of a domain that is gone, or its trace is forgotten.
                 let is_theirs = domain.is_none() || opt_number(row, 19)? == domain.map(|domain| domain.0);
                 if opt_text(row, 2)?.is_some() && is_theirs {
-                    let event = event(row)?.filter(|event| wanted.takes(event));
+                    let event = Some(event(row)?).filter(|event| wanted.takes(event));
                     bytes += event.as_ref().map_or(0, Event::bytes);
                     events.extend(event.map(|event| (examined, event)));
                 }
@@ -59,14 +59,14 @@ const EVENTS: &str = "SELECT e.notification, t.local, d.name, t.audience, t.rank
         LEFT JOIN room_message m ON m.seq = e.message AND m.seq > (SELECT erased FROM room WHERE id = m.room)
     WHERE e.number > $1 ORDER BY e.number LIMIT $2";
 
-fn event(row: &Row) -> Result<Option<Event>> {
+fn event(row: &Row) -> Result<Event> {
     let Some(fact) = row.try_get::<_, Option<&[u8]>>(21)? else {
         let mut trace = ending::trace(row)?;
         // The event of its end tells what was known then.
         if !row.try_get::<_, bool>(20)? {
             trace.opened = None;
         }
-        return Ok(Some(Event::Notification(trace)));
+        return Ok(Event::Notification(trace));
     };
     let message = match row.try_get::<_, Option<i64>>(22)? {
         Some(seq) => Some(ArchivedMessage {

@@ -125,10 +125,7 @@ impl Keys {
                 self.account(asked.domain, &asked.local);
             }
             WriteAsk::Blocking(asked) => self.add_blocking(asked),
-            WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => self.account(asked.domain, &asked.local),
-            WriteAsk::Nodes(nodes::WriteAsk::EditNodes(asked)) => {
-                self.account(asked.domain, &asked.local);
-            }
+            WriteAsk::Nodes(asked) => self.add_nodes(asked),
             WriteAsk::Roster(asked) => self.add_rosters(asked),
             WriteAsk::Archive(archive::WriteAsk::KeepMessage(asked)) => {
                 for side in [&asked.sender, &asked.recipient].into_iter().flatten() {
@@ -342,6 +339,13 @@ impl Keys {
 
     fn reader(&mut self, local: Option<&str>) {
         self.name(READER + i64::from(bucket(local.unwrap_or_default())));
+    }
+
+    fn add_nodes(&mut self, asked: &nodes::WriteAsk) {
+        match asked {
+            nodes::WriteAsk::EditNode(asked) => self.account(asked.domain, &asked.local),
+            nodes::WriteAsk::EditNodes(asked) => self.account(asked.domain, &asked.local),
+        }
     }
 
     fn account(&mut self, domain: DomainId, local: &str) {

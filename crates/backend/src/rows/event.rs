@@ -21,7 +21,11 @@ pub(crate) fn types(bits: i64) -> EventTypes {
 
 /// That a message was said, with the number that the store has given it.
 pub(crate) fn said(fact: &RoomFact, id: ArchiveId) -> RoomFact {
-    RoomFact { deed: RoomDeed::Message(id), ..fact.clone() }
+    let mut fact = fact.clone();
+    if let RoomDeed::Message(message) = &mut fact.deed {
+        message.id = id;
+    }
+    fact
 }
 
 /// That an account which was removed is nothing to a room any more.
@@ -43,17 +47,15 @@ pub(crate) fn fact_bytes(fact: &RoomFact) -> Vec<u8> {
 
 /// The message that a fact is about, if it tells that one was said.
 pub(crate) fn message_of(fact: &RoomFact) -> Option<ArchiveId> {
-    match fact.deed {
-        RoomDeed::Message(id) => Some(id),
+    match &fact.deed {
+        RoomDeed::Message(message) => Some(message.id),
         _ => None,
     }
 }
 
-/// The event of a fact; none of a message that is not there any more.
-pub(crate) fn event(fact: &[u8], message: Option<ArchivedMessage>) -> Result<Option<Event>, Unreadable> {
-    let fact: RoomFact = decode(fact, Clock::default())?;
-    let is_there = message_of(&fact).is_none() || message.is_some();
-    Ok(is_there.then(|| Event::Room(Box::new(fact), message)))
+/// The event of a fact, with the message that it is about while that is in the archive.
+pub(crate) fn event(fact: &[u8], message: Option<ArchivedMessage>) -> Result<Event, Unreadable> {
+    Ok(Event::Room(Box::new(decode(fact, Clock::default())?), message))
 }
 
 #[cfg(test)]

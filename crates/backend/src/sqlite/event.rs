@@ -39,7 +39,7 @@ impl Answers<Events, Error> for Snapshot<'_> {
             let is_there = row.get_ref(2)?.as_str_or_null()?.is_some();
             let is_theirs = is_there && domain.is_none_or(|wanted| row.get::<_, u32>(19) == Ok(wanted.0));
             if is_theirs {
-                let event = event(row)?.filter(|event| wanted.takes(event));
+                let event = Some(event(row)?).filter(|event| wanted.takes(event));
                 bytes += event.as_ref().map_or(0, Event::bytes);
                 events.extend(event.map(|event| (examined, event)));
             }
@@ -49,12 +49,12 @@ impl Answers<Events, Error> for Snapshot<'_> {
     }
 }
 
-fn event(row: &Row<'_>) -> Result<Option<Event>> {
+fn event(row: &Row<'_>) -> Result<Event> {
     let Some(fact) = row.get_ref(21)?.as_blob_or_null()? else {
         let mut trace = ending::trace_of(row, jid(row, 1, 2)?)?;
         // The event of its end tells what was known then.
         trace.opened = trace.opened.filter(|_| row.get(20) == Ok(true));
-        return Ok(Some(Event::Notification(trace)));
+        return Ok(Event::Notification(trace));
     };
     let message = match row.get::<_, Option<i64>>(22)? {
         Some(seq) => Some(ArchivedMessage {

@@ -1,14 +1,14 @@
 //! Events: what a store tells others, in the order of its commits: how notifications ended, and what happened to rooms.
 
 use super::{ArchiveId, ArchivedMessage, DomainId, RoomAffiliation, RoomEvents, States, Trace, UnixMs};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 
 /// What an event tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// How a notification ended, or that its link was followed.
     Notification(Trace),
-    /// What happened to a room, and the message if one was said.
+    /// What happened to a room, and the message if one was said and is still in the archive.
     Room(Box<RoomFact>, Option<ArchivedMessage>),
 }
 
@@ -193,7 +193,11 @@ impl RoomFact {
         let by = self.by.as_ref().map_or(0, |by| by.as_str().len());
         let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
         let deed = match &self.deed {
-            RoomDeed::Created | RoomDeed::Message(_) | RoomDeed::Moderated(_) => 0,
+            RoomDeed::Created | RoomDeed::Moderated(_) => 0,
+            RoomDeed::Message(message) => {
+                let from = message.from.as_ref().map_or(0, |from| from.as_str().len());
+                from + text(&message.stanza_id)
+            }
             RoomDeed::Destroyed(of) | RoomDeed::Subject(of) => text(of),
             RoomDeed::Members(changes) => {
                 changes.iter().map(|change| size_of::<RoomMemberFact>() + change.account.as_str().len()).sum()
@@ -214,8 +218,8 @@ pub enum RoomDeed {
     Members(Vec<RoomMemberFact>),
     /// Its subject is this now; none for no subject.
     Subject(Option<Box<str>>),
-    /// A message was kept in its archive, as the one of this number: 0 until the store has given it.
-    Message(ArchiveId),
+    /// A message was kept in its archive.
+    Message(RoomMessageFact),
     /// This message was replaced by what is left of it (XEP-0425).
     Moderated(ArchiveId),
 }
@@ -226,7 +230,7 @@ crate::form! {
         1 = Destroyed(reason),
         2 = Members(changes),
         3 = Subject(text),
-        4 = Message(id),
+        4 = Message(message),
         5 = Moderated(id),
     }
 }
@@ -259,6 +263,19 @@ impl RoomEvents {
     }
 }
 
+/// A message, but for what it says: that is in the archive, as long as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomMessageFact {
+    /// Its number in the archive; 0 until the store has given it.
+    pub id: ArchiveId,
+    /// The address in the room of whoever said it.
+    pub from: Option<Jid>,
+    /// The id that its sender gave it.
+    pub stanza_id: Option<Box<str>>,
+}
+
+crate::form! { struct RoomMessageFact { id, from, stanza_id } }
+
 /// What an account was to a room, and is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomMemberFact {
@@ -275,7 +292,12 @@ crate::form! { struct RoomMemberFact { account, was, is } }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::testing::proves;
+    use crate::form::testing::survives;
+
+    fn said() -> RoomMessageFact {
+        let from = Jid::new("tea@rooms.example.org/Ali").expect("an address");
+        RoomMessageFact { id: ArchiveId(9), from: Some(from), stanza_id: Some("m1".into()) }
+    }
 
     fn fact(deed: RoomDeed) -> RoomFact {
         let jid = |text| BareJid::new(text).expect("an address");
@@ -289,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_by_every_later_version() {
+    fn what_is_stored_is_read_as_it_was_written() {
         let account = BareJid::new("bob@example.org").expect("an address");
         let members =
             vec![RoomMemberFact { account, was: RoomAffiliation::None, is: RoomAffiliation::Member }];
@@ -298,18 +320,17 @@ mod tests {
             RoomDeed::Destroyed(Some("over".into())),
             RoomDeed::Members(members),
             RoomDeed::Subject(None),
-            RoomDeed::Message(ArchiveId(9)),
+            RoomDeed::Message(said()),
             RoomDeed::Moderated(ArchiveId(9)),
         ];
         for deed in deeds {
-            let fact = fact(deed);
-            proves(&format!("RoomFact {}", fact.deed.event_type().as_str()), &fact);
+            survives(&fact(deed));
         }
     }
 
     #[test]
     fn a_domain_has_the_events_that_its_policy_says() {
-        let (created, said) = (RoomDeed::Created, RoomDeed::Message(ArchiveId(1)));
+        let (created, said) = (RoomDeed::Created, RoomDeed::Message(said()));
         let of = |policy: RoomEvents| (policy.tells(&created), policy.tells(&said));
         let all = [RoomEvents::Off, RoomEvents::Membership, RoomEvents::All].map(of);
         assert_eq!(all, [(false, false), (true, false), (true, true)]);

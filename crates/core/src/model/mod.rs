@@ -57,7 +57,9 @@ pub use config_change::{ConfigChange, Fields};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, RoomEvents, RoomsCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
-pub use event::{Event, EventFilter, EventType, EventTypes, RoomDeed, RoomFact, RoomMemberFact};
+pub use event::{
+    Event, EventFilter, EventType, EventTypes, RoomDeed, RoomFact, RoomMemberFact, RoomMessageFact,
+};
 pub use game::{
     MatchId, MatchReplay, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView,
     RatingWindow, Seating, TicketState, TicketView, queue_address,

@@ -60,8 +60,9 @@ impl RoomState {
             was: RoomAffiliation::None,
             is: member.affiliation,
         });
+        let listed: Vec<RoomMemberFact> = listed.collect();
         let mut facts = vec![created];
-        facts.extend(self.facts_of_members(domain, by, listed.collect(), cx));
+        facts.extend(self.facts_of_members(domain, by, &listed, cx));
         facts
     }
 
@@ -79,7 +80,7 @@ impl RoomState {
         }
         let deed = match change {
             Change::Members { changes, .. } => {
-                return self.facts_of_members(domain, by, changed(record, changes), cx);
+                return self.facts_of_members(domain, by, &changed(record, changes), cx);
             }
             Change::Subject(_, said) => {
                 let text = said.payload.find("subject", ns::CLIENT).map(|of| of.element().text());
@@ -103,7 +104,7 @@ impl RoomState {
         &self,
         domain: DomainId,
         by: Option<&BareJid>,
-        changes: Vec<RoomMemberFact>,
+        changes: &[RoomMemberFact],
         cx: &Cx<'_>,
     ) -> Vec<RoomFact> {
         let parts = changes.chunks(RoomDeed::MEMBERS_MAX);

@@ -2,7 +2,7 @@
 //!
 //! What goes to a store of objects is in the folder until it is whole: a store is told its size and its hash first, and is asked again when it fails.
 
-use super::ObjectStore;
+use crate::objects::ObjectStore;
 use bytes::Bytes;
 use carillon_core::model::{UploadAttempt, UploadId};
 use sha2::{Digest, Sha256};

@@ -2,7 +2,7 @@
 //! ([`UploadKey`]), and what is there is in the store.
 //!
 //! - `put` takes a file into its slot, `get` gives it, `delete` removes it for whoever has a key.
-//! - `files` is where the contents are: a folder, or a store of objects (`objects`). The store says which of them count (`ports::store::uploads`).
+//! - `files` is where the contents are: a folder, or a store of objects (`crate::objects`). The store says which of them count (`ports::store::uploads`).
 //! - `sweep` removes what has expired, was deleted, or was not uploaded to its end.
 //! - `range` and `headers` are what HTTP has to say about it, `routes` puts it together.
 
@@ -10,13 +10,11 @@ mod delete;
 mod files;
 mod get;
 mod headers;
-mod objects;
 mod put;
 mod range;
 mod routes;
 pub(crate) mod sweep;
 
-pub use objects::ObjectStore;
 pub(crate) use routes::routes;
 
 use crate::app::App;

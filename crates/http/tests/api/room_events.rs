@@ -91,18 +91,22 @@ async fn a_room_is_told_of_from_its_making_to_its_end() {
     let id = lives(&world).await;
     let mut events = Events::of(world.open(stream(&world, &format!("type={TYPES}&after=0"))).await);
     let mut seen = Vec::new();
-    while seen.len() < 5 {
+    while seen.len() < 6 {
         let (name, data) = events.next().await.unwrap();
         assert_eq!(json!(name), data["type"]);
         seen.push((name, data));
     }
-    // Of the message there is no event any more: it went with the room.
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
-    let expected = ["room_created", "room_members", "room_subject", "room_moderated", "room_destroyed"];
-    assert_eq!(names, expected);
-    assert_eq!(seen[2].1.get("subject"), None, "what it is is told with the scope only");
-    assert_eq!(seen[3].1["message"], json!({"archive_id": id}));
-    assert_eq!(seen[4].1["reason"], "over");
+    assert_eq!(names[..3], ["room_created", "room_members", "room_message"]);
+    assert_eq!(names[3..], ["room_subject", "room_moderated", "room_destroyed"]);
+    // That it was said is told, though it went with the room.
+    assert_eq!(
+        (&seen[2].1["message"]["archive_id"], &seen[2].1["message"]["nick"]),
+        (&json!(id), &json!("Ali"))
+    );
+    assert_eq!(seen[3].1.get("subject"), None, "what it is is told with the scope only");
+    assert_eq!(seen[4].1["message"], json!({"archive_id": id}));
+    assert_eq!(seen[5].1["reason"], "over");
 }
 
 #[tokio::test]

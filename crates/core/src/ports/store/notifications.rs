@@ -125,7 +125,7 @@ pub struct Unended {
 /// Events after number `after`, oldest first: how notifications ended, that their links were followed, and what happened to rooms. Those that are `wanted`; those of a
 /// domain or all; at most `max`, and no further than [`EVENT_BYTES_MAX`]. A store limits what it examines for one answer, and says how far it came.
 ///
-/// They are kept as long as the traces of notifications, and no more than [`EVENTS_MAX`] of them. One of a message is there as long as the message is.
+/// They are kept as long as the traces of notifications, and no more than [`EVENTS_MAX`] of them. One of a message has what it says as long as that is kept.
 #[derive(Clone, Debug)]
 pub struct Events {
     pub after: u64,

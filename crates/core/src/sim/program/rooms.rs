@@ -135,9 +135,10 @@ impl Program {
             let wanted = EventFilter { types: EventType::RoomMessage.into(), states: States::NONE };
             let answer = self.world.ask(Events { after, domain: None, wanted, max: u16::MAX });
             told.extend(answer.events.iter().filter_map(|(_, event)| match event {
-                Event::Room(fact, Some(message)) if fact.deed == RoomDeed::Message(message.id) => {
-                    Some(message.id)
-                }
+                Event::Room(fact, Some(kept)) => match &fact.deed {
+                    RoomDeed::Message(message) if message.id == kept.id => Some(kept.id),
+                    _ => None,
+                },
                 _ => None,
             }));
             if answer.examined == after {

@@ -40,8 +40,8 @@ fn event(store: &Committed, told: &Told) -> Option<(DomainId, Event)> {
             Some((*domain, Event::Notification(trace)))
         }
         Told::Room(room, fact) => {
-            let message = match fact.deed {
-                RoomDeed::Message(id) => Some(store.own.rooms.archived(*room, id)?),
+            let message = match &fact.deed {
+                RoomDeed::Message(message) => store.own.rooms.archived(*room, message.id),
                 _ => None,
             };
             Some((fact.domain, Event::Room(Box::new(fact.clone()), message)))

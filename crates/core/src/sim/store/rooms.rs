@@ -387,7 +387,10 @@ fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Mis
         }
     }
     if let Some(fact) = &asked.fact {
-        let fact = RoomFact { deed: RoomDeed::Message(id), ..(**fact).clone() };
+        let mut fact = (**fact).clone();
+        if let RoomDeed::Message(message) = &mut fact.deed {
+            message.id = id;
+        }
         store.tell(Told::Room(asked.room, fact));
     }
     Ok(id)

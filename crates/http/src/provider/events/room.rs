@@ -2,7 +2,9 @@
 
 use crate::schema;
 use crate::time::Time;
-use carillon_core::model::{ArchivedMessage, EventType, RoomAffiliation, RoomDeed, RoomFact, RoomMemberFact};
+use carillon_core::model::{
+    ArchivedMessage, EventType, RoomAffiliation, RoomDeed, RoomFact, RoomMemberFact, RoomMessageFact,
+};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
@@ -63,7 +65,7 @@ pub(crate) struct RoomMessageEventView {
     /// The nick of whoever said it.
     #[serde(skip_serializing_if = "Option::is_none")]
     nick: Option<String>,
-    /// Its text, if it has one; where contents are told.
+    /// Its text, if it has one and is still in the archive; where contents are told.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
 }
@@ -100,23 +102,28 @@ impl RoomEventView {
             RoomDeed::Subject(text) => {
                 view.subject = contents.then(|| text.as_deref().unwrap_or_default().into());
             }
-            RoomDeed::Message(id) | RoomDeed::Moderated(id) => {
-                let said = said.and_then(ArchivedMessage::read);
-                view.message = Some(message(id.0, said.as_ref(), contents));
+            RoomDeed::Message(message) => view.message = Some(message_of(message, said, contents)),
+            RoomDeed::Moderated(id) => {
+                let archive_id = id.0;
+                view.message =
+                    Some(RoomMessageEventView { archive_id, id: None, from: None, nick: None, body: None });
             }
         }
         view
     }
 }
 
-fn message(archive_id: u64, said: Option<&Stanza>, contents: bool) -> RoomMessageEventView {
-    let from = said.and_then(|said| said.from.as_ref());
-    let body = said.filter(|_| contents).and_then(|said| said.payload.find("body", ns::CLIENT));
+fn message_of(
+    message: &RoomMessageFact,
+    kept: Option<&ArchivedMessage>,
+    contents: bool,
+) -> RoomMessageEventView {
+    let body = |said: Stanza| said.payload.find("body", ns::CLIENT).map(|body| body.element().text());
     RoomMessageEventView {
-        archive_id,
-        id: said.and_then(|said| said.id.as_deref()).map(Into::into),
-        from: from.map(ToString::to_string),
-        nick: from.and_then(Jid::resource).map(Into::into),
-        body: body.map(|body| body.element().text()),
+        archive_id: message.id.0,
+        id: message.stanza_id.as_deref().map(Into::into),
+        from: message.from.as_ref().map(ToString::to_string),
+        nick: message.from.as_ref().and_then(Jid::resource).map(Into::into),
+        body: kept.filter(|_| contents).and_then(ArchivedMessage::read).and_then(body),
     }
 }
