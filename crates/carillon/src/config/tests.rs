@@ -279,6 +279,10 @@ fn rules_between_settings_name_the_one_to_change() {
             "carillon.toml:1: upload.url: it is `https://`, a host, and a port if that is needed",
         ),
         (
+            "push.service_url = 'push.example.com'",
+            "carillon.toml:1: push.service_url: it is `https://` and a host, with a port and a path if these are needed",
+        ),
+        (
             "links.public = true",
             "carillon.toml:1: links.public_targets: it needs the hosts that links of people without a key may lead to, because links.public is true",
         ),

@@ -11,6 +11,7 @@ mod config_change;
 mod domain;
 mod drain;
 mod durations;
+mod endpoint;
 mod game;
 mod granted;
 mod id;
@@ -56,6 +57,10 @@ pub use config_change::{ConfigChange, Fields};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, RoomsCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
+pub use endpoint::{
+    Endpoint, EndpointId, EndpointKey, NoEndpointId, PushName, PushRequest, PushedMessage, SenderKey,
+    UNIFIED_PUSH,
+};
 pub use game::{
     MatchId, MatchReplay, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView,
     RatingWindow, Seating, TicketState, TicketView, queue_address,
