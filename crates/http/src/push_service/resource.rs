@@ -68,12 +68,13 @@ pub(crate) async fn push(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
+    let body = read(&app, body).await;
     let came = take(&app, &token, &headers, body).await;
     app.push_service().count(came.as_ref().err().map(Problem::code));
     came
 }
 
-async fn take(app: &App, token: &str, headers: &HeaderMap, body: Body) -> Result<Response, Problem> {
+async fn take(app: &App, token: &str, headers: &HeaderMap, body: Result<Bytes, Problem>) -> Result<Response, Problem> {
     let service = app.push_service();
     service.url.as_ref().ok_or_else(unknown)?;
     // What was not signed here is not asked for.
@@ -86,7 +87,7 @@ async fn take(app: &App, token: &str, headers: &HeaderMap, body: Body) -> Result
     }
     let wanted = headers::read(headers)?;
     quota::charge_domain(app, domain)?;
-    let body = read(app, headers, body).await?;
+    let body = body?;
     let ttl_ms = wanted.ttl.saturating_mul(1000).min(app.options.core.notification_ttl_max_ms);
     let message =
         PushedMessage { body: &body, ttl_ms, priority: wanted.priority, topic: wanted.topic.as_deref() };
@@ -150,19 +151,15 @@ pub(crate) async fn cancel(
     }
 }
 
-/// The body of a push.
-async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+/// The body of a push. What is a little too large is read, too, so that its sender's connection goes on after the answer.
+async fn read(app: &App, body: Body) -> Result<Bytes, Problem> {
     let too_large =
         || Problem::new(Code::PayloadTooLarge, format!("a push has at most {BODY_BYTES_MAX} bytes"));
-    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if declared.is_some_and(|length: usize| length > BODY_BYTES_MAX) {
-        return Err(too_large());
-    }
     let limit = Duration::from_millis(app.options.settings.read_timeout_ms);
-    match tokio::time::timeout(limit, axum::body::to_bytes(body, BODY_BYTES_MAX)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        // It broke off, which nobody is told, or is longer than it may be.
-        Ok(Err(_)) => Err(too_large()),
+    match tokio::time::timeout(limit, axum::body::to_bytes(body, READ_BYTES_MAX)).await {
+        Ok(Ok(bytes)) if bytes.len() <= BODY_BYTES_MAX => Ok(bytes),
+        // It is longer than it may be, or broke off, which nobody is told.
+        Ok(_) => Err(too_large()),
         Err(_) => Err(Problem::new(Code::SlowBody, "the body did not arrive in time")),
     }
 }
@@ -177,5 +174,7 @@ fn gone() -> Problem {
 
 /// The largest push (RFC 8030 §7.2).
 const BODY_BYTES_MAX: usize = 4096;
+/// What is read of a body: as much as bodies have that take no place among those in memory.
+const READ_BYTES_MAX: usize = 16 * 1024;
 /// After how many seconds a sender whose push found no room may try again.
 const FULL_S: u32 = 60;

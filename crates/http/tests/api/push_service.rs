@@ -66,8 +66,9 @@ async fn a_push_is_a_notification_that_is_taken_back_by_its_url() {
     let listed = world.get("/v1/notifications?to=alice").await.expect(StatusCode::OK);
     assert_eq!(listed["notifications"][0]["state"], "stored");
     let cancel = || world.call(axum::http::Request::delete(message).body(Body::empty()).expect("a request"));
-    assert_eq!(cancel().await.status, StatusCode::NO_CONTENT);
-    assert_eq!(cancel().await.status, StatusCode::NOT_FOUND);
+    for _ in 0..2 {
+        assert_eq!(cancel().await.status, StatusCode::NO_CONTENT);
+    }
     let known = world.call(axum::http::Request::get(&path).body(Body::empty()).expect("a request")).await;
     assert_eq!(known.expect(StatusCode::OK), json!({ "unifiedpush": { "version": 1 } }));
 }
