@@ -74,7 +74,12 @@ pub(crate) async fn push(
     came
 }
 
-async fn take(app: &App, token: &str, headers: &HeaderMap, body: Result<Bytes, Problem>) -> Result<Response, Problem> {
+async fn take(
+    app: &App,
+    token: &str,
+    headers: &HeaderMap,
+    body: Result<Bytes, Problem>,
+) -> Result<Response, Problem> {
     let service = app.push_service();
     service.url.as_ref().ok_or_else(unknown)?;
     // What was not signed here is not asked for.
