@@ -114,7 +114,7 @@ impl Endpoint {
     /// Pushes to this endpoint with this topic (RFC 8030 §5.4) replace each other, and no others.
     fn collapse_key(&self, topic: &str) -> String {
         let digest = Sha256::new().chain_update(self.id.0.to_be_bytes()).chain_update(topic).finalize();
-        format!("webpush:{}", URL_SAFE_NO_PAD.encode(&digest[..24]))
+        format!("webpush:{}", URL_SAFE_NO_PAD.encode(digest))
     }
 }
 

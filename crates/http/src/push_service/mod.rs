@@ -80,9 +80,8 @@ impl PushService {
     /// The origin of the endpoints' URLs, which is the audience that senders name (RFC 8292 §2).
     fn origin(&self) -> &str {
         let url = self.url.as_deref().unwrap_or_default();
-        let host = url.find("://").map_or(0, |at| at + 3);
-        let end = url[host..].find('/').map_or(url.len(), |at| host + at);
-        &url[..end]
+        // Two slashes are before the host.
+        url.match_indices('/').nth(2).and_then(|(end, _)| url.get(..end)).unwrap_or(url)
     }
 
     /// The URL of a push, at which its sender takes it back.
