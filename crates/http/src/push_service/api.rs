@@ -1,6 +1,6 @@
 //! What operators see of endpoints, and that they revoke them.
 
-use crate::admin::accounts;
+use crate::accounts;
 use crate::app::App;
 use crate::auth::{Enrol, Granted};
 use crate::extract::{DomainQuery, Named, Params, limit};
