@@ -281,6 +281,7 @@ fn writes_past_the_limit() {
         Pending {
             domain,
             local: "alice".into(),
+            resource: None,
             except: Vec::new(),
             page: Page { entries: 10, bytes: usize::MAX },
             now: T,

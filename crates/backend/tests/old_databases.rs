@@ -299,7 +299,8 @@ fn tokens_and_senders(store: &dyn Store) {
 /// The clock was set back between the two.
 fn what_waits_is_in_the_order_in_which_it_was_stored(store: &dyn Store) {
     let page = Page { entries: 9, bytes: usize::MAX };
-    let question = Pending { domain: THERE, local: "alice".into(), except: Vec::new(), page, now: T };
+    let question =
+        Pending { domain: THERE, local: "alice".into(), resource: None, except: Vec::new(), page, now: T };
     let found = ask(store, question).entries;
     let times: Vec<_> = found.iter().map(|n| (n.id, n.accepted)).collect();
     assert_eq!(times, [(id(7), T.plus(20)), (id(8), T.plus(10))]);
@@ -413,7 +414,7 @@ fn schema(path: &Path) -> Vec<String> {
 fn pending(store: &dyn Store, now: UnixMs) -> Vec<Notification> {
     let page = Page { entries: 9, bytes: usize::MAX };
     let (local, except) = ("alice".into(), Vec::new());
-    ask(store, Pending { domain: HERE, local, except, page, now }).entries
+    ask(store, Pending { domain: HERE, local, resource: None, except, page, now }).entries
 }
 
 fn offline(store: &dyn Store) -> Vec<OfflineMessage> {

@@ -232,6 +232,25 @@ pub struct Push {
     pub per_account_max: u32,
     /// Apps that push services of makers of devices know. They follow from other settings.
     pub apps: Vec<PushApp>,
+    /// This server as a push service.
+    pub service: PushService,
+}
+
+/// This server as a push service (RFC 8030), whose pushes clients distribute to applications on their devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushService {
+    /// What the URLs of endpoints begin with: scheme, host, and a port and a path if there are any; empty where there are no endpoints.
+    pub url: String,
+    /// Endpoints of one account.
+    pub per_account_max: u32,
+    /// For how long an endpoint takes pushes after its client asked for it last, milliseconds.
+    pub endpoint_ms: u64,
+}
+
+impl Default for PushService {
+    fn default() -> PushService {
+        PushService { url: String::new(), per_account_max: 100, endpoint_ms: 30 * 24 * 3_600_000 }
+    }
 }
 
 /// An app that a push service of a maker of devices knows.
@@ -261,7 +280,13 @@ impl PushApp {
 
 impl Default for Push {
     fn default() -> Push {
-        Push { vapid: "".into(), grace_ms: 10_000, per_account_max: 20, apps: Vec::new() }
+        Push {
+            vapid: "".into(),
+            grace_ms: 10_000,
+            per_account_max: 20,
+            apps: Vec::new(),
+            service: PushService::default(),
+        }
     }
 }
 

@@ -50,6 +50,7 @@ pub mod problem;
 mod provider;
 mod push;
 mod push_apps;
+mod push_service;
 mod push_templates;
 mod random;
 mod request_id;
@@ -77,6 +78,7 @@ pub use options::{
     UploadSettings, WebhookRoots, WebhookSettings,
 };
 pub use push_apps::{ApnsPushType, PushAppSettings, PushApps};
+pub use push_service::check as check_push_service;
 pub use push_templates::{PushTemplateSettings, PushTemplates};
 pub use serve::{Listener, Serves, https, router, serve};
 pub use upload::check as check_uploads;

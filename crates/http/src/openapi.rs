@@ -15,6 +15,7 @@ use crate::provider::{
     presence, rooms, roster, topics,
 };
 use crate::push::api as push;
+use crate::push_service::{api as endpoint, resource as push_resource};
 use crate::{dump, examples, health, intake, invitations, metrics, schema, top, trace, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -48,7 +49,7 @@ use utoipa_axum::routes;
         (name = "matches", description = "Real-time matches: queues of the matchmaker, tickets, and the tokens of seats. Scope `matches`."),
         (name = "keys", description = "The API key of the request. Any scope."),
         (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
-        (name = "push", description = "Have apps woken by push services while their accounts have no session. Scope `enrol`."),
+        (name = "push", description = "Have apps woken by push services while their accounts have no session. Scope `enrol`. And the node as a push service itself: senders push to endpoints, without a key."),
         (name = "cells", description = "Several cells behind a front, devices that move between them, and what a cell does for its front. Scope `admin`."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
         (name = "operation", description = "For load balancers, monitoring and clients that look for a domain. No key.")
@@ -151,6 +152,10 @@ fn consumer() -> OpenApiRouter<App> {
         .routes(routes!(push::key))
         .routes(routes!(push::list, push::create))
         .routes(routes!(push::get, push::delete))
+        .routes(routes!(endpoint::list))
+        .routes(routes!(endpoint::revoke))
+        .routes(routes!(push_resource::discover, push_resource::push))
+        .routes(routes!(push_resource::cancel))
 }
 
 fn links() -> OpenApiRouter<App> {

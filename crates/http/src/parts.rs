@@ -10,6 +10,7 @@ use crate::links::Links;
 use crate::options::Options;
 use crate::provider::events::{Feeds, Tail};
 use crate::push::Pushes;
+use crate::push_service::PushService;
 use crate::requests::Requests;
 use crate::scram::Derivations;
 use crate::traces::Traces;
@@ -35,6 +36,7 @@ pub(crate) fn app(node: Node, options: Options) -> App {
         .with(Traces::default())
         .with(Arc::new(Webhooks::new(&options)))
         .with(Pushes::new(&options))
+        .with(PushService::new(&options))
         .with(intake::of(&options))
         .with(Links::new(&options.settings.links))
         .with(Uploads::new(&options))

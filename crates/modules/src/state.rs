@@ -194,13 +194,14 @@ pub(crate) fn field<'a>(subject: Option<&'a Subject>, config: &'a str, number: i
         Subject::Notification(notification) => match number {
             0 => text(match notification.payload {
                 Payload::Json(_) => "json",
-                Payload::Xml(_) => "xml",
+                Payload::Xml(_) | Payload::Request(_) => "xml",
             }),
             2 => text(notification.to.as_str()),
             3 => Some(Cow::Owned(notification.id.to_string().into_bytes())),
             4 => Some(Cow::Borrowed(match &notification.payload {
                 Payload::Json(json) => json.as_bytes(),
                 Payload::Xml(xml) => xml,
+                Payload::Request(request) => &request.element,
             })),
             6 => text(match notification.audience {
                 Audience::Active => "active",

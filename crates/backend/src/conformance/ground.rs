@@ -292,7 +292,7 @@ pub(super) fn page(entries: u16) -> Page {
 }
 
 pub(super) fn pending_ask(domain: DomainId, local: &str, max: u16, now: UnixMs) -> Pending {
-    Pending { domain, local: local.into(), except: Vec::new(), page: page(max), now }
+    Pending { domain, local: local.into(), resource: None, except: Vec::new(), page: page(max), now }
 }
 
 /// The numbers of the notifications that wait for an account, in the order they are handed out.

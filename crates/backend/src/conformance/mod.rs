@@ -15,6 +15,7 @@ pub mod bus;
 mod cells;
 pub mod claims;
 mod domains;
+mod endpoints;
 mod ends;
 mod events;
 mod ground;
@@ -103,7 +104,7 @@ pub const CASES: &[Case] = cases! {
         show_every_change_by_the_revision, are_seen_in_the_order_of_their_revisions, of_no_topic;
     notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
         are_handed_out_in_pages, are_handed_out_in_pages_of_bytes, leave_out_what_is_excepted, replace_those_of_their_key, leave_sent_ones,
-        are_bounded, carry_json_and_xml, that_expired_are_left_out,
+        are_bounded, carry_json_and_xml, are_for_the_client_that_they_name, that_expired_are_left_out,
         that_have_not_ended_are_read_by_their_ids;
     ends: are_traced, happen_once, of_what_is_not_there, note_when_it_was_sent, by_cancelling, by_expiry,
         are_forgotten, come_in_pages, drop_the_payload;
@@ -148,6 +149,8 @@ pub const CASES: &[Case] = cases! {
     push: has_registrations_by_their_names, has_so_many_registrations, comes_of_what_is_stored, is_one_for_each_topic, is_of_what_waits, are_hinted_at_where_there_are_registrations,
         is_one_owners_until_the_claim_ends, comes_in_pages, that_fails_is_tried_again, ends_with_its_registration,
         goes_with_its_account_and_its_domain, is_a_step_of_the_trace_of_its_notification, comes_of_what_its_app_wants;
+    endpoints: are_found_by_their_ids, go_on_when_they_are_asked_for_again, are_as_many_as_an_account_may_have, are_forgotten_when_they_have_expired,
+        are_revoked, go_with_their_account_and_their_domain;
     vcards: are_kept_and_replaced, go_with_their_account;
     inbox: lists_the_newest_first, counts_until_it_is_answered_or_seen, is_changed_by_its_owner,
         is_in_folders_until_a_message_comes, loses_what_the_archive_loses;
@@ -194,6 +197,7 @@ pub(crate) const NOUNS: &[Noun] = &[
     acts::NOUN,
     broadcasts::NOUN,
     cells::NOUN,
+    endpoints::NOUN,
     invitations::NOUN,
     modules::NOUN,
     push::NOUN,

@@ -83,7 +83,7 @@ pub(super) fn are_handed_out_in_pages_of_bytes(store: &dyn Store) {
     let at = |except: &[u64], entries, bytes| {
         let except = except.iter().copied().map(id).collect();
         let page = Page { entries, bytes };
-        let question = Pending { domain, local: "alice".into(), except, page, now: T };
+        let question = Pending { domain, local: "alice".into(), resource: None, except, page, now: T };
         let (found, more) = both(ask(store, question));
         (found.iter().map(|n| n.id).collect::<Vec<_>>(), more)
     };
@@ -103,7 +103,7 @@ pub(super) fn leave_out_what_is_excepted(store: &dyn Store) {
         stored(store, notification(domain, "alice", n));
     }
     let except = vec![id(0), id(2), id(77)];
-    let question = Pending { domain, local: "alice".into(), except, page: page(3), now: T };
+    let question = Pending { domain, local: "alice".into(), resource: None, except, page: page(3), now: T };
     let (found, more) = both(ask(store, question));
     assert_eq!(found.iter().map(|n| n.id).collect::<Vec<_>>(), [1, 3, 4].map(id));
     assert!(more);
@@ -189,12 +189,40 @@ pub(super) fn carry_json_and_xml(store: &dyn Store) {
         Payload::Json("".into()),
         Payload::Xml(bytes::Bytes::from_static("<x xmlns='urn:x'>ü</x>".as_bytes())),
         Payload::Xml(vec![b'x'; 300_000].into()),
+        request("phone"),
     ];
     for (n, payload) in (0..).zip(&payloads) {
         stored(store, Notification { payload: payload.clone(), ..notification(domain, "alice", n) });
     }
     let found = ask(store, pending_ask(domain, "alice", 9, T)).entries;
     assert!(found.iter().map(|n| &n.payload).eq(&payloads));
+}
+
+/// A push to an endpoint of the client with this resource.
+fn request(resource: &str) -> Payload {
+    let element = bytes::Bytes::from_static(b"<push xmlns='urn:x'>aGVsbG8=</push>");
+    Payload::Request(
+        PushRequest { endpoint: EndpointId(u128::MAX - 7), resource: resource.into(), element }.into(),
+    )
+}
+
+pub(super) fn are_for_the_client_that_they_name(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for (n, payload) in (0..).zip([request("phone"), Payload::Json("1".into()), request("é / desk")]) {
+        stored(store, Notification { payload, ..notification(domain, "alice", n) });
+    }
+    let of = |resource: Option<&str>, max| {
+        let question = Pending { resource: resource.map(Box::from), ..pending_ask(domain, "alice", max, T) };
+        let (found, more) = both(ask(store, question));
+        (found.iter().map(|n| n.id).collect::<Vec<_>>(), more)
+    };
+    assert_eq!(of(None, 9), ([0, 1, 2].map(id).to_vec(), false));
+    assert_eq!(of(Some("phone"), 9), ([0, 1].map(id).to_vec(), false));
+    assert_eq!(of(Some("phone"), 1), ([id(0)].to_vec(), true));
+    assert_eq!(of(Some("é / desk"), 9), ([1, 2].map(id).to_vec(), false));
+    assert_eq!(of(Some("é / desk"), 1), ([id(1)].to_vec(), true), "what is for others takes no room");
+    assert_eq!(of(Some("Phone"), 9), ([id(1)].to_vec(), false));
 }
 
 pub(super) fn that_expired_are_left_out(store: &dyn Store) {

@@ -155,6 +155,7 @@ pub(crate) const COPIED: &[Table] = &[
         ..table("push", &["id"])
     },
     table("push_step", &["notification", "registration"]),
+    table("endpoint", &["id"]),
     table("act", &["id"]),
     table("cell", &["name"]),
     table("placement", &["device"]),

@@ -5,6 +5,7 @@ use super::ending;
 use super::error::{Error, Result};
 use super::push;
 use super::transaction::Transaction;
+use crate::rows::payload::PayloadColumns;
 use crate::rows::push::Tells;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
@@ -145,12 +146,10 @@ fn insert(write: &Transaction<'_>, keeps: &[(&StoreNotification, Found)]) -> Res
     // A scheduled one counts as stored from when it waits for the device.
     let stored: Vec<Option<i64>> =
         all().zip(&due).map(|((_, now), due)| due.is_none().then(|| int(now.0))).collect();
-    let payload = |one: &Notification| match &one.payload {
-        Payload::Json(text) => (false, bytes::Bytes::copy_from_slice(text.as_bytes())),
-        Payload::Xml(bytes) => (true, bytes.clone()),
-    };
-    let (xml, payloads): (Vec<bool>, Vec<bytes::Bytes>) = all().map(|(one, _)| payload(one)).unzip();
-    let payloads: Vec<&[u8]> = payloads.iter().map(|payload| &payload[..]).collect();
+    let payloads: Vec<PayloadColumns<'_>> = all().map(|(one, _)| PayloadColumns::of(&one.payload)).collect();
+    let xml: Vec<bool> = payloads.iter().map(|columns| columns.xml).collect();
+    let resources: Vec<Option<&str>> = payloads.iter().map(|columns| columns.resource).collect();
+    let payloads: Vec<&[u8]> = payloads.iter().map(|columns| &*columns.payload).collect();
     let keys: Vec<Option<i64>> = all().map(|(one, _)| one.key.map(|key| key.0.into())).collect();
     write.run(
         INSERT,
@@ -170,6 +169,7 @@ fn insert(write: &Transaction<'_>, keeps: &[(&StoreNotification, Found)]) -> Res
             &xml,
             &payloads,
             &keys,
+            &resources,
         ],
     )?;
     for (keep, found) in keeps {
@@ -183,10 +183,11 @@ fn insert(write: &Transaction<'_>, keeps: &[(&StoreNotification, Found)]) -> Res
 }
 
 const INSERT: &str = "INSERT INTO notification (id, account, domain, local, audience, rank, accepted, expires, collapse_key, send_at, due,
-        stored, xml, payload, key)
-    SELECT id, account, domain, local, audience, rank, accepted, expires, collapse_key, send_at, due, stored, xml, payload, key
+        stored, xml, payload, key, resource)
+    SELECT id, account, domain, local, audience, rank, accepted, expires, collapse_key, send_at, due, stored, xml, payload, key,
+        resource
     FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::smallint[], $6::smallint[], $7::bigint[], $8::bigint[],
-        $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::boolean[], $14::bytea[], $15::bigint[])
+        $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::boolean[], $14::bytea[], $15::bigint[], $16::text[])
         WITH ORDINALITY AS k (id, account, domain, local, audience, rank, accepted, expires, collapse_key, send_at, due, stored, xml,
-        payload, key, place)
+        payload, key, resource, place)
     ORDER BY place";

@@ -8,9 +8,9 @@ use super::column::Id;
 use crate::engine::asked::Write;
 use carillon_core::model::{DomainId, bucket};
 use carillon_core::ports::store::{
-    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, cells, domains, idempotency, inbox,
-    invitations, items, leases, links, nodes, notifications, offline, parked, private, push, rooms, roster,
-    subscriptions, topics, uploads, vcard,
+    WriteAsk, accounts, activity, acts, archive, blocking, broadcasts, cells, domains, endpoints,
+    idempotency, inbox, invitations, items, leases, links, nodes, notifications, offline, parked, private,
+    push, rooms, roster, subscriptions, topics, uploads, vcard,
 };
 use tokio_postgres::types::ToSql;
 
@@ -180,6 +180,12 @@ impl Keys {
             WriteAsk::Uploads(asked) => self.add_uploads(asked),
             WriteAsk::Invitations(asked) => self.add_invitations(asked),
             WriteAsk::Push(asked) => self.add_pushes(asked),
+            WriteAsk::Endpoints(endpoints::WriteAsk::RegisterEndpoint(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
+            WriteAsk::Endpoints(endpoints::WriteAsk::RevokeEndpoints(asked)) => {
+                self.account(asked.domain, &asked.local);
+            }
             // What cells have is counted in their rows.
             WriteAsk::Cells(
                 cells::WriteAsk::CreateCell(_)

@@ -26,6 +26,7 @@ mod connection;
 mod contact;
 mod domain;
 mod ending;
+mod endpoint;
 mod error;
 mod event;
 mod figures;

@@ -9,7 +9,7 @@ use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::page::Room;
-use bytes::Bytes;
+use crate::rows::payload::PayloadColumns;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{ClaimDue, Pending, Unended};
@@ -21,7 +21,7 @@ macro_rules! notifications {
     ($rest:literal) => {
         concat!(
             "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-                 n.xml, n.payload, n.key
+                 n.xml, n.payload, n.key, n.resource
              FROM notification n JOIN domain d ON d.id = n.domain ",
             $rest
         )
@@ -31,16 +31,17 @@ macro_rules! notifications {
 /// Scheduled ones are left out even when they are due: [`ClaimDue`] hands those out, and once is enough.
 impl Answers<Pending, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Pending) -> Result<Part<Notification>> {
-        let Pending { domain, local, except, page, now } = asked;
+        let Pending { domain, local, resource, except, page, now } = asked;
         let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Part::default()) };
         let except: Vec<Id> = except.iter().map(|id| Id::from(*id)).collect();
         let rows = self.db.query(
             notifications!(
                 "WHERE n.account = $1 AND n.due IS NULL AND n.audience = $3 AND (n.expires IS NULL OR n.expires > $2)
                      AND n.id <> ALL ($4::uuid[])
+                     AND (n.resource IS NULL OR $6::text IS NULL OR n.resource = $6)
                  ORDER BY n.rank, n.seq LIMIT $5"
             ),
-            &[&int(account.0), &int(now.0), &short(Audience::Always), &except, &one_more(*page)],
+            &[&int(account.0), &int(now.0), &short(Audience::Always), &except, &one_more(*page), resource],
         )?;
         first(&rows, *page)
     }
@@ -126,7 +127,13 @@ pub(super) fn waits(db: &Connection, id: NotificationId, now: UnixMs) -> Result<
 }
 
 fn notification(row: &Row) -> Result<Notification> {
-    let payload = blob(row, 11)?;
+    let resource = opt_text(row, 13)?;
+    let payload = PayloadColumns {
+        xml: row.try_get(10)?,
+        payload: blob(row, 11)?.into(),
+        resource: resource.as_deref(),
+    }
+    .read();
     Ok(Notification {
         id: notification_id(row, 0)?,
         domain: DomainId(number(row, 1)?),
@@ -138,11 +145,6 @@ fn notification(row: &Row) -> Result<Notification> {
         collapse_key: opt_text(row, 8)?.map(Into::into),
         key: opt_number(row, 12)?.map(KeyId),
         send_at: opt_ms(row, 9)?,
-        payload: match row.try_get(10)? {
-            true => Payload::Xml(Bytes::copy_from_slice(payload)),
-            false => {
-                Payload::Json(std::str::from_utf8(payload).map_err(|_| Error::Corrupt("no text"))?.into())
-            }
-        },
+        payload: payload.ok_or(Error::Corrupt("a payload that this version does not know"))?,
     })
 }

@@ -19,6 +19,7 @@ const OF_ACCOUNT: &[&str] = &[
     "DELETE FROM offline WHERE account = $1",
     "DELETE FROM push WHERE registration IN (SELECT id FROM push_registration WHERE account = $1)",
     "DELETE FROM push_registration WHERE account = $1",
+    "DELETE FROM endpoint WHERE account = $1",
     "DELETE FROM contact WHERE account = $1",
     "DELETE FROM blocked WHERE account = $1",
     "DELETE FROM privacy WHERE account = $1",

@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0018_privacy_lists.sql"),
     include_str!("migrations/0019_push_steps.sql"),
     include_str!("migrations/0020_quotas.sql"),
+    include_str!("migrations/0021_endpoints.sql"),
     include_str!("migrations/0022_room_events.sql"),
 ];
 

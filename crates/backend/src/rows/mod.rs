@@ -7,6 +7,7 @@
 //! - [`inbox`]: the order of what is said between two, and in rooms.
 //! - [`last`]: the last items of topics in memory, so that logins share them.
 //! - [`page`]: the bounds of a page.
+//! - [`payload`]: what notifications carry.
 //! - [`push`]: how pushes get to apps.
 //! - [`remembered`]: operations, writes that are done once.
 //! - [`room`]: the archives of rooms.
@@ -20,6 +21,7 @@ pub(crate) mod inbox;
 pub(crate) mod key;
 pub(crate) mod last;
 pub(crate) mod page;
+pub(crate) mod payload;
 pub(crate) mod push;
 pub(crate) mod remembered;
 pub(crate) mod room;

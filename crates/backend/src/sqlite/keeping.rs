@@ -6,6 +6,7 @@ use super::ending;
 use super::push;
 use super::transaction::Transaction;
 use crate::rows::code::Code;
+use crate::rows::payload::PayloadColumns;
 use crate::rows::push::Tells;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
@@ -163,10 +164,7 @@ fn bind(insert: &mut Statement<'_>, from: usize, keep: &StoreNotification, accou
     let due = notification.send_at.filter(|at| at > now);
     // A scheduled one counts as stored from when it waits for the device.
     let stored = if due.is_none() { Some(*now) } else { None };
-    let (xml, payload) = match &notification.payload {
-        Payload::Json(text) => (false, text.as_bytes()),
-        Payload::Xml(bytes) => (true, &bytes[..]),
-    };
+    let PayloadColumns { xml, payload, resource } = PayloadColumns::of(&notification.payload);
     insert.raw_bind_parameter(from + 1, id_blob(notification.id))?;
     insert.raw_bind_parameter(from + 2, int(account.0))?;
     insert.raw_bind_parameter(from + 3, notification.domain.0)?;
@@ -181,20 +179,21 @@ fn bind(insert: &mut Statement<'_>, from: usize, keep: &StoreNotification, accou
     insert.raw_bind_parameter(from + 12, opt_int(stored))?;
     insert.raw_bind_parameter(from + 13, xml)?;
     insert.raw_bind_parameter(from + 14, payload)?;
-    insert.raw_bind_parameter(from + 15, notification.key.map(|key| key.0))
+    insert.raw_bind_parameter(from + 15, notification.key.map(|key| key.0))?;
+    insert.raw_bind_parameter(from + 16, resource)
 }
 
 /// How many notifications a statement keeps that keeps many.
 const TOGETHER: usize = 16;
 /// What is bound for each of them.
-const COLUMNS: usize = 15;
+const COLUMNS: usize = 16;
 
 /// The beginning of a statement that keeps notifications; `(?, …)` for each follows.
 const INSERT: &str = "INSERT INTO notification (id, account, domain, local, audience, rank, accepted, expires, \
-     collapse_key, send_at, due, stored, xml, payload, key) VALUES ";
+     collapse_key, send_at, due, stored, xml, payload, key, resource) VALUES ";
 
 /// What is bound for one notification.
-const ROW: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const ROW: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 static INSERT_ONE: LazyLock<String> = LazyLock::new(|| format!("{INSERT}{ROW}"));
 

@@ -25,6 +25,7 @@ mod contact;
 mod copy;
 mod domain;
 mod ending;
+mod endpoint;
 mod event;
 mod file;
 mod idempotency;
@@ -143,6 +144,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0047_privacy_lists.sql"),
     include_str!("migrations/0048_push_steps.sql"),
     include_str!("migrations/0049_quotas.sql"),
+    include_str!("migrations/0050_endpoints.sql"),
     include_str!("migrations/0051_room_events.sql"),
 ];
 

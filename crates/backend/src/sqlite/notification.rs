@@ -1,12 +1,12 @@
 //! Notifications that wait, handed out: to sessions, and when they are due.
 
-use super::column::{blob, code, id_blob, int, jid, ms, notification_id, opt_ms, opt_text};
+use super::column::{blob, code, corrupt, id_blob, int, jid, ms, notification_id, opt_ms, opt_text};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::code::Code;
 use crate::rows::page::Room;
-use bytes::Bytes;
+use crate::rows::payload::PayloadColumns;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{ClaimDue, Pending, Unended};
@@ -28,7 +28,7 @@ impl Answers<Unended, Error> for Snapshot<'_> {
         let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Part::default()) };
         let mut query = self.db.prepare_cached(
             "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-                 n.xml, n.payload, n.key
+                 n.xml, n.payload, n.key, n.resource
              FROM notification n CROSS JOIN domain d ON d.id = n.domain
              WHERE n.account = ?1 AND n.id > ?3 AND (n.expires IS NULL OR n.expires > ?2) ORDER BY n.id",
         )?;
@@ -41,17 +41,19 @@ impl Answers<Unended, Error> for Snapshot<'_> {
 ///
 /// Scheduled ones are left out even when they are due: [`ClaimDue`] hands those out, and once is enough.
 fn waiting(db: &Connection, account: AccountId, asked: &Pending) -> Result<Part<Notification>> {
-    let Pending { except, page, now, .. } = asked;
+    let Pending { resource, except, page, now, .. } = asked;
     let mut query = db.prepare_cached(WAITING)?;
-    first(&mut query.query(params![int(account.0), int(now.0), Audience::Always.code()])?, *page, except)
+    let wanted = params![int(account.0), int(now.0), Audience::Always.code(), resource];
+    first(&mut query.query(wanted)?, *page, except)
 }
 
 // CROSS JOIN: the order of the queue's index must be that of the loop.
 const WAITING: &str =
     "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-         n.xml, n.payload, n.key
+         n.xml, n.payload, n.key, n.resource
      FROM notification n CROSS JOIN domain d ON d.id = n.domain
      WHERE n.account = ?1 AND n.due IS NULL AND n.audience = ?3 AND (n.expires IS NULL OR n.expires > ?2)
+         AND (n.resource IS NULL OR ?4 IS NULL OR n.resource = ?4)
      ORDER BY n.rank, n.seq";
 
 /// The first page of what is in the rows.
@@ -75,7 +77,7 @@ impl Answers<ClaimDue, Error> for Transaction<'_> {
         let ClaimDue { now, until, page } = asked;
         let mut query = self.db.prepare_cached(
             "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-                 n.xml, n.payload, n.key
+                 n.xml, n.payload, n.key, n.resource
              FROM notification n CROSS JOIN domain d ON d.id = n.domain
              WHERE n.due <= ?1 AND (n.expires IS NULL OR n.expires > ?1) ORDER BY n.due, n.seq",
         )?;
@@ -102,7 +104,7 @@ pub(super) fn is_due(db: &Connection, now: UnixMs) -> Result<bool> {
 pub(super) fn claimed(db: &Connection, ids: &[NotificationId]) -> Result<Vec<Notification>> {
     let mut query = db.prepare_cached(
         "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-             n.xml, n.payload, n.key
+             n.xml, n.payload, n.key, n.resource
          FROM notification n CROSS JOIN domain d ON d.id = n.domain WHERE n.id = ?1 AND n.due IS NOT NULL",
     )?;
     let mut found = Vec::with_capacity(ids.len());
@@ -116,7 +118,7 @@ pub(super) fn claimed(db: &Connection, ids: &[NotificationId]) -> Result<Vec<Not
 pub(super) fn waits(db: &Connection, id: NotificationId, now: UnixMs) -> Result<Option<Notification>> {
     db.prepare_cached(
         "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-             n.xml, n.payload, n.key
+             n.xml, n.payload, n.key, n.resource
          FROM notification n CROSS JOIN domain d ON d.id = n.domain
          WHERE n.id = ?1 AND (n.expires IS NULL OR n.expires > ?2)",
     )?
@@ -125,7 +127,10 @@ pub(super) fn waits(db: &Connection, id: NotificationId, now: UnixMs) -> Result<
 }
 
 fn notification(row: &Row<'_>) -> Result<Notification> {
-    let payload = blob(row, 11)?;
+    let resource = opt_text(row, 13)?;
+    let payload =
+        PayloadColumns { xml: row.get(10)?, payload: blob(row, 11)?.into(), resource: resource.as_deref() }
+            .read();
     Ok(Notification {
         id: notification_id(row, 0)?,
         domain: DomainId(row.get(1)?),
@@ -137,10 +142,7 @@ fn notification(row: &Row<'_>) -> Result<Notification> {
         collapse_key: opt_text(row, 8)?.map(Into::into),
         key: row.get::<_, Option<u32>>(12)?.map(KeyId),
         send_at: opt_ms(row, 9)?,
-        payload: match row.get(10)? {
-            true => Payload::Xml(Bytes::copy_from_slice(payload)),
-            false => Payload::Json(std::str::from_utf8(payload)?.into()),
-        },
+        payload: payload.ok_or_else(|| corrupt(11, "a payload that this version does not know"))?,
     })
 }
 
@@ -157,7 +159,8 @@ mod tests {
         SqliteStore::open(Options::new(&path)).expect("opens").close();
         let db = Connection::open(&path).expect("opens");
         let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {WAITING}")).expect("prepares");
-        let steps = plan.query_map(params![1, 0, 2], |row| row.get::<_, String>("detail")).expect("a plan");
+        let steps =
+            plan.query_map(params![1, 0, 2, "phone"], |row| row.get::<_, String>("detail")).expect("a plan");
         let steps: Vec<_> = steps.map(|step| step.expect("text")).collect();
         assert_eq!(
             steps,

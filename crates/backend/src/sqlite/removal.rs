@@ -17,6 +17,7 @@ const OF_ACCOUNT: &[(&str, &str)] = &[
     ("offline", "account = ?1"),
     ("push", "registration IN (SELECT id FROM push_registration WHERE account = ?1)"),
     ("push_registration", "account = ?1"),
+    ("endpoint", "account = ?1"),
     ("contact", "account = ?1"),
     ("blocked", "account = ?1"),
     ("privacy", "account = ?1"),

@@ -69,6 +69,7 @@ const COUNTED: &[(&str, u64, &str)] = &[
         2 * MANY as u64,
         "the invitations of the domain and of the inviter: `invitations.per_domain`, `invitations.per_account`",
     ),
+    ("RegisterEndpoint", MANY as u64, "the endpoints of the account: `push.endpoints_per_account`"),
     ("StoreParked", MANY as u64, "the groups that are there: one process has some hundreds"),
 ];
 const PER_ENTRY: u64 = 12;
@@ -192,6 +193,8 @@ const FILL: &str = "
     INSERT INTO upload (id, domain, account, name, media_type, bytes, expires, attempt)
         SELECT CAST(printf('%016d', n) AS BLOB), 1, 1, 'f', '', 1, 9000000000000, n FROM n;
     INSERT INTO removable_upload (id, attempt, remove_at) SELECT CAST(printf('r%015d', n) AS BLOB), n, 9000000000000 FROM n;
+    INSERT INTO endpoint (id, account, resource, application, instance, created, expires)
+        SELECT CAST(printf('e%015d', n) AS BLOB), 1, 'r' || n, zeroblob(32), zeroblob(32), 0, 9000000000000 FROM n;
     UPDATE inbox SET folder = 2, moved = MANY + 1 WHERE peer = 2;
     UPDATE archive_fold SET folded = MANY;
     ANALYZE;

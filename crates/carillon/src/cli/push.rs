@@ -63,6 +63,29 @@ enum Command {
     },
     /// Print the public key by which push services know this server
     Key,
+    /// List endpoints of this server as a push service
+    Endpoints {
+        /// Only those of this account
+        #[arg(long)]
+        account: Option<String>,
+        /// The domain; without it the key's, or the node's first
+        #[arg(long)]
+        domain: Option<String>,
+        /// Largest number of endpoints to list
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+    },
+    /// Revoke an endpoint of this server as a push service
+    Revoke {
+        /// Id of the endpoint
+        id: String,
+        /// The domain; without it the key's, or the node's first
+        #[arg(long)]
+        domain: Option<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 const COLUMNS: &[Column] = &[
@@ -76,6 +99,15 @@ const COLUMNS: &[Column] = &[
     ("PUSHED", "pushed_at"),
 ];
 
+const ENDPOINT_COLUMNS: &[Column] = &[
+    ("ID", "id"),
+    ("ACCOUNT", "account"),
+    ("RESOURCE", "resource"),
+    ("RESTRICTED", "restricted"),
+    ("CREATED", "created_at"),
+    ("EXPIRES", "expires_at"),
+];
+
 /// What a registration's record begins with.
 const ORDER: &[&str] =
     &["id", "account", "node", "channel", "service", "shown", "wakes", "state", "failures"];
@@ -85,9 +117,9 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     let (client, mut output) = (args.remote.client()?, args.remote.output(out));
     match args.command {
         Command::List { account, domain, limit } => {
-            let asked = [("account", account), ("domain", domain)];
-            let given = asked.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
-            let query = given.fold(Query::of(PATH), |query, (name, value)| query.with(name, value));
+            let query = Query::of(PATH)
+                .with_some("account", account.as_deref())
+                .with_some("domain", domain.as_deref());
             output.rows(&client.list(&query.0, "registrations", limit)?, COLUMNS)
         }
         Command::Register { account, target, node, shown, wakes } => {
@@ -115,7 +147,21 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let key = client.get("/v1/push/key")?;
             output.done(key.get("vapid").and_then(Value::as_str).unwrap_or_default(), &key)
         }
+        Command::Endpoints { account, domain, limit } => {
+            let query = Query::of(ENDPOINTS)
+                .with_some("account", account.as_deref())
+                .with_some("domain", domain.as_deref());
+            output.rows(&client.list(&query.0, "endpoints", limit)?, ENDPOINT_COLUMNS)
+        }
+        Command::Revoke { id, domain, yes } => {
+            confirm(yes, &format!("revokes endpoint {id}: nothing can be pushed to it any more"))?;
+            let path = Query::of(format!("{ENDPOINTS}/{id}")).with_some("domain", domain.as_deref());
+            let gone = client.delete(&path.0)?;
+            output.done(&format!("revoked endpoint {id}"), &gone)
+        }
     }
 }
+
+const ENDPOINTS: &str = "/v1/push/endpoints";
 
 const PATH: &str = "/v1/push/registrations";

@@ -20,6 +20,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         features(settings),
         links(settings),
         uploads(settings),
+        push_service(settings),
         match_demo(settings),
         cell(settings),
         https_clients(settings),
@@ -209,6 +210,10 @@ fn uploads(s: &Settings) -> Option<Broken> {
     carillon_http::check_uploads(&s.core.upload, &s.http.links)
         .err()
         .and_then(|(key, rule)| broken(&[key, "upload.url"], rule))
+}
+
+fn push_service(s: &Settings) -> Option<Broken> {
+    carillon_http::check_push_service(&s.core.push.service).err().and_then(|(key, rule)| broken(&[key], rule))
 }
 
 /// What a node of a cell needs besides the bus.

@@ -555,6 +555,13 @@ settings! {
         "push.allow_addresses" = http.push.allow_addresses, Kind::Networks, Restart;
         /// How long a request to a push service may take as a whole.
         "push.timeout_ms" = http.push.timeout_ms, ms(100, MINUTE), Restart;
+        /// What the URLs begin with at which senders of Web Push and UnifiedPush reach applications on devices, whose clients distribute the pushes: `https://` and
+        /// the host by which the HTTP side is reached from outside. Empty: this server is no push service.
+        "push.service_url" = core.push.service.url, text(0, 255), Restart;
+        /// Endpoints that one account may have.
+        "push.endpoints_per_account" = core.push.service.per_account_max, count(0, 1000, "endpoints"), Live;
+        /// How long an endpoint takes pushes after its client asked for it last. Clients ask again in time.
+        "push.endpoint_ms" = core.push.service.endpoint_ms, ms(MINUTE, 365 * DAY), Live;
     }
 
     "Short links, on hosts of their own: `docs/book/links.md`." {

@@ -229,6 +229,12 @@ fn values_out_of_bounds_say_the_bounds() {
 }
 
 #[test]
+fn where_endpoints_are_is_a_url() {
+    let says = "carillon.toml:1: push.service_url: it is `https://` and a host, with a port and a path if these are needed";
+    assert_eq!(problems("push.service_url = 'push.example.com'", &[]), says);
+}
+
+#[test]
 fn rules_between_settings_name_the_one_to_change() {
     for (file, says) in [
         ("http.port = 5222", "carillon.toml:1: http.port: port 5222 is that of c2s.port already"),

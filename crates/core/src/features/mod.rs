@@ -42,6 +42,7 @@ pub mod time;
 pub mod upload;
 pub mod vcard;
 pub mod version;
+pub mod web_push;
 
 use crate::model::Mono;
 use crate::session::hook::{Feature, taken_twice};
@@ -99,6 +100,7 @@ pub const ORDER: &[&Feature] = &[
     &upload::FEATURE,
     &matchmaking::FEATURE,
     &push::FEATURE,
+    &web_push::FEATURE,
     &version::FEATURE,
     &time::FEATURE,
     // Notes an end of presence that everything else has been told of.

@@ -11,6 +11,7 @@ mod config_change;
 mod domain;
 mod drain;
 mod durations;
+mod endpoint;
 mod event;
 mod game;
 mod granted;
@@ -57,6 +58,10 @@ pub use config_change::{ConfigChange, Fields};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, RoomEvents, RoomsCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
+pub use endpoint::{
+    Endpoint, EndpointId, EndpointKey, NoEndpointId, PushName, PushRequest, PushedMessage, SenderKey,
+    UNIFIED_PUSH,
+};
 pub use event::{
     Event, EventFilter, EventType, EventTypes, RoomDeed, RoomFact, RoomMemberFact, RoomMessageFact,
 };

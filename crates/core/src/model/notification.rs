@@ -1,6 +1,6 @@
 //! Notifications: what a provider sends to one account, and the trace each leaves.
 
-use super::{DomainId, KeyId, NotificationId, Opened, UnixMs};
+use super::{DomainId, KeyId, NotificationId, Opened, PushRequest, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -45,9 +45,11 @@ pub enum Payload {
     Json(Arc<str>),
     /// One XML element in a namespace of its own, as UTF-8, already checked.
     Xml(Bytes),
+    /// A push to an endpoint of this server as a push service: an IQ request to one client of the account, and to no other.
+    Request(Arc<PushRequest>),
 }
 
-crate::form! { enum Payload { 0 = Json(text), 1 = Xml(element) } }
+crate::form! { enum Payload { 0 = Json(text), 1 = Xml(element), 2 = Request(request) } }
 
 impl Payload {
     /// Its size in bytes.
@@ -55,6 +57,15 @@ impl Payload {
         match self {
             Payload::Json(json) => json.len(),
             Payload::Xml(xml) => xml.len(),
+            Payload::Request(request) => request.element.len(),
+        }
+    }
+
+    /// Whether a client with this resource is given it.
+    pub fn is_for(&self, resource: Option<&str>) -> bool {
+        match self {
+            Payload::Json(_) | Payload::Xml(_) => true,
+            Payload::Request(request) => resource == Some(&*request.resource),
         }
     }
 
@@ -65,6 +76,7 @@ impl Payload {
                 Writer::new(out).start_in("json", ns::JSON).close_start().text(json).end("json");
             }
             Payload::Xml(xml) => out.extend_from_slice(xml),
+            Payload::Request(request) => out.extend_from_slice(&request.element),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The script of a conversation, line by line.
 
 mod broadcasts;
+mod pushes;
 mod quotas;
+mod set;
 
 use crate::modules::{self, Active};
 use crate::tokens;
@@ -11,7 +13,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::event::{Kind, Kinds};
 use carillon_core::model::*;
-use carillon_core::settings::{self, Limits, Settings};
+use carillon_core::settings::{Limits, Settings};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Context, Unit, read};
@@ -73,6 +75,9 @@ fn lines(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
+/// The secret of the node.
+const SECRET: [u8; 32] = [7; 32];
+
 struct Script {
     world: World,
     /// Which sessions move after each line.
@@ -90,7 +95,7 @@ struct Script {
 impl Script {
     fn new(text: &str, kept: Kept, moves: Moves, nodes: u16) -> Script {
         let mut moves = moves;
-        let mut settings = Settings { secret: [7; 32], ..Settings::default() };
+        let mut settings = Settings { secret: SECRET, ..Settings::default() };
         for line in text.lines().filter_map(|line| line.strip_prefix("setting ")) {
             let (key, value) = line.split_once(' ').expect("setting KEY VALUE");
             match key {
@@ -125,10 +130,11 @@ impl Script {
                     settings.invitations.per_account = value.parse().expect("a number");
                 }
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
-                _ if key.starts_with("upload.") => set_upload(&mut settings.upload, key, value),
+                "push.service_url" => settings.push.service.url = value.to_owned(),
+                _ if key.starts_with("upload.") => set::upload(&mut settings.upload, key, value),
                 "privacy_lists" => settings.privacy_lists.enabled = value == "yes",
                 "privacy_rules" => settings.privacy_lists.bounds.rules = value.parse().expect("a number"),
-                _ if key.starts_with("muclight.") => set_muclight(&mut settings.muclight, key, value),
+                _ if key.starts_with("muclight.") => set::muclight(&mut settings.muclight, key, value),
                 _ => set_limit(&mut settings.limits, key, value),
             }
         }
@@ -188,6 +194,7 @@ impl Script {
             ["log", kinds @ ..] => self.log(kinds),
             ["logged", ..] => self.logged(line.trim_start_matches("logged ")),
             ["notify", to, rest @ ..] => self.notify(to, rest),
+            ["push", endpoint, text, rest @ ..] => self.push(endpoint, text, rest),
             ["broadcast", words @ ..] => self.broadcast(words),
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
@@ -770,30 +777,6 @@ fn set_limit(limits: &mut Limits, key: &str, value: &str) {
         "topics_owned" => limits.topics_owned = number(value),
         "topics_followed" => limits.topics_followed = number(value),
         "topic_items" => limits.topic_items = number(value),
-        _ => panic!("no setting {key}"),
-    }
-}
-
-/// Sets what rooms of MUC Light may be.
-fn set_muclight(muclight: &mut settings::MucLight, key: &str, value: &str) {
-    match key {
-        "muclight.all_can_configure" => muclight.all_can_configure = value == "yes",
-        "muclight.all_can_invite" => muclight.all_can_invite = value == "yes",
-        "muclight.max_occupants" => muclight.occupants = value.parse().expect("a number"),
-        "muclight.rooms_per_user" => muclight.rooms_per_user = value.parse().expect("a number"),
-        "muclight.rooms_per_page" => muclight.rooms_per_page = value.parse().expect("a number"),
-        "muclight.fields" => muclight.fields = value.split(',').map(Into::into).collect(),
-        _ => panic!("no setting {key}"),
-    }
-}
-
-/// Sets what files may be.
-fn set_upload(upload: &mut settings::Upload, key: &str, value: &str) {
-    match key {
-        "upload.url" => upload.url = value.to_owned(),
-        "upload.types" => upload.types = value.split(',').map(Into::into).collect(),
-        "upload.file_bytes" => upload.file_bytes = value.parse().expect("a number"),
-        "upload.account_bytes" => upload.account_bytes = value.parse().expect("a number"),
         _ => panic!("no setting {key}"),
     }
 }

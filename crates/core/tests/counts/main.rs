@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::CreateAccount;
+use carillon_core::ports::store::endpoints::{RegisterEndpoint, RegisterEndpointAnswer};
 use carillon_core::sasl::scram;
 use carillon_core::settings::Settings;
 use carillon_load::client::{
@@ -146,6 +147,41 @@ fn a_login() {
     let calls = (crowd.world.spent() - before) as usize / COUNTED;
     println!("a login: {calls} allocations");
     assert!(calls <= LOGIN_MAX, "{calls} allocations a login");
+}
+
+/// Endpoints of this server as a push service are rows of the store: a login with fifty of them spends and asks what one without spends and asks.
+#[test]
+fn endpoints_cost_nothing_while_nobody_pushes() {
+    let mut crowd = Crowd::new(WARM + 2 * COUNTED);
+    let domain = crowd.world.domain_id(DOMAIN);
+    (0..WARM).for_each(|i| drop(crowd.log_in(i)));
+    for number in 0..50 * COUNTED {
+        let (local, application) =
+            (format!("u{}", WARM + COUNTED + number / 50).into(), [(number % 50) as u8; 32]);
+        let id = EndpointId(1 + number as u128);
+        let now = crowd.world.now();
+        let (resource, expires) = ("phone".into(), now.plus(1_000_000));
+        let question = RegisterEndpoint {
+            domain,
+            local,
+            id,
+            resource,
+            application,
+            instance: [0; 32],
+            sender: None,
+            now,
+            expires,
+            per_account_max: 50,
+        };
+        assert_eq!(crowd.world.ask(question), RegisterEndpointAnswer::Registered(id));
+    }
+    let mut spend = |from: usize| {
+        let (spent, asked) = (crowd.world.spent(), crowd.world.asked());
+        (from..from + COUNTED).for_each(|i| drop(crowd.log_in(i)));
+        ((crowd.world.spent() - spent) as usize / COUNTED, crowd.world.asked() - asked)
+    };
+    let without = spend(WARM);
+    assert_eq!(spend(WARM + COUNTED), without, "(allocations of a login, questions to the store)");
 }
 
 /// A login by password in clear, up to its success. The keys of the password are derived outside of the shard: within it the

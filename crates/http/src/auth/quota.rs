@@ -69,7 +69,11 @@ impl Quotas {
 
 /// Counts a request by this key towards the quota of its domain, or refuses it.
 pub(super) fn charge(app: &App, key: &ApiKey) -> Result<(), Problem> {
-    let Some(domain) = key.domain else { return Ok(()) };
+    key.domain.map_or(Ok(()), |domain| charge_domain(app, domain))
+}
+
+/// Counts a request towards the quota of this domain, or refuses it.
+pub(crate) fn charge_domain(app: &App, domain: DomainId) -> Result<(), Problem> {
     let per_second =
         app.node.domains().numbered(domain).map_or(0, |domain| domain.policy.requests_per_second);
     if per_second == 0 {

@@ -50,6 +50,8 @@ impl Document {
         let (payload, payload_xml) = match &notification.payload {
             Payload::Json(json) => (RawValue::from_string(json.to_string()).ok(), None),
             Payload::Xml(xml) => (None, Some(String::from_utf8_lossy(xml).into_owned())),
+            // Endpoints are those of their cell: elsewhere it is an element as any.
+            Payload::Request(request) => (None, Some(String::from_utf8_lossy(&request.element).into_owned())),
         };
         Document {
             id: notification.id.to_string(),

@@ -59,6 +59,9 @@ fn figures(app: &App) -> impl IntoResponse + use<> {
     text.push_str(&cells::metrics::text(app));
     text.push_str(&traces(app.traces()));
     text.push_str(&pushes(app.pushes().figures()));
+    if let Some(results) = app.push_service().figures() {
+        text.push_str(&web_push(results));
+    }
     if app.uploads().are_on() {
         text.push_str(&uploads(app.uploads().figures()));
     }
@@ -404,6 +407,15 @@ fn modules(page: &mut Page, status: &Status) {
         numbered.map(move |(number, count)| (named(module, "counter", &number.to_string()), *count))
     });
     page.family("carillon_module_count_total", "counter", help, own);
+}
+
+/// The figures of the node as a push service.
+fn web_push(results: [(&'static str, u64); 5]) -> String {
+    let mut page = Page::default();
+    let help = "Pushes to endpoints of this node as a push service: `taken`, to endpoints that are `gone`, by senders who are `unauthorized`, \
+                `too_many` for the account or the domain, or `refused` otherwise.";
+    page.counters("carillon_web_push_messages_total", help, "result", results);
+    page.into_text()
 }
 
 /// The figures of pushes.

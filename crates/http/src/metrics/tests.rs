@@ -76,6 +76,7 @@ fn full() -> String {
         + &lanes(&[StoreLane::default(), lane])
         + &links(&figures, 512)
         + &uploads(&files)
+        + &web_push([("taken", 8), ("gone", 2), ("unauthorized", 0), ("too_many", 0), ("refused", 0)])
         + &pushes(crate::push::Figures {
             postponed: 6,
             looks: 3,
@@ -133,9 +134,12 @@ fn in_a_cell(status: &Status) -> String {
 #[test]
 fn figures_of_pushes_are_where_they_belong() {
     let page = full();
-    for line in
-        ["carillon_push_postponed_total 6", "carillon_push_looks_total 3", "carillon_push_services_closed 1"]
-    {
+    for line in [
+        "carillon_push_postponed_total 6",
+        "carillon_push_looks_total 3",
+        "carillon_push_services_closed 1",
+        "carillon_web_push_messages_total{result=\"taken\"} 8",
+    ] {
         assert!(page.lines().any(|on_page| on_page == line), "{line}");
     }
 }

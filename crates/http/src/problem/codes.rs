@@ -96,6 +96,10 @@ codes! {
     OtherCertificate: FORBIDDEN, "other-certificate", "Other certificate";
     /// The key may be used from other networks only.
     OtherNetwork: FORBIDDEN, "other-network", "Other network";
+    /// The endpoint is for one sender (RFC 8292), and the push does not say who sends it.
+    MissingSender: UNAUTHORIZED, "missing-sender", "No sender";
+    /// The endpoint is for another sender, or the token of the sender is not valid; `detail` says why.
+    OtherSender: FORBIDDEN, "other-sender", "Other sender";
     /// The key has expired; `detail` says when.
     ExpiredKey: UNAUTHORIZED, "expired-key", "Expired API key";
     /// The operator of the node does not grant the domain this much; `pointer` names the member.
@@ -158,6 +162,10 @@ codes! {
     UnknownUpload: NOT_FOUND, "unknown-upload", "No such file";
     /// The domain has no invitation of this number.
     UnknownInvitation: NOT_FOUND, "unknown-invitation", "No such invitation";
+    /// The URL is not that of an endpoint of this server as a push service, or the key reaches no endpoint of this id.
+    UnknownEndpoint: NOT_FOUND, "unknown-endpoint", "No such endpoint";
+    /// The endpoint was revoked, or has expired: nothing is pushed to it any more.
+    EndpointGone: GONE, "endpoint-gone", "The endpoint is gone";
     /// The key reaches no registration for push of this number.
     UnknownRegistration: NOT_FOUND, "unknown-registration", "No such registration";
     /// The domain has no such queue of the matchmaker. Queues are in memory: declare it again after the node was restarted.
@@ -258,6 +266,8 @@ codes! {
     /// As much is kept for the idempotency keys of the API key as may be; nothing was done. Each is forgotten 24 hours after its first use. Without
     /// an `Idempotency-Key` the request is done, and may be done twice if it is sent again.
     TooManyIdempotencyKeys: TOO_MANY_REQUESTS, "too-many-idempotency-keys", "Too many idempotency keys";
+    /// As much waits for the account of the endpoint, or is stored of its domain, as may; nothing was kept. Push again after `Retry-After`.
+    TooManyPushes: TOO_MANY_REQUESTS, "too-many-pushes", "Too many pushes";
 
     /// The cell does not answer, and as much is held for it as `cells.held_bytes_max` allows, or this is not held. Try again after `Retry-After`.
     CellAway: SERVICE_UNAVAILABLE, "cell-away", "The cell is away";

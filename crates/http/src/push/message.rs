@@ -181,6 +181,8 @@ fn notified<'a>(told: &mut Told<'a>, notification: &'a Notification, shown: Push
             // It was checked when it was taken.
             Payload::Json(json) => serde_json::from_str(json).unwrap_or_else(|_| (&**json).into()),
             Payload::Xml(xml) => String::from_utf8_lossy(xml).into(),
+            // What is for one client wakes no app.
+            Payload::Request(request) => String::from_utf8_lossy(&request.element).into(),
         });
     }
 }

@@ -413,6 +413,7 @@ fn payload_of(world: &World, device: &str) -> Value {
     let asked = Pending {
         domain: world.domain("localhost"),
         local: device.into(),
+        resource: None,
         except: Vec::new(),
         page,
         now: UnixMs(0),
@@ -420,7 +421,7 @@ fn payload_of(world: &World, device: &str) -> Value {
     let part = crate::support::ask(&*world.store, asked);
     match &part.entries[0].payload {
         Payload::Json(json) => serde_json::from_str(json).unwrap(),
-        Payload::Xml(xml) => panic!("{xml:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

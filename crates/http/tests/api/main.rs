@@ -28,6 +28,7 @@ mod operation;
 mod presence;
 mod publishing;
 mod push;
+mod push_service;
 mod request_ids;
 mod room_events;
 mod rooms;

@@ -145,7 +145,7 @@ pub(super) const SPECS: &[LayerSpec] = &[
         title: "Bind 2",
         version: "1.0.1",
         place: "core/session/auth",
-        coverage: "With tags, and inline what the features below take.",
+        coverage: "With tags, the same resource for the same client (`user-agent`), and inline what the features below take.",
     },
     LayerSpec {
         id: "XEP-0388",

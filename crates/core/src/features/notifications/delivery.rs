@@ -15,7 +15,7 @@ use crate::session::hook::{Ending, Flow, Taken};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{End, Pager, Reads};
 use carillon_wire::jid::BareJid;
-use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind as StanzaKind, Stanza};
 
 /// Gives a notification to every session of its account that it is for. A session that is not given one that is kept asks the
 /// store for it later.
@@ -28,6 +28,9 @@ pub(super) fn deliver(
     let mut result = Err(DropReason::NotConnected);
     for slot in sessions.of(notification.to.as_str()) {
         let Some(session) = sessions.bound_in(slot) else { continue };
+        if !notification.payload.is_for(session.jid.resource()) {
+            continue;
+        }
         let reason = match is_for(notification.audience, session) {
             // It comes behind the older ones that are on their way, or when the client is back.
             Ok(()) if is_kept && (session.is_parked() || session.state.notifications.is_behind()) => {
@@ -106,7 +109,8 @@ impl Paged for Kept {
         // Those that another session acknowledged just now, too.
         except.extend(cx.features.notifications.ending(bucket(session.bare.as_str())));
         let local = session.bare.local().unwrap_or_default().into();
-        Pending { domain: session.domain, local, except, page, now: cx.now.unix }
+        let resource = session.jid.resource().map(Box::from);
+        Pending { domain: session.domain, local, resource, except, page, now: cx.now.unix }
     }
 
     fn give(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>) {
@@ -146,9 +150,14 @@ fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>
     }
     let (audience, expires, is_kept) = (notification.audience, notification.expires, notification.is_kept());
     let (sent, at) = (cx.now.unix, cx.now.mono);
-    let payload = xml::payload(&xml::Content::of(notification), !managed);
     let given = InFlight { id, audience, expires, is_kept, sent, at, managed };
-    give(session, payload, given, notification.accepted, cx);
+    let stanza = match &notification.payload {
+        Payload::Request(request) => xml::request(id, request, session),
+        Payload::Json(_) | Payload::Xml(_) => {
+            xml::message(id, xml::payload(&xml::Content::of(notification), !managed), session)
+        }
+    };
+    give(session, &stanza, given, notification.accepted, cx);
 }
 
 /// The client acknowledged these.
@@ -281,26 +290,44 @@ pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     wait_for_receipts(session, cx);
 }
 
-/// Messages to the notification service: only receipts are accepted.
+/// Stanzas to the notification service: of messages only receipts are accepted, and a response acknowledges a notification that is a request.
 pub(super) fn submit(
     session: &mut BoundSession,
     stanza: &mut Stanza,
     cx: &mut Cx<'_>,
 ) -> Result<Flow, StanzaError> {
-    if !matches!(stanza.kind, StanzaKind::Message(_)) {
-        return Ok(Flow::Pass);
+    match stanza.kind {
+        StanzaKind::Message(_) => {}
+        StanzaKind::Iq(IqType::Result | IqType::Error) => {
+            responded(session, stanza, cx);
+            return Ok(Flow::Pass);
+        }
+        StanzaKind::Iq(_) | StanzaKind::Presence(_) => return Ok(Flow::Pass),
     }
     match xml::receipt(stanza) {
         Some(id) => {
             if let Ok(id) = id.parse() {
-                acknowledged(session, id, AcknowledgedBy::Receipt, cx);
-                if session.state.notifications.is_behind() {
-                    backlog::go_on(session, cx);
-                }
+                received(session, id, cx);
             }
             Ok(Flow::Taken(Taken::Receipt))
         }
         None => Err(StanzaError::new(Condition::ServiceUnavailable)),
+    }
+}
+
+/// The client responded to a request. An error that is not for good acknowledges nothing.
+fn responded(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
+    let Some((id, _)) = stanza.id.as_deref().and_then(PushRequest::read_id) else { return };
+    if stanza.kind == StanzaKind::Iq(IqType::Result) || PushRequest::is_refused_for_good(stanza) {
+        received(session, id, cx);
+    }
+}
+
+/// The client says that it has a notification.
+fn received(session: &mut BoundSession, id: NotificationId, cx: &mut Cx<'_>) {
+    acknowledged(session, id, AcknowledgedBy::Receipt, cx);
+    if session.state.notifications.is_behind() {
+        backlog::go_on(session, cx);
     }
 }
 

@@ -1,12 +1,11 @@
 //! One notification is written to one session, and noted as being on its way.
 
 use super::state::InFlight;
-use super::xml;
 use crate::event::{Entry, Kind};
 use crate::model::*;
 use crate::session::{BoundSession, Cx};
 use crate::shard::{Timer, Track, Tracked};
-use bytes::Bytes;
+use carillon_wire::stanza::Stanza;
 
 /// When receipts of given notifications must have come.
 pub(super) const RECEIPT: Timer = Timer(*b"rcpt");
@@ -22,14 +21,13 @@ pub(super) fn has_too_many(session: &BoundSession) -> bool {
 /// Writes a notification that was accepted then, and notes that it is on its way.
 pub(super) fn give(
     session: &mut BoundSession,
-    payload: Bytes,
+    stanza: &Stanza,
     given: InFlight,
     accepted: UnixMs,
     cx: &mut Cx<'_>,
 ) {
     let id = given.id;
-    let stanza = xml::message(id, payload, session);
-    session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
+    session.send(stanza, &Track::Of(TRACKED, id.0), cx);
     let bytes = session.sent();
     let pager = session.state.notifications.pager();
     pager.gave(given, bytes);

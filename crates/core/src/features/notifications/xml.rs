@@ -1,10 +1,10 @@
 //! Notifications on the wire (docs/book/protocol.md).
 
-use crate::model::{Notification, NotificationId, Payload, Priority, UnixMs};
+use crate::model::{Notification, NotificationId, Payload, Priority, PushRequest, UnixMs};
 use crate::session::BoundSession;
 use bytes::Bytes;
 use carillon_wire::ns;
-use carillon_wire::stanza::{MessageType, Payload as Xml, Stanza};
+use carillon_wire::stanza::{IqType, MessageType, Payload as Xml, Stanza};
 use carillon_wire::xml::writer::Writer;
 
 /// What a notification carries, whoever it is for.
@@ -37,6 +37,16 @@ pub(super) fn message(id: NotificationId, payload: Bytes, session: &BoundSession
         .with_from(session.bare.service("push"))
         .with_id(id.to_string());
     stanza.payload = Xml::from_raw(payload);
+    stanza
+}
+
+/// The request to the client of this session.
+pub(super) fn request(id: NotificationId, request: &PushRequest, session: &BoundSession) -> Stanza {
+    let mut stanza = Stanza::iq(IqType::Set)
+        .with_to(session.jid.clone())
+        .with_from(session.bare.service("push"))
+        .with_id(request.id(id));
+    stanza.payload = Xml::from_raw(request.element.clone());
     stanza
 }
 

@@ -139,7 +139,8 @@ fn wakes(stored: Stored<'_>, is_attended: bool, cx: &Cx<'_>) -> Option<Wake> {
             Some(Wake { at: now, topic: format!("r:{}", room.bare_str()).into() })
         }
         Stored::Notification(notification) => {
-            if notification.audience != Audience::Always || is_own(notification) {
+            let is_request = matches!(notification.payload, Carried::Request(_));
+            if notification.audience != Audience::Always || is_request || is_own(notification) {
                 return None;
             }
             // At its time it is given to who is there then.

@@ -14,6 +14,7 @@ pub mod blocking;
 pub mod broadcasts;
 pub mod cells;
 pub mod domains;
+pub mod endpoints;
 pub mod idempotency;
 pub mod inbox;
 pub mod invitations;
@@ -375,6 +376,7 @@ nouns! {
     Modules in modules,
     Cells in cells,
     Push in push,
+    Endpoints in endpoints,
 }
 
 impl Kind for ReadAsk {

@@ -98,7 +98,8 @@ impl NotificationQuery {
     }
 }
 
-/// The next waiting notifications of an account whose audience is always, in delivery order, leaving out `except`: at most `page`.
+/// The next waiting notifications of an account whose audience is always, in delivery order, leaving out `except`: at most `page`. With a
+/// `resource` those that are for other clients of the account alone ([`Payload::is_for`](crate::model::Payload::is_for)) are left out, too.
 ///
 /// Delivery order is high priority first, and within a priority the order in which they began to wait: that of the commits that stored
 /// them, or, of scheduled ones, that handed them over ([`ClaimDue`]). No clock has a part in it.
@@ -106,6 +107,7 @@ impl NotificationQuery {
 pub struct Pending {
     pub domain: DomainId,
     pub local: Box<str>,
+    pub resource: Option<Box<str>>,
     pub except: Vec<NotificationId>,
     pub page: Page,
     pub now: UnixMs,

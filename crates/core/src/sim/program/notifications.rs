@@ -389,7 +389,14 @@ impl Program {
     pub(super) fn waiting_notifications(&mut self, account: &str) -> Vec<String> {
         let domain = self.world.domain_id(DOMAIN);
         let (now, page) = (self.world.now().unix, Page { entries: u16::MAX, bytes: usize::MAX });
-        let all = notifications::Pending { domain, local: account.into(), except: Vec::new(), page, now };
+        let all = notifications::Pending {
+            domain,
+            local: account.into(),
+            resource: None,
+            except: Vec::new(),
+            page,
+            now,
+        };
         self.world.ask(all).entries.iter().map(|notification| notification.id.to_string()).collect()
     }
 

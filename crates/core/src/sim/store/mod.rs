@@ -12,6 +12,7 @@ mod broadcasts;
 mod cells;
 mod disk;
 mod domains;
+mod endpoints;
 mod idempotency;
 mod inbox;
 mod invitations;
@@ -61,6 +62,7 @@ tables! {
     acts,
     broadcasts,
     cells,
+    endpoints,
     invitations,
     modules,
     push,

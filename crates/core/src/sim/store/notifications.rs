@@ -40,7 +40,9 @@ fn pending(store: &Committed, asked: &Pending) -> Part<Notification> {
     let waiting = queue.filter(|waiting| {
         let is_excepted = asked.except.contains(&waiting.notification.id);
         let waits = waiting.due.is_none() && waiting.notification.audience == Audience::Always;
-        waits && waiting.is_wanted_at(asked.now) && !is_excepted
+        let resource = asked.resource.as_deref();
+        let is_for_it = resource.is_none() || waiting.notification.payload.is_for(resource);
+        waits && waiting.is_wanted_at(asked.now) && !is_excepted && is_for_it
     });
     let entries = waiting.map(|waiting| &*waiting.notification);
     page::first(entries.map(|notification| (notification.payload.bytes(), notification.clone())), asked.page)

@@ -130,6 +130,7 @@ impl Export {
         self.rooms(lines).await?;
         self.notifications(created, lines).await?;
         self.registrations(lines).await?;
+        self.endpoints(lines).await?;
         self.uploads(lines).await?;
         self.invitations(lines).await
     }

@@ -9,15 +9,17 @@ use crate::provider::items::ItemView;
 use crate::provider::messages::MessageView;
 use crate::provider::notifications::NotificationView;
 use crate::push::api as push;
+use crate::push_service::api as endpoint;
 use crate::time::{Time, now};
 use carillon_core::model::{
-    AccountState, ArchiveFilter, ArchiveId, ArchiveStart, InboxFilter, InvitationId, ItemsFrom, Node,
-    NotificationId, RecordParts, RegistrationId, RoomKind, RoomOfAccount, States, UnixMs,
+    AccountState, ArchiveFilter, ArchiveId, ArchiveStart, EndpointId, InboxFilter, InvitationId, ItemsFrom,
+    Node, NotificationId, RecordParts, RegistrationId, RoomKind, RoomOfAccount, States, UnixMs,
 };
 use carillon_core::ports::Page;
 use carillon_core::ports::store::accounts::{Account, Identity};
 use carillon_core::ports::store::activity::LastAvailable;
 use carillon_core::ports::store::archive::{ArchivePage, ArchivePageAnswer};
+use carillon_core::ports::store::endpoints::ListEndpoints;
 use carillon_core::ports::store::inbox::ReadInbox;
 use carillon_core::ports::store::invitations::Invitations;
 use carillon_core::ports::store::nodes::NodeItems;
@@ -253,6 +255,21 @@ impl Export {
             for registration in &part.entries {
                 after = registration.id;
                 lines.put(&ExportRecord::PushRegistration(push::view(registration))).await?;
+            }
+            if !part.more {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) async fn endpoints(&self, lines: &mut Lines) -> Result<(), Stop> {
+        let mut after = EndpointId(0);
+        loop {
+            let (domain, account) = (self.domain.id, Some(self.local()));
+            let part = self.app.ask(ListEndpoints { domain, account, after, max: PAGE.entries }).await?;
+            for found in &part.entries {
+                after = found.id;
+                lines.put(&ExportRecord::PushEndpoint(endpoint::view(found))).await?;
             }
             if !part.more {
                 return Ok(());

@@ -5,6 +5,7 @@ use crate::provider::items::ItemView;
 use crate::provider::messages::MessageView;
 use crate::provider::notifications::NotificationView;
 use crate::push::api::RegistrationView;
+use crate::push_service::api::EndpointView;
 use crate::time::Time;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -133,6 +134,8 @@ pub(crate) enum ExportRecord {
     Notification(Box<NotificationView>),
     /// A registration for push (XEP-0357).
     PushRegistration(RegistrationView),
+    /// An endpoint of this server as a push service, without its URL.
+    PushEndpoint(EndpointView),
     /// A file that it uploaded, or a slot for one (XEP-0363).
     Upload {
         /// Its id.

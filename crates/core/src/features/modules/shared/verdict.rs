@@ -57,16 +57,21 @@ fn notified(before: &model::Payload, bytes: Bytes) -> Result<model::Payload, &'s
             read.map_err(|_| "the payload of a notification is not JSON as it was")?;
             Ok(model::Payload::Json(text.into()))
         }
-        model::Payload::Xml(_) => {
-            let payload = parsed(bytes.clone())?;
-            let mut children = payload.children();
-            match (children.next(), children.next()) {
-                (Some(child), None) if child.bytes().len() == bytes.len() && is_foreign(child.ns()) => {
-                    Ok(model::Payload::Xml(bytes))
-                }
-                _ => Err("the payload of a notification is not one element in a namespace of its own"),
-            }
+        model::Payload::Xml(_) => element(bytes).map(model::Payload::Xml),
+        model::Payload::Request(request) => {
+            let request = model::PushRequest { element: element(bytes)?, ..(**request).clone() };
+            Ok(model::Payload::Request(request.into()))
         }
+    }
+}
+
+/// One element in a namespace of its own.
+fn element(bytes: Bytes) -> Result<Bytes, &'static str> {
+    let payload = parsed(bytes.clone())?;
+    let mut children = payload.children();
+    match (children.next(), children.next()) {
+        (Some(child), None) if child.bytes().len() == bytes.len() && is_foreign(child.ns()) => Ok(bytes),
+        _ => Err("the payload of a notification is not one element in a namespace of its own"),
     }
 }
 

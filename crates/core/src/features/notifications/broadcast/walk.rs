@@ -3,6 +3,7 @@
 use super::super::giving;
 use super::super::open_broadcasts::{Open, Pair};
 use super::super::state::InFlight;
+use super::super::xml;
 use crate::command::Reach;
 use crate::model::{AccountId, Audience, Broadcast, DomainId, NotificationId, SessionId};
 use crate::ports::store::broadcasts::EndedBroadcasts;
@@ -305,7 +306,8 @@ fn give(open: &mut Open, session: &mut BoundSession, cx: &mut Cx<'_>) {
     };
     let [without, with_request] = &open.contents;
     let content = if managed { without } else { with_request };
-    giving::give(session, content.clone(), given, broadcast.created, cx);
+    let stanza = xml::message(id, content.clone(), session);
+    giving::give(session, &stanza, given, broadcast.created, cx);
     open.given += 1;
     if content.len() > LARGE_BYTES {
         backlog::await_flush(session, cx);

@@ -37,7 +37,7 @@ pub(in crate::session::auth) fn succeed(
 impl Success {
     /// Binds a resource if the client asks for that inline; else it is told of its success, and may bind one.
     pub(crate) fn go_on(self, io: Io, authenticated: Authenticated, cx: &mut Cx<'_>) -> Session {
-        match self.inline.bind().map(|bind| bind::resource(&authenticated, bind, cx)) {
+        match self.inline.bind().map(|bind| bind::resource(&authenticated, bind, self.inline.agent(), cx)) {
             None => {
                 io.send_element(&self.element(authenticated.jid().as_str()), cx);
                 Binding::offer(io, authenticated, cx)
