@@ -170,6 +170,36 @@ async def load(clients, ends):
     return written
 
 
+async def test_sessions_of_a_node_that_is_killed_while_it_is_drained_go_on(cell, clients):
+    """Those that were told to go elsewhere have; the others are as those of any node that dies."""
+    all = await clients(*[2] * 8, 0)
+    *theirs, carol = all
+    for client in all:
+        await client.is_acknowledged()
+    name, api = cell.name(2), clients.apis[0]
+    await api.ok("PUT", f"/v1/cluster/nodes/{name}/drain", {"over_ms": 600_000})
+
+    def leaves(seen):
+        return [node["state"] for node in seen["nodes"] if node["node"] == name] == ["leaving"]
+
+    for other in clients.apis[:2]:
+        await other.eventually("/v1/cluster/nodes", leaves)
+    stay = [client for client in theirs if client.connected.is_set()]
+    assert len(stay) > len(theirs) // 2, "they were to be drained over ten minutes"
+    for n, client in enumerate(stay):
+        carol.chat(client.jid, f"before {n}")
+        await client.hears(f"before {n}")
+    await carol.is_acknowledged()
+    await kill(cell.nodes[2])
+    await are_back(stay)
+    assert [(client.resumed, client.failed) for client in stay] == [(1, 0)] * len(stay)
+    for n, client in enumerate(stay):
+        carol.chat(client.jid, f"after {n}")
+        await client.hears(f"after {n}")
+        assert client.heard == [f"before {n}", f"after {n}"]
+        assert not client.wrong
+
+
 @pytest.mark.parametrize("round", range(3))
 async def test_under_load_nothing_is_lost_and_nothing_comes_twice(cell, clients, round):
     gone = (round + 1) % NODES

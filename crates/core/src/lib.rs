@@ -162,6 +162,8 @@ pub enum Input<'a> {
     Message(ShardMessage),
     /// The domains of the node changed.
     Domains(Arc<Domains>),
+    /// Records of another node that were for this one were lost, or it died and nobody knows. What is told of topics may be among them.
+    RecordsLost,
     /// Homes are where this says from now on: nodes came or went.
     Directory(Arc<dyn Directory>),
     /// The store's answer.

@@ -86,6 +86,7 @@ impl FlightRecorder {
             Input::Derived { .. } => (15, 0, 0),
             Input::Tick => (16, 0, 0),
             Input::Drain | Input::DrainSlice(_) | Input::StopDraining => (17, 0, 0),
+            Input::RecordsLost => (18, 0, 0),
         };
         self.note(now, kind, connection, size);
     }

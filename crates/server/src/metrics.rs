@@ -106,6 +106,8 @@ pub struct Status {
     pub notifications_ended: Reasons,
     /// Items published.
     pub published: u64,
+    /// Items that did not come to a shard with followers from the home of their topic, and were read from the store there.
+    pub items_recovered: u64,
     /// Publications refused because the topic's subscribers could not be given them as fast.
     pub too_fast: u64,
     /// Deliveries of topic items that wait now.
@@ -320,6 +322,7 @@ impl Snapshot {
             acknowledgement: core.acknowledgement,
             notifications_ended: core.notifications_ended,
             published: core.published,
+            items_recovered: core.items_recovered,
             too_fast: core.too_fast,
             waiting_deliveries: core.backlog.deliveries as u64,
             waiting_bytes: core.backlog.bytes as u64,
@@ -439,6 +442,7 @@ fn add_core(sum: &mut Counters, other: Counters) {
         notifications_ended,
         acknowledgement,
         published,
+        items_recovered,
         too_fast,
         backlog,
         faults,
@@ -455,7 +459,7 @@ fn add_core(sum: &mut Counters, other: Counters) {
         sum;
         connections sessions parked available logins logins_remembered resumed stanzas_in
         stanzas_out deliveries notifications_accepted notifications_acknowledged broadcasts_given
-        broadcasts_acknowledged published too_fast backlog faults given_up light
+        broadcasts_acknowledged published items_recovered too_fast backlog faults given_up light
         sessions_adopted sessions_not_adopted session_log_away
     }
     sum.matches.add(&matches);

@@ -39,16 +39,24 @@ pub(super) fn hold_topics_by_id_with_last_items(store: &dyn Store) {
     let once = with("once", SendLast::OnSub);
     let never = with("never", SendLast::Never);
     let empty = with("empty", SendLast::OnSubAndPresence);
-    for topic in [empty, never, once, sends] {
+    let config = TopicConfig { persist_items: false, ..TopicConfig::default() };
+    let keeps_none = answer!(ask(store, create_topic(domain, "none", config)), CreateTopicAnswer::Created(topic) => topic.id);
+    for topic in [keeps_none, empty, never, once, sends] {
         subscribe(store, topic, domain, "alice");
     }
     for topic in [sends, once, never] {
         publish(store, topic, domain, "old", 10);
     }
+    publish(store, keeps_none, domain, "old", 0);
     let last = publish(store, sends, domain, "new", 10);
     let found = login(store, domain, "alice").subscriptions;
     let topics: Vec<TopicId> = found.iter().map(|s| s.topic).collect();
-    assert_eq!(topics, [sends, once, never, empty]);
+    assert_eq!(topics, [sends, once, never, empty, keeps_none]);
+    let revisions = |found: &[Subscription]| {
+        let revisions = found.iter().map(|s| s.revision.map(|revision| revision.0));
+        revisions.collect::<Vec<_>>()
+    };
+    assert_eq!(revisions(&found), [Some(2), Some(1), Some(1), Some(0), None]);
     let read = found[0].last.as_ref().expect("the topic sends its last item");
     assert_eq!((&*read.id, read.revision, &read.payload), ("new", last.revision, &last.payload));
     assert!(found[1..].iter().all(|s| s.last.is_none()));
@@ -56,10 +64,11 @@ pub(super) fn hold_topics_by_id_with_last_items(store: &dyn Store) {
     done(store, Retract { topic: sends, item: "new".into() });
     let found = login(store, domain, "alice").subscriptions;
     assert_eq!(found[0].last.as_ref().map(|item| &*item.id), Some("old"));
+    assert_eq!(revisions(&found)[..2], [Some(3), Some(1)]);
     done(store, Purge { topic: sends });
     assert!(login(store, domain, "alice").subscriptions[0].last.is_none());
     done(store, Unsubscribe { topic: sends, domain, local: "alice".into() });
-    assert_eq!(login(store, domain, "alice").subscriptions.len(), 3);
+    assert_eq!(login(store, domain, "alice").subscriptions.len(), 4);
 }
 
 pub(super) fn share_items(store: &dyn Store) {

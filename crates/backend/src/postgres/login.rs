@@ -118,13 +118,14 @@ fn subscriptions(
                 Some(item)
             }
         };
-        login.subscriptions.push(Subscription { topic, last });
+        let revision = row.try_get::<_, Option<i64>>(4)?.map(|revision| Revision(revision.unsigned_abs()));
+        login.subscriptions.push(Subscription { topic, last, revision });
     }
     Ok(())
 }
 
 const SUBSCRIPTIONS: &str =
-    "SELECT r.place, t.id, CASE WHEN t.send_last = $3 THEN t.last END, t.deliver_payloads
+    "SELECT r.place, t.id, CASE WHEN t.send_last = $3 THEN t.last END, t.deliver_payloads, CASE WHEN t.persist_items THEN t.revision END
     FROM unnest($1::bigint[], $2::boolean[]) WITH ORDINALITY AS r (account, wanted, place)
     JOIN subscription s ON s.account = r.account AND r.wanted
     JOIN topic t ON t.id = s.topic ORDER BY r.place, t.id";

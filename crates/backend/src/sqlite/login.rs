@@ -88,7 +88,8 @@ pub(super) fn logins(
         if !asks[position].parts.subscriptions {
             continue;
         }
-        let last = match snapshot.revisions.of(snapshot.db, topic)? {
+        let standing = snapshot.revisions.of(snapshot.db, topic)?;
+        let last = match standing.last {
             Some((revision, with_payload)) => {
                 let item = item_row::shared(snapshot.db, snapshot.last, topic, revision)?;
                 let config = TopicConfig { deliver_payloads: with_payload, ..TopicConfig::default() };
@@ -96,7 +97,7 @@ pub(super) fn logins(
             }
             None => None,
         };
-        login.subscriptions.push(Subscription { topic, last });
+        login.subscriptions.push(Subscription { topic, last, revision: standing.revision });
     }
     // They are asked together: what expired between the first and the last is not worth a query of its own.
     let now = asks.iter().map(|ask| ask.now).min().unwrap_or(UnixMs(0));

@@ -19,12 +19,21 @@ pub(super) struct Snapshot<'a> {
 /// Topics whose last revision is remembered; a few bytes each.
 const TOPICS_MAX: usize = 1 << 17;
 
-/// Which revision made the last item of a topic that sends it at login, while no topic changes.
+/// How far topics are, while none changes that keeps items.
 #[derive(Default)]
 pub(super) struct LastRevisions {
     /// [`lookup::topic_changes`](super::lookup::topic_changes) as of then.
     changes: u64,
-    topics: HashMap<TopicId, Option<(Revision, bool)>>,
+    topics: HashMap<TopicId, Standing>,
+}
+
+/// How far a topic is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Standing {
+    /// Its revision, if it keeps items.
+    pub(super) revision: Option<Revision>,
+    /// Which revision made its last item, if it sends that at login; and whether with its payload.
+    pub(super) last: Option<(Revision, bool)>,
 }
 
 impl LastRevisions {
@@ -41,18 +50,27 @@ impl LastRevisions {
         self.topics = HashMap::new();
     }
 
-    /// Which revision made a topic's last item, if it sends that at login; and whether with its payload.
-    pub(super) fn of(&mut self, db: &Connection, topic: TopicId) -> Result<Option<(Revision, bool)>> {
-        if let Some(last) = self.topics.get(&topic) {
-            return Ok(*last);
+    /// How far a topic is.
+    pub(super) fn of(&mut self, db: &Connection, topic: TopicId) -> Result<Standing> {
+        if let Some(standing) = self.topics.get(&topic) {
+            return Ok(*standing);
         }
-        let last = db
-            .prepare_cached("SELECT last, deliver_payloads FROM topic WHERE id = ?1 AND send_last = ?2 AND last IS NOT NULL")?
+        let standing = db
+            .prepare_cached(
+                "SELECT revision, persist_items, deliver_payloads, CASE WHEN send_last = ?2 THEN last END FROM topic
+                 WHERE id = ?1",
+            )?
             .query_row(params![topic.0, SendLast::OnSubAndPresence.code()], |row| {
-                Ok((Revision(uint(row, 0)?), row.get(1)?))
+                let (revision, with_payload) = (Revision(uint(row, 0)?), row.get(2)?);
+                let last = row.get::<_, Option<i64>>(3)?;
+                Ok(Standing {
+                    revision: row.get::<_, bool>(1)?.then_some(revision),
+                    last: last.map(|last| (Revision(last.unsigned_abs()), with_payload)),
+                })
             })
-            .optional()?;
-        self.topics.insert(topic, last);
-        Ok(last)
+            .optional()?
+            .unwrap_or_default();
+        self.topics.insert(topic, standing);
+        Ok(standing)
     }
 }

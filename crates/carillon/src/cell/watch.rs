@@ -318,7 +318,6 @@ impl Watcher {
     /// Homes are with those who live, as far as this node knows.
     fn view(&mut self) {
         let lives = living(self.watch.membership());
-        let left: BTreeSet<NodeId> = self.left.clone();
         self.left.retain(|node| lives.contains(node));
         let alive: BTreeSet<NodeId> = lives.into_iter().filter(|node| *node != self.own).collect();
         let known: BTreeSet<NodeId> = alive.difference(&self.left).copied().collect();
@@ -340,8 +339,8 @@ impl Watcher {
         self.move_homes(self.own_if_home());
         for node in gone {
             let heirs = self.known.iter().copied().chain(self.own_if_home());
-            // Those of a node that left have ended.
-            if self.adoption.loses(node, heirs, self.own) && !left.contains(&node) {
+            // One that ended in order has left nothing; one that was killed while it was drained has what was still there.
+            if self.adoption.loses(node, heirs, self.own) {
                 self.take_left(node);
             }
         }

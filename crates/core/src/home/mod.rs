@@ -65,6 +65,11 @@ pub(crate) trait Kind: Debug + Sized {
         true
     }
 
+    /// Whether the answer to a step ends something that others may have to be told, also where the home is elsewhere by then.
+    fn ends_something(_: &Self::Step) -> bool {
+        false
+    }
+
     /// How a task gets along with others.
     fn concurrency(task: &Self::Task, record: &Self::Record) -> Concurrency;
 }

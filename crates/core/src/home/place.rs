@@ -33,6 +33,8 @@ pub(crate) struct Place<K: Kind> {
     pub(super) counted: Counted,
     /// How often the shard has tidied since the place was used.
     idle: u8,
+    /// Its home is elsewhere. What was begun here ends here.
+    has_moved: bool,
 }
 
 /// Bytes of a place that its shard has counted.
@@ -61,7 +63,8 @@ impl<K: Kind> Default for Pending<K> {
 impl<K: Kind> Place<K> {
     /// A place of which nothing is known yet.
     pub(crate) fn unknown(state: K::State) -> Place<K> {
-        Place { state, stage: Stage::Unknown, pending: None, counted: Counted::default(), idle: 0 }
+        let counted = Counted::default();
+        Place { state, stage: Stage::Unknown, pending: None, counted, idle: 0, has_moved: false }
     }
 
     /// A place whose record is known.
@@ -159,6 +162,22 @@ impl<K: Kind> Place<K> {
         if let Some(pending) = &mut self.pending {
             pending.asked.clear();
         }
+    }
+
+    /// Its home is elsewhere from now on. Only answers that end something are still awaited; gives the other steps.
+    pub(super) fn move_away(&mut self) -> Vec<K::Step> {
+        self.has_moved = true;
+        let Some(pending) = &mut self.pending else { return Vec::new() };
+        let asked = std::mem::take(&mut pending.asked).into_iter();
+        let (ending, others): (VecDeque<_>, VecDeque<_>) =
+            asked.partition(|(_, step)| K::ends_something(step));
+        pending.asked = ending;
+        others.into_iter().map(|(_, step)| step).collect()
+    }
+
+    /// Whether its home is elsewhere.
+    pub(super) fn has_moved(&self) -> bool {
+        self.has_moved
     }
 
     /// The step that goes on with an answer. Answers nearly always come in the order of the questions.

@@ -36,6 +36,14 @@ pub(crate) enum Pushed<T> {
     Refused(T),
 }
 
+/// What places had to do whose home is elsewhere.
+pub(crate) struct Left<K: Kind> {
+    /// What waited.
+    pub(crate) tasks: Vec<(K::Key, K::Task)>,
+    /// What was begun and goes no further.
+    pub(crate) steps: Vec<(K::Key, K::Step)>,
+}
+
 impl<K: Kind> Default for Places<K> {
     fn default() -> Places<K> {
         Places {
@@ -80,6 +88,10 @@ impl<K: Kind> Places<K> {
     /// Gives a place a task. It is to be made before.
     pub(crate) fn push(&mut self, key: &K::Key, task: K::Task) -> Pushed<K::Task> {
         let Some(place) = self.places.get_mut(key) else { return Pushed::Refused(task) };
+        if place.has_moved() {
+            // Its home is here again, and what was begun before is not at its end.
+            return Pushed::Refused(task);
+        }
         place.touch();
         if place.waiting().len() == 0 && place.may_begin(&task) {
             return Pushed::Now(task);
@@ -117,7 +129,7 @@ impl<K: Kind> Places<K> {
         let had_record = place.counted.record > 0;
         count(&mut self.bytes, place);
         let has_record = place.counted.record > 0;
-        if !is_needed(place) {
+        if !is_needed(place) || (place.has_moved() && place.is_quiet()) {
             self.remove(key);
         } else if has_record
             && !had_record
@@ -170,18 +182,22 @@ impl<K: Kind> Places<K> {
         }
     }
 
-    /// Forgets the places that are not kept, whatever their state, and gives the tasks that wait there. The store does what it was asked; its
-    /// answers go to nobody.
-    pub(crate) fn keep(&mut self, is_kept: impl Fn(&K::Key) -> bool) -> Vec<(K::Key, K::Task)> {
-        let (bytes, mut left) = (&mut self.bytes, Vec::new());
+    /// Forgets the places that are not kept, whatever their state, and gives the tasks that wait there. The store does what it was asked: where its
+    /// answer ends something ([`Kind::ends_something`]) the place stays until then. Other answers go to nobody: gives their steps, too.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&K::Key) -> bool) -> Left<K> {
+        let (bytes, mut left) = (&mut self.bytes, Left { tasks: Vec::new(), steps: Vec::new() });
         self.places.retain(|key, place| {
-            let is_kept = is_kept(key);
-            if !is_kept {
-                bytes.record -= place.counted.record;
-                bytes.waiting -= place.counted.waiting;
-                left.extend(place.give_up(|_| false).into_iter().map(|task| (key.clone(), task)));
+            if is_kept(key) && !place.has_moved() {
+                return true;
             }
-            is_kept
+            bytes.waiting -= std::mem::take(&mut place.counted.waiting);
+            left.tasks.extend(place.give_up(|_| false).into_iter().map(|task| (key.clone(), task)));
+            left.steps.extend(place.move_away().into_iter().map(|step| (key.clone(), step)));
+            let ends_something = !place.is_quiet();
+            if !ends_something {
+                bytes.record -= place.counted.record;
+            }
+            ends_something
         });
         left
     }

@@ -4,6 +4,7 @@
 //! | what happened | when it is written |
 //! |---|---|
 //! | the client is sent something, and something counts that it has not been told before | before the bytes leave |
+//! | it ends | at once, and nobody waits for it |
 //! | all else: an acknowledgement of the client's, a stanza of which it was told nothing; anything of a parked session | within a second |
 //!
 //! A message that is acknowledged stays in what is written of its recipient for a moment, with the name of who waits for it: its sender's session
@@ -77,8 +78,12 @@ impl ShardMachine {
                 log.later.remove(id);
                 let conn = self.write_to_log(&mut log, *id, now, turn);
                 turn.conns.extend(conn);
-            } else if self.sessions.peek_session(*id).is_some() || log.written.contains_key(id) {
+            } else if self.sessions.peek_session(*id).is_some() {
                 log.write_later(*id, now.mono);
+            } else {
+                // What it had goes other ways from now on, and is not to come back with it.
+                log.later.remove(id);
+                self.write_to_log(&mut log, *id, now, turn);
             }
         }
         self.sessions.reuse_changed(changed);

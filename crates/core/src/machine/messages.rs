@@ -10,6 +10,7 @@ use crate::ports::{Answer, Derived};
 use crate::route;
 use crate::session::{Continuation, KeyContinuation, Session};
 use crate::session::{account_reads, home};
+use crate::topic::missed;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
@@ -104,6 +105,7 @@ impl Turn<'_> {
         if let Some(pace) = pace {
             self.cx.tell_pace(event.topic(), pace);
         }
+        missed::read_due(&mut self.cx);
     }
 
     /// The server answers an account: whoever waits for that, or the session that it is for.

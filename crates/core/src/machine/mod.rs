@@ -58,7 +58,7 @@ use crate::session::pipeline::Pipeline;
 use crate::session::{Agenda, BoundSession, Cx, Opening, Session, Sessions, Work};
 use crate::settings::Settings;
 use crate::shard::{Counters, Member, ShardState, Slice};
-use crate::topic::Topics;
+use crate::topic::{Topics, missed};
 use crate::{Effect, Effects, Input};
 use crate::{pipeline, route};
 use carillon_wire::stream::Condition;
@@ -142,6 +142,7 @@ impl ShardMachine {
             self.matches.due(),
             self.shard.claims.retry_at,
             self.shard.adoption.due(),
+            self.shard.subscribers.due(),
             self.log.as_ref().and_then(|log| log.due()),
             Some(self.tidy_at),
         ];
@@ -270,6 +271,7 @@ impl Turn<'_> {
             },
             Input::Message(message) => self.message(message),
             Input::Domains(domains) => self.domains(domains),
+            Input::RecordsLost => missed::records_lost(&mut self.cx),
             Input::Directory(directory) => self.move_homes(&directory),
             Input::Answer { ticket, answer } => self.answer(ticket, answer),
             Input::Derived { ticket, derived } => self.derived(ticket, derived),
@@ -361,6 +363,7 @@ impl Turn<'_> {
         self.matches.tick(&mut self.cx);
         self.retry_claims();
         self.give_up_orphans();
+        missed::tick(&mut self.cx);
         for hook in &self.cx.pipeline.tick {
             hook(&mut self.cx);
         }

@@ -1,6 +1,6 @@
 //! Accounts and what a login needs of them.
 
-use super::{AccountId, Generation, Item, Revocations, TopicId, UnixMs};
+use super::{AccountId, Generation, Item, Revision, Revocations, TopicId, UnixMs};
 use std::sync::Arc;
 
 /// What proves an account's password without holding it (RFC 5802 §3).
@@ -45,6 +45,8 @@ pub struct Subscription {
     pub topic: TopicId,
     /// Its last item when the topic sends it at login (`send_last_published_item`), shared between all who read it.
     pub last: Option<Arc<Item>>,
+    /// Its revision, if that was read and the topic keeps items.
+    pub revision: Option<Revision>,
 }
 
 /// Who an account is and what proves it: all that is read before a client has proved anything.

@@ -225,6 +225,16 @@ impl PubsubEvent {
         matches!(self.kind, Kind::Item(_) | Kind::Last { .. })
     }
 
+    /// Whether it is a change for which the topic was given a revision, as it is for each item, and that is told with no item.
+    pub(crate) fn makes_revision(&self) -> bool {
+        match self.kind {
+            Kind::Retracted(_) => true,
+            // Where there was no item nothing changed.
+            Kind::Purged => self.revision > Revision(0),
+            Kind::Item(_) | Kind::Last { .. } | Kind::Silent | Kind::End { .. } => false,
+        }
+    }
+
     /// Whether the topic was deleted.
     pub fn is_end(&self) -> bool {
         matches!(self.kind, Kind::End { .. })

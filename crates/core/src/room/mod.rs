@@ -139,7 +139,7 @@ impl Rooms {
 
     /// Forgets the rooms whose home is elsewhere from now on. Their occupants tell the new home that they are in them.
     pub fn keep_homes(&mut self, is_here: impl Fn(&RoomKey) -> bool, cx: &mut Cx<'_>) {
-        for (_, op) in self.homes.keep(is_here) {
+        for (_, op) in self.homes.keep(is_here).tasks {
             give_up(None, op, RoomRefusal::Crowded, cx);
         }
         let mut occupants = 0;

@@ -56,6 +56,8 @@ pub struct Counters {
     pub broadcasts_acknowledged: u64,
     /// Items published on topics whose home is here.
     pub published: u64,
+    /// Items that did not come here from the home of their topic, and were read from the store.
+    pub items_recovered: u64,
     /// Publications that were refused to topics whose home is here, because a shard was behind.
     pub too_fast: u64,
     /// Questions of this shard that the store could not answer.

@@ -7,6 +7,7 @@ mod behind;
 mod claims;
 mod counters;
 mod figures;
+mod gaps;
 mod heavy;
 mod latency;
 mod matches;

@@ -32,6 +32,8 @@ pub struct ShardState {
     pub counters: Counters,
     /// Which sessions follow which topics.
     pub subscribers: Subscribers,
+    /// When it was last heard that records of another node were lost, or that it died.
+    pub records_lost: Option<Mono>,
     /// Topics with which a shard is behind.
     pub behind: Behind,
     /// Publications that are done once.
@@ -109,6 +111,7 @@ impl ShardState {
             random,
             counters,
             subscribers: Subscribers::default(),
+            records_lost: None,
             behind: Behind::default(),
             told: Told::default(),
             topic_figures: CountedTopics::default(),

@@ -12,7 +12,11 @@
 //! A topic without followers here is remembered for a while, with its last item, for logins that read the store before that item was
 //! published. How many bytes these items may have together is bounded: past it they are given up, and a login that read an older
 //! one reads again ([`Subscribers::lacks`]).
+//!
+//! The revisions of a topic's items are numbers one behind the other, so what did not come is seen by what comes next: that is held back until the store
+//! has been read ([`Subscribers::fill`]). Where nothing comes next, whoever hears that records of a node were lost says so ([`Subscribers::suspect`]).
 
+use super::gaps::{Gaps, Held};
 use super::walks::{Walk, Walks};
 use super::{PendingFanout, Recent, Slice};
 use crate::message::Pace;
@@ -35,6 +39,9 @@ pub struct Subscribers {
     swap_at: Mono,
     /// Bytes of last items of topics without followers here, or more: an item that was replaced counts until the bound is reached.
     idle_bytes: usize,
+    gaps: Gaps,
+    /// When topics that are followed here are suspected again.
+    suspect_at: Option<Mono>,
 }
 
 /// A topic as this shard sees it.
@@ -55,6 +62,18 @@ struct Local {
     given_up: Option<Revision>,
     /// How often the shard has tidied since a session here followed the topic.
     idle: u8,
+    heard: Option<Heard>,
+}
+
+/// Which items of a topic came here.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    /// Those up to this revision did, or are not for who follows the topic here.
+    to: Revision,
+    /// But of those up to this one nothing is known.
+    unknown: Revision,
+    /// So many revisions since the last item were made by changes that came here, too.
+    changes: u64,
 }
 
 impl Subscribers {
@@ -83,6 +102,7 @@ impl Subscribers {
         let (topic, bytes) = (last.topic(), last.bytes());
         let local = self.topics.entry(topic).or_default();
         let is_idle = local.slots.is_empty();
+        local.begins_at(last.revision());
         let was_given_up = local.given_up.take() == Some(last.revision());
         if !was_given_up {
             self.clock += 1;
@@ -96,9 +116,10 @@ impl Subscribers {
         !was_given_up
     }
 
-    /// Takes note that a topic exists and has no last item.
-    pub fn hear_of(&mut self, topic: TopicId) {
-        self.topics.entry(topic).or_default();
+    /// Takes note that a topic exists. `revision`: that of the topic or of its newest item, if it is known.
+    pub fn hear_of(&mut self, topic: TopicId, revision: Option<Revision>) {
+        let local = self.topics.entry(topic).or_default();
+        revision.into_iter().for_each(|revision| local.begins_at(revision));
     }
 
     /// Whether the topic is known here.
@@ -133,7 +154,9 @@ impl Subscribers {
             return None;
         }
         let slots = Arc::make_mut(&mut local.slots);
-        slots.swap_remove(position as usize);
+        let gone = slots.swap_remove(position as usize);
+        // What it was given is not what the next session in its slot was.
+        local.given.retain(|(slot, _)| *slot != gone);
         if slots.len() * 4 + 64 < slots.capacity() {
             slots.shrink_to(slots.len() * 2);
         }
@@ -207,16 +230,39 @@ impl Subscribers {
     }
 
     /// Takes note of what an event changes for later logins, and queues its walk. [`Pace::Behind`] when the topic's queue has
-    /// just become too long.
+    /// just become too long. Where something before it is missing it waits: see [`Subscribers::next_gap`].
     pub fn publish(&mut self, event: &Arc<PubsubEvent>, bounds: &Fanout) -> Option<Pace> {
         if matches!(event.retained(), Retained::Unchanged) && !self.knows(event.topic()) {
             return None;
         }
+        match self.gaps.holds(event) {
+            Held::No => {}
+            Held::Yes => return None,
+            Held::TooMuch(held) => return self.admit_all(held, bounds),
+        }
+        if self.topics.get(&event.topic()).is_some_and(|local| local.misses_some(event)) {
+            self.gaps.open(event);
+            return None;
+        }
+        self.admit(event, bounds)
+    }
+
+    fn admit_all(
+        &mut self,
+        events: impl IntoIterator<Item = Arc<PubsubEvent>>,
+        bounds: &Fanout,
+    ) -> Option<Pace> {
+        events.into_iter().fold(None, |pace, event| self.admit(&event, bounds).or(pace))
+    }
+
+    /// The event takes its turn: everything before it has, or is lost.
+    fn admit(&mut self, event: &Arc<PubsubEvent>, bounds: &Fanout) -> Option<Pace> {
         self.clock += 1;
         // Also without followers here: a login whose data were read before may be on its way.
         let local = self.topics.entry(event.topic()).or_default();
+        let is_new = local.hears(event, &mut self.gaps);
         let cutoff = local.cutoff(event).unwrap_or(self.clock);
-        let slots = local.receivers(event);
+        let slots = if is_new { local.receivers(event) } else { Arc::default() };
         local.arrived(event);
         if event.is_end() {
             *local = Local { ended: true, ..Local::default() };
@@ -228,6 +274,62 @@ impl Subscribers {
             self.is_idle_with(event.topic(), bytes);
         }
         falls_behind.then_some(Pace::Behind)
+    }
+
+    /// Records of another node were lost, or it died: the topics that are followed here are to be read.
+    pub fn suspect(&mut self) {
+        let is_known = |local: &Local| !local.slots.is_empty() && local.heard.is_some();
+        let followed = self.topics.iter().filter(|(_, local)| is_known(local));
+        let mut followed: Vec<TopicId> = followed.map(|(topic, _)| *topic).collect();
+        followed.sort_unstable();
+        followed.into_iter().for_each(|topic| self.gaps.look_into(topic));
+    }
+
+    /// The same at this time.
+    pub fn suspect_at(&mut self, at: Mono) {
+        self.suspect_at.get_or_insert(at);
+    }
+
+    /// The next topic that is to be read, and how many of its newest items: more than was told may be missing of it. None while enough are being read.
+    pub fn next_gap(&mut self) -> Option<(TopicId, u64)> {
+        let (topic, newest) = self.gaps.next()?;
+        let heard = self.heard(topic).unwrap_or_default();
+        Some((topic, newest.map_or(1, |newest| newest.0.saturating_sub(heard.0)).max(1)))
+    }
+
+    /// The newest item of a topic that came here, or is not for who follows it here. None if that is not known.
+    pub fn heard(&self, topic: TopicId) -> Option<Revision> {
+        self.topics.get(&topic)?.heard.map(|heard| heard.to)
+    }
+
+    /// The topic has been read: these of its items did not come here, oldest first. They take their turn, and what was held back behind them.
+    pub fn fill(&mut self, topic: TopicId, missed: Vec<Arc<PubsubEvent>>, bounds: &Fanout) -> Option<Pace> {
+        let held = self.gaps.read(topic);
+        // It may have ended meanwhile.
+        if !self.knows(topic) {
+            return None;
+        }
+        let pace = self.admit_all(missed, bounds);
+        // Where it is to be read again the rest waits for that.
+        held.and_then(|held| self.admit_all(held, bounds)).or(pace)
+    }
+
+    /// The store could not read a topic.
+    pub fn cannot_fill(&mut self, topic: TopicId, now: Mono) {
+        self.gaps.failed(topic, now);
+    }
+
+    /// When [`Subscribers::tick`] has something to do.
+    pub fn due(&self) -> Option<Mono> {
+        self.gaps.due().into_iter().chain(self.suspect_at).min()
+    }
+
+    /// Topics that the store could not read are to be read again, and those of which something was lost again meanwhile.
+    pub fn tick(&mut self, now: Mono) {
+        self.gaps.tick(now);
+        if self.suspect_at.take_if(|at| *at <= now).is_some() {
+            self.suspect();
+        }
     }
 
     /// A topic without followers here has a last item of this many bytes. Past the bound the items of all other such topics are given up.
@@ -272,6 +374,7 @@ impl Subscribers {
     pub fn tidy(&mut self, now: Mono, generation_ms: u64) {
         self.changed.tidy(now, generation_ms);
         self.walks.tidy();
+        self.gaps.tidy();
         if now < self.swap_at {
             return;
         }
@@ -289,6 +392,44 @@ impl Subscribers {
 }
 
 impl Local {
+    /// Items up to this revision are not for those who follow the topic here from now on. While some do already, more may be on its way to them.
+    fn begins_at(&mut self, revision: Revision) {
+        if self.heard.is_none() && self.slots.is_empty() && !self.ended {
+            self.heard = Some(Heard { to: revision, unknown: Revision(0), changes: 0 });
+        }
+    }
+
+    /// Whether something before this event did not come here, and somebody is to be told of it.
+    fn misses_some(&self, event: &PubsubEvent) -> bool {
+        let Some(heard) = self.heard.filter(|_| event.is_item() && !self.slots.is_empty()) else {
+            return false;
+        };
+        event.revision().0 > heard.to.0 + heard.changes + 1
+    }
+
+    /// Takes note of which items came. False if this one came before.
+    fn hears(&mut self, event: &PubsubEvent, gaps: &mut Gaps) -> bool {
+        let revision = event.revision();
+        if !event.is_item() {
+            let changes = u64::from(event.makes_revision());
+            self.heard.iter_mut().for_each(|heard| heard.changes += changes);
+            return true;
+        }
+        let Some(heard) = &mut self.heard else {
+            let unknown = Revision(revision.0.saturating_sub(1));
+            self.heard = Some(Heard { to: revision, unknown, changes: 0 });
+            return true;
+        };
+        if revision <= heard.to {
+            return revision <= heard.unknown || gaps.was_passed(event.topic(), revision);
+        }
+        if revision.0 > heard.to.0 + heard.changes + 1 && !self.slots.is_empty() {
+            gaps.pass(event.topic(), heard.to, revision);
+        }
+        (heard.to, heard.changes) = (revision, 0);
+        true
+    }
+
     /// The count at which a login brought this item or a newer one: a session that was given all last items since has it.
     fn cutoff(&self, item: &PubsubEvent) -> Option<u64> {
         let known = self.ahead.iter().find(|(revision, _)| *revision >= item.revision());

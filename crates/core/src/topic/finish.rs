@@ -2,12 +2,11 @@
 
 use super::home::Home;
 use super::step::{Draft, Step, done, found};
+use super::{event_of, missed};
 use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
-use crate::model::{
-    Change, OperationId, PubsubEvent, Retained, Revision, SendLast, Shown, TopicKey, TopicRecord,
-};
+use crate::model::{Change, OperationId, PubsubEvent, Retained, Revision, SendLast, TopicKey, TopicRecord};
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{
     IsSubscribed, Subscribe, SubscribeAnswer, Subscribers, Unsubscribe,
@@ -42,6 +41,7 @@ impl Home {
     pub(super) fn answered(&mut self, step: Step, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         match step {
             Step::Load => self.loaded(answer, key, cx),
+            Step::LastItem(record) => self.tell_last(record, answer, cx),
             Step::Create { first, asker } => self.created(first, asker, answer, key, cx),
             Step::Standing { record, draft, asker } => {
                 self.open(record.clone());
@@ -65,7 +65,14 @@ impl Home {
     fn loaded(&mut self, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         self.vanish();
         match Topic::answer(answer) {
-            Ok(Some(record)) => self.open(Arc::from(record)),
+            Ok(Some(record)) => {
+                let record: Arc<TopicRecord> = Arc::from(record);
+                self.open(record.clone());
+                if record.config.persist_items && missed::is_after_loss(cx) {
+                    self.hold();
+                    self.ask(key, Items::newest(record.id, 1), Step::LastItem(record), cx);
+                }
+            }
             Ok(None) => {}
             Err(fault) => {
                 for waiting in self.give_up(|_| false) {
@@ -73,6 +80,16 @@ impl Home {
                 }
             }
         }
+    }
+
+    /// Records of a node were lost, or it died, a short time ago. What was published last may have been told to nobody, and the next item may take its
+    /// place in the store before those who lack it have read it: so it is told again. Who has it is not given it.
+    fn tell_last(&mut self, record: Arc<TopicRecord>, answer: Answer, cx: &mut Cx<'_>) {
+        let last = Items::answer(answer).ok().flatten().and_then(|items| items.into_iter().next());
+        if let Some(last) = last.filter(|last| missed::may_be_untold(last, cx)) {
+            tell(event_of(&last, &record.config, &self.state.domain), cx);
+        }
+        self.open(record);
     }
 
     fn created(
@@ -151,15 +168,7 @@ impl Home {
             topic: &item.name,
             item: &item.id,
         });
-        let shown = item.shown(&record.config);
-        let retained = match record.config.is_given_at_login() {
-            true => Retained::Last(Arc::new(PubsubEvent::last_item(&shown, &self.state.domain, true))),
-            false => Retained::Unchanged,
-        };
-        let event = match record.config.shows() {
-            Shown::Nothing => PubsubEvent::notified(&shown, &self.state.domain),
-            Shown::Payload | Shown::Id => PubsubEvent::published(&shown, &self.state.domain, retained),
-        };
+        let event = event_of(&item, &record.config, &self.state.domain);
         asker.answer(&key.name, Ok(TopicOutcome::Published(item)), cx);
         tell(event, cx);
     }

@@ -52,6 +52,25 @@ impl Kind for Topic {
         names + record.affiliations.len() * size_of::<(BareJid, crate::model::Affiliation)>()
     }
 
+    fn ends_something(step: &Step) -> bool {
+        match step {
+            Step::Edit(_)
+            | Step::Delete { .. }
+            | Step::Publish(..)
+            | Step::Subscribe(..)
+            | Step::Unsubscribe(..) => true,
+            Step::Load
+            | Step::LastItem(_)
+            | Step::Create { .. }
+            | Step::Standing { .. }
+            | Step::Look(_)
+            | Step::Listen { .. }
+            | Step::Items(_)
+            | Step::ItemNames(_)
+            | Step::Jids(_) => false,
+        }
+    }
+
     fn concurrency(queued: &QueuedOp, record: &Arc<TopicRecord>) -> Concurrency {
         concurrency(queued, record)
     }

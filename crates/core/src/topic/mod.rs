@@ -3,12 +3,13 @@
 //! Operations on a topic are checked and begun in the order in which they come (`home.rs`). Most become one question to the
 //! store (`start.rs`); from its answer the asker gets an outcome, and every shard an event (`finish.rs`). Publications do not
 //! wait for each other's answers, so that they share commits; an operation that changes the topic itself is done alone
-//! (`edit.rs`).
+//! (`edit.rs`). What of it does not come to a shard that has followers is read there (`missed.rs`).
 
 mod asker;
 mod edit;
 mod finish;
 mod home;
+pub(crate) mod missed;
 mod rights;
 mod start;
 mod step;
@@ -20,11 +21,14 @@ pub(crate) use rights::check_item;
 
 use crate::command::{Actor, Asker, Refusal, TopicOp, Unacceptable};
 use crate::home::{Places, Pushed};
-use crate::model::{DomainId, TOPIC_HOST, Ticket, TopicKey, TopicRecord};
+use crate::model::{
+    DomainId, Item, PubsubEvent, Retained, Shown, TOPIC_HOST, Ticket, TopicConfig, TopicKey, TopicRecord,
+};
 use crate::ports::{Answer, Fault};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use home::{Home, QueuedOp, Topic, TopicState};
+use std::sync::Arc;
 
 /// Topics kept in memory by a shard at most.
 const TOPICS_MAX: usize = 10_000;
@@ -37,6 +41,19 @@ const IDLE_TURNS: u8 = 6;
 /// Whether an account may follow a topic and read its items.
 pub fn is_readable(account: &BareJid, record: &TopicRecord) -> bool {
     rights::readable(account, record).is_ok()
+}
+
+/// What followers of a topic of this configuration are told of an item that was published, and what logins are given from then on.
+fn event_of(item: &Arc<Item>, config: &TopicConfig, domain: &str) -> PubsubEvent {
+    let shown = item.shown(config);
+    let retained = match config.is_given_at_login() {
+        true => Retained::Last(Arc::new(PubsubEvent::last_item(&shown, domain, true))),
+        false => Retained::Unchanged,
+    };
+    match config.shows() {
+        Shown::Nothing => PubsubEvent::notified(&shown, domain),
+        Shown::Payload | Shown::Id => PubsubEvent::published(&shown, domain, retained),
+    }
 }
 
 /// The topics at home on a shard.
@@ -106,8 +123,11 @@ impl Topics {
 
     /// Forgets the topics whose home is elsewhere from now on. Who waits is to try again, there.
     pub fn keep_homes(&mut self, is_here: impl Fn(&TopicKey) -> bool, cx: &mut Cx<'_>) {
-        for (key, queued) in self.homes.keep(is_here) {
-            queued.asker.answer(&key.name, Err(Refusal::Crowded), cx);
+        let left = self.homes.keep(is_here);
+        let waited = left.tasks.into_iter().map(|(key, queued)| (key, queued.asker));
+        let begun = left.steps.into_iter().filter_map(|(key, step)| step.asker().map(|asker| (key, asker)));
+        for (key, asker) in begun.chain(waited) {
+            asker.answer(&key.name, Err(Refusal::Crowded), cx);
         }
     }
 

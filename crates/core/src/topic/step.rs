@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub(super) enum Step {
     /// The record.
     Load,
+    /// Its last item, which a home before this one may have told nobody.
+    LastItem(Arc<TopicRecord>),
     /// To create it; with the first item when it was a publication that creates it.
     Create { first: Option<Draft>, asker: Asker },
     /// Whether the publisher follows the topic.
@@ -36,6 +38,26 @@ pub(super) enum Step {
     ItemNames(Asker),
     /// Followers.
     Jids(Asker),
+}
+
+impl Step {
+    /// Who waits for it.
+    pub(super) fn asker(self) -> Option<Asker> {
+        match self {
+            Step::Load | Step::LastItem(_) => None,
+            Step::Unsubscribe(_, asker) => asker,
+            Step::Look(editing) | Step::Edit(editing) => Some(editing.asker),
+            Step::Create { asker, .. }
+            | Step::Standing { asker, .. }
+            | Step::Delete { asker, .. }
+            | Step::Publish(_, asker)
+            | Step::Subscribe(_, asker)
+            | Step::Listen { asker, .. }
+            | Step::Items(asker)
+            | Step::ItemNames(asker)
+            | Step::Jids(asker) => Some(asker),
+        }
+    }
 }
 
 /// An item that is not published yet.

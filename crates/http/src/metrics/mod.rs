@@ -310,6 +310,8 @@ fn notifications(page: &mut Page, status: &Status) {
 
 fn topics(page: &mut Page, status: &Status) {
     page.counter("carillon_items_published_total", "Items published to topics.", status.published);
+    let help = "Items that did not come to a shard from the topic's home, and were read from the store for its subscribers there.";
+    page.counter("carillon_items_recovered_total", help, status.items_recovered);
     let help = "Publications refused because deliveries of the topic's earlier items still waited.";
     page.counter("carillon_publications_refused_total", help, status.too_fast);
 }

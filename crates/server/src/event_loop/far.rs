@@ -35,6 +35,7 @@ impl<M: Machine> EventLoop<M> {
                 }
                 self.io.close_relays_to(node);
                 self.run_effects();
+                self.handle(Input::RecordsLost);
                 for message in self.io.cell.unsettled.lose(self.io.place.shard, node, is_gone) {
                     self.handle(Input::Message(message));
                 }

@@ -87,6 +87,7 @@ pub(super) fn give_rest(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
 /// Makes a session follow its account's topics.
 pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], cx: &mut Cx<'_>) {
     for subscription in subscriptions {
+        cx.shard.subscribers.hear_of(subscription.topic, subscription.revision);
         let last = subscription.last.as_ref();
         let last = last.filter(|item| cx.shard.subscribers.is_news(subscription.topic, item.revision));
         let last = last.and_then(|item| PubsubEvent::last(item, &cx.shard.domains));
@@ -118,7 +119,7 @@ pub(super) fn subscribed(
         // Also for logins on their way.
         Some(last) if last.is_for_logins() => (cx.shard.subscribers.learn(last), None),
         last => {
-            cx.shard.subscribers.hear_of(topic);
+            cx.shard.subscribers.hear_of(topic, last.as_ref().map(|last| last.revision()));
             (false, last)
         }
     };
@@ -140,6 +141,7 @@ pub(super) fn subscribed(
         };
         if let Some(given) = given {
             give_last(session, &given, cx);
+            cx.shard.subscribers.note_given(topic, slot, given.revision());
         }
     }
 }

@@ -357,7 +357,7 @@ fn learn(topic: TopicId, last: Option<Arc<PubsubEvent>>, cx: &mut Cx<'_>) -> Opt
             None
         }
         last => {
-            cx.shard.subscribers.hear_of(topic);
+            cx.shard.subscribers.hear_of(topic, last.as_ref().map(|last| last.revision()));
             last
         }
     }
@@ -378,7 +378,10 @@ fn follow(
     open.follow(Listed { topic, position });
     cx.shard.light.follow(topic, name);
     let last = cx.shard.subscribers.last_for_new(topic, id.slot).or_else(|| for_new.cloned());
-    cx.shard.counters.deliveries += u64::from(last.is_some());
+    if let Some(last) = &last {
+        cx.shard.counters.deliveries += 1;
+        cx.shard.subscribers.note_given(topic, id.slot, last.revision());
+    }
     written.send(conn, cx.out, |out| {
         frame::ack(out);
         if let Some(last) = &last {

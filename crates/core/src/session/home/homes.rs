@@ -253,7 +253,7 @@ impl Homes {
 
     /// Accounts that are not kept are at home elsewhere. What waited for them.
     pub(crate) fn keep(&mut self, is_kept: impl Fn(&BareJid) -> bool) -> Vec<(BareJid, AccountMessage)> {
-        self.places.keep(is_kept)
+        self.places.keep(is_kept).tasks
     }
 
     /// Drops records until they take at most so many bytes; they are read again when they are needed.

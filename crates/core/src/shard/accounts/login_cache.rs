@@ -115,7 +115,7 @@ impl CachedLogin {
 
     /// What the store would answer, but without the last items, which the shard knows, and with a stamp in place of the keys.
     pub fn into_login(self) -> (Stamp, Identity, Box<Login>) {
-        let subscription = |topic: &TopicId| Subscription { topic: *topic, last: None };
+        let subscription = |topic: &TopicId| Subscription { topic: *topic, last: None, revision: None };
         let identity = Identity {
             account: self.account,
             credentials: Credentials::default(),

@@ -23,6 +23,9 @@ pub(super) enum Action {
     Leave,
     Subscribe,
     Unsubscribe,
+    Forget,
+    TellLost,
+    MoveTopics,
     Retract,
     Purge,
     Delete,
@@ -59,7 +62,7 @@ impl Program {
         for topic in TOPICS {
             self.had_before(topic, &format!("{topic}-before"));
         }
-        if self.mix == Mix::Publishing {
+        if matches!(self.mix, Mix::Publishing | Mix::Losing) {
             for (account, topic) in [(0, 0), (0, 1), (1, 0), (2, 1)] {
                 self.operate(TOPICS[topic], TopicOp::Subscribe { account: jid(ACCOUNTS[account]) });
             }
@@ -75,7 +78,9 @@ impl Program {
 
     fn had_before(&mut self, name: &str, id: &str) {
         let (domain, now) = (self.world.domain_id(DOMAIN), self.world.now().unix);
-        let (config, affiliations) = (TopicConfig::default(), Vec::new());
+        // What is lost on the way is to be found.
+        let max_items = if self.mix == Mix::Losing { 10_000 } else { 1 };
+        let (config, affiliations) = (TopicConfig { max_items, ..TopicConfig::default() }, Vec::new());
         let create = CreateTopic { domain, name: name.into(), config, affiliations, owned_max: 0, now };
         let CreateTopicAnswer::Created(record) = self.world.ask(create) else { panic!("{name} is new") };
         let item = Item {
@@ -124,10 +129,14 @@ impl Program {
             Action::Subscribe => self.operate(topic, TopicOp::Subscribe { account: jid(account) }),
             Action::Unsubscribe => self.operate(topic, TopicOp::Unsubscribe { account: jid(account) }),
             Action::Retract => {
-                let of_before = self.dice.once_in(2);
+                // Of what is lost on its way nothing is taken back.
+                let of_before = self.dice.once_in(2) || self.mix == Mix::Losing;
                 let id = if of_before { format!("{topic}-before") } else { format!("i{}", self.published) };
                 self.operate(topic, TopicOp::Retract { id: id.into(), notify: None });
             }
+            Action::Forget => self.forgets(),
+            Action::TellLost => self.tells_lost(),
+            Action::MoveTopics => self.moves_topics(),
             Action::Purge => self.operate(topic, TopicOp::Purge),
             Action::Delete => self.operate(topic, TopicOp::Delete),
             Action::Configure => self.configure(topic),
@@ -175,6 +184,32 @@ impl Program {
         let send_last_published_item = if is_loud { SendLast::OnSubAndPresence } else { SendLast::OnSub };
         let config = TopicConfig { send_last_published_item, max_items: 3, ..TopicConfig::default() };
         self.operate(topic, TopicOp::Put { config });
+    }
+
+    /// Something that was published never comes from one shard to another. That one hears of it at once, or later.
+    fn forgets(&mut self) {
+        let queues = self.world.publications();
+        let Some(queue) = self.dice.pick(&queues) else { return };
+        let kept = self.dice.below(2);
+        let shard = self.world.lose_publications(queue, kept);
+        self.lost.push(shard);
+        if self.dice.once_in(3) {
+            self.tells_lost();
+        }
+    }
+
+    /// A node has no homes of topics any more, or all have.
+    fn moves_topics(&mut self) {
+        let nodes = self.world.node_count();
+        if nodes > 1 {
+            let from = self.dice.below(nodes + 1);
+            self.world.move_topics((from < nodes).then_some(from));
+        }
+    }
+
+    /// The shards hear that something was lost.
+    pub(super) fn tells_lost(&mut self) {
+        std::mem::take(&mut self.lost).into_iter().for_each(|shard| self.world.tell_lost(shard));
     }
 
     /// Begins an operation of the provider's.

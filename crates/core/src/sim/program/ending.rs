@@ -1,7 +1,7 @@
 //! The end of a program: all that is under way ends, and what must hold then.
 
 use super::notifications::CLAIM_MS;
-use super::{ACCOUNTS, Connected, Program, RESUME_MS, holds};
+use super::{ACCOUNTS, Connected, Mix, Program, RESUME_MS, holds};
 
 impl Program {
     /// Lets all that is under way end; then what must hold in the end is looked at.
@@ -10,7 +10,13 @@ impl Program {
     /// What does not hold.
     pub fn finish(&mut self) -> Result<(), String> {
         self.stalls = 0;
+        self.tells_lost();
         self.settle()?;
+        if self.mix == Mix::Losing {
+            // What the store could not read is read again after a while.
+            self.passes(2000);
+            self.settle()?;
+        }
         self.homes_are_found()?;
         self.check_outcomes()?;
         if self.mix.recipe().is_about_topics {

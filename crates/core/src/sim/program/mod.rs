@@ -137,6 +137,8 @@ pub struct Program {
     is_moving: bool,
     /// The latest time that the system clock ever showed.
     latest: UnixMs,
+    /// Shards that have yet to hear that something was lost.
+    lost: Vec<usize>,
     /// How many items were published.
     published: usize,
     /// Items in the order of their commits, by topic.
@@ -279,6 +281,7 @@ impl Program {
             stalls: 0,
             is_moving: false,
             latest,
+            lost: Vec::new(),
             published: 0,
             published_items: Vec::new(),
             notified: 0,

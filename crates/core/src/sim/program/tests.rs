@@ -21,6 +21,12 @@ fn items_come_in_order_and_once() {
     each(Mix::Publishing, 0..200);
 }
 
+/// And whatever of it is lost on its way from shard to shard.
+#[test]
+fn what_is_lost_between_shards_comes_from_the_store() {
+    each(Mix::Losing, 0..300);
+}
+
 /// Following and leaving meanwhile: never twice, never older after newer, and the last item in the end.
 #[test]
 fn followers_have_the_last_item() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 impl Program {
     pub(super) fn check_topics(&mut self) -> Result<(), String> {
         match self.mix {
-            Mix::Publishing | Mix::Following => {
+            Mix::Publishing | Mix::Following | Mix::Losing => {
                 self.check_order(self.mix == Mix::Following)?;
                 self.check_last()?;
                 self.check_followers()?;

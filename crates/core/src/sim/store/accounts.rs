@@ -148,6 +148,7 @@ fn login(store: &Committed, asked: &Login) -> Option<Box<model::Login>> {
         Subscription {
             topic: topic.id,
             last: topic.last().filter(|_| is_sent).map(|item| item.shown(&topic.config)),
+            revision: topic.config.persist_items.then_some(topic.revision),
         }
     });
     let waits = |waiting: &super::tables::Waiting| waiting.due.is_none() && waiting.is_wanted_at(asked.now);

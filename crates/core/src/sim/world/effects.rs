@@ -203,7 +203,7 @@ impl World {
         decode(&bytes, Clock { now_ms, elapsed_ms: 0 }).expect("what a node of this release wrote")
     }
 
-    fn post(&mut self, from: usize, to: usize, input: Input<'static>) {
+    pub(super) fn post(&mut self, from: usize, to: usize, input: Input<'static>) {
         self.posts[from * self.shards.len() + to].push_back(input);
     }
 

@@ -8,6 +8,7 @@ mod choices;
 mod effects;
 mod leaving;
 mod link;
+mod losing;
 mod moving;
 mod operator;
 mod time;

@@ -2,6 +2,7 @@
 
 mod event;
 mod machine;
+mod missed;
 
 use crate::command::{Outcome, TopicOp, TopicOutcome};
 use crate::message::{Pace, ShardMessage};

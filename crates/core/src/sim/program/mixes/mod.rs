@@ -10,6 +10,7 @@ mod crowding;
 mod following;
 mod jumping;
 mod living;
+mod losing;
 mod notifying;
 mod publishing;
 mod restarting;
@@ -62,6 +63,8 @@ pub enum Mix {
     Addressing,
     /// Clients speak in a room, whose sessions are resumed, on a node that ends without a word, restarts in order, and goes on in other processes.
     Rooming,
+    /// Items are published, and what shards tell each other of them is lost. Sooner or later they hear that something was.
+    Losing,
 }
 
 /// What a mix is made of.
@@ -80,7 +83,7 @@ pub(super) struct Recipe {
 
 impl Mix {
     /// All of them.
-    pub const ALL: [Mix; 18] = [
+    pub const ALL: [Mix; 19] = [
         Mix::Publishing,
         Mix::Following,
         Mix::Changing,
@@ -99,6 +102,7 @@ impl Mix {
         Mix::Sharing,
         Mix::Addressing,
         Mix::Rooming,
+        Mix::Losing,
     ];
 
     /// The one that a seed runs, where nobody says which.
@@ -126,6 +130,7 @@ impl Mix {
             Mix::Sharing => sharing::RECIPE,
             Mix::Addressing => addressing::RECIPE,
             Mix::Rooming => rooming::RECIPE,
+            Mix::Losing => losing::RECIPE,
         }
     }
 }
