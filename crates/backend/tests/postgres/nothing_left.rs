@@ -95,6 +95,7 @@ impl Ground {
     fn fill(&self, table: &str) {
         let columns = columns(&self.database, table);
         let value = |(name, kind): &(String, String)| match (table, &**name, &**kind) {
+            ("endpoint", "sender", _) => "'\\x04'".to_owned(),
             (_, "account" | "sender" | "recipient", _) => self.account.0.to_string(),
             (_, "domain", _) => self.domain.0.to_string(),
             ("affiliation" | "room_member", "jid", _) => "'alice@example.org'".to_owned(),

@@ -34,6 +34,8 @@ struct Gap {
     /// Events that came behind something that did not, in order, and their bytes.
     held: Vec<Arc<PubsubEvent>>,
     held_bytes: usize,
+    /// The newest of them when the store was asked, and so what its answer has everything before.
+    covered: Revision,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,11 +99,13 @@ impl Gaps {
         let gap = self.topics.entry(topic).or_default();
         gap.stage = Stage::Asked;
         self.reads += 1;
-        Some((topic, gap.held.iter().map(|event| event.revision()).max()))
+        let newest = gap.held.iter().map(|event| event.revision()).max();
+        gap.covered = newest.unwrap_or_default();
+        Some((topic, newest))
     }
 
-    /// A topic has been read. Returns what was held back for it, unless it has to be read again.
-    pub(super) fn read(&mut self, topic: TopicId) -> Option<Vec<Arc<PubsubEvent>>> {
+    /// A topic has been read. Returns what was held back for it, unless it has to be read again; and up to which revision the store had to know all.
+    pub(super) fn read(&mut self, topic: TopicId) -> Option<(Vec<Arc<PubsubEvent>>, Revision)> {
         self.reads = self.reads.saturating_sub(1);
         let gap = self.topics.get_mut(&topic)?;
         if gap.stage == Stage::Outdated {
@@ -109,7 +113,7 @@ impl Gaps {
             self.due.push_back(topic);
             return None;
         }
-        self.topics.remove(&topic).map(|gap| gap.held)
+        self.topics.remove(&topic).map(|gap| (gap.held, gap.covered))
     }
 
     /// The store could not read a topic.

@@ -311,7 +311,13 @@ impl Subscribers {
         }
         let pace = self.admit_all(missed, bounds);
         // Where it is to be read again the rest waits for that.
-        held.and_then(|held| self.admit_all(held, bounds)).or(pace)
+        let Some((held, covered)) = held else { return pace };
+        held.iter().fold(pace, |pace, event| {
+            // What came after the store was asked may lack something before it, too.
+            let is_covered = event.revision() <= covered;
+            let own = if is_covered { self.admit(event, bounds) } else { self.publish(event, bounds) };
+            own.or(pace)
+        })
     }
 
     /// The store could not read a topic.

@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn an_account_is_written_as_others_read_it() {
         let mut user = User::new("alice", "x.example");
-        let keys = json!({ "salt": "c2E=", "iterations": 4096, "stored_key": "AA==", "server_key": "BB==" });
+        let keys = json!({ "salt": "c2E=", "iterations": 4096, "stored_key": "AA==", "server_key": "BQ==" });
         for line in [
             json!({ "kind": "account", "jid": "alice@x.example" }),
             json!({ "kind": "credentials", "scram_sha256": keys }),
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(
             rest.trim_end(),
             "<server-data xmlns='urn:xmpp:pie:0'><host jid='x.example'><user name='alice'>\
-             <scram-credentials xmlns='urn:xmpp:pie:0#scram' mechanism='SCRAM-SHA-256'><iter-count>4096</iter-count><salt>c2E=</salt><server-key>BB==</server-key><stored-key>AA==</stored-key></scram-credentials>\
+             <scram-credentials xmlns='urn:xmpp:pie:0#scram' mechanism='SCRAM-SHA-256'><iter-count>4096</iter-count><salt>c2E=</salt><server-key>BQ==</server-key><stored-key>AA==</stored-key></scram-credentials>\
              <query xmlns='jabber:iq:roster'><item jid='bob@x.example' name='B &amp; B' subscription='both'><group>Friends</group></item></query>\
              <presence xmlns='jabber:client' from='eve@x.example' type='subscribe'/>\
              <vCard xmlns='vcard-temp'><FN>A</FN></vCard>\
