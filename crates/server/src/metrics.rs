@@ -4,7 +4,7 @@ use crate::flight::FlightRecorder;
 use crate::listen::Refusal;
 use carillon_core::model::{DomainId, Domains, UnixMs};
 use carillon_core::shard::{
-    Counters, DomainCounters, Latency, MatchFigures, ModuleFigures, Reasons, RoomFigures,
+    Counters, DomainCounters, Latency, MatchFigures, ModuleFigures, PerDomain, Reasons, RoomFigures,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -282,12 +282,8 @@ impl Snapshot {
     /// The part of the status that shards count. `domains` has the names.
     pub(crate) fn status(self, domains: &Domains) -> Status {
         let Snapshot { io, core } = self;
-        let name = |id: DomainId| domains.numbered(id).map(|domain| domain.name.clone());
-        let known = core.domains.known().iter();
-        let known = known
-            .filter_map(|(id, counters)| Some(DomainFigures { name: Some(name(*id)?), counters: *counters }));
-        let others = DomainFigures { name: None, counters: core.domains.others() };
         Status {
+            domains: figures_of(&core.domains, domains),
             sessions: core.sessions,
             parked: core.parked,
             available: core.available,
@@ -328,7 +324,6 @@ impl Snapshot {
             waiting_bytes: core.backlog.bytes as u64,
             stream_errors: core.stream_errors,
             light_errors: core.light_errors,
-            domains: known.chain([others]).collect(),
             overflows: io.overflows,
             common_overflows: io.common_overflows,
             out_queue_bytes: io.out_queue_bytes,
@@ -351,6 +346,16 @@ impl Snapshot {
             ..Status::default()
         }
     }
+}
+
+/// The figures of each domain that is counted by itself, by name, and of all others.
+fn figures_of(counted: &PerDomain, domains: &Domains) -> Vec<DomainFigures> {
+    let name = |id: DomainId| domains.numbered(id).map(|domain| domain.name.clone());
+    let known = counted
+        .known()
+        .iter()
+        .filter_map(|(id, counters)| Some(DomainFigures { name: Some(name(*id)?), counters: *counters }));
+    known.chain([DomainFigures { name: None, counters: counted.others() }]).collect()
 }
 
 /// Adds variables to the fields of their names.
