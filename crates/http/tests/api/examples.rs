@@ -151,6 +151,9 @@ const OF_FRONTS: &[&str] = &["putCell", "updateCell", "moveDevice", "takeNotific
 /// Those that need a module: `tests/interop/test_modules.py` sends them.
 const OF_MODULES: &[&str] = &["pushModule", "activateModule"];
 
+/// Those of a push service, which need an endpoint that a client has made: `tests/interop/test_web_push.py` sends them.
+const OF_ENDPOINTS: &[&str] = &["pushToEndpoint"];
+
 /// One after the other, as a reader would try them.
 #[tokio::test]
 async fn examples_work() {
@@ -174,7 +177,8 @@ async fn examples_work() {
     }
     are_all(
         &document,
-        &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS, OF_FRONTS, OF_BROADCASTS, OF_MODULES].concat(),
+        &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS, OF_FRONTS, OF_BROADCASTS, OF_MODULES, OF_ENDPOINTS]
+            .concat(),
     );
 }
 

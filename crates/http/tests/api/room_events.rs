@@ -24,7 +24,10 @@ fn stream(world: &World, query: &str) -> Request<Body> {
 /// What one does with a room from its making to its end; the number of what was said.
 async fn lives(world: &World) -> u64 {
     world.put("/v1/rooms/tea", json!({"title": "Tea"})).await.expect(StatusCode::CREATED);
-    world.put("/v1/rooms/tea/members/alice", json!({"affiliation": "owner"})).await.expect(StatusCode::OK);
+    world
+        .put("/v1/rooms/tea/members/alice", json!({"affiliation": "owner"}))
+        .await
+        .expect(StatusCode::NO_CONTENT);
     world.patch("/v1/rooms/tea", json!({"title": "Tea and biscuits"})).await.expect(StatusCode::OK);
     let say = |body: Value| world.post("/v1/rooms/tea/messages", body);
     let said = say(json!({"body": "the kettle is on", "from": "alice", "nick": "Ali"})).await;
@@ -47,7 +50,10 @@ async fn a_stream_tells_what_happens_to_rooms() {
     // Whoever asks for no types is told of notifications alone.
     let mut plain = Events::of(world.open(stream(&world, "state=cancelled")).await);
     world.put("/v1/rooms/tea", json!({"title": "Tea"})).await.expect(StatusCode::CREATED);
-    world.put("/v1/rooms/tea/members/alice", json!({"affiliation": "owner"})).await.expect(StatusCode::OK);
+    world
+        .put("/v1/rooms/tea/members/alice", json!({"affiliation": "owner"}))
+        .await
+        .expect(StatusCode::NO_CONTENT);
     let body = json!({"body": "the kettle is on", "from": "alice", "nick": "Ali"});
     let said = world.post("/v1/rooms/tea/messages", body).await.expect(StatusCode::OK);
     let room = json!("tea@rooms.localhost");
