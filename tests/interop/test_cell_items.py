@@ -72,7 +72,8 @@ async def publish(api, topic, id):
     """Whether the item was accepted."""
     item, headers = {"id": id, "payload": 1}, {"idempotency-key": f"{topic}-{id}"}
     answer = await api.call("POST", f"/v1/topics/{topic}/items", item, headers=headers, timeout=PUBLISHED_S)
-    assert answer.is_success or answer.status_code == 503, answer.text
+    # 504: the node where the topic is at home was asked, and its answer did not come.
+    assert answer.is_success or answer.status_code in (503, 504), answer.text
     return answer.is_success
 
 
