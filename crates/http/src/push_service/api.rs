@@ -16,7 +16,7 @@ use carillon_core::ports::store::endpoints::{FindEndpoint, ListEndpoints, Revoke
 
 /// An endpoint of an application on a device. Its URL is told to the client that asked for it, and to nobody else.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
-pub(crate) struct EndpointView {
+pub(crate) struct PushEndpointView {
     /// Its id.
     #[schema(example = "5f0c9a2be4d14c1b8f60d7a3c2e19b04")]
     id: String,
@@ -40,7 +40,7 @@ pub(crate) struct EndpointView {
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct EndpointPage {
     /// By their ids.
-    endpoints: Vec<EndpointView>,
+    endpoints: Vec<PushEndpointView>,
     /// What to give as `after` for the next page; none on the last.
     next: Option<String>,
 }
@@ -113,8 +113,8 @@ pub(crate) async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(crate) fn view(endpoint: &Endpoint) -> EndpointView {
-    EndpointView {
+pub(crate) fn view(endpoint: &Endpoint) -> PushEndpointView {
+    PushEndpointView {
         id: endpoint.id.to_string(),
         account: endpoint.account.to_string(),
         resource: endpoint.resource.to_string(),

@@ -5,7 +5,7 @@ use crate::provider::items::ItemView;
 use crate::provider::messages::MessageView;
 use crate::provider::notifications::NotificationView;
 use crate::push::api::RegistrationView;
-use crate::push_service::api::EndpointView;
+use crate::push_service::api::PushEndpointView;
 use crate::time::Time;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -135,7 +135,7 @@ pub(crate) enum ExportRecord {
     /// A registration for push (XEP-0357).
     PushRegistration(RegistrationView),
     /// An endpoint of this server as a push service, without its URL.
-    PushEndpoint(EndpointView),
+    PushEndpoint(PushEndpointView),
     /// A file that it uploaded, or a slot for one (XEP-0363).
     Upload {
         /// Its id.
