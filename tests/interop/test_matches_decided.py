@@ -231,8 +231,9 @@ async def test_a_version_is_changed_between_two_ticks(api, server, compiled, sum
     last = (await one.until(UPDATE)).tick
     one.input(last + 4, b"1")
     assert await until_sum(one, 6) == 2
-    logs = await server.command("module", "logs", sums)
-    assert "does not take over a match" in logs.stdout
+    async with deadline("the line that says so"):
+        while "does not take over a match" not in (await server.command("module", "logs", sums)).stdout:
+            pass
     # New matches are decided by what is activated.
     young = await seated(api, server, module=sums)
     young[0].input(5, b"2")

@@ -123,6 +123,7 @@ impl Bucket {
                 Err(Refused::Missing) => return Err(ErrorKind::NotFound.into()),
                 Err(Refused::Later(error)) if attempt < ATTEMPTS => {
                     tracing::debug!(%error, "S3 is asked again");
+                    // The thread is one of those that may block, and does this alone.
                     std::thread::sleep(pause);
                     pause *= 2;
                 }

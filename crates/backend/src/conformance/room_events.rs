@@ -9,18 +9,18 @@ use carillon_core::ports::store::rooms::*;
 
 const ROOM: &str = "tea@rooms.example.org";
 
-fn fact(domain: DomainId, deed: RoomDeed) -> RoomFact {
-    RoomFact { domain, room: jid(ROOM), at: T.plus(5), by: Some(jid("alice@example.org")), deed }
+fn fact(domain: DomainId, action: RoomAction) -> RoomFact {
+    RoomFact { domain, room: jid(ROOM), at: T.plus(5), by: Some(jid("alice@example.org")), action }
 }
 
 /// That a message was said, of this number.
-fn message(id: ArchiveId) -> RoomDeed {
+fn message(id: ArchiveId) -> RoomAction {
     let from = Some(jid(ROOM).with_resource("Ali").expect("an address"));
-    RoomDeed::Message(RoomMessageFact { id, from, stanza_id: Some("m".into()) })
+    RoomAction::Message(RoomMessageFact { id, from, stanza_id: Some("m".into()) })
 }
 
-fn facts(domain: DomainId, deed: RoomDeed) -> Vec<RoomFact> {
-    vec![fact(domain, deed)]
+fn facts(domain: DomainId, action: RoomAction) -> Vec<RoomFact> {
+    vec![fact(domain, action)]
 }
 
 fn created(domain: DomainId) -> CreateRoom {
@@ -33,7 +33,7 @@ fn created(domain: DomainId) -> CreateRoom {
         owned_max: 10,
         rooms_max: u32::MAX,
         now: T,
-        facts: facts(domain, RoomDeed::Created),
+        facts: facts(domain, RoomAction::Created),
     }
 }
 
@@ -61,20 +61,20 @@ fn told_after(store: &dyn Store, after: u64, types: EventTypes) -> EventsAnswer 
     ask(store, Events { after, domain: None, wanted, max: 99 })
 }
 
-fn told(store: &dyn Store) -> Vec<(RoomDeed, Option<Box<str>>)> {
+fn told(store: &dyn Store) -> Vec<(RoomAction, Option<Box<str>>)> {
     let events = told_after(store, 0, EventTypes::ALL).events;
     let told = events.into_iter().filter_map(|(_, event)| match event {
         Event::Room(fact, message) => {
             let text = message.map(|message| String::from_utf8_lossy(&message.stanza).into());
-            Some((fact.deed, text))
+            Some((fact.action, text))
         }
         Event::Notification(_) => None,
     });
     told.collect()
 }
 
-fn deeds(store: &dyn Store) -> Vec<RoomDeed> {
-    told(store).into_iter().map(|(deed, _)| deed).collect()
+fn actions(store: &dyn Store) -> Vec<RoomAction> {
+    told(store).into_iter().map(|(action, _)| action).collect()
 }
 
 pub(super) fn tell_what_happened(store: &dyn Store) {
@@ -83,37 +83,37 @@ pub(super) fn tell_what_happened(store: &dyn Store) {
     let bob = jid("bob@example.org");
     let joined =
         RoomMemberFact { account: bob.clone(), was: RoomAffiliation::None, is: RoomAffiliation::Member };
-    let members = RoomDeed::Members(vec![joined]);
+    let members = RoomAction::Members(vec![joined]);
     let changes = vec![RoomMember::new(bob, RoomAffiliation::Member)];
     done(store, SetRoomMembers { room, changes, version: 0, facts: facts(domain, members.clone()) });
-    let subject = RoomDeed::Subject(Some("Biscuits".into()));
+    let subject = RoomAction::Subject(Some("Biscuits".into()));
     done(store, SetRoomSubject { room, subject: None, facts: facts(domain, subject.clone()) });
-    let light = RoomDeed::Subject(None);
+    let light = RoomAction::Subject(None);
     let config = RoomConfig::default();
     done(store, ConfigureRoom { room, config, version: 0, facts: facts(domain, light.clone()) });
     let id = ask(store, said(domain, room, "hello")).expect("the room is there");
     let events = told_after(store, 0, EventType::RoomMessage.into()).events;
     let (_, Event::Room(of, Some(kept))) = &events[0] else { panic!("{events:?}") };
-    assert_eq!((events.len(), &of.deed, kept.id), (1, &message(id), id));
+    assert_eq!((events.len(), &of.action, kept.id), (1, &message(id), id));
     assert_eq!((&of.room, of.at, of.domain), (&jid(ROOM), T.plus(5), domain));
     assert_eq!((of.by.as_ref(), kept.received), (Some(&jid("alice@example.org")), T));
     assert!(kept.read().expect("a stanza").payload.find("body", "jabber:client").is_some());
-    let moderated = RoomDeed::Moderated(id);
+    let moderated = RoomAction::Moderated(id);
     let left = "<message><retracted xmlns='urn:xmpp:message-retract:1'/></message>";
     let facts_of = facts(domain, moderated.clone());
     done(store, ReplaceRoomMessage { room, id, stanza: left.into(), facts: facts_of });
-    let all = [RoomDeed::Created, members, subject, light, message(id), moderated];
-    assert_eq!(deeds(store), all);
+    let all = [RoomAction::Created, members, subject, light, message(id), moderated];
+    assert_eq!(actions(store), all);
     // What is left of the message is what it tells.
     assert_eq!(told(store)[4].1.as_deref(), Some(left));
-    let gone = RoomDeed::Destroyed(Some("over".into()));
+    let gone = RoomAction::Destroyed(Some("over".into()));
     done(store, DestroyRoom { room, facts: facts(domain, gone.clone()) });
-    assert_eq!(deeds(store).last(), Some(&gone));
+    assert_eq!(actions(store).last(), Some(&gone));
 }
 
 pub(super) fn of_what_was_not_done_are_none(store: &dyn Store) {
     let domain = domain(store);
-    let (nowhere, facts) = (RoomId(999), facts(domain, RoomDeed::Subject(None)));
+    let (nowhere, facts) = (RoomId(999), facts(domain, RoomAction::Subject(None)));
     let config = RoomConfig::default();
     missing(store, ConfigureRoom { room: nowhere, config, version: 0, facts: facts.clone() });
     missing(store, SetRoomSubject { room: nowhere, subject: None, facts: facts.clone() });
@@ -138,10 +138,10 @@ pub(super) fn of_messages_that_are_gone_tell_nothing_of_their_contents(store: &d
     done(store, EraseRoomArchive { room });
     let second = ask(store, said(domain, room, "two")).expect("the room is there");
     let texts = || told(store).into_iter().map(|(_, text)| text.is_some()).collect::<Vec<_>>();
-    assert_eq!(deeds(store), [message(first), message(second)]);
+    assert_eq!(actions(store), [message(first), message(second)]);
     assert_eq!(texts(), [false, true]);
     done(store, DestroyRoom { room, facts: Vec::new() });
-    assert_eq!(deeds(store), [message(first), message(second)]);
+    assert_eq!(actions(store), [message(first), message(second)]);
     assert_eq!(texts(), [false, false]);
 }
 
@@ -211,7 +211,7 @@ pub(super) fn are_forgotten(store: &dyn Store) {
     let domain = domain(store);
     answer!(ask(store, created(domain)), CreateRoomAnswer::Created(_) => ());
     ask(store, Sweep { now: T.plus(10), forget: T.plus(5), max: 9 });
-    assert_eq!(deeds(store).len(), 1);
+    assert_eq!(actions(store).len(), 1);
     ask(store, Sweep { now: T.plus(10), forget: T.plus(6), max: 9 });
     let answer = told_after(store, 0, EventTypes::ALL);
     assert_eq!((answer.events.len(), answer.oldest), (0, 0));
@@ -234,14 +234,14 @@ pub(super) fn tell_that_members_are_removed(store: &dyn Store) {
     }
     let remove = |local: &str| DeleteAccount { domain, local: local.into(), now: T.plus(7), held_until: T };
     done(store, remove("carol"));
-    assert_eq!(deeds(store), [], "the domain has no such events");
+    assert_eq!(actions(store), [], "the domain has no such events");
     let policy = Policy { room_events: RoomEvents::Membership, ..Policy::default() };
     ask(store, PutDomain { name: "example.org".into(), policy });
     done(store, remove("bob"));
-    assert_eq!(deeds(store), [], "a ban stays");
+    assert_eq!(actions(store), [], "a ban stays");
     done(store, remove("alice"));
     let (account, was, is) = (jid("alice@example.org"), RoomAffiliation::Owner, RoomAffiliation::None);
-    assert_eq!(deeds(store), [RoomDeed::Members(vec![RoomMemberFact { account, was, is }])]);
+    assert_eq!(actions(store), [RoomAction::Members(vec![RoomMemberFact { account, was, is }])]);
     let answer = told_after(store, 0, EventTypes::ALL);
     let (_, Event::Room(told, None)) = &answer.events[0] else { panic!("{answer:?}") };
     assert_eq!((&told.room, told.domain, told.at, &told.by), (&jid(ROOM), domain, T.plus(7), &None));

@@ -3,8 +3,8 @@
 use super::code::Code;
 use carillon_core::form::{Clock, Unreadable, decode, encode};
 use carillon_core::model::{
-    ArchiveId, ArchivedMessage, DomainId, Event, EventType, EventTypes, RoomAffiliation, RoomDeed, RoomFact,
-    RoomMemberFact, UnixMs,
+    ArchiveId, ArchivedMessage, DomainId, Event, EventType, EventTypes, RoomAction, RoomAffiliation,
+    RoomFact, RoomMemberFact, UnixMs,
 };
 use carillon_wire::jid::BareJid;
 
@@ -22,7 +22,7 @@ pub(crate) fn types(bits: i64) -> EventTypes {
 /// That a message was said, with the number that the store has given it.
 pub(crate) fn said(fact: &RoomFact, id: ArchiveId) -> RoomFact {
     let mut fact = fact.clone();
-    if let RoomDeed::Message(message) = &mut fact.deed {
+    if let RoomAction::Message(message) = &mut fact.action {
         message.id = id;
     }
     fact
@@ -37,7 +37,7 @@ pub(crate) fn left(
     at: UnixMs,
 ) -> RoomFact {
     let change = RoomMemberFact { account: account.clone(), was, is: RoomAffiliation::None };
-    RoomFact { domain, room, at, by: None, deed: RoomDeed::Members(vec![change]) }
+    RoomFact { domain, room, at, by: None, action: RoomAction::Members(vec![change]) }
 }
 
 /// What is kept of a fact.
@@ -47,8 +47,8 @@ pub(crate) fn fact_bytes(fact: &RoomFact) -> Vec<u8> {
 
 /// The message that a fact is about, if it tells that one was said.
 pub(crate) fn message_of(fact: &RoomFact) -> Option<ArchiveId> {
-    match &fact.deed {
-        RoomDeed::Message(message) => Some(message.id),
+    match &fact.action {
+        RoomAction::Message(message) => Some(message.id),
         _ => None,
     }
 }

@@ -20,6 +20,11 @@ fn ticket(id: &str, account: &str) -> NewTicket {
     NewTicket { id: id.into(), account, rating: 0, alike: Vec::new(), party: Vec::new() }
 }
 
+fn config(seats: u8, party_max: u8, is_open: bool) -> QueueConfig {
+    let (rating, rules) = (RatingWindow::ANY, MatchRules::default());
+    QueueConfig { seats, rating, wait_max_ms: 10_000, rules, party_max, is_open }
+}
+
 impl Rig {
     fn new() -> Rig {
         let mut rig = Rig {
@@ -28,14 +33,7 @@ impl Rig {
             figures: MatchFigures::default(),
             now: Now { mono: Mono(1000), unix: UnixMs(5_000_000) },
         };
-        let config = QueueConfig {
-            seats: 2,
-            rating: RatingWindow::ANY,
-            wait_max_ms: 10_000,
-            rules: MatchRules::default(),
-            party_max: 1,
-            is_open: true,
-        };
+        let config = config(2, 1, true);
         let put = rig.ask(QueueRequest::Put { config });
         assert!(matches!(put, Ok(QueueOutcome::Queue { created: true, .. })));
         rig
@@ -175,14 +173,7 @@ fn party(id: &str, accounts: &[&str]) -> NewTicket {
 fn a_party_is_in_one_match_and_each_of_it_has_a_token() {
     let mut rig = Rig::new();
     rig.ask(QueueRequest::Delete).unwrap();
-    let config = QueueConfig {
-        seats: 3,
-        rating: RatingWindow::ANY,
-        wait_max_ms: 10_000,
-        rules: MatchRules::default(),
-        party_max: 2,
-        is_open: false,
-    };
+    let config = config(3, 2, false);
     rig.ask(QueueRequest::Put { config }).unwrap();
     assert_eq!(rig.enter(party("p", &["a", "b", "c"])), Err(QueueRefusal::PartyTooLarge));
     assert_eq!(rig.enter(party("p", &["a", "a"])), Err(QueueRefusal::Twice));
@@ -260,14 +251,7 @@ fn an_account_withdraws_its_own_ticket_and_no_others() {
 fn a_queue_that_is_not_open_takes_tickets_of_its_operator_only() {
     let mut rig = Rig::new();
     rig.ask(QueueRequest::Delete).unwrap();
-    let config = QueueConfig {
-        seats: 2,
-        rating: RatingWindow::ANY,
-        wait_max_ms: 10_000,
-        rules: MatchRules::default(),
-        party_max: 2,
-        is_open: false,
-    };
+    let config = config(2, 2, false);
     rig.ask(QueueRequest::Put { config }).unwrap();
     assert_eq!(rig.enter_by("a", "alice"), Err(QueueRefusal::NotOpen));
     rig.enter(party("p", &["alice", "bob"])).unwrap();

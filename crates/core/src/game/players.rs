@@ -24,16 +24,12 @@ impl Matches {
         cx: &mut Cx<'_>,
     ) {
         let is_cancel = matches!(wish, Wish::Cancel);
-        let result = self.wished(queue, wish, ticket, &iq, cx);
-        let result = match result {
-            Ok(ticket) if is_cancel => {
-                drop(ticket);
-                Ok(Payload::empty())
-            }
-            Ok(ticket) => Ok(Payload::from_element(&element(&ticket))),
-            Err(refusal) => Err(error(refusal)),
-        };
-        cx.reply(iq.reply(result));
+        let done = self.wished(queue, wish, ticket, &iq, cx);
+        let told = done.map(|ticket| match is_cancel {
+            true => Payload::empty(),
+            false => Payload::from_element(&element(&ticket)),
+        });
+        cx.reply(iq.reply(told.map_err(error)));
         self.tell(cx);
     }
 

@@ -25,7 +25,7 @@ impl Event {
     pub fn kind(&self) -> EventType {
         match self {
             Event::Notification(_) => EventType::Notification,
-            Event::Room(fact, _) => fact.deed.event_type(),
+            Event::Room(fact, _) => fact.action.event_type(),
         }
     }
 
@@ -182,39 +182,39 @@ pub struct RoomFact {
     /// The account that did it; none where an API key did, or nobody.
     pub by: Option<BareJid>,
     /// What was done.
-    pub deed: RoomDeed,
+    pub action: RoomAction,
 }
 
-crate::form! { struct RoomFact { domain, room, at, by, deed } }
+crate::form! { struct RoomFact { domain, room, at, by, action } }
 
 impl RoomFact {
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
         let by = self.by.as_ref().map_or(0, |by| by.as_str().len());
         let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
-        let deed = match &self.deed {
-            RoomDeed::Created | RoomDeed::Moderated(_) => 0,
-            RoomDeed::Message(message) => {
+        let action = match &self.action {
+            RoomAction::Created | RoomAction::Moderated(_) => 0,
+            RoomAction::Message(message) => {
                 let from = message.from.as_ref().map_or(0, |from| from.as_str().len());
                 from + text(&message.stanza_id)
             }
-            RoomDeed::Destroyed(of) | RoomDeed::Subject(of) => text(of),
-            RoomDeed::Members(changes) => {
+            RoomAction::Destroyed(of) | RoomAction::Subject(of) => text(of),
+            RoomAction::Members(changes) => {
                 changes.iter().map(|change| size_of::<RoomMemberFact>() + change.account.as_str().len()).sum()
             }
         };
-        size_of::<RoomFact>() + self.room.as_str().len() + by + deed
+        size_of::<RoomFact>() + self.room.as_str().len() + by + action
     }
 }
 
 /// What was done to a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RoomDeed {
+pub enum RoomAction {
     /// It was created.
     Created,
     /// It was destroyed, for this reason.
     Destroyed(Option<Box<str>>),
-    /// Accounts are something else to it: at most [`RoomDeed::MEMBERS_MAX`].
+    /// Accounts are something else to it: at most [`RoomAction::MEMBERS_MAX`].
     Members(Vec<RoomMemberFact>),
     /// Its subject is this now; none for no subject.
     Subject(Option<Box<str>>),
@@ -225,7 +225,7 @@ pub enum RoomDeed {
 }
 
 crate::form! {
-    enum RoomDeed {
+    enum RoomAction {
         0 = Created,
         1 = Destroyed(reason),
         2 = Members(changes),
@@ -235,30 +235,32 @@ crate::form! {
     }
 }
 
-impl RoomDeed {
+impl RoomAction {
     /// Accounts of one event: a change of more makes several events.
     pub const MEMBERS_MAX: usize = 100;
 
     fn event_type(&self) -> EventType {
         match self {
-            RoomDeed::Created => EventType::RoomCreated,
-            RoomDeed::Destroyed(_) => EventType::RoomDestroyed,
-            RoomDeed::Members(_) => EventType::RoomMembers,
-            RoomDeed::Subject(_) => EventType::RoomSubject,
-            RoomDeed::Message(_) => EventType::RoomMessage,
-            RoomDeed::Moderated(_) => EventType::RoomModerated,
+            RoomAction::Created => EventType::RoomCreated,
+            RoomAction::Destroyed(_) => EventType::RoomDestroyed,
+            RoomAction::Members(_) => EventType::RoomMembers,
+            RoomAction::Subject(_) => EventType::RoomSubject,
+            RoomAction::Message(_) => EventType::RoomMessage,
+            RoomAction::Moderated(_) => EventType::RoomModerated,
         }
     }
 }
 
 impl RoomEvents {
     /// Whether a domain of this policy has an event of it.
-    pub fn tells(self, deed: &RoomDeed) -> bool {
-        match deed {
-            RoomDeed::Created | RoomDeed::Destroyed(_) | RoomDeed::Members(_) => {
+    pub fn tells(self, action: &RoomAction) -> bool {
+        match action {
+            RoomAction::Created | RoomAction::Destroyed(_) | RoomAction::Members(_) => {
                 self >= RoomEvents::Membership
             }
-            RoomDeed::Subject(_) | RoomDeed::Message(_) | RoomDeed::Moderated(_) => self >= RoomEvents::All,
+            RoomAction::Subject(_) | RoomAction::Message(_) | RoomAction::Moderated(_) => {
+                self >= RoomEvents::All
+            }
         }
     }
 }
@@ -299,14 +301,14 @@ mod tests {
         RoomMessageFact { id: ArchiveId(9), from: Some(from), stanza_id: Some("m1".into()) }
     }
 
-    fn fact(deed: RoomDeed) -> RoomFact {
+    fn fact(action: RoomAction) -> RoomFact {
         let jid = |text| BareJid::new(text).expect("an address");
         RoomFact {
             domain: DomainId(3),
             room: jid("tea@rooms.example.org"),
             at: UnixMs(7),
             by: Some(jid("alice@example.org")),
-            deed,
+            action,
         }
     }
 
@@ -315,22 +317,22 @@ mod tests {
         let account = BareJid::new("bob@example.org").expect("an address");
         let members =
             vec![RoomMemberFact { account, was: RoomAffiliation::None, is: RoomAffiliation::Member }];
-        let deeds = [
-            RoomDeed::Created,
-            RoomDeed::Destroyed(Some("over".into())),
-            RoomDeed::Members(members),
-            RoomDeed::Subject(None),
-            RoomDeed::Message(said()),
-            RoomDeed::Moderated(ArchiveId(9)),
+        let actions = [
+            RoomAction::Created,
+            RoomAction::Destroyed(Some("over".into())),
+            RoomAction::Members(members),
+            RoomAction::Subject(None),
+            RoomAction::Message(said()),
+            RoomAction::Moderated(ArchiveId(9)),
         ];
-        for deed in deeds {
-            survives(&fact(deed));
+        for action in actions {
+            survives(&fact(action));
         }
     }
 
     #[test]
     fn a_domain_has_the_events_that_its_policy_says() {
-        let (created, said) = (RoomDeed::Created, RoomDeed::Message(said()));
+        let (created, said) = (RoomAction::Created, RoomAction::Message(said()));
         let of = |policy: RoomEvents| (policy.tells(&created), policy.tells(&said));
         let all = [RoomEvents::Off, RoomEvents::Membership, RoomEvents::All].map(of);
         assert_eq!(all, [(false, false), (true, false), (true, true)]);
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn whoever_asks_for_no_rooms_is_told_of_none() {
-        let room = Event::Room(Box::new(fact(RoomDeed::Created)), None);
+        let room = Event::Room(Box::new(fact(RoomAction::Created)), None);
         assert!(!EventFilter::from(States::ALL).takes(&room));
         assert!(EventFilter { types: EventType::RoomCreated.into(), states: States::NONE }.takes(&room));
         assert!(!EventFilter { types: EventType::RoomMessage.into(), states: States::ALL }.takes(&room));

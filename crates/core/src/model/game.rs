@@ -181,6 +181,13 @@ pub struct NewTicket {
 crate::form! { struct NewTicket { id, account, rating, alike, party } }
 
 impl NewTicket {
+    /// The most that a rating is, and the least below zero.
+    pub const RATING_MAX: u32 = 1_000_000_000;
+    /// How many names there may be in `alike`.
+    pub const ALIKE_MAX: usize = 16;
+    /// Bytes of each of them, and of its value.
+    pub const ALIKE_BYTES_MAX: usize = 64;
+
     /// All of its accounts, in the order in which they are given seats.
     pub fn accounts(&self) -> impl Iterator<Item = &BareJid> {
         std::iter::once(&self.account).chain(&self.party)

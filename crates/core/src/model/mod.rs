@@ -63,7 +63,7 @@ pub use endpoint::{
     UNIFIED_PUSH,
 };
 pub use event::{
-    Event, EventFilter, EventType, EventTypes, RoomDeed, RoomFact, RoomMemberFact, RoomMessageFact,
+    Event, EventFilter, EventType, EventTypes, RoomAction, RoomFact, RoomMemberFact, RoomMessageFact,
 };
 pub use game::{
     MatchId, MatchReplay, MatchResult, MatchRules, MatchView, NewTicket, QueueConfig, QueueView,

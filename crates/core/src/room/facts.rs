@@ -6,7 +6,7 @@ use super::home::RoomState;
 use super::step::Change;
 use crate::Effect;
 use crate::model::{
-    DomainId, RoomAffiliation, RoomDeed, RoomEvents, RoomFact, RoomKind, RoomMember, RoomMemberFact,
+    DomainId, RoomAction, RoomAffiliation, RoomEvents, RoomFact, RoomKind, RoomMember, RoomMemberFact,
     RoomRecord,
 };
 use crate::session::Cx;
@@ -34,16 +34,16 @@ impl RoomState {
         &self,
         domain: DomainId,
         by: Option<&BareJid>,
-        deed: impl FnOnce() -> RoomDeed,
+        action: impl FnOnce() -> RoomAction,
         cx: &Cx<'_>,
     ) -> Option<RoomFact> {
         let policy = policy(domain, cx);
         if policy == RoomEvents::Off {
             return None;
         }
-        let deed = deed();
+        let action = action();
         let (room, at) = (self.address.clone(), cx.now.unix);
-        policy.tells(&deed).then(|| RoomFact { domain, room, at, by: by.cloned(), deed })
+        policy.tells(&action).then(|| RoomFact { domain, room, at, by: by.cloned(), action })
     }
 
     /// That the room was created, with these members.
@@ -54,7 +54,7 @@ impl RoomState {
         members: &[RoomMember],
         cx: &Cx<'_>,
     ) -> Vec<RoomFact> {
-        let Some(created) = self.fact(domain, by, || RoomDeed::Created, cx) else { return Vec::new() };
+        let Some(created) = self.fact(domain, by, || RoomAction::Created, cx) else { return Vec::new() };
         let listed = members.iter().map(|member| RoomMemberFact {
             account: member.jid.clone(),
             was: RoomAffiliation::None,
@@ -78,26 +78,26 @@ impl RoomState {
         if policy(domain, cx) == RoomEvents::Off {
             return Vec::new();
         }
-        let deed = match change {
+        let action = match change {
             Change::Members { changes, .. } => {
                 return self.facts_of_members(domain, by, &changed(record, changes), cx);
             }
             Change::Subject(_, said) => {
                 let text = said.payload.find("subject", ns::CLIENT).map(|of| of.element().text());
-                RoomDeed::Subject(text.filter(|text| !text.is_empty()).map(Into::into))
+                RoomAction::Subject(text.filter(|text| !text.is_empty()).map(Into::into))
             }
             Change::Configure(config) if record.kind == RoomKind::MucLight => {
                 let (was, is) = (record.config.fields.get(LIGHT_SUBJECT), config.fields.get(LIGHT_SUBJECT));
                 if was == is {
                     return Vec::new();
                 }
-                RoomDeed::Subject(is.map(|text| text.as_str().into()))
+                RoomAction::Subject(is.map(|text| text.as_str().into()))
             }
-            Change::Destroy { reason, .. } => RoomDeed::Destroyed(reason.as_deref().map(Into::into)),
-            Change::Moderate { id, .. } => RoomDeed::Moderated(*id),
+            Change::Destroy { reason, .. } => RoomAction::Destroyed(reason.as_deref().map(Into::into)),
+            Change::Moderate { id, .. } => RoomAction::Moderated(*id),
             Change::Configure(_) | Change::EraseArchive => return Vec::new(),
         };
-        self.fact(domain, by, || deed, cx).into_iter().collect()
+        self.fact(domain, by, || action, cx).into_iter().collect()
     }
 
     fn facts_of_members(
@@ -107,8 +107,8 @@ impl RoomState {
         changes: &[RoomMemberFact],
         cx: &Cx<'_>,
     ) -> Vec<RoomFact> {
-        let parts = changes.chunks(RoomDeed::MEMBERS_MAX);
-        parts.filter_map(|part| self.fact(domain, by, || RoomDeed::Members(part.to_vec()), cx)).collect()
+        let parts = changes.chunks(RoomAction::MEMBERS_MAX);
+        parts.filter_map(|part| self.fact(domain, by, || RoomAction::Members(part.to_vec()), cx)).collect()
     }
 }
 

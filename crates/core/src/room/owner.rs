@@ -12,7 +12,7 @@ use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomSeat, RoomStanza};
 use crate::model::{
-    Policy, RoomAffiliation, RoomDeed, RoomFact, RoomKey, RoomKind, RoomMember, RoomRecord, RoomsCreate,
+    Policy, RoomAction, RoomAffiliation, RoomFact, RoomKey, RoomKind, RoomMember, RoomRecord, RoomsCreate,
 };
 use crate::ports::store::rooms::{
     ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ReplaceRoomMessage,
@@ -382,7 +382,7 @@ impl Home {
 
     /// Removes the room, in which nobody is any more.
     pub(super) fn remove_deserted(&mut self, record: Arc<RoomRecord>, key: &RoomKey, cx: &mut Cx<'_>) {
-        let facts = self.state.fact(key.domain, None, || RoomDeed::Destroyed(None), cx);
+        let facts = self.state.fact(key.domain, None, || RoomAction::Destroyed(None), cx);
         self.hold();
         let question = DestroyRoom { room: record.id, facts: facts.into_iter().collect() };
         self.ask(key, question, Step::Desert(record), cx);

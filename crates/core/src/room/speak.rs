@@ -11,7 +11,7 @@ use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
 use crate::model::{
-    AllowPm, ArchiveId, RoomAffiliation, RoomDeed, RoomEntry, RoomKey, RoomMember, RoomMessageFact,
+    AllowPm, ArchiveId, RoomAction, RoomAffiliation, RoomEntry, RoomKey, RoomMember, RoomMessageFact,
     RoomRecord, RoomRole as Role, RoomSubject, Settlement,
 };
 use crate::ports::store::rooms::{KeepRoomMessage, RoomWake};
@@ -125,11 +125,11 @@ impl Home {
         self.wrote();
         let wake = self.wake(record, &said, &sender, cx);
         let by = Some(&sender).filter(|sender| **sender != self.state.address);
-        let deed = || {
+        let action = || {
             let (from, stanza_id) = (said.from.clone(), said.id.clone());
-            RoomDeed::Message(RoomMessageFact { id: ArchiveId(0), from, stanza_id })
+            RoomAction::Message(RoomMessageFact { id: ArchiveId(0), from, stanza_id })
         };
-        let fact = self.state.fact(record.domain, by, deed, cx);
+        let fact = self.state.fact(record.domain, by, action, cx);
         let question = KeepRoomMessage {
             room: record.id,
             received: cx.now.unix,

@@ -197,9 +197,9 @@ impl QueueBody {
         let rating = match &self.rating {
             None => RatingWindow::ANY,
             Some(RatingBody { initial, per_second, max }) => {
-                in_bounds("rating/initial", *initial, 0..=RATING_MAX)?;
-                in_bounds("rating/per_second", *per_second, 0..=RATING_MAX)?;
-                in_bounds("rating/max", *max, 0..=RATING_MAX)?;
+                in_bounds("rating/initial", *initial, 0..=NewTicket::RATING_MAX)?;
+                in_bounds("rating/per_second", *per_second, 0..=NewTicket::RATING_MAX)?;
+                in_bounds("rating/max", *max, 0..=NewTicket::RATING_MAX)?;
                 RatingWindow { initial: *initial, per_second: *per_second, max: *max }
             }
         };
@@ -495,12 +495,16 @@ pub(crate) async fn enter(
         let detail = format!("`id` has 1 to {NAME_BYTES_MAX} bytes, none of them a control character");
         return Err(Problem::new(Code::InvalidValue, detail).at("/id"));
     }
-    in_bounds("rating", rating, -i64::from(RATING_MAX)..=i64::from(RATING_MAX))?;
-    if alike.len() > ALIKE_MAX
-        || alike.iter().any(|(name, value)| !fits(name, 1..=64) || !fits(value, 0..=64))
+    in_bounds("rating", rating, -i64::from(NewTicket::RATING_MAX)..=i64::from(NewTicket::RATING_MAX))?;
+    if alike.len() > NewTicket::ALIKE_MAX
+        || alike.iter().any(|(name, value)| {
+            !fits(name, 1..=NewTicket::ALIKE_BYTES_MAX) || !fits(value, 0..=NewTicket::ALIKE_BYTES_MAX)
+        })
     {
-        let detail =
-            format!("`alike` has at most {ALIKE_MAX} names of 1 to 64 bytes, with values of at most 64");
+        let (names, bytes) = (NewTicket::ALIKE_MAX, NewTicket::ALIKE_BYTES_MAX);
+        let detail = format!(
+            "`alike` has at most {names} names of 1 to {bytes} bytes, with values of at most {bytes}"
+        );
         return Err(Problem::new(Code::InvalidValue, detail).at("/alike"));
     }
     let alike = alike.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -734,7 +738,3 @@ const RESTORE: &str = "restore";
 const END: &str = "end";
 /// Bytes of the name of a queue or a ticket.
 const NAME_BYTES_MAX: usize = 128;
-/// The best rating, and how far ratings may be apart.
-const RATING_MAX: u32 = 1_000_000_000;
-/// How much players may have to have alike.
-const ALIKE_MAX: usize = 16;

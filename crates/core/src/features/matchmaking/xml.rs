@@ -2,15 +2,10 @@
 
 use crate::error::StanzaError;
 use crate::message::Wish;
+use crate::model::NewTicket;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Payload};
 use carillon_wire::xml::Element;
-
-/// How many names a ticket has at most that all players of a match must have alike, and bytes of each and of its value.
-const ALIKE_MAX: usize = 16;
-const ALIKE_BYTES_MAX: usize = 64;
-/// The most that a rating is, and the least below zero.
-const RATING_MAX: i64 = 1_000_000_000;
 
 /// What is wanted of a queue; none of a request about something else.
 pub(super) fn read(kind: IqType, payload: &Payload) -> Result<Option<Wish>, StanzaError> {
@@ -28,17 +23,17 @@ pub(super) fn read(kind: IqType, payload: &Payload) -> Result<Option<Wish>, Stan
 
 fn enter(ticket: &Element) -> Result<Wish, StanzaError> {
     let rating = ticket.attr("rating").map_or(Ok(0), str::parse);
-    let rating = rating.ok().filter(|rating: &i64| rating.unsigned_abs() <= RATING_MAX.unsigned_abs());
+    let rating = rating.ok().filter(|rating: &i64| rating.unsigned_abs() <= NewTicket::RATING_MAX.into());
     let rating =
         rating.ok_or_else(|| bad_request("`rating` is an integer from -1000000000 to 1000000000"))?;
     let mut alike: Vec<(Box<str>, Box<str>)> = Vec::new();
     for child in ticket.children().filter(|child| child.is("alike", ns::MATCHES)) {
         let name = child.attr("name").unwrap_or_default();
         let value = child.text();
-        if alike.len() == ALIKE_MAX
+        if alike.len() == NewTicket::ALIKE_MAX
             || name.is_empty()
-            || name.len() > ALIKE_BYTES_MAX
-            || value.len() > ALIKE_BYTES_MAX
+            || name.len() > NewTicket::ALIKE_BYTES_MAX
+            || value.len() > NewTicket::ALIKE_BYTES_MAX
         {
             return Err(bad_request(
                 "there are at most 16 `alike`, with names of 1 to 64 bytes and values of at most 64",

@@ -1,7 +1,7 @@
 //! A room: clients enter it, speak in it, and leave it. All are told one order, which is that of its archive.
 
 use super::{DOMAIN, Program, holds};
-use crate::model::{ArchiveId, Event, EventFilter, EventType, RoomConfig, RoomDeed, RoomKind, States};
+use crate::model::{ArchiveId, Event, EventFilter, EventType, RoomAction, RoomConfig, RoomKind, States};
 use crate::ports::store::notifications::Events;
 use crate::ports::store::rooms::{CreateRoom, CreateRoomAnswer, KeepRoomMessage};
 use crate::ports::{Answer, Ask, Question};
@@ -135,8 +135,8 @@ impl Program {
             let wanted = EventFilter { types: EventType::RoomMessage.into(), states: States::NONE };
             let answer = self.world.ask(Events { after, domain: None, wanted, max: u16::MAX });
             told.extend(answer.events.iter().filter_map(|(_, event)| match event {
-                Event::Room(fact, Some(kept)) => match &fact.deed {
-                    RoomDeed::Message(message) if message.id == kept.id => Some(kept.id),
+                Event::Room(fact, Some(kept)) => match &fact.action {
+                    RoomAction::Message(message) if message.id == kept.id => Some(kept.id),
                     _ => None,
                 },
                 _ => None,

@@ -2,7 +2,7 @@
 
 use super::tables::Told;
 use super::{Committed, answers};
-use crate::model::{DomainId, Event, RoomDeed, Trace};
+use crate::model::{DomainId, Event, RoomAction, Trace};
 use crate::ports::store::notifications::{EVENT_BYTES_MAX, Events, EventsAnswer, Listing, NotificationQuery};
 use std::cmp::Reverse;
 
@@ -40,8 +40,8 @@ fn event(store: &Committed, told: &Told) -> Option<(DomainId, Event)> {
             Some((*domain, Event::Notification(trace)))
         }
         Told::Room(room, fact) => {
-            let message = match &fact.deed {
-                RoomDeed::Message(message) => store.own.rooms.archived(*room, message.id),
+            let message = match &fact.action {
+                RoomAction::Message(message) => store.own.rooms.archived(*room, message.id),
                 _ => None,
             };
             Some((fact.domain, Event::Room(Box::new(fact.clone()), message)))

@@ -5,7 +5,7 @@ use super::tables::Told;
 use super::{Committed, answers};
 use crate::model::{
     ArchiveEnds, ArchiveId, ArchivedMessage, Conversation, ConversationChange, Domain, DomainId, Folder,
-    InboxEntry, InboxFilter, MARKED_MAX, RoomAffiliation, RoomBlock, RoomDeed, RoomEntry, RoomFact,
+    InboxEntry, InboxFilter, MARKED_MAX, RoomAction, RoomAffiliation, RoomBlock, RoomEntry, RoomFact,
     RoomHistory, RoomId, RoomKind, RoomListed, RoomMember, RoomMemberFact, RoomOfAccount, RoomRecord, UnixMs,
     has_id, kept_at,
 };
@@ -103,9 +103,9 @@ impl Table {
             let was = room.record.affiliation(account.as_str());
             let members = vec![RoomMemberFact { account: account.clone(), was, is: RoomAffiliation::None }];
             let room = BareJid::new(&kind.address(name, &known.name)).ok()?;
-            let deed = RoomDeed::Members(members);
-            let is_told = was > RoomAffiliation::None && known.policy.room_events.tells(&deed);
-            is_told.then_some((*id, RoomFact { domain: *domain, room, at, by: None, deed }))
+            let action = RoomAction::Members(members);
+            let is_told = was > RoomAffiliation::None && known.policy.room_events.tells(&action);
+            is_told.then_some((*id, RoomFact { domain: *domain, room, at, by: None, action }))
         });
         of.collect()
     }
@@ -388,7 +388,7 @@ fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Mis
     }
     if let Some(fact) = &asked.fact {
         let mut fact = (**fact).clone();
-        if let RoomDeed::Message(message) = &mut fact.deed {
+        if let RoomAction::Message(message) = &mut fact.action {
             message.id = id;
         }
         store.tell(Told::Room(asked.room, fact));

@@ -3,7 +3,7 @@
 use crate::schema;
 use crate::time::Time;
 use carillon_core::model::{
-    ArchivedMessage, EventType, RoomAffiliation, RoomDeed, RoomFact, RoomMemberFact, RoomMessageFact,
+    ArchivedMessage, EventType, RoomAction, RoomAffiliation, RoomFact, RoomMemberFact, RoomMessageFact,
 };
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -88,10 +88,10 @@ impl RoomEventView {
             message: None,
             subject: None,
         };
-        match &fact.deed {
-            RoomDeed::Created => {}
-            RoomDeed::Destroyed(reason) => view.reason = reason.as_deref().map(Into::into),
-            RoomDeed::Members(changes) => {
+        match &fact.action {
+            RoomAction::Created => {}
+            RoomAction::Destroyed(reason) => view.reason = reason.as_deref().map(Into::into),
+            RoomAction::Members(changes) => {
                 let change = |of: &RoomMemberFact| RoomMemberChangeView {
                     account: of.account.to_string(),
                     was: of.was,
@@ -99,11 +99,11 @@ impl RoomEventView {
                 };
                 view.members = Some(changes.iter().map(change).collect());
             }
-            RoomDeed::Subject(text) => {
+            RoomAction::Subject(text) => {
                 view.subject = contents.then(|| text.as_deref().unwrap_or_default().into());
             }
-            RoomDeed::Message(message) => view.message = Some(message_of(message, said, contents)),
-            RoomDeed::Moderated(id) => {
+            RoomAction::Message(message) => view.message = Some(message_of(message, said, contents)),
+            RoomAction::Moderated(id) => {
                 let archive_id = id.0;
                 view.message =
                     Some(RoomMessageEventView { archive_id, id: None, from: None, nick: None, body: None });
