@@ -427,7 +427,8 @@ async def test_a_live_upgrade_ends_the_match_and_the_new_process_takes_players(t
         for player in seated:
             assert (await player.until(ENDED)).payload[0] == 4
             assert await player.frame() == (None, None)
-            assert player.protocol.ended.error_code == 14
+            # The node closes it when the client has acknowledged the last frame, or when it stops waiting for that.
+            assert player.protocol.ended.error_code in (0, 14)
         assert server.port("quic") == port
         await api.ok("PUT", "/v1/matchmaking/again", {"seats": 2}, status=201)
         for seating in await matched(api, "/v1/matchmaking/again"):
