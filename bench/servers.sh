@@ -25,7 +25,7 @@ await() { # TEST…: until it succeeds, half a minute at most
 connects() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 package() { command -v "$1" >/dev/null || apt-get install -y --no-install-recommends "$2" >"$work/apt" 2>&1; }
 
-# With $chat, a server has rosters and an archive. Each start_… sets pid (what is measured), address, and more for the load tester.
+# With $chat, a server has rosters, an archive, and rooms with one. Each start_… sets pid (what is measured), address, and more for the load tester.
 start_carillon() { # OPTION…; its data in $data, if that is set
     local folder=$work/${data:-carillon}
     rm -f "$work/ready"
@@ -57,7 +57,7 @@ start_ejabberd() {
     port=$(free_port) api=$(free_port)
     ERL_EPMD_PORT=${ERL_EPMD_PORT:-$(free_port)}
     local extra=
-    [ -z "${chat:-}" ] || extra='mod_roster: {}\n  mod_mam:\n    default: always'
+    [ -z "${chat:-}" ] || extra=$(sed -z 's/\n/\\n/g' bench/peers/ejabberd-chat.yml)
     mkdir -p "$work"/ejabberd/{spool,logs}
     sed "s|@WORK@|$work|g; s|@PORT@|$port|; s|@API_PORT@|$api|; s|@MORE@|$extra|" bench/peers/ejabberd.yml >"$work/ejabberd/ejabberd.yml"
     printf 'ERL_MAX_PORTS=20000\nINET_DIST_INTERFACE=127.0.0.1\n' >"$work/ejabberd/ejabberdctl.cfg"
@@ -78,6 +78,7 @@ start_prosody() {
     [ -z "${chat:-}" ] || extra='"mam", '
     mkdir -p "$work/prosody"
     sed "s|@WORK@|$work|g; s|@PORT@|$port|; s|@MORE@|$extra|" bench/peers/prosody.cfg.lua >"$work/prosody.cfg.lua"
+    [ -z "${chat:-}" ] || cat bench/peers/prosody-chat.cfg.lua >>"$work/prosody.cfg.lua"
     prosody --config "$work/prosody.cfg.lua" >"$work/prosody.log" 2>&1 &
     pid=$!
     await connects "$port"

@@ -1,19 +1,52 @@
 //! A question on its way, with the promise that it is answered once.
 
-use carillon_core::model::{BlockListEdit, DeadLetter, OperationId};
+use carillon_core::model::{BlockListEdit, DeadLetter, Hashing, OperationId};
 use carillon_core::ports::store::private::PrivateElement;
 use carillon_core::ports::store::{
     ReadAsk, WriteAsk, accounts, archive, blocking, idempotency, inbox, items, links, nodes, notifications,
     offline, parked, private, roster, vcard, webhooks,
 };
 use carillon_core::ports::{Answer, Fault, Reply};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A question and where its answer goes.
 pub(crate) struct Asked<A> {
     pub(crate) ask: A,
     pub(crate) respond: Respond,
+    bytes: usize,
+    account: Option<u64>,
+    is_patient: bool,
+}
+
+impl<A: Carries> Asked<A> {
+    /// Works out once, before any queue is locked, what the question is counted as.
+    pub(crate) fn new(ask: A, respond: Respond) -> Asked<A> {
+        let (bytes, account, is_patient) = (ask.bytes(), ask.account(), ask.is_patient());
+        Asked { ask, respond, bytes, account, is_patient }
+    }
+}
+
+impl<A> Asked<A> {
+    /// See [`Carries::bytes`].
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// See [`Carries::account`].
+    pub(crate) fn account(&self) -> Option<u64> {
+        self.account
+    }
+
+    /// See [`Carries::is_patient`].
+    pub(crate) fn is_patient(&self) -> bool {
+        self.is_patient
+    }
+
+    /// How much work it is, in units: one for being there, and one for each piece of what it carries.
+    pub(crate) fn cost(&self) -> usize {
+        1 + self.bytes / UNIT_BYTES
+    }
 }
 
 /// A write, with the id of its operation where it has one.
@@ -36,9 +69,9 @@ pub(crate) trait Carries {
     /// Whose it is, if it changes what is an account's: a number that is the same for the same account.
     fn account(&self) -> Option<u64>;
 
-    /// How much work it is, in units: one for being there, and one for each piece of what it carries.
-    fn cost(&self) -> usize {
-        1 + self.bytes() / UNIT_BYTES
+    /// Whether no commit is made for it alone for a few milliseconds: nothing is held up by it meanwhile.
+    fn is_patient(&self) -> bool {
+        false
     }
 }
 
@@ -128,9 +161,12 @@ impl Carries for Write {
             }
             ask => ask.load().account?,
         };
-        let mut hasher = DefaultHasher::new();
-        (domain.0, local).hash(&mut hasher);
-        Some(hasher.finish())
+        Some(Hashing::default().hash_one((domain.0, local)))
+    }
+
+    /// What was delivered and acknowledged is ended with what comes to be stored next.
+    fn is_patient(&self) -> bool {
+        matches!(self.ask, WriteAsk::Notifications(notifications::WriteAsk::EndNotifications(_)))
     }
 }
 

@@ -9,7 +9,7 @@ use super::asked::{Asked, Carries};
 use carillon_core::ports::{Answer, Fault};
 use lanes::Lanes;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A queue keeps the memory for this many questions when it is empty; what a storm needed beyond is given back.
 const KEPT_WHEN_EMPTY: usize = 1024;
@@ -19,6 +19,9 @@ const FEW: usize = 32;
 
 /// An account has at most this part of the queue.
 const LANE_PART: usize = 4;
+
+/// For so long those wait for others that may ([`Carries::is_patient`]).
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// The questions that wait for the threads of one kind.
 pub(crate) struct Queue<A> {
@@ -32,6 +35,10 @@ struct QueueState<A> {
     waiting: Lanes<A>,
     /// Bytes that the waiting questions carry.
     bytes: usize,
+    /// How many of the waiting ones may not wait for others ([`Carries::is_patient`]).
+    urgent: usize,
+    /// When the first of those that may came.
+    patient_since: Option<Instant>,
     /// Threads that wait for questions.
     idle: usize,
     /// Of these, those that were called and have not come yet.
@@ -52,7 +59,15 @@ pub(crate) enum Taken<A> {
 impl<A: Carries> Queue<A> {
     /// A queue of at most `max` questions, which carry at most `bytes_max` if they are more than one.
     pub(crate) fn new(max: usize, bytes_max: usize) -> Queue<A> {
-        let state = QueueState { waiting: Lanes::default(), bytes: 0, idle: 0, called: 0, closed: false };
+        let state = QueueState {
+            waiting: Lanes::default(),
+            bytes: 0,
+            urgent: 0,
+            patient_since: None,
+            idle: 0,
+            called: 0,
+            closed: false,
+        };
         Queue { state: Mutex::new(state), ready: Condvar::new(), max, bytes_max }
     }
 
@@ -63,10 +78,10 @@ impl<A: Carries> Queue<A> {
 
     /// Adds questions in their order; those there is no room for are answered at once.
     pub(crate) fn push_all(&self, questions: impl IntoIterator<Item = Asked<A>>) {
-        let mut refused = Vec::new();
+        let (mut refused, mut calls) = (Vec::new(), false);
         let mut state = self.lock();
         for question in questions {
-            let bytes = question.ask.bytes();
+            let (bytes, is_patient) = (question.bytes(), question.is_patient());
             let is_too_much = bytes > 0 && state.bytes + bytes > self.bytes_max && !state.waiting.is_empty();
             if state.closed {
                 refused.push((question, Fault::Closed));
@@ -76,12 +91,13 @@ impl<A: Carries> Queue<A> {
                 refused.push((question, Fault::Busy));
             } else {
                 state.bytes += bytes;
+                calls |= state.entered(is_patient);
             }
         }
-        if state.waiting.is_empty() {
-            drop(state);
-        } else {
+        if calls {
             self.call(state);
+        } else {
+            drop(state);
         }
         // The asker's code does not run under the lock.
         for (question, fault) in refused {
@@ -93,13 +109,13 @@ impl<A: Carries> Queue<A> {
     /// that the other threads find some too; few are not shared; at most `max`.
     pub(crate) fn take(&self, share: usize, max: usize, patience: Option<Duration>) -> Taken<A> {
         let mut state = self.lock();
-        while state.waiting.is_empty() {
+        while !state.is_due() {
             if state.closed {
                 return Taken::Closed;
             }
             state.idle += 1;
             let mut timed_out = false;
-            state = match patience {
+            state = match state.wait(patience) {
                 None => self.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(patience) => {
                     let waited = self.ready.wait_timeout(state, patience);
@@ -117,7 +133,7 @@ impl<A: Carries> Queue<A> {
         }
         let count = state.waiting.len().div_ceil(share).max(FEW).min(max);
         let batch = state.waiting.take(count);
-        state.bytes -= batch.iter().map(|asked| asked.ask.bytes()).sum::<usize>();
+        state.left(&batch);
         if state.waiting.is_empty() {
             state.waiting.shrink_to(KEPT_WHEN_EMPTY);
         } else {
@@ -169,6 +185,39 @@ impl<A: Carries> Queue<A> {
     }
 }
 
+impl<A> QueueState<A> {
+    /// A question has entered. Whether a thread is to know: one that waits for the others of a patient one knows.
+    fn entered(&mut self, is_patient: bool) -> bool {
+        if !is_patient {
+            self.urgent += 1;
+            return true;
+        }
+        let is_first = self.patient_since.is_none();
+        self.patient_since.get_or_insert_with(Instant::now);
+        is_first
+    }
+
+    /// These have left it.
+    fn left(&mut self, batch: &[Asked<A>]) {
+        self.bytes -= batch.iter().map(Asked::bytes).sum::<usize>();
+        self.urgent -= batch.iter().filter(|asked| !asked.is_patient()).count();
+        if self.waiting.is_empty() {
+            self.patient_since = None;
+        }
+    }
+
+    /// Whether there are questions to take now.
+    fn is_due(&self) -> bool {
+        let is_over = |since: Instant| since.elapsed() >= PATIENCE;
+        !self.waiting.is_empty() && (self.urgent > 0 || self.closed || self.patient_since.is_none_or(is_over))
+    }
+
+    /// How long a thread waits for them that is willing to wait so long.
+    fn wait(&self, patience: Option<Duration>) -> Option<Duration> {
+        self.patient_since.map_or(patience, |since| Some(PATIENCE.saturating_sub(since.elapsed())))
+    }
+}
+
 /// Closes the queue of a thread that panicked, and answers what waits in it: nothing of that was begun.
 pub(crate) struct Abandon<'a, A: Carries>(pub(crate) &'a Queue<A>);
 
@@ -189,12 +238,13 @@ mod tests {
     use crate::engine::asked::Respond;
     use crate::engine::asked::Write;
     use carillon_core::model::DomainId;
-    use carillon_core::ports::store::{ReadAsk, WriteAsk, domains};
+    use carillon_core::ports::Ask;
+    use carillon_core::ports::store::{ReadAsk, domains, notifications};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn question() -> Asked<ReadAsk> {
         let ask = ReadAsk::Domains(domains::ReadAsk::Domains(domains::Domains));
-        Asked { ask, respond: Respond::to_read(Box::new(|_| ())) }
+        Asked::new(ask, Respond::to_read(Box::new(|_| ())))
     }
 
     #[test]
@@ -217,24 +267,74 @@ mod tests {
         assert_eq!((taken.into_inner(), queue.len()), (ASKED, 0));
     }
 
+    fn write(ask: impl Into<Ask>) -> Write {
+        let Ask::Write(ask) = ask.into() else { panic!("it is a write") };
+        ask.into()
+    }
+
+    fn urgent() -> Write {
+        write(domains::DeleteDomain { domain: DomainId(1), rows_max: 1 })
+    }
+
+    /// A write that may wait for others.
+    fn patient() -> Write {
+        write(notifications::EndNotifications { changes: Vec::new() })
+    }
+
+    fn asked(write: Write) -> Asked<Write> {
+        Asked::new(write, Respond::to_write(Box::new(|_| ())))
+    }
+
+    fn taken(queue: &Queue<Write>) -> usize {
+        match queue.take(1, 100, None) {
+            Taken::Batch(batch) => batch.len(),
+            Taken::Idle | Taken::Closed => 0,
+        }
+    }
+
+    #[test]
+    fn what_may_wait_is_taken_with_the_next_or_after_a_while() {
+        let queue = Queue::new(10, 1 << 20);
+        for pushed in 0..3 {
+            // It is due at once when one comes that may not wait, and when there will be no other.
+            let began = Instant::now();
+            queue.push(asked(patient()));
+            assert!(!queue.lock().is_due() || began.elapsed() >= PATIENCE);
+            match pushed {
+                0 => queue.push(asked(urgent())),
+                1 => {}
+                _ => queue.close(),
+            }
+            assert!(queue.lock().is_due() == (pushed != 1) || began.elapsed() >= PATIENCE);
+            assert_eq!(taken(&queue), if pushed == 0 { 2 } else { 1 });
+            assert!(pushed != 1 || began.elapsed() >= PATIENCE);
+            assert_eq!((queue.len(), queue.lock().urgent), (0, 0));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_told_of_what_may_wait() {
+        let queue = Queue::new(10, 1 << 20);
+        std::thread::scope(|scope| {
+            // It would not end if it were told of nothing.
+            let waiting = scope.spawn(|| taken(&queue));
+            while queue.lock().idle == 0 {
+                std::thread::yield_now();
+            }
+            queue.push(asked(patient()));
+            assert_eq!(waiting.join().ok(), Some(1));
+        });
+    }
+
     #[test]
     fn what_waits_for_a_thread_that_panicked_is_answered() {
         let queue = Queue::new(10, 1 << 20);
         let (sender, receiver) = std::sync::mpsc::channel();
-        let ask = || {
-            WriteAsk::Domains(domains::WriteAsk::DeleteDomain(domains::DeleteDomain {
-                domain: DomainId(1),
-                rows_max: 1,
-            }))
-        };
-        let asked = || {
+        let answered = || {
             let sender = sender.clone();
-            Asked {
-                ask: Write::from(ask()),
-                respond: Respond::to_write(Box::new(move |answer| drop(sender.send(answer)))),
-            }
+            Asked::new(urgent(), Respond::to_write(Box::new(move |answer| drop(sender.send(answer)))))
         };
-        (0..3).for_each(|_| queue.push(asked()));
+        (0..3).for_each(|_| queue.push(answered()));
         let panicked = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 let _abandoned = Abandon(&queue);
@@ -244,7 +344,7 @@ mod tests {
             thread.join().is_err()
         });
         assert!(panicked);
-        queue.push(asked());
+        queue.push(answered());
         let faults: Vec<_> = receiver.try_iter().collect();
         let fault = |at: usize| if let Answer::Failed(fault) = faults[at] { Some(fault) } else { None };
         // The one that it had taken may have been done.
@@ -263,7 +363,10 @@ mod tests {
             {
                 // Nobody comes while the lock is held: the calls add up.
                 let mut state = queue.lock();
-                (0..FEW).for_each(|_| drop(state.waiting.push(question(), FEW)));
+                for _ in 0..FEW {
+                    assert!(state.waiting.push(question(), FEW).is_ok());
+                    state.entered(false);
+                }
                 state.called = 1;
                 queue.call(state);
             }

@@ -1,8 +1,9 @@
 //! The thread that writes: what waits shares one commit.
 //!
 //! While one group is on its way to the disk the next one gathers, so groups are as large as the load makes them. A lone write is
-//! committed at once. Where several came together the next group begins two milliseconds after the last one at the earliest: what a
-//! commit costs is paid for by more of them, and nobody waits longer than that.
+//! committed at once. Where several came together the next group begins two milliseconds after the last one at the earliest, four where
+//! they were many: what a commit costs is paid for by more of them, and nobody waits longer than that. Writes that nothing is held up by
+//! ([`Carries::is_patient`](super::asked::Carries::is_patient)) go along with others, and count as none.
 
 use super::asked::{Asked, Respond, Write};
 use super::complaints::Complaints;
@@ -22,8 +23,8 @@ const GROUP_MAX: usize = 1000;
 fn pause_after(writes: usize) -> Duration {
     Duration::from_millis(match writes {
         0..=1 => 0,
-        2..=5 => 2,
-        6.. => 4,
+        2..=9 => 2,
+        10.. => 4,
     })
 }
 
@@ -99,7 +100,8 @@ impl<C: Commits> Writer<C> {
             let rests = match self.queue.take(1, GROUP_MAX, load.patience()) {
                 Taken::Batch(batch) => {
                     load.answered(batch.len());
-                    let (began, pause) = (Instant::now(), pause_after(batch.len()));
+                    let urgent = batch.iter().filter(|asked| !asked.is_patient()).count();
+                    let (began, pause) = (Instant::now(), pause_after(urgent));
                     self.answer(batch);
                     self.queue.gather(pause.saturating_sub(began.elapsed()));
                     load.rests(Instant::now())

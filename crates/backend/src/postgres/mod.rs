@@ -225,11 +225,11 @@ impl Store for PostgresStore {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (ask, reply) in asks.drain(..) {
             match ask {
-                Ask::Read(ask) => reads.push(Asked { ask, respond: Respond::to_read(reply) }),
-                Ask::Write(ask) => writes.push(Asked { ask: ask.into(), respond: Respond::to_write(reply) }),
+                Ask::Read(ask) => reads.push(Asked::new(ask, Respond::to_read(reply))),
+                Ask::Write(ask) => writes.push(Asked::new(ask.into(), Respond::to_write(reply))),
                 Ask::Once(operation, ask) => {
                     let ask = Write { operation: Some(operation), ask };
-                    writes.push(Asked { ask, respond: Respond::to_write(reply) });
+                    writes.push(Asked::new(ask, Respond::to_write(reply)));
                 }
             }
         }

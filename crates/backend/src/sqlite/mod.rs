@@ -243,11 +243,11 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
         match ask {
-            Ask::Read(ask) => self.reads.push(Asked { ask, respond: Respond::to_read(reply) }),
-            Ask::Write(ask) => self.writes.push(Asked { ask: ask.into(), respond: Respond::to_write(reply) }),
+            Ask::Read(ask) => self.reads.push(Asked::new(ask, Respond::to_read(reply))),
+            Ask::Write(ask) => self.writes.push(Asked::new(ask.into(), Respond::to_write(reply))),
             Ask::Once(operation, ask) => {
                 let ask = Write { operation: Some(operation), ask };
-                self.writes.push(Asked { ask, respond: Respond::to_write(reply) });
+                self.writes.push(Asked::new(ask, Respond::to_write(reply)));
             }
         }
     }
@@ -256,11 +256,11 @@ impl Store for SqliteStore {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (ask, reply) in asks.drain(..) {
             match ask {
-                Ask::Read(ask) => reads.push(Asked { ask, respond: Respond::to_read(reply) }),
-                Ask::Write(ask) => writes.push(Asked { ask: ask.into(), respond: Respond::to_write(reply) }),
+                Ask::Read(ask) => reads.push(Asked::new(ask, Respond::to_read(reply))),
+                Ask::Write(ask) => writes.push(Asked::new(ask.into(), Respond::to_write(reply))),
                 Ask::Once(operation, ask) => {
                     let ask = Write { operation: Some(operation), ask };
-                    writes.push(Asked { ask, respond: Respond::to_write(reply) });
+                    writes.push(Asked::new(ask, Respond::to_write(reply)));
                 }
             }
         }

@@ -45,6 +45,8 @@ const NOTIFICATIONS: usize = 1000;
 /// Allocations of a chat message from one account to another.
 const MESSAGE_MAX: usize = 18;
 const MESSAGES: usize = 1000;
+/// The same, kept in the archives of both.
+const ARCHIVED_MESSAGE_MAX: usize = 32;
 /// So many that tables are as full as they are on a node with 15,000 sessions on two shards.
 const IDLE: usize = 7500;
 /// Bytes and allocations of an idle session, with its part of the tables.
@@ -251,7 +253,21 @@ fn a_disconnect() {
 
 #[test]
 fn a_message() {
+    let calls = allocations_of_a_message(Policy::default());
+    println!("a message: {calls} allocations");
+    assert!(calls <= MESSAGE_MAX, "{calls} allocations a message");
+}
+
+#[test]
+fn an_archived_message() {
+    let calls = allocations_of_a_message(Policy { archive: true, ..Policy::default() });
+    println!("an archived message: {calls} allocations");
+    assert!(calls <= ARCHIVED_MESSAGE_MAX, "{calls} allocations an archived message");
+}
+
+fn allocations_of_a_message(policy: Policy) -> usize {
     let mut crowd = Crowd::new(2);
+    crowd.world.domain(DOMAIN, policy);
     let (sender, _) = crowd.log_in(0);
     let (receiver, _) = crowd.log_in(1);
     let words =
@@ -267,9 +283,7 @@ fn a_message() {
         assert!(crowd.world.received(receiver).is_some(), "the message arrives");
         assert!(crowd.world.received(sender).is_none(), "who sent it hears nothing");
     }
-    let calls = (crowd.world.spent() - before) as usize / MESSAGES;
-    println!("a message: {calls} allocations");
-    assert!(calls <= MESSAGE_MAX, "{calls} allocations a message");
+    (crowd.world.spent() - before) as usize / MESSAGES
 }
 
 #[test]

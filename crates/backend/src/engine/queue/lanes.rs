@@ -1,9 +1,10 @@
 //! What waits, in its order, and in lanes of accounts that ask much.
 
-use crate::engine::asked::{Asked, Carries};
-use std::collections::{HashMap, VecDeque};
+use crate::engine::asked::Asked;
+use carillon_core::model::Map;
+use std::collections::VecDeque;
 
-/// Units of work that an account has among the others ([`Carries::cost`]). One of any size it always has.
+/// Units of work that an account has among the others ([`Asked::cost`]). One of any size it always has.
 const SHARE: usize = 128;
 
 /// Units of work that a batch ends with.
@@ -17,9 +18,9 @@ pub(super) struct Lanes<A> {
     /// In their order.
     first: VecDeque<Asked<A>>,
     /// Units of work that accounts have there.
-    shares: HashMap<u64, usize>,
+    shares: Map<u64, usize>,
     /// What accounts ask beyond their shares, each in its order.
-    lanes: HashMap<u64, VecDeque<Asked<A>>>,
+    lanes: Map<u64, VecDeque<Asked<A>>>,
     /// Whose turn it is next.
     turns: VecDeque<u64>,
     /// Questions in all lanes.
@@ -29,14 +30,14 @@ pub(super) struct Lanes<A> {
 impl<A> Default for Lanes<A> {
     fn default() -> Lanes<A> {
         let (first, turns) = (VecDeque::new(), VecDeque::new());
-        Lanes { first, shares: HashMap::new(), lanes: HashMap::new(), turns, waiting: 0 }
+        Lanes { first, shares: Map::default(), lanes: Map::default(), turns, waiting: 0 }
     }
 }
 
-impl<A: Carries> Lanes<A> {
+impl<A> Lanes<A> {
     /// Adds a question, or gives it back if its account has `lane_max` in its lane.
     pub(super) fn push(&mut self, question: Asked<A>, lane_max: usize) -> Result<(), Asked<A>> {
-        let Some(account) = question.ask.account() else {
+        let Some(account) = question.account() else {
             self.first.push_back(question);
             return Ok(());
         };
@@ -48,7 +49,7 @@ impl<A: Carries> Lanes<A> {
             self.waiting += 1;
             return Ok(());
         }
-        let cost = question.ask.cost();
+        let cost = question.cost();
         let share = self.shares.entry(account).or_default();
         if *share == 0 || *share + cost <= SHARE {
             *share += cost;
@@ -71,7 +72,7 @@ impl<A: Carries> Lanes<A> {
             && units < BATCH
             && let Some(question) = self.first.pop_front()
         {
-            units += question.ask.cost();
+            units += question.cost();
             batch.push(question);
         }
         match self.first.is_empty() {
@@ -100,9 +101,9 @@ impl<A: Carries> Lanes<A> {
 
     /// A question is not among the first any more.
     fn leave(&mut self, question: &Asked<A>) {
-        let Some(account) = question.ask.account() else { return };
+        let Some(account) = question.account() else { return };
         if let Some(share) = self.shares.get_mut(&account) {
-            *share = share.saturating_sub(question.ask.cost());
+            *share = share.saturating_sub(question.cost());
             if *share == 0 {
                 self.shares.remove(&account);
             }
@@ -117,7 +118,7 @@ impl<A: Carries> Lanes<A> {
             && batch.len() < max
             && let Some(question) = lane.pop_front()
         {
-            units += question.ask.cost();
+            units += question.cost();
             self.waiting -= 1;
             batch.push(question);
         }
@@ -162,7 +163,7 @@ mod tests {
 
     fn asked(ask: impl Into<Ask>) -> Asked<Write> {
         let Ask::Write(ask) = ask.into() else { panic!("it is a write") };
-        Asked { ask: ask.into(), respond: Respond::to_write(Box::new(|_| ())) }
+        Asked::new(ask.into(), Respond::to_write(Box::new(|_| ())))
     }
 
     /// A write of an account, of so many bytes.
@@ -180,7 +181,7 @@ mod tests {
     }
 
     fn is_of(question: &Asked<Write>, account: &str) -> bool {
-        question.ask.account() == of(account, 0).ask.account()
+        question.account() == of(account, 0).account()
     }
 
     #[test]
@@ -193,12 +194,9 @@ mod tests {
             let batch = lanes.take(1000);
             let place =
                 batch.iter().position(|question| is_of(question, "alice")).expect("it is in the next batch");
-            let before: usize = batch[..place].iter().map(|question| question.ask.cost()).sum();
-            assert!(
-                before <= SHARE.max(of("flood", bytes).ask.cost()),
-                "{before} units of {bytes} bytes each"
-            );
-            assert!(batch.iter().any(|question| question.ask.account().is_none()), "what is nobody's, too");
+            let before: usize = batch[..place].iter().map(|question| question.cost()).sum();
+            assert!(before <= SHARE.max(of("flood", bytes).cost()), "{before} units of {bytes} bytes each");
+            assert!(batch.iter().any(|question| question.account().is_none()), "what is nobody's, too");
         }
     }
 
@@ -216,9 +214,9 @@ mod tests {
         let mut lanes = Lanes::default();
         (0..1000).for_each(|n| push(&mut lanes, of(&format!("a{n}"), 200_000)));
         (0..1000).for_each(|_| push(&mut lanes, of("flood", 200_000)));
-        let most = BATCH + FROM_LANES + 2 * of("a", 200_000).ask.cost();
+        let most = BATCH + FROM_LANES + 2 * of("a", 200_000).cost();
         while !lanes.is_empty() {
-            let units: usize = lanes.take(1000).iter().map(|question| question.ask.cost()).sum();
+            let units: usize = lanes.take(1000).iter().map(|question| question.cost()).sum();
             assert!(units > 0 && units <= most, "{units}");
         }
     }
@@ -253,7 +251,7 @@ mod tests {
     fn note(batch: &[Asked<Write>], taken: &mut [Vec<usize>]) {
         for question in batch {
             match (0..4).find(|who| is_of(question, &format!("a{who}"))) {
-                Some(who) => taken[who].push(question.ask.bytes()),
+                Some(who) => taken[who].push(question.bytes()),
                 None => taken[4].push(number(question)),
             }
         }
@@ -271,7 +269,7 @@ mod tests {
     fn an_account_does_not_fill_the_queue() {
         let mut lanes = Lanes::default();
         let refused = (0..1000).filter(|_| lanes.push(of("flood", 300), 100).is_err()).count();
-        assert_eq!(1000 - refused, 100 + SHARE / of("flood", 300).ask.cost());
+        assert_eq!(1000 - refused, 100 + SHARE / of("flood", 300).cost());
         push(&mut lanes, of("alice", 10));
     }
 }
