@@ -62,7 +62,7 @@ test-python: build tools ## slixmpp, raw sockets, the HTTP API
 	cd $(INTEROP) && $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
 
 test-node: build tools ## xmpp.js over WebSocket, the console in a browser
-	cd $(INTEROP) && node --test --test-reporter=spec js/*.test.mjs
+	cd $(INTEROP) && node --test --test-concurrency=2 --test-reporter=spec js/*.test.mjs
 
 release-binary: ## The binary that is packed, optimised, with everything that some operators need
 	cargo build --locked --release --package carillon --features aws,postgres,nats,redis,modules

@@ -224,12 +224,12 @@ impl EndpointKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::testing::survives;
+    use crate::form::testing::proves;
 
     #[test]
     fn its_form() {
         let (resource, element) = ("phone".into(), Bytes::from_static(b"<push xmlns='urn:x'/>"));
-        survives(&PushRequest { endpoint: EndpointId(7), resource, element });
+        proves("PushRequest", &PushRequest { endpoint: EndpointId(7), resource, element });
     }
 
     #[test]

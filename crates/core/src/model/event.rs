@@ -294,7 +294,7 @@ crate::form! { struct RoomMemberFact { account, was, is } }
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::testing::survives;
+    use crate::form::testing::proves;
 
     fn said() -> RoomMessageFact {
         let from = Jid::new("tea@rooms.example.org/Ali").expect("an address");
@@ -318,15 +318,15 @@ mod tests {
         let members =
             vec![RoomMemberFact { account, was: RoomAffiliation::None, is: RoomAffiliation::Member }];
         let actions = [
-            RoomAction::Created,
-            RoomAction::Destroyed(Some("over".into())),
-            RoomAction::Members(members),
-            RoomAction::Subject(None),
-            RoomAction::Message(said()),
-            RoomAction::Moderated(ArchiveId(9)),
+            ("created", RoomAction::Created),
+            ("destroyed", RoomAction::Destroyed(Some("over".into()))),
+            ("members", RoomAction::Members(members)),
+            ("subject", RoomAction::Subject(None)),
+            ("message", RoomAction::Message(said())),
+            ("moderated", RoomAction::Moderated(ArchiveId(9))),
         ];
-        for action in actions {
-            survives(&fact(action));
+        for (name, action) in actions {
+            proves(&format!("RoomFact, {name}"), &fact(action));
         }
     }
 
