@@ -69,6 +69,15 @@ pub enum Proof {
 
 crate::form! { enum Proof { 0 = Mechanism(profile, first), 1 = Feature(proof) } }
 
+/// What a client claims by a mechanism of a feature's own.
+#[derive(Debug)]
+pub struct FeatureClaim {
+    /// The account that it claims to be.
+    pub account: BareJid,
+    /// The message that is to be checked at that account's home.
+    pub message: Box<[u8]>,
+}
+
 /// A proof that a feature checks.
 #[derive(Debug)]
 pub struct FeatureProof {

@@ -19,7 +19,9 @@ mod tests;
 pub use allowance::{Allowance, Received};
 pub use by_size::BySize;
 pub use carried::CarriedClaim;
-pub use claim::{Claim, Claimed, Client, FeatureProof, FirstMessage, Invited, Proof, ProofKind};
+pub use claim::{
+    Claim, Claimed, Client, FeatureClaim, FeatureProof, FirstMessage, Invited, Proof, ProofKind,
+};
 pub use io::{Io, Noted};
 pub use paused_input::{PausedInput, Resumed};
 pub use reader::{Frame, Reader};

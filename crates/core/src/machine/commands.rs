@@ -11,8 +11,9 @@ use crate::message::RoomOp;
 use crate::model::{DomainId, NodeId, RoomKey, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
+use crate::session::home::send_as;
 use crate::session::pipeline::Pipeline;
-use crate::session::{BoundSession, Cx, removal, send_as};
+use crate::session::{BoundSession, Cx, removal};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 

@@ -1,7 +1,7 @@
 //! The context in which everything runs, and the work that a shard gives itself.
 
 use super::account_reads::AccountReads;
-use super::home::Homes;
+use super::homes::Homes;
 use super::pipeline::Pipeline;
 use super::{BoundSession, Sessions};
 use crate::command::DOMAIN_IS_FULL;

@@ -15,49 +15,33 @@
 //! whatever the order in which the messages come: one that is too early waits for those before it.
 
 mod absent;
-mod changes;
 mod contacts;
 mod filter;
-mod homes;
 mod nodes;
 mod reload;
 mod requests;
+pub(crate) mod send_as;
 
 pub(crate) use self::filter::retain_hearers;
-pub use self::homes::Homes;
-pub(crate) use self::homes::Known;
-use self::homes::{About, AccountRecord, Home};
 pub(crate) use self::nodes::node_edited;
 use self::reload::begin_reload;
 pub(crate) use self::reload::verify;
 pub(crate) use self::requests::asked;
 use super::context::Work;
+use super::homes::{About, AccountRecord, AtHome, Home};
 use super::hook::{AnswerOther, AskedHandler, Denial, Flow, IqAnswer, Request};
-use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads, send_as};
+use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads};
 use crate::command::Outcome;
 use crate::features::state::PerAccount;
 use crate::home::{HomeKey, Pushed};
 use crate::message::{AccountMessage, Addressees, Requester, ShardMessage};
-use crate::model::{DomainId, Generation, Place, Record, RecordParts, Settlement, Ticket};
+use crate::model::{Generation, Place, Record, RecordParts, Settlement, Ticket};
 use crate::ports::store::roster::ReadRecord;
 use crate::ports::{Answer, Fault, Question};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza, StanzaError};
 use std::collections::BTreeMap;
-
-/// An account at its home.
-#[derive(Debug)]
-pub struct AtHome<'a> {
-    /// Its address.
-    pub account: &'a BareJid,
-    /// Its domain.
-    pub domain: DomainId,
-    /// What the features know of it.
-    pub record: &'a mut PerAccount,
-    /// The generation of the record.
-    pub generation: Generation,
-}
 
 /// A message came for an account whose home this shard is.
 pub(crate) fn receive(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {

@@ -34,7 +34,7 @@ use crate::model::{
 use crate::ports::Directory;
 use crate::ports::modules::ActiveModule;
 use crate::sasl::Inline;
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::{BoundSession, Cx, Progress, Resume, Sessions, Wait};
 use crate::settings::Settings;
 use crate::shard::{Chat, ModuleFigures, Names, Recipients, RefusedWrite, Timer, Track, Tracked};

@@ -1,7 +1,7 @@
 //! A session between two processes: with what the shard keeps for it beside the others.
 
 use super::BoundSession;
-use super::home::Known;
+use super::homes::Known;
 use crate::model::{Mono, PubsubEvent};
 use crate::shard::Wake;
 use std::sync::Arc;

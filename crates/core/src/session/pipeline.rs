@@ -1,8 +1,7 @@
 //! The hooks of the enabled features, list by list.
 
-use super::BoundSession;
-use super::home;
 use super::hook::*;
+use super::{BoundSession, Resume};
 use crate::error::StanzaError;
 use crate::features::state::PerAccount;
 use crate::model::{LoginParts, Map, RecordParts, StanzaKind};
@@ -196,13 +195,15 @@ impl Pipeline {
         }
     }
 
-    /// The handler of an IQ request at one of the server's addresses. What an account's home answers goes there.
-    pub(crate) fn iq_handler(&self, kind: IqType, name: &str, ns: &str, at: At) -> Option<IqHandle> {
+    /// Whether an account's home answers an IQ request of the account's own session.
+    pub(crate) fn is_for_home(&self, kind: IqType, payload: &Child<'_>) -> bool {
         // A node is described only where service discovery asks for it.
         let is_node_info = |h: &HomeHandler| self.node_info.is_some_and(|info| std::ptr::eq(info, h));
-        if at == At::Account && self.home_handler(kind, name, ns).is_some_and(|h| !is_node_info(h)) {
-            return Some(home::ask);
-        }
+        self.home_handler(kind, payload.name(), payload.ns()).is_some_and(|h| !is_node_info(h))
+    }
+
+    /// The handler of an IQ request at one of the server's addresses.
+    pub(crate) fn iq_handler(&self, kind: IqType, name: &str, ns: &str, at: At) -> Option<IqHandle> {
         let fits =
             |h: &&&IqHandler| h.kind == kind && (h.at == at || (h.at == At::Both && at != At::Service));
         self.iq_by_name.get(&(name, ns))?.iter().find(fits).map(|h| h.handle)
@@ -250,8 +251,12 @@ impl Pipeline {
         self.nonza_by_name.get(&(element.name(), element.ns())).and_then(|h| h.unauthenticated)
     }
 
-    /// What becomes of an element that came before a resource was bound.
-    pub(crate) fn unbound(&self, element: &Element) -> Option<Unbound> {
-        self.nonza_by_name.get(&(element.name(), element.ns())).and_then(|h| h.unbound)
+    /// What the client wants to resume by an element that came before a resource was bound, or the reply to it.
+    pub(crate) fn unbound(&self, element: &Element) -> Option<Result<Resume, Element>> {
+        let handler = self.nonza_by_name.get(&(element.name(), element.ns()))?;
+        Some(match handler.unbound? {
+            Unbound::Reply(reply) => Err(reply()),
+            Unbound::Resume(read) => read(element),
+        })
     }
 }

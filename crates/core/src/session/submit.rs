@@ -195,10 +195,12 @@ impl BoundSession {
             let Kind::Iq(kind) = stanza.kind else { return };
             let child = stanza.payload.children().next().ok_or(StanzaError::new(Condition::BadRequest));
             child.and_then(|child| {
-                let is_instead = at == At::Account && cx.pipeline.answers_instead(kind, &child);
-                let handler = match is_instead {
-                    true => Some(home::ask_in_order as IqHandle),
-                    false => cx.pipeline.iq_handler(kind, child.name(), child.ns(), at),
+                let handler = match at {
+                    At::Account if cx.pipeline.answers_instead(kind, &child) => {
+                        Some(home::ask_in_order as IqHandle)
+                    }
+                    At::Account if cx.pipeline.is_for_home(kind, &child) => Some(home::ask as IqHandle),
+                    _ => cx.pipeline.iq_handler(kind, child.name(), child.ns(), at),
                 };
                 // RFC 6120 §8.3.3.19
                 let handle = handler.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const KNOWN: &[(&str, &[&str])] = &[
     // Features are beside what they hook into; `layers::downward` has the exact places.
     ("core", &["features", "room", "route", "session", "topic"]),
-    ("core/session", &["auth", "context", "home", "hook", "open", "pipeline", "send_as"]),
 ];
 
 /// No circles among the modules of a folder, but for those that are known.

@@ -14,7 +14,8 @@ use crate::message::{AccountMessage, Requester};
 use crate::model::{BlockListChange, BlockListEdit};
 use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use crate::ports::{Fault, Question};
-use crate::session::home::{self, AtHome};
+use crate::session::home;
+use crate::session::homes::AtHome;
 use crate::session::hook::{
     BlocksHandler, Denial, Direction, Feature, HomeHandler, Hooks, Passing, RecordPart, Seen, Spec,
 };

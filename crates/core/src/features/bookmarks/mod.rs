@@ -13,7 +13,7 @@ use crate::error::StanzaError;
 use crate::message::AccountMessage;
 use crate::model::{ConfigChange, DomainId, Item, NodeEvent, Revision, TopicId, UnixMs};
 use crate::ports::store::nodes::NodeItems;
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::hook::{Feature, Hooks, InsteadHandler, Spec};
 use crate::session::{Cx, Sessions};
 use crate::settings::Settings;

@@ -1,7 +1,8 @@
 //! Service discovery (XEP-0030): what the server and an account can do, made of the enabled features' own declarations.
 
 use crate::error::StanzaError;
-use crate::session::home::{self, AtHome};
+use crate::session::home;
+use crate::session::homes::AtHome;
 use crate::session::hook::{
     AnswerOther, AskedHandler, At, CommandHandler, Feature, Hooks, IqAnswer, IqHandler, Request, ServerNode,
     Spec,

@@ -8,13 +8,14 @@ mod xml;
 
 pub use shared::Replays;
 
+use crate::connection::FeatureClaim;
 use crate::model::{Identity, Revocations};
 use crate::ports::Fault;
 use crate::ports::store::accounts::RevokeTokens;
 use crate::sasl::fast::{Checked, Mechanism, Proof, Refused, Tokens};
 use crate::sasl::{self, Failure, Inline, Protection, Stamp};
 use crate::session::auth::{Authenticating, KnownAccount, Proved, Proven, Proving};
-use crate::session::hook::{Feature, FeatureClaim, Hooks, ProofHandler, ProofKind, Spec};
+use crate::session::hook::{Feature, Hooks, ProofHandler, ProofKind, Spec};
 use crate::session::{Cx, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::xml::Element;

@@ -13,7 +13,7 @@ use crate::error::StanzaError;
 use crate::message::{Announcement, Requester};
 use crate::model::UnixMs;
 use crate::ports::store::activity::{LastAvailable, NoteAvailable};
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::hook::{
     AnswerOther, AskedHandler, At, Feature, HomeHandler, Hooks, IqAnswer, IqHandler, Request, Spec,
 };

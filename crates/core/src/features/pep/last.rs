@@ -6,7 +6,7 @@ use crate::model::{AccountId, Contact, DomainId, NodeEvent, RosterChange, Sessio
 use crate::ports::Fault;
 use crate::ports::store::nodes::{LastNodeItems, LastNodeItemsAnswer};
 use crate::session::account_reads;
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::hook::Direction;
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::Track;

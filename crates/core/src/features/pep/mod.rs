@@ -13,7 +13,7 @@ pub use shared::LastItems;
 pub use state::Nodes;
 
 use crate::message::AccountMessage;
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::hook::{AnswerOther, AskedHandler, Feature, HomeHandler, Hooks, RecordPart, Spec};
 use crate::session::{Cx, Sessions};
 use carillon_wire::ns;

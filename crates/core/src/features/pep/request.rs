@@ -10,7 +10,8 @@ use crate::model::{
 use crate::ports::store::items::ItemNamesAnswer;
 use crate::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
 use crate::ports::{Fault, Question};
-use crate::session::home::{AtHome, node_edited};
+use crate::session::home::node_edited;
+use crate::session::homes::AtHome;
 use crate::session::{Cx, Sessions};
 use crate::topic::check_item;
 use crate::topic::xml::{self, Request, Terms, unsupported};

@@ -3,7 +3,7 @@
 use super::{blocked, kept, shown};
 use crate::error::StanzaError;
 use crate::message::Requester;
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::{Cx, Sessions};
 use carillon_wire::stanza::Condition;
 

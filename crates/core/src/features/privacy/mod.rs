@@ -19,7 +19,8 @@ use crate::model::{
 };
 use crate::ports::store::blocking::{ChangePrivacyLists, ChangePrivacyListsAnswer};
 use crate::ports::{Fault, Question};
-use crate::session::home::{self, AtHome};
+use crate::session::home;
+use crate::session::homes::AtHome;
 use crate::session::hook::{Denial, Direction, Feature, HomeHandler, Hooks, Passing, RecordPart, Spec};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::Track;

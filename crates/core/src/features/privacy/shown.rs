@@ -2,7 +2,7 @@
 
 use crate::message::AccountMessage;
 use crate::model::{SessionId, Standing, StanzaKind};
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::hook::{Direction, Seen};
 use crate::session::{Cx, Sessions};
 use crate::shard::Track;

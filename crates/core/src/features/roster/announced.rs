@@ -2,7 +2,7 @@
 
 use crate::message::{AccountMessage, Announcement};
 use crate::model::{StanzaKind, is_covered_by};
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::hook::{Direction, Seen};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::Track;

@@ -4,7 +4,7 @@ use super::announced::{present, shown_to, withdrawn};
 use super::xml;
 use crate::message::{AccountMessage, RosterCause};
 use crate::model::{Contact, RosterChange, Standing};
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::Track;
 use carillon_wire::stanza::{IqType, Payload, PresenceType, Stanza};

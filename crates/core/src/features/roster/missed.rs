@@ -4,7 +4,7 @@ use super::state::{Contacts, Entry};
 use crate::features::state::PerAccount;
 use crate::message::{AccountMessage, RosterCause};
 use crate::model::{Contact, Map, RosterChange};
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ pub use state::{Contacts, State};
 
 use crate::error::StanzaError;
 use crate::message::AccountMessage;
-use crate::session::home::AtHome;
+use crate::session::homes::AtHome;
 use crate::session::hook::{
     AnswerOther, AskedHandler, ContactsHandler, Feature, HomeHandler, Hooks, RecordPart, Spec,
 };

@@ -1,10 +1,10 @@
 //! Accounts without a session: what is sent to them, or asked of them, is decided by what their record says of whoever it is from. That
 //! is looked up; the whole record, which may be thousands of entries, is not read for it.
 
-use super::homes::{About, AccountRecord, Homes};
 use super::{ask_for_record, give, settle};
 use crate::message::AccountMessage;
 use crate::model::RecordParts;
+use crate::session::homes::{About, AccountRecord, Homes};
 use crate::session::pipeline::Pipeline;
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;

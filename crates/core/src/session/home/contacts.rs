@@ -1,8 +1,8 @@
 //! Who is whom to an account, by its record: what features ask that do not keep the roster.
 
-use super::AtHome;
 use crate::model::Standing;
 use crate::session::Cx;
+use crate::session::homes::AtHome;
 use carillon_wire::jid::{BareJid, Jid};
 
 impl AtHome<'_> {

@@ -4,12 +4,12 @@
 //! The record is read anew, and what its sessions were not told of is found by comparing it to what was known before. Only where
 //! nothing was known any more do they have to begin anew.
 
-use super::homes::{self, AccountRecord, Home};
-use super::{AtHome, give, question, read};
+use super::{give, question, read};
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
 use crate::message::AccountMessage;
 use crate::model::{Generation, RecordParts};
+use crate::session::homes::{self, AccountRecord, AtHome, Home};
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stream;

@@ -1,7 +1,8 @@
 //! IQ requests at an account's home: by one look into a table they come to the feature that answers.
 
-use super::{AtHome, answer_error, reply};
+use super::{answer_error, reply};
 use crate::message::{AccountMessage, Requester};
+use crate::session::homes::AtHome;
 use crate::session::hook::{AnswerOther, AskedHandler};
 use crate::session::pipeline::Pipeline;
 use crate::session::{Cx, Sessions};

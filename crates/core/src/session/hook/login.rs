@@ -1,11 +1,10 @@
 //! Hooks before authentication, and the parts of what a login reads of its account.
 
-use crate::connection::ProofKind;
+use crate::connection::{FeatureClaim, ProofKind};
 use crate::model::{Domain, Login, LoginParts, Subscription};
 use crate::sasl::{Failure, Inline, Protection};
 use crate::session::auth::{Authenticating, KnownAccount, Proved, Proving};
 use crate::session::{BoundSession, Cx, Session};
-use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use carillon_wire::xml::Element;
 
@@ -39,14 +38,6 @@ pub struct ProofHandler {
     pub claim: ClaimHook,
     /// Checks the proof.
     pub check: CheckHook,
-}
-
-/// What a client claims by a mechanism of a feature's own.
-pub struct FeatureClaim {
-    /// The account that it claims to be.
-    pub account: BareJid,
-    /// The message that is to be checked at that account's home.
-    pub message: Box<[u8]>,
 }
 
 /// A part of what a login reads of its account, with the function that takes it. The store is asked for the parts that enabled

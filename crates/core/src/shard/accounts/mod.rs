@@ -1,5 +1,5 @@
 //! What a shard remembers of accounts beside their records: most of it is of few accounts or for a short time, and takes no memory for
-//! the others. A record has a place of its own ([`Homes`](crate::session::home::Homes)).
+//! the others. A record has a place of its own ([`Homes`](crate::session::homes::Homes)).
 
 mod allowances;
 mod altered;

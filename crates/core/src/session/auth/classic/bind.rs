@@ -3,8 +3,7 @@
 use crate::connection::Io;
 use crate::error::StreamError;
 use crate::session::auth::{Authenticated, Greeting};
-use crate::session::hook::Unbound;
-use crate::session::open::check;
+use crate::session::header::check;
 use crate::session::{Closing, Cx, Loading, Resume, Resuming, Session};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -72,23 +71,18 @@ impl Binding {
                 }
                 Session::Binding(self)
             }
-            Unit::Nonza(element) => {
-                let reply = match cx.pipeline.unbound(&element) {
-                    Some(Unbound::Reply(reply)) => Some(reply()),
-                    Some(Unbound::Resume(read)) => match read(&element) {
-                        Ok(resume) => return self.resume(resume),
-                        Err(reply) => Some(reply),
-                    },
-                    None => None,
-                };
-                if let Some(reply) = reply {
+            Unit::Nonza(element) => match cx.pipeline.unbound(&element) {
+                Some(Ok(resume)) => self.resume(resume),
+                Some(Err(reply)) => {
                     self.io.send_element(&reply, cx);
-                    return Session::Binding(self);
+                    Session::Binding(self)
                 }
-                let error =
-                    StreamError::new(stream::Condition::UnsupportedStanzaType, "bind a resource first");
-                Closing::with_error(self.io, &error, cx)
-            }
+                None => {
+                    let condition = stream::Condition::UnsupportedStanzaType;
+                    let error = StreamError::new(condition, "bind a resource first");
+                    Closing::with_error(self.io, &error, cx)
+                }
+            },
         }
     }
 

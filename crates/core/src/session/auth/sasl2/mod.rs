@@ -6,9 +6,8 @@ mod success;
 pub(super) use success::succeed;
 
 use super::Authenticating;
-use crate::connection::{FeatureProof, Proof};
+use crate::connection::{FeatureClaim, FeatureProof, Proof};
 use crate::sasl::{self, Inline, SaslProfile};
-use crate::session::hook::FeatureClaim;
 use crate::session::{Cx, Session};
 use carillon_wire::xml::Element;
 

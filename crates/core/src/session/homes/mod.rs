@@ -1,11 +1,17 @@
-//! What is known of the accounts of which this shard is the home.
+//! What is known of the accounts of which this shard is the home: their records, and how far their sessions know these. What is done with
+//! it, message by message, is in [`home`](super::home), which stands above the hooks; this stands below them.
 
-use super::changes::Changes;
+mod at_home;
+mod changes;
+
+pub use at_home::AtHome;
+
 use crate::features::state::PerAccount;
 use crate::home::{Concurrency, Kind, Place, Places, Pushed, Stage};
 use crate::message::AccountMessage;
 use crate::model::{Generation, Mono, SessionId, Set};
 use carillon_wire::jid::{BareJid, Jid};
+use changes::Changes;
 
 /// The accounts of which this shard is the home, as far as anybody is interested in them now.
 #[derive(Debug, Default)]

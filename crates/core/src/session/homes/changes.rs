@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// What is known of an account at its home beside its record.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(in crate::session) struct Changes {
     /// The generation up to which its sessions know the record; none while nobody knows it.
-    pub(super) told: Option<Generation>,
+    pub(in crate::session) told: Option<Generation>,
     /// Whether routing needs the record, because a session has chosen a list of its own: then it stays.
-    pub(super) is_pinned: bool,
+    pub(in crate::session) is_pinned: bool,
     /// No memory while changes come in their order.
     unsettled: Option<Box<Unsettled>>,
 }
@@ -36,17 +36,17 @@ const EARLY_BYTES_MAX: usize = 1 << 20;
 
 impl Changes {
     /// Those of an account whose sessions know the record of this generation, or none.
-    pub(super) fn since(told: Option<Generation>) -> Changes {
+    pub(in crate::session) fn since(told: Option<Generation>) -> Changes {
         Changes { told, is_pinned: false, unsettled: None }
     }
 
     /// Whether all that is known came in its order.
-    pub(super) fn are_in_order(&self) -> bool {
+    pub(in crate::session) fn are_in_order(&self) -> bool {
         self.unsettled.is_none()
     }
 
     /// Gives back memory when everything is in its order again.
-    pub(super) fn tidy(&mut self) {
+    pub(in crate::session) fn tidy(&mut self) {
         let is_settled = |unsettled: &Unsettled| {
             let Unsettled { early, early_bytes: _, stale, late, ahead } = unsettled;
             early.is_empty() && ahead.is_empty() && stale.is_none() && late.is_none()
@@ -58,7 +58,7 @@ impl Changes {
 
     /// Whether a change is the next one that the sessions are to be told of. One that they know is passed over; one that is too early
     /// waits.
-    pub(super) fn is_next(&mut self, message: &AccountMessage) -> bool {
+    pub(in crate::session) fn is_next(&mut self, message: &AccountMessage) -> bool {
         let Some((before, after)) = message.generations() else { return true };
         let told = *self.told.get_or_insert(before);
         // What happened between two changes is told between them, or later.
@@ -76,7 +76,7 @@ impl Changes {
     }
 
     /// A change that waited for the one before it, or that is known by now.
-    pub(super) fn next_early(&mut self) -> Option<AccountMessage> {
+    pub(in crate::session) fn next_early(&mut self) -> Option<AccountMessage> {
         let told = self.told?;
         let unsettled = self.unsettled.as_mut()?;
         let mut first = unsettled.early.first_entry().filter(|first| *first.key() <= told)?;
@@ -90,7 +90,7 @@ impl Changes {
     }
 
     /// Takes those that waited, although a record of this generation has them.
-    pub(super) fn take_known(&mut self, generation: Generation) -> Vec<AccountMessage> {
+    pub(in crate::session) fn take_known(&mut self, generation: Generation) -> Vec<AccountMessage> {
         let Some(unsettled) = &mut self.unsettled else { return Vec::new() };
         let later = unsettled.early.split_off(&generation);
         let known: Vec<AccountMessage> =
@@ -100,36 +100,36 @@ impl Changes {
     }
 
     /// Whether so much waits for a change that is missing that it may be lost.
-    pub(super) fn is_flooded(&self) -> bool {
+    pub(in crate::session) fn is_flooded(&self) -> bool {
         self.unsettled.as_ref().is_some_and(|unsettled| unsettled.early_bytes > EARLY_BYTES_MAX)
     }
 
     /// Whether the sessions know a record that has this change, and were not told of it.
-    pub(super) fn is_late(&self, message: &AccountMessage) -> bool {
+    pub(in crate::session) fn is_late(&self, message: &AccountMessage) -> bool {
         let late = self.unsettled.as_ref().and_then(|unsettled| unsettled.late);
         let (Some((from, to)), Some((before, after))) = (late, message.generations()) else { return false };
         before >= from && after <= to
     }
 
     /// Changes between these generations may still come, of which the sessions are not told when they do not.
-    pub(super) fn expect_late(&mut self, from: Generation, to: Generation) {
+    pub(in crate::session) fn expect_late(&mut self, from: Generation, to: Generation) {
         let late = &mut self.unsettled.get_or_insert_default().late;
         *late = Some(late.map_or((from, to), |(first, _)| (first, to)));
     }
 
     /// The record became stale. The one that was known first is kept.
-    pub(super) fn set_stale(&mut self, record: Option<(Generation, PerAccount)>) {
+    pub(in crate::session) fn set_stale(&mut self, record: Option<(Generation, PerAccount)>) {
         let stale = &mut self.unsettled.get_or_insert_default().stale;
         *stale = stale.take().or(record);
     }
 
     /// Takes the record as it was when it became stale.
-    pub(super) fn take_stale(&mut self) -> Option<(Generation, PerAccount)> {
+    pub(in crate::session) fn take_stale(&mut self) -> Option<(Generation, PerAccount)> {
         self.unsettled.as_mut()?.stale.take()
     }
 
     /// A session is shown a record of this generation: what it says is not to be told to it again.
-    pub(super) fn shown(&mut self, session: SessionId, generation: Generation) {
+    pub(in crate::session) fn shown(&mut self, session: SessionId, generation: Generation) {
         if self.told.is_none_or(|told| told < generation) {
             // One for each session: the account has so many at most.
             let ahead = &mut self.unsettled.get_or_insert_default().ahead;
@@ -141,13 +141,13 @@ impl Changes {
     }
 
     /// The generation of the record that a session was shown, if others do not know it yet.
-    pub(super) fn shown_to(&self, session: SessionId) -> Option<Generation> {
+    pub(in crate::session) fn shown_to(&self, session: SessionId) -> Option<Generation> {
         let ahead = self.unsettled.iter().flat_map(|unsettled| &unsettled.ahead);
         ahead.filter(|(of, _)| *of == session).map(|(_, generation)| *generation).max()
     }
 
     /// Drops the entries of sessions that know no more than all others by now.
-    pub(super) fn forget_ahead(&mut self) {
+    pub(in crate::session) fn forget_ahead(&mut self) {
         let told = self.told;
         if let Some(unsettled) = &mut self.unsettled
             && !unsettled.ahead.is_empty()

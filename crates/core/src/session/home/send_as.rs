@@ -1,13 +1,13 @@
 //! Stanzas that somebody outside has an account send: they go the way of those that its sessions send, as far as that does not depend on a client.
 
-use super::hook::{Denial, Direction};
-use super::pipeline::Pipeline;
-use super::{Cx, Sessions, home};
 use crate::command::{Outcome, ReplyTo};
 use crate::effect::Effect;
 use crate::features::state::PerAccount;
 use crate::message::{AccountMessage, Requester, ShardMessage};
 use crate::model::StanzaKind;
+use crate::session::hook::{Denial, Direction};
+use crate::session::pipeline::Pipeline;
+use crate::session::{Cx, Sessions};
 use crate::shard::SendAs;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
@@ -37,7 +37,7 @@ pub(crate) fn act(
         true => AccountMessage::Sent { number, stanza },
         false => AccountMessage::Request { requester: Requester::Command(number), stanza },
     };
-    home::receive(account, message, sessions, cx);
+    super::receive(account, message, sessions, cx);
 }
 
 /// Why an account does not send what somebody has it send, if it does not.
