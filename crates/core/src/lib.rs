@@ -23,6 +23,7 @@ pub mod connection;
 pub mod effect;
 pub mod error;
 pub mod event;
+pub mod feature_state;
 pub mod features;
 pub mod form;
 pub(crate) mod game;

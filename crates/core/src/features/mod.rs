@@ -1,5 +1,5 @@
-//! The features: one folder each, all of the same shape. `mod.rs` declares and decides, `xml.rs` parses and prints, `state.rs` is what it
-//! knows of a session or an account, `shared.rs` what it keeps on a shard, `*.chat` converses.
+//! The features: one folder each, all of the same shape. `mod.rs` declares and decides, `xml.rs` parses and prints, `*.chat` converses. What a
+//! feature keeps is in [`feature_state`](crate::feature_state), in a file or folder of the feature's name.
 //!
 //! THE ORDER is here, too: every hook runs in the order of [`ORDER`]; there are no priorities anywhere else.
 
@@ -35,7 +35,6 @@ pub mod registration;
 pub mod roster;
 pub mod session_establishment;
 pub mod stanza_ids;
-pub mod state;
 pub mod stream_limits;
 pub mod stream_management;
 pub mod time;
@@ -44,7 +43,6 @@ pub mod vcard;
 pub mod version;
 pub mod web_push;
 
-use crate::model::Mono;
 use crate::session::hook::{Feature, taken_twice};
 
 /// All features, in the order in which their hooks run.
@@ -111,64 +109,3 @@ pub const ORDER: &[&Feature] = &[
 ];
 
 const _: () = assert!(taken_twice(ORDER).is_none(), "a hook that is for one feature has several");
-
-/// What a feature keeps on one shard, beside what it knows of sessions and accounts.
-pub trait Shared: Default + std::fmt::Debug {
-    /// When it has something to do ([`TickHook`](crate::session::hook::TickHook)), if ever.
-    fn due(&self) -> Option<Mono> {
-        None
-    }
-
-    /// Gives back what a burst made it grow to.
-    fn tidy(&mut self) {}
-}
-
-/// What features keep on one shard. Each field is opened by its feature alone: nobody else sees what its type can do.
-macro_rules! per_shard {
-    ($($(#[doc = $about:literal])+ $feature:ident: $shared:ty,)*) => {
-        /// What each feature keeps on one shard. Each field is opened to its feature alone.
-        #[derive(Debug, Default)]
-        pub struct PerShard {
-            $($(#[doc = $about])+ pub $feature: $shared,)*
-        }
-
-        impl PerShard {
-            /// When a feature has something to do, if ever.
-            pub fn due(&self) -> Option<Mono> {
-                [$(self.$feature.due()),*].into_iter().flatten().min()
-            }
-
-            /// Gives back what bursts made it grow to.
-            pub fn tidy(&mut self) {
-                $(self.$feature.tidy();)*
-            }
-        }
-    };
-}
-
-per_shard! {
-    /// Messages that are being kept in archives, and what waits behind them.
-    archive: archive::Archiving,
-    /// Accounts that are being told of a list of bookmarks.
-    bookmarks: bookmarks::Telling,
-    /// What clients can do.
-    caps: caps::Capabilities,
-    /// How often tokens were used.
-    fast: fast::Replays,
-    /// When accounts became unavailable.
-    last_activity: last_activity::Logouts,
-    /// Modules that are active.
-    modules: modules::Modules,
-    /// Notifications on their way.
-    notifications: notifications::Ledger,
-    /// Offline messages about which the store is being asked.
-    offline: offline::Pending,
-    /// Sessions that are being given the last items of nodes.
-    pep: pep::LastItems,
-    /// Sessions of dead nodes that are being given what they missed of their topics.
-    pubsub: pubsub::Missed,
-    /// How often subscriptions change.
-    roster: roster::Paces,
-    /// What clients have not acknowledged.
-    stream_management: stream_management::Queued,
-}

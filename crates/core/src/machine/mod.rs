@@ -46,7 +46,7 @@ pub use top::HeavyAccount;
 use crate::connection::QueueBound;
 use crate::error::StreamError;
 use crate::event::Leave;
-use crate::features::PerShard;
+use crate::feature_state::PerShard;
 use crate::game::Matches;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now};

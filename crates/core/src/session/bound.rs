@@ -5,7 +5,7 @@ use super::{Presence, Resumption, backlog};
 use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
-use crate::features::state::PerSession;
+use crate::feature_state::PerSession;
 use crate::message::Announcement;
 use crate::model::{
     AccountId, ConnId, DomainId, Followed, Listed, Mono, PubsubEvent, SessionId, TopicId, UnixMs,

@@ -6,7 +6,7 @@ use super::pipeline::Pipeline;
 use super::{BoundSession, Sessions};
 use crate::command::DOMAIN_IS_FULL;
 use crate::error::StreamError;
-use crate::features::PerShard;
+use crate::feature_state::PerShard;
 use crate::home::HomeKey;
 use crate::message::{AdoptionMessage, Pace, ShardMessage};
 use crate::model::{

@@ -32,7 +32,7 @@ use super::homes::{About, AccountRecord, AtHome, Home};
 use super::hook::{AnswerOther, AskedHandler, Denial, Flow, IqAnswer, Request};
 use super::{BoundSession, Cx, Next, Sessions, Wait, account_reads};
 use crate::command::Outcome;
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
 use crate::home::{HomeKey, Pushed};
 use crate::message::{AccountMessage, Addressees, Requester, ShardMessage};
 use crate::model::{Generation, Place, Record, RecordParts, Settlement, Ticket};

@@ -24,8 +24,7 @@ pub use rules::{Handling, RulesHandler};
 use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
-use crate::features::PerShard;
-use crate::features::state::PerAccount;
+use crate::feature_state::{PerAccount, PerShard};
 use crate::message::{AccountMessage, Announcement, Requester, ShardMessage};
 use crate::model::{
     Mono, Node, Notification, NotificationId, Place, Policy, PrivacyLists, PubsubEvent, Record, RecordParts,

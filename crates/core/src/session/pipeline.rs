@@ -3,7 +3,7 @@
 use super::hook::*;
 use super::{BoundSession, Resume};
 use crate::error::StanzaError;
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
 use crate::model::{LoginParts, Map, RecordParts, StanzaKind};
 use crate::shard::{Timer, Tracked};
 use carillon_wire::jid::Jid;

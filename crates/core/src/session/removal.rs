@@ -32,7 +32,7 @@ pub(crate) fn remove(
     let record = ReadRecord { domain, local: ask.local.clone(), parts, about: Vec::new() };
     cx.ask(record, move |answer, _, cx| match answer {
         Ok(record) => {
-            let contacts = record.map_or_else(Vec::new, |record| record.roster.contacts);
+            let contacts = record.map_or_else(Vec::new, |read| read.roster.contacts);
             let contacts = contacts.into_iter().map(|contact| contact.jid).collect();
             commit(ask, account, contacts, then, cx);
         }

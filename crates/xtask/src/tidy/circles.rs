@@ -5,37 +5,16 @@ use super::place::code;
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Circles that there still are, by crate and folder, each with its modules. One that is gone has to be taken out.
-const KNOWN: &[(&str, &[&str])] = &[
-    // Features are beside what they hook into; `layers::downward` has the exact places.
-    ("core", &["features", "room", "route", "session", "topic"]),
-];
-
-/// No circles among the modules of a folder, but for those that are known.
+/// No circles among the modules of a folder.
 pub(super) fn circles(tree: &Tree) -> Vec<Finding> {
-    let found: BTreeSet<(String, Vec<String>)> =
-        tree.folders("crates/").into_iter().flat_map(|name| of_crate(tree, name)).collect();
-    let known: BTreeSet<(String, Vec<String>)> = KNOWN
-        .iter()
+    let found = tree.folders("crates/").into_iter().flat_map(|name| of_crate(tree, name));
+    found
         .map(|(folder, modules)| {
-            ((*folder).to_owned(), modules.iter().map(|name| (*name).to_owned()).collect())
+            let (name, inside) = folder.split_once('/').unwrap_or((folder.as_str(), ""));
+            let path = format!("crates/{name}/src/{inside}");
+            Finding::new(&path, 0, format!("these need each other in a circle: {}", modules.join(", ")))
         })
-        .collect();
-    let path = |folder: &str| {
-        let (name, inside) = folder.split_once('/').unwrap_or((folder, ""));
-        format!("crates/{name}/src/{inside}")
-    };
-    let new = found.difference(&known).map(|(folder, modules)| {
-        Finding::new(&path(folder), 0, format!("these need each other in a circle: {}", modules.join(", ")))
-    });
-    let crates = tree.folders("crates/");
-    let is_here = |folder: &str| folder.split('/').next().is_some_and(|name| crates.contains(&name));
-    let gone = known.difference(&found).filter(|(folder, _)| is_here(folder));
-    let gone = gone.map(|(folder, modules)| {
-        let what = format!("no circle of {} any more: take it out of KNOWN", modules.join(", "));
-        Finding::new(&path(folder), 0, what)
-    });
-    new.chain(gone).collect()
+        .collect()
 }
 
 /// The modules of a crate and what each names: paths as `session/auth`, the root as an empty one.

@@ -3,6 +3,7 @@
 use super::Finding;
 use super::place::code;
 use crate::tree::Tree;
+use std::collections::BTreeSet;
 
 /// Features without a conversation of their own, and why.
 const PASSIVE: &[(&str, &str)] = &[
@@ -27,7 +28,7 @@ pub(super) fn disabled(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Features are leaves: nobody names one but the order and the list of their states, and none names another.
+/// Features are leaves: nobody names one but the order, and none names another.
 pub(super) fn leaves(tree: &Tree) -> Vec<Finding> {
     let names = tree.folders(FOLDER);
     let mut findings = Vec::new();
@@ -52,6 +53,42 @@ pub(super) fn leaves(tree: &Tree) -> Vec<Finding> {
 
 fn names_feature(line: &str, name: &str) -> bool {
     line.contains(&format!("features::{name}")) || (line.contains("features::{") && line.contains(name))
+}
+
+/// What a feature keeps is opened by that feature alone: nobody else names its types, or a field of its name.
+pub(super) fn own_state(tree: &Tree) -> Vec<Finding> {
+    let names: BTreeSet<&str> = tree.under(STATE).filter_map(|(path, _)| owner(path, STATE)).collect();
+    let mut findings = Vec::new();
+    for (path, text) in tree.under(CORE).filter(|(path, _)| path.ends_with(".rs")) {
+        let own = owner(path, FOLDER).or(owner(path, STATE));
+        // A record is there what the store has of an account, and not yet what features know by it.
+        let reads_records = READ_RECORDS.iter().any(|folder| path.starts_with(folder));
+        let holders = if reads_records { &HOLDERS[..HOLDERS.len() - 1] } else { HOLDERS };
+        for line in code(path, text).filter(|line| !line.in_test) {
+            let mut others = names.iter().filter(|name| Some(**name) != own);
+            if let Some(name) =
+                others.find(|name| holders.iter().any(|holder| opens(line.text, holder, name)))
+            {
+                let what = format!("opens what the feature `{name}` keeps: join it by a hook");
+                findings.push(Finding::new(path, line.number, what));
+            }
+        }
+    }
+    findings
+}
+
+/// The feature to which a file under `folder` belongs.
+fn owner<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let name = path.strip_prefix(folder)?.split('/').next()?.trim_end_matches(".rs");
+    (name != "mod").then_some(name)
+}
+
+/// Whether a line names `name` right behind `holder`, and no longer word.
+fn opens(line: &str, holder: &str, name: &str) -> bool {
+    line.match_indices(holder).any(|(at, _)| {
+        let behind = line[at + holder.len()..].strip_prefix(name);
+        behind.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    })
 }
 
 /// Every feature's folder has a `.chat`, or a reason to have none.
@@ -94,6 +131,11 @@ const DECLARATIONS: &[&str] = &["json", "receipts"];
 const CORE: &str = "crates/core/src/";
 const FOLDER: &str = "crates/core/src/features/";
 const ORDER: &str = "crates/core/src/features/mod.rs";
+/// What features keep.
+const STATE: &str = "crates/core/src/feature_state/";
+/// What stands before the name of what a feature keeps: of a session, of a shard, in a path, and of an account.
+const HOLDERS: &[&str] = &[".state.", ".features.", "feature_state::", "record."];
+const READ_RECORDS: &[&str] = &["crates/core/src/ports/", "crates/core/src/sim/"];
 
 #[cfg(test)]
 mod tests {
@@ -111,5 +153,24 @@ mod tests {
         assert_eq!(conversations(&tree), []);
         tree.add("crates/core/src/features/csi/csi.chat", "");
         assert_eq!(order(&tree).len(), 1);
+    }
+
+    #[test]
+    fn who_opens_what_another_feature_keeps_is_found() {
+        let found = |path: &str, text: &str| {
+            let mut tree = Tree::default();
+            tree.add("crates/core/src/feature_state/mod.rs", "pub mod pep;\npub mod ping;\n");
+            tree.add("crates/core/src/feature_state/pep/account.rs", "");
+            tree.add("crates/core/src/feature_state/ping.rs", "");
+            tree.add(&format!("crates/core/src/{path}"), text);
+            own_state(&tree).len()
+        };
+        let own = "use crate::feature_state::pep::Nodes;\nfn f() { home.record.pep.iter() }\n";
+        assert_eq!(found("features/pep/mod.rs", own), 0);
+        assert_eq!(found("features/csi/mod.rs", own), 2);
+        assert_eq!(found("session/bound.rs", "fn f() { self.state.ping.asked }\n"), 1);
+        assert_eq!(found("feature_state/pep/shard.rs", "use crate::feature_state::ping::State;\n"), 1);
+        assert_eq!(found("session/bound.rs", "fn f() { cx.features.pinged() }\n"), 0, "another word");
+        assert_eq!(found("ports/store/answer.rs", "fn f() { record.pep }\n"), 0, "what the store has");
     }
 }

@@ -18,7 +18,8 @@ pub(crate) const LAYERS: &[&[&str]] = &[
     &["effect"],
     &["light"],
     &["shard"],
-    &["features/*/state", "features/*/shared", "features/state", "features/stream_management/queue"],
+    &["feature_state"],
+    &["feature_state/*"],
     &["session"],
     &["topic", "room", "route", "game"],
     &["features/*"],
@@ -159,12 +160,15 @@ fn place(module: &str) -> Option<Place<'static>> {
     all.filter(|place| fits(place.name)).max_by_key(|place| place.name.len())
 }
 
-/// Whether two modules of one place are in the same folder: for `features/*` each folder is a place of its own.
+/// Whether two modules of one place are of the same feature: where a path ends in `*`, each is a place of its own.
 fn same_folder(a: &str, b: &str) -> bool {
-    let feature = |module: &str| {
-        module.strip_prefix("features/").and_then(|rest| rest.split('/').next()).map(str::to_owned)
-    };
     feature(a) == feature(b)
+}
+
+/// The feature that a module is of, or keeps something for.
+fn feature(module: &str) -> Option<&str> {
+    let rest = module.strip_prefix("features/").or(module.strip_prefix("feature_state/"))?;
+    rest.split('/').next()
 }
 
 #[cfg(test)]
@@ -181,7 +185,7 @@ mod tests {
     fn imports_go_down() {
         let session = "crates/core/src/session/bound.rs";
         assert_eq!(findings(session, "use crate::model::ConnId;\nuse crate::session::Io;\n"), 0);
-        assert_eq!(findings(session, "use crate::features::state::PerSession;\n"), 0);
+        assert_eq!(findings(session, "use crate::feature_state::PerSession;\n"), 0);
         assert_eq!(findings(session, "use crate::features::ping;\n"), 1);
         assert_eq!(findings(session, "use crate::{Effect, machine};\n"), 1);
         assert_eq!(findings(session, "fn f() { crate::machine::run() }\n"), 1);
@@ -194,9 +198,12 @@ mod tests {
         assert_eq!(findings(ping, "use crate::features::ping::xml;\nuse crate::session::BoundSession;\n"), 0);
         assert_eq!(findings(ping, "use crate::features::csi;\n"), 1);
         assert_eq!(
-            findings("crates/core/src/features/ping/state.rs", "use crate::session::BoundSession;\n"),
+            findings("crates/core/src/feature_state/ping.rs", "use crate::session::BoundSession;\n"),
             1
         );
+        let pep = "crates/core/src/feature_state/pep/account.rs";
+        assert_eq!(findings(pep, "use crate::feature_state::Shared;\nuse crate::model::Node;\n"), 0);
+        assert_eq!(findings(pep, "use crate::feature_state::roster::Contacts;\n"), 1);
     }
 
     #[test]

@@ -39,6 +39,7 @@ const RULES: &[Rule] = rules![
     features::order,
     features::disabled,
     features::leaves,
+    features::own_state,
     layers::downward,
     circles::circles,
     crates::direction,

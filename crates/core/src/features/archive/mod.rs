@@ -6,10 +6,7 @@
 mod keep;
 mod preferences;
 mod query;
-mod shared;
 mod xml;
-
-pub use shared::Archiving;
 
 use crate::error::StanzaError;
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};

@@ -3,13 +3,11 @@
 //! The list is part of the account's record. What passes is decided by one filter (`denies`), for what the account sends as for what it is sent,
 //! whether it has a session or not.
 
-mod state;
 mod xml;
 
-pub use state::{Blocked, State};
-
 use crate::error::StanzaError;
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
+use crate::feature_state::blocking::Blocked;
 use crate::message::{AccountMessage, Requester};
 use crate::model::{BlockListChange, BlockListEdit};
 use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
@@ -40,11 +38,11 @@ pub const FEATURE: Feature = Feature {
     }],
     server_features: &[ns::BLOCKING],
     hooks: Hooks {
-        record: &[RecordPart::Blocked(|record, list| record.blocked = Blocked::of(list))],
+        record: &[RecordPart::Blocked(|record, list| record.blocking = Blocked::of(list))],
         filter: Some(denies),
         blocks: Some(&BlocksHandler {
-            has: |record, other| record.blocked.has(other),
-            all: |record| record.blocked.iter().cloned().collect(),
+            has: |record, other| record.blocking.has(other),
+            all: |record| record.blocking.iter().cloned().collect(),
         }),
         account_message: Some(account_message),
         missed: Some(missed),
@@ -61,7 +59,7 @@ pub const FEATURE: Feature = Feature {
 /// Whether a stanza to or from this address does not pass (XEP-0191 §3.4, §5).
 fn denies(record: &PerAccount, passing: &Passing<'_>) -> Option<Denial> {
     // A session that has chosen a list has chosen what is blocked for it (XEP-0191 §2).
-    if passing.list.is_some() || !record.blocked.has(passing.other) {
+    if passing.list.is_some() || !record.blocking.has(passing.other) {
         return None;
     }
     Some(match passing.direction {
@@ -99,7 +97,7 @@ fn list(requester: Requester, request: &Stanza, home: &AtHome<'_>, sessions: &mu
     {
         session.state.blocking.is_interested = true;
     }
-    let reply = request.result_reply().with_payload(xml::list("blocklist", home.record.blocked.iter()));
+    let reply = request.result_reply().with_payload(xml::list("blocklist", home.record.blocking.iter()));
     home::answer(requester, reply, sessions, cx);
 }
 
@@ -136,14 +134,14 @@ fn change(requester: Requester, stanza: Stanza, edit: BlockListEdit, home: &AtHo
 
 /// The sessions were not told of all changes of the list: says who is blocked now and was not, and who is not any more.
 fn missed(was: Option<&PerAccount>, messages: &[AccountMessage], home: &AtHome<'_>) -> Vec<AccountMessage> {
-    let is = &home.record.blocked;
+    let is = &home.record.blocking;
     let changes = messages.iter().filter_map(|message| match message {
         AccountMessage::BlockListChanged(change) => Some(change),
         _ => None,
     });
     let said = changes.flat_map(|change| change.blocked.iter().chain(&change.unblocked));
     let (mut blocked, mut unblocked): (Vec<Jid>, Vec<Jid>) = said.cloned().partition(|jid| is.names(jid));
-    if let Some(PerAccount { blocked: was, .. }) = was {
+    if let Some(PerAccount { blocking: was, .. }) = was {
         blocked.extend(is.iter().filter(|jid| !was.names(jid)).cloned());
         unblocked.extend(was.iter().filter(|jid| !is.names(jid)).cloned());
     }
@@ -188,7 +186,7 @@ fn changed(change: &BlockListChange, home: &mut AtHome<'_>, sessions: &mut Sessi
         }
         // A record that was read later has it already.
         if home.generation < change.after {
-            home.record.blocked.change(change);
+            home.record.blocking.change(change);
         }
         let hooks = &cx.pipeline.seen;
         let seen = Seen { entries: list, is_seen, session: None };

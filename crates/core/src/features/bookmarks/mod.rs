@@ -3,7 +3,6 @@
 //! stores becomes items. What a list has besides rooms stays in private storage.
 
 mod convert;
-mod shared;
 mod xml;
 
 use self::convert::{Owner, settle};
@@ -21,7 +20,6 @@ use crate::topic::xml::{Request, Terms, parse, refusal, reply};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Child, Condition, IqType, Kind, Payload, Stanza};
 use carillon_wire::xml::Element;
-pub use shared::Telling;
 use std::sync::Arc;
 
 /// The feature.

@@ -4,18 +4,15 @@
 //! others when nothing else has that hash, and these are not asked. Otherwise it counts for the client that said it: what one client says
 //! decides nothing for another.
 
-mod shared;
 mod xml;
 
-pub use shared::Capabilities;
-
+use crate::feature_state::caps::HashState;
 use crate::message::Announcement;
 use crate::session::hook::{Feature, Hooks, Spec};
 use crate::session::{BoundSession, Cx};
 use crate::shard::Track;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Kind, Payload, Stanza};
-use shared::HashState;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {

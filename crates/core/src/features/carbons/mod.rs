@@ -1,11 +1,9 @@
 //! Message carbons (XEP-0280): messages that one session of an account sends or receives are copied to the others.
 
-mod state;
 mod xml;
 
-pub use state::State;
-
 use crate::error::StanzaError;
+use crate::feature_state::carbons::State;
 use crate::session::hook::{
     At, Delivery, Feature, Flow, Hooks, IqAnswer, IqHandler, NonzaHandler, Plan, Request, Spec,
 };

@@ -1,10 +1,6 @@
 //! Client state indication (XEP-0352): while a client is inactive, the newest presence of each sender is held back. It is
 //! sent before the next stanza that is not presence, or when the client becomes active.
 
-mod state;
-
-pub use state::State;
-
 use crate::session::hook::{Emit, Feature, Held, Hooks, NonzaHandler, Outgoing, Spec};
 use crate::session::{BoundSession, Cx};
 use crate::shard::Track;

@@ -3,10 +3,7 @@
 //! `sasl::fast` derives and checks tokens, without a connection; `xml` reads what a client sends about them. Logins of clients that
 //! use tokens are cached, so that the next one need not ask the store (docs/adr/0006).
 
-mod shared;
 mod xml;
-
-pub use shared::Replays;
 
 use crate::connection::FeatureClaim;
 use crate::model::{Identity, Revocations};

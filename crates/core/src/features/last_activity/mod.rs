@@ -4,10 +4,6 @@
 //! keep all of that once a minute, in one write. Of an account whose record is empty nobody may ask, and nothing is noted: that is every
 //! device which is only sent notifications.
 
-mod shared;
-
-pub use shared::Logouts;
-
 use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::message::{Announcement, Requester};

@@ -1,10 +1,7 @@
 //! Modules: filters that an operator adds to a running node. This feature is in the pipeline only while a module is active.
 
-mod shared;
-
-pub use shared::Modules;
-
-use crate::features::PerShard;
+use crate::feature_state::PerShard;
+use crate::feature_state::modules::{Decision, Question};
 use crate::model::Notification;
 use crate::ports::modules::{ActiveModule, Failure, ModuleHook, Subject};
 use crate::session::Cx;
@@ -12,7 +9,6 @@ use crate::session::hook::{Feature, Hooks, Taken};
 use crate::shard::ModuleFigures;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind, MessageType, Stanza, StanzaError};
-use shared::{Decision, Question};
 use std::sync::Arc;
 
 /// The feature.

@@ -1,12 +1,8 @@
 //! Rooms at `rooms.DOMAIN` (XEP-0045). What clients say goes to the room's home ([`crate::room`]); what rooms say is given to clients here.
 
-mod state;
-
-use state::Joined;
-pub use state::State;
-
 use crate::command::PendingIq;
 use crate::error::StanzaError;
+use crate::feature_state::muc::Joined;
 use crate::message::{Announcement, RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomSeat, ShardMessage};
 use crate::model::{Domain, RoomKind};
 use crate::ports::Directory;

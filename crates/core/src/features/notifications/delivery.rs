@@ -1,12 +1,11 @@
 //! At the session: a notification is given to the connection, and acknowledged by the best means that the client supports.
 
 use super::giving::{RECEIPT, give, has_too_many};
-use super::shared::Recipient;
-use super::state::InFlight;
 use super::{broadcast, ends, report, xml};
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
+use crate::feature_state::notifications::{InFlight, Recipient};
 use crate::model::*;
 use crate::ports::Page;
 use crate::ports::store::notifications::{NotificationChange, Pending};

@@ -1,7 +1,7 @@
 //! One notification is written to one session, and noted as being on its way.
 
-use super::state::InFlight;
 use crate::event::{Entry, Kind};
+use crate::feature_state::notifications::InFlight;
 use crate::model::*;
 use crate::session::{BoundSession, Cx};
 use crate::shard::{Timer, Track, Tracked};

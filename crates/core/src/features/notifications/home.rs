@@ -2,10 +2,10 @@
 //! sessions.
 
 use super::report::{keep_trace, report, report_end, report_end_of};
-use super::shared::{Recipient, Withheld};
 use super::{broadcast, delivery, ends, flight, lookup};
 use crate::command::{Command, Outcome};
 use crate::event::{Entry, Kind};
+use crate::feature_state::notifications::{Recipient, Withheld};
 use crate::message::ShardMessage;
 use crate::model::*;
 use crate::ports::Fault;

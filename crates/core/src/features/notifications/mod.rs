@@ -8,17 +8,11 @@ mod flight;
 mod giving;
 mod home;
 mod lookup;
-mod open_broadcasts;
 mod report;
-mod shared;
-mod state;
 mod xml;
 
 #[cfg(test)]
 mod tests;
-
-pub use shared::Ledger;
-pub use state::State;
 
 use crate::session::backlog;
 use crate::session::hook::{

@@ -1,9 +1,9 @@
 //! What a client without stream management was given, until its TCP has acknowledged it: chat messages as they came, which are kept
 //! here, and those that the store holds until then. What had not arrived when the connection was lost goes another way.
 
-use super::state::Message;
 use super::{delete, xml};
 use crate::error::StreamError;
+use crate::feature_state::offline::Message;
 use crate::model::SessionId;
 use crate::route;
 use crate::session::{BoundSession, Cx, Sessions};

@@ -1,8 +1,8 @@
 //! Messages that were given to parked sessions only, or to such as leave the process: the store keeps them, so that their senders need
 //! not wait for the clients. The sessions have them in their queues, too; whoever acknowledges one there has it deleted here.
 
-use super::state::Given;
 use super::{TRACKED, arrival, forget, look_again, question, xml};
+use crate::feature_state::offline::Given;
 use crate::model::Settlement;
 use crate::ports::store::offline::{Offline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};

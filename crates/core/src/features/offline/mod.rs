@@ -4,14 +4,10 @@
 mod arrival;
 mod expired;
 mod keep;
-mod shared;
-mod state;
 mod xml;
 
-pub use shared::Pending;
-pub use state::State;
-
 use crate::error::StanzaError;
+use crate::feature_state::offline::Given;
 use crate::model::{OfflineMessage, SessionId, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
@@ -24,7 +20,6 @@ use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Fate, Forget, Pager, Reads, RefusedWrite, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
-use state::Given;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {

@@ -42,7 +42,7 @@ pub(super) fn give(session: SessionId, home: &AtHome<'_>, sessions: &mut Session
     let Some(of) = sessions.bound(session) else { return };
     let (account, list) = (of.account, cx.pipeline.list_of(of).map(Box::<str>::from));
     let Some(wants) = cx.wants(session).cloned() else { return };
-    let own = home.record.nodes.iter().any(|node| wants.binary_search(&node.name).is_ok());
+    let own = home.record.pep.iter().any(|node| wants.binary_search(&node.name).is_ok());
     let contacts = home.contacts(|standing| standing.to, cx).into_iter();
     let way = (Direction::In, StanzaKind::Message);
     let hears =

@@ -6,12 +6,8 @@
 mod events;
 mod last;
 mod request;
-mod shared;
-mod state;
 
-pub use shared::LastItems;
-pub use state::Nodes;
-
+use crate::feature_state::pep::Nodes;
 use crate::message::AccountMessage;
 use crate::session::homes::AtHome;
 use crate::session::hook::{AnswerOther, AskedHandler, Feature, HomeHandler, Hooks, RecordPart, Spec};
@@ -44,7 +40,7 @@ pub const FEATURE: Feature = Feature {
     account_features: FEATURES,
     account_identities: &[("pubsub", "pep")],
     hooks: Hooks {
-        record: &[RecordPart::Nodes(|record, nodes| record.nodes = Nodes::of(nodes))],
+        record: &[RecordPart::Nodes(|record, nodes| record.pep = Nodes::of(nodes))],
         account_message: Some(account_message),
         at_home: &[
             own(IqType::Get, "pubsub", ns::PUBSUB),
@@ -121,7 +117,7 @@ fn account_message(
         AccountMessage::NodesChanged(change) => {
             // A record that was read later has it already.
             if home.generation < change.after {
-                home.record.nodes.change(&change);
+                home.record.pep.change(&change);
             }
         }
         AccountMessage::Published { event, access, .. } => events::tell(&event, access, home, sessions, cx),

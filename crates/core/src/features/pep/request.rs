@@ -45,7 +45,7 @@ pub(super) fn others(stanza: &Stanza, home: &AtHome<'_>, _: &mut Sessions, cx: &
     let is_admitted = |node: &Node| node.config.access_model.admits(Reader::Other(standing));
     let refusal = match xml::parse(stanza, home.account, &terms) {
         Err(error) => error,
-        Ok(Request::Topic { name, op, about }) if is_reading(&op) => match home.record.nodes.get(&name) {
+        Ok(Request::Topic { name, op, about }) if is_reading(&op) => match home.record.pep.get(&name) {
             Some(node) if is_admitted(node) => {
                 operate(name, op, TopicIq { iq: pending, about }, home, &terms, cx);
                 return true;
@@ -53,7 +53,7 @@ pub(super) fn others(stanza: &Stanza, home: &AtHome<'_>, _: &mut Sessions, cx: &
             node => closed(node),
         },
         Ok(Request::Topics { paged, .. }) => {
-            let nodes = home.record.nodes.iter().filter(|node| is_admitted(node));
+            let nodes = home.record.pep.iter().filter(|node| is_admitted(node));
             let records: Vec<TopicRecord> = nodes.map(|node| record(node, home)).collect();
             if standing.from || !records.is_empty() {
                 let list = xml::topics(&records, |_| true, home.account.as_str(), paged);
@@ -103,7 +103,7 @@ fn answer(stanza: &Stanza, home: &AtHome<'_>, cx: &mut Cx<'_>) {
             cx.reply(pending.reply(Ok(payload)));
         }
         Ok(Request::Topics { paged, .. }) => {
-            let records: Vec<TopicRecord> = home.record.nodes.iter().map(|node| record(node, home)).collect();
+            let records: Vec<TopicRecord> = home.record.pep.iter().map(|node| record(node, home)).collect();
             let list = xml::topics(&records, |_| true, account, paged);
             cx.reply(pending.reply(Ok(Payload::from_element(&list))));
         }
@@ -127,7 +127,7 @@ fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &
     let (node, is_published) = (name.clone(), op.is_published());
     let edit = match op {
         TopicOp::Describe | TopicOp::Manage => {
-            let record = home.record.nodes.get(&name).map(|node| Arc::new(record(node, home)));
+            let record = home.record.pep.get(&name).map(|node| Arc::new(record(node, home)));
             let outcome = record.map(|record| TopicOutcome::Record { record, created: false });
             let result = outcome.ok_or(Refusal::NotFound);
             return cx.reply(xml::reply(iq, &name, result, terms));
@@ -144,7 +144,7 @@ fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &
             return read(question, outcome, name, iq, terms, cx);
         }
         op => {
-            let is = home.record.nodes.get(&name).map(|node| &node.config);
+            let is = home.record.pep.get(&name).map(|node| &node.config);
             edit(op, is, &terms.default_of(&name), terms, cx)
         }
     };

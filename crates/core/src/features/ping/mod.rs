@@ -1,9 +1,5 @@
 //! Pings (XEP-0199): a client's pings are answered, and a client that was silent for long is pinged.
 
-mod state;
-
-pub use state::State;
-
 use crate::error::{StanzaError, StreamError};
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec, TimerHandler};
 use crate::session::{BoundSession, Cx};

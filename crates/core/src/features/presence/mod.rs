@@ -1,10 +1,7 @@
 //! Presence (RFC 6121 §4): that of a session, which the account's other sessions are sent, and directed presence. What contacts are sent
 //! is the roster's; while that is disabled, rosters are empty.
 
-mod state;
 mod xml;
-
-pub use state::State;
 
 use crate::error::StanzaError;
 use crate::message::Announcement;

@@ -6,13 +6,11 @@
 
 mod active;
 mod shown;
-mod state;
 mod xml;
 
-pub use state::{Lists, State};
-
 use crate::error::StanzaError;
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
+use crate::feature_state::privacy::Lists;
 use crate::message::{AccountMessage, Requester};
 use crate::model::{
     PrivacyChange, PrivacyEdit, PrivacyLists, PrivacyRefusal, RuleAbout, Standing, rules_deny,

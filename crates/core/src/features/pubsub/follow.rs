@@ -1,7 +1,7 @@
 //! At the session: events are given to followers, and the topics that a session follows are kept in line with the store.
 
-use super::state::Following;
 use crate::event::{Entry, Kind};
+use crate::feature_state::pubsub::Following;
 use crate::model::{Followed, PubsubEvent, SessionId, Subscription, TopicId};
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;

@@ -2,113 +2,21 @@
 //! each was given. A topic is read once for all sessions of a shard; what is published meanwhile is held back, so that it comes behind.
 
 use super::follow::{ask, give_last};
-use super::state::Following;
-use crate::features::Shared;
-use crate::model::{Item, Map, Mono, PubsubEvent, Revision, SessionId, TopicId, TopicRecord};
+use crate::feature_state::pubsub::{Following, Read, Reading, Stage};
+use crate::model::{Item, PubsubEvent, TopicId, TopicRecord};
 use crate::ports::Fault;
 use crate::ports::store::items::Items;
 use crate::ports::store::topics::Topic;
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::Names;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// As many items of a topic are read, the newest, or those of so many bytes: who lacks more has a gap.
 const ITEMS_MAX: u32 = 1000;
 const BYTES_MAX: usize = 1 << 20;
 
-/// Events of so many bytes are held back for a topic. Past it they are given up, and the topic is read again.
-const HELD_BYTES_MAX: usize = 4 << 20;
-
 /// A topic that the store could not read is asked for again after this time.
 const AGAIN_MS: u64 = 1000;
-
-/// The sessions that are behind, and what they lack.
-#[derive(Debug, Default)]
-pub struct Missed {
-    /// With the topics that each waits for.
-    sessions: VecDeque<(SessionId, Vec<TopicId>)>,
-    topics: Map<TopicId, Reading>,
-    /// A topic has been read since all sessions were looked at.
-    has_news: bool,
-    again: Option<Mono>,
-}
-
-/// A topic for which sessions wait.
-#[derive(Debug, Default)]
-struct Reading {
-    sessions: usize,
-    stage: Stage,
-    /// What was published meanwhile, in order, and its bytes.
-    held: Vec<Arc<PubsubEvent>>,
-    held_bytes: usize,
-}
-
-#[derive(Debug, Default)]
-enum Stage {
-    /// The store is to be asked.
-    #[default]
-    Due,
-    Asked,
-    /// More was held back than may be, since the store was asked.
-    Outdated,
-    Read(Read),
-}
-
-/// What the store has of a topic.
-#[derive(Debug, Default)]
-struct Read {
-    /// Oldest first, as followers are shown them.
-    items: Vec<(Arc<Item>, Arc<PubsubEvent>)>,
-    newest: Revision,
-}
-
-impl Shared for Missed {
-    fn due(&self) -> Option<Mono> {
-        self.again
-    }
-}
-
-impl Missed {
-    /// Holds an event back, if sessions wait for its topic.
-    pub(super) fn holds(&mut self, event: &Arc<PubsubEvent>) -> bool {
-        let Some(reading) = self.topics.get_mut(&event.topic()) else { return false };
-        // It comes once for each session.
-        if reading.held.last().is_some_and(|last| Arc::ptr_eq(last, event)) {
-            return true;
-        }
-        reading.held_bytes += event.bytes();
-        reading.held.push(event.clone());
-        if reading.held_bytes > HELD_BYTES_MAX {
-            (reading.held, reading.held_bytes) = (Vec::new(), 0);
-            reading.stage = match std::mem::take(&mut reading.stage) {
-                Stage::Asked | Stage::Outdated => Stage::Outdated,
-                Stage::Due | Stage::Read(_) => Stage::Due,
-            };
-            self.again = self.again.or(Some(Mono(0)));
-        }
-        true
-    }
-
-    /// Whether all of these topics have been read.
-    fn has_read(&self, topics: &[TopicId]) -> bool {
-        let is_read =
-            |topic| self.topics.get(topic).is_none_or(|reading| matches!(reading.stage, Stage::Read(_)));
-        topics.iter().all(is_read)
-    }
-
-    /// A session does not wait for these topics any more.
-    fn release(&mut self, topics: &[TopicId]) {
-        for topic in topics {
-            if let Some(reading) = self.topics.get_mut(topic) {
-                reading.sessions -= 1;
-                if reading.sessions == 0 {
-                    self.topics.remove(topic);
-                }
-            }
-        }
-    }
-}
 
 /// A session came from another process: it follows its topics here, too. One that a dead node left was among no followers meanwhile.
 pub(super) fn restored(session: &mut BoundSession, _names: &mut Names, cx: &mut Cx<'_>) {

@@ -3,12 +3,8 @@
 
 mod follow;
 mod missed;
-mod state;
 #[cfg(test)]
 mod tests;
-
-pub use missed::Missed;
-pub use state::State;
 
 use crate::command::{About, Actor, Asker, PendingIq, Refusal, TopicIq, TopicOp};
 use crate::error::StanzaError;

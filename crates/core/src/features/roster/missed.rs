@@ -1,7 +1,7 @@
 //! Changes of a roster of which the account's sessions were not told.
 
-use super::state::{Contacts, Entry};
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
+use crate::feature_state::roster::{Contacts, Entry};
 use crate::message::{AccountMessage, RosterCause};
 use crate::model::{Contact, Map, RosterChange};
 use crate::session::homes::AtHome;

@@ -9,15 +9,11 @@ mod announced;
 mod changed;
 mod missed;
 mod request;
-mod shared;
-mod state;
 mod subscription;
 mod xml;
 
-pub use shared::Paces;
-pub use state::{Contacts, State};
-
 use crate::error::StanzaError;
+use crate::feature_state::roster::Contacts;
 use crate::message::AccountMessage;
 use crate::session::homes::AtHome;
 use crate::session::hook::{

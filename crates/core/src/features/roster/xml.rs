@@ -1,7 +1,7 @@
 //! `<query xmlns='jabber:iq:roster'/>` (RFC 6121 §2.1).
 
-use super::state::Contacts;
 use crate::error::StanzaError;
+use crate::feature_state::roster::Contacts;
 use crate::model::{Contact, Generation, Set as HashSet, SubscriptionAction};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;

@@ -1,9 +1,7 @@
 //! What the queues of all sessions take in memory has a bound of its own: [`Queued`].
 
-use super::queue::Entry;
-use super::shared::Queued;
-use super::state::{Sent, State};
 use crate::error::StreamError;
+use crate::feature_state::stream_management::{Entry, Queued, Sent, State};
 use crate::model::SessionId;
 use crate::session::{BoundSession, Cx};
 use carillon_wire::stream::Condition;

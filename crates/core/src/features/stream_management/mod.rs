@@ -1,17 +1,11 @@
 //! Stream management (XEP-0198): acknowledgement of stanzas in both directions. What was not acknowledged when the
 //! connection ends is not lost: chat messages are routed again, and the features that track stanzas keep theirs.
 
-mod inbound;
 mod memory;
-mod queue;
 mod resumption;
-mod shared;
-mod state;
-
-pub use shared::Queued;
-pub use state::State;
 
 use crate::error::StreamError;
+use crate::feature_state::stream_management::{Bounds, Next, Request, Sent, TooMany};
 use crate::model::Settlement;
 use crate::route;
 use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, TimerHandler, Unbound};
@@ -22,10 +16,7 @@ use carillon_wire::stanza::{Condition as StanzaCondition, Kind, MessageType, Pre
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
-use inbound::Request;
-use queue::{Bounds, Next, TooMany};
 use smallvec::SmallVec;
-use state::Sent;
 use std::sync::Arc;
 
 /// The feature.

@@ -2,6 +2,7 @@
 
 use super::{acknowledge_up_to, failed, look_later, memory, request, too_high};
 use crate::error::StreamError;
+use crate::feature_state::stream_management::{Origin, Sent};
 use crate::model::{Mono, SessionId, Settlement};
 use crate::route;
 use crate::sasl::Protection;
@@ -11,8 +12,6 @@ use crate::shard::{Chat, Fate, Names, Recipients};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 use carillon_wire::xml::Element;
-
-use super::state::{Origin, Sent};
 
 /// How clients resume sessions.
 pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {

@@ -1,7 +1,7 @@
 //! What passes, by an account's record: for its sessions by the lists that they have chosen, else by what decides for the account as a whole
 //! (XEP-0016 §2.2, XEP-0191).
 
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
 use crate::message::AccountMessage;
 use crate::model::StanzaKind;
 use crate::session::hook::{Denial, Direction, SessionListHook};

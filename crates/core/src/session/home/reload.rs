@@ -6,7 +6,7 @@
 
 use super::{give, question, read};
 use crate::error::StreamError;
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
 use crate::message::AccountMessage;
 use crate::model::{Generation, RecordParts};
 use crate::session::homes::{self, AccountRecord, AtHome, Home};

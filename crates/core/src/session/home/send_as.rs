@@ -2,7 +2,7 @@
 
 use crate::command::{Outcome, ReplyTo};
 use crate::effect::Effect;
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
 use crate::message::{AccountMessage, Requester, ShardMessage};
 use crate::model::StanzaKind;
 use crate::session::hook::{Denial, Direction};

@@ -1,6 +1,6 @@
 //! An account as its home shows it to the features.
 
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
 use crate::model::{DomainId, Generation};
 use carillon_wire::jid::BareJid;
 

@@ -1,7 +1,7 @@
 //! The order of the changes of an account's record. Every change has the generation before it and the one it made; the account's sessions
 //! are told of changes in that order, whatever the order in which the messages come that tell of them.
 
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
 use crate::message::AccountMessage;
 use crate::model::{Generation, SessionId};
 use std::collections::{BTreeMap, VecDeque};

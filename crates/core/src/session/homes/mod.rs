@@ -6,7 +6,7 @@ mod changes;
 
 pub use at_home::AtHome;
 
-use crate::features::state::PerAccount;
+use crate::feature_state::PerAccount;
 use crate::home::{Concurrency, Kind, Place, Places, Pushed, Stage};
 use crate::message::AccountMessage;
 use crate::model::{Generation, Mono, SessionId, Set};

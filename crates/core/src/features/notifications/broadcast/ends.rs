@@ -1,6 +1,6 @@
 //! The store is told which accounts have acknowledged a broadcast, until it has done it, and how often it was given.
 
-use super::super::state::InFlight;
+use crate::feature_state::notifications::InFlight;
 use crate::model::AcknowledgedBy;
 use crate::ports::store::broadcasts::{AccountEnd, EndBroadcasts};
 use crate::session::{BoundSession, Cx};

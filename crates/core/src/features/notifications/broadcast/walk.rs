@@ -1,10 +1,9 @@
 //! Broadcasts are given: to the sessions that are there, a slice at a time, and to those that come later.
 
 use super::super::giving;
-use super::super::open_broadcasts::{Open, Pair};
-use super::super::state::InFlight;
 use super::super::xml;
 use crate::command::Reach;
+use crate::feature_state::notifications::{InFlight, Open, Pair};
 use crate::model::{AccountId, Audience, Broadcast, DomainId, NotificationId, SessionId};
 use crate::ports::store::broadcasts::EndedBroadcasts;
 use crate::session::{BoundSession, Cx, Sessions, backlog};

@@ -1,0 +1,152 @@
+//! What is known of a session.
+
+use super::inbound::Inbound;
+use super::queue::{Entry, Queue};
+use crate::model::{Mono, PubsubEvent, Settlement};
+use crate::shard::{Chat, Tracked};
+use carillon_wire::stanza::Stanza;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The counts of a session whose client enabled stream management, and what it has not acknowledged.
+#[derive(Debug, Default)]
+pub struct State {
+    /// What was received since it was enabled.
+    pub(crate) inbound: Inbound,
+    /// What has to be acknowledged in time, because senders wait for it: all up to this number of sent stanzas, modulo 2^32.
+    pub(crate) due: Option<u32>,
+    /// What was sent since and is not acknowledged.
+    pub(crate) queue: Queue<Sent>,
+    /// What is noted in a cell in case a node dies; eight bytes where nothing is.
+    pub(crate) noted: Option<Box<Noted>>,
+}
+
+// Whoever dies again while its client repeats what it sent has it handled once more.
+crate::form! { struct State { inbound, due, queue, noted: omitted(None) } }
+
+/// What is noted of a session in a cell whose sessions are written down.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    /// Of a session that a dead node left: what it was there.
+    pub(crate) origin: Option<Origin>,
+    /// Who waited for messages that were acknowledged a moment ago: what is written of the session says so, too, as it may not have been written yet
+    /// that their senders know.
+    recent: VecDeque<(Settlement, Mono)>,
+}
+
+impl State {
+    /// A message was acknowledged whose sender is a session of this node.
+    pub(crate) fn note_recent(&mut self, settlement: Settlement, now: Mono) {
+        let recent = &mut self.noted.get_or_insert_default().recent;
+        while recent.front().is_some_and(|(_, at)| now.since(*at) > RECENT_MS) {
+            recent.pop_front();
+        }
+        recent.push_back((settlement, now));
+    }
+
+    /// Those that were noted a moment ago.
+    pub(crate) fn recent(&mut self, now: Mono) -> Vec<Settlement> {
+        let Some(noted) = &mut self.noted else { return Vec::new() };
+        noted.recent.retain(|(_, at)| now.since(*at) <= RECENT_MS);
+        let settlements = noted.recent.iter().map(|(settlement, _)| *settlement).collect();
+        if noted.recent.is_empty() && noted.origin.is_none() {
+            self.noted = None;
+        }
+        settlements
+    }
+}
+
+/// How long that is: as long as it takes until what a sender learns is written, and once more.
+const RECENT_MS: u64 = 2_000;
+
+/// The name of a session at the node that died.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// Who waited for the stanzas of its client, but for their numbers.
+    pub(crate) old: Settlement,
+    /// The last stanza of the client that may be one that it repeats.
+    pub(crate) last: u32,
+}
+
+/// A stanza sent and not yet acknowledged.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    /// It may be lost.
+    Anything,
+    /// It is routed again when the session ends, unless another session of the account has it.
+    Chat(Box<(Stanza, Chat)>),
+    /// A feature is told when it is acknowledged.
+    Tracked(Tracked, u128),
+    /// It is sent again when the session is resumed.
+    Stanza(Box<Stanza>),
+    /// It is sent again, too. All who are sent it share it.
+    Event(Arc<PubsubEvent>),
+    /// It is sent again, and a feature is told when it is acknowledged.
+    TrackedStanza(Box<(Tracked, u128, Stanza)>),
+}
+
+crate::form! {
+    enum Sent {
+        0 = Anything,
+        1 = Chat(message),
+        2 = Tracked(kind, number),
+        3 = Stanza(stanza),
+        4 = Event(event),
+        5 = TrackedStanza(tracked),
+    }
+}
+
+impl Sent {
+    /// Whether the sender of a message waits for its acknowledgement.
+    pub(crate) fn is_settled_by_acknowledgement(&self) -> bool {
+        matches!(self, Sent::Chat(message) if message.1.settlement.is_some())
+    }
+}
+
+impl Entry for Sent {
+    fn bytes(&self) -> usize {
+        match self {
+            Sent::Chat(message) => message.0.memory_bytes(),
+            Sent::Stanza(stanza) => stanza.memory_bytes(),
+            Sent::Event(event) => event.bytes(),
+            Sent::TrackedStanza(tracked) => tracked.2.memory_bytes(),
+            Sent::Anything | Sent::Tracked(..) => 0,
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        matches!(self, Sent::Chat(_) | Sent::Tracked(..) | Sent::TrackedStanza(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+    use crate::shard::Chat;
+    use carillon_wire::stanza::MessageType;
+
+    #[test]
+    fn its_form() {
+        let (mut state, chat) = (State::default(), Stanza::message(MessageType::Chat).with_id("1"));
+        proves("stream management, begun", &state);
+        state.inbound.handled();
+        let number = state.inbound.begin(&chat);
+        state.inbound.handled();
+        state.inbound.request();
+        state.due = Some(number);
+        let tracked = (Tracked(*b"noti"), 1 << 100, chat.clone());
+        let entries = [
+            Sent::Anything,
+            Sent::Chat(Box::new((chat.clone(), Chat::default()))),
+            Sent::Tracked(Tracked(*b"offl"), 7),
+            Sent::Stanza(Box::new(chat)),
+            Sent::TrackedStanza(Box::new(tracked)),
+        ];
+        let bounds = super::super::queue::Bounds { stanzas: 100, bytes: 10_000 };
+        for entry in entries {
+            state.queue.push(entry, bounds);
+        }
+        proves("stream management", &state);
+    }
+}

@@ -1,0 +1,67 @@
+//! What clients were sent and have not acknowledged, in all sessions of a shard together: one sum, and the sessions by the size of their
+//! queues.
+
+use crate::connection::BySize;
+use crate::feature_state::Shared;
+use crate::model::{Map, PubsubEvent, SessionId};
+use std::sync::Arc;
+
+/// The unacknowledged stanzas of a shard.
+#[derive(Debug, Default)]
+pub struct Queued {
+    /// Bytes of all queues. What several of them share counts once.
+    bytes: usize,
+    sessions: BySize<SessionId>,
+    /// Events in queues, by their address, and in how many queues each is.
+    events: Map<usize, u32>,
+}
+
+impl Shared for Queued {}
+
+impl Queued {
+    /// A queue has so many bytes more that are its own.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
+    /// They are gone.
+    pub(crate) fn remove(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+    }
+
+    /// A queue has an event, which it shares with others.
+    pub(crate) fn add_event(&mut self, event: &Arc<PubsubEvent>) {
+        let queues = self.events.entry(Arc::as_ptr(event) as usize).or_default();
+        *queues += 1;
+        if *queues == 1 {
+            self.bytes += event.bytes();
+        }
+    }
+
+    /// A queue has it no longer.
+    pub(crate) fn remove_event(&mut self, event: &Arc<PubsubEvent>) {
+        let address = Arc::as_ptr(event) as usize;
+        let Some(queues) = self.events.get_mut(&address) else { return };
+        *queues -= 1;
+        if *queues == 0 {
+            self.events.remove(&address);
+            self.bytes -= event.bytes();
+            if self.events.is_empty() && self.events.capacity() > KEPT {
+                self.events = Map::default();
+            }
+        }
+    }
+
+    /// The queue of a session went from one size to another, in bytes.
+    pub(crate) fn resize(&mut self, session: SessionId, before: usize, after: usize) {
+        self.sessions.resize(session, before, after);
+    }
+
+    /// A session that has to end so that all queues have at most so many bytes, the larger ones first. It is not named twice.
+    pub(crate) fn too_large(&mut self, bytes_max: usize) -> Option<SessionId> {
+        self.sessions.too_large(self.bytes, bytes_max)
+    }
+}
+
+/// Capacity that an empty map keeps.
+const KEPT: usize = 1024;
