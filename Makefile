@@ -98,6 +98,7 @@ tools:
 bench: ## Carillon beside the floor, ejabberd and Prosody, three rounds; wants a quiet machine
 	bench/compare
 	bench/own
+	bench/chat
 	bench/results
 
 lint: fmt-check clippy doc tidy lint-python typos ## Everything that looks at the code without running it
