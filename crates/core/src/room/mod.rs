@@ -38,9 +38,9 @@ use crate::ports::{Answer, Fault, Page, Question};
 use crate::session::Cx;
 use crate::shard::RoomFigures;
 use asker::{Asker, refuse, reply};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza};
 use home::{Home, Room, RoomState, turn_away};
 use occupants::Occupants;
 use std::sync::Arc;
@@ -239,6 +239,10 @@ impl Home {
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
+        if self.is_concealed_from(record, &stanza) {
+            self.absent(seat, stanza, key, cx);
+            return cx.settle(settlement);
+        }
         match stanza.kind {
             Kind::Message(_) => return self.message(record, &stanza, settlement, key, cx),
             Kind::Presence(_) => self.presence(record, seat, &stanza, cx),
@@ -247,6 +251,29 @@ impl Home {
             Kind::Iq(_) => self.request(record, seat, stanza, key, cx),
         }
         cx.settle(settlement);
+    }
+
+    /// Whether a request or a message is answered as if the room were not there: its sender may not find it, and is neither in it nor a member. Whoever knows
+    /// the address may enter.
+    fn is_concealed_from(&self, record: &RoomRecord, stanza: &Stanza) -> bool {
+        let asks = match stanza.kind {
+            Kind::Message(kind) => kind != MessageType::Error,
+            Kind::Iq(kind) => matches!(kind, IqType::Get | IqType::Set),
+            Kind::Presence(_) => false,
+        };
+        let Some(client) = stanza.from.as_ref().filter(|_| asks) else { return false };
+        let affiliation = record.affiliation(client.bare_str());
+        let is_hidden = !record.config.public && affiliation < RoomAffiliation::Member;
+        let is_locked = record.config.locked && affiliation < RoomAffiliation::Owner;
+        if !(is_hidden || is_locked) || self.state.occupants.of_account(&client.bare()).next().is_some() {
+            return false;
+        }
+        // Whoever was invited by somebody of the room tells them that it does not come.
+        let inviter = xml::request::declined(stanza).and_then(|to| Jid::new(&to).ok());
+        !inviter.is_some_and(|inviter| {
+            record.affiliation(inviter.bare_str()) >= RoomAffiliation::Member
+                || self.state.occupants.of_account(&inviter.bare()).next().is_some()
+        })
     }
 
     /// There is no such room.
@@ -260,6 +287,8 @@ impl Home {
             }
             Kind::Presence(PresenceType::Available) => (stanza, StanzaError::new(Condition::NotAcceptable)),
             Kind::Presence(_) => return,
+            // An answer would tell rooms that are hidden from those that are not there: there, it is not known who invited.
+            Kind::Message(_) if xml::request::declined(&stanza).is_some() => return,
             // XEP-0410 §3.1: who asks is in no such room.
             Kind::Iq(_) if stanza.payload.find("ping", ns::PING).is_some() => {
                 (stanza, StanzaError::new(Condition::NotAcceptable))
@@ -314,13 +343,6 @@ impl Home {
         let Some(client) = &stanza.from else { return Ok(()) };
         let member = record.member(client.bare_str());
         let occupants = Some(&self.state.occupants).filter(|occupants| occupants.of(client).is_some());
-        let affiliation = member.map_or(RoomAffiliation::None, |member| member.affiliation);
-        let is_hidden = !record.config.public && affiliation < RoomAffiliation::Member;
-        let is_locked = record.config.locked && affiliation < RoomAffiliation::Owner;
-        if (is_hidden || is_locked) && occupants.is_none() {
-            // Whoever may not find it is told no more than of one that is not there.
-            return Err(StanzaError::new(Condition::ItemNotFound));
-        }
         let payload = match (query.ns(), query.attr("node")) {
             (ns::DISCO_INFO, None) => xml::disco::info(record, self.state.occupants.len()),
             (ns::DISCO_INFO, Some(xml::disco::NICK_NODE)) => {

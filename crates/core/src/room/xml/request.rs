@@ -7,6 +7,13 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, Stanza};
 use carillon_wire::xml::Element;
 
+/// Whose invitation a message declines (XEP-0045 §7.8.2); an empty text if it does not say whose.
+pub(in crate::room) fn declined(stanza: &Stanza) -> Option<String> {
+    let x = stanza.payload.find("x", ns::MUC_USER)?.element();
+    let decline = x.child("decline", ns::MUC_USER)?;
+    Some(decline.attr("to").unwrap_or_default().to_owned())
+}
+
 /// What a stanza to a room has to do with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::room) enum Weight {
