@@ -137,7 +137,7 @@ pub const CASES: &[Case] = cases! {
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, are_imported_with_where_subscriptions_stand, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, are_looked_up, keep_the_newest_requests, go_with_their_account, of_many_at_once;
     removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts,
-        hold_names_back_where_anybody_registers, are_told_the_same_again;
+        hold_names_back, are_told_the_same_again;
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_edited_together, are_as_their_publisher_wants_them, are_bounded,
         go_with_their_account, give_their_last_items, give_their_last_items_without_payloads_where_they_say_so;
     blocklists: are_sorted_and_without_doubles, are_of_addresses_of_any_length, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,

@@ -140,7 +140,7 @@ pub(super) fn of_a_domain_come_in_parts(store: &dyn Store) {
     assert!(domains(store).iter().all(|domain| domain.id != ground.here));
 }
 
-pub(super) fn hold_names_back_where_anybody_registers(store: &dyn Store) {
+pub(super) fn hold_names_back(store: &dyn Store) {
     let policy = Policy { registration: true, ..Policy::default() };
     let open = ask(store, PutDomain { name: "open.example".into(), policy }).domain.id;
     let closed = domain(store);
@@ -159,7 +159,9 @@ pub(super) fn hold_names_back_where_anybody_registers(store: &dyn Store) {
     }
     assert_eq!(registers(open, "alice", T.plus(99)), CreateAccountAnswer::Held);
     answer!(registers(open, "dan", T.plus(99)), CreateAccountAnswer::Created(_) => ());
-    answer!(registers(closed, "alice", T.plus(1)), CreateAccountAnswer::Created(_) => ());
+    // Also where nobody registers without an invitation: there are those who have one.
+    assert_eq!(registers(closed, "alice", T.plus(99)), CreateAccountAnswer::Held);
+    answer!(registers(closed, "alice", T.plus(100)), CreateAccountAnswer::Created(_) => ());
     // Whoever does it on purpose gets it at once, and it is not held back any more.
     account(store, open, "bob");
     assert_eq!(registers(open, "bob", T.plus(1)), CreateAccountAnswer::Exists);

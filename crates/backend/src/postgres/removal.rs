@@ -108,10 +108,9 @@ impl Answers<DeleteAccount, Error> for Transaction<'_> {
             room::note_leaving(self, &jid, *now)?;
         }
         let removed = account(self, id, local, &domain_name)?;
-        // Only there could a stranger take it.
+        // Whatever the domain's policy is: strangers may have an invitation, or registration may be allowed later.
         self.run(
-            "INSERT INTO held_name (domain, local, until)
-             SELECT id, $2, $3 FROM domain WHERE id = $1 AND registration AND $3 > $4::bigint
+            "INSERT INTO held_name (domain, local, until) SELECT $1, $2, $3 WHERE $3 > $4::bigint
              ON CONFLICT (domain, local) DO UPDATE SET until = $3",
             &[&i64::from(domain.0), local, &int(held_until.0), &int(now.0)],
         )?;

@@ -184,10 +184,9 @@ impl Answers<DeleteAccount, Error> for Transaction<'_> {
             room::note_leaving(self, &jid, *now)?;
         }
         let removed = removal::account(self, account, local, &domain_name)?;
-        // Only there could a stranger take it.
+        // Whatever the domain's policy is: strangers may have an invitation, or registration may be allowed later.
         self.run(
-            "INSERT OR REPLACE INTO held_name (domain, local, until)
-             SELECT id, ?2, ?3 FROM domain WHERE id = ?1 AND registration = 1 AND ?3 > ?4",
+            "INSERT OR REPLACE INTO held_name (domain, local, until) SELECT ?1, ?2, ?3 WHERE ?3 > ?4",
             params![domain.0, local, int(held_until.0), int(now.0)],
         )?;
         Ok(Ok(removed.changes))

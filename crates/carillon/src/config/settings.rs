@@ -254,7 +254,7 @@ settings! {
         /// refused; 0 for no limit.
         "limits.registrations_per_address" = core.limits.registrations_per_address,
             count(0, 1_000_000, "registrations"), Live, benchmark 0;
-        /// How long nobody can register the name of a removed account in-band; 0 for no time. Over HTTP and the command line it can be created again at once. Applies to domains that allow registration.
+        /// How long nobody can register the name of a removed account in-band, by an invitation too; 0 for no time. Over HTTP and the command line it can be created again at once.
         "limits.removed_names_held_ms" = core.removed_names_held_ms, ms(0, 365 * DAY), Live;
         /// Window in which failed logins and in-band registrations are counted.
         "limits.auth_failures_window_ms" = core.limits.auth_window_ms, ms(SECOND, DAY), Live;

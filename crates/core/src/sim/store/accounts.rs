@@ -232,8 +232,8 @@ fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<Vec<RosterChan
     let left = store.own.rooms.facts_of_leaving(&store.domains, &account_jid, *now);
     left.into_iter().for_each(|(room, fact)| store.tell(Told::Room(room, fact)));
     let changes = remove(store, id);
-    // Only there could a stranger take it.
-    if held_until > now && store.domains.get(domain).is_some_and(|domain| domain.policy.registration) {
+    // Whatever the domain's policy is: strangers may have an invitation, or registration may be allowed later.
+    if held_until > now {
         store.held_names.insert((*domain, local.clone()), *held_until);
     }
     Ok(changes)
