@@ -1,10 +1,17 @@
 //! Errors say whose fault they are and what to do: a [`StanzaError`] is answered, a [`StreamError`] closes the stream, a
 //! [`crate::ports::Fault`] is ours.
 
+use carillon_wire::stanza::Condition as StanzaCondition;
 pub use carillon_wire::stanza::StanzaError;
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
 use std::borrow::Cow;
+
+/// The answer to a request for which the store is needed and cannot be asked: the client may repeat it.
+pub(crate) fn store_unavailable() -> StanzaError {
+    StanzaError::new(StanzaCondition::InternalServerError)
+        .with_text("the store cannot answer; try again later")
+}
 
 /// Ends a stream: sent to the client before it is closed (RFC 6120 §4.9).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 //! A [`machine::ShardMachine`] owns its sessions and is told what happens, one [`Input`] at a time, with the time as an argument;
 //! what it wants done comes back as [`Effect`]s. It never touches a clock, socket, thread, file, environment or global
 //! randomness (`clippy.toml` forbids them), so that the same code runs in the server, in unit tests and in a seeded
-//! simulation of a whole cluster.
+//! simulation of the nodes of a cell.
 //!
 //! Read on in this order: [`Input`] and [`Effect`], the two enums that explain the program; [`pipeline`], the order of the
 //! features on one page; [`session`], the states of a connection; [`route`], where a stanza goes; [`topic`], the home of

@@ -30,8 +30,8 @@ pub enum ShardMessage {
         /// Who waits until it is settled.
         settlement: Option<Settlement>,
     },
-    /// What this server answers to a stanza of an account, for the account's home. It waits for nothing: its sender is told of it before it is told that the
-    /// stanza was dealt with.
+    /// What this server answers to a stanza of an account, for the account's home. It bypasses the filters there, so that the sender is given it before the
+    /// acknowledgement of the stanza.
     Reply {
         /// The stanza.
         stanza: Stanza,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 pub(crate) struct PayloadColumns<'a> {
     /// Whether it is XML.
     pub(crate) xml: bool,
-    /// The text, or the element; of a request the id of its endpoint before that.
+    /// The text, or the element; for a request to push, the id of its endpoint and then the element.
     pub(crate) payload: Cow<'a, [u8]>,
     /// The resource of the client that a request is for.
     pub(crate) resource: Option<&'a str>,

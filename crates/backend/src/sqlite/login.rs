@@ -122,7 +122,7 @@ fn empty(state: AccountState, generation: Generation, record: Generation) -> Log
     Login { state, subscriptions: Vec::new(), waiting: Waiting::default(), generation, record }
 }
 
-/// Positions in `ids` of the accounts that are there, with the state of each, its generation and that of its record: the first without that of its
+/// A row per account that is found: its index in `ids`, its state, its generation and that of its record. The state is without the generation of its
 /// subscriptions where these are read anyway.
 fn states(
     db: &Connection,

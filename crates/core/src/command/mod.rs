@@ -45,7 +45,7 @@ pub enum Command {
     /// Accounts were changed in the store: their homes forget what they remember of them → [`Outcome::Count`] 0.
     Changed { accounts: Arc<[BareJid]> },
     /// Send a stanza in the name of an account, which is there: a message, as if one of its sessions had sent it → [`Outcome::Count`] 0 when it is settled; or a
-    /// request or a presence that the account's home decides on → the same, where there is nothing to be said. What is answered, an error of whomever it is for included, is
+    /// request or a presence that the account's home decides on → the same, if there is no reply. Replies, the recipient's errors too, are
     /// [`Outcome::Answered`].
     Act { account: BareJid, stanza: Box<Stanza> },
     /// Revoke the tokens of an account (XEP-0484) → [`Outcome::Count`] 0 or [`Outcome::Missing`].

@@ -289,7 +289,7 @@ impl Turn<'_> {
     fn walk(&mut self) -> bool {
         let settings = self.cx.shard.settings.clone();
         let mut left = settings.fanout.slice;
-        // Of topics that few follow, several get their turn.
+        // Several topics are served per slice when each has few followers.
         while left > 0
             && let Some(slice) = self.cx.shard.subscribers.slice(left, &settings.fanout)
         {

@@ -49,7 +49,7 @@ pub(crate) fn receive(account: &BareJid, message: AccountMessage, sessions: &mut
         cx.shard.accounts.record_changed(account.as_str());
         cx.homes.forget_empty(account);
     }
-    // A record that is being read for somebody else may be read as it was before.
+    // A read that is in flight may return the record as it was before this change.
     let is_of_use = message.is_of_record() && cx.homes.places.get(account).is_some();
     if message.is_for_sessions() && !sessions.has_any(account.as_str()) && !is_of_use {
         return;
@@ -65,7 +65,7 @@ pub(crate) fn receive(account: &BareJid, message: AccountMessage, sessions: &mut
     }
 }
 
-/// Gives a message to the features, and the changes that waited for it.
+/// Gives a message to the features, and then the changes that waited because it had to come first.
 fn open(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let mut next = Some(message);
     while let Some(message) = next {
@@ -356,7 +356,7 @@ pub(crate) fn tick(cx: &mut Cx<'_>) {
     }
 }
 
-/// The same, at once: what waits for them would be lost with the process.
+/// Retries reads that failed now: the messages that wait for their records are not handed over.
 pub(crate) fn read_again(cx: &mut Cx<'_>) {
     for account in cx.homes.places.take_failed() {
         read(&account, cx);

@@ -173,7 +173,7 @@ pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
 /// Decides whether a stanza that has come for an account is delivered now. One that it holds it delivers later
 /// ([`route::stanza`](crate::route::stanza)).
 pub type ArrivedHook = fn(stanza: Stanza, settlement: Option<Settlement>, cx: &mut Cx<'_>) -> Arrival;
-/// Whether the record of an account has a stanza not pass.
+/// Why the record of an account denies a stanza to or from an address; none if it passes.
 pub type FilterHook = fn(record: &PerAccount, passing: &Passing<'_>) -> Option<Denial>;
 /// The name of the privacy list that a session has chosen, and that decides for it alone instead of what decides for its account (XEP-0016 §2.2).
 pub type SessionListHook = fn(session: &BoundSession) -> Option<&str>;

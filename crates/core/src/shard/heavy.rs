@@ -118,7 +118,7 @@ impl Set {
 
     /// An account takes the place of the one that costs least, and its cost.
     fn replace(&mut self, account: AccountId) -> usize {
-        // The lowest three bits of a cost are of no matter: there the place is kept, so that the least cost is one of eight numbers.
+        // The place is packed into the lowest three bits of its cost, where it changes nothing, so that the minimum of eight numbers says both.
         let placed = self.costs.iter().zip(0u64..).map(|(cost, at)| cost & !7 | at);
         let at = (placed.fold(u64::MAX, u64::min) & 7) as usize;
         if let (Some(of), Some(count)) = (self.accounts.get_mut(at), self.counts.get_mut(at)) {

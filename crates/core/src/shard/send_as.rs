@@ -30,7 +30,7 @@ const WAITING_MAX: usize = 4096;
 const NOBODY: SessionId = SessionId { slot: u32::MAX, generation: u32::MAX };
 
 impl SendAs {
-    /// Nobody waits. Numbers go on from `last`, which another process is not likely to have come to: sessions may come from it whose clients have such messages.
+    /// Nobody waits. Numbers go on from `last`, which is random: settlements of an earlier process, which arrive with sessions of it, match none of this one.
     pub(crate) fn new(last: u32) -> SendAs {
         SendAs { waiting: VecDeque::new(), last }
     }

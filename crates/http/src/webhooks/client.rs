@@ -1,4 +1,4 @@
-//! The HTTP client of webhooks and of pushes: it goes nowhere but where it may, trusts whom the system trusts, follows nobody and waits for nobody.
+//! The HTTP client of webhooks and of pushes: restricted destinations, the system's roots, no redirects, and a time limit.
 
 use super::rules::Outcome;
 use super::signature;

@@ -79,7 +79,7 @@ struct Held {
 }
 
 impl Sender {
-    /// Claims what is there, and says how far those have come that had nothing to send; whether the store did it.
+    /// Renews claims, takes new ones, and commits the cursors of webhooks that had nothing to send. Whether the store did it.
     async fn claim(&mut self) -> bool {
         let idle = self
             .held

@@ -348,7 +348,7 @@ impl<'a> Hall<'a> {
             for event in events {
                 self.happened(at, &event, now);
             }
-            // One whose connection was cut, or who was told that the match is over, has none to lose.
+            // A player whose connection was cut on purpose, or whose match is over, expects the error.
             if let Err(why) = result
                 && !matches!(self.seats[at].state, State::Over | State::Away(_))
             {

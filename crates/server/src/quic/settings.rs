@@ -74,9 +74,9 @@ fn transport() -> TransportConfig {
 const STREAM_BYTES: u32 = 16 * 1024;
 /// Of the stream towards the client, sent and not acknowledged.
 const SEND_BYTES: u64 = 64 * 1024;
-/// Of datagrams that wait, in each direction. The oldest are dropped.
+/// Bytes of datagrams that wait, in each direction. The oldest are dropped.
 const DATAGRAMS_BYTES: usize = 8 * 1024;
-/// Of the handshake, out of order. A client has no certificate to show.
+/// Bytes of the handshake that are held because earlier ones are missing. Little is needed: a client shows no certificate.
 const CRYPTO_BYTES: usize = 8 * 1024;
 /// A client of a match says something more often, or the match ends its connection.
 const IDLE: Duration = Duration::from_secs(30);

@@ -121,8 +121,8 @@ impl Tail {
         (inner.state == TailState::Whole && inner.ended.is_none()).then_some(inner.entries)
     }
 
-    /// The entries of an account behind `after`, up to `to`. Waits until they are all here. None where they cannot be known: they could not be
-    /// read, or are in the tables since a time that `after` does not know of.
+    /// The entries of an account behind `after`, up to `to`. Waits until they are all here. None if some of them were never read, or were dropped
+    /// because they are in the tables.
     pub(in super::super) fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
         let mut inner = self.lock();
         while inner.state == TailState::Making {

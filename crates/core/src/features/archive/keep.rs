@@ -1,7 +1,8 @@
 //! Keeping messages, before they are delivered.
 
-use super::{failed, xml};
+use super::xml;
 use crate::error::StanzaError;
+use crate::error::store_unavailable;
 use crate::model::{ArchiveId, ArchiveSide, Settlement};
 use crate::ports::Fault;
 use crate::ports::store::archive::{KeepMessage, KeepMessageAnswer};
@@ -75,7 +76,7 @@ fn kept(
         Ok(KeepMessageAnswer::NotKept) => cx.features.archive.ready(account.as_str(), number, |_| {}),
         Err(_) => {
             if let Some((stanza, settlement)) = cx.features.archive.take(account.as_str(), number) {
-                refuse(&stanza, settlement, &failed(), cx);
+                refuse(&stanza, settlement, &store_unavailable(), cx);
             }
         }
     }

@@ -83,8 +83,3 @@ fn has_archive(session: &BoundSession, cx: &Cx<'_>) -> Result<(), StanzaError> {
         false => Err(StanzaError::new(Condition::ServiceUnavailable)),
     }
 }
-
-/// The store did not answer.
-fn failed() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
-}

@@ -1,7 +1,8 @@
 //! What an account wants in its archive (XEP-0441).
 
-use super::{failed, has_archive, xml};
+use super::{has_archive, xml};
 use crate::error::StanzaError;
+use crate::error::store_unavailable;
 use crate::ports::store::archive::{ReadArchivePreferences, SetArchivePreferences};
 use crate::session::hook::{IqAnswer, Request};
 use crate::session::{BoundSession, Cx, Wait};
@@ -18,7 +19,7 @@ pub(super) fn get(
         local: session.bare.local().unwrap_or_default().into(),
     };
     let wait = Wait::ask(question, |_, _, answer, _| {
-        let preferences = answer.map_err(|_| failed())?.unwrap_or_default();
+        let preferences = answer.map_err(|_| store_unavailable())?.unwrap_or_default();
         Ok(IqAnswer::Payload(xml::preferences(&preferences)))
     });
     Ok(IqAnswer::Wait(wait))
@@ -44,7 +45,7 @@ pub(super) fn set(
         let answer = match answer {
             Ok(Ok(())) => Ok(xml::preferences(&preferences)),
             Ok(Err(_)) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(failed()),
+            Err(_) => Err(store_unavailable()),
         };
         cx.reply(pending.reply(answer.map(|prefs| Payload::from_element(&prefs))));
     });

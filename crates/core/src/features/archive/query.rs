@@ -1,7 +1,8 @@
 //! Reading an archive.
 
-use super::{failed, has_archive};
+use super::has_archive;
 use crate::error::StanzaError;
+use crate::error::store_unavailable;
 use crate::model::ArchivedMessage;
 use crate::ports::Fault;
 use crate::ports::store::archive::{ArchivePage, ArchivePageAnswer, ArchivedMessages, ReadArchiveEnds};
@@ -38,7 +39,7 @@ fn given(
     answer: Result<ArchivePageAnswer, Fault>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    let (messages, more, reached) = match answer.map_err(|_| failed())? {
+    let (messages, more, reached) = match answer.map_err(|_| store_unavailable())? {
         ArchivePageAnswer::Page { messages, more, reached } => (messages, more, reached),
         ArchivePageAnswer::NotFound => {
             let text = "a message that the query names is not in the archive";
@@ -68,7 +69,7 @@ pub(super) fn metadata(
     let question =
         ReadArchiveEnds { domain: session.domain, local: session.bare.local().unwrap_or_default().into() };
     let wait = Wait::ask(question, |_, _, answer, _| {
-        Ok(IqAnswer::Payload(mam::metadata(answer.map_err(|_| failed())?)))
+        Ok(IqAnswer::Payload(mam::metadata(answer.map_err(|_| store_unavailable())?)))
     });
     Ok(IqAnswer::Wait(wait))
 }

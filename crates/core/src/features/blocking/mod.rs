@@ -5,7 +5,7 @@
 
 mod xml;
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::feature_state::PerAccount;
 use crate::feature_state::blocking::Blocked;
 use crate::message::{AccountMessage, Requester};
@@ -161,7 +161,7 @@ fn failed(fault: Fault, account: BareJid, cx: &mut Cx<'_>) -> StanzaError {
     if fault == Fault::Unknown {
         cx.tell_account(account, AccountMessage::Reload);
     }
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
+    store_unavailable()
 }
 
 /// The list was changed: sessions that have asked for it are told; who is blocked does not see the account any more, and who is not any

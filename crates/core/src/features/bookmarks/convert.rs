@@ -5,7 +5,7 @@
 
 use super::xml::{Bookmark, LIST, List, NODE};
 use crate::command::{NoRoom, Refusal};
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::message::AccountMessage;
 use crate::model::{
     ConfigChange, DomainId, Item, ItemsFrom, Map, NodeEdit, NodeRefusal, SendLast, TopicConfig,
@@ -67,14 +67,14 @@ pub(super) fn settle(owner: Owner, wanted: Option<List>, then: Then, cx: &mut Cx
         let private = match private {
             Ok(Ok(private)) => private.and_then(|xml| Element::parse(&xml, "").ok()),
             Ok(Err(Missing)) => return then(Err(StanzaError::new(Condition::ItemNotFound)), cx),
-            Err(_) => return then(Err(failed()), cx),
+            Err(_) => return then(Err(store_unavailable()), cx),
         };
         let published = owner.items(LIST, cx);
         cx.ask(published, move |published, _, cx| {
-            let Ok(published) = published else { return then(Err(failed()), cx) };
+            let Ok(published) = published else { return then(Err(store_unavailable()), cx) };
             let items = owner.items(NODE, cx);
             cx.ask(items, move |items, _, cx| {
-                let Ok(items) = items else { return then(Err(failed()), cx) };
+                let Ok(items) = items else { return then(Err(store_unavailable()), cx) };
                 let storage = |items: Vec<Arc<Item>>| {
                     let newest = items.first().and_then(|item| Element::parse(&item.payload, "").ok());
                     newest.map_or(List::default(), |storage| List::of(&storage))
@@ -195,7 +195,7 @@ fn keep(owner: Owner, list: List, is_published: bool, then: Then, cx: &mut Cx<'_
             Ok(StorePrivateAnswer::NoAccount) => {
                 return then(Err(StanzaError::new(Condition::ItemNotFound)), cx);
             }
-            Err(_) => return then(Err(failed()), cx),
+            Err(_) => return then(Err(store_unavailable()), cx),
         }
         let gone: Vec<NodeEdit> = is_published.then_some(NodeEdit::Delete).into_iter().collect();
         let done = move |done: Result<(), StanzaError>, cx: &mut Cx<'_>| then(done.map(|()| list), cx);
@@ -224,7 +224,7 @@ fn edit(owner: Owner, node: &'static str, mut edits: Vec<NodeEdit>, then: Writte
                 if fault == Fault::Unknown {
                     cx.tell_account(owner.account, AccountMessage::Reload);
                 }
-                return then(Err(failed()), cx);
+                return then(Err(store_unavailable()), cx);
             }
         };
         for (place, change) in done.changes {
@@ -248,9 +248,4 @@ fn refused(refusal: NodeRefusal) -> StanzaError {
         NodeRefusal::Unmet(fields) => Refusal::PreconditionNotMet(fields),
     };
     StanzaError::from(refusal)
-}
-
-/// The store did not answer.
-fn failed() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }

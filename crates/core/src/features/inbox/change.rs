@@ -1,8 +1,9 @@
 //! What a client changes of a conversation.
 
 use super::xml::boolean;
-use super::{bad_request, failed, form, has_archive};
+use super::{bad_request, form, has_archive};
 use crate::error::StanzaError;
+use crate::error::store_unavailable;
 use crate::model::{ArchiveStart, ConversationChange, InboxEntry, InboxFilter, UnixMs};
 use crate::ports::store::inbox::{ChangeConversation, EmptyBin, InboxPage, ReadInbox};
 use crate::ports::{Fault, Page};
@@ -39,7 +40,7 @@ pub(super) fn get(
     };
     let pending = request.pending(session);
     Ok(IqAnswer::Wait(Wait::ask(question, move |_, _, answer: Result<_, Fault>, cx| {
-        let page: Option<InboxPage> = answer.map_err(|_| failed())?;
+        let page: Option<InboxPage> = answer.map_err(|_| store_unavailable())?;
         let entry = page.and_then(|page| page.entries.into_iter().next());
         let entry = entry.ok_or(StanzaError::new(Condition::ItemNotFound))?;
         cx.reply(pending.reply(Ok(shown(&entry, is_complete, cx))));
@@ -137,7 +138,7 @@ fn store(
                 Ok(if is_told { payload } else { Payload::empty() })
             }
             Ok(Err(_)) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(failed()),
+            Err(_) => Err(store_unavailable()),
         };
         cx.reply(pending.reply(answer));
     });
@@ -160,7 +161,7 @@ pub(super) fn empty_bin(
                 Ok(Payload::from_element(&Element::new("empty-bin", ns::INBOX_MIM).with_child(num)))
             }
             Ok(Err(_)) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(failed()),
+            Err(_) => Err(store_unavailable()),
         };
         cx.reply(pending.reply(answer));
     });

@@ -7,7 +7,7 @@ mod change;
 mod form;
 mod xml;
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::model::{Folder, InboxEntry};
 use crate::ports::store::inbox::{InboxPage, ReadInbox};
 use crate::ports::{Fault, Page};
@@ -111,7 +111,7 @@ fn read(
         page: Page { entries: query.page.max(PAGE, PAGE_MAX), bytes: PAGE_BYTES },
     };
     Ok(IqAnswer::Wait(Wait::ask(question, move |session, _, answer: Result<_, Fault>, cx| {
-        let page: Option<InboxPage> = answer.map_err(|_| failed())?;
+        let page: Option<InboxPage> = answer.map_err(|_| store_unavailable())?;
         let page = page.ok_or(StanzaError::new(Condition::ItemNotFound))?;
         for conversation in &page.entries {
             let shown = entry(session, &query, conversation, cx);
@@ -127,11 +127,6 @@ fn has_archive(session: &BoundSession, cx: &Cx<'_>) -> Result<(), StanzaError> {
         true => Ok(()),
         false => Err(StanzaError::new(Condition::ServiceUnavailable)),
     }
-}
-
-/// The store did not answer.
-fn failed() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }
 
 fn bad_request(text: &'static str) -> StanzaError {

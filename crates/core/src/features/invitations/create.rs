@@ -1,7 +1,7 @@
 //! An account makes an invitation (XEP-0401 §3.1): whoever uses it registers, and becomes its contact.
 
-use super::failed;
 use crate::error::StanzaError;
+use crate::error::store_unavailable;
 use crate::model::{Invitation, TokenHash};
 use crate::ports::Fault;
 use crate::ports::store::invitations::{CreateInvitation, CreateInvitationAnswer};
@@ -59,7 +59,9 @@ fn made(
             let text = "you have made as many invitations as you may; they count until they expire";
             Err(StanzaError::new(Condition::ResourceConstraint).with_text(text))
         }
-        Ok(CreateInvitationAnswer::Exists | CreateInvitationAnswer::Missing) | Err(_) => Err(failed()),
+        Ok(CreateInvitationAnswer::Exists | CreateInvitationAnswer::Missing) | Err(_) => {
+            Err(store_unavailable())
+        }
     }
 }
 

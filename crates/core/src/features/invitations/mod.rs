@@ -3,7 +3,7 @@
 
 mod create;
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::message::AccountMessage;
 use crate::model::{Invitation, TokenHash};
 use crate::ports::store::invitations::{self, AcceptInvitation};
@@ -12,7 +12,7 @@ use crate::session::hook::{CommandHandler, Feature, Flow, Hooks, Spec, Taken};
 use crate::session::{BoundSession, Cx, Wait, introduction};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, Kind, PresenceType, Stanza};
+use carillon_wire::stanza::{Kind, PresenceType, Stanza};
 
 /// Bytes of a token that is looked for.
 const TOKEN_BYTES_MAX: usize = 256;
@@ -81,7 +81,8 @@ fn found(
     answer: Result<Option<Box<Invitation>>, Fault>,
     cx: &mut Cx<'_>,
 ) -> Result<Flow, StanzaError> {
-    let is_usable = answer.map_err(|_| failed())?.is_some_and(|found| found.is_usable(cx.now.unix));
+    let is_usable =
+        answer.map_err(|_| store_unavailable())?.is_some_and(|found| found.is_usable(cx.now.unix));
     if !is_usable {
         return Ok(Flow::Pass);
     }
@@ -98,12 +99,7 @@ fn found(
             if fault == Fault::Unknown {
                 accounts.into_iter().for_each(|account| cx.tell_account(account, AccountMessage::Reload));
             }
-            Err(failed())
+            Err(store_unavailable())
         }
     })))
-}
-
-/// The store did not answer.
-fn failed() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }

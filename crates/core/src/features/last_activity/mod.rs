@@ -5,7 +5,7 @@
 //! device which is only sent notifications.
 
 use crate::command::PendingIq;
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::message::{Announcement, Requester};
 use crate::model::UnixMs;
 use crate::ports::store::activity::{LastAvailable, NoteAvailable};
@@ -111,8 +111,7 @@ fn tell(request: &Stanza, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut C
         let answer = match answer {
             Ok(Some(at)) => since(at),
             Ok(None) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(StanzaError::new(Condition::InternalServerError)
-                .with_text("the store cannot answer; try again later")),
+            Err(_) => Err(store_unavailable()),
         };
         cx.reply(pending.reply(answer));
     });

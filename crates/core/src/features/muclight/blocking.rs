@@ -1,6 +1,6 @@
 //! Whom, and what, an account does not let add it to rooms (§4.5).
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::model::RoomBlock;
 use crate::ports::Fault;
 use crate::ports::store::rooms::{ChangeRoomBlocks, ChangeRoomBlocksAnswer, RoomBlocks};
@@ -20,7 +20,7 @@ pub(super) fn list(session: &BoundSession) -> Flow {
     let question =
         RoomBlocks { domain: session.domain, local: session.bare.local().unwrap_or_default().into() };
     Flow::Wait(Wait::ask(question, |session, stanza, answer: Result<Vec<RoomBlock>, Fault>, cx| {
-        let blocks = answer.map_err(|_| failed())?;
+        let blocks = answer.map_err(|_| store_unavailable())?;
         let mut query = Element::new("query", ns::MUCLIGHT_BLOCKING);
         for block in blocks {
             let name = if block.is_room { "room" } else { "user" };
@@ -55,7 +55,7 @@ pub(super) fn change(
             Err(StanzaError::new(Condition::ResourceConstraint).with_text("your block list is full"))
         }
         Ok(ChangeRoomBlocksAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
-        Err(_) => Err(failed()),
+        Err(_) => Err(store_unavailable()),
     })))
 }
 
@@ -85,9 +85,4 @@ fn read(query: &Element) -> Result<Vec<(RoomBlock, bool)>, StanzaError> {
         return Err(bad_request());
     }
     Ok(changes)
-}
-
-/// The store did not answer.
-fn failed() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }

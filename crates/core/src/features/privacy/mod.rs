@@ -8,7 +8,7 @@ mod active;
 mod shown;
 mod xml;
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::feature_state::PerAccount;
 use crate::feature_state::privacy::Lists;
 use crate::message::{AccountMessage, Requester};
@@ -236,7 +236,7 @@ fn failed(fault: Fault, account: BareJid, cx: &mut Cx<'_>) -> StanzaError {
     if fault == Fault::Unknown {
         cx.tell_account(account, AccountMessage::Reload);
     }
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
+    store_unavailable()
 }
 
 /// At the account's home.

@@ -1,6 +1,6 @@
 //! Private XML storage (XEP-0049): clients keep elements for themselves and each other, of which the server knows nothing.
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, StorePrivateAnswer};
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
 use crate::session::{BoundSession, Cx, Wait};
@@ -50,7 +50,7 @@ fn get(session: &mut BoundSession, request: &Request<'_>, _: &mut Cx<'_>) -> Res
         Ok(Ok(Some(xml))) => Ok(IqAnswer::Ready(around(&xml))),
         Ok(Ok(None)) => Ok(IqAnswer::Ready(around(Payload::from_element(&wanted).bytes()))),
         Ok(Err(_)) => Err(StanzaError::new(Condition::ItemNotFound)),
-        Err(_) => Err(failed()),
+        Err(_) => Err(store_unavailable()),
     })))
 }
 
@@ -82,7 +82,7 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
                 Err(StanzaError::new(Condition::ResourceConstraint).with_text(text))
             }
             Ok(StorePrivateAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(failed()),
+            Err(_) => Err(store_unavailable()),
         };
         cx.reply(pending.reply(answer));
     });
@@ -106,9 +106,4 @@ fn around(xml: &[u8]) -> Payload {
 
 fn bad_request(text: &'static str) -> StanzaError {
     StanzaError::new(Condition::BadRequest).with_text(text)
-}
-
-/// The store did not answer.
-fn failed() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }

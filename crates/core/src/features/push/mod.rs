@@ -6,7 +6,7 @@ mod xml;
 #[cfg(test)]
 mod tests;
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::model::{Audience, Notification, Payload as Carried, Wake};
 use crate::ports::store::push::{DisablePush, EnablePush, EnablePushAnswer};
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec, Stored};
@@ -75,7 +75,7 @@ fn enable(
                 Err(StanzaError::new(Condition::ResourceConstraint).with_text(text))
             }
             Ok(EnablePushAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(failed()),
+            Err(_) => Err(store_unavailable()),
         };
         cx.reply(pending.reply(answer));
     });
@@ -99,7 +99,7 @@ fn disable(
     };
     let pending = request.pending(session);
     cx.ask(question, move |answer, _, cx| {
-        cx.reply(pending.reply(answer.map(|()| Payload::empty()).map_err(|_| failed())));
+        cx.reply(pending.reply(answer.map(|()| Payload::empty()).map_err(|_| store_unavailable())));
     });
     Ok(IqAnswer::Later)
 }
@@ -167,9 +167,4 @@ fn says_something(message: &Stanza) -> bool {
 fn is_own(notification: &Notification) -> bool {
     let own = |xml: &[u8]| xml.windows(GATEWAY.len()).take(256).any(|part| part == GATEWAY.as_bytes());
     notification.key.is_none() && matches!(&notification.payload, Carried::Xml(xml) if own(xml))
-}
-
-/// The store did not answer.
-fn failed() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }

@@ -1,7 +1,7 @@
 //! What a client says about subscriptions to presence (RFC 6121 §3).
 
 use super::{announced, xml};
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::message::{AccountMessage, Requester, RosterCause};
 use crate::model::{BothSides, DomainId, REQUEST_BYTES_MAX, SubscriptionAction};
 use crate::ports::store::roster::{ChangeSubscription, ChangeSubscriptionAnswer};
@@ -150,7 +150,7 @@ pub(super) fn failed<const N: usize>(fault: Fault, accounts: [&BareJid; N], cx: 
     if fault == Fault::Unknown {
         accounts.into_iter().for_each(|account| cx.tell_account(account.clone(), AccountMessage::Reload));
     }
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
+    store_unavailable()
 }
 
 pub(super) fn full() -> StanzaError {

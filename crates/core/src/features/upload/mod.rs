@@ -4,7 +4,7 @@
 mod name;
 mod xml;
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::model::{Slot, UploadBounds, UploadId, UploadKey};
 use crate::ports::Fault;
 use crate::ports::store::uploads::{CreateSlot, CreateSlotAnswer};
@@ -111,7 +111,6 @@ fn given(slot: &Slot, file_name: &str, cx: &Cx<'_>) -> Element {
 fn failed(fault: Fault) -> StanzaError {
     match fault {
         Fault::Busy => StanzaError::new(Condition::ResourceConstraint).with_text("try again later"),
-        Fault::Closed | Fault::Broken | Fault::Unknown => StanzaError::new(Condition::InternalServerError)
-            .with_text("the store cannot answer; try again later"),
+        Fault::Closed | Fault::Broken | Fault::Unknown => store_unavailable(),
     }
 }

@@ -1,7 +1,7 @@
 //! vcard-temp (XEP-0054): an account tells of itself, and the server shows it to whoever asks, also while the account is absent.
 
 use crate::command::PendingIq;
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::ports::store::vcard::{ReadVcard, StoreVcard};
 use crate::session::hook::{
     AnswerOther, AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec,
@@ -58,7 +58,7 @@ fn own(session: &mut BoundSession, _: &Request<'_>, _: &mut Cx<'_>) -> Result<Iq
     Ok(IqAnswer::Wait(Wait::ask(question, |_, _, answer, _| match answer {
         Ok(Some(xml)) => Ok(IqAnswer::Ready(Payload::from_raw(xml))),
         Ok(None) => Err(StanzaError::new(Condition::ItemNotFound)),
-        Err(_) => Err(failed()),
+        Err(_) => Err(store_unavailable()),
     })))
 }
 
@@ -80,7 +80,7 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
         let answer = match answer {
             Ok(Ok(())) => Ok(Payload::empty()),
             Ok(Err(_)) => Err(StanzaError::new(Condition::ItemNotFound)),
-            Err(_) => Err(failed()),
+            Err(_) => Err(store_unavailable()),
         };
         cx.reply(pending.reply(answer));
     });
@@ -102,7 +102,7 @@ fn show(request: &Stanza, cx: &mut Cx<'_>) {
         let reply = match answer {
             Ok(Some(xml)) => Some(pending.reply(Ok(Payload::from_raw(xml)))),
             Ok(None) => refuse(&none),
-            Err(_) => refuse(&failed()),
+            Err(_) => refuse(&store_unavailable()),
         };
         reply.into_iter().for_each(|reply| cx.reply(reply));
     });
@@ -113,9 +113,4 @@ fn forbid(request: &Stanza, cx: &mut Cx<'_>) {
     if let Some(reply) = request.error_reply(&StanzaError::new(Condition::Forbidden)) {
         cx.reply(reply);
     }
-}
-
-/// The store did not answer.
-fn failed() -> StanzaError {
-    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
 }

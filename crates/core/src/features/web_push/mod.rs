@@ -3,7 +3,7 @@
 
 mod xml;
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, store_unavailable};
 use crate::model::{EndpointId, EndpointKey, PushRequest, UNIFIED_PUSH};
 use crate::ports::Fault;
 use crate::ports::store::endpoints::{
@@ -156,7 +156,6 @@ fn revocation(session: &BoundSession, id: Option<EndpointId>) -> RevokeEndpoints
 fn failed(fault: Fault) -> StanzaError {
     match fault {
         Fault::Busy => StanzaError::new(Condition::ResourceConstraint).with_text("try again later"),
-        Fault::Closed | Fault::Broken | Fault::Unknown => StanzaError::new(Condition::InternalServerError)
-            .with_text("the store cannot answer; try again later"),
+        Fault::Closed | Fault::Broken | Fault::Unknown => store_unavailable(),
     }
 }
