@@ -1,8 +1,10 @@
 //! How a store on PostgreSQL is opened.
 
 use super::address;
+use super::joining::Joins;
 use super::open_error::OpenError;
 use super::tls::Tls;
+use carillon_core::model::Epoch;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
@@ -20,6 +22,10 @@ pub struct Options {
     pub connect_max: Duration,
     /// The name of this node among those that share the database. Another process of the same name takes over.
     pub node: Box<str>,
+    /// The epoch of the process before this one of the node, if this one goes on with it in a live upgrade: then it is the same node to the others.
+    pub goes_on: Option<Epoch>,
+    /// What this node says of itself to the others of its cell, if it is in one: it does not open where that does not fit.
+    pub joins: Option<Joins>,
     /// Where other nodes of the cell reach this one.
     pub address: Box<str>,
     /// What this node does, for others to read: `edge`, `ingress`, `api`.
@@ -60,6 +66,8 @@ impl Options {
             tls,
             password_file: None,
             node: "carillon".into(),
+            goes_on: None,
+            joins: None,
             address: "".into(),
             roles: "".into(),
             lanes: 2,

@@ -161,12 +161,17 @@ impl Turn<'_> {
             Why::Leaving(to) | Why::Giving(to) => {
                 !lives(to.place.node) || changed.has(Partition::of(account.as_str()))
             }
+            // One that this node keeps again stays.
+            Why::Offered => directory.keeper(Partition::of(account.as_str())) == own,
             Why::Seeking => true,
             Why::Claiming(_) => changed.has(Partition::of(account.as_str())) || is_lost(account),
             Why::Gathering => changed.has(Partition::of(account.as_str())),
         });
         for account in moving {
             self.resolve(&account, None);
+        }
+        for account in self.cx.shard.claims.moving_for(|_, moving| moving.why == Why::Offered) {
+            self.say_idle(&account);
         }
         self.open_partitions();
         self.cx.shard.claims.sooner = SOONER;
