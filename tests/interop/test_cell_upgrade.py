@@ -18,6 +18,7 @@ from harness.server import Server, unique
 from harness.upgrade import Upgradable
 
 NODES = 3
+INSTANT = "<query xmlns='http://jabber.org/protocol/muc#owner'><x xmlns='jabber:x:data' type='submit'/></query>"
 
 
 class UpgradableCell(Cell):
@@ -133,10 +134,13 @@ async def test_rooms_and_topics_of_all_nodes_go_on(cell, apis, connect):
     clients = await connect(0, 1, 2)
     rooms = [f"{unique('room')}@rooms.localhost" for _ in range(6)]
     topics = [unique("topic") for _ in range(6)]
-    for client in clients:
+    for n, client in enumerate(clients):
         for room in rooms:
             client.say(f"<presence to='{room}/{client.name}'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
-            await client.is_acknowledged()
+            if n == 0:
+                client.say(f"<iq type='set' id='{room}' to='{room}'>{INSTANT}</iq>")
+            client.say(f"<message to='{room}' type='groupchat' id='{room}'><body>{client.name} in {room}</body></message>")
+            await client.hears(f"{client.name} in {room}")
     for topic in topics:
         await apis[0].ok("PUT", f"/v1/topics/{topic}", {"max_items": 100}, status=201)
         for client in clients:
@@ -226,7 +230,10 @@ async def test_two_versions_side_by_side_in_both_directions_under_load(cell, api
                 node.add_settings(**settings)
             else:
                 node.restore_binary()
-            await node.upgrade()
+            # The script ran a binary of another path, which the node would take.
+            done = await node.command("upgrade", "--binary", str(node.binary))
+            assert done.returncode == 0, done.stderr
+            await asyncio.to_thread(node.adopt, node.process)
             await asyncio.gather(*[client.hears_more(20) for client in all])
     ends.set()
     written = await loading
