@@ -232,7 +232,9 @@ async def test_sessions_of_a_node_that_is_emptied_under_load_go_on_at_the_others
         heard = client.heard[:-1]
         assert len(set(heard)) == len(heard), "nothing comes twice"
         assert set(heard) == {body for _, body in written[client.name]}, "nothing is lost"
-        assert (client.wrong, client.refused) == ([], set())
+        assert not client.wrong
+        # What is on its way to a process that ends is told to its sender as not known, and may have arrived.
+        assert not client.refused or way == "ended"
     if way == "drained":
         where = await api.ok("GET", f"/v1/cluster/where/{theirs[0].name}@localhost")
         assert where["home"] != name

@@ -139,7 +139,9 @@ async def test_rooms_and_topics_of_all_nodes_go_on(cell, apis, connect):
             client.say(f"<presence to='{room}/{client.name}'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
             if n == 0:
                 client.say(f"<iq type='set' id='{room}' to='{room}'>{INSTANT}</iq>")
-            client.say(f"<message to='{room}' type='groupchat' id='{room}'><body>{client.name} in {room}</body></message>")
+            client.say(
+                f"<message to='{room}' type='groupchat' id='{room}'><body>{client.name} in {room}</body></message>"
+            )
             await client.hears(f"{client.name} in {room}")
     for topic in topics:
         await apis[0].ok("PUT", f"/v1/topics/{topic}", {"max_items": 100}, status=201)
@@ -269,14 +271,19 @@ async def test_sessions_that_went_on_are_written_down_again(cell, apis, connect,
     await alice.hears("at another")
     assert alice.heard == ["after it", "at another"]
     cell.nodes[2] = cell.start(2)
-    await is_whole(apis[:2] + [Api(cell.nodes[2])])
+    await is_whole([*apis[:2], Api(cell.nodes[2])])
 
 
 async def test_a_process_that_fails_changes_nothing(cell, apis, connect):
     before = await is_whole(apis)
     alice, bob = await connect(0, 1)
     node = cell.nodes[0]
-    for mode in ("refuses", "ends when it is ready to take over", "ends among the sessions", "cannot read the sessions"):
+    for mode in (
+        "refuses",
+        "ends when it is ready to take over",
+        "ends among the sessions",
+        "cannot read the sessions",
+    ):
         node.replace_binary(mode)
         await node.fails_to_upgrade()
         alice.chat(bob.jid, mode)

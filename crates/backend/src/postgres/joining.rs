@@ -3,26 +3,10 @@
 
 use super::connection::Connection;
 use super::error::{Error, Result};
-use super::options::Options;
+use super::options::{Joins, Options};
 use carillon_core::form;
-use sha2::{Digest, Sha256};
-
-/// What a node of a cell says of itself to those that join later.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Joins {
-    /// Its release.
-    pub release: Box<str>,
-    /// Settings that all nodes have alike: their names and what of them is compared.
-    pub shared: Vec<(Box<str>, Box<str>)>,
-}
 
 impl Joins {
-    /// What is compared of a secret: nobody learns it from that.
-    pub fn digest(secret: &[u8]) -> Box<str> {
-        let digest = Sha256::new_with_prefix(b"carillon joins ").chain_update(secret).finalize();
-        digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
-    }
-
     fn lines(&self) -> String {
         self.shared.iter().map(|(name, value)| format!("{name} = {value}\n")).collect()
     }

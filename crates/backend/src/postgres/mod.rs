@@ -77,9 +77,8 @@ mod writes;
 
 pub use checking::check;
 pub use inspect::{Finding, inspect};
-pub use joining::Joins;
 pub use open_error::OpenError;
-pub use options::Options;
+pub use options::{Joins, Options};
 pub use tls::{Mode, Tls};
 
 use crate::engine::asked::{Asked, Carries, Respond, Write};

@@ -1,10 +1,10 @@
 //! How a store on PostgreSQL is opened.
 
 use super::address;
-use super::joining::Joins;
 use super::open_error::OpenError;
 use super::tls::Tls;
 use carillon_core::model::Epoch;
+use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
@@ -49,6 +49,23 @@ pub struct Options {
     pub answer_max: Duration,
     /// Payload bytes of last items kept in memory to be shared between logins.
     pub items_bytes_max: usize,
+}
+
+/// What a node of a cell says of itself to those that join later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joins {
+    /// Its release.
+    pub release: Box<str>,
+    /// Settings that all nodes have alike: their names and what of them is compared.
+    pub shared: Vec<(Box<str>, Box<str>)>,
+}
+
+impl Joins {
+    /// What is compared of a secret: nobody learns it from that.
+    pub fn digest(secret: &[u8]) -> Box<str> {
+        let digest = Sha256::new_with_prefix(b"carillon joins ").chain_update(secret).finalize();
+        digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    }
 }
 
 impl Options {
