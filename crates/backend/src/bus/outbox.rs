@@ -322,6 +322,10 @@ mod tests {
         Outbox::new(Epoch(1), &Options { waiting_bytes_max, kept_bytes_max: 150_000, ..Options::default() })
     }
 
+    fn sender(outbox: &Outbox) -> Sender {
+        outbox.state.lock().expect("nobody panics with it").from
+    }
+
     fn numbers(taken: &[(Subject, Bytes)]) -> Vec<(Subject, u64, usize)> {
         let each = taken.iter().map(|(subject, envelope)| match read(envelope) {
             Ok(Envelope::Records { number, records, .. }) => (*subject, number, records.len()),
@@ -396,7 +400,7 @@ mod tests {
     #[test]
     fn what_was_not_heard_is_sent_again_as_far_as_it_is_kept() {
         let outbox = outbox(1 << 20);
-        let run = outbox.from.run;
+        let run = sender(&outbox).run;
         for n in 0..4_u8 {
             // Each travels alone: the first two are not kept any more.
             outbox.post(TO, &vec![n; ENVELOPE_BYTES + 1]);
@@ -407,16 +411,20 @@ mod tests {
         assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 3, 1), (TO, 4, 1)]);
         outbox.wanted(run, TO, 2, 3);
         let taken = outbox.take(usize::MAX);
-        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 3 }));
+        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: sender(&outbox), number: 3 }));
         assert_eq!(numbers(&taken[1..]), [(TO, 3, 1)]);
         outbox.wanted(run, Subject::All, 7, 9);
         let taken = outbox.take(usize::MAX);
-        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 10 }));
+        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: sender(&outbox), number: 10 }));
         outbox.wanted(run + 1, TO, 3, 9);
         assert_eq!(outbox.take(usize::MAX), [], "what another run has sent");
         (0..100).for_each(|_| drop(outbox.beat()));
         outbox.wanted(run, TO, 4, 4);
         let taken = outbox.take(usize::MAX);
-        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 5 }), "it was long ago");
+        assert_eq!(
+            read(&taken[0].1),
+            Ok(Envelope::Gone { from: sender(&outbox), number: 5 }),
+            "it was long ago"
+        );
     }
 }

@@ -86,7 +86,9 @@ impl Sessions {
             }
             self.slots.push(Slot { generation: 0, occupant: Occupant::Nobody });
         }
-        self.slots[slot] = Slot { generation: id.generation, occupant: Occupant::Nobody };
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Slot { generation: id.generation, occupant: Occupant::Nobody };
+        }
         self.begun = self.begun.max(id.generation);
         id
     }

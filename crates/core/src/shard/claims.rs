@@ -451,15 +451,15 @@ impl Claims {
         self.claimed.retain(|bucket, _| !lost.has(Partition::of_bucket(*bucket)));
     }
 
-    /// Nothing is with nodes that are gone.
-    pub(crate) fn keep_nodes(&mut self, lives: impl Fn(NodeId) -> bool) {
+    /// Nothing is with nodes that are gone. No way leads straight to one that leaves: what was sent to it last would be lost with it.
+    pub(crate) fn keep_nodes(&mut self, lives: impl Fn(NodeId) -> bool, stays: impl Fn(NodeId) -> bool) {
         // Accounts may have other keepers, with numbers of their own.
         self.stayed.clear();
         self.claimed.retain(|_, claimed| {
             claimed.retain(|(_, node)| lives(*node));
             !claimed.is_empty()
         });
-        self.ways.retain(|_, way| way.at.is_none_or(&lives));
+        self.ways.retain(|_, way| way.at.is_none_or(&stays));
         self.reports.retain(|node, _| lives(*node));
         self.shards.retain(|node, _| lives(*node));
     }

@@ -173,7 +173,7 @@ impl Turn<'_> {
             ClaimMessage::Where { account, asker } => self.where_is(account, asker),
             ClaimMessage::There { account, at } => {
                 if self.cx.shard.claims.moving(account.as_str()) == Some(Why::Seeking) {
-                    if at != self.own() {
+                    if at != self.own() && reports::keeps_any(&*self.cx.shard.directory, at) {
                         self.cx.shard.claims.note_way(&account, at, self.cx.now.mono);
                     }
                     self.resolve(&account, None);
