@@ -120,8 +120,8 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	$(XTASK) purity
 
 lint-python: tools
-	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/killed bench/fill bench/greed bench/attacks bench/flame bench/lossy bench/timeline docs/pictures/make deploy/sbom deploy/container/image sdk
-	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/killed bench/fill bench/greed bench/attacks bench/flame bench/lossy bench/timeline docs/pictures/make deploy/sbom deploy/container/image sdk
+	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/killed bench/drain bench/fill bench/greed bench/attacks bench/flame bench/lossy bench/timeline docs/pictures/make deploy/sbom deploy/container/image sdk
+	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/cell bench/killed bench/drain bench/fill bench/greed bench/attacks bench/flame bench/lossy bench/timeline docs/pictures/make deploy/sbom deploy/container/image sdk
 
 typos: tools ## Spelling, everywhere
 	$(VENV)/bin/typos --format brief

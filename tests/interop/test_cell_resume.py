@@ -200,6 +200,47 @@ async def test_sessions_of_a_node_that_is_killed_while_it_is_drained_go_on(cell,
         assert not client.wrong
 
 
+@pytest.mark.parametrize("way", ["drained", "ended"])
+async def test_sessions_of_a_node_that_is_emptied_under_load_go_on_at_the_others(cell, clients, way):
+    """Drained at a pace, or ended in order: nothing is lost, nothing comes twice, and whoever can resumes."""
+    all = await clients(*[n // 4 % NODES for n in range(24)])
+    for client in all:
+        await client.is_acknowledged()
+    ends = asyncio.Event()
+    loading = asyncio.create_task(load(all, ends))
+    await asyncio.gather(*[client.hears_more(50) for client in all])
+    theirs = [client for n, client in enumerate(all) if n // 4 % NODES == 2]
+    name, api = cell.name(2), clients.apis[0]
+    if way == "drained":
+        drained = await cell.nodes[0].command("cluster", "drain", name, "--rate", "20", "--to", "localhost")
+        assert drained.returncode == 0, drained.stderr
+    else:
+        await asyncio.to_thread(cell.nodes[2].end)
+    await are_back(theirs)
+    await asyncio.gather(*[client.hears_more(50) for client in all])
+    ends.set()
+    written = await loading
+    for client in all:
+        await client.is_acknowledged()
+    for n, client in enumerate(all):
+        client.chat(all[(n + 1) % len(all)].jid, f"last of {client.name}")
+    for n, client in enumerate(all):
+        await client.hears(f"last of {all[n - 1].name}")
+    assert [(client.resumed, client.failed) for client in theirs] == [(1, 0)] * len(theirs)
+    print(way, sorted(client.away[0] for client in theirs), sum(map(len, written.values())), "written")
+    for client in all:
+        heard = client.heard[:-1]
+        assert len(set(heard)) == len(heard), "nothing comes twice"
+        assert set(heard) == {body for _, body in written[client.name]}, "nothing is lost"
+        assert not client.wrong
+        # What is on its way to a process that ends is told to its sender as not known, and may have arrived.
+        assert not client.refused or way == "ended"
+    if way == "drained":
+        where = await api.ok("GET", f"/v1/cluster/where/{theirs[0].name}@localhost")
+        assert where["home"] != name
+        await api.call("DELETE", f"/v1/cluster/nodes/{name}/drain")
+
+
 @pytest.mark.parametrize("round", range(3))
 async def test_under_load_nothing_is_lost_and_nothing_comes_twice(cell, clients, round):
     gone = (round + 1) % NODES

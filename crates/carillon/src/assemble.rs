@@ -3,6 +3,7 @@
 use crate::config::Settings;
 use crate::options::Queue;
 use carillon_backend::StoreOptions;
+use carillon_core::model::Epoch;
 use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::{self, Members, Store};
 use carillon_core::settings as core;
@@ -86,23 +87,66 @@ pub struct Opened {
     pub members: Option<Arc<dyn Members>>,
 }
 
-/// Opens the store: the embedded one, searched for damage if that is wanted, or the one on the PostgreSQL that the settings name.
-pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Opened, String> {
+/// Opens the store: the embedded one, searched for damage if that is wanted, or the one on the PostgreSQL that the settings name; there this process
+/// goes on with the node that another was until now, if it is told its epoch.
+pub fn open_store(settings: &Settings, is_searched: bool, goes_on: Option<Epoch>) -> Result<Opened, String> {
     if !settings.node.store_url.is_empty() {
-        return open_postgres(settings).map_err(|e| format!("store.url: {e}"));
+        return open_postgres(settings, goes_on).map_err(|e| format!("store.url: {e}"));
     }
     let store = carillon_backend::open(StoreOptions { is_searched, ..store(settings) });
     Ok(Opened { store: store.map_err(|e| e.to_string())?, members: None })
 }
 
 #[cfg(feature = "postgres")]
-fn open_postgres(settings: &Settings) -> Result<Opened, String> {
-    let mut options = postgres(settings)?;
-    let name = node_name(settings, &settings.node.data_dir).map_err(|e| format!("node.name: {e}"))?;
-    options.node = name.into();
+fn open_postgres(settings: &Settings, goes_on: Option<Epoch>) -> Result<Opened, String> {
+    let options = postgres_of_node(settings, goes_on)?;
     let store = carillon_backend::postgres::PostgresStore::open(options).map_err(|e| e.to_string())?;
     let members = Some(store.members());
     Ok(Opened { store: Arc::new(store), members })
+}
+
+/// Shows the others that the node of this epoch is not gone, while no process of it has the store.
+#[cfg(feature = "postgres")]
+pub fn show_node(settings: &Settings, epoch: Epoch) -> Result<carillon_backend::postgres::Presence, String> {
+    let options = postgres_of_node(settings, Some(epoch))?;
+    carillon_backend::postgres::show(options).map_err(|e| format!("store.url: {e}"))
+}
+
+/// Without PostgreSQL there are no others.
+#[cfg(not(feature = "postgres"))]
+pub fn show_node(_: &Settings, _: Epoch) -> Result<(), String> {
+    Ok(())
+}
+
+#[cfg(feature = "postgres")]
+fn postgres_of_node(
+    settings: &Settings,
+    goes_on: Option<Epoch>,
+) -> Result<carillon_backend::postgres::Options, String> {
+    let mut options = postgres(settings)?;
+    let name = node_name(settings, &settings.node.data_dir).map_err(|e| format!("node.name: {e}"))?;
+    (options.node, options.goes_on) = (name.into(), goes_on);
+    options.joins = joins(settings)?;
+    Ok(options)
+}
+
+/// What the node says of itself to the others of its cell, if it is in one.
+#[cfg(feature = "postgres")]
+fn joins(settings: &Settings) -> Result<Option<carillon_backend::postgres::Joins>, String> {
+    let cell = &settings.cell;
+    if cell.nats.is_empty() || cell.secret_file.is_none() {
+        return Ok(None);
+    }
+    let secret = carillon_backend::postgres::Joins::digest(&secret(settings)?);
+    let redis = if cell.redis.is_empty() { "empty" } else { "set" };
+    Ok(Some(carillon_backend::postgres::Joins {
+        release: env!("CARGO_PKG_VERSION").into(),
+        shared: vec![
+            ("cell.secret_file".into(), secret),
+            ("cell.prefix".into(), cell.prefix.as_str().into()),
+            ("cell.redis".into(), redis.into()),
+        ],
+    }))
 }
 
 /// How the PostgreSQL that the settings name is connected to.
@@ -145,7 +189,7 @@ pub fn node_name(settings: &Settings, data_dir: &Path) -> std::io::Result<String
 }
 
 #[cfg(not(feature = "postgres"))]
-fn open_postgres(_: &Settings) -> Result<Opened, String> {
+fn open_postgres(_: &Settings, _: Option<Epoch>) -> Result<Opened, String> {
     Err("this binary was built without PostgreSQL: build it with `--features postgres`".to_owned())
 }
 

@@ -72,6 +72,8 @@ pub struct Cell {
     pub nats_key: Option<PathBuf>,
     /// What its subjects begin with.
     pub prefix: String,
+    /// The newest version of the form that this node writes, and has others write for it.
+    pub form_max: u16,
     /// A file with the 32 bytes that its nodes share.
     pub secret_file: Option<PathBuf>,
     /// The Redis in which sessions are written down; empty where they are not.
@@ -156,6 +158,7 @@ impl Default for Cell {
             nats_certificate: None,
             nats_key: None,
             prefix: "carillon".to_owned(),
+            form_max: carillon_core::form::VERSION,
             secret_file: None,
             redis: String::new(),
             redis_password_file: None,

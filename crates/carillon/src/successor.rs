@@ -1,5 +1,7 @@
 //! The process that takes over from another in a live upgrade (`crate::upgrade`). It touches nothing of the node's until it is told to go on.
 
+use crate::assemble;
+use crate::cell::GoesOn;
 use crate::config::Config;
 use crate::preflight::{self, Purpose};
 use crate::serve::{Args, Inherited, Prepared, Running};
@@ -8,10 +10,11 @@ use crate::telemetry::Telemetry;
 use crate::upgrade::VARIABLE;
 use crate::upgrade::channel::{Channel, Frame};
 use crate::upgrade::wire::{
-    self, Broken, Checked, End, HTTP, Hello, Listener, PROTOCOL, Refused, Serving, kind,
+    self, Broken, Checked, End, HTTP, Hello, InCell, Listener, PROTOCOL, Refused, Serving, kind,
 };
 use carillon_backend::SCHEMA;
 use carillon_core::form;
+use carillon_core::model::Epoch;
 use carillon_server::handover::{ListenerKind, TakeOver};
 use std::io;
 use std::net::TcpListener;
@@ -58,6 +61,7 @@ fn predecessor() -> io::Result<Channel> {
 
 fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry), String> {
     let config = Config::load(&args.source).map_err(|problems| problems.to_string())?;
+    form::limit(config.settings.cell.form_max);
     let telemetry = Telemetry::start(&config.settings.log).map_err(|error| error.to_string())?;
     preflight::descriptors::raise();
     let findings = preflight::inspect(&config, Purpose::Check);
@@ -66,25 +70,32 @@ fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry),
     }
     let hello: Hello = wire::expect(channel, kind::HELLO).map_err(|why| why.to_string())?;
     check(&hello, &config)?;
+    // Until this process has the store.
+    let epoch = hello.cell.as_ref().map(|node| Epoch(node.epoch));
+    let presence = epoch.map(|epoch| assemble::show_node(&config.settings, epoch)).transpose()?;
     let mut prepared = Prepared::new(config)?;
-    let checked = Checked { release: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() };
+    let checked =
+        Checked { release: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id(), cell: true };
     wire::say(channel, kind::CHECKED, &checked).map_err(|why| why.to_string())?;
     let mut inherited =
-        Inherited { take_over: TakeOver::begin().map_err(|e| e.to_string())?, http: Vec::new() };
+        Inherited { take_over: TakeOver::begin().map_err(|e| e.to_string())?, http: Vec::new(), cell: None };
     receive(channel, &mut inherited, &mut prepared)?;
     let connections = inherited.take_over.connections();
     wire::say(channel, kind::READY, &serde_json::json!({})).map_err(|why| why.to_string())?;
     channel.allow(PATIENCE);
-    match wire::hear(channel) {
-        Ok(Frame { kind: kind::GO, .. }) => {}
+    let bus = match wire::hear(channel) {
+        Ok(Frame { kind: kind::GO, content, .. }) => content.to_vec(),
         // It was the last to know of the sessions, besides this process, and its store is free.
         Err(Broken::Ended) => {
             tracing::warn!("the old process ended before it said so; going on in its place");
+            Vec::new()
         }
         Ok(_) => return Err("the old process does not speak as it should".to_owned()),
         Err(why) => return Err(format!("the old process: {why}")),
-    }
+    };
+    inherited.cell = hello.cell.map(|node| GoesOn { node, bus });
     let mut running = Running::start(prepared, Some(inherited))?;
+    drop(presence);
     running.guard(hello.guardian);
     tracing::info!(predecessor = hello.pid, release = hello.release, connections, "took over");
     Ok((running, telemetry))
@@ -93,7 +104,7 @@ fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry),
 /// Whether this process can go on with what the other one has.
 fn check(hello: &Hello, config: &Config) -> Result<(), String> {
     let own = env!("CARGO_PKG_VERSION");
-    let Hello { protocol, release, form, schema, data_dir, .. } = hello;
+    let Hello { protocol, release, form, schema, data_dir, cell, .. } = hello;
     if *protocol != PROTOCOL {
         return Err(format!(
             "release {own} speaks version {PROTOCOL} of the hand-over and release {release} version {protocol}"
@@ -120,6 +131,30 @@ fn check(hello: &Hello, config: &Config) -> Result<(), String> {
             data_dir.display()
         ));
     }
+    check_cell(cell.as_ref(), config)
+}
+
+/// Whether this process can go on as the node of a cell that the other one is, or as one that is in none.
+fn check_cell(cell: Option<&InCell>, config: &Config) -> Result<(), String> {
+    let settings = &config.settings;
+    let Some(InCell { name, shards, .. }) = cell else {
+        return match settings.cell.nats.is_empty() {
+            true => Ok(()),
+            false => Err("the running node is in no cell, and the settings name one: restart it".to_owned()),
+        };
+    };
+    if settings.cell.nats.is_empty() {
+        return Err("the running node is in a cell, and the settings name none: restart it".to_owned());
+    }
+    if !settings.node.name.is_empty() && settings.node.name != *name {
+        return Err(format!("the running node is {name}, and the settings name {}", settings.node.name));
+    }
+    let own = assemble::server(settings).shard_count();
+    if own != *shards {
+        return Err(format!(
+            "the running node has {shards} shards, by which other nodes know its sessions, and this process {own}"
+        ));
+    }
     Ok(())
 }
 
@@ -138,6 +173,10 @@ fn receive(channel: &mut Channel, inherited: &mut Inherited, prepared: &mut Prep
             kind::GROUP => {
                 let Frame { content, descriptors, .. } = frame;
                 inherited.take_over.add_group(&content, descriptors).map_err(|error| error.to_string())?;
+            }
+            kind::FAR => {
+                let Frame { content, descriptors, .. } = frame;
+                inherited.take_over.add_far(&content, descriptors).map_err(|error| error.to_string())?;
             }
             kind::END => {
                 let end: End = wire::object(&frame).map_err(|why| why.to_string())?;

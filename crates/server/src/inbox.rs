@@ -3,7 +3,7 @@
 
 use crate::cell::{Edge, EdgeInput, EdgeOutput};
 use crate::conn::Conn;
-use crate::handover::{HandedPart, HandedSink};
+use crate::handover::{Given, HandedSink};
 use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
 use crate::options::OutQueues;
@@ -130,7 +130,7 @@ pub(crate) enum Control {
     /// Take all sessions out of the core, with their connections.
     HandOver(HandedSink),
     /// Take sessions back, with their connections.
-    TakeBack(Vec<HandedPart>),
+    TakeBack(Vec<Given>),
     /// End the event log of this shard; the token is dropped when that is done.
     EndEvents(Arc<AllDone>),
     /// Close the remaining connections and end.

@@ -10,6 +10,7 @@ use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
 use carillon_core::tap::Order;
 use carillon_core::{Effects, Input};
+use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
 /// A machine that takes inputs and returns effects. The methods are those of [`ShardMachine`].
@@ -56,12 +57,17 @@ pub(crate) trait Machine: Send + 'static {
     fn unbound(&self) -> usize;
     /// Has the store keep what others wait for.
     fn prepare_hand_over(&mut self, now: Now, effects: &mut Effects);
+    /// The accounts without a session that the node has claimed.
+    fn held_accounts(&self) -> Vec<BareJid>;
+    /// Goes on with such accounts of the process before.
+    fn hold_accounts(&mut self, now: Now, accounts: &[BareJid], effects: &mut Effects);
     /// Takes sessions out of the shard, with their connections.
     fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup>;
     /// Takes in sessions that were handed over.
     fn take_over(
         &mut self,
         now: Now,
+        is_same_node: bool,
         traces: Vec<HandedTrace>,
         sessions: Vec<(HandedSession, Option<ConnId>)>,
         effects: &mut Effects,
@@ -147,6 +153,14 @@ impl Machine for ShardMachine {
         ShardMachine::prepare_hand_over(self, now, effects);
     }
 
+    fn held_accounts(&self) -> Vec<BareJid> {
+        ShardMachine::held_accounts(self)
+    }
+
+    fn hold_accounts(&mut self, now: Now, accounts: &[BareJid], effects: &mut Effects) {
+        ShardMachine::hold_accounts(self, now, accounts, effects);
+    }
+
     fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup> {
         ShardMachine::hand_over(self, now, bytes_max, effects)
     }
@@ -154,10 +168,11 @@ impl Machine for ShardMachine {
     fn take_over(
         &mut self,
         now: Now,
+        is_same_node: bool,
         traces: Vec<HandedTrace>,
         sessions: Vec<(HandedSession, Option<ConnId>)>,
         effects: &mut Effects,
     ) -> Restored {
-        ShardMachine::take_over(self, now, traces, sessions, effects)
+        ShardMachine::take_over(self, now, is_same_node, traces, sessions, effects)
     }
 }

@@ -190,7 +190,7 @@ impl Options {
     }
 
     /// The number of shards.
-    pub(crate) fn shard_count(&self) -> u16 {
+    pub fn shard_count(&self) -> u16 {
         match self.shards {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get().min(MAX_SHARDS.into()) as u16),
             n => n.min(MAX_SHARDS),

@@ -12,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Replies {
     own: NodeId,
     parts: Box<[Mutex<Part>]>,
+    /// Where generations begin: what another node answers the process before this one of the node is not for whoever waits here.
+    first: u16,
 }
 
 /// Those who wait for one shard.
@@ -39,7 +41,8 @@ const LOST_AFTER_MS: u64 = 120_000;
 impl Replies {
     /// Nobody waits.
     pub(crate) fn new(own: NodeId, shards: u16) -> Replies {
-        Replies { own, parts: (0..shards).map(|_| Mutex::default()).collect() }
+        let first = std::process::id() as u16;
+        Replies { own, parts: (0..shards).map(|_| Mutex::default()).collect(), first }
     }
 
     /// Somebody waits for what a shard does: the number by which it answers.
@@ -52,7 +55,7 @@ impl Replies {
         let mut part = self.part(shard);
         let index = part.free.pop().unwrap_or(part.entries.len() as u32);
         if index as usize == part.entries.len() {
-            part.entries.push(Entry { generation: 0, reply: None, at, since: now });
+            part.entries.push(Entry { generation: self.first, reply: None, at, since: now });
         }
         let entry = &mut part.entries[index as usize];
         (entry.reply, entry.at, entry.since) = (Some(reply), at, now);

@@ -14,6 +14,9 @@ from .server import Server
 class Cell:
     """So many nodes, with these settings."""
 
+    # What a node is.
+    KIND = Server
+
     def __init__(self, folder, nodes, **settings):
         self.folder, self.settings, self.ways = folder, settings, []
         self.nats, self.postgres = Nats(), Postgres()
@@ -32,7 +35,7 @@ class Cell:
             "cell__nats": self.nats.url,
             "cell__secret_file": self.secret,
         }
-        return Server(folder, **shared, **self.settings)
+        return self.KIND(folder, **shared, **self.settings)
 
     @staticmethod
     def name(number):

@@ -30,7 +30,7 @@ def main():
     if MODE == "refuses":
         say(node, REFUSED, {"why": f"release {hello['release']} is not for me"})
         hang()
-    say(node, CHECKED, {"release": "9.9.9", "pid": os.getpid()})
+    say(node, CHECKED, {"release": "9.9.9", "pid": os.getpid(), "cell": MODE != "knows no cells"})
     if MODE == "ends when it is ready to take over":
         return
     if MODE == "hangs when it is ready to take over":

@@ -62,6 +62,14 @@ class Upgradable(Server):
         other.chmod(other.stat().st_mode | stat.S_IXUSR)
         other.replace(self.binary)
 
+    def add_settings(self, **settings):
+        """Puts a script in the place of the binary that starts it with further settings."""
+        more = " ".join(f"--set {key.replace('__', '.')}={value}" for key, value in settings.items())
+        other = self.binary.with_name("other")
+        other.write_text(f'#!/bin/sh\nexec "{BINARY}" "$@" {more}\n')
+        other.chmod(other.stat().st_mode | stat.S_IXUSR)
+        other.replace(self.binary)
+
     def restore_binary(self):
         other = self.binary.with_name("other")
         shutil.copy2(BINARY, other)

@@ -147,7 +147,7 @@ fn head(kind: u8, from: Sender) -> Writer {
     out
 }
 
-fn write_subject(subject: Subject, out: &mut Writer) {
+pub(super) fn write_subject(subject: Subject, out: &mut Writer) {
     match subject {
         Subject::Node(epoch) => {
             out.tag(NODE);
@@ -161,7 +161,7 @@ fn write_subject(subject: Subject, out: &mut Writer) {
     }
 }
 
-fn read_subject(input: &mut Reader<'_>) -> Result<Subject, Malformed> {
+pub(super) fn read_subject(input: &mut Reader<'_>) -> Result<Subject, Malformed> {
     match input.tag()? {
         NODE => Ok(Subject::Node(Epoch::read(input)?)),
         PARTITION => Ok(Subject::Partition(u16::read(input)?)),

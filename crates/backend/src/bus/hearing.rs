@@ -3,6 +3,7 @@
 use super::Outbox;
 use super::envelope::{self, Envelope, Sender};
 use super::holds::{Due as HoldDue, Holds};
+use super::left::Left;
 use carillon_core::model::Epoch;
 use carillon_core::ports::bus::{BusFigures, Hears, Traffic};
 use carillon_core::ports::{Heard, Subject};
@@ -36,6 +37,10 @@ struct HearingState {
     gaps: HashMap<(Epoch, Subject), u64>,
     unreadable: u64,
     is_away: bool,
+    /// Records are not heard for now: they count as missing.
+    rests: bool,
+    /// It has just begun in the place of another process, and has yet to ask for what it did not hear meanwhile.
+    has_begun: bool,
     is_closed: bool,
 }
 
@@ -70,7 +75,7 @@ impl Hearing {
         }
         match read {
             Ok(Envelope::Records { from, number, records }) => {
-                let is_for = from.epoch != self.own && state.follows.contains(&subject);
+                let is_for = from.epoch != self.own && state.follows.contains(&subject) && !state.rests;
                 is_for && self.came(&mut state, from, subject, number, bytes, &records)
             }
             Ok(Envelope::Beat { from, count, store, last }) => {
@@ -84,6 +89,8 @@ impl Hearing {
                 self.outbox.wanted(run, subject, first, last);
                 true
             }
+            // Whoever rests asks again, and is told again.
+            Ok(Envelope::Gone { .. }) if state.rests => false,
             Ok(Envelope::Gone { from, number }) => {
                 self.meet(&mut state, from);
                 let key = (from.epoch, subject);
@@ -228,7 +235,16 @@ impl Hearing {
         if state.is_closed {
             return false;
         }
-        let asks = is_reached && self.look_for_missing(&mut state);
+        let mut asks = is_reached && !state.rests && self.look_for_missing(&mut state);
+        if is_reached && std::mem::take(&mut state.has_begun) {
+            // Beats would tell it within a second.
+            for ((epoch, subject), next) in &state.next {
+                if let Some(known) = state.senders.get(epoch) {
+                    self.outbox.want(Sender { epoch: *epoch, run: known.run }, *subject, *next, u64::MAX);
+                }
+            }
+            asks = true;
+        }
         let HearingState { next, senders, heard, gaps, .. } = &mut *state;
         senders.retain(|_, known| {
             known.silent_ticks += 1;
@@ -288,6 +304,30 @@ impl Hearing {
         state.due.retain(|(_, subject), _| subjects.contains(subject));
         state.holds.retain(|_, subject| subjects.contains(&subject));
         state.follows = subjects;
+    }
+
+    /// From when this has returned no record is heard, or they are heard again. What comes meanwhile is missing, and asked for later.
+    pub(crate) fn rest(&self, rests: bool) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.rests = rests;
+        // What was held is asked for again, too.
+        state.holds.retain(|_, _| false);
+    }
+
+    /// Goes on where the process before stopped to hear: what came since is missing, and asked for.
+    pub(super) fn begin_with(&self, left: &Left) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.senders =
+            left.runs.iter().map(|(epoch, run)| (*epoch, Known { run: *run, silent_ticks: 0 })).collect();
+        state.next = left.next.iter().map(|(epoch, subject, next)| ((*epoch, *subject), *next)).collect();
+        state.has_begun = true;
+    }
+
+    /// Says how far it has heard.
+    pub(super) fn leave(&self, left: &mut Left) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        left.runs = state.senders.iter().map(|(epoch, known)| (*epoch, known.run)).collect();
+        left.next = state.next.iter().map(|((epoch, subject), next)| (*epoch, *subject, *next)).collect();
     }
 
     /// The engine can be reached, or it cannot.

@@ -1,5 +1,6 @@
 //! What has left, kept for a while: an engine may lose it on its way, and who misses it asks for it again.
 
+use super::left::LeftEnvelope;
 use bytes::Bytes;
 use carillon_core::ports::Subject;
 use std::collections::VecDeque;
@@ -55,6 +56,18 @@ impl Kept {
     pub(super) fn of(&self, subject: Subject, first: u64, last: u64) -> impl Iterator<Item = (u64, &Bytes)> {
         let is_one = move |left: &&Left| left.subject == subject && left.last >= first && left.first <= last;
         self.envelopes.iter().filter(is_one).map(|left| (left.first, &left.envelope))
+    }
+
+    /// All of them, the oldest first.
+    pub(super) fn all(&self) -> Vec<LeftEnvelope> {
+        let each = self.envelopes.iter().map(|Left { subject, first, last, beat, envelope }| LeftEnvelope {
+            subject: *subject,
+            first: *first,
+            last: *last,
+            beat: *beat,
+            envelope: envelope.clone(),
+        });
+        each.collect()
     }
 
     fn forget_oldest(&mut self) {

@@ -3,6 +3,7 @@
 use super::Options;
 use super::envelope::{self, Sender};
 use super::kept::Kept;
+use super::left::{Left, LeftEnvelope};
 use bytes::Bytes;
 use carillon_core::model::Epoch;
 use carillon_core::ports::Subject;
@@ -22,13 +23,15 @@ const IDLE_BEATS_MAX: u32 = 3600;
 /// What waits to be sent.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    from: Sender,
+    own: Epoch,
     bytes_max: usize,
     state: Mutex<OutboxState>,
 }
 
 #[derive(Debug)]
 struct OutboxState {
+    /// Who sends.
+    from: Sender,
     subjects: HashMap<Subject, Sent>,
     /// Envelopes that are full, in their order.
     full: VecDeque<Full>,
@@ -82,6 +85,7 @@ impl Outbox {
     pub(crate) fn new(own: Epoch, options: &Options) -> Outbox {
         let run = RandomState::new().hash_one(own);
         let state = OutboxState {
+            from: Sender { epoch: own, run },
             subjects: HashMap::new(),
             full: VecDeque::new(),
             begun: VecDeque::new(),
@@ -96,17 +100,13 @@ impl Outbox {
             is_changed: true,
             is_closed: false,
         };
-        Outbox {
-            from: Sender { epoch: own, run },
-            bytes_max: options.waiting_bytes_max,
-            state: Mutex::new(state),
-        }
+        Outbox { own, bytes_max: options.waiting_bytes_max, state: Mutex::new(state) }
     }
 
     /// Takes a record. It has its number from now on, even if there is no room for it.
     pub(crate) fn post(&self, to: Subject, record: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let OutboxState { subjects, full, begun, bytes, floor, lost, is_closed, .. } = &mut *state;
+        let OutboxState { from, subjects, full, begun, bytes, floor, lost, is_closed, .. } = &mut *state;
         let sent =
             subjects.entry(to).or_insert_with(|| Sent { posted: *floor, left: *floor, ..Sent::default() });
         let is_full = |envelope: &Vec<u8>| envelope.len() + record.len() > ENVELOPE_BYTES;
@@ -132,7 +132,7 @@ impl Outbox {
             return;
         }
         if sent.envelope.is_empty() {
-            sent.envelope = envelope::begin(self.from, sent.posted);
+            sent.envelope = envelope::begin(*from, sent.posted);
             sent.first = sent.posted;
             *bytes += sent.envelope.len();
             begun.push_back(to);
@@ -178,27 +178,30 @@ impl Outbox {
 
     /// Asks a sender for records to a subject that were not heard.
     pub(super) fn want(&self, of: Sender, subject: Subject, first: u64, last: u64) {
-        let want = envelope::want(self.from, of.run, subject, first, last);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let want = envelope::want(state.from, of.run, subject, first, last);
         if !state.is_closed {
             state.again.push_back((Subject::Node(of.epoch), want.into()));
         }
     }
 
     /// Somebody did not hear what this run of the bus sent: it is sent again, as far as it is kept. Whoever has heard it knows that by its numbers.
+    /// Who does not know what was sent asks for all from a number on.
     pub(super) fn wanted(&self, run: u64, subject: Subject, first: u64, last: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let OutboxState { again, kept, is_closed, .. } = &mut *state;
+        let OutboxState { from, subjects, again, kept, is_closed, .. } = &mut *state;
+        let left = subjects.get(&subject).map_or(0, |sent| sent.left);
+        let last = if last == u64::MAX { left } else { last };
         // Who asked asks again.
         let is_busy = again.iter().map(|(_, envelope)| envelope.len()).sum::<usize>() > AGAIN_BYTES_MAX;
-        if run != self.from.run || *is_closed || is_busy {
+        if run != from.run || *is_closed || is_busy || last < first {
             return;
         }
         let found: Vec<(u64, Bytes)> =
             kept.of(subject, first, last).map(|(number, envelope)| (number, envelope.clone())).collect();
         let begins = found.first().map_or(last.saturating_add(1), |(number, _)| *number);
         if begins > first {
-            again.push_back((subject, envelope::gone(self.from, begins).into()));
+            again.push_back((subject, envelope::gone(*from, begins).into()));
         }
         again.extend(found.into_iter().map(|(_, envelope)| (subject, envelope)));
     }
@@ -206,7 +209,7 @@ impl Outbox {
     /// The next beat: what has left, or was lost with nothing before it that waits.
     pub(crate) fn beat(&self) -> Vec<u8> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let OutboxState { subjects, floor, beats, store, kept, .. } = &mut *state;
+        let OutboxState { from, subjects, floor, beats, store, kept, .. } = &mut *state;
         kept.age(*beats);
         subjects.retain(|subject, sent| {
             sent.idle_beats += 1;
@@ -222,7 +225,7 @@ impl Outbox {
             .map(|(subject, sent)| (*subject, if sent.waits() { sent.left } else { sent.posted }))
             .filter(|(_, last)| *last > 0)
             .collect();
-        let beat = envelope::beat(self.from, *beats, *store, &last);
+        let beat = envelope::beat(*from, *beats, *store, &last);
         *beats += 1;
         beat
     }
@@ -261,6 +264,41 @@ impl Outbox {
         }
     }
 
+    /// Goes on with the numbers of the process before, and with what others may ask it for.
+    pub(super) fn begin_with(&self, left: Left) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.from = Sender { epoch: self.own, run: left.run };
+        (state.beats, state.floor) = (left.beats, left.floor);
+        let posted = left.posted.into_iter();
+        state.subjects =
+            posted.map(|(to, last)| (to, Sent { posted: last, left: last, ..Sent::default() })).collect();
+        for LeftEnvelope { subject, first, last, beat, envelope } in left.kept {
+            state.kept.add(subject, (first, last), beat, &envelope);
+        }
+    }
+
+    /// What the next process goes on with. What waits counts as sent: whoever does not hear it asks for it.
+    pub(super) fn leave(&self) -> Left {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let OutboxState { from, subjects, full, begun, kept, floor, beats, .. } = &mut *state;
+        let mut envelopes = kept.all();
+        let waits =
+            full.iter().map(|Full { subject, envelope, first, last }| (*subject, *first, *last, envelope));
+        let begun = begun.iter().filter_map(|subject| {
+            let sent = subjects.get(subject)?;
+            Some((*subject, sent.first, sent.posted, &sent.envelope))
+        });
+        envelopes.extend(waits.chain(begun).map(|(subject, first, last, envelope)| LeftEnvelope {
+            subject,
+            first,
+            last,
+            beat: *beats,
+            envelope: Bytes::copy_from_slice(envelope),
+        }));
+        let posted = subjects.iter().map(|(subject, sent)| (*subject, sent.posted)).collect();
+        Left { run: from.run, beats: *beats, floor: *floor, posted, kept: envelopes, ..Left::default() }
+    }
+
     /// Takes nothing from now on.
     pub(crate) fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
@@ -282,6 +320,10 @@ mod tests {
 
     fn outbox(waiting_bytes_max: usize) -> Outbox {
         Outbox::new(Epoch(1), &Options { waiting_bytes_max, kept_bytes_max: 150_000, ..Options::default() })
+    }
+
+    fn sender(outbox: &Outbox) -> Sender {
+        outbox.state.lock().expect("nobody panics with it").from
     }
 
     fn numbers(taken: &[(Subject, Bytes)]) -> Vec<(Subject, u64, usize)> {
@@ -358,7 +400,7 @@ mod tests {
     #[test]
     fn what_was_not_heard_is_sent_again_as_far_as_it_is_kept() {
         let outbox = outbox(1 << 20);
-        let run = outbox.from.run;
+        let run = sender(&outbox).run;
         for n in 0..4_u8 {
             // Each travels alone: the first two are not kept any more.
             outbox.post(TO, &vec![n; ENVELOPE_BYTES + 1]);
@@ -369,16 +411,20 @@ mod tests {
         assert_eq!(numbers(&outbox.take(usize::MAX)), [(TO, 3, 1), (TO, 4, 1)]);
         outbox.wanted(run, TO, 2, 3);
         let taken = outbox.take(usize::MAX);
-        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 3 }));
+        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: sender(&outbox), number: 3 }));
         assert_eq!(numbers(&taken[1..]), [(TO, 3, 1)]);
         outbox.wanted(run, Subject::All, 7, 9);
         let taken = outbox.take(usize::MAX);
-        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 10 }));
+        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: sender(&outbox), number: 10 }));
         outbox.wanted(run + 1, TO, 3, 9);
         assert_eq!(outbox.take(usize::MAX), [], "what another run has sent");
         (0..100).for_each(|_| drop(outbox.beat()));
         outbox.wanted(run, TO, 4, 4);
         let taken = outbox.take(usize::MAX);
-        assert_eq!(read(&taken[0].1), Ok(Envelope::Gone { from: outbox.from, number: 5 }), "it was long ago");
+        assert_eq!(
+            read(&taken[0].1),
+            Ok(Envelope::Gone { from: sender(&outbox), number: 5 }),
+            "it was long ago"
+        );
     }
 }

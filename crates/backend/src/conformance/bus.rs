@@ -61,6 +61,8 @@ pub const CASES: &[Case] = cases![
     long_records_come_and_longer_ones_are_told,
     beats_count_and_tell_of_the_store,
     what_is_carried_is_counted,
+    who_rests_hears_it_later,
+    another_process_goes_on,
     who_is_closed_hears_nothing,
 ];
 
@@ -486,6 +488,44 @@ fn what_is_carried_is_counted(engine: &dyn Engine) {
     b.post(Subject::Node(a.epoch), 1);
     let cut = b.bus.figures();
     assert!(!cut.is_connected && cut.waiting_bytes > 0, "{cut:?}");
+}
+
+fn who_rests_hears_it_later(engine: &dyn Engine) {
+    let [a, b] = two(engine);
+    let to = Subject::Node(b.epoch);
+    a.post(to, 0);
+    assert_eq!(b.next(&a, to), Some(0));
+    b.bus.rest(true);
+    b.heard.queue().clear();
+    (1..=100).for_each(|number| a.post(to, number));
+    (0..5).for_each(|_| b.hear_beat(&a));
+    let is_record = |heard: &Heard| !matches!(heard, Heard::Beat { .. });
+    assert!(!b.heard.queue().iter().any(is_record), "nothing but beats is heard");
+    b.bus.rest(false);
+    assert_eq!(b.hear_until(&a, to, 1, 100), 100, "what was missed is sent again");
+}
+
+/// Both send while one of them goes on in another process.
+fn another_process_goes_on(engine: &dyn Engine) {
+    let [a, b] = two(engine);
+    let (to_a, to_b) = (Subject::Node(a.epoch), Subject::Node(b.epoch));
+    a.post(to_b, 0);
+    b.post(to_a, 0);
+    assert_eq!((b.next(&a, to_b), a.next(&b, to_a)), (Some(0), Some(0)));
+    b.bus.rest(true);
+    // What it posts last need not have left when it stops.
+    (1..=50).for_each(|number| {
+        b.post(to_a, number);
+        a.post(to_b, number);
+    });
+    let left = b.bus.hand_over();
+    drop(b);
+    (51..=100).for_each(|number| a.post(to_b, number));
+    let after = Node::join(engine, 2, BusOptions { left: Some(left.into()), ..quick() });
+    (51..=100).for_each(|number| after.post(to_a, number));
+    (101..=150).for_each(|number| a.post(to_b, number));
+    assert_eq!(a.hear_until(&after, to_a, 1, 100), 100, "its numbers go on");
+    assert_eq!(after.hear_until(&a, to_b, 1, 150), 150, "it hears what it did not hear before");
 }
 
 fn who_is_closed_hears_nothing(engine: &dyn Engine) {

@@ -32,6 +32,7 @@ pub const CASES: &[Case] = &[
     },
     Case { name: "session_log::is_taken_once", run: is_taken_once },
     Case { name: "session_log::begins_empty", run: begins_empty },
+    Case { name: "session_log::what_is_left_is_there", run: what_is_left_is_there },
     Case { name: "session_log::is_forgotten_by_who_closes_it", run: is_forgotten_by_who_closes_it },
 ];
 
@@ -157,6 +158,16 @@ fn begins_empty(engine: &dyn Engine) {
     node.write(SHARDS[0], 6, 4, Some(b"new"));
     node.written(SHARDS[0], 6);
     assert_eq!(survivor.take(ONE).expect("it is there"), [left(SHARDS[0], 4, b"new")]);
+}
+
+fn what_is_left_is_there(engine: &dyn Engine) {
+    let (node, survivor) = (Node::open(engine, ONE), Node::open(engine, OTHER));
+    node.write(SHARDS[0], 2, 1, Some(b"a session"));
+    node.write(SHARDS[0], 3, 2, Some(b"another"));
+    node.log.leave();
+    drop(node);
+    let expected = [left(SHARDS[0], 1, b"a session"), left(SHARDS[0], 2, b"another")];
+    assert_eq!(survivor.take(ONE).expect("an answer"), expected);
 }
 
 fn is_forgotten_by_who_closes_it(engine: &dyn Engine) {

@@ -66,13 +66,14 @@ impl Hub {
 
     /// The bus of a node, which hears what follows.
     pub fn join(&self, own: Epoch, hears: Hears) -> Arc<dyn Bus> {
+        self.join_after(own, hears, None)
+    }
+
+    /// The same for another process of the node, which goes on with what the one before left.
+    pub fn join_after(&self, own: Epoch, hears: Hears, left: Option<Arc<[u8]>>) -> Arc<dyn Bus> {
         let shared = &self.0.0;
-        let outbox = Arc::new(Outbox::new(own, &shared.options));
-        let member = Arc::new(Member {
-            hearing: Hearing::new(own, hears, outbox.clone()),
-            outbox,
-            fault: Mutex::default(),
-        });
+        let (outbox, hearing) = bus::begin(own, hears, &Options { left, ..shared.options.clone() });
+        let member = Arc::new(Member { hearing, outbox, fault: Mutex::default() });
         member.follow_what_is_wanted();
         shared.state().members.insert(own, member.clone());
         shared.wake();
@@ -208,6 +209,17 @@ impl Bus for Joined {
 
     fn figures(&self) -> BusFigures {
         bus::figures(&self.member.outbox, &self.member.hearing)
+    }
+
+    fn rest(&self, rests: bool) {
+        self.member.hearing.rest(rests);
+        self.hub.0.0.wake();
+    }
+
+    fn hand_over(&self) -> Vec<u8> {
+        let left = bus::hand_over(&self.member.outbox, &self.member.hearing);
+        self.close();
+        left
     }
 
     fn close(&self) {

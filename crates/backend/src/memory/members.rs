@@ -21,7 +21,15 @@ impl Registry {
         found.newest = epoch;
         found.members.retain(|member| *member.name != *name);
         let (name, address, roles) = (name.into(), address.into(), roles.into());
-        found.members.push(Member { epoch, name, address, roles, is_connected: true, is_dead: false });
+        found.members.push(Member {
+            epoch,
+            name,
+            address,
+            roles,
+            is_connected: true,
+            form_newest: 0,
+            is_dead: false,
+        });
         Arc::new(Node { registry: self.clone(), epoch })
     }
 

@@ -93,6 +93,13 @@ impl SessionLog for Log {
         reply(Ok(sessions.into_iter().flatten().map(left).collect()));
     }
 
+    fn leave(&self) {
+        if let Some(of_node) = self.logs.lock().get_mut(&self.own) {
+            of_node.complete.clear();
+            of_node.is_away = true;
+        }
+    }
+
     fn close(&self) {
         if let Some(of_node) = self.logs.lock().get_mut(&self.own) {
             of_node.sessions.clear();

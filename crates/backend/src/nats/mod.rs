@@ -56,9 +56,9 @@ pub fn open(
         return Err(OpenError::Prefix);
     }
     let servers = addresses(&options.servers)?;
-    let outbox = Arc::new(Outbox::new(own, &options.bus));
+    let (outbox, hearing) = bus::begin(own, hears, &options.bus);
     let shared = Arc::new(Shared {
-        hearing: Hearing::new(own, hears, outbox.clone()),
+        hearing,
         outbox,
         wakes: Notify::new(),
         closes: Notify::new(),
@@ -111,6 +111,17 @@ impl Bus for Nats {
 
     fn figures(&self) -> BusFigures {
         bus::figures(&self.0.outbox, &self.0.hearing)
+    }
+
+    fn rest(&self, rests: bool) {
+        self.0.hearing.rest(rests);
+        self.0.wakes.notify_one();
+    }
+
+    fn hand_over(&self) -> Vec<u8> {
+        let left = bus::hand_over(&self.0.outbox, &self.0.hearing);
+        self.0.closes.notify_one();
+        left
     }
 
     fn close(&self) {

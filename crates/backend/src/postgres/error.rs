@@ -34,6 +34,9 @@ pub(super) enum Error {
     /// A row holds what this version has no meaning for.
     #[error("a row cannot be read: {0}")]
     Corrupt(&'static str),
+    /// The node is not like the others of its cell.
+    #[error("this node does not join: {0}")]
+    DoesNotFit(String),
     /// What was asked cannot be stored.
     #[error("it cannot be stored: {0}")]
     Unfit(&'static str),

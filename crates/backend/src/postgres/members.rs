@@ -133,7 +133,7 @@ fn list(db: &Connection) -> Result<Membership> {
              SELECT FROM pg_stat_activity AS session
              WHERE starts_with(session.application_name, 'carillon ' || name || ' ' || node.epoch || ' ')
                  AND session.datname = current_database()
-         ) FROM node, node_epoch ORDER BY node.epoch",
+         ), form_newest FROM node, node_epoch ORDER BY node.epoch",
         &[],
     )?;
     let mut found = Membership::default();
@@ -148,6 +148,7 @@ fn list(db: &Connection) -> Result<Membership> {
             address: address.into(),
             roles: roles.into(),
             is_connected: row.try_get(6)?,
+            form_newest: u16::try_from(row.try_get::<_, i32>(7)?).unwrap_or_default(),
             is_dead: row.try_get(4)?,
         });
     }

@@ -35,6 +35,7 @@ mod inspect;
 mod invitation;
 mod item;
 mod item_row;
+mod joining;
 mod keeping;
 mod key;
 mod keys;
@@ -77,7 +78,7 @@ mod writes;
 pub use checking::check;
 pub use inspect::{Finding, inspect};
 pub use open_error::OpenError;
-pub use options::Options;
+pub use options::{Joins, Options};
 pub use tls::{Mode, Tls};
 
 use crate::engine::asked::{Asked, Carries, Respond, Write};
@@ -113,6 +114,25 @@ pub fn open(options: Options) -> Result<Arc<dyn Store>, OpenError> {
     Ok(Arc::new(PostgresStore::open(options)?))
 }
 
+/// A connection of a node that says that its process is not gone. A process that is about to go on with the node has one while nobody has the store.
+pub struct Presence {
+    _connection: Connection,
+}
+
+/// Shows that the node `goes_on`. It is looked whether this process fits to the others of the cell.
+///
+/// # Errors
+/// When the server cannot be reached, or this process does not fit.
+pub fn show(options: Options) -> Result<Presence, OpenError> {
+    let epoch = options.goes_on.unwrap_or_default().0;
+    let name = format!("carillon {} {epoch} takes over", options.node);
+    let options = Arc::new(options);
+    let mut connection = Connection::new(options.clone(), name, Arc::default()).map_err(OpenError::Thread)?;
+    connection.connect(None)?;
+    joining::check(&connection, &options)?;
+    Ok(Presence { _connection: connection })
+}
+
 /// The store on a PostgreSQL server. Dropping it closes it.
 pub struct PostgresStore {
     reads: Arc<Queue<ReadAsk>>,
@@ -140,7 +160,10 @@ impl PostgresStore {
         let mut db = connection(format!("carillon {} opens", options.node))?;
         db.connect(None)?;
         schema::migrate(&db)?;
-        let node = Node::register(&db, &options, lanes)?;
+        let node = match options.goes_on {
+            Some(epoch) => Node::go_on(&db, &options, lanes, epoch)?,
+            None => Node::register(&db, &options, lanes)?,
+        };
         drop(db);
         // What is asked about nodes does not wait for a database that is away.
         let patient =

@@ -3,6 +3,8 @@
 use super::address;
 use super::open_error::OpenError;
 use super::tls::Tls;
+use carillon_core::model::Epoch;
+use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
@@ -20,6 +22,10 @@ pub struct Options {
     pub connect_max: Duration,
     /// The name of this node among those that share the database. Another process of the same name takes over.
     pub node: Box<str>,
+    /// The epoch of the process before this one of the node, if this one goes on with it in a live upgrade: then it is the same node to the others.
+    pub goes_on: Option<Epoch>,
+    /// What this node says of itself to the others of its cell, if it is in one: it does not open where that does not fit.
+    pub joins: Option<Joins>,
     /// Where other nodes of the cell reach this one.
     pub address: Box<str>,
     /// What this node does, for others to read: `edge`, `ingress`, `api`.
@@ -45,6 +51,23 @@ pub struct Options {
     pub items_bytes_max: usize,
 }
 
+/// What a node of a cell says of itself to those that join later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joins {
+    /// Its release.
+    pub release: Box<str>,
+    /// Settings that all nodes have alike: their names and what of them is compared.
+    pub shared: Vec<(Box<str>, Box<str>)>,
+}
+
+impl Joins {
+    /// What is compared of a secret: nobody learns it from that.
+    pub fn digest(secret: &[u8]) -> Box<str> {
+        let digest = Sha256::new_with_prefix(b"carillon joins ").chain_update(secret).finalize();
+        digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    }
+}
+
 impl Options {
     /// The defaults for a database at `postgresql://…`: node `carillon`, 2 connections that write and 2 that read, 65,536 questions with 128
     /// MiB, 3 seconds to connect, 10 seconds of patience, 16 MiB of items. Connections have TLS and verify the server, unless it is on this
@@ -60,6 +83,8 @@ impl Options {
             tls,
             password_file: None,
             node: "carillon".into(),
+            goes_on: None,
+            joins: None,
             address: "".into(),
             roles: "".into(),
             lanes: 2,

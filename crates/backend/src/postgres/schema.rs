@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0020_quotas.sql"),
     include_str!("migrations/0021_endpoints.sql"),
     include_str!("migrations/0022_room_events.sql"),
+    include_str!("migrations/0023_joins.sql"),
 ];
 
 /// The version of the schema that this server knows.

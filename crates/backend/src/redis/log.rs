@@ -88,6 +88,8 @@ struct Pending {
     /// More waits than may.
     is_full: bool,
     closes: Option<SyncSender<()>>,
+    /// What was written stays there when it is closed.
+    stays: bool,
 }
 
 /// What was taken of that.
@@ -96,12 +98,14 @@ struct Taken {
     numbers: BTreeMap<ShardId, u64>,
     is_full: bool,
     closes: Option<SyncSender<()>>,
+    stays: bool,
 }
 
 impl Pending {
     /// Begins anew: nothing of the node is at the server.
     fn begin(&mut self) {
-        *self = Pending { is_open: true, closes: self.closes.take(), ..Pending::default() };
+        let (closes, stays) = (self.closes.take(), self.stays);
+        *self = Pending { is_open: true, closes, stays, ..Pending::default() };
     }
 
     /// What waits now.
@@ -112,6 +116,7 @@ impl Pending {
             numbers: std::mem::take(&mut self.numbers),
             is_full: self.is_full,
             closes: self.closes.clone(),
+            stays: self.stays,
         }
     }
 
@@ -184,6 +189,11 @@ impl SessionLog for RedisLog {
         });
     }
 
+    fn leave(&self) {
+        self.shared.pending().stays = true;
+        self.close();
+    }
+
     fn close(&self) {
         let (sender, done) = sync_channel(1);
         let is_open = {
@@ -223,8 +233,8 @@ async fn run(shared: Arc<Shared>, client: Client) {
                 let ended = serve(&shared, &mut connection).await;
                 {
                     let mut pending = shared.pending();
-                    let closes = pending.closes.take();
-                    *pending = Pending { closes, ..Pending::default() };
+                    let (closes, stays) = (pending.closes.take(), pending.stays);
+                    *pending = Pending { closes, stays, ..Pending::default() };
                 }
                 (shared.hears)(LogHeard::Away);
                 if let Err(e) = ended {
@@ -265,11 +275,15 @@ async fn serve(shared: &Shared, connection: &mut MultiplexedConnection) -> Redis
     let key = shared.key(shared.own);
     let mut renewed = None::<Instant>;
     loop {
-        let Taken { entries, numbers, is_full, closes } = shared.pending().take();
+        let Taken { entries, numbers, is_full, closes, stays } = shared.pending().take();
         if let Some(closes) = closes {
-            let forgotten: RedisResult<()> = ::redis::cmd("UNLINK").arg(&key).query_async(connection).await;
+            let ended: RedisResult<()> = match stays {
+                true if entries.is_empty() => Ok(()),
+                true => pipeline(&key, &entries).query_async(connection).await,
+                false => ::redis::cmd("UNLINK").arg(&key).query_async(connection).await,
+            };
             let _ = closes.try_send(());
-            return forgotten;
+            return ended;
         }
         if is_full {
             let text = "more waits to be written than may";

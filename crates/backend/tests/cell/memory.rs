@@ -22,7 +22,8 @@ impl Buses {
 
 impl bus::Engine for Buses {
     fn join(&self, own: Epoch, options: BusOptions, hears: Hears) -> Arc<dyn Bus> {
-        self.0.get_or_init(|| Hub::new(options).expect("a thread")).join(own, hears)
+        let left = options.left.clone();
+        self.0.get_or_init(|| Hub::new(options).expect("a thread")).join_after(own, hears, left)
     }
 
     fn fault(&self, of: Epoch, fault: bus::Fault) {

@@ -1,5 +1,6 @@
 //! A binary without the drivers of a cell.
 
+use super::GoesOn;
 use crate::options;
 use carillon_core::ports::Members;
 use carillon_server::{Cell, Server};
@@ -14,10 +15,11 @@ pub enum Joined {}
 
 impl Joining {
     /// Refuses what cannot be done.
-    pub fn begin(
+    pub(crate) fn begin(
         settings: &options::Cell,
         _: Option<Arc<dyn Members>>,
         _: &Handle,
+        _: Option<GoesOn>,
     ) -> Result<Option<Joining>, String> {
         match settings.nats.is_empty() {
             true => Ok(None),
@@ -39,6 +41,11 @@ impl Joining {
 impl Joined {
     /// Never called.
     pub fn leave(&mut self) {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn hand_over(&mut self) {
         match *self {}
     }
 }

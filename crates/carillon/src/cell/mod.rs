@@ -17,6 +17,20 @@ mod told;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod watch;
 
+use crate::upgrade::wire::InCell;
+
+/// What the process before left of a node of a cell, as which this one goes on.
+pub(crate) struct GoesOn {
+    /// The node.
+    pub(crate) node: InCell,
+    /// Where its bus stopped.
+    #[cfg_attr(
+        not(all(feature = "nats", feature = "postgres")),
+        expect(dead_code, reason = "without the drivers there is no bus to go on with")
+    )]
+    pub(crate) bus: Vec<u8>,
+}
+
 /// A node on its way into its cell: the server is started with what [`Joining::cell`] gives.
 #[cfg(all(feature = "nats", feature = "postgres"))]
 pub use watch::{Joined, Joining};

@@ -25,6 +25,8 @@ pub(super) enum Told {
     Bury { node: NodeId, reason: String, reply: Reply<bool> },
     /// The node ends.
     Leave,
+    /// Another process goes on with the node: this one watches nobody any more.
+    HandOver,
 }
 
 /// The number of a node in addresses is that of its epoch.

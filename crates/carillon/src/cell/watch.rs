@@ -1,11 +1,13 @@
 //! The thread that watches the other nodes, and says where homes are.
 
+use super::GoesOn;
 use super::adoption::{self, Adoption, LogOptions, OpenedLog};
 use super::operated::{self, Hands};
 use super::told::{Told, node_of};
 use crate::options;
 use carillon_backend::nats;
 use carillon_core::cell::{Death, Fence, Verdict, Watch};
+use carillon_core::form;
 use carillon_core::model::{Epoch, Mono, NodeId};
 use carillon_core::ports::bus::Hears;
 use carillon_core::ports::{Bus, Computed, Directory, Heard, Left, Members, Membership, Reply, Unavailable};
@@ -21,7 +23,11 @@ use tokio::runtime::Handle;
 pub struct Joining {
     members: Arc<dyn Members>,
     own: NodeId,
+    /// The other nodes that keep partitions, and those that leave.
     others: Vec<NodeId>,
+    leaving: Vec<NodeId>,
+    /// Whether this process goes on with a node that the others know, and whose homes they have meanwhile.
+    goes_on: bool,
     membership: Membership,
     options: nats::Options,
     runtime: Handle,
@@ -56,10 +62,11 @@ impl Joining {
     ///
     /// # Errors
     /// When the settings are wrong, or the nodes cannot be read.
-    pub fn begin(
+    pub(crate) fn begin(
         settings: &options::Cell,
         members: Option<Arc<dyn Members>>,
         runtime: &Handle,
+        goes_on: Option<GoesOn>,
     ) -> Result<Option<Joining>, String> {
         if settings.nats.is_empty() {
             return Ok(None);
@@ -78,9 +85,19 @@ impl Joining {
         options.tls.authorities.clone_from(&settings.nats_ca_file);
         options.tls.certificate = settings.nats_certificate.clone().zip(settings.nats_key.clone());
         let membership = read(&*members)?;
+        form::speak(membership.form_version());
         let own = node_of(members.epoch())
             .ok_or("store.url: the database has given more epochs than a node can have")?;
-        let others = living(&membership).into_iter().filter(|node| *node != own).collect();
+        let is_new = goes_on.is_none();
+        let (others, leaving) = match goes_on {
+            Some(GoesOn { node, bus }) => {
+                options.bus.left = Some(bus.into());
+                // Who came or went since then is found by the first reading.
+                let nodes = |numbers: Vec<u32>| numbers.into_iter().map(NodeId).collect();
+                (nodes(node.nodes), nodes(node.leaving))
+            }
+            None => (living(&membership).into_iter().filter(|node| *node != own).collect(), Vec::new()),
+        };
         let (sender, told) = sync_channel(TOLD_MAX);
         let (bus, opened_log, runtime) = (Arc::default(), OpenedLog::default(), runtime.clone());
         let log = adoption::options(settings)?;
@@ -88,6 +105,8 @@ impl Joining {
             members,
             own,
             others,
+            leaving,
+            goes_on: !is_new,
             membership,
             options,
             runtime,
@@ -111,6 +130,8 @@ impl Joining {
             log,
             node: self.own,
             others: self.others.clone(),
+            leaving: self.leaving.clone(),
+            yields: self.goes_on,
             told: Box::new(move |node, what| drop(said.try_send(Told::Said(node, what)))),
             bus: Box::new(move |hears| {
                 let bus = nats::open(&options, epoch, heard(hears, sender), &runtime)
@@ -127,7 +148,9 @@ impl Joining {
     /// # Errors
     /// If there is no thread for it.
     pub fn joined(self, server: &Server) -> Result<Joined, String> {
-        let Joining { members, own, others, membership, bus, opened_log, sender, told, .. } = self;
+        let Joining {
+            members, own, others, leaving, goes_on, membership, bus, opened_log, sender, told, ..
+        } = self;
         let bus = bus.get().cloned().ok_or("cell.nats: the bus was not opened")?;
         let began = Instant::now();
         let mut watch = Watch::new(members.epoch(), Mono(0));
@@ -135,6 +158,7 @@ impl Joining {
         let node = server.node();
         node.set_hands(Box::new(Hands(sender.clone())));
         let known: BTreeSet<NodeId> = others.into_iter().collect();
+        let left: BTreeSet<NodeId> = leaving.into_iter().collect();
         let (settled, all_know) = sync_channel(1);
         server.set_accepting(false);
         let watcher = Watcher {
@@ -143,12 +167,13 @@ impl Joining {
             bus,
             node,
             own,
-            strangers: known.clone(),
+            // The others know one that goes on.
+            strangers: if goes_on { BTreeSet::new() } else { known.clone() },
             settled: Some(settled),
-            alive: known.clone(),
+            alive: known.union(&left).copied().collect(),
             known,
-            left: BTreeSet::new(),
-            yields: false,
+            left,
+            yields: goes_on,
             returns: 0,
             greetings: BTreeMap::new(),
             adoption: Adoption::new(opened_log.get().cloned(), server.node().shards()),
@@ -161,6 +186,10 @@ impl Joining {
         if let Err(RecvTimeoutError::Timeout) = all_know.recv_timeout(KNOWN_MAX) {
             tracing::warn!("not every node of the cell has said that it knows this one");
         }
+        if goes_on {
+            // The process before gave the homes away for this. It is empty yet.
+            drop(sender.send(Told::Yield(false)));
+        }
         server.set_accepting(true);
         Ok(Joined { sender, thread: Some(thread) })
     }
@@ -169,9 +198,18 @@ impl Joining {
 impl Joined {
     /// The node ends: the others take its homes.
     pub fn leave(&mut self) {
+        self.end(Told::Leave);
+    }
+
+    /// The node goes on in another process, which watches the others from now on.
+    pub fn hand_over(&mut self) {
+        self.end(Told::HandOver);
+    }
+
+    fn end(&mut self, told: Told) {
         let Some(thread) = self.thread.take() else { return };
         // It is full for a moment at most.
-        drop(self.sender.send(Told::Leave));
+        drop(self.sender.send(told));
         drop(thread.join());
     }
 }
@@ -266,6 +304,7 @@ impl Watcher {
                 Ok(Told::Yield(gives)) => self.yield_homes(gives),
                 Ok(Told::Bury { node, reason, reply }) => self.bury_as_told(node, &reason, reply),
                 Ok(Told::Leave) => return self.leave(),
+                Ok(Told::HandOver) => return,
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     look_at = Instant::now() + LOOK_EVERY;
@@ -307,6 +346,7 @@ impl Watcher {
         self.bus.tell_store(membership.is_ok());
         match membership {
             Ok(membership) => {
+                form::speak(membership.form_version());
                 let (began, now) = (self.at(began), self.at(Instant::now()));
                 self.watch.read(began, membership, now);
                 self.view();

@@ -21,8 +21,11 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 pub(super) struct Pace {
     /// Over how long sessions end
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, conflicts_with = "rate")]
     over: u64,
+    /// How many sessions end per second, in place of a time for all of them
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
     /// Send clients to this host (`<see-other-host/>`); without it they are told that the server shuts down
     #[arg(long, value_name = "HOST[:PORT]")]
     to: Option<String>,
@@ -30,7 +33,7 @@ pub(super) struct Pace {
     #[arg(long)]
     no_wait: bool,
     /// Cancel the drain: the node takes sessions again
-    #[arg(long, conflicts_with_all = ["over", "to", "no_wait"])]
+    #[arg(long, conflicts_with_all = ["over", "rate", "to", "no_wait"])]
     cancel: bool,
 }
 
@@ -56,7 +59,10 @@ pub(super) fn drain(
         let gone = client.delete(path)?;
         return remote.output(out).done("the node takes sessions", &gone);
     }
-    let mut body = json!({"over_ms": pace.over});
+    let mut body = match pace.rate {
+        Some(count) => json!({"rate": count}),
+        None => json!({"over_ms": pace.over}),
+    };
     if let (Some(to), Some(body)) = (&pace.to, body.as_object_mut()) {
         body.insert("to".into(), to.as_str().into());
     }

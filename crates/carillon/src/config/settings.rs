@@ -9,6 +9,7 @@ use crate::options::{Cell, Node, Queue};
 use crate::telemetry::{Log, LogFormat, LogLevel};
 use crate::upgrade;
 use carillon_backend::StoreOptions;
+use carillon_core::form::{VERSION, WRITTEN_OLDEST};
 use carillon_core::model::{Policy, PubsubCreate, PushShown, RoomEvents, RoomsCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::ClientPort;
@@ -652,6 +653,9 @@ settings! {
         "cell.nats_key" = cell.nats_key, path(0), Restart;
         /// What the subjects of this cell begin with on NATS: cells that share servers have different ones.
         "cell.prefix" = cell.prefix, text(1, 64), Restart;
+        /// The newest version of what nodes say to each other that this node takes part in; a cell uses the newest that all its nodes do. Less than what
+        /// the release knows keeps the way back to the release before open until the new one has proved itself on all nodes.
+        "cell.form_max" = cell.form_max, count(WRITTEN_OLDEST as u64, VERSION as u64, ""), Restart;
         /// A file of 32 random bytes that all nodes of the cell share: what one gives to a client, such as a token, another knows.
         "cell.secret_file" = cell.secret_file, path(0), Restart;
         /// A Redis or Valkey in which nodes write down the sessions that can be resumed, `redis://HOST:PORT` or `rediss://HOST:PORT` with TLS: if a node

@@ -1,8 +1,11 @@
 //! A live upgrade, as the old process sees it: the node goes on in another one, or here.
 
 use super::{Running, failed};
+use crate::cell::Joined;
 use crate::control::Asked;
+use crate::upgrade::wire::InCell;
 use crate::upgrade::{Departure, Gone, Guardian, HandOverError, Handed, Remains};
+use carillon_server::Standing;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
@@ -80,19 +83,48 @@ impl Running {
         }
         let timeouts = self.config.settings.upgrade.timeouts();
         told(&format!("starting {}", binary.display()));
-        let mut departure = Departure::begin(binary, self.data_dir(), self.guardian(), timeouts)?;
+        let cell = self.in_cell();
+        let is_in_cell = cell.is_some();
+        let mut departure = Departure::begin(binary, self.data_dir(), self.guardian(), cell, timeouts)?;
         told(&format!("process {} of release {} is ready to take over", departure.pid, departure.release));
         departure.listeners(&self.server, &self.http.listeners, timeouts)?;
+        if is_in_cell {
+            // Only sessions are left to be handed over, and the claims of their accounts.
+            self.server.node().lend_homes();
+        }
         self.server.set_accepting(false);
         self.http.end(&self.runtime, timeouts.requests);
         let handed = departure.sessions(&self.server, timeouts);
         if handed.is_err() {
+            if is_in_cell {
+                self.server.node().take_homes_back();
+            }
             self.server.set_accepting(true);
             if let Err(error) = self.http.resume(&self.runtime, &self.server) {
                 tracing::error!(%error, "the HTTP APIs are not served any more; restart the node");
             }
         }
         handed
+    }
+
+    /// The node as the others of its cell know it.
+    fn in_cell(&self) -> Option<InCell> {
+        self.cell.as_ref()?;
+        let node = self.server.node();
+        let view = node.cell()?;
+        let others = |standing: Standing| {
+            let of =
+                view.members.iter().filter(|member| member.node != view.own && member.standing == standing);
+            of.map(|member| member.node.0).collect()
+        };
+        let own = view.members.iter().find(|member| member.node == view.own)?;
+        Some(InCell {
+            name: own.name.to_string(),
+            epoch: view.own.0.into(),
+            shards: node.shards(),
+            nodes: others(Standing::Lives),
+            leaving: others(Standing::Leaves),
+        })
     }
 
     fn guardian(&self) -> Guardian {
@@ -109,6 +141,7 @@ impl Running {
             Duration::from_millis(node.drain_delay_ms + node.drain_spread_ms + node.drain_timeout_ms);
         let pid = handed.pid();
         let guarded = (self.guardian() == Guardian::Own).then(|| node.data_dir.clone());
+        self.cell.iter_mut().for_each(Joined::hand_over);
         let (gone, sessions) = match handed.go(&mut self.server, &self.supervisor) {
             Ok(gone) => gone,
             Err(why) => {

@@ -7,7 +7,7 @@ mod provision;
 mod reload;
 
 use crate::assemble::{self, Opened};
-use crate::cell::{Joined, Joining};
+use crate::cell::{GoesOn, Joined, Joining};
 use crate::config::{Config, Source};
 use crate::control::{Asked, Control};
 use crate::files::{AdminKey, NodeFile, Ready};
@@ -17,6 +17,8 @@ use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
 use crate::welcome::Welcome;
+use carillon_core::form;
+use carillon_core::model::Epoch;
 use carillon_server::handover::TakeOver;
 use carillon_server::node::Node;
 use carillon_server::{Beginning, Server, tls};
@@ -77,6 +79,7 @@ pub fn start(source: &Source) -> Result<Started, ExitCode> {
         eprintln!("{problems}");
         ExitCode::from(2)
     })?;
+    form::limit(config.settings.cell.form_max);
     let telemetry = Telemetry::start(&config.settings.log).map_err(|error| failed(&error.to_string()))?;
     preflight::descriptors::raise();
     let findings = preflight::inspect(&config, Purpose::Start);
@@ -163,6 +166,8 @@ pub struct Inherited {
     pub take_over: TakeOver,
     /// The listeners of the HTTP APIs.
     pub http: Vec<std::net::TcpListener>,
+    /// The node of a cell that it was.
+    pub(crate) cell: Option<GoesOn>,
 }
 
 /// What SIGHUP reads again of pushes.
@@ -214,9 +219,6 @@ enum Event {
     Certificates,
 }
 
-/// Why a node of a cell has no live upgrade: the new process would be another node.
-const NOT_IN_A_CELL: &str = "a node of a cell has no live upgrade yet: drain it, and start the new release";
-
 impl Running {
     /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
     pub fn start(prepared: Prepared, inherited: Option<Inherited>) -> Result<Running, String> {
@@ -224,10 +226,12 @@ impl Running {
             prepared;
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
-        let (take_over, left) = inherited.map(|left| (left.take_over, left.http)).unzip();
+        let (take_over, left, goes_on) =
+            inherited.map_or((None, None, None), |left| (Some(left.take_over), Some(left.http), left.cell));
+        let epoch = goes_on.as_ref().map(|goes_on| Epoch(goes_on.node.epoch));
         // What another process had open until now is not searched for damage: clients wait.
-        let Opened { store, members } = assemble::open_store(settings, take_over.is_none())?;
-        let joining = Joining::begin(&settings.cell, members, runtime.handle())?;
+        let Opened { store, members } = assemble::open_store(settings, take_over.is_none(), epoch)?;
+        let joining = Joining::begin(&settings.cell, members, runtime.handle(), goes_on)?;
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let core = Arc::new(assemble::core(settings, secret, &vapid.public()));
@@ -276,7 +280,7 @@ impl Running {
             supervisor: Supervisor::default(),
             control,
             guardian: None,
-            upgrade_refusal: joined.as_ref().map(|_| NOT_IN_A_CELL),
+            upgrade_refusal: None,
             cell: joined,
             inherited,
             binary: binary(),

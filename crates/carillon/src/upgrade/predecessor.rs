@@ -3,8 +3,9 @@
 use super::VARIABLE;
 use super::channel::Channel;
 use super::guardian::Guardian;
-use super::wire::{self, Broken, Checked, End, HTTP, Hello, Listener, PROTOCOL, Serving, kind};
+use super::wire::{self, Broken, Checked, End, HTTP, Hello, InCell, Listener, PROTOCOL, Serving, kind};
 use crate::supervisor::Supervisor;
+use carillon_server::handover::GivenKind;
 use carillon_server::{FreezeError, HandedOver, Server};
 use std::io;
 use std::net::TcpListener;
@@ -47,6 +48,9 @@ pub enum HandOverError {
     /// Its sessions are on their way elsewhere.
     #[error("the node is being drained; cancel that first (carillon drain --cancel)")]
     Draining,
+    /// The other release cannot go on with a node of a cell.
+    #[error("release {0} has no live upgrade of a node of a cell: end this node, and start that release")]
+    NotInCell(String),
     /// This process does not come to rest.
     #[error(transparent)]
     Freeze(#[from] FreezeError),
@@ -79,6 +83,7 @@ pub struct Departure {
     pub pid: u32,
     /// Its release.
     pub release: String,
+    is_in_cell: bool,
 }
 
 /// A node that the other process has, as soon as it is told to go on.
@@ -86,6 +91,7 @@ pub struct Handed {
     successor: Successor,
     handed: HandedOver,
     since: Instant,
+    is_in_cell: bool,
 }
 
 /// The other process serves.
@@ -99,12 +105,14 @@ pub struct Gone {
 
 impl Departure {
     /// Starts the other process and waits until it has checked everything.
-    pub fn begin(
+    pub(crate) fn begin(
         binary: &Path,
         data_dir: &Path,
         guardian: Guardian,
+        cell: Option<InCell>,
         timeouts: Timeouts,
     ) -> Result<Departure, HandOverError> {
+        let is_in_cell = cell.is_some();
         let (mut channel, theirs) = Channel::pair().map_err(HandOverError::Own)?;
         let mut command = Command::new(binary);
         command
@@ -125,9 +133,12 @@ impl Departure {
         let pid = child.id();
         channel.allow(timeouts.start);
         let mut successor = Successor { child: Some(child), channel };
-        let checked = successor.hello(data_dir, guardian);
+        let checked = successor.hello(data_dir, guardian, cell);
         let checked = checked.map_err(|why| successor.failed("before it was ready", why))?;
-        Ok(Departure { successor, pid, release: checked.release })
+        if is_in_cell && !checked.cell {
+            return Err(HandOverError::NotInCell(checked.release));
+        }
+        Ok(Departure { successor, pid, release: checked.release, is_in_cell })
     }
 
     /// Gives the other process the sockets, so that nobody who comes meanwhile is refused.
@@ -159,8 +170,13 @@ impl Departure {
         server.freeze(timeouts.pause)?;
         let channel = &mut self.successor.channel;
         channel.allow(timeouts.pause.saturating_sub(since.elapsed()));
-        let (handed, sent) =
-            server.hand_over(|bytes, descriptors| channel.send(kind::GROUP, bytes, descriptors));
+        let (handed, sent) = server.hand_over(|given, bytes, descriptors| {
+            let kind = match given {
+                GivenKind::Group => kind::GROUP,
+                GivenKind::Far => kind::FAR,
+            };
+            channel.send(kind, bytes, descriptors)
+        });
         let taken = sent.map_err(Broken::from).and_then(|()| self.successor.end(&handed));
         if let Err(why) = taken {
             let error = self.successor.failed("before it had all sessions", why);
@@ -170,7 +186,7 @@ impl Departure {
             server.thaw();
             return Err(error);
         }
-        Ok(Handed { successor: self.successor, handed, since })
+        Ok(Handed { successor: self.successor, handed, since, is_in_cell: self.is_in_cell })
     }
 }
 
@@ -183,10 +199,10 @@ impl Handed {
     /// Has the other process go on. The store is closed before: there is no way back.
     pub fn go(mut self, server: &mut Server, supervisor: &Supervisor) -> Result<(Gone, HandedOver), Broken> {
         let pid = self.pid();
-        server.close_for_successor();
+        let bus = server.close_for_successor();
         let channel = &mut self.successor.channel;
         channel.allow(SERVING);
-        channel.send(kind::GO, b"{}", &[])?;
+        channel.send(kind::GO, if self.is_in_cell { &bus } else { b"{}" }, &[])?;
         let serving: Serving = wire::expect(channel, kind::SERVING)?;
         let silence = self.since.elapsed();
         // Before the channel is closed: until then the other process tells the service manager nothing.
@@ -198,15 +214,21 @@ impl Handed {
 }
 
 impl Successor {
-    fn hello(&mut self, data_dir: &Path, guardian: Guardian) -> Result<Checked, Broken> {
+    fn hello(
+        &mut self,
+        data_dir: &Path,
+        guardian: Guardian,
+        cell: Option<InCell>,
+    ) -> Result<Checked, Broken> {
         let hello = Hello {
             protocol: PROTOCOL,
             release: env!("CARGO_PKG_VERSION").to_owned(),
-            form: carillon_core::form::VERSION,
+            form: carillon_core::form::spoken(),
             schema: carillon_backend::SCHEMA,
             data_dir: data_dir.to_owned(),
             pid: std::process::id(),
             guardian: guardian.pid(),
+            cell,
         };
         wire::say(&mut self.channel, kind::HELLO, &hello)?;
         wire::expect(&mut self.channel, kind::CHECKED)

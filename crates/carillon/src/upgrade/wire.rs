@@ -7,15 +7,16 @@
 //!   LISTENER kind or "http"; the socket  …            ──►
 //!   TICKETS  keys of the TLS session tickets          ──►
 //!   (reads nothing from now on)
+//!   FAR      in a cell: what a shard has for other nodes ──►
 //!   GROUP    sessions; their sockets  …               ──►
 //!   END      how many                                 ──►
 //!            ◄──  READY                        or  REFUSED  why
 //!   (closes the store)
-//!   GO                                                ──►
+//!   GO       in a cell: where its bus stopped         ──►
 //!            ◄──  SERVING  ports, how many             or  REFUSED  why
 //! ```
 //!
-//! Each content but those of GROUP and TICKETS is a JSON object. A field that is not known is ignored; a new one is optional.
+//! Each content but those of FAR, GROUP and TICKETS, and of GO in a cell, is a JSON object. A field that is not known is ignored; a new one is optional.
 
 use super::channel::{Channel, Frame};
 use serde::de::DeserializeOwned;
@@ -38,6 +39,7 @@ pub(crate) mod kind {
     pub(crate) const READY: u8 = 8;
     pub(crate) const GO: u8 = 9;
     pub(crate) const SERVING: u8 = 10;
+    pub(crate) const FAR: u8 = 11;
 }
 
 /// What the old process is.
@@ -58,6 +60,24 @@ pub(crate) struct Hello {
     /// The process that passes signals on to the present one, if there is one.
     #[serde(default)]
     pub guardian: Option<u32>,
+    /// The node as the others of its cell know it, if it is in one.
+    #[serde(default)]
+    pub cell: Option<InCell>,
+}
+
+/// A node of a cell, which another process goes on with as the same node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InCell {
+    /// Its name.
+    pub name: String,
+    /// Its epoch.
+    pub epoch: u64,
+    /// How many shards it has: others know its sessions by theirs.
+    pub shards: u16,
+    /// The other nodes that keep partitions.
+    pub nodes: Vec<u32>,
+    /// Those that leave.
+    pub leaving: Vec<u32>,
 }
 
 /// The new process can go on, as far as it can know.
@@ -67,6 +87,9 @@ pub(crate) struct Checked {
     pub release: String,
     /// The process.
     pub pid: u32,
+    /// Whether it goes on with a node of a cell, which earlier releases do not.
+    #[serde(default)]
+    pub cell: bool,
 }
 
 /// Why a process does not go on.

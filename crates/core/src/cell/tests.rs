@@ -11,6 +11,7 @@ fn membership(living: &[u64], dead: &[u64], newest: u64) -> Membership {
         address: "".into(),
         roles: "".into(),
         is_connected: true,
+        form_newest: 0,
         is_dead,
     };
     let living = living.iter().map(|epoch| member(epoch, false));

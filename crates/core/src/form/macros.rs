@@ -146,7 +146,10 @@ macro_rules! form {
     (@write $field:ident, $out:ident) => { $crate::form::Form::write($field, $out) };
     (@write $field:ident, $out:ident, since $version:expr) => {
         const { assert!($version <= $crate::form::VERSION, "a field came later than the newest version of the form") };
-        $crate::form::Form::write($field, $out)
+        // Who reads an earlier version does not know of it.
+        if $out.version() >= $version {
+            $crate::form::Form::write($field, $out);
+        }
     };
     (@write $field:ident, $out:ident, omitted $value:expr) => { let _ = $field; };
     (@read $input:ident) => { $crate::form::Form::read($input)? };

@@ -26,6 +26,7 @@ mod wire_types;
 mod writer;
 
 pub use reader::{Clock, Malformed, Reader};
+use std::sync::atomic::{AtomicU16, Ordering};
 pub use writer::Writer;
 
 /// A type that has a binary form.
@@ -62,12 +63,40 @@ pub trait Form: Sized {
     }
 }
 
-/// The version of the form that is written.
+/// The newest version of the form. It is written, unless [`speak`] says otherwise.
 pub const VERSION: u16 = 5;
+/// The oldest version that can be written: that of the release before.
+pub const WRITTEN_OLDEST: u16 = 4;
 /// The oldest version that is read.
 pub const OLDEST: u16 = 1;
 /// What each encoded value begins with.
 pub const MAGIC: [u8; 4] = *b"CrlF";
+
+/// The version that is written, and the newest that may be.
+static SPOKEN: AtomicU16 = AtomicU16::new(VERSION);
+static LIMIT: AtomicU16 = AtomicU16::new(VERSION);
+
+/// From now on values are written in this version, as other processes read no newer one. What came into the form later is left out, and is to
+/// others as it is in values of that version.
+pub fn speak(version: u16) {
+    SPOKEN.store(version.clamp(WRITTEN_OLDEST, announced()), Ordering::Relaxed);
+}
+
+/// The version that is written.
+pub fn spoken() -> u16 {
+    SPOKEN.load(Ordering::Relaxed)
+}
+
+/// From now on others are told that this process knows no newer version than this one, and none is written.
+pub fn limit(version: u16) {
+    LIMIT.store(version.clamp(WRITTEN_OLDEST, VERSION), Ordering::Relaxed);
+    speak(spoken());
+}
+
+/// The newest version that others are to write for this process: [`VERSION`], unless [`limit`] says otherwise.
+pub fn announced() -> u16 {
+    LIMIT.load(Ordering::Relaxed)
+}
 
 /// Why bytes cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

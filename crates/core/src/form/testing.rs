@@ -1,6 +1,6 @@
 //! How a type's form is proved, for the tests beside each type.
 
-use super::{Clock, Form, Reader, Unreadable, VERSION, Writer, decode, encode};
+use super::{Clock, Form, Reader, Unreadable, VERSION, WRITTEN_OLDEST, Writer, decode, encode};
 use std::fmt::Debug;
 
 /// The present instant of writers in tests, far from the beginning of the clock.
@@ -28,6 +28,11 @@ pub(crate) fn proves<T: Form + Debug>(name: &str, value: &T) {
         if let Some(line) = of_name(text) {
             let read: T = decode(&unhex(line), AT_ONCE).unwrap();
             assert_eq!(format!("{read:?}"), format!("{value:?}"), "{name} of version {version}");
+            if *version >= WRITTEN_OLDEST {
+                let mut out = Writer::of_version(NOW_MS, *version);
+                value.write(&mut out);
+                assert_eq!(hex(&out.finish()), line, "{name} as it is written in version {version}");
+            }
         }
     }
     let (_, newest) = WRITTEN.last().unwrap();

@@ -1,7 +1,7 @@
 //! Writing: bytes that grow, the present instant, and what was written already that others share.
 
 use super::shared::{Shareable, Written};
-use super::{MAGIC, VERSION};
+use super::{MAGIC, VERSION, spoken};
 
 /// Values on their way out. What several of them share is written once, with the first; so values that share much, such as the
 /// sessions of a shard, are written by one writer and read by one [`Reader`](super::Reader), in the same order.
@@ -9,20 +9,31 @@ use super::{MAGIC, VERSION};
 pub struct Writer {
     bytes: Vec<u8>,
     now_ms: u64,
+    version: u16,
     written: Written,
 }
 
 impl Writer {
     /// A writer that has written the head. `now_ms` is the present instant on the clock of timers.
     pub fn new(now_ms: u64) -> Writer {
-        let mut out = Writer { bytes: MAGIC.to_vec(), now_ms, written: Written::default() };
-        out.number(u64::from(VERSION));
+        Writer::of_version(now_ms, spoken())
+    }
+
+    /// The same in this version.
+    pub(crate) fn of_version(now_ms: u64, version: u16) -> Writer {
+        let mut out = Writer { bytes: MAGIC.to_vec(), now_ms, version, written: Written::default() };
+        out.number(u64::from(version));
         out
     }
 
     /// A writer of values that are inside of something with a head and a version of its own.
     pub fn headless(now_ms: u64) -> Writer {
-        Writer { bytes: Vec::new(), now_ms, written: Written::default() }
+        Writer { bytes: Vec::new(), now_ms, version: VERSION, written: Written::default() }
+    }
+
+    /// The version of the form that is written.
+    pub fn version(&self) -> u16 {
+        self.version
     }
 
     /// How many bytes were written.

@@ -3,6 +3,7 @@
 use super::Turn;
 use super::group::Part;
 use super::logging::split_recent;
+use super::restart::Naming;
 use crate::form::Clock;
 use crate::message::{AdoptionMessage, Orphan, Orphans};
 use crate::model::{ConnId, Map, Mono, NodeId, Now, Place, SessionId, SessionPolicy, Settlement, ShardId};
@@ -63,6 +64,7 @@ impl Turn<'_> {
         match message {
             AdoptionMessage::Left(orphans) => self.adopt(orphans),
             AdoptionMessage::Repeats { account, new, old } => self.repeats(&account, new, &old),
+            AdoptionMessage::Moved(orphans) => self.adopt_moved(orphans),
         }
     }
 
@@ -95,7 +97,7 @@ impl Turn<'_> {
                 (handler.given_up)(moved.session, &mut self.cx);
             }
         }
-        let restored = self.take_in_unreported(all).restored;
+        let restored = self.take_in_unreported(all, Naming::Anew).restored;
         self.cx.shard.counters.sessions_adopted += u64::from(restored);
         self.cx.shard.counters.sessions_not_adopted += count as u64 - u64::from(restored);
         for conn in self.cx.shard.adoption.take(&account) {
@@ -104,7 +106,7 @@ impl Turn<'_> {
     }
 
     /// Whether the account may have one more session: whoever logged in meanwhile comes first.
-    fn has_room(&self, session: &BoundSession, others: usize) -> bool {
+    pub(super) fn has_room(&self, session: &BoundSession, others: usize) -> bool {
         let Some(domain) = self.cx.shard.domains.numbered(session.domain) else { return false };
         let of_account = self.sessions.bound_of(session.bare.as_str());
         if of_account.iter().any(|other| other.jid == session.jid) {
@@ -168,7 +170,7 @@ impl Turn<'_> {
         }
     }
 
-    fn look_again(&mut self, conn: ConnId) {
+    pub(super) fn look_again(&mut self, conn: ConnId) {
         match self.sessions.take(conn) {
             Some(resuming @ Session::Resuming(_)) => {
                 self.settle(conn, resuming);

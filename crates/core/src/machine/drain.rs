@@ -33,7 +33,7 @@ enum Cost {
 impl Turn<'_> {
     /// Ends everybody, at once.
     pub(super) fn drain(&mut self) {
-        self.end_slice(&DrainSlice { farewell: Arc::default(), slices_left: 0, slices: 1 });
+        self.end_slice(&DrainSlice { farewell: Arc::default(), slices_left: 0, slices: 1, is_last: true });
     }
 
     /// Ends as many that no more are left than this slice leaves. From the first slice on nobody new is taken.
@@ -47,7 +47,7 @@ impl Turn<'_> {
             present.select_nth_unstable_by_key(ends - 1, |(cost, _)| *cost);
         }
         for (_, present) in present.into_iter().take(ends) {
-            self.dismiss(present, &slice.farewell);
+            self.dismiss(present, &slice.farewell, slice.is_last);
         }
         if slice.slices_left == 0 {
             // They had the time of the drain to come to their end.
@@ -76,7 +76,8 @@ impl Turn<'_> {
         connections.chain(sessions.map(|session| (cost(session), Present::Session(session.id)))).collect()
     }
 
-    fn dismiss(&mut self, present: Present, farewell: &Farewell) {
+    /// Ends somebody. `is_last`: whether there is no later slice.
+    fn dismiss(&mut self, present: Present, farewell: &Farewell, is_last: bool) {
         match present {
             Present::Light(conn) => light::end(conn, light::Ended::Shutdown, self.sessions, &mut self.cx),
             Present::Unbound(conn) => {
@@ -86,6 +87,9 @@ impl Turn<'_> {
             Present::Session(id) => {
                 let error = self.error_of(farewell);
                 let is_parked = matches!(farewell, Farewell::Restart { .. });
+                if !is_parked && self.offer(id, &error, is_last) {
+                    return;
+                }
                 match self.sessions.take_bound(id) {
                     Some(session) if is_parked => self.park_and_close(session, &error),
                     Some(session) => {

@@ -8,13 +8,14 @@
 //! What was handed over can be taken over by the shard that it came from, too, when the other process fails.
 
 use super::group::Part;
-use super::restart::{Taken, write_traces};
+use super::restart::{Naming, Taken, write_traces};
 use super::{Restored, ShardMachine, Turn, light};
 use crate::Effects;
 use crate::form::{Clock, Form, Unreadable, Writer};
 use crate::model::{ConnId, Mono, Now, Place, SessionId, Trace};
 use crate::ports::Directory;
 use crate::session::Moved;
+use carillon_wire::jid::BareJid;
 
 /// Sessions as bytes, with the connections of those that have one; or traces of notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +111,18 @@ impl ShardMachine {
         turn.work();
     }
 
+    /// The accounts without a session that this node has claimed: the keepers of their names know that, and another process goes on with it.
+    pub fn held_accounts(&self) -> Vec<BareJid> {
+        self.shard.claims.held().cloned().collect()
+    }
+
+    /// Goes on with what [`ShardMachine::held_accounts`] told in another process.
+    pub fn hold_accounts(&mut self, now: Now, accounts: &[BareJid], effects: &mut Effects) {
+        let mut turn = self.turn(now, effects);
+        accounts.iter().for_each(|account| turn.hold_claim(account));
+        turn.work();
+    }
+
     /// Takes out of the shard, as bytes: first what is known of notifications; then sessions, with connections or parked, those of as
     /// many accounts as fill `bytes_max` bytes, or one account that takes more; then connections of the light protocol. None when nothing
     /// is left. Nobody is told, and nothing is delivered to them any more. Connections that have no session stay.
@@ -133,10 +146,12 @@ impl ShardMachine {
     }
 
     /// Goes on with what was handed over: with each session, by the name that its connection has here. One whose connection was lost on
-    /// the way is parked, as far as its client may resume it.
+    /// the way is parked, as far as its client may resume it. `is_same_node`: whether others know the sessions by their names and this shard's number,
+    /// and go on to do so.
     pub fn take_over(
         &mut self,
         now: Now,
+        is_same_node: bool,
         traces: Vec<HandedTrace>,
         sessions: Vec<(HandedSession, Option<ConnId>)>,
         effects: &mut Effects,
@@ -150,7 +165,7 @@ impl ShardMachine {
                 Kind::Light(moved) => lights.push((moved, conn)),
             }
         }
-        let mut restored = turn.take_in(others);
+        let mut restored = turn.take_in(others, if is_same_node { Naming::Kept } else { Naming::Anew });
         for (moved, conn) in lights {
             match conn.map(|conn| light::take_in(moved, conn, turn.sessions, &mut turn.cx)) {
                 Some(true) => restored.restored += 1,

@@ -13,6 +13,7 @@ mod light;
 mod logging;
 mod messages;
 mod moved_homes;
+mod offering;
 mod reading;
 mod restart;
 mod resume;

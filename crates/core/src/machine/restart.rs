@@ -93,7 +93,7 @@ impl ShardMachine {
                 Part::Light(_) => {}
             }
         }
-        let restored = turn.take_in(sessions);
+        let restored = turn.take_in(sessions, Naming::Anew);
         turn.work();
         Ok(restored)
     }
@@ -105,7 +105,7 @@ pub(super) fn write_traces(traces: Vec<Trace>, out: &mut Writer) {
 }
 
 /// The timers of sessions.
-type Timers = Map<SessionId, Vec<(Mono, Wake)>>;
+pub(super) type Timers = Map<SessionId, Vec<(Mono, Wake)>>;
 
 /// Sessions that were taken out.
 #[derive(Debug, Default)]
@@ -115,8 +115,19 @@ pub(super) struct Taken {
     pub(super) conns: Vec<ConnId>,
 }
 
+/// What sessions are called that another process wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// Each gets a name of its own.
+    Anew,
+    /// The same; and what they wait for of others, and others of them, is settled as before, as their node lives and has nothing of it.
+    Moved,
+    /// As they were called there, where that is possible: rooms and senders on other nodes know them by it.
+    Kept,
+}
+
 /// Which sessions are taken out.
-type Which = fn(&BoundSession) -> bool;
+pub(super) type Which = fn(&BoundSession) -> bool;
 
 impl Turn<'_> {
     /// Takes sessions out of the shard, and writes them: those of as many accounts as fill `bytes_max` bytes.
@@ -154,7 +165,7 @@ impl Turn<'_> {
         (names, accounts)
     }
 
-    fn timers_of(&self, names: &Set<SessionId>) -> Timers {
+    pub(super) fn timers_of(&self, names: &Set<SessionId>) -> Timers {
         let mut timers = Timers::default();
         for (at, (id, wake)) in self.cx.shard.timers.iter().filter(|(_, (id, _))| names.contains(id)) {
             timers.entry(id).or_default().push((at, wake));
@@ -164,7 +175,7 @@ impl Turn<'_> {
     }
 
     /// Takes sessions of an account out of all lists. Who shares it is told: nobody is to notice that they are away.
-    fn take_out(&mut self, account: &BareJid, which: Which, timers: &mut Timers) -> Vec<Moved> {
+    pub(super) fn take_out(&mut self, account: &BareJid, which: Which, timers: &mut Timers) -> Vec<Moved> {
         let sessions = self.sessions.bound_of(account.as_str());
         let wanted = sessions.iter().filter(|session| which(session)).map(|session| session.id);
         let wanted: Vec<SessionId> = wanted.collect();
@@ -213,15 +224,20 @@ impl Turn<'_> {
     }
 
     /// Goes on with sessions that another process wrote, each with the name that its connection has here, if it has one.
-    pub(super) fn take_in(&mut self, all: Vec<(Moved, Option<ConnId>)>) -> Restored {
-        let restored = self.take_in_unreported(all);
+    pub(super) fn take_in(&mut self, all: Vec<(Moved, Option<ConnId>)>, naming: Naming) -> Restored {
+        let restored = self.take_in_unreported(all, naming);
         self.report_to_all();
         restored
     }
 
     /// The same of sessions that their accounts' keepers know to be here.
-    pub(super) fn take_in_unreported(&mut self, all: Vec<(Moved, Option<ConnId>)>) -> Restored {
-        let (mut result, mut names, mut here) = (Restored::default(), Names::default(), Vec::new());
+    pub(super) fn take_in_unreported(
+        &mut self,
+        all: Vec<(Moved, Option<ConnId>)>,
+        naming: Naming,
+    ) -> Restored {
+        let names = Names::new(naming != Naming::Anew && !self.is_alone());
+        let (mut result, mut names, mut here) = (Restored::default(), names, Vec::new());
         let mut accounts: Set<BareJid> = Set::default();
         for (mut moved, conn) in all {
             if let (Some(io), Some(conn)) = (&mut moved.session.io, conn) {
@@ -236,7 +252,10 @@ impl Turn<'_> {
                 result.refused += 1;
                 self.turn_away(&mut moved.session, conn);
             } else {
-                let id = self.sessions.begin();
+                let id = match naming {
+                    Naming::Anew | Naming::Moved => self.sessions.begin(),
+                    Naming::Kept => self.sessions.begin_as(moved.session.id),
+                };
                 names.add(moved.session.account, moved.session.id, id);
                 moved.session.id = id;
                 self.join_account(&moved.session);

@@ -21,11 +21,19 @@ impl Turn<'_> {
     }
 
     /// A session loses its connection: it is parked if its client may resume it, else it ends.
-    fn cut(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Option<Io> {
+    fn cut(&mut self, session: Box<BoundSession>, leave: Leave) -> Option<Io> {
         if session.is_parked() || !session.is_resumable(&self.cx) {
             return self.part(session, leave);
         }
-        let mut io = session.io.take()?;
+        self.park(session, leave)
+    }
+
+    /// Parks a session. Its connection, if it has one.
+    pub(super) fn park(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Option<Io> {
+        let Some(mut io) = session.io.take() else {
+            self.sessions.put_bound(session);
+            return None;
+        };
         self.cx.out.journal.note(self.cx.now.unix, Kind::Disconnect, || Entry::Disconnect {
             jid: Some(session.jid.as_str()),
             address: io.address,

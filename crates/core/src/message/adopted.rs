@@ -1,9 +1,9 @@
-//! Sessions that a node left when it died.
+//! Sessions that a node left when it died, or gives away as it is drained.
 
 use crate::model::{NodeId, Place, Settlement};
 use carillon_wire::jid::BareJid;
 
-/// What follows from the death of a node, for the home of an account.
+/// What follows from the death or the drain of a node, for the home of an account.
 #[derive(Debug)]
 pub enum AdoptionMessage {
     /// Sessions that go on there.
@@ -17,15 +17,17 @@ pub enum AdoptionMessage {
         /// Who waited for the one that may have come before.
         old: Settlement,
     },
+    /// Sessions that a node gives away which lives: parked ones, as they are now.
+    Moved(Orphans),
 }
 
-crate::form! { enum AdoptionMessage { 0 = Left(orphans), 1 = Repeats { account, new, old } } }
+crate::form! { enum AdoptionMessage { 0 = Left(orphans), 1 = Repeats { account, new, old }, 2 = Moved(orphans) } }
 
 impl AdoptionMessage {
     /// The account.
     pub fn account(&self) -> &BareJid {
         match self {
-            AdoptionMessage::Left(orphans) => &orphans.account,
+            AdoptionMessage::Left(orphans) | AdoptionMessage::Moved(orphans) => &orphans.account,
             AdoptionMessage::Repeats { account, .. } => account,
         }
     }
@@ -33,7 +35,7 @@ impl AdoptionMessage {
     /// Bytes that it takes in memory.
     pub fn memory_bytes(&self) -> usize {
         match self {
-            AdoptionMessage::Left(orphans) => orphans.memory_bytes(),
+            AdoptionMessage::Left(orphans) | AdoptionMessage::Moved(orphans) => orphans.memory_bytes(),
             AdoptionMessage::Repeats { .. } => size_of::<AdoptionMessage>(),
         }
     }
@@ -44,7 +46,7 @@ impl AdoptionMessage {
 pub struct Orphans {
     /// The account.
     pub account: BareJid,
-    /// The node that died.
+    /// The node that died, or gives them away.
     pub of: NodeId,
     /// Its sessions there.
     pub sessions: Vec<Orphan>,

@@ -33,6 +33,8 @@ pub struct DrainSlice {
     pub slices_left: u32,
     /// How many slices there are.
     pub slices: u32,
+    /// Whether there is no later one, not even for those who had something under way when it was their turn.
+    pub is_last: bool,
 }
 
 /// Where clients are sent by `<see-other-host/>` (RFC 6120 §4.9.3.19): a host name or an IP address, IPv6 in brackets, with or without

@@ -34,6 +34,9 @@ pub const RECORD_BYTES_MAX: usize = 1_000_000;
 /// - **Nobody hears itself**, but for beats: a node whose own beats come back knows that others can hear it
 ///   (`bus::nobody_hears_its_own_records`).
 /// - **What is carried is counted**, by subject and by sender (`bus::what_is_carried_is_counted`).
+/// - **Who rests misses nothing**: what it does not hear meanwhile it is given afterwards, as what was lost (`bus::who_rests_hears_it_later`).
+/// - **Another process goes on.** A bus that begins with what [`Bus::hand_over`] gave is the same to the others: nothing is heard twice, and nothing is
+///   lost that would not have been (`bus::another_process_goes_on`).
 /// - **Nothing is kept.** A node that does not follow a subject while a record passes never hears it.
 ///
 /// A node follows from its start what is for [`Subject::All`] and for its own epoch.
@@ -52,6 +55,12 @@ pub trait Bus: Debug + Send + Sync {
 
     /// What it carried since it was opened, and what waits now.
     fn figures(&self) -> BusFigures;
+
+    /// Whether nothing but beats is heard for now: no record from when this has returned, until it is called again. Its own records and beats go on.
+    fn rest(&self, rests: bool);
+
+    /// Stops as [`Bus::close`] does, and gives what the bus of the next process of this node, of the same epoch, begins with.
+    fn hand_over(&self) -> Vec<u8>;
 
     /// Stops. What waits is sent if that takes no waiting; nothing is heard after this has returned.
     fn close(&self);

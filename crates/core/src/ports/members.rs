@@ -2,6 +2,7 @@
 
 use super::Reply;
 use super::claims::Unavailable;
+use crate::form;
 use crate::model::Epoch;
 use std::fmt::Debug;
 
@@ -19,6 +20,8 @@ pub struct Member {
     /// Whether the store has a connection of this process: it has one from its first question on. The connections of a process that is killed
     /// are closed at once.
     pub is_connected: bool,
+    /// The newest version of the form that others are to write for it; 0 if it does not say.
+    pub form_newest: u16,
     /// Whether it was buried. Nothing of it is committed from then on, and it never lives again: its name may, with another epoch.
     pub is_dead: bool,
 }
@@ -33,6 +36,12 @@ pub struct Membership {
 }
 
 impl Membership {
+    /// The version of the form that all read who live.
+    pub fn form_version(&self) -> u16 {
+        let said = self.members.iter().filter(|member| !member.is_dead && member.form_newest > 0);
+        said.map(|member| member.form_newest).chain([form::announced()]).min().unwrap_or(form::VERSION)
+    }
+
     /// The epochs that live.
     pub fn living(&self) -> Vec<Epoch> {
         self.members.iter().filter(|member| !member.is_dead).map(|member| member.epoch).collect()

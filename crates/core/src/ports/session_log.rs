@@ -78,6 +78,7 @@ pub type LogHears = Arc<dyn Fn(LogHeard) + Send + Sync>;
 /// - **Taken once.** What was taken is gone: of any number of nodes that take a log at once, one gets it, and the others nothing
 ///   (`session_log::is_taken_once`).
 /// - **Begins empty.** After [`LogHeard::Back`] there is nothing of the node but what is written from then on (`session_log::begins_empty`).
+/// - **Left is kept.** After [`SessionLog::leave`] there is what was written before (`session_log::what_is_left_is_there`).
 ///
 /// It **may forget**: all of it, at any time. Where that is noticed it is told.
 pub trait SessionLog: Debug + Send + Sync {
@@ -87,6 +88,9 @@ pub trait SessionLog: Debug + Send + Sync {
 
     /// Takes what another node left. It may be asked again where the engine did not answer.
     fn take(&self, epoch: Epoch, reply: Reply<Result<Vec<Left>, Unavailable>>);
+
+    /// Stops, and what this node has written stays: its sessions go on in another process, which writes them anew.
+    fn leave(&self);
 
     /// Stops, and forgets what this node has written: its sessions have ended.
     fn close(&self);

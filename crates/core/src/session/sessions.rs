@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 pub struct Sessions {
     connections: Vec<Connection>,
     slots: Vec<Slot>,
-    /// Slots without a session.
+    /// Slots without a session. One that was taken by its name is still among them, with a generation.
     free: Vec<u32>,
     /// Sessions that there were.
     begun: u32,
@@ -63,12 +63,34 @@ impl Sessions {
         // 0 is that of a free slot.
         self.begun = self.begun.wrapping_add(1).max(1);
         let (generation, occupant) = (self.begun, Occupant::Nobody);
-        let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
+        let slots = &self.slots;
+        let is_free = |slot: &u32| slots.get(*slot as usize).is_some_and(|slot| slot.generation == 0);
+        let slot = std::iter::from_fn(|| self.free.pop()).find(is_free).unwrap_or(slots.len() as u32);
         match self.slots.get_mut(slot as usize) {
             Some(place) => *place = Slot { generation, occupant },
             None => self.slots.push(Slot { generation, occupant }),
         }
         SessionId { slot, generation }
+    }
+
+    /// The same for a session that had this name in the process before: it keeps it, as others know it by that, unless another has it here.
+    pub fn begin_as(&mut self, id: SessionId) -> SessionId {
+        let slot = id.slot as usize;
+        let is_free = self.slots.get(slot).is_none_or(|slot| slot.generation == 0);
+        if !is_free || id.generation == 0 || id.slot >= KEPT_SLOTS_MAX {
+            return self.begin();
+        }
+        while self.slots.len() <= slot {
+            if self.slots.len() < slot {
+                self.free.push(self.slots.len() as u32);
+            }
+            self.slots.push(Slot { generation: 0, occupant: Occupant::Nobody });
+        }
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Slot { generation: id.generation, occupant: Occupant::Nobody };
+        }
+        self.begun = self.begun.max(id.generation);
+        id
     }
 
     /// From now on it is noted which sessions may have changed, or not any more.
@@ -424,6 +446,8 @@ fn shrink<T>(all: &mut Vec<T>, last: Option<usize>) -> bool {
 
 /// Capacity that is kept for the names of sessions that changed.
 const CHANGED_CAPACITY: usize = 4096;
+/// A name with a higher slot is not kept, so that nothing that is read makes the table grow beyond that.
+const KEPT_SLOTS_MAX: u32 = 1 << 24;
 
 #[cfg(test)]
 mod tests {
@@ -445,5 +469,23 @@ mod tests {
         assert_eq!((second.slot, third.slot), (first.slot, first.slot + 1));
         assert_ne!(second, first);
         assert!(sessions.slot(first).is_none() && sessions.slot(second).is_some());
+    }
+
+    #[test]
+    fn a_session_of_another_process_keeps_its_name_and_nobody_else_gets_it() {
+        let (mut old, mut new) = (Sessions::default(), Sessions::default());
+        let ids: Vec<_> = (0..9).map(|_| old.begin()).collect();
+        let kept = [ids[7], ids[2], ids[3]];
+        assert_eq!(kept.map(|id| new.begin_as(id)), kept);
+        assert_ne!(new.begin_as(ids[2]), ids[2], "it is there already");
+        let others: Vec<_> = (0..9).map(|_| new.begin()).collect();
+        assert!(others.iter().all(|id| !ids.contains(id)));
+        // One whose slot is among the free ones twice.
+        kept.iter().chain(&others).for_each(|id| new.end(*id));
+        let again: Vec<_> = (0..20).map(|_| new.begin()).collect();
+        let slots: std::collections::BTreeSet<u32> = again.iter().map(|id| id.slot).collect();
+        assert_eq!(slots.len(), again.len());
+        let far = SessionId { slot: KEPT_SLOTS_MAX, generation: 1 };
+        assert_ne!(new.begin_as(far), far, "nothing grows by what is read");
     }
 }

@@ -20,7 +20,7 @@
 //! reports to it what it has of that partition; the keeper begins once it has heard of all.
 
 use super::accounts::Recent;
-use crate::message::{Claimant, ShardMessage};
+use crate::message::{Claimant, Orphan, ShardMessage};
 use crate::model::{ConnId, Map, Mono, NodeId, Partition, Partitions, Place, Set, ShardId, Trace, bucket};
 use carillon_wire::jid::BareJid;
 use std::collections::VecDeque;
@@ -70,6 +70,8 @@ pub(crate) struct Moving {
     since: Mono,
     /// What is known of its notifications, where it was given away, until that was taken.
     traces: Vec<Trace>,
+    /// Its sessions, where it is offered.
+    sessions: Vec<Orphan>,
 }
 
 /// The way to an account that another node keeps: by its keeper, or straight to its home once that was asked for.
@@ -97,6 +99,8 @@ pub(crate) enum Why {
     Leaving(Claimant),
     /// This node keeps it, and has given it to that one, which has not said yet that it has it.
     Giving(Claimant),
+    /// It is at home here, and its keeper was told that it may have it: its sessions go along, as this node is drained.
+    Offered,
     /// Its home was asked for, so that what is for it need not go by its keeper.
     Seeking,
 }
@@ -151,7 +155,14 @@ impl Claims {
 
     /// From now on it is found out where an account is at home.
     pub(crate) fn begin(&mut self, account: &BareJid, why: Why, now: Mono) {
-        let new = || Moving { why, waiting: VecDeque::new(), bytes: 0, since: now, traces: Vec::new() };
+        let new = || Moving {
+            why,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            since: now,
+            traces: Vec::new(),
+            sessions: Vec::new(),
+        };
         self.moving.entry(account.clone()).or_insert_with(new).why = why;
     }
 
@@ -165,6 +176,18 @@ impl Claims {
     /// The same, to tell it again.
     pub(crate) fn kept_traces(&self, account: &str) -> Vec<Trace> {
         self.moving.get(account).map_or_else(Vec::new, |moving| moving.traces.clone())
+    }
+
+    /// The sessions of an account that is offered go along with it.
+    pub(crate) fn keep_sessions(&mut self, account: &str, sessions: Vec<Orphan>) {
+        if let Some(moving) = self.moving.get_mut(account) {
+            moving.sessions = sessions;
+        }
+    }
+
+    /// Takes them out.
+    pub(crate) fn take_sessions(&mut self, account: &str) -> Vec<Orphan> {
+        self.moving.get_mut(account).map(|moving| std::mem::take(&mut moving.sessions)).unwrap_or_default()
     }
 
     /// Something waits for an account. It comes back if too much waits.
@@ -428,15 +451,15 @@ impl Claims {
         self.claimed.retain(|bucket, _| !lost.has(Partition::of_bucket(*bucket)));
     }
 
-    /// Nothing is with nodes that are gone.
-    pub(crate) fn keep_nodes(&mut self, lives: impl Fn(NodeId) -> bool) {
+    /// Nothing is with nodes that are gone. No way leads straight to one that leaves: what was sent to it last would be lost with it.
+    pub(crate) fn keep_nodes(&mut self, lives: impl Fn(NodeId) -> bool, stays: impl Fn(NodeId) -> bool) {
         // Accounts may have other keepers, with numbers of their own.
         self.stayed.clear();
         self.claimed.retain(|_, claimed| {
             claimed.retain(|(_, node)| lives(*node));
             !claimed.is_empty()
         });
-        self.ways.retain(|_, way| way.at.is_none_or(&lives));
+        self.ways.retain(|_, way| way.at.is_none_or(&stays));
         self.reports.retain(|node, _| lives(*node));
         self.shards.retain(|node, _| lives(*node));
     }

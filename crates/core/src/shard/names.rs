@@ -9,11 +9,24 @@ use std::sync::Arc;
 pub struct Names {
     /// By account, too: a name means one session of one shard, and those of several shards may come into one.
     names: Map<(AccountId, SessionId), SessionId>,
+    /// What the sessions wait for of others, and others of them, is settled as before.
+    stay: bool,
     /// By the address of what was read, which is kept so that nothing else gets it.
     recipients: Map<usize, [Arc<Recipients>; 2]>,
 }
 
 impl Names {
+    /// No session yet. `stay`: whether what they wait for of others, and others of them, is settled as before: what waits for them by a name that
+    /// changes is settled already.
+    pub fn new(stay: bool) -> Names {
+        Names { stay, ..Names::default() }
+    }
+
+    /// Whether what the sessions wait for of others, and others of them, is settled as before.
+    pub fn stay(&self) -> bool {
+        self.stay
+    }
+
     /// A session of an account was called `old`, and is called `new` here.
     pub fn add(&mut self, account: AccountId, old: SessionId, new: SessionId) {
         self.names.insert((account, old), new);

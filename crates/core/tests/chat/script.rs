@@ -738,7 +738,8 @@ fn drain_slice(number: &str, slices: &str, farewell: &[&str]) -> Result<DrainSli
         _ => return Err("drain slice K of N [to HOST | restart SECONDS SPREAD]".into()),
     };
     let slices = count(slices)?;
-    Ok(DrainSlice { farewell: farewell.into(), slices_left: slices - count(number)?, slices })
+    let slices_left = slices - count(number)?;
+    Ok(DrainSlice { farewell: farewell.into(), slices_left, slices, is_last: slices_left == 0 })
 }
 
 /// `\xNN` and `\0` for bytes that cannot stand in a script.

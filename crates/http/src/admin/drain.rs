@@ -16,24 +16,46 @@ use std::time::Duration;
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DrainBody {
-    /// Over how many milliseconds sessions end.
+    /// Over how many milliseconds sessions end. This or `rate` is given.
     #[schema(minimum = 0, maximum = 86_400_000)]
-    over_ms: u64,
+    over_ms: Option<u64>,
+    /// How many sessions end per second.
+    #[schema(minimum = 1)]
+    rate: Option<u32>,
     /// Where clients are sent: a host name or an IP address (IPv6 in brackets), with or without a port. Left out: they are told that the
     /// server shuts down.
     to: Option<String>,
 }
 
 impl DrainBody {
-    /// What it says, if that can be.
-    pub(crate) fn checked(&self) -> Result<(Duration, Option<OtherHost>), Problem> {
-        if self.over_ms > OVER_MAX_MS {
+    /// Whether it depends on how many sessions there are how long it takes.
+    pub(crate) fn is_by_rate(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// What it says, if that can be, of a node with so many sessions.
+    pub(crate) fn checked(&self, sessions: u64) -> Result<(Duration, Option<OtherHost>), Problem> {
+        let over_ms = match (self.over_ms, self.rate) {
+            (Some(over_ms), None) => over_ms,
+            (None, Some(rate)) if rate > 0 => {
+                (sessions.saturating_mul(1000) / u64::from(rate)).min(OVER_MAX_MS)
+            }
+            (None, Some(_)) => {
+                let text = "`rate` is 1 or more";
+                return Err(Problem::new(Code::InvalidValue, text).at("/rate"));
+            }
+            _ => {
+                let text = "the pace is given by `over_ms` or by `rate`, and by one of them";
+                return Err(Problem::new(Code::InvalidValue, text).at("/over_ms"));
+            }
+        };
+        if over_ms > OVER_MAX_MS {
             let text = format!("`over_ms` is from 0 to {OVER_MAX_MS}");
             return Err(Problem::new(Code::InvalidValue, text).at("/over_ms"));
         }
         let to = self.to.as_deref().map(str::parse::<OtherHost>).transpose();
         let to = to.map_err(|error: NoHost| Problem::new(Code::InvalidValue, error.to_string()).at("/to"))?;
-        Ok((Duration::from_millis(self.over_ms), to))
+        Ok((Duration::from_millis(over_ms), to))
     }
 }
 
@@ -72,7 +94,7 @@ pub(crate) async fn start(
     JsonBody { value: body, .. }: JsonBody<DrainBody>,
 ) -> Result<(StatusCode, Json<DrainView>), Problem> {
     key.whole_node()?;
-    let (over, to) = body.checked()?;
+    let (over, to) = body.checked(app.node.present())?;
     let progress = app.node.start_drain(over, to);
     let progress = progress.ok_or_else(|| Problem::new(Code::Unavailable, "the node is shutting down"))?;
     Ok((StatusCode::ACCEPTED, Json(DrainView::of(Some(progress.into())))))

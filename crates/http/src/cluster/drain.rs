@@ -10,7 +10,7 @@ use crate::schema;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_server::{MemberState, NodeRequest};
+use carillon_server::{MemberState, NodeReport, NodeRequest};
 use std::time::Instant;
 
 /// Drain a node of the cell
@@ -30,7 +30,8 @@ pub(crate) async fn start(
     JsonBody { value: body, .. }: JsonBody<DrainBody>,
 ) -> Result<(StatusCode, Json<DrainView>), Problem> {
     key.whole_node()?;
-    let (over, to) = body.checked()?;
+    let sessions = if body.is_by_rate() { sessions_of(&app, &node).await? } else { 0 };
+    let (over, to) = body.checked(sessions)?;
     let drain = told(&app, &node, NodeRequest::drain(over, to.as_ref())).await?;
     Ok((StatusCode::ACCEPTED, Json(drain)))
 }
@@ -69,12 +70,21 @@ pub(crate) async fn cancel(
     told(&app, &node, NodeRequest::CancelDrain).await.map(|_| StatusCode::NO_CONTENT)
 }
 
+/// How many sessions a node has, or connections where these are more.
+async fn sessions_of(app: &App, name: &str) -> Result<u64, Problem> {
+    let report = report(app, name, NodeRequest::Report).await?;
+    Ok(report.connections.max(report.sessions))
+}
+
 async fn told(app: &App, name: &str, request: NodeRequest) -> Result<DrainView, Problem> {
+    report(app, name, request).await.map(|report| DrainView::of(report.drain))
+}
+
+async fn report(app: &App, name: &str, request: NodeRequest) -> Result<NodeReport, Problem> {
     let cell = view(app);
     let node = named(&cell, name)?;
     if node.state(Instant::now()) == MemberState::Dead {
         return Err(Problem::new(Code::UnknownNode, format!("the node `{}` is dead", node.name)));
     }
-    let report = ask(app, node.node, request).await.ok_or_else(Problem::timed_out)?;
-    Ok(DrainView::of(report.drain))
+    ask(app, node.node, request).await.ok_or_else(Problem::timed_out)
 }

@@ -38,6 +38,11 @@ async fn what_cannot_be_is_refused() {
         let refused = at(json!({"over_ms": 0, "to": to})).await;
         assert_eq!(refused.problem(422, "invalid-value").as_deref(), Some("/to"), "{to}");
     }
-    at(json!({"to": "b.example"})).await.problem(400, "missing-field");
+    let neither = at(json!({"to": "b.example"})).await;
+    assert_eq!(neither.problem(422, "invalid-value").as_deref(), Some("/over_ms"));
+    let both = at(json!({"over_ms": 0, "rate": 5})).await;
+    assert_eq!(both.problem(422, "invalid-value").as_deref(), Some("/over_ms"));
+    let none = at(json!({"rate": 0})).await;
+    assert_eq!(none.problem(422, "invalid-value").as_deref(), Some("/rate"));
     assert_eq!(world.get(PATH).await.expect(StatusCode::OK)["state"], "none");
 }

@@ -15,14 +15,16 @@ pub(crate) struct Carried {
 
 /// A connection of another node.
 #[derive(Debug)]
-struct Far {
-    edge: Edge,
+pub(crate) struct Far {
+    pub(crate) edge: Edge,
     flow: Flow,
     /// What came while the core took no input: as much as the other node sends without a credit.
     kept: VecDeque<Vec<u8>>,
     /// Bytes that were handled since the last credit.
-    handled: usize,
+    handled: u64,
 }
+
+carillon_core::form! { struct Far { edge, flow, kept, handled } }
 
 /// Whether the core takes input of such a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub(crate) enum Flow {
     /// The core has closed it, and waits to hear that it is gone.
     Closing,
 }
+
+carillon_core::form! { enum Flow { 0 = Open, 1 = Paused, 2 = Closing } }
 
 impl Carried {
     /// The connection with this name at another node.
@@ -75,18 +79,32 @@ impl Carried {
 
     /// A connection has this name here from now on.
     pub(crate) fn add(&mut self, id: ConnId, edge: Edge) {
-        self.conns.insert(id, Far { edge, flow: Flow::Open, kept: VecDeque::new(), handled: 0 });
+        self.put(id, Far { edge, flow: Flow::Open, kept: VecDeque::new(), handled: 0 });
+    }
+
+    /// The same, as it was left.
+    pub(crate) fn put(&mut self, id: ConnId, far: Far) {
+        let edge = far.edge;
+        if far.flow == Flow::Open && !far.kept.is_empty() {
+            self.resumed.push_back(id);
+        }
+        self.conns.insert(id, far);
         // A name that its node has given again was that of a connection which is gone.
         self.by_edge.insert(edge, id);
     }
 
     /// A connection is gone. Whether it was there.
     pub(crate) fn remove(&mut self, id: ConnId) -> bool {
-        let Some(far) = self.conns.remove(&id) else { return false };
+        self.take(id).is_some()
+    }
+
+    /// The same; what is known of it.
+    pub(crate) fn take(&mut self, id: ConnId) -> Option<Far> {
+        let far = self.conns.remove(&id)?;
         if self.by_edge.get(&far.edge) == Some(&id) {
             self.by_edge.remove(&far.edge);
         }
-        true
+        Some(far)
     }
 
     /// The name of a connection where its socket is.
@@ -112,15 +130,20 @@ impl Carried {
     /// The core was given so many bytes: how many more may come, once that is worth telling.
     pub(crate) fn handled(&mut self, id: ConnId, bytes: usize, worth: usize) -> Option<u32> {
         let far = self.conns.get_mut(&id)?;
-        far.handled += bytes;
-        (far.handled >= worth).then(|| std::mem::take(&mut far.handled) as u32)
+        far.handled += bytes as u64;
+        (far.handled >= worth as u64).then(|| std::mem::take(&mut far.handled) as u32)
     }
 
-    /// Bytes came: they come back if the core takes them now.
-    pub(crate) fn received(&mut self, id: ConnId, bytes: Vec<u8>) -> Option<Vec<u8>> {
+    /// Bytes came: they come back if the core takes them now. While the shard is `frozen` they are kept.
+    pub(crate) fn received(&mut self, id: ConnId, bytes: Vec<u8>, frozen: bool) -> Option<Vec<u8>> {
         let far = self.conns.get_mut(&id)?;
         match far.flow {
-            Flow::Open if far.kept.is_empty() => Some(bytes),
+            Flow::Open if far.kept.is_empty() && !frozen => Some(bytes),
+            Flow::Open if frozen => {
+                far.kept.push_back(bytes);
+                self.resumed.push_back(id);
+                None
+            }
             Flow::Open | Flow::Paused => {
                 far.kept.push_back(bytes);
                 None

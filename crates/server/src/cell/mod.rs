@@ -18,12 +18,12 @@ mod request;
 mod unsettled;
 mod view;
 
-pub(crate) use carried::{Carried, Flow};
+pub(crate) use carried::{Carried, Far, Flow};
 pub(crate) use record::{Edge, EdgeInput, EdgeOutput, Record};
-pub(crate) use relays::Relays;
+pub(crate) use relays::{Relay, Relays};
 pub(crate) use request::Questions;
 pub use request::{DrainReport, NodeReport, NodeRequest};
-pub(crate) use unsettled::Unsettled;
+pub(crate) use unsettled::{LeftUnsettled, Unsettled};
 pub(crate) use view::owners;
 pub use view::{CellHands, CellView, MemberState, MemberView, Standing};
 
@@ -40,6 +40,10 @@ pub struct Cell {
     pub node: NodeId,
     /// The other nodes that have homes.
     pub others: Vec<NodeId>,
+    /// Those that leave: they keep no partition, and still have homes of accounts.
+    pub leaving: Vec<NodeId>,
+    /// Whether the others have the homes of this node: the process before it gave them away, for as long as it handed the node over.
+    pub yields: bool,
     /// Is told what other nodes say of themselves.
     pub told: Tells,
     /// Opens the bus.

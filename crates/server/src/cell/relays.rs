@@ -13,8 +13,10 @@ pub(crate) struct Relay {
     /// Where its session is.
     pub(crate) home: Place,
     /// Bytes that were sent there and of which it is not known that they were handled.
-    pub(crate) on_the_way: usize,
+    pub(crate) on_the_way: u64,
 }
+
+carillon_core::form! { struct Relay { home, on_the_way } }
 
 impl Relays {
     /// How many there are.
@@ -29,7 +31,17 @@ impl Relays {
 
     /// The session of a connection is elsewhere from now on.
     pub(crate) fn add(&mut self, id: ConnId, home: Place) {
-        self.0.insert(id, Relay { home, on_the_way: 0 });
+        self.put(id, Relay { home, on_the_way: 0 });
+    }
+
+    /// The same, as it was left.
+    pub(crate) fn put(&mut self, id: ConnId, relay: Relay) {
+        self.0.insert(id, relay);
+    }
+
+    /// Takes all out.
+    pub(crate) fn take_all(&mut self) -> Vec<(ConnId, Relay)> {
+        std::mem::take(&mut self.0).into_iter().collect()
     }
 
     /// What is known of such a connection.

@@ -31,12 +31,42 @@ struct Part {
 
 /// What its sender is told of a stanza.
 #[derive(Debug)]
-struct Sent {
+pub(crate) struct Sent {
     settlement: Settlement,
     kind: Kind,
     from: Option<Jid>,
     to: Option<Jid>,
     id: Option<Box<str>>,
+}
+
+carillon_core::form! { struct Sent { settlement, kind, from, to, id } }
+
+/// The stanzas of one shard that are not settled, on their way to another process.
+#[derive(Debug, Default)]
+pub(crate) struct LeftUnsettled {
+    sent: Vec<(NodeId, Sent)>,
+    gone: Vec<NodeId>,
+}
+
+carillon_core::form! { struct LeftUnsettled { sent, gone } }
+
+impl Unsettled {
+    /// Takes out what a shard has of them.
+    pub(crate) fn leave(&self, shard: ShardId) -> LeftUnsettled {
+        let Some(part) = self.parts.get(usize::from(shard.0)) else { return LeftUnsettled::default() };
+        let Part { sent, gone, .. } =
+            std::mem::take(&mut *part.lock().unwrap_or_else(PoisonError::into_inner));
+        let of_node = |(node, sent): (NodeId, VecDeque<Sent>)| sent.into_iter().map(move |sent| (node, sent));
+        LeftUnsettled { sent: sent.into_iter().flat_map(of_node).collect(), gone: gone.into_iter().collect() }
+    }
+
+    /// Goes on with what a shard left.
+    pub(crate) fn go_on(&self, shard: ShardId, left: LeftUnsettled) {
+        let Some(part) = self.parts.get(usize::from(shard.0)) else { return };
+        let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+        part.gone.extend(left.gone);
+        left.sent.into_iter().for_each(|(to, sent)| part.add(to, sent));
+    }
 }
 
 impl Unsettled {

@@ -59,6 +59,43 @@ impl Slab {
         ConnId { slot: at * PAGE as u32 + u32::from(index), generation }
     }
 
+    /// Adds a connection that had this name in the process before. It comes back if another has its place.
+    pub(crate) fn insert_at(&mut self, id: ConnId, conn: Conn) -> Result<(), Conn> {
+        let (at, index) = place(id.slot);
+        if id.slot >= KEPT_SLOTS_MAX || id.generation > GENERATION_MAX {
+            return Err(conn);
+        }
+        while self.pages.len() <= at {
+            self.pages.push(None);
+        }
+        if self.pages[at].is_none() {
+            self.pages[at] = Some(Page::empty());
+            self.with_room.insert(at as u32);
+        }
+        let page = self.pages[at].as_mut().expect("it was made above");
+        if !page.take_free(index as u16) {
+            return Err(conn);
+        }
+        page.entries[index].generation = id.generation;
+        page.entries[index].conn = Some(conn);
+        page.used += 1;
+        if usize::from(page.used) == PAGE {
+            self.with_room.remove(&(at as u32));
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// The generation of the name that was given last.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Gives no name that was given before this generation was reached.
+    pub(crate) fn go_on_from(&mut self, generation: u32) {
+        self.generation = generation;
+    }
+
     /// The connection with this name, if it is still there.
     pub(crate) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
         self.entry(id)?.conn.as_mut()
@@ -113,10 +150,7 @@ impl Slab {
     }
 
     fn add_page(&mut self) -> u32 {
-        // Built in place: a page built on the stack would enlarge the thread's stack for good.
-        let entries =
-            (1..=PAGE as u16).map(|next_free| Entry { conn: None, generation: 0, next_free }).collect();
-        let page = Page { entries, free: 0, used: 0 };
+        let page = Page::empty();
         let vacant = self.pages.iter().position(Option::is_none);
         let at = vacant.unwrap_or_else(|| {
             self.pages.push(None);
@@ -141,11 +175,42 @@ impl Slab {
     }
 }
 
+impl Page {
+    fn empty() -> Page {
+        // Built in place: a page built on the stack would enlarge the thread's stack for good.
+        let entries =
+            (1..=PAGE as u16).map(|next_free| Entry { conn: None, generation: 0, next_free }).collect();
+        Page { entries, free: 0, used: 0 }
+    }
+
+    /// Takes an entry out of the list of those that are free. Whether it was there.
+    fn take_free(&mut self, index: u16) -> bool {
+        let next = |entries: &[Entry], at: u16| entries.get(usize::from(at)).map(|entry| entry.next_free);
+        if self.free == index {
+            let Some(next) = next(&self.entries, index) else { return false };
+            self.free = next;
+            return true;
+        }
+        let mut before = self.free;
+        while let Some(at) = next(&self.entries, before) {
+            if at == index {
+                let Some(after) = next(&self.entries, index) else { return false };
+                self.entries[usize::from(before)].next_free = after;
+                return true;
+            }
+            before = at;
+        }
+        false
+    }
+}
+
 fn place(slot: u32) -> (usize, usize) {
     (slot as usize / PAGE, slot as usize % PAGE)
 }
 
 /// Connections per page, of about 100 KiB.
 const PAGE: usize = if cfg!(test) { 64 } else { 1024 };
+/// A name with a higher slot is not kept, so that nothing that is read makes the table grow beyond that.
+const KEPT_SLOTS_MAX: u32 = 1 << 24;
 /// Higher generations name listeners and the waker (as tokens of the poll).
 const GENERATION_MAX: u32 = u32::MAX - 1;

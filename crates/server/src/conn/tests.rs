@@ -50,3 +50,25 @@ fn pages_come_and_go() {
     slab.ids().into_iter().for_each(|id| drop(slab.remove(id)));
     assert_eq!((slab.ids().len(), slab.pages(), admission.open()), (0, 1, 0));
 }
+
+#[test]
+fn a_connection_keeps_the_name_that_it_had_in_another_process() {
+    let (mut old, mut new, admission) =
+        (Slab::default(), Slab::default(), Arc::new(Admission::new(Bounds::NONE)));
+    let ids: Vec<_> = (0..150).map(|_| old.insert(conn(&admission))).collect();
+    new.go_on_from(old.generation());
+    let kept = [ids[149], ids[0], ids[3], ids[64]];
+    for id in kept {
+        assert!(new.insert_at(id, conn(&admission)).is_ok());
+        assert!(new.insert_at(id, conn(&admission)).is_err(), "its place is taken");
+    }
+    assert!(kept.iter().all(|id| new.get_mut(*id).is_some()) && new.get_mut(ids[1]).is_none());
+    let others: Vec<_> = (0..150).map(|_| new.insert(conn(&admission))).collect();
+    assert!(others.iter().all(|other| !ids.contains(other)), "no name is given again");
+    assert!(others.iter().chain(&kept).all(|id| new.remove(*id).is_some()));
+    assert_eq!((new.ids().len(), new.pages()), (0, 1));
+    assert!(
+        new.insert_at(carillon_core::model::ConnId { slot: u32::MAX, generation: 1 }, conn(&admission))
+            .is_err()
+    );
+}

@@ -58,7 +58,7 @@ impl<M: Machine> EventLoop<M> {
     fn client_did(&mut self, conn: ConnId, input: EdgeInput) {
         let input = match input {
             EdgeInput::Bytes(bytes) => {
-                if let Some(bytes) = self.io.cell.carried.received(conn, bytes) {
+                if let Some(bytes) = self.io.cell.carried.received(conn, bytes, self.frozen) {
                     self.give_bytes(conn, &bytes);
                 }
                 return;

@@ -23,6 +23,8 @@ pub(crate) struct ShardLog {
     log: Arc<dyn SessionLog>,
     /// Whether the engine keeps what is written.
     is_kept: bool,
+    /// It is kept, and nothing is written for now: the sessions are on their way to another process.
+    rests: bool,
     /// What was written last, and what of it the log has.
     number: u64,
     written: u64,
@@ -53,6 +55,7 @@ impl ShardLog {
             shard,
             log,
             is_kept: false,
+            rests: false,
             number: 0,
             written: 0,
             held: VecDeque::new(),
@@ -63,6 +66,11 @@ impl ShardLog {
             sent_to: Vec::new(),
             kept: Vec::new(),
         }
+    }
+
+    /// How much waits.
+    pub(super) fn awaited(&self) -> usize {
+        self.held.len()
     }
 
     /// Takes out of `effects` what has to wait.
@@ -153,17 +161,33 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
+    /// Writes nothing for now, as the sessions leave the shard: what is written of them stays as it is, for the case that the process that
+    /// takes them fails.
+    pub(super) fn rest_log(&mut self) {
+        if let Some(log) = self.log.as_mut().filter(|log| log.is_kept) {
+            (log.is_kept, log.rests) = (false, true);
+            self.machine.keep_log(false);
+        }
+    }
+
+    /// The sessions are here again.
+    pub(super) fn wake_log(&mut self) {
+        if self.log.as_ref().is_some_and(|log| log.rests) {
+            self.log_news(LogNews::Back);
+        }
+    }
+
     /// Something is heard of the log.
     pub(super) fn log_news(&mut self, news: LogNews) {
         let Some(log) = &mut self.log else { return };
         match news {
             LogNews::Written(number) => log.written = log.written.max(number),
             LogNews::Away => {
-                log.is_kept = false;
+                (log.is_kept, log.rests) = (false, false);
                 self.machine.keep_log(false);
             }
             LogNews::Back => {
-                (log.is_kept, log.anew) = (true, true);
+                (log.is_kept, log.anew, log.rests) = (true, true, false);
                 self.machine.keep_log(true);
             }
         }

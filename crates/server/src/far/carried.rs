@@ -1,7 +1,7 @@
 //! Connections of other nodes whose sessions are on this shard. For the core each is a connection like any other.
 
 use super::WINDOW;
-use crate::cell::{Edge, EdgeOutput, Flow, Record};
+use crate::cell::{Edge, EdgeOutput, Far, Flow, Record};
 use crate::shard_io::ShardIo;
 use carillon_core::Effect;
 use carillon_core::model::ConnId;
@@ -14,6 +14,13 @@ impl ShardIo {
     pub(crate) fn carry(&mut self, edge: Edge) -> ConnId {
         let id = self.conns.reserve();
         self.cell.carried.add(id, edge);
+        id
+    }
+
+    /// The same, as the process before left it.
+    pub(crate) fn carry_on(&mut self, far: Far) -> ConnId {
+        let id = self.conns.reserve();
+        self.cell.carried.put(id, far);
         id
     }
 

@@ -24,8 +24,8 @@ impl ShardIo {
     /// Bytes of a client for its session on another node.
     pub(crate) fn relay_bytes(&mut self, id: ConnId, bytes: Vec<u8>) {
         let Some(relay) = self.cell.relays.get_mut(id) else { return };
-        relay.on_the_way += bytes.len();
-        if relay.on_the_way >= WINDOW
+        relay.on_the_way += bytes.len() as u64;
+        if relay.on_the_way >= WINDOW as u64
             && let Some(conn) = self.conns.get_mut(id)
         {
             conn.flow = ReadFlow::Paused;
@@ -53,7 +53,13 @@ impl ShardIo {
     }
 
     fn tell_session(&mut self, id: ConnId, input: EdgeInput) {
-        let Some(home) = self.cell.relays.get_mut(id).map(|relay| relay.home) else { return };
+        if let Some(home) = self.cell.relays.get_mut(id).map(|relay| relay.home) {
+            self.tell_home(id, home, input);
+        }
+    }
+
+    /// The same of a connection that is not among those any more.
+    pub(crate) fn tell_home(&self, id: ConnId, home: Place, input: EdgeInput) {
         let record = Record::FromClient { shard: home.shard, edge: self.edge(id), input };
         self.post_far(home.node, &record);
     }
@@ -80,8 +86,8 @@ impl ShardIo {
             EdgeOutput::Close => effects.push(Effect::Close { conn: id }),
             EdgeOutput::Credit(bytes) => {
                 let Some(relay) = self.cell.relays.get_mut(id) else { return };
-                relay.on_the_way = relay.on_the_way.saturating_sub(bytes as usize);
-                if relay.on_the_way < WINDOW {
+                relay.on_the_way = relay.on_the_way.saturating_sub(u64::from(bytes));
+                if relay.on_the_way < WINDOW as u64 {
                     effects.push(Effect::Resume { conn: id });
                 }
             }

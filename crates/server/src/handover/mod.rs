@@ -1,7 +1,7 @@
 //! A live upgrade: a process hands its sessions, with their sockets, to the process of another binary.
 //!
 //! ```text
-//!  the old one: stop_accepting ─► freeze ─► hand_over ──bytes, descriptors──► TakeOver::add_group … ─► (all is read)
+//!  the old one: stop_accepting ─► freeze ─► hand_over ──bytes, descriptors──► TakeOver::add_group, add_far … ─► (all is read)
 //!               take_back, thaw ◄── the new one fails, or hangs                       │
 //!               close_for_successor ─► (it may go on) ─────────────────────────► Server::start_after
 //! ```
@@ -9,8 +9,11 @@
 //! Until the store is closed for the successor nothing has happened that cannot be undone: the old process still has every socket
 //! and the value of every session, and takes them back as the successor would have taken them. docs/adr/0020 says why it is like this.
 //!
+//! A node of a cell goes on as the same node, of the same epoch ([`LeftFar`]): the others notice a pause of its bus.
+//!
 //! A connection under TLS 1.2 stays on the record layer of the old process, which relays what is inside of it ([`Relays`]).
 
+mod far;
 mod relay;
 mod takeover;
 
@@ -18,8 +21,10 @@ pub use crate::listen::ListenerKind;
 pub use relay::Relays;
 pub use takeover::{TakeOver, Unusable};
 
-pub(crate) use takeover::{ForShard, Handed};
+pub(crate) use far::{HandedFar, LeftFar, LeftRelay};
+pub(crate) use takeover::{ForShard, Handed, TakenOver, TakenRelay};
 
+use crate::cell::Far;
 use crate::conn::Conn;
 use carillon_core::form::{Form, Writer};
 use socket2::Socket;
@@ -40,14 +45,66 @@ pub(crate) struct HandedPart {
 }
 
 /// A connection that is given away.
-pub(crate) struct HandedConn {
+pub(crate) enum HandedConn {
+    /// With its socket.
+    Here(Box<HandedSocket>),
+    /// Its socket is on another node.
+    Far(Far),
+}
+
+/// A connection with its socket.
+pub(crate) struct HandedSocket {
     pub(crate) conn: Conn,
     /// Both ends of the way over which this process relays it, where its record layer cannot go.
     pub(crate) relay: Option<(Socket, Socket)>,
 }
 
+/// What a shard gives away.
+pub(crate) enum Given {
+    /// Sessions.
+    Group(HandedPart),
+    /// In a cell, first, what it has for and of other nodes.
+    Far(Box<HandedFar>),
+}
+
+impl Given {
+    /// The shard that gave it.
+    pub(crate) fn shard(&self) -> u16 {
+        match self {
+            Given::Group(part) => part.shard,
+            Given::Far(far) => far.shard,
+        }
+    }
+
+    /// Its connections whose sockets are here.
+    pub(crate) fn into_sockets(self) -> Vec<HandedSocket> {
+        let here = |conn: HandedConn| match conn {
+            HandedConn::Here(here) => Some(*here),
+            HandedConn::Far(_) => None,
+        };
+        match self {
+            Given::Group(part) => part.conns.into_iter().flatten().filter_map(here).collect(),
+            Given::Far(far) => far.relays.into_iter().map(|(_, conn)| conn).collect(),
+        }
+    }
+}
+
+/// What is sent to the other process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenKind {
+    /// It goes to [`TakeOver::add_group`].
+    Group,
+    /// It goes to [`TakeOver::add_far`].
+    Far,
+}
+
 /// Where shards put what they give away.
-pub(crate) type HandedSink = SyncSender<HandedPart>;
+pub(crate) type HandedSink = SyncSender<Given>;
+
+/// What stands in front of a connection: it is gone meanwhile, its socket comes along, or its socket is on another node.
+const WAY_GONE: u8 = 0;
+const WAY_HERE: u8 = 1;
+const WAY_FAR: u8 = 2;
 
 /// What stands in front of the connections of a group.
 pub(crate) struct Head {
@@ -64,7 +121,7 @@ carillon_core::form! { struct Head { shard, sessions, written_ms, bytes, conns }
 impl HandedPart {
     /// The descriptors of its connections.
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        self.conns.iter().flatten().map(|handed| handed.socket().as_fd()).collect()
+        self.conns.iter().flatten().filter_map(HandedConn::here).map(|here| here.socket().as_fd()).collect()
     }
 
     /// Everything but the descriptors.
@@ -81,9 +138,16 @@ impl HandedPart {
         }
         .write(&mut out);
         for handed in conns {
-            handed.is_some().write(&mut out);
-            if let Some(HandedConn { conn, .. }) = handed {
-                conn.write_form(&mut out);
+            match handed {
+                None => out.tag(WAY_GONE),
+                Some(HandedConn::Here(here)) => {
+                    out.tag(WAY_HERE);
+                    here.conn.write_form(&mut out);
+                }
+                Some(HandedConn::Far(far)) => {
+                    out.tag(WAY_FAR);
+                    far.write(&mut out);
+                }
             }
         }
         out.finish()
@@ -91,8 +155,18 @@ impl HandedPart {
 }
 
 impl HandedConn {
+    /// With its socket, if that is here.
+    pub(crate) fn here(&self) -> Option<&HandedSocket> {
+        match self {
+            HandedConn::Here(here) => Some(here),
+            HandedConn::Far(_) => None,
+        }
+    }
+}
+
+impl HandedSocket {
     /// The descriptor for the successor.
-    fn socket(&self) -> &Socket {
+    pub(crate) fn socket(&self) -> &Socket {
         self.relay.as_ref().map_or(&self.conn.socket, |(_, theirs)| theirs)
     }
 }

@@ -1,12 +1,13 @@
 //! The side of the new process: what it is given is read as a whole before it says that it has it.
 
-use super::{Head, system_ms};
+use super::{Head, LeftFar, LeftRelay, WAY_FAR, WAY_GONE, WAY_HERE, system_ms};
+use crate::cell::{Far, Relay};
 use crate::clock::Clock;
 use crate::conn::{Carried, Conn};
 use crate::listen::{Admission, Inherited, ListenerKind};
 use carillon_core::form::{self, Form, Reader, Unreadable};
 use carillon_core::machine::{self, HandedSession, HandedTrace};
-use carillon_core::model::seed_maps;
+use carillon_core::model::{ConnId, seed_maps};
 use carillon_core::ports::Directory;
 use socket2::Socket;
 use std::io;
@@ -19,6 +20,7 @@ pub struct TakeOver {
     pub(crate) listeners: Vec<Inherited>,
     sessions: Vec<Taken>,
     traces: Vec<HandedTrace>,
+    far: Vec<TakenFar>,
 }
 
 /// Why something cannot be taken over.
@@ -52,7 +54,26 @@ impl From<form::Malformed> for Unusable {
 /// A session that came, and its connection.
 struct Taken {
     session: HandedSession,
-    conn: Option<(Socket, Carried)>,
+    conn: Option<TakenConn>,
+}
+
+/// What was read of a connection.
+enum Read {
+    Here(Carried),
+    Far(Far),
+}
+
+/// A connection that came.
+enum TakenConn {
+    Here(Socket, Carried),
+    Far(Far),
+}
+
+/// What a shard had for and of other nodes.
+struct TakenFar {
+    shard: u16,
+    left: LeftFar,
+    relays: Vec<(LeftRelay, Socket, Carried)>,
 }
 
 /// What is for a shard.
@@ -60,14 +81,34 @@ struct Taken {
 pub(crate) struct ForShard {
     pub(crate) traces: Vec<HandedTrace>,
     pub(crate) sessions: Vec<Handed>,
+    /// In a cell, what the shard of this number had for and of other nodes.
+    pub(crate) far: Option<LeftFar>,
+    pub(crate) relays: Vec<TakenRelay>,
+}
+
+/// A connection for a shard whose session is on another node.
+pub(crate) struct TakenRelay {
+    pub(crate) id: ConnId,
+    pub(crate) relay: Relay,
+    pub(crate) conn: Conn,
+    /// The session waits to hear that what it wrote is gone, which it is.
+    pub(crate) awaits_flush: bool,
 }
 
 /// A session for a shard, and its connection.
 pub(crate) struct Handed {
     pub(crate) session: HandedSession,
-    pub(crate) conn: Option<Conn>,
+    pub(crate) conn: Option<TakenOver>,
     /// The core waits to hear that what it wrote is gone, which it is.
     pub(crate) awaits_flush: bool,
+}
+
+/// A connection of a session that was handed over.
+pub(crate) enum TakenOver {
+    /// With its socket.
+    Here(Box<Conn>),
+    /// Its socket is on another node.
+    Far(Far),
 }
 
 impl TakeOver {
@@ -83,7 +124,8 @@ impl TakeOver {
 
     /// What a process has that takes nothing over.
     pub(crate) fn nothing() -> TakeOver {
-        TakeOver { clock: Clock::start(), listeners: Vec::new(), sessions: Vec::new(), traces: Vec::new() }
+        let clock = Clock::start();
+        TakeOver { clock, listeners: Vec::new(), sessions: Vec::new(), traces: Vec::new(), far: Vec::new() }
     }
 
     /// A listening socket.
@@ -109,11 +151,15 @@ impl TakeOver {
         let mut descriptors = descriptors.into_iter().map(Socket::from);
         let mut conns = Vec::new();
         for _ in 0..head.conns {
-            let carried = bool::read(&mut input)?.then(|| Carried::read(&mut input)).transpose()?;
-            conns.push(carried);
+            conns.push(match input.tag()? {
+                WAY_GONE => None,
+                WAY_HERE => Some(Read::Here(Carried::read(&mut input)?)),
+                WAY_FAR => Some(Read::Far(Far::read(&mut input)?)),
+                _ => return Err(input.unknown_tag("no connection").into()),
+            });
         }
         input.finish()?;
-        let connections = conns.iter().flatten().count();
+        let connections = conns.iter().flatten().filter(|conn| matches!(conn, Read::Here(_))).count();
         let are_all =
             connections == count && sessions.iter().filter(|s| s.is_connected()).count() == conns.len();
         if !are_all {
@@ -122,10 +168,34 @@ impl TakeOver {
         self.traces.extend(traces);
         let mut conns = conns.into_iter();
         for session in sessions {
-            let carried = session.is_connected().then(|| conns.next().flatten()).flatten();
-            let conn = carried.and_then(|carried| Some((descriptors.next()?, carried)));
+            let read = session.is_connected().then(|| conns.next().flatten()).flatten();
+            let conn = read.and_then(|read| match read {
+                Read::Here(carried) => Some(TakenConn::Here(descriptors.next()?, carried)),
+                Read::Far(far) => Some(TakenConn::Far(far)),
+            });
             self.sessions.push(Taken { session, conn });
         }
+        Ok(())
+    }
+
+    /// What a shard had for and of other nodes, with the descriptors of connections whose sessions are there.
+    ///
+    /// # Errors
+    /// As [`TakeOver::add_group`].
+    pub fn add_far(&mut self, bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<(), Unusable> {
+        let mut input = Reader::new(bytes, form::Clock::default())?;
+        let (shard, left) = (u16::read(&mut input)?, LeftFar::read(&mut input)?);
+        let (count, connections) = (descriptors.len(), input.count()?);
+        if connections != count {
+            return Err(Unusable::Descriptors { descriptors: count, connections });
+        }
+        let mut relays = Vec::with_capacity(count);
+        for descriptor in descriptors {
+            let relay = LeftRelay::read(&mut input)?;
+            relays.push((relay, Socket::from(descriptor), Carried::read(&mut input)?));
+        }
+        input.finish()?;
+        self.far.push(TakenFar { shard, left, relays });
         Ok(())
     }
 
@@ -136,7 +206,9 @@ impl TakeOver {
 
     /// How many of them have a connection.
     pub fn connections(&self) -> usize {
-        self.sessions.iter().filter(|taken| taken.conn.is_some()).count()
+        let of_sessions =
+            self.sessions.iter().filter(|taken| matches!(taken.conn, Some(TakenConn::Here(..))));
+        of_sessions.count() + self.far.iter().map(|far| far.relays.len()).sum::<usize>()
     }
 
     /// What is for each shard. Sessions that are at home in any go to one after the other.
@@ -154,12 +226,25 @@ impl TakeOver {
         for Taken { session, conn } in self.sessions {
             let home = session.home(directory).map(|home| usize::from(home.shard.0));
             let shard = home.or_else(|| in_turn.next()).unwrap_or(0);
-            let awaits_flush = conn.as_ref().is_some_and(|(_, carried)| carried.awaits_flush);
-            let conn = conn.map(|(socket, carried)| {
-                let permit = admission.readmit(carried.place);
-                carried.into_conn(socket, permit)
+            let mut awaits_flush = false;
+            let conn = conn.map(|conn| match conn {
+                TakenConn::Here(socket, carried) => {
+                    awaits_flush = carried.awaits_flush;
+                    let permit = admission.readmit(carried.place);
+                    TakenOver::Here(Box::new(carried.into_conn(socket, permit)))
+                }
+                TakenConn::Far(far) => TakenOver::Far(far),
             });
             shards[shard].sessions.push(Handed { session, conn, awaits_flush });
+        }
+        for TakenFar { shard, left, relays } in self.far {
+            // A node of a cell goes on with as many shards as it had.
+            let Some(of_shard) = shards.get_mut(usize::from(shard)) else { continue };
+            of_shard.far = Some(left);
+            of_shard.relays.extend(relays.into_iter().map(|(LeftRelay { id, relay }, socket, carried)| {
+                let (permit, awaits_flush) = (admission.readmit(carried.place), carried.awaits_flush);
+                TakenRelay { id, relay, conn: carried.into_conn(socket, permit), awaits_flush }
+            }));
         }
         shards
     }

@@ -6,7 +6,7 @@ use carillon_core::machine::orphans_of;
 use carillon_core::message::{AdoptionMessage, ShardMessage};
 use carillon_core::model::{NodeId, OtherHost, Place};
 use carillon_core::ports::bus::BusFigures;
-use carillon_core::ports::{Directory, Left, Reply};
+use carillon_core::ports::{Bus, Directory, Left, Reply};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -57,6 +57,35 @@ impl Node {
     /// Whether it is one of several.
     pub(crate) fn is_in_cell(&self) -> bool {
         self.inner.bus.is_some()
+    }
+
+    /// Whether there are other nodes that may have homes.
+    fn has_others(&self) -> bool {
+        !self.directory().other_nodes().is_empty()
+    }
+
+    /// The bus of its cell, if it is in one.
+    pub(crate) fn bus_of_cell(&self) -> Option<Arc<dyn Bus>> {
+        self.inner.bus.clone()
+    }
+
+    /// Gives the homes of this node to the others, and waits until its shards are told.
+    pub fn lend_homes(&self) {
+        self.yield_homes(true);
+        self.await_heirs();
+    }
+
+    /// Waits until the homes of this node are with the others, not for long. Without others they stay.
+    pub(super) fn await_heirs(&self) {
+        let until = Instant::now() + LENDING;
+        while self.has_others() && self.homes().contains_key(&self.inner.own) && Instant::now() < until {
+            std::thread::sleep(MOMENT);
+        }
+    }
+
+    /// Has homes here again.
+    pub fn take_homes_back(&self) {
+        self.yield_homes(false);
     }
 
     /// What its bus carried, if it has one.
@@ -185,6 +214,10 @@ impl Node {
         }
     }
 }
+
+/// How long the thread that watches the cell may take to give the homes of the node away, and the time between two looks.
+const LENDING: Duration = Duration::from_secs(2);
+const MOMENT: Duration = Duration::from_millis(2);
 
 impl From<DrainProgress> for DrainReport {
     fn from(progress: DrainProgress) -> DrainReport {

@@ -54,16 +54,22 @@ struct Run {
     over: Duration,
     done: u32,
     slices: u32,
+    /// Slices behind these, for those who had something under way when it was their turn.
+    late: u32,
 }
 
 impl Run {
-    fn new(to: Option<OtherHost>, total: u64, over: Duration, slices: u32) -> Run {
-        Run { to, total, began: Instant::now(), over, done: 0, slices: slices.max(1) }
+    fn new(to: Option<OtherHost>, total: u64, over: Duration, slices: u32, late: u32) -> Run {
+        Run { to, total, began: Instant::now(), over, done: 0, slices: slices.max(1), late }
     }
 
     /// When the next slice is due: the first at once, the others at even distances.
     fn next_due(&self) -> Instant {
-        self.began + self.over * self.done / self.slices
+        let late = self.done.saturating_sub(self.slices.saturating_sub(1));
+        match late {
+            0 => self.began + self.over * self.done / self.slices,
+            late => self.began + self.over * (self.slices - 1) / self.slices + SLICE * late,
+        }
     }
 
     fn ends_in(&self) -> Duration {
@@ -86,12 +92,14 @@ impl Node {
         self.control(|| Control::StopDraining);
         let farewell = Arc::new(to.clone().map_or(Farewell::Shutdown, Farewell::SeeOtherHost));
         let slices = slices(over, SLICE, u32::MAX);
-        let number = state.begin(Run::new(to, self.present(), over, slices));
+        let number = state.begin(Run::new(to, self.present(), over, slices, self.late_slices()));
         drain.replaced.notify_all();
         drop(state);
         self.yield_homes(true);
         let node = self.clone();
         let pace = move || {
+            // Sessions go to those who keep the names.
+            node.await_heirs();
             if node.drain_state().pace(&node, number, |_| Arc::clone(&farewell)) {
                 tracing::info!(
                     "every session was told to end; the node takes none until the drain is cancelled"
@@ -114,7 +122,7 @@ impl Node {
             total: run.total,
             left: self.present(),
             ends_in: run.ends_in(),
-            slices_done: run.done,
+            slices_done: run.done.min(run.slices),
             slices: run.slices,
             to: run.to.clone(),
         })
@@ -157,7 +165,7 @@ impl Node {
         let drain = self.drain_state();
         let mut state = drain.lock();
         state.is_final = true;
-        let number = state.begin(Run::new(None, total, spread, slices));
+        let number = state.begin(Run::new(None, total, spread, slices, self.late_slices()));
         drain.replaced.notify_all();
         drop(state);
         self.control(|| Control::StopListening);
@@ -165,8 +173,13 @@ impl Node {
     }
 
     /// Connections and parked sessions.
-    fn present(&self) -> u64 {
+    pub fn present(&self) -> u64 {
         self.connections() + self.parked()
+    }
+
+    /// In a cell sessions go on at other nodes, once nothing is under way for them.
+    fn late_slices(&self) -> u32 {
+        if self.is_in_cell() { LATE_SLICES } else { 0 }
     }
 }
 
@@ -177,17 +190,24 @@ impl Drain {
         loop {
             let is_current = state.begun == number;
             let Some(run) = state.run.as_mut().filter(|_| is_current) else { return false };
-            if run.done == run.slices {
+            let is_late = run.done >= run.slices;
+            if run.done == run.slices + run.late || is_late && node.present() == 0 {
                 return true;
             }
             let wait = run.next_due().saturating_duration_since(Instant::now());
             if wait.is_zero() {
                 run.done += 1;
                 let (farewell, slices) = (farewell(run), run.slices);
-                let slices_left = slices - run.done;
+                let slices_left = slices.saturating_sub(run.done);
+                let is_last = run.done == slices + run.late;
                 // Under the lock, so that no slice follows the end of its drain.
                 node.control(|| {
-                    Control::DrainSlice(DrainSlice { farewell: Arc::clone(&farewell), slices_left, slices })
+                    Control::DrainSlice(DrainSlice {
+                        farewell: Arc::clone(&farewell),
+                        slices_left,
+                        slices,
+                        is_last,
+                    })
                 });
             } else {
                 state = self.replaced.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
@@ -221,6 +241,8 @@ fn seconds(time: Duration) -> u32 {
 
 /// The time between two slices of a drain.
 const SLICE: Duration = Duration::from_millis(100);
+/// How many slices follow those of a drain in a cell.
+const LATE_SLICES: u32 = 10;
 /// The time between two slices before the process ends, and how many sessions are enough for one.
 const FINAL_SLICE: Duration = Duration::from_millis(50);
 const FINAL_SLICE_SESSIONS: u64 = 100;

@@ -31,13 +31,16 @@ impl Among {
         inboxes: &Arc<[Arc<Inbox>]>,
         clock: Clock,
     ) -> Result<Among, StartError> {
-        let (own, mut nodes, told, open_bus, open_log) = match cell {
-            Some(Cell { node, others, told, bus, log }) => (node, others, Some(told), Some(bus), log),
-            None => (NodeId::default(), Vec::new(), None, None, None),
-        };
-        nodes.push(own);
+        let alone = || (NodeId::default(), Vec::new(), Vec::new());
+        let (own, mut nodes, leaving) =
+            cell.as_ref().map_or_else(alone, |cell| (cell.node, cell.others.clone(), cell.leaving.clone()));
+        if nodes.is_empty() || cell.as_ref().is_none_or(|cell| !cell.yields) {
+            nodes.push(own);
+        }
+        let (told, open_bus, open_log) =
+            cell.map_or((None, None, None), |cell| (Some(cell.told), Some(cell.bus), cell.log));
         let shards = inboxes.len() as u16;
-        let directory: Arc<dyn Directory> = Arc::new(Computed::among(&nodes, own, shards));
+        let directory: Arc<dyn Directory> = Arc::new(Computed::with_leaving(&nodes, &leaving, own, shards));
         let replies = Arc::new(Replies::new(own, shards));
         let known: Arc<OnceLock<Node>> = Arc::default();
         let unsettled = Arc::new(Unsettled::new(own, inboxes.len()));

@@ -1,11 +1,14 @@
 //! A server that hands its sessions to the process of another binary, and ends; or goes on, if that one fails.
 
 use super::Server;
-use crate::handover::{HandedPart, ListenerKind, Relays};
+use crate::handover::{Given, GivenKind, HandedConn, HandedPart, ListenerKind, Relays};
 use crate::inbox::Control;
 use crate::join::AllDone;
 use crate::parked;
+use carillon_core::model::ShardId;
+use carillon_core::ports::Bus;
 use socket2::Socket;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::PoisonError;
@@ -15,7 +18,7 @@ use zeroize::Zeroizing;
 
 /// Sessions that were handed over: whoever has this may still take them back.
 pub struct HandedOver {
-    parts: Vec<HandedPart>,
+    given: Vec<Given>,
 }
 
 /// Why a server cannot hand its sessions over now. It goes on.
@@ -29,12 +32,24 @@ pub enum FreezeError {
 impl HandedOver {
     /// How many sessions there are.
     pub fn sessions(&self) -> u64 {
-        self.parts.iter().map(|part| u64::from(part.sessions)).sum()
+        self.groups().map(|part| u64::from(part.sessions)).sum()
     }
 
     /// How many of them have a connection.
     pub fn connections(&self) -> usize {
-        self.parts.iter().flat_map(|part| &part.conns).flatten().count()
+        let of_sessions = self.groups().flat_map(|part| &part.conns).flatten().filter_map(HandedConn::here);
+        let relays = self.given.iter().map(|given| match given {
+            Given::Far(far) => far.relays.len(),
+            Given::Group(_) => 0,
+        });
+        of_sessions.count() + relays.sum::<usize>()
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &HandedPart> {
+        self.given.iter().filter_map(|given| match given {
+            Given::Group(part) => Some(part),
+            Given::Far(_) => None,
+        })
     }
 }
 
@@ -69,7 +84,7 @@ impl Server {
         }
     }
 
-    /// Reads no connection and begins nothing from now on, and waits until nothing is under way.
+    /// Reads no connection and begins nothing from now on, hears nothing of other nodes, and waits until nothing is under way.
     ///
     /// # Errors
     /// If that takes longer than `timeout`. Then the server goes on.
@@ -80,7 +95,10 @@ impl Server {
         if rests {
             self.node.refuse_commands(true);
             self.node.control(|| Control::Freeze(true));
-            rests = parked::settle(&self.node, left());
+            rests = match self.node.bus_of_cell() {
+                Some(bus) => self.rest_among_others(&*bus, until),
+                None => parked::settle(&self.node, left()),
+            };
         }
         if rests {
             self.node.control(|| Control::PrepareHandOver);
@@ -93,42 +111,68 @@ impl Server {
         Ok(())
     }
 
+    /// The same in a cell: what is under way may need answers of other nodes, and these give it more to do as long as they are heard.
+    fn rest_among_others(&self, bus: &dyn Bus, until: Instant) -> bool {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            // Under load it comes to no rest while others are heard.
+            parked::settle(&self.node, left.min(HEARING));
+            bus.rest(true);
+            let left = until.saturating_duration_since(Instant::now());
+            if parked::settle(&self.node, left.min(RESTING)) {
+                return true;
+            }
+            bus.rest(false);
+        }
+    }
+
     /// Goes on after [`Server::freeze`].
     pub fn thaw(&self) {
+        if let Some(bus) = self.node.bus_of_cell() {
+            bus.rest(false);
+        }
         self.node.refuse_commands(false);
         self.node.control(|| Control::Freeze(false));
         self.threads.resume_jobs();
     }
 
-    /// Takes all sessions out of the shards and gives them to `send`, group by group, with the descriptors of their connections. After
+    /// Takes all sessions out of the shards and gives them to `send`, group by group, with the descriptors of their connections; in a cell also
+    /// what there is for other nodes. After
     /// an error of `send` the others are not sent, but taken out, too.
     pub fn hand_over(
         &self,
-        mut send: impl FnMut(&[u8], &[BorrowedFd<'_>]) -> io::Result<()>,
+        mut send: impl FnMut(GivenKind, &[u8], &[BorrowedFd<'_>]) -> io::Result<()>,
     ) -> (HandedOver, io::Result<()>) {
         let (sender, groups) = sync_channel(WAITING_MAX);
         self.node.control(|| Control::HandOver(sender.clone()));
         drop(sender);
-        let (mut parts, mut sent) = (Vec::new(), Ok(()));
+        let (mut all, mut sent) = (Vec::new(), Ok(()));
         // It ends when the last shard has dropped its sender.
-        for part in groups {
+        for given in groups {
             if sent.is_ok() {
-                sent = send(&part.write(), &part.descriptors());
+                sent = match &given {
+                    Given::Group(part) => send(GivenKind::Group, &part.write(), &part.descriptors()),
+                    Given::Far(far) => send(GivenKind::Far, &far.write(), &far.descriptors()),
+                };
             }
-            parts.push(part);
+            all.push(given);
         }
-        (HandedOver { parts }, sent)
+        (HandedOver { given: all }, sent)
     }
 
     /// Takes the sessions back. They go on after [`Server::thaw`].
     pub fn take_back(&self, handed: HandedOver) {
-        for (shard, parts) in handed.by_shard() {
-            self.node.control_of(shard, Control::TakeBack(parts));
+        for (shard, given) in handed.by_shard() {
+            self.node.control_of(shard, Control::TakeBack(given));
         }
     }
 
-    /// Ends what the successor needs for itself: the jobs, the event log, the store. There is no way back from here.
-    pub fn close_for_successor(&mut self) {
+    /// Ends what the successor needs for itself: the jobs, the event log, the log of sessions, the store, the bus. There is no way back from here.
+    /// What the bus of the successor begins with, in a cell.
+    pub fn close_for_successor(&mut self) -> Vec<u8> {
         self.threads.stop_jobs();
         let (sender, ended) = sync_channel::<()>(1);
         let done = AllDone::new(Box::new(move |()| drop(sender)));
@@ -137,14 +181,15 @@ impl Server {
         // It ends by an error, when the last shard has dropped its token.
         let _ = ended.recv_timeout(ANSWER);
         drop(self.events.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.log.iter().for_each(|log| log.leave());
         self.store.close();
+        self.node.bus_of_cell().map(|bus| bus.hand_over()).unwrap_or_default()
     }
 
     /// Ends. The sessions are the successor's: their connections are closed here, and no peer notices. Others are told to end, and have
     /// `timeout` for it. What is left is to be relayed.
     pub fn leave(mut self, handed: HandedOver, timeout: Duration) -> Relays {
-        let conns = handed.parts.into_iter().flat_map(|part| part.conns).flatten();
-        let relays = Relays::new(conns);
+        let relays = Relays::new(handed.given.into_iter().flat_map(Given::into_sockets));
         self.listening.clear();
         self.node.control(|| Control::Freeze(false));
         self.node.control(|| Control::Drain);
@@ -155,15 +200,18 @@ impl Server {
 }
 
 impl HandedOver {
-    fn by_shard(self) -> impl Iterator<Item = (carillon_core::model::ShardId, Vec<HandedPart>)> {
-        let mut shards = std::collections::BTreeMap::<u16, Vec<HandedPart>>::new();
-        for part in self.parts {
-            shards.entry(part.shard).or_default().push(part);
+    fn by_shard(self) -> impl Iterator<Item = (ShardId, Vec<Given>)> {
+        let mut shards = BTreeMap::<u16, Vec<Given>>::new();
+        for given in self.given {
+            shards.entry(given.shard()).or_default().push(given);
         }
-        shards.into_iter().map(|(shard, parts)| (carillon_core::model::ShardId(shard), parts))
+        shards.into_iter().map(|(shard, given)| (ShardId(shard), given))
     }
 }
 
+/// How long other nodes are heard for answers to what is under way, before it is tried to rest; and how long that may take.
+const HEARING: Duration = Duration::from_millis(100);
+const RESTING: Duration = Duration::from_millis(500);
 /// Groups that wait to be sent at most.
 const WAITING_MAX: usize = 8;
 /// How long a shard may take for an answer.

@@ -141,6 +141,22 @@ impl ShardIo {
         Ok(id)
     }
 
+    /// The same for a connection that had this name in the process before, and keeps it.
+    pub(crate) fn attach_at(&mut self, id: ConnId, mut conn: Conn) -> io::Result<()> {
+        conn.queued = false;
+        conn.readiness = Readiness::Dry;
+        let fd = conn.socket.as_raw_fd();
+        let taken = || io::Error::from(io::ErrorKind::AlreadyExists);
+        self.conns.insert_at(id, conn).map_err(|_| taken())?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = self.registry.register(&mut SourceFd(&fd), token(id), interest) {
+            self.conns.remove(id);
+            return Err(error);
+        }
+        self.recount(id);
+        Ok(())
+    }
+
     /// Removes a connection that moves to another shard.
     pub(crate) fn detach(&mut self, id: ConnId) -> Option<Conn> {
         let conn = self.remove(id)?;

@@ -39,6 +39,7 @@ use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
 use carillon_core::tap::Order;
 use carillon_core::{Effect, Effects, Input};
+use carillon_wire::jid::BareJid;
 use mio::{Poll, Waker};
 use socket2::{Socket, Type};
 use std::net::{IpAddr, Ipv4Addr};
@@ -173,6 +174,12 @@ impl Machine for Echo {
 
     fn prepare_hand_over(&mut self, _: Now, _: &mut Effects) {}
 
+    fn held_accounts(&self) -> Vec<BareJid> {
+        Vec::new()
+    }
+
+    fn hold_accounts(&mut self, _: Now, _: &[BareJid], _: &mut Effects) {}
+
     fn hand_over(&mut self, _: Now, _: usize, _: &mut Effects) -> Option<HandedGroup> {
         None
     }
@@ -180,6 +187,7 @@ impl Machine for Echo {
     fn take_over(
         &mut self,
         _: Now,
+        _: bool,
         _: Vec<HandedTrace>,
         _: Vec<(HandedSession, Option<ConnId>)>,
         _: &mut Effects,

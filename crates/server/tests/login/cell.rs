@@ -28,6 +28,8 @@ fn start() -> Vec<Server> {
         let cell = Cell {
             node: own,
             others: nodes().into_iter().filter(|node| *node != own).collect(),
+            leaving: Vec::new(),
+            yields: false,
             told: Box::new(|_, _| {}),
             bus: Box::new(move |hears| Ok(hub.join(Epoch(own.0.into()), hears))),
             log: None,

@@ -194,7 +194,7 @@ mod tests {
             let batch = lanes.take(1000);
             let place =
                 batch.iter().position(|question| is_of(question, "alice")).expect("it is in the next batch");
-            let before: usize = batch[..place].iter().map(|question| question.cost()).sum();
+            let before: usize = batch[..place].iter().map(Asked::cost).sum();
             assert!(before <= SHARE.max(of("flood", bytes).cost()), "{before} units of {bytes} bytes each");
             assert!(batch.iter().any(|question| question.account().is_none()), "what is nobody's, too");
         }
@@ -216,7 +216,7 @@ mod tests {
         (0..1000).for_each(|_| push(&mut lanes, of("flood", 200_000)));
         let most = BATCH + FROM_LANES + 2 * of("a", 200_000).cost();
         while !lanes.is_empty() {
-            let units: usize = lanes.take(1000).iter().map(|question| question.cost()).sum();
+            let units: usize = lanes.take(1000).iter().map(Asked::cost).sum();
             assert!(units > 0 && units <= most, "{units}");
         }
     }

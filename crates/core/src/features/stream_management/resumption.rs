@@ -124,12 +124,13 @@ fn under_way(id: SessionId, sessions: &mut Sessions) -> Vec<(Stanza, Chat)> {
     messages
 }
 
-/// The session came from another process. What was not settled there is not settled by anything here.
+/// The session came from another process. What was not settled there is not settled by anything here, unless it is the same node to others.
 pub(super) fn restored(session: &mut BoundSession, names: &mut Names, cx: &mut Cx<'_>) {
     let is_connected = session.io.is_some();
     let account = session.account;
     let Some(state) = &mut session.state.stream_management else { return };
     match (is_connected, state.inbound.has_passed()) {
+        _ if names.stay() => {}
         (true, _) => state.inbound.goes_on(),
         (false, false) => state.inbound.is_moved(),
         // Of one that a dead node left it is known what the client is not to repeat.
@@ -138,7 +139,9 @@ pub(super) fn restored(session: &mut BoundSession, names: &mut Names, cx: &mut C
     for entry in state.queue.entries_mut() {
         let Sent::Chat(message) = entry else { continue };
         let chat = &mut message.1;
-        chat.settlement = None;
+        if !names.stay() {
+            chat.settlement = None;
+        }
         chat.recipients = chat.recipients.as_ref().map(|recipients| names.renamed(account, recipients));
     }
     memory::came(session, cx);

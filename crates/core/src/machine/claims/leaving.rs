@@ -3,7 +3,7 @@
 use super::ROUNDS;
 use crate::error::StreamError;
 use crate::machine::Turn;
-use crate::message::{ClaimMessage, Claimant, ShardMessage};
+use crate::message::{AdoptionMessage, ClaimMessage, Claimant, Orphan, Orphans, ShardMessage};
 use crate::model::{NodeId, Partition, Trace};
 use crate::session::AfterBarrier;
 use crate::shard::Why;
@@ -73,6 +73,7 @@ impl Turn<'_> {
             }
             None if self.sessions.has_any(name) || self.is_wanted_here(name) => self.stay(&account, by),
             None if self.cx.shard.claims.holds(name) => self.leave(&account, by),
+            Some(Why::Offered) => self.leave(&account, by),
             // It is not at home here, even if it is about to be: this node's own claim comes to the keeper after this answer, or again.
             Some(Why::Claiming(_) | Why::Giving(_)) | None => {
                 let left =
@@ -155,6 +156,7 @@ impl Turn<'_> {
     /// Nothing of an account is here any more.
     pub(super) fn has_left(&mut self, account: &BareJid, to: Claimant) {
         let own = self.own();
+        let sessions = self.cx.shard.claims.take_sessions(account.as_str());
         let traces = self.forget(account);
         match self.keeper(account.as_str()) {
             keeper if keeper == own => {
@@ -162,13 +164,36 @@ impl Turn<'_> {
                 self.begin(account, Why::Giving(to));
                 self.cx.shard.claims.keep_traces(account.as_str(), traces.clone());
                 self.tell_home(account.clone(), to.place.node, to, traces);
+                self.send_sessions(account, sessions, to);
             }
             _ => {
                 let left =
                     ClaimMessage::Left { account: account.clone(), from: own, number: to.number, traces };
                 self.cx.post(to.place, ShardMessage::Claim(Box::new(left)));
+                self.send_sessions(account, sessions, to);
                 self.resolve(account, None);
             }
+        }
+    }
+
+    /// Whether another node keeps an account, which may have it.
+    pub(in crate::machine) fn is_kept_elsewhere(&self, account: &BareJid) -> bool {
+        !self.is_alone() && self.keeper(account.as_str()) != self.own()
+    }
+
+    /// An account is of no use here any more: its keeper is told so, and is given its sessions once it claims it.
+    pub(in crate::machine) fn begin_offer(&mut self, account: &BareJid, sessions: Vec<Orphan>) {
+        self.begin(account, Why::Offered);
+        self.cx.shard.claims.keep_sessions(account.as_str(), sessions);
+        self.say_idle(account);
+    }
+
+    /// The sessions of an account follow it, before what waits for it.
+    fn send_sessions(&mut self, account: &BareJid, sessions: Vec<Orphan>, to: Claimant) {
+        if !sessions.is_empty() {
+            let moved =
+                AdoptionMessage::Moved(Orphans { account: account.clone(), of: self.own(), sessions });
+            self.cx.post(to.place, ShardMessage::Adoption(Box::new(moved)));
         }
     }
 

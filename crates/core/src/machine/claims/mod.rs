@@ -8,7 +8,7 @@ mod passing;
 mod reports;
 
 use crate::machine::Turn;
-use crate::message::{ClaimMessage, ShardMessage};
+use crate::message::{ClaimMessage, Orphans, ShardMessage};
 use crate::model::{Mono, NodeId, Partition, Partitions, Place, ShardId, bucket};
 use crate::session::AfterBarrier;
 use crate::shard::{Waiting, Whereabouts, Why};
@@ -124,10 +124,15 @@ impl Turn<'_> {
     fn resolve(&mut self, account: &BareJid, home: Option<NodeId>) {
         let own = self.own();
         let claimed = self.is_claimed_here(account.as_str());
+        let sessions = self.cx.shard.claims.take_sessions(account.as_str());
         let waiting = self.cx.shard.claims.end(account.as_str());
         if home == Some(own) && claimed && self.keeper(account.as_str()) != own {
             self.cx.shard.claims.hold(account);
             self.cx.shard.claims.touch(account.as_str());
+        }
+        if !sessions.is_empty() {
+            // Nobody took it.
+            self.adopt_moved(Orphans { account: account.clone(), of: own, sessions });
         }
         let home = home.filter(|_| claimed);
         for waiting in waiting {
@@ -168,7 +173,7 @@ impl Turn<'_> {
             ClaimMessage::Where { account, asker } => self.where_is(account, asker),
             ClaimMessage::There { account, at } => {
                 if self.cx.shard.claims.moving(account.as_str()) == Some(Why::Seeking) {
-                    if at != self.own() {
+                    if at != self.own() && reports::keeps_any(&*self.cx.shard.directory, at) {
                         self.cx.shard.claims.note_way(&account, at, self.cx.now.mono);
                     }
                     self.resolve(&account, None);
@@ -241,6 +246,9 @@ impl Turn<'_> {
                 }
                 _ => self.claim(&account),
             }
+        }
+        for account in self.cx.shard.claims.moving_for(|_, moving| moving.why == Why::Offered) {
+            self.say_idle(&account);
         }
         let misses = self.ask_for_reports();
         if waits || misses || self.cx.shard.claims.moving_count() > 0 {

@@ -13,6 +13,11 @@ use carillon_wire::jid::BareJid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Whether a node keeps a partition: one that leaves keeps none.
+pub(super) fn keeps_any(directory: &dyn Directory, node: NodeId) -> bool {
+    Partition::all().any(|partition| directory.keeper(partition) == node)
+}
+
 /// Accounts in one report.
 const REPORTED_MAX: usize = 256;
 
@@ -129,7 +134,8 @@ impl Turn<'_> {
     /// Nodes came or went: partitions have other keepers than they had by `before`.
     pub(in crate::machine) fn keepers_changed(&mut self, before: &dyn Directory) {
         let (own, directory) = (self.own(), Arc::clone(&self.cx.shard.directory));
-        self.cx.shard.claims.keep_nodes(|node| directory.other_nodes().contains(&node));
+        let lives = |node| directory.other_nodes().contains(&node);
+        self.cx.shard.claims.keep_nodes(lives, |node| lives(node) && keeps_any(&*directory, node));
         let has_changed = |partition: &Partition| before.keeper(*partition) != directory.keeper(*partition);
         let mut gained: BTreeMap<NodeId, Partitions> = BTreeMap::new();
         for partition in Partition::all().filter(has_changed) {
@@ -161,12 +167,17 @@ impl Turn<'_> {
             Why::Leaving(to) | Why::Giving(to) => {
                 !lives(to.place.node) || changed.has(Partition::of(account.as_str()))
             }
+            // One that this node keeps again stays.
+            Why::Offered => directory.keeper(Partition::of(account.as_str())) == own,
             Why::Seeking => true,
             Why::Claiming(_) => changed.has(Partition::of(account.as_str())) || is_lost(account),
             Why::Gathering => changed.has(Partition::of(account.as_str())),
         });
         for account in moving {
             self.resolve(&account, None);
+        }
+        for account in self.cx.shard.claims.moving_for(|_, moving| moving.why == Why::Offered) {
+            self.say_idle(&account);
         }
         self.open_partitions();
         self.cx.shard.claims.sooner = SOONER;

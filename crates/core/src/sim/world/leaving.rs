@@ -27,7 +27,7 @@ impl World {
     /// One of the slices in which sessions are parked, their streams closed, and others ended.
     pub fn end_slice(&mut self, slices_left: u32, slices: u32) {
         let farewell = Arc::new(Farewell::Restart { least_s: 1, spread_s: 0 });
-        let slice = DrainSlice { farewell, slices_left, slices };
+        let slice = DrainSlice { farewell, slices_left, slices, is_last: slices_left == 0 };
         self.every_shard(|| Input::DrainSlice(slice.clone()));
     }
 
@@ -176,8 +176,8 @@ impl World {
         }
         for (shard, (traces, sessions)) in all.into_iter().enumerate() {
             let count = sessions.len() as u32;
-            let taken =
-                self.run(shard, |machine, now, effects| machine.take_over(now, traces, sessions, effects));
+            let taken = self
+                .run(shard, |machine, now, effects| machine.take_over(now, false, traces, sessions, effects));
             assert_eq!(taken.restored + taken.expired, count, "{taken:?}");
         }
         self.first_turn();

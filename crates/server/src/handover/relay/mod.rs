@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::HandedConn;
+use super::HandedSocket;
 use crate::conn::Relayed;
 use crate::tls::Circumstances;
 use mio::unix::SourceFd;
@@ -44,8 +44,8 @@ enum Fate {
 
 impl Relays {
     /// Those of the connections that are relayed; the others are closed here.
-    pub(crate) fn new(conns: impl Iterator<Item = HandedConn>) -> Relays {
-        let relay = |HandedConn { conn, relay }: HandedConn| {
+    pub(crate) fn new(conns: impl Iterator<Item = HandedSocket>) -> Relays {
+        let relay = |HandedSocket { conn, relay }: HandedSocket| {
             let (inner, _theirs) = relay?;
             Some(Relay::new(conn.into_relayed()?, inner))
         };

@@ -441,7 +441,7 @@ fn who_followed_topics_of_another_domain_is_told_to_come_again() {
         let handed = Handed::read(&group.bytes, now.mono, 0).expect("a group");
         let sessions = handed.sessions.into_iter().map(|session| (session, Some(conn))).collect();
         let mut effects = Effects::default();
-        let restored = next.take_over(now, Vec::new(), sessions, &mut effects);
+        let restored = next.take_over(now, false, Vec::new(), sessions, &mut effects);
         assert_eq!((restored.restored, restored.refused), (u32::from(goes_on), u32::from(!goes_on)));
         let is_closed = effects.list.iter().any(|effect| matches!(effect, Effect::Close { .. }));
         assert_eq!((is_closed, next.counters().light), (!goes_on, u64::from(goes_on)));
