@@ -4,9 +4,10 @@ import { badge, empty, h } from "./dom.js";
 import { clock, exact, measure } from "./format.js";
 import { failure, heading, row, table } from "./page.js";
 
+const RECENT = ["Decided", "Decision", "Units", "Demand", "Reason"];
 const COLUMNS = ["Lease", "Decision", "Units", "Demand", "Why", "Decided", "Held until"];
 const KINDS = { up: "good", down: "warn" };
-const LEAD = "An autoscaler runs beside a cluster and takes a lease from a node (carillon autoscale run). Here is what each decided last.";
+const LEAD = "An autoscaler runs beside a cluster and takes a lease from a node (carillon autoscale run). Here is what each decided last, and before.";
 
 export function autoscaler(page) {
   const list = h("div", {}, h("p", { class: "loading" }, "Loading…"));
@@ -15,7 +16,7 @@ export function autoscaler(page) {
     try {
       const { leases } = await page.get("/v1/admin/leases", { limit: 1000 });
       const none = () => empty("No autoscalers", "No program holds a lease of this node.");
-      list.replaceChildren(leases.length ? table("scalers", COLUMNS, leases.map(line)) : none());
+      list.replaceChildren(...(leases.length ? [table("scalers", COLUMNS, leases.map(line)), ...leases.flatMap(recent)] : [none()]));
     } catch (problem) {
       list.replaceChildren(failure(problem, load));
     }
@@ -37,6 +38,16 @@ function line(lease) {
     ["", said.why ? [said.why, h("div", { class: "muted small" }, `policy ${said.policy}`), ...(said.notes ?? []).map((note) => h("div", { class: "muted small" }, note))] : "–"],
     ["", said.at ? clock(said.at) : "–", said.at && exact(said.at)],
     ["", clock(lease.until), exact(lease.until)]);
+}
+
+/** What a scaler decided before, the newest first: what changed something, and the first of those that gave one reason. */
+function recent(lease) {
+  const decisions = (lease.state?.recent ?? []).toReversed();
+  if (!decisions.length) return [];
+  const lines = decisions.map((said) => row(RECENT, {},
+    ["", clock(said.at), exact(said.at)], ["", badge(said.action, KINDS[said.action] ?? "")], ["num", units(said)],
+    ["num", said.demand === undefined || said.demand === null ? "–" : measure(said.demand)], ["", said.reason]));
+  return [h("h3", {}, `Recent decisions of ${lease.name}`), table(`recent-${lease.name}`, RECENT, lines)];
 }
 
 /** How many there are, and are to be. */

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 
 BINARY = os.environ.get("CARILLON", "carillon")
 SETTINGS = json.loads(os.environ.get("EDGE_SETTINGS", "{}"))
@@ -75,6 +76,17 @@ def named(folder):
     return next(edge for edge in edges(folder) if edge["id"] == os.environ["EDGE_ID"])
 
 
+def figures(edge):
+    """What an edge itself counted: logins, and connections that it turned away."""
+    with urllib.request.urlopen(f"{edge['url']}/metrics", timeout=10) as page:
+        lines = [line.rsplit(" ", 1) for line in page.read().decode().splitlines() if not line.startswith("#")]
+
+    def total(name):
+        return sum(float(value) for key, value in lines if key.split("{")[0] == name)
+
+    return {"logins": total("carillon_logins_total"), "refused": total("carillon_connections_refused_total")}
+
+
 def drain(folder):
     edge = named(folder)
     # Clients are sent elsewhere from now on.
@@ -86,6 +98,7 @@ def drain(folder):
 
 def stop(folder):
     edge = named(folder)
+    write(folder, edge | {"figures": figures(edge)})
     descriptor = os.pidfd_open(edge["pid"])
     os.kill(edge["pid"], signal.SIGTERM)
     # It is no child of this process: the descriptor can be read when it has ended.
