@@ -97,12 +97,10 @@ down = {{ after = "2s", below = 80 }}
 """
 
 
-@pytest.mark.parametrize(("policy", "least", "most"), [("demand", 0.0, 0.005), ("consumed-5", 0.05, 1.0)])
+@pytest.mark.parametrize(("policy", "least", "most"), [("demand", 0.0, 0.005), ("consumed-5", 0.2, 1.0)])
 def test_what_is_granted_comes_back_as_what_is_consumed(tmp_path, keys, policy, least, most):
     """The loop is closed: what the scaler grants is what the table can do, and only that is consumed; the rest is throttled."""
     with Table(15, demand=WAVE) as table:
-        # Nothing was saved: a table that was busy before.
-        table.saved = 0
         source = f'kind = "cloudwatch"\ntable = "posts"\nendpoint = "{table.url}"'
         scaler = Scaler(tmp_path, source, by_dynamodb(table.url), CLOSED.format(policy))
         done = scaler.run(len(WAVE), "--apply")

@@ -50,7 +50,6 @@ impl Log {
             // What was only considered is not what there is; of what was never in force nothing is known, nor of what another scaler did meanwhile.
             last_units = match event.outcome {
                 Outcome::Done => event.units,
-                Outcome::Refused(_) => None,
                 _ if event.granted.is_none() => last_units,
                 _ => event.granted.filter(|_| event.in_force > Some(0)),
             };

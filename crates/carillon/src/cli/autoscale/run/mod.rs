@@ -136,6 +136,7 @@ impl Loop {
                     }
                     Ok(()) => self.act(&decision),
                 };
+                event.in_force = self.driver.in_force().or(event.in_force);
             }
             Err(why) => {
                 // What was measured is not lost for the next decision.

@@ -58,7 +58,7 @@ impl Dynamodb {
         });
         let answer = match self.autoscaling.call(DESCRIBE_TARGETS, &request, now) {
             Ok(answer) => answer,
-            Err(why) if self.is_elsewhere && why.contains("UnknownOperationException") => return Ok(()),
+            Err(why) if self.is_elsewhere && NOBODY.iter().any(|said| why.contains(said)) => return Ok(()),
             Err(why) => return Err(format!("whether AWS scales the table itself is not known: {why}")),
         };
         let targets = answer["ScalableTargets"].as_array().ok_or("an answer without ScalableTargets")?;
@@ -73,6 +73,8 @@ impl Dynamodb {
     }
 }
 
+/// What a database says that speaks DynamoDB's API and nothing else.
+const NOBODY: [&str; 2] = ["UnknownOperationException", "answers 404"];
 const DESCRIBE_TARGETS: &str = "AnyScaleFrontendService.DescribeScalableTargets";
 
 /// Whether AWS was told to leave it alone: no policy and no schedule changes it.

@@ -90,8 +90,12 @@ fn serve(stream: &TcpStream, units: Option<u32>) -> io::Result<()> {
 impl Driver for Keda {
     /// What was asked for: how far KEDA is, it does not say. Of what was not asked for nothing is in force.
     fn granted(&mut self, _: Duration) -> Result<Granted, String> {
-        let in_force = if self.is_known { self.units } else { 0 };
+        let in_force = self.in_force().unwrap_or_default();
         Ok(Granted { in_force, ..Granted::steady(self.units) })
+    }
+
+    fn in_force(&self) -> Option<u32> {
+        Some(if self.is_known { self.units } else { 0 })
     }
 
     fn keep(&mut self, units: u32) {

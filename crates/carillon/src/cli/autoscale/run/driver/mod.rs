@@ -36,6 +36,11 @@ pub(super) trait Driver {
     /// It was refused: why. The next interval decides anew.
     fn scale(&mut self, units: u32, renew: Renew<'_>) -> Result<(), String>;
 
+    /// What is in force after a decision, if the driver knows that at once.
+    fn in_force(&self) -> Option<u32> {
+        None
+    }
+
     /// The edges that there are, if the units are edges.
     fn edges(&self) -> Vec<Edge> {
         Vec::new()
