@@ -77,14 +77,15 @@ def named(folder):
 
 
 def figures(edge):
-    """What an edge itself counted: logins, and connections that it turned away."""
+    """What an edge itself counted: logins, those that failed, and connections that it turned away."""
     with urllib.request.urlopen(f"{edge['url']}/metrics", timeout=10) as page:
         lines = [line.rsplit(" ", 1) for line in page.read().decode().splitlines() if not line.startswith("#")]
 
     def total(name):
         return sum(float(value) for key, value in lines if key.split("{")[0] == name)
 
-    return {"logins": total("carillon_logins_total"), "refused": total("carillon_connections_refused_total")}
+    names = {"logins": "logins", "failed": "login_failures", "refused": "connections_refused"}
+    return {key: total(f"carillon_{name}_total") for key, name in names.items()}
 
 
 def drain(folder):
