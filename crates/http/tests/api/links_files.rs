@@ -3,7 +3,7 @@
 use crate::links::{HOST, at, follow, world_of_links};
 use crate::support::{World, with_key, world_with};
 use axum::body::Body;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use carillon_core::model::{LinkFile, UnixMs};
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ async fn the_hosts_of_links_describe_themselves() {
             let reply = world.call(at(method.clone(), HOST, &path.replace("{code}", "abc"))).await;
             let answers = &item[method.as_str().to_lowercase()]["responses"];
             let is_described = !answers[reply.status.as_str()].is_null();
-            let kind = reply.headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
+            let kind = reply.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
             let is_problem = kind == Some(b"application/problem+json");
             assert!(
                 is_described || is_problem && !answers["default"].is_null(),
