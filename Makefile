@@ -10,7 +10,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
 SDK_VENV := $(TARGET)/sdk/venv
 # What only some operators need is built for tests, and not for a first look.
-FEATURES := --features carillon/aws,carillon/postgres,carillon/nats,carillon/redis,carillon/modules
+FEATURES := --features carillon/aws,carillon/kubernetes,carillon/postgres,carillon/nats,carillon/redis,carillon/modules
 export CARILLON := $(TARGET)/debug/carillon
 # What is packed, and for which machine; another binary by BINARY=…
 BINARY := $(TARGET)/release/carillon
@@ -65,7 +65,7 @@ test-node: build tools ## xmpp.js over WebSocket, the console in a browser
 	cd $(INTEROP) && node --test --test-concurrency=2 --test-reporter=spec js/*.test.mjs
 
 release-binary: ## The binary that is packed, optimised, with everything that some operators need
-	cargo build --locked --release --package carillon --features aws,postgres,nats,redis,modules
+	cargo build --locked --release --package carillon --features aws,kubernetes,postgres,nats,redis,modules
 
 packages: package image ## The Debian package and the image of a binary that was built (make release-binary)
 

@@ -2,27 +2,30 @@
 
 import { badge, empty, h } from "./dom.js";
 import { clock, exact, measure } from "./format.js";
-import { failure, heading, row, table } from "./page.js";
+import { card, failure, heading, row, table } from "./page.js";
 
+const RECENT = ["Decided", "Decision", "Units", "Demand", "Reason"];
 const COLUMNS = ["Lease", "Decision", "Units", "Demand", "Why", "Decided", "Held until"];
 const KINDS = { up: "good", down: "warn" };
-const LEAD = "An autoscaler runs beside a cluster and takes a lease from a node (carillon autoscale run). Here is what each decided last.";
+const LEAD = "An autoscaler runs beside a cluster and takes a lease from a node (carillon autoscale run). Here is what each decided last, and before.";
 
 export function autoscaler(page) {
   const list = h("div", {}, h("p", { class: "loading" }, "Loading…"));
+  const before = h("div", { class: "stack" });
 
   async function load() {
     try {
       const { leases } = await page.get("/v1/admin/leases", { limit: 1000 });
       const none = () => empty("No autoscalers", "No program holds a lease of this node.");
       list.replaceChildren(leases.length ? table("scalers", COLUMNS, leases.map(line)) : none());
+      before.replaceChildren(...leases.flatMap(recent));
     } catch (problem) {
       list.replaceChildren(failure(problem, load));
     }
   }
 
   page.repeat(2000, load);
-  return h("div", {}, heading("Autoscaler", LEAD), h("section", { class: "card" }, list));
+  return h("div", {}, heading("Autoscaler", LEAD), h("div", { class: "stack" }, h("section", { class: "card" }, list), before));
 }
 
 /** A lease in a row. A program that is no autoscaler holds one, too, and says nothing that is shown here. */
@@ -37,6 +40,16 @@ function line(lease) {
     ["", said.why ? [said.why, h("div", { class: "muted small" }, `policy ${said.policy}`), ...(said.notes ?? []).map((note) => h("div", { class: "muted small" }, note))] : "–"],
     ["", said.at ? clock(said.at) : "–", said.at && exact(said.at)],
     ["", clock(lease.until), exact(lease.until)]);
+}
+
+/** What a scaler decided before, the newest first: what changed something, and the first of those that gave one reason. */
+function recent(lease) {
+  const decisions = (lease.state?.recent ?? []).toReversed();
+  if (!decisions.length) return [];
+  const lines = decisions.map((said) => row(RECENT, {},
+    ["", clock(said.at), exact(said.at)], ["", badge(said.action, KINDS[said.action] ?? "")], ["num", units(said)],
+    ["num", said.demand === undefined || said.demand === null ? "–" : measure(said.demand)], ["", said.reason]));
+  return [card(`Recent decisions of ${lease.name}`, table(`recent-${lease.name}`, RECENT, lines))];
 }
 
 /** How many there are, and are to be. */

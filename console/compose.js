@@ -16,12 +16,14 @@ export function compose(page, { title, target, query, sent }) {
   const priority = select("send-priority", PRIORITIES, "normal");
   const ttl = h("input", { id: "send-ttl", type: "number", min: 1, max: 2592000, placeholder: "Default", inputmode: "numeric" });
   const collapse = input("send-collapse", { maxlength: 64, placeholder: "None" });
+  const link = input("send-link", { type: "url", maxlength: 2048, placeholder: "None" });
   const dry = check("send-dry-run", "Check only, send nothing");
 
   function body() {
     const targets = target ? [target] : to.value.split(/[\s,]+/).filter(Boolean);
     const body = { to: targets.length === 1 ? targets[0] : targets, audience: audience.value, priority: priority.value, ...payload(text.value) };
     if (ttl.value) body.ttl = Number(ttl.value);
+    if (link.value.trim()) body.link = link.value.trim();
     if (collapse.value) body.collapse_key = collapse.value;
     if (dry.querySelector("input").checked) body.dry_run = true;
     return body;
@@ -36,10 +38,11 @@ export function compose(page, { title, target, query, sent }) {
   }
 
   return form(page, {
-    id: "send", title, submit: "Send", beside: dry, act, pointers: { "/to": to, "/payload": text, "/payload_xml": text, "/ttl": ttl, "/collapse_key": collapse },
+    id: "send", title, submit: "Send", beside: dry, act, pointers: { "/to": to, "/payload": text, "/payload_xml": text, "/ttl": ttl, "/collapse_key": collapse, "/link": link },
     fields: [
       !target && field("To", to, "Device ids or JIDs, separated by commas."),
       field("Payload", text, "Any JSON value, or one XML element in a namespace of its own."),
+      field("Link", link, "An address that is shortened for each recipient, as the member link of the payload: who follows it has opened the notification."),
       field("Audience", audience),
       h("div", { class: "fields" }, field("Priority", priority), field("Time to live (s)", ttl), field("Collapse key", collapse)),
     ],

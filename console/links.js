@@ -1,7 +1,7 @@
 // Short links: listed, created, taken down; and the files of the apps that open them.
 
 import { del, get, here, may, path, patch, post, put, session } from "./api.js";
-import { badge, button, confirm, field, h, input } from "./dom.js";
+import { badge, button, check, confirm, field, h, input } from "./dom.js";
 import { count, day, moment } from "./format.js";
 import { form, heading, listing, row, secret } from "./page.js";
 
@@ -18,7 +18,7 @@ export function links(page) {
       ["jid", [h("a", { href: l.short_url, rel: "noreferrer", target: "_blank" }, l.code), h("div", { class: "muted small" }, status(l))]],
       ["jid", h("div", { class: "small" }, l.url)], ["num", count(l.clicks), l.last_click_at ? `Last: ${moment(l.last_click_at)}` : "Never followed"],
       ["when", day(l.created_at), moment(l.created_at)],
-      ["actions", l.removed_at ? button("Bring back", "quiet", () => restore(l)) : button("Take down", "quiet danger", () => remove(l))]),
+      ["actions", [button("Change", "quiet", () => change(l)), l.removed_at ? button("Bring back", "quiet", () => restore(l)) : button("Take down", "quiet danger", () => remove(l))]]),
     none: ["No links", "Shorten an address with the form."],
   });
   wanted.addEventListener("change", () => all.reload());
@@ -37,6 +37,15 @@ export function links(page) {
     made.replaceChildren(secret(page, "Short link", `It leads to ${l.url}`, l.short_url));
     all.reload();
   };
+  const change = (l) => {
+    const done = () => {
+      made.replaceChildren();
+      page.say(`The link ${l.code} is changed.`);
+      all.reload();
+    };
+    made.replaceChildren(changing(page, l, done));
+    made.querySelector("input:not([disabled])").focus();
+  };
   const find = h("div", { class: "card" }, field("Search", wanted));
   return h("div", {}, heading("Links", `Short links of ${session.domain}. The same address gives the same link.`),
     h("div", { class: "grid side wide-left" }, h("div", { class: "stack" }, find, all.element),
@@ -53,14 +62,45 @@ function status(l) {
 function creation(page, created) {
   const url = input("link-url", { type: "url", required: true, maxlength: 2048, placeholder: "https://example.com/offers" });
   const code = input("link-code", { maxlength: 64, pattern: "[A-Za-z0-9_\\-]*" });
+  const expires = input("link-expires", { type: "datetime-local" });
+  const box = check("link-may-change", "The address may change later; browsers do not remember it");
+  const mayChange = box.querySelector("input");
   return form(page, {
-    id: "link-new", title: "New link", submit: "Shorten", pointers: { "/url": url, "/code": code },
-    fields: [field("Address", url), field("Code", code, "Letters, digits, - and _. Left empty: one that is derived from the address.")],
+    id: "link-new", title: "New link", submit: "Shorten", pointers: { "/url": url, "/code": code, "/expires_at": expires, "/may_change": mayChange },
+    fields: [field("Address", url), field("Code", code, "Letters, digits, - and _. Left empty: one that is derived from the address."),
+      field("Expires", expires, "Left empty: never."), box],
     act: async (element) => {
-      created(await post("/v1/links", { url: url.value.trim(), ...(code.value ? { code: code.value } : {}) }, here()));
+      const body = { url: url.value.trim() };
+      if (code.value) body.code = code.value;
+      if (expires.value) body.expires_at = new Date(expires.value).toISOString();
+      if (mayChange.checked) body.may_change = true;
+      created(await post("/v1/links", body, here()));
       element.reset();
     },
   });
+}
+
+/** What can be changed of a link: when it expires, and where it leads if it was made so that it may. */
+function changing(page, l, done) {
+  const url = input("link-change-url", { type: "url", required: true, maxlength: 2048, value: l.url, disabled: !l.may_change });
+  const expires = input("link-change-expires", { type: "datetime-local", value: l.expires_at ? local(l.expires_at) : "" });
+  const fixed = "It was made without may_change: browsers may remember where it leads.";
+  return form(page, {
+    id: "link-change", title: `Change ${l.code}`, submit: "Save", pointers: { "/url": url, "/expires_at": expires },
+    fields: [field("Address", url, !l.may_change && fixed), field("Expires", expires, "Left empty: never.")],
+    act: async () => {
+      const body = { expires_at: expires.value ? new Date(expires.value).toISOString() : null };
+      if (l.may_change) body.url = url.value.trim();
+      await patch(path("v1", "links", l.code), body, here());
+      done();
+    },
+  });
+}
+
+/** A time as a control for it has it, in the browser's zone. */
+function local(time) {
+  const at = new Date(time);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 /** The file by which telephones of a system learn which app opens the links. */

@@ -1,7 +1,6 @@
 """The autoscaler against what it measures and commands: pages, edges, Kubernetes, AWS."""
 
 import asyncio
-import contextlib
 import datetime
 import fcntl
 import json
@@ -9,28 +8,31 @@ import os
 import re
 import shutil
 import signal
-import socket
-import stat
 import subprocess
 import threading
 import time
-import urllib.error
-import urllib.parse
 import urllib.request
 
 import pytest
 
-from harness.autoscale import POLICY, Demand, Kubernetes, Page, Scaler, Table, page
-from harness.inbox import deadline
-from harness.ports import free_port
-from harness.server import ROOT, run
-
-KEDA = 'kind = "keda"\nlisten = "127.0.0.1:0"'
-NEVER_DOWN = POLICY.replace('down = { after = "1s", below = 80 }', "down = { never = true }")
-
-
-def acts(decisions):
-    return [(line["action"], line["reason"], line["units"], line["outcome"]) for line in decisions]
+from harness.autoscale import (
+    KEDA,
+    KEDAS_HEADERS,
+    KEDAS_REQUEST,
+    NEVER_DOWN,
+    POLICY,
+    Demand,
+    Kubernetes,
+    Page,
+    Scaler,
+    acts,
+    asked,
+    by_exec,
+    edges_in,
+    page,
+    said_to_keda,
+)
+from harness.server import run
 
 
 def test_a_dry_run_changes_nothing_and_everything_is_explained(tmp_path):
@@ -43,6 +45,8 @@ def test_a_dry_run_changes_nothing_and_everything_is_explained(tmp_path):
     assert acts(scaler.decisions()) == [("up", "over-target", 10, "dry-run")] * 2
     first = scaler.decisions()[0]
     assert (first["demand"], first["granted"], first["target"], first["policy"]) == (7.0, 1, 70.0, "demand")
+    assert (first["min"], first["max"], first["effect_ms"]) == (1, 100, 200)
+    assert first["floor"] == {"units": 1, "by": "minimum"}
     told = run("autoscale", "explain", str(scaler.log))
     assert told.returncode == 0, told.stderr
     assert re.search(r"up +1 +10 +10 +7(\.00)? +7.00 units are over the target +dry run", told.stdout), told.stdout
@@ -62,26 +66,6 @@ def test_up_at_once_and_down_after_a_while(tmp_path):
     down = [line for line in lines if line["action"] == "down"]
     assert [line["units"] for line in down][-1:] == [5], acts(lines)
     assert all(line["reason"] == "below" for line in down)
-
-
-# What the `metrics-api` scaler sends: a request of Go's client for a `url` with a path and a query, and with each `authMode`.
-KEDAS_REQUEST = (
-    "GET /units?cluster=a HTTP/1.1\r\nHost: autoscaler:8090\r\n"
-    "User-Agent: Go-http-client/1.1\r\n{}Accept-Encoding: gzip\r\n\r\n"
-)
-KEDAS_HEADERS = ["", "X-Api-Key: k\r\n", "Authorization: Basic YTpi\r\n", "Authorization: Bearer t\r\n"]
-
-
-async def asked(url, request):
-    """What is answered to a request, to the end of the connection."""
-    at = urllib.parse.urlsplit(url)
-    reader, writer = await asyncio.open_connection(at.hostname, at.port)
-    try:
-        writer.write(request.encode())
-        async with deadline("an answer"):
-            return (await reader.read()).decode()
-    finally:
-        writer.close()
 
 
 async def test_keda_reads_what_there_is_to_be(tmp_path):
@@ -109,6 +93,32 @@ async def test_keda_reads_what_there_is_to_be(tmp_path):
         again = Scaler(tmp_path, page(demand), KEDA)
         assert again.run(1, "--apply").returncode == 0
     assert again.decisions()[-1]["granted"] == 10
+
+
+FLOOR = 'min = 1\nschedule = [{ from = "2020-01-01T00:00:00Z", until = "2120-01-01T00:00:00Z", units = 3 }]'
+
+
+@pytest.mark.parametrize(
+    ("demand", "floor", "arguments", "expected"),
+    [
+        # KEDA leaves the replicas as they are when the page has no number; a number, such as the minimum, would be put into force.
+        (None, "min = 1", ["--apply"], (503, None)),
+        (None, FLOOR, ["--apply"], (503, None)),
+        (7.0, "min = 1", [], (503, None)),
+        (0.1, "min = 1", ["--apply"], (200, 1)),
+        (0.1, FLOOR, ["--apply"], (200, 3)),
+    ],
+)
+async def test_keda_is_told_what_data_decided_and_nothing_else(tmp_path, demand, floor, arguments, expected):
+    # Once per hour: the first decision is the only one.
+    policy = POLICY.replace("min = 1", floor).replace('"200ms"', '"1h"').replace('"1s"', '"1h"')
+    with Demand(demand) as source:
+        assert await said_to_keda(Scaler(tmp_path, page(source), KEDA, policy), *arguments) == expected
+    # What was decided before goes on, and what was only considered does not.
+    with Demand(None) as source:
+        again = await said_to_keda(Scaler(tmp_path, page(source), KEDA, policy), "--apply")
+        assert again == expected
+        assert await said_to_keda(Scaler(tmp_path, page(source), KEDA, policy)) == (503, None)
 
 
 def test_without_data_nothing_is_taken_away(tmp_path):
@@ -191,6 +201,60 @@ def test_demand_is_what_was_refused_too_and_a_counter_that_goes_back_holds(tmp_p
     assert "its process was started anew" in third["why"]
 
 
+@pytest.mark.parametrize(
+    ("per_unit", "figures", "demand"),
+    [
+        ("connections = 10", {"connections": 30}, 3.0),
+        ("memory = 2e9", {"memory": 5e9}, 2.5),
+        ("bytes = 1000", {"bytes_per_second": 4000}, 4.0),
+        ("cpu = 0.5", {"cpu_per_second": 1.25}, 2.5),
+        # The kind that needs most units decides.
+        ("connections = 10, memory = 1e9, cpu = 4", {"connections": 30, "memory": 5e9, "cpu_per_second": 2}, 5.0),
+    ],
+)
+def test_each_kind_of_demand_is_counted_in_units(tmp_path, per_unit, figures, demand):
+    began = time.time()
+
+    def answer(*_):
+        passed = time.time() - began
+        status, text, headers = metrics(0, connections=figures.get("connections", 0))
+        values = {
+            "carillon_received_bytes_total": figures.get("bytes_per_second", 0) * passed * 0.75,
+            "carillon_sent_bytes_total": figures.get("bytes_per_second", 0) * passed * 0.25,
+            "process_cpu_seconds_total": figures.get("cpu_per_second", 0) * passed,
+            "process_resident_memory_bytes": figures.get("memory", 1),
+        }
+        lines = [line.split()[0] for line in text.decode().splitlines()]
+        told = dict(zip(lines, text.decode().splitlines(), strict=True))
+        told |= {name: f"{name} {value}" for name, value in values.items()}
+        return status, ("\n".join(told.values()) + "\n").encode(), headers
+
+    with Page(answer) as node:
+        source = f'kind = "carillon"\nnodes = ["{node.url}"]\nper_unit = {{ {per_unit} }}'
+        scaler = Scaler(tmp_path, source, KEDA, NEVER_DOWN)
+        assert scaler.run(4).returncode == 0
+    lines = [line["demand"] for line in scaler.decisions() if line["demand"] is not None]
+    # Rates are of readings that are some milliseconds away from when they are taken.
+    assert lines[-1] == pytest.approx(demand, rel=0.25), lines
+
+
+def test_a_json_page_says_what_is_done_and_when(tmp_path):
+    at = datetime.datetime.now(datetime.UTC)
+    pages = [{"asked": 210, "done": 140, "measured": (at - datetime.timedelta(seconds=s)).isoformat()} for s in (2, 1)]
+    with Page(lambda *_: (200, pages.pop(0) if len(pages) > 1 else pages[0])) as node:
+        source = page(node, "/asked") + '\nconsumed = "/done"\nat = "/measured"\nper_unit = 70'
+        policy = POLICY.replace("min = 1", 'min = 1\nstale_after = "1m"')
+        scaler = Scaler(tmp_path, source, KEDA, policy)
+        assert scaler.run(3).returncode == 0
+    first, second, third = scaler.decisions()
+    assert (first["demand"], first["consumed"]) == (3.0, 2.0)
+    moments = [datetime.datetime.fromisoformat(second[key]) for key in ("from", "until")]
+    assert [round((at - moment).total_seconds()) for moment in moments] == [2, 1]
+    # What was measured then is known.
+    assert third["reason"] == "no-data"
+    assert "nothing new" in third["why"]
+
+
 def test_prometheus_answers_a_query(tmp_path):
     asked = []
 
@@ -212,48 +276,10 @@ def test_prometheus_answers_a_query(tmp_path):
 
 # Edges.
 
-EDGES = """#!/usr/bin/env bash
-set -eu
-cd "$(dirname "$0")"
-echo "$1 ${EDGE_ID:-}" >>said
-case $1 in
-list)
-    printf '['
-    sep=
-    for f in edge-*; do
-        [ -e "$f" ] || continue
-        state=running
-        [ ! -e "draining.$f" ] || state=draining
-        printf '%s{"id":"%s","state":"%s"}' "$sep" "$f" "$state"
-        sep=,
-    done
-    printf ']'
-    ;;
-start) n=$(ls | grep -c ^edge- || true); touch "edge-$n" ;;
-drain)
-    touch "draining.${EDGE_ID:-}"
-    # Whoever waits at the gate is there until the test closes it.
-    [ ! -p gate ] || read -r _ <gate || true
-    [ ! -e stuck ]
-    ;;
-stop) rm "$EDGE_ID" ;;
-esac
-"""
-
 
 @pytest.fixture
 def edges(tmp_path):
-    folder = tmp_path / "edges"
-    folder.mkdir()
-    script = folder / "edges"
-    script.write_text(EDGES)
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    return folder
-
-
-def by_exec(edges):
-    words = [f'{verb} = ["{edges}/edges", "{verb}"]' for verb in ("list", "start", "drain", "stop")]
-    return 'kind = "exec"\n' + "\n".join(words)
+    return edges_in(tmp_path / "edges")
 
 
 def test_edges_are_started_and_drained_before_they_are_stopped(tmp_path, edges):
@@ -368,6 +394,19 @@ def test_kubernetes_refuses(tmp_path, fault, why):
     assert why in line["outcome"]["refused"]
 
 
+def test_kubernetes_is_left_alone_for_as_long_as_it_asks(tmp_path):
+    with Demand(7.0) as demand, Kubernetes(2) as api:
+        api.refuse = 429
+        scaler = Scaler(tmp_path, page(demand), by_kubernetes(tmp_path, api))
+        assert scaler.run(3, "--apply").returncode == 0
+        assert api.requests == 2
+    first, second, third = scaler.decisions()
+    assert "asks to wait 7 s" in first["outcome"]["refused"]
+    for line in (second, third):
+        assert line["reason"] == "driver-away"
+        assert re.search(r"the API server asked to wait; [1-7] s of it are left", line["why"])
+
+
 def test_kubernetes_does_not_know_the_scaler(tmp_path):
     with Demand(7.0) as demand, Kubernetes(2) as api:
         scaler = Scaler(tmp_path, page(demand), by_kubernetes(tmp_path, api, token="wrong"))
@@ -385,202 +424,6 @@ def test_the_double_is_what_kubectl_takes_for_kubernetes(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
         assert api.replicas == 4
-
-
-# AWS.
-
-KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "eu-west-1"}
-
-
-@pytest.fixture
-def keys(monkeypatch):
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-
-
-def by_dynamodb(url):
-    return f'kind = "dynamodb"\ntable = "posts"\nendpoint = "{url}"'
-
-
-def test_a_table_is_not_told_during_a_change_nor_beyond_its_decreases(tmp_path, keys):
-    with Demand(14.0, 14.0, 1.0) as demand, Table(10, decreases=4, last_decrease=time.time()) as table:
-        scaler = Scaler(tmp_path, page(demand), by_dynamodb(table.url))
-        assert scaler.run(2, "--apply").returncode == 0
-        assert acts(scaler.decisions()) == [("up", "over-target", 20, "done"), ("hold", "changing", 20, "nothing")]
-        table.status = "ACTIVE"
-        assert scaler.run(16, "--apply").returncode == 0
-        assert scaler.decisions()[-1]["reason"] == "decreases-used-up"
-        assert table.updates == [20]
-        # An hour without a decrease gives one more.
-        table.last_decrease = time.time() - 3600
-        assert scaler.run(1, "--apply").returncode == 0
-        assert table.updates == [20, 2]
-
-
-def test_a_table_that_refuses_is_said(tmp_path, keys):
-    with Demand(14.0) as demand, Table(10) as table:
-        table.refuse = "LimitExceededException"
-        scaler = Scaler(tmp_path, page(demand), by_dynamodb(table.url))
-        assert scaler.run(1, "--apply").returncode == 0
-    (line,) = scaler.decisions()
-    assert line["outcome"]["refused"] == "dynamodb answers 400: LimitExceededException: Subscriber limit exceeded"
-
-
-class Aws:
-    """Somebody else's double of AWS, and what a test tells it without the scaler."""
-
-    def __init__(self, *command):
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        words = [str(word).replace("PORT", str(port)) for word in command]
-        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return
-            except OSError:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.process.wait(0.05)
-                    raise AssertionError(self.process.stderr.read()) from None
-        raise AssertionError(f"{command} does not listen")
-
-    def call(self, target, service, **request):
-        scope = f"20261125/eu-west-1/{service}/aws4_request"
-        headers = {
-            "content-type": "application/x-amz-json-1.0",
-            "x-amz-target": target,
-            "x-amz-date": "20261125T000000Z",
-            "authorization": f"AWS4-HMAC-SHA256 Credential=k/{scope}, SignedHeaders=host, Signature=s",
-        }
-        sent = urllib.request.Request(self.url, json.dumps(request).encode(), headers)
-        with urllib.request.urlopen(sent, timeout=10) as answer:
-            return json.loads(answer.read() or b"{}")
-
-    def create_table(self, units):
-        self.call(
-            "DynamoDB_20120810.CreateTable",
-            "dynamodb",
-            TableName="posts",
-            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-            ProvisionedThroughput={"ReadCapacityUnits": 5, "WriteCapacityUnits": units},
-        )
-
-    def table(self):
-        return self.call("DynamoDB_20120810.DescribeTable", "dynamodb", TableName="posts")["Table"]
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-
-
-@pytest.fixture
-def moto():
-    program = ROOT / "target/interop/moto/bin/moto_server"
-    aws = Aws(os.environ.get("MOTO_SERVER", program), "-p", "PORT")
-    yield aws
-    aws.end()
-
-
-@pytest.fixture
-def dynalite():
-    script = ROOT / "tests/interop/node_modules/dynalite/cli.js"
-    aws = Aws("node", script, "--port", "PORT", "--createTableMs", "1", "--updateTableMs", "300")
-    yield aws
-    aws.end()
-
-
-def test_cloudwatch_says_what_was_consumed_and_throttled(tmp_path, keys, moto):
-    moto.create_table(10)
-    minute = int(time.time()) // 60 * 60
-    for name, value in (("ConsumedWriteCapacityUnits", 600), ("WriteThrottleEvents", 240)):
-        metric = {
-            "MetricName": name,
-            "Dimensions": [{"Name": "TableName", "Value": "posts"}],
-            "Timestamp": minute - 90,
-            "Value": value,
-        }
-        target = "GraniteServiceVersion20100801.PutMetricData"
-        moto.call(target, "monitoring", Namespace="AWS/DynamoDB", MetricData=[metric])
-    source = f'kind = "cloudwatch"\ntable = "posts"\nendpoint = "{moto.url}"'
-    policy = POLICY.replace('interval = "200ms"', 'interval = "1s"\nstale_after = "5m"')
-    scaler = Scaler(tmp_path, source, by_dynamodb(moto.url), policy)
-    done = scaler.run(2, "--apply")
-    assert done.returncode == 0, done.stderr
-    first, second = scaler.decisions()
-    assert (first["consumed"], first["demand"]) == (10.0, 14.0), first
-    assert (first["action"], first["units"], first["outcome"]) == ("up", 20, "done")
-    assert moto.table()["ProvisionedThroughput"]["WriteCapacityUnits"] == 20
-    # The same minute again is nothing new.
-    assert second["reason"] == "no-data"
-
-
-def test_dynalite_takes_time_to_change(tmp_path, keys, dynalite):
-    dynalite.create_table(10)
-    with Demand(14.0) as demand:
-        scaler = Scaler(tmp_path, page(demand), by_dynamodb(dynalite.url))
-        done = scaler.run(5, "--apply")
-    assert done.returncode == 0, done.stderr
-    lines = scaler.decisions()
-    first = next(line for line in lines if line["action"] == "up")
-    assert (first["units"], first["outcome"]) == (20, "done")
-    assert "changing" in [line["reason"] for line in lines]
-    assert (lines[-1]["reason"], lines[-1]["granted"]) == ("enough", 20)
-
-
-def test_nobody_is_named_in_the_environment(tmp_path, monkeypatch):
-    for name in (*KEYS, "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    with Demand(1.0) as demand:
-        done = Scaler(tmp_path, page(demand), by_dynamodb("http://127.0.0.1:1")).run(1)
-    assert done.returncode == 2
-    assert "region: there is none, here or in AWS_REGION" in done.stderr
-
-
-def test_of_two_scalers_one_is_active(tmp_path, server):
-    """The second goes on measuring, and takes over once the first has given up its lease."""
-    key = server.data / "admin.key"
-    lease = f'[lease]\nurl = "{server.http}"\nkey_file = "{key}"\n'
-    first, second = tmp_path / "first", tmp_path / "second"
-    first.mkdir()
-    second.mkdir()
-    with Demand(7.0) as demand:
-        scalers = [Scaler(folder, page(demand), KEDA, POLICY + lease) for folder in (first, second)]
-        held = 'holder = "somebody"\n[source]'
-        scalers[0].file.write_text(scalers[0].file.read_text().replace("[source]", held))
-        path = "/v1/admin/leases/autoscale"
-        taken = call(server, "POST", path, {"holder": "somebody", "ttl_ms": 60000})
-        assert taken["holder"] == "somebody"
-        assert scalers[1].run(1, "--apply").returncode == 0
-        refused = scalers[1].decisions()[-1]["outcome"]["refused"]
-        assert refused.startswith("another scaler is active: `somebody` holds it until ")
-        # The one who holds it may act, and gives it up at its end.
-        assert scalers[0].run(1, "--apply").returncode == 0
-        assert scalers[0].decisions()[-1]["outcome"] == "done"
-        assert scalers[1].run(1, "--apply").returncode == 0
-        assert scalers[1].decisions()[-1]["outcome"] == "done"
-
-
-async def test_a_scaler_that_is_told_to_end_gives_its_lease_up(tmp_path, server):
-    key = server.data / "admin.key"
-    lease = f'[lease]\nurl = "{server.http}"\nkey_file = "{key}"\nname = "ended"\n'
-    # It decides once, and waits for the next decision when it is told to end.
-    policy = POLICY.replace('"200ms"', '"10m"').replace('"1s"', '"10m"')
-    with Demand(7.0) as demand:
-        settings = Scaler(tmp_path, page(demand), KEDA, policy + lease)
-        scaler = await settings.start("--apply")
-        decided = await scaler.line("units")
-        with pytest.raises(urllib.error.HTTPError, match="409"):
-            call(server, "POST", "/v1/admin/leases/ended", {"holder": "somebody", "ttl_ms": 60000})
-        # What was decided is with the lease, for whoever looks at the node.
-        state = call(server, "GET", "/v1/admin/leases/ended", None)["state"]
-        assert state == settings.decisions()[-1]
-        shown = run("autoscale", "status", "--url", server.http, "--key", key.read_text().strip())
-        assert decided.strip() in shown.stdout, shown.stdout
-        assert await scaler.interrupt() == 0
-    taken = call(server, "POST", "/v1/admin/leases/ended", {"holder": "somebody", "ttl_ms": 60000})
-    assert taken["holder"] == "somebody"
 
 
 async def test_a_second_signal_ends_a_scaler_at_once(tmp_path):
@@ -618,10 +461,3 @@ def test_decisions_are_explained_from_a_time_on(tmp_path):
     refused = run("autoscale", "explain", str(scaler.log), "--since", "yesterday")
     assert refused.returncode == 2
     assert "expected a time such as 2026-12-24T18:00:00Z" in refused.stderr
-
-
-def call(server, method, path, body):
-    headers = {"authorization": f"Bearer {server.key}", "content-type": "application/json"}
-    request = urllib.request.Request(server.http + path, json.dumps(body).encode(), headers, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return json.load(answer)

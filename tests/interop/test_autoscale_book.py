@@ -1,10 +1,12 @@
 """The page of the autoscaler: its tables are what the simulator prints, its pictures what it draws, and its commands run as they stand."""
 
+import asyncio
 import json
 import os
 import re
 import subprocess
 
+from harness.program import Program
 from harness.server import BINARY, ROOT, run
 from harness.transcript import blocks
 
@@ -32,32 +34,48 @@ def test_the_pictures_are_what_the_simulator_draws(tmp_path):
         assert (tmp_path / name).read_bytes() == (PICTURES / name).read_bytes(), name
 
 
-def test_its_commands_run_as_they_stand(tmp_path):
-    """With the file that it shows; the run ends by itself, after one decision in which the edges are not there yet."""
-    settings, _ = blocks(PAGE, "toml")
+async def test_its_commands_run_as_they_stand(tmp_path, server):
+    """With the files that it shows; the run ends by itself, after one decision in which the edges are not there yet."""
+    settings, lease = blocks(PAGE, "toml")
     (tmp_path / "autoscaler.toml").write_text(settings)
     edges = tmp_path / "edges"
     edges.write_text("#!/bin/sh\necho '[]'\n")
     edges.chmod(0o755)
     commands = blocks(PAGE, "sh")
-    assert len(commands) == 5
+    assert len(commands) == 7
     bin = tmp_path / "bin"
     bin.mkdir()
     (bin / "carillon").symlink_to(BINARY)
-    environment = os.environ | {"PATH": f"{bin}:{os.environ['PATH']}"}
-    for command in commands:
-        command = command.replace("autoscale run", "autoscale run --decisions 1")
-        done = subprocess.run(
-            ["bash", "-euc", command],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip()
+    environment = {"PATH": f"{bin}:{os.environ['PATH']}"}
+    shown = ""
+    # Only what names the node of the page is another here.
+    (tmp_path / "leased.toml").write_text(
+        settings.replace("decisions", "leased") + lease.replace("http://127.0.0.1:8080", server.http)
+    )
+    (tmp_path / "admin.key").write_text(server.key)
+    scaler = await Program.shell("carillon autoscale run --apply --config leased.toml", tmp_path, environment)
+    try:
+        await scaler.line("(done)")
+        for command in commands:
+            command = command.replace("autoscale run", "autoscale run --decisions 1")
+            command = command.replace("autoscale status", f"autoscale status --data-dir {server.data}")
+            done = await asyncio.to_thread(
+                subprocess.run,
+                ["bash", "-euc", command],
+                cwd=tmp_path,
+                env=os.environ | environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            assert done.stdout.strip()
+            shown += done.stdout
+    finally:
+        assert await scaler.interrupt() == 0
+    assert re.search(r"^autoscale .*the minimum asks for more \(done\)", shown, re.M), shown
     assert (tmp_path / "spike.html").read_text().startswith("<!doctype html>")
     (decision,) = map(json.loads, (tmp_path / "decisions.ndjson").read_text().splitlines())
     assert (decision["action"], decision["units"], decision["outcome"]) == ("up", 2, "dry-run")
+    assert (decision["min"], decision["max"], decision["effect_ms"]) == (2, 20, 60_000)

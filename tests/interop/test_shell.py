@@ -9,7 +9,7 @@ from harness.raw import Raw
 from harness.server import BINARY, ROOT, run, unique
 from harness.terminal import Terminal
 
-FEATURES = "carillon/aws,carillon/postgres,carillon/nats,carillon/redis,carillon/modules"
+FEATURES = "carillon/aws,carillon/kubernetes,carillon/postgres,carillon/nats,carillon/redis,carillon/modules"
 SM = "urn:xmpp:sm:3"
 
 

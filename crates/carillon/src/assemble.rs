@@ -281,6 +281,7 @@ pub fn http(
         queues: Vec::new(),
         objects: None,
         traces_kept_ms: settings.server.traces_kept_ms,
+        trusted_proxies: carillon_server::TrustedProxies::new(&settings.server.trusted_proxies),
         endpoints: carillon_http::Endpoints {
             host: (!node.host.is_empty()).then(|| node.host.clone()),
             c2s_port: ports.c2s,

@@ -114,7 +114,10 @@ impl Web {
         match answer.status {
             200..300 => Ok(answer.body),
             401 | 403 => Err(format!("{url}: it answers {}: is the key right?", answer.status)),
-            status => Err(format!("{url}: it answers {status}")),
+            status => {
+                let wait = answer.retry_after.map(|seconds| format!(" and asks to wait {seconds} s"));
+                Err(format!("{url}: it answers {status}{}", wait.unwrap_or_default()))
+            }
         }
     }
 }

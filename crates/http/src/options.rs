@@ -6,6 +6,7 @@ use crate::push_templates::PushTemplates;
 use crate::vapid::VapidKey;
 use carillon_core::model::PushShown;
 use carillon_core::ports::Queue;
+use carillon_server::TrustedProxies;
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -41,6 +42,8 @@ pub struct Options {
     pub objects: Option<Arc<dyn ObjectStore>>,
     /// How long the trace of a notification is kept after its end, in milliseconds: so long a notification is known again.
     pub traces_kept_ms: u64,
+    /// Proxies that are believed whose request they forward, where people without a key may do so much per address.
+    pub trusted_proxies: TrustedProxies,
 }
 
 /// A durable queue whose messages are taken in.

@@ -93,6 +93,17 @@ pub enum Floor {
     Season,
 }
 
+impl Floor {
+    /// A name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Floor::Minimum => "minimum",
+            Floor::Schedule => "schedule",
+            Floor::Season => "season",
+        }
+    }
+}
+
 impl Action {
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -110,9 +121,7 @@ impl Reason {
         match self {
             Reason::OverTarget { .. } => "over-target",
             Reason::Trend { .. } => "trend",
-            Reason::Floor(Floor::Minimum) => "minimum",
-            Reason::Floor(Floor::Schedule) => "schedule",
-            Reason::Floor(Floor::Season) => "season",
+            Reason::Floor(floor) => floor.name(),
             Reason::Below { .. } => "below",
             Reason::OverMaximum => "over-maximum",
             Reason::Enough => "enough",

@@ -25,7 +25,7 @@ mod season;
 pub mod settings;
 pub mod simulate;
 
-pub use decision::{Action, Decision, Reason};
+pub use decision::{Action, Decision, Floor, Reason};
 pub use observation::{Granted, Observation};
 pub use scaler::Scaler;
 pub use settings::{Policy, Settings};

@@ -35,6 +35,11 @@ impl Scaler {
         &self.settings
     }
 
+    /// The fewest units that there may be now, and what asks for them.
+    pub fn floor(&self, now: Duration) -> (u32, Floor) {
+        limits::floor(&self.settings, &self.season, now)
+    }
+
     /// Takes an observation without deciding, such as those that another scaler made before this one started.
     ///
     /// # Errors
@@ -77,7 +82,7 @@ impl Scaler {
         if granted.is_changing {
             return hold(Reason::Changing);
         }
-        let floor = limits::floor(&self.settings, &self.season, now);
+        let floor = self.floor(now);
         let want = match self.wanted(now, learned) {
             Ok(want) => want,
             Err(_) if floor.0 > granted.units => {

@@ -79,5 +79,6 @@ pub use flight::{FLIGHT_ENTRIES, FlightEntry};
 pub use listen::{BindError, Bounds, Ports};
 pub use node::{DrainProgress, HomeMoves, ModulesError, Node, Pushed, TapRequest, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};
+pub use proxies::TrustedProxies;
 pub use server::{Beginning, FreezeError, HandedOver, Server, StartError};
 pub use taps::{TapSink, Tapped};

@@ -17,7 +17,7 @@ pub struct Options {
     /// The WebSocket listener.
     pub websocket: WebSocket,
     /// Proxies in front of this server. Whose client a connection is, is what they say: by `X-Forwarded-For` on the WebSocket
-    /// port, and by a PROXY header on the ports of [`Options::proxy_protocol`].
+    /// port and where links are made without a key, and by a PROXY header on the ports of [`Options::proxy_protocol`].
     pub trusted_proxies: Vec<IpNet>,
     /// Ports on which every connection from a trusted proxy begins with a PROXY header.
     pub proxy_protocol: Vec<ClientPort>,

@@ -1,16 +1,16 @@
 //! The proxies in front of this server, which are believed.
 
 use ipnet::IpNet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// The proxies that are trusted to say whose connection it is that they forward.
-#[derive(Clone, Debug)]
-pub(crate) struct TrustedProxies(Arc<[IpNet]>);
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies(Arc<[IpNet]>);
 
 impl TrustedProxies {
     /// Those with addresses in these networks.
-    pub(crate) fn new(networks: &[IpNet]) -> TrustedProxies {
+    pub fn new(networks: &[IpNet]) -> TrustedProxies {
         TrustedProxies(networks.into())
     }
 
@@ -19,6 +19,35 @@ impl TrustedProxies {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
+
+    /// The address of the client of a request that came from `peer`, as the trusted proxies saw it; `forwarded` are the values of its fields
+    /// `X-Forwarded-For`, in their order. Each proxy appends the address of its peer, so the list is read from its end: the first address that is not
+    /// a trusted proxy is the client's, and what precedes it may be forged. Without a trusted proxy the whole field may be forged: then there is none.
+    pub fn client<'a>(
+        &self,
+        peer: IpAddr,
+        forwarded: impl DoubleEndedIterator<Item = &'a str>,
+    ) -> Option<IpAddr> {
+        if !self.trust(peer) {
+            return None;
+        }
+        let mut client = None;
+        for entry in forwarded.rev().flat_map(|value| value.rsplit(',')) {
+            let Some(address) = address(entry.trim()) else { break };
+            client = Some(address);
+            if !self.trust(address) {
+                break;
+            }
+        }
+        client
+    }
+}
+
+/// Parses an address, which some proxies write with a port.
+fn address(text: &str) -> Option<IpAddr> {
+    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
+    let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    text.parse().ok().or_else(with_port).or_else(bracketed).map(|address: IpAddr| address.to_canonical())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 
 BINARY = os.environ.get("CARILLON", "carillon")
 SETTINGS = json.loads(os.environ.get("EDGE_SETTINGS", "{}"))
@@ -75,6 +76,18 @@ def named(folder):
     return next(edge for edge in edges(folder) if edge["id"] == os.environ["EDGE_ID"])
 
 
+def figures(edge):
+    """What an edge itself counted: logins, those that failed, and connections that it turned away."""
+    with urllib.request.urlopen(f"{edge['url']}/metrics", timeout=10) as page:
+        lines = [line.rsplit(" ", 1) for line in page.read().decode().splitlines() if not line.startswith("#")]
+
+    def total(name):
+        return sum(float(value) for key, value in lines if key.split("{")[0] == name)
+
+    names = {"logins": "logins", "failed": "login_failures", "refused": "connections_refused"}
+    return {key: total(f"carillon_{name}_total") for key, name in names.items()}
+
+
 def drain(folder):
     edge = named(folder)
     # Clients are sent elsewhere from now on.
@@ -86,6 +99,7 @@ def drain(folder):
 
 def stop(folder):
     edge = named(folder)
+    write(folder, edge | {"figures": figures(edge)})
     descriptor = os.pidfd_open(edge["pid"])
     os.kill(edge["pid"], signal.SIGTERM)
     # It is no child of this process: the descriptor can be read when it has ended.

@@ -62,6 +62,11 @@ test("what an autoscaler decided last is shown with its reason", async () => {
     await says(at, "target 70 %", line);
     // Seven units at 70 % want ten; there are to be eight at most.
     await says(at, "8", `${line} td:nth-child(3)`);
+    // What it did first is still there when it has nothing to do any more.
+    const before = "[data-testid=recent-autoscale]";
+    await says(at, "1 → 8", `${before} tbody tr:last-child`);
+    await says(at, "over-target", `${before} tbody tr:last-child`);
+    await says(at, "at-maximum", `${before} tbody tr:first-child`);
     await pictures(at, "autoscaler");
   } finally {
     program.kill();

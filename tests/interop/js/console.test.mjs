@@ -70,12 +70,19 @@ test("a notification is sent and seen to arrive", async () => {
   await at.click("#send-submit");
   await says(at, "neither JSON nor an XML element", "#send-error");
   assert.equal(await at.getAttribute("#send-payload", "aria-invalid"), "true");
+  await at.fill("#send-payload", '{"n": 1}');
+  await at.fill("#send-link", "https://example.com/offers");
+  await at.click("#send-submit");
+  await says(at, "links.hosts", "#send-error");
+  assert.equal(await at.getAttribute("#send-link", "aria-invalid"), "true");
+  await at.fill("#send-link", "");
   await at.fill("#send-payload", "2");
   await at.click("#send-submit");
   await at.waitForSelector("[data-testid=recent] tbody tr:nth-child(2)");
   await at.waitForSelector("#path [data-state=acknowledged]");
   await pictures(at, "send");
-  await close(at);
+  // One was refused.
+  await close(at, true);
   await device.end();
 });
 

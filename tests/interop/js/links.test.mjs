@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { close, launch, pictures, says, signedIn } from "./browser.mjs";
-import { DEADLINE_MS, Server } from "./harness.mjs";
+import { DEADLINE_MS, Peer, Server } from "./harness.mjs";
 
 let server, browser, host;
 
@@ -57,6 +57,29 @@ test("an address is shortened without script", async () => {
   await close(none, true);
 });
 
+test("a notification is sent with a link from the console", async () => {
+  const device = await Peer.connect(server, await server.account("linked"));
+  const at = await signedIn(browser, server, "#send");
+  await at.fill("#send-to", device.bare);
+  await at.fill("#send-payload", '{"title": "Shipped"}');
+  await at.fill("#send-link", "https://bit.ly/a");
+  await at.click("#send-submit");
+  await says(at, "shortens URLs itself", "#send-error");
+  assert.equal(await at.getAttribute("#send-link", "aria-invalid"), "true");
+  await at.fill("#send-link", "https://example.com/orders/17");
+  await at.click("#send-submit");
+  const message = await device.take((s) => s.attrs.from === "push.localhost", "the notification");
+  const { title, link } = JSON.parse(message.getChildText("json"));
+  assert.equal(title, "Shipped");
+  assert.match(link, /^http:\/\/localhost\/[^.]+\..{22}$/);
+  const followed = await fetch(host + new URL(link).pathname, { redirect: "manual" });
+  assert.equal(followed.headers.get("location"), "https://example.com/orders/17");
+  await at.waitForSelector("#path [data-state=opened]");
+  // One was refused.
+  await close(at, true);
+  await device.end();
+});
+
 test("links are made, found, taken down and brought back in the console, and files of apps are set", async () => {
   const at = await signedIn(browser, server, "#links");
   await says(at, "Short links of localhost");
@@ -65,8 +88,30 @@ test("links are made, found, taken down and brought back in the console, and fil
   await says(at, "It leads to https://example.com/offers");
   await at.fill("#link-url", "https://example.com/menu");
   await at.fill("#link-code", "menu");
+  await at.check("#link-may-change");
+  await at.fill("#link-expires", "2020-01-01T12:00");
+  await at.click("#link-new-submit");
+  await says(at, "is in the past", "#link-new-error");
+  assert.equal(await at.getAttribute("#link-expires", "aria-invalid"), "true");
+  await at.fill("#link-expires", "2099-01-01T12:00");
   await at.click("#link-new-submit");
   await at.waitForSelector('[data-link="menu"]');
+  const menu = () => server.api("GET", "/v1/links/menu");
+  const made = await menu();
+  assert.equal(made.may_change, true);
+  // In the zone of the browser.
+  assert.ok(Math.abs(Date.parse(made.expires_at) - Date.parse("2099-01-01T12:00Z")) <= 14 * 3_600_000, made.expires_at);
+  // It leads elsewhere, and for ever.
+  await at.click('[data-link="menu"] button:has-text("Change")');
+  await pictures(at, "link-change");
+  await at.fill("#link-change-url", "https://bit.ly/a");
+  await at.click("#link-change-submit");
+  await says(at, "shortens URLs itself", "#link-change-error");
+  await at.fill("#link-change-url", "https://example.com/menu/2");
+  await at.fill("#link-change-expires", "");
+  await at.click("#link-change-submit");
+  await says(at, "https://example.com/menu/2", '[data-link="menu"]');
+  assert.equal((await menu()).expires_at, null);
   await at.click('[data-link="menu"] button:has-text("Take down")');
   await at.click("#confirm-yes");
   await at.waitForSelector('[data-link="menu"] .badge.bad');

@@ -22,13 +22,25 @@ pub(crate) enum Capacity {
 }
 
 /// Where AWS is.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Region {
     /// By default `AWS_REGION` or `AWS_DEFAULT_REGION`.
     region: Option<String>,
     /// Another URL than AWS', such as one of a test.
     endpoint: Option<String>,
     ca_file: Option<PathBuf>,
+}
+
+impl Region {
+    /// Whether it is not AWS' own.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.endpoint.is_some()
+    }
+
+    /// The same with another URL, if there is one.
+    pub(crate) fn with_endpoint(self, endpoint: Option<String>) -> Region {
+        Region { endpoint: endpoint.or(self.endpoint), ..self }
+    }
 }
 
 /// A service of AWS.
@@ -75,11 +87,11 @@ impl Aws {
     /// Nobody answers, or what AWS says.
     pub(crate) fn call(&self, target: &str, request: &Value, now: Duration) -> Result<Value, String> {
         let body = request.to_string();
-        let content_type = "application/x-amz-json-1.0";
-        let mut headers = vec![
-            ("content-type".to_owned(), content_type.to_owned()),
-            ("x-amz-target".to_owned(), target.to_owned()),
-        ];
+        // What its description in the SDKs says of each service.
+        let version = if self.service == "application-autoscaling" { "1.1" } else { "1.0" };
+        let content_type = format!("application/x-amz-json-{version}");
+        let mut headers =
+            vec![("content-type".to_owned(), content_type), ("x-amz-target".to_owned(), target.to_owned())];
         headers.extend(self.signature(&headers, &body, now)?);
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let answer = self.web.ask("POST", &self.endpoint, &headers, Some(&body))?;

@@ -1,6 +1,7 @@
 //! `carillon config`: settings checked, explained and printed.
 
 use super::failure::Failure;
+use super::link;
 use super::output::Output;
 use crate::config::{Config, Reload, SETTINGS, Setting, Source, nearest, print};
 use crate::preflight::{self, Purpose, Severity};
@@ -23,6 +24,9 @@ enum Command {
         /// Look also for what a node that serves the public should not have
         #[arg(long)]
         production: bool,
+        /// A file of an app that the hosts of links are to serve, as apple-app-site-association=FILE or assetlinks.json=FILE; may be given again
+        #[arg(long = "link-file", value_name = "NAME=FILE", value_parser = link::named_file)]
+        link_files: Vec<link::NamedFile>,
     },
     /// Show every setting with its value and where it comes from, or explain one or a group
     Explain {
@@ -43,9 +47,9 @@ enum Command {
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     match args.command {
-        Command::Check { source, production } => {
+        Command::Check { source, production, link_files } => {
             let config = load(&source)?;
-            check(&config, if production { Purpose::Production } else { Purpose::Check }, out)
+            check(&config, if production { Purpose::Production } else { Purpose::Check }, &link_files, out)
         }
         Command::Explain { key, source, json } => {
             explain(key.as_deref(), &source, &mut Output::new(out, json))
@@ -55,13 +59,23 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-/// Says what the settings cannot say: what is wrong with the machine they are for.
-fn check(config: &Config, purpose: Purpose, out: &mut dyn Write) -> Result<(), Failure> {
+/// Says what the settings cannot say: what is wrong with the machine they are for, and with the files of apps.
+fn check(
+    config: &Config,
+    purpose: Purpose,
+    link_files: &[link::NamedFile],
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let findings = preflight::inspect(config, purpose);
     for finding in &findings {
         writeln!(out, "{finding}")?;
     }
-    match findings.iter().filter(|finding| finding.severity == Severity::Error).count() {
+    let wrong: Vec<Failure> = link_files.iter().filter_map(|file| file.read().err()).collect();
+    for why in &wrong {
+        writeln!(out, "error: {why}")?;
+    }
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    match errors + wrong.len() {
         0 => Ok(writeln!(out, "the settings are valid")?),
         1 => Err(Failure::Refused("the settings are valid, but there is 1 error".to_owned())),
         n => Err(Failure::Refused(format!("the settings are valid, but there are {n} errors"))),

@@ -186,6 +186,29 @@ fn given<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     Value::Object(given.collect::<Map<_, _>>())
 }
 
+/// The file of an app, and under which name it is to be served.
+#[derive(Clone, Debug)]
+pub(super) struct NamedFile {
+    name: String,
+    file: PathBuf,
+}
+
+impl NamedFile {
+    /// Reads and checks it.
+    pub(super) fn read(&self) -> Result<Value, Failure> {
+        read_file(&self.name, &self.file)
+    }
+}
+
+/// Reads `NAME=FILE`.
+pub(super) fn named_file(text: &str) -> Result<NamedFile, String> {
+    let (name, file) = text.split_once('=').ok_or("expected NAME=FILE")?;
+    if !FILES.contains(&name) {
+        return Err(format!("`{name}` is no file of an app; there are {}", FILES.join(" and ")));
+    }
+    Ok(NamedFile { name: name.to_owned(), file: file.into() })
+}
+
 /// Reads and checks the file of an app.
 fn read_file(name: &str, file: &std::path::Path) -> Result<Value, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", file.display()));

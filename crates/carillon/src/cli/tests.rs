@@ -136,6 +136,24 @@ fn config_commands_need_no_node() {
             ))
         )
     );
+    let folder = tempfile::tempdir().expect("a folder");
+    let (good, bad) = (folder.path().join("good.json"), folder.path().join("bad.json"));
+    std::fs::write(&good, json!([]).to_string()).expect("written");
+    std::fs::write(&bad, json!({"applinks": {}}).to_string()).expect("written");
+    let data = format!("--data-dir={}", folder.path().join("data").display());
+    let free = ["c2s", "c2s_tls", "websocket", "http"].map(|port| format!("--set={port}.port=0"));
+    let check = |file: &str| {
+        let args = ["check", data.as_str()].into_iter().chain(free.iter().map(String::as_str));
+        command(&args.chain(["--link-file", file]).collect::<Vec<_>>())
+    };
+    let (said, done) = check(&format!("assetlinks.json={}", good.display()));
+    assert_eq!(done, Ok(()), "{said}");
+    let (said, done) = check(&format!("apple-app-site-association={}", bad.display()));
+    let why = format!("error: {}: `applinks.details` has to be a list\n", bad.display());
+    assert!(said.ends_with(&why), "{said}");
+    assert_eq!(done, Err((1, "the settings are valid, but there is 1 error".to_owned())));
+    let args = ["carillon", "config", "check", "--link-file", "robots.txt=a"];
+    assert_eq!(Cli::try_parse_from(args).expect_err("no such file").exit_code(), 2);
     assert_eq!(
         command(&["explain", "shard"]).1,
         Err((2, "there is no setting shard; did you mean shards?".to_owned()))

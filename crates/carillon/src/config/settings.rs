@@ -108,7 +108,7 @@ settings! {
         "listen.backlog" = server.backlog, count(1, 65_535, "connections"), Restart;
         /// Whether every shard has listeners of its own (`SO_REUSEPORT`); otherwise one shard accepts all connections.
         "listen.reuse_port" = server.reuse_port, Kind::Switch, Restart;
-        /// Proxies and load balancers in front of this server, as addresses or networks such as `10.0.0.0/8`. The address of a client that connects through one of them is taken from its `X-Forwarded-For` on the WebSocket port, and from its PROXY header on the ports of `listen.proxy_protocol`. From any other address, `X-Forwarded-For` is ignored.
+        /// Proxies and load balancers in front of this server, as addresses or networks such as `10.0.0.0/8`. The address of a client that connects through one of them is taken from its `X-Forwarded-For` on the WebSocket port and where short links are made without a key, and from its PROXY header on the ports of `listen.proxy_protocol`. From any other address, `X-Forwarded-For` is ignored.
         "listen.trusted_proxies" = server.trusted_proxies, Kind::Networks, Restart;
         /// Ports on which every connection from one of `listen.trusted_proxies` begins with a header of the PROXY protocol, version 1
         /// or 2 (HAProxy's `send-proxy`); one that does not is refused. Connections from other addresses have none.

@@ -249,6 +249,18 @@ fn rules_between_settings_name_the_one_to_change() {
         ),
         ("listen.address = []", "carillon.toml:1: listen.address: it needs at least one address"),
         (
+            "links.app_schemes = ['javascript']",
+            "carillon.toml:1: links.app_schemes: `javascript` cannot be the scheme of an app: small letters, digits, `+`, `-` and `.`, and none that browsers act on",
+        ),
+        (
+            "links.app_schemes = ['MyApp']",
+            "carillon.toml:1: links.app_schemes: `MyApp` cannot be the scheme of an app: small letters, digits, `+`, `-` and `.`, and none that browsers act on",
+        ),
+        (
+            "links.public_targets = ['a b']",
+            "carillon.toml:1: links.public_targets: `a b` is not the name of a host",
+        ),
+        (
             "listen.proxy_protocol = ['c2s']",
             "carillon.toml:1: listen.trusted_proxies: it needs the addresses of the proxies, because listen.proxy_protocol is set",
         ),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(super) enum Lead {
     /// There.
-    To { location: HeaderValue, status: StatusCode, expires: Option<UnixMs> },
+    To { location: HeaderValue, status: StatusCode, expires: Option<UnixMs>, created: UnixMs },
     /// Nowhere any more: it is taken down.
     Removed,
     /// Nowhere: there is no such link.
@@ -213,7 +213,8 @@ mod tests {
 
     fn leads(url: &str) -> Arc<Entry> {
         let location = HeaderValue::from_str(url).expect("ASCII");
-        let lead = Lead::To { location, status: StatusCode::PERMANENT_REDIRECT, expires: None };
+        let status = StatusCode::PERMANENT_REDIRECT;
+        let lead = Lead::To { location, status, expires: None, created: NOW };
         Arc::new(Entry::new(DomainId(1), LinkId(1), lead, NOW))
     }
 

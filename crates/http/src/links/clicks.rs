@@ -13,9 +13,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Clicks that the store has not been told of.
+/// Clicks that the store has not been told of, in parts that are locked apart.
 #[derive(Default)]
-pub(super) struct Clicks {
+pub(super) struct Clicks([Shard; SHARDS]);
+
+#[derive(Default)]
+struct Shard {
     /// Links that were followed: how often is in them.
     followed: Mutex<Vec<Arc<Entry>>>,
     /// Links of notifications that were followed.
@@ -30,8 +33,10 @@ struct Seen {
     opened: Opened,
 }
 
-/// Of either at most: what comes beyond is dropped, and counted.
-const WAITING_MAX: usize = 1 << 17;
+/// As many as the cache has.
+const SHARDS: usize = 16;
+/// Of either in a part, at most: what comes beyond is dropped, and counted.
+const WAITING_MAX: usize = (1 << 17) / SHARDS;
 
 impl Clicks {
     /// Notes that a link was followed. Never waits for more than some instructions.
@@ -44,14 +49,25 @@ impl Clicks {
         class: impl FnOnce() -> Option<AgentClass>,
     ) {
         if entry.clicks.fetch_add(1, Ordering::Relaxed) == 0 {
-            push(&self.followed, figures, entry.clone());
+            self.followed(figures, entry.clone());
         }
         if let Some(token) = token
             && let Some(agent) = class()
         {
             let opened = Opened { at: now, agent };
-            push(&self.seen, figures, Seen { domain: entry.domain, token: *token, opened });
+            self.seen(figures, Seen { domain: entry.domain, token: *token, opened });
         }
+    }
+
+    fn followed(&self, figures: &Figures, entry: Arc<Entry>) {
+        let shard = &self.0[entry.link.0 as usize % SHARDS];
+        push(&shard.followed, figures, entry);
+    }
+
+    /// By the recipient: one link may be followed by all of them at once.
+    fn seen(&self, figures: &Figures, seen: Seen) {
+        let shard = &self.0[usize::from(seen.token[TOKEN_LEN - 1]) % SHARDS];
+        push(&shard.seen, figures, seen);
     }
 }
 
@@ -100,7 +116,7 @@ const TOGETHER: usize = 1000;
 
 async fn tell_followed(app: &App) {
     let (clicks, figures) = (&app.links().clicks, &app.links().figures);
-    let followed = take(&mut *lock(&clicks.followed));
+    let followed: Vec<_> = clicks.0.iter().flat_map(|shard| take(&mut *lock(&shard.followed))).collect();
     for entries in followed.chunks(TOGETHER) {
         let last = now();
         let counted: Vec<_> = entries
@@ -118,7 +134,7 @@ async fn tell_followed(app: &App) {
         }
         for (entry, counted) in entries.iter().zip(counted) {
             if entry.clicks.fetch_add(counted.clicks, Ordering::Relaxed) == 0 {
-                push(&clicks.followed, figures, entry.clone());
+                clicks.followed(figures, entry.clone());
             }
         }
     }
@@ -126,7 +142,7 @@ async fn tell_followed(app: &App) {
 
 async fn tell_opened(app: &App) {
     let (clicks, figures) = (&app.links().clicks, &app.links().figures);
-    let seen = take(&mut *lock(&clicks.seen));
+    let seen: Vec<_> = clicks.0.iter().flat_map(|shard| take(&mut *lock(&shard.seen))).collect();
     let mut secrets: HashMap<DomainId, Option<Secret>> = HashMap::new();
     for part in seen.chunks(TOGETHER) {
         let mut opened = Vec::with_capacity(part.len());
@@ -149,7 +165,7 @@ async fn tell_opened(app: &App) {
                 figures.opened.fetch_add(noted.len() as u64, Ordering::Relaxed);
                 app.events.notify_one();
             }
-            Err(_) => part.iter().for_each(|one| push(&clicks.seen, figures, *one)),
+            Err(_) => part.iter().for_each(|one| clicks.seen(figures, *one)),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::problem::{Code, Problem};
 use crate::time::{Time, now};
-use carillon_core::model::{Domain, DomainId, KeyId, Link, NotificationId, Scope};
+use carillon_core::model::{Domain, DomainId, KeyId, Link, LinkFile, NotificationId, Scope};
 use carillon_core::ports::store::links::{CreateLink, CreateLinkAnswer};
 use std::sync::Arc;
 
@@ -80,6 +80,11 @@ pub(super) async fn create(
     let secret = Links::secret(app, domain.id).await?;
     let codes = match &body.code {
         None => code::of_url(&secret, &url),
+        // A file is served there.
+        Some(custom) if LinkFile::named(custom).is_some() => {
+            let detail = format!("`code` is the name of a file of apps, `{custom}`");
+            return Err(Problem::new(Code::InvalidValue, detail).at("/code"));
+        }
         Some(custom) if code::is_valid(custom) => vec![custom.as_str().into()],
         Some(_) => {
             let detail = "`code` has 1 to 64 letters, digits, `-` and `_`";

@@ -3,6 +3,7 @@
 use super::hosts::At;
 use crate::app::App;
 use crate::problem::{Code, Problem};
+use crate::schema;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -46,7 +47,17 @@ impl Files {
     }
 }
 
-/// `apple-app-site-association`
+/// Fetch the file by which iOS knows the apps of this host
+///
+/// The same is at `/apple-app-site-association`.
+#[utoipa::path(
+    get, path = "/.well-known/apple-app-site-association", operation_id = "fetchAppleAppSiteAssociation",
+    responses(
+        (status = 200, description = "The file", body = serde_json::Value),
+        (status = 304, description = "It is as `If-None-Match` says"),
+        schema::Problems
+    )
+)]
 pub(super) async fn apple(
     State(app): State<App>,
     Extension(at): Extension<At>,
@@ -55,7 +66,15 @@ pub(super) async fn apple(
     serve(&app, &at, LinkFile::Apple, &headers).await
 }
 
-/// `assetlinks.json`
+/// Fetch the file by which Android knows the apps of this host
+#[utoipa::path(
+    get, path = "/.well-known/assetlinks.json", operation_id = "fetchAssetLinks",
+    responses(
+        (status = 200, description = "The file", body = serde_json::Value),
+        (status = 304, description = "It is as `If-None-Match` says"),
+        schema::Problems
+    )
+)]
 pub(super) async fn android(
     State(app): State<App>,
     Extension(at): Extension<At>,
@@ -70,11 +89,19 @@ async fn serve(app: &App, at: &At, file: LinkFile, headers: &HeaderMap) -> Resul
     let Known { file: found, .. } = app.links().files.find(app, domain.id, file).await?;
     let (body, tag) = found.ok_or_else(missing)?;
     let cached = (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
-    if headers.get(header::IF_NONE_MATCH).is_some_and(|seen| *seen == tag) {
+    if is_seen(headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag), cached]).into_response());
     }
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(([json, (header::ETAG, tag), cached], body).into_response())
+}
+
+/// Whether one of the tags in `If-None-Match` is this one, `W/` or not, or `*` stands there (RFC 9110 §13.1.2). None of ours has a comma in it.
+fn is_seen(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+    let fields = headers.get_all(header::IF_NONE_MATCH).iter();
+    let mut tags =
+        fields.flat_map(|field| field.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    tags.any(|seen| seen == b"*" || seen.strip_prefix(b"W/").unwrap_or(seen) == tag.as_bytes())
 }
 
 fn tag(body: &[u8]) -> HeaderValue {

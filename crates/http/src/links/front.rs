@@ -11,7 +11,7 @@ use axum::http::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tower_service::Service;
@@ -36,6 +36,8 @@ pub(crate) enum Answering<F> {
     /// A route gives it.
     Later(F),
 }
+
+const FORWARDED_FOR: &str = "x-forwarded-for";
 
 impl Front {
     /// Serves `api`, on hosts of links `links`, and on the host of files `files`.
@@ -92,7 +94,12 @@ where
         if let Some(response) = redirect::at_once(&self.app, host, method, path, request.headers()) {
             return Answering::AtOnce(Some(response));
         }
-        let at = At { host: host.clone(), peer: self.peer };
+        // Whoever is asked without a socket, as in a test, has this machine for a peer.
+        let peer = self.peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let fields = request.headers().get_all(FORWARDED_FOR).iter();
+        let forwarded = fields.map(|value| value.to_str().unwrap_or_default());
+        let client = self.app.options.trusted_proxies.client(peer, forwarded).unwrap_or(peer);
+        let at = At { host: host.clone(), client };
         request.extensions_mut().insert(at);
         Answering::Later(self.links.call(request))
     }

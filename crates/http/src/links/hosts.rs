@@ -82,7 +82,8 @@ pub(crate) fn name_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a st
 #[derive(Clone)]
 pub(super) struct At {
     pub(super) host: Host,
-    pub(super) peer: Option<IpAddr>,
+    /// The address of the client, as trusted proxies see it.
+    pub(super) client: IpAddr,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! - `redirect` answers `GET /{code}`: from `cache` at once, without a task, a lock that is waited for, or the store; else from the store.
 //! - `create` makes links, for the page, the API and notifications alike: `url` reads what may be shortened, `code` derives the code.
 //! - `clicks` gathers who followed what, and has the store count it some times per second; `agent` is all that is kept of a program.
-//! - `page` is what people see, `files` what telephones fetch, `routes` puts these together for the hosts of links.
+//! - `page` is what people see, `files` what telephones fetch, `routes` puts these together for the hosts of links, and `document` describes them.
 //! - `api` and `file_api` are the routes of the API.
 
 mod agent;
@@ -13,6 +13,7 @@ mod cache;
 pub(crate) mod clicks;
 mod code;
 mod create;
+mod document;
 pub(crate) mod file_api;
 mod file_rules;
 mod files;

@@ -6,17 +6,20 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use carillon_core::model::Link;
+use carillon_core::model::{Link, UnixMs};
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
 
 /// What was filled in.
-#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[derive(Clone, Debug, Default, serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Form {
+    /// Where the link is to lead.
     pub(super) url: String,
+    /// Its code; empty for one that is derived.
     #[serde(default)]
     pub(super) code: String,
+    /// An API key with scope `links`.
     #[serde(default)]
     pub(super) key: String,
 }
@@ -63,14 +66,14 @@ pub(super) fn made(short_url: &str, link: &Link, is_new: bool) -> Response {
 }
 
 /// Where a link leads.
-pub(super) fn preview(short_url: &str, link: &Link) -> Response {
-    let (short, url) = (escaped(short_url), escaped(&link.url));
-    let host = escaped(host_of(&link.url));
+pub(super) fn preview(short_url: &str, url: &str, created: UnixMs) -> Response {
+    let (short, host) = (escaped(short_url), escaped(host_of(url)));
+    let url = escaped(url);
     let body = format!(
         "<h1>This link leads to {host}</h1>\n<p class=\"to\"><b>{url}</b></p>\n\
          <p><a class=\"button\" href=\"{url}\" rel=\"noreferrer nofollow\">Go there</a></p>\n\
          <p class=\"note\">{short}, since {}</p>",
-        &link.created.to_xmpp()[..10]
+        &created.to_xmpp()[..10]
     );
     page("Preview of a link", &body, StatusCode::OK)
 }

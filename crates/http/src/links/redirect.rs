@@ -63,6 +63,18 @@ pub(super) async fn ask(
     Ok(answer(app, &entry, followed, method, headers, now))
 }
 
+/// Where a code leads, from memory or by the store.
+pub(super) async fn known(app: &App, host: &Host, code: &str, now: UnixMs) -> Result<Arc<Entry>, Problem> {
+    let entry = Key::new(host.number, code.as_bytes()).and_then(|key| app.links().cache.find(&key, now));
+    match entry {
+        Some(entry) => {
+            count(&app.links().figures.hits);
+            Ok(entry)
+        }
+        None => find(app, host, code, now).await,
+    }
+}
+
 /// Where a code leads, by the store. Nothing is asked for what cannot be a code.
 async fn find(app: &App, host: &Host, code: &str, now: UnixMs) -> Result<Arc<Entry>, Problem> {
     let nowhere = |domain| Arc::new(Entry::new(domain, LinkId(0), Lead::Unknown, now));
@@ -91,7 +103,7 @@ fn lead(link: &Link) -> Lead {
     let Ok(location) = HeaderValue::from_str(&link.url) else { return Lead::Removed };
     let status =
         if link.may_change { StatusCode::TEMPORARY_REDIRECT } else { StatusCode::PERMANENT_REDIRECT };
-    Lead::To { location, status, expires: link.expires }
+    Lead::To { location, status, expires: link.expires, created: link.created }
 }
 
 fn answer(
@@ -104,7 +116,7 @@ fn answer(
 ) -> Response {
     let figures = &app.links().figures;
     match &entry.lead {
-        Lead::To { location, status, expires } if expires.is_none_or(|at| at > now) => {
+        Lead::To { location, status, expires, .. } if expires.is_none_or(|at| at > now) => {
             count(&figures.followed);
             if *method == Method::GET {
                 app.links().clicks.note(figures, entry, followed.token, now, || agent::class(headers));

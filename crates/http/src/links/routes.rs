@@ -1,13 +1,15 @@
 //! The routes of the hosts of links.
 
+use super::cache::Lead;
 use super::create::{LinkBody, Made, Maker, create};
 use super::hosts::At;
 use super::redirect::{self, Followed};
-use super::{files, page, short_url};
+use super::{document, files, page, short_url};
 use crate::app::App;
 use crate::auth::{Granted, Links as LinksScope};
 use crate::extract::parse;
 use crate::problem::{Code, Problem};
+use crate::schema;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Extension, FromRequestParts, Path, Request, State};
@@ -15,7 +17,6 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use carillon_core::model::Domain;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,6 +25,7 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/", get(index).post(make))
         .route("/robots.txt", get(robots))
+        .route("/openapi.json", get(document::serve))
         .route("/apple-app-site-association", get(files::apple))
         .route("/.well-known/apple-app-site-association", get(files::apple))
         .route("/.well-known/assetlinks.json", get(files::android))
@@ -32,7 +34,12 @@ pub(crate) fn routes() -> Router<App> {
         .method_not_allowed_fallback(wrong_method)
 }
 
-async fn index(State(app): State<App>) -> Response {
+/// The page on which people shorten a URL
+#[utoipa::path(
+    get, path = "/", operation_id = "linkPage",
+    responses((status = 200, description = "The page", body = String, content_type = "text/html"))
+)]
+pub(super) async fn index(State(app): State<App>) -> Response {
     page::index(app.options.settings.links.public, &page::Form::default(), StatusCode::OK)
 }
 
@@ -49,7 +56,21 @@ async fn wrong_method() -> Problem {
     Problem::new(Code::WrongMethod, "links are followed with GET, and made with POST at `/`")
 }
 
-async fn follow(
+/// Follow a link
+///
+/// Behind the code of a notification's link stand a dot and 22 characters for its recipient: who follows it has opened the notification.
+#[utoipa::path(
+    get, path = "/{code}", operation_id = "followLink",
+    params(("code" = String, Path, description = "The link's code")),
+    responses(
+        (status = 308, description = "It leads to `Location`", headers(("location" = String))),
+        (status = 307, description = "It leads there now; the link may change", headers(("location" = String))),
+        (status = 404, description = "There is no such link", body = String, content_type = "text/html"),
+        (status = 410, description = "It is taken down, or its time is over", body = String, content_type = "text/html"),
+        schema::Problems
+    )
+)]
+pub(super) async fn follow(
     State(app): State<App>,
     Extension(at): Extension<At>,
     Path(path): Path<String>,
@@ -62,31 +83,58 @@ async fn follow(
     redirect::ask(&app, &at.host, Followed::read(&path), &method, &headers).await
 }
 
-/// Where a link leads, without going there. A token behind the code is not looked at: nothing is opened.
-async fn preview(app: &App, at: &At, path: &str) -> Result<Response, Problem> {
+/// See where a link leads
+///
+/// Nobody goes there, and nothing is opened.
+#[utoipa::path(
+    get, path = "/{code}+", operation_id = "previewLink",
+    params(("code" = String, Path, description = "The link's code")),
+    responses(
+        (status = 200, description = "Where it leads", body = String, content_type = "text/html"),
+        (status = 404, description = "There is no such link", body = String, content_type = "text/html"),
+        (status = 410, description = "It is taken down, or its time is over", body = String, content_type = "text/html"),
+        schema::Problems
+    )
+)]
+pub(super) async fn preview(app: &App, at: &At, path: &str) -> Result<Response, Problem> {
     let Followed { code, .. } = Followed::read(path);
-    let Some(domain) = app.domain(&at.host.domain).filter(|_| super::code::is_valid(code)) else {
-        return Ok(page::unknown());
-    };
-    let found =
-        app.ask(carillon_core::ports::store::links::Link { domain: domain.id, code: code.into() }).await?;
-    Ok(match found {
-        Some(link) if link.removed.is_some() || link.is_expired(crate::time::now()) => page::gone(),
-        Some(link) => page::preview(&short_url(&at.host, &link), &link),
-        None => page::unknown(),
+    let now = crate::time::now();
+    let entry = redirect::known(app, &at.host, code, now).await?;
+    Ok(match &entry.lead {
+        Lead::To { expires, .. } if expires.is_some_and(|at| at <= now) => page::gone(),
+        Lead::To { location, created, .. } => {
+            let url = location.to_str().unwrap_or_default();
+            page::preview(&format!("{}/{code}", at.host.origin), url, *created)
+        }
+        Lead::Removed => page::gone(),
+        Lead::Unknown => page::unknown(),
     })
 }
 
 /// What is answered to who makes a link here.
-#[derive(serde::Serialize)]
-struct MadeView {
+#[derive(serde::Serialize, utoipa::ToSchema)]
+pub(super) struct MadeView {
+    /// Its code.
     code: String,
+    /// The short URL.
     short_url: String,
+    /// Where it leads, in its normal form.
     url: String,
 }
 
-/// Makes a link: of a JSON body, answered in JSON, or of the page's form, answered with the page.
-async fn make(State(app): State<App>, Extension(at): Extension<At>, request: Request) -> Response {
+/// Make a link
+///
+/// Of a JSON body, answered in JSON, or of the page's form, answered with the page. It takes a key with scope `links`, or the setting `links.public`.
+#[utoipa::path(
+    post, path = "/", operation_id = "makeLink", security((), ("key" = [])),
+    request_body(content((LinkBody = "application/json"), (page::Form = "application/x-www-form-urlencoded"))),
+    responses(
+        (status = 201, description = "The new link", content((MadeView = "application/json"), (String = "text/html"))),
+        (status = 200, description = "The link that is there already", content((MadeView = "application/json"), (String = "text/html"))),
+        schema::Problems
+    )
+)]
+pub(super) async fn make(State(app): State<App>, Extension(at): Extension<At>, request: Request) -> Response {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_form = content_type.is_some_and(|value| value.starts_with("application/x-www-form-urlencoded"));
     let is_json = content_type.is_some_and(|value| value.starts_with("application/json"));
@@ -165,10 +213,8 @@ fn allowed(body: LinkBody, maker: Maker) -> Result<LinkBody, Problem> {
 
 /// Lets somebody without a key make a link, if there were not too many from that address.
 fn public(app: &App, at: &At) -> Result<Maker, Problem> {
-    // Whoever is asked without a socket, as in a test, is one sender.
-    let address = at.peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let per_minute = app.options.settings.links.public_per_minute;
-    match app.links().senders.allow(address, per_minute, Instant::now()) {
+    match app.links().senders.allow(at.client, per_minute, Instant::now()) {
         Ok(()) => Ok(Maker::Public),
         Err(seconds) => {
             let detail = format!("from one address {per_minute} links can be made per minute");

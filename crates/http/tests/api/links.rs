@@ -405,7 +405,7 @@ async fn a_click_opens_the_notification() {
 }
 
 /// What waits for a device.
-fn payload_of(world: &World, device: &str) -> Value {
+pub(crate) fn payload_of(world: &World, device: &str) -> Value {
     use carillon_core::model::{Payload, UnixMs};
     use carillon_core::ports::Page;
     use carillon_core::ports::store::notifications::Pending;

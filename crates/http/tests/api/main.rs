@@ -18,6 +18,8 @@ mod import;
 mod invitations;
 mod leases;
 mod links;
+mod links_asked;
+mod links_files;
 mod links_hostile;
 mod listing;
 mod messages;

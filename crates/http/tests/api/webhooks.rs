@@ -1,5 +1,6 @@
 //! Webhooks, with a receiver that listens on loopback.
 
+use crate::links::{HOST, at, payload_of};
 use crate::support::receiver::Receiver;
 use crate::support::{Reply, World, ask, with_key, world, world_with};
 use axum::body::Body;
@@ -365,6 +366,29 @@ async fn another_url_counts_at_once_though_the_old_one_does_not_answer() {
     change(&world, &path, json!({"url": receiver.url})).await.expect(StatusCode::OK);
     assert_eq!(ids(&receiver.events(2).await), sent);
     world.until(&path, |view| view["behind"] == 0 && view["failures"] == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_click_is_told() {
+    let world = world_with(|options| {
+        options.settings.webhooks.allow_addresses = vec!["127.0.0.0/8".parse().unwrap()];
+        options.settings.links.hosts = vec![format!("{HOST}=localhost")];
+    });
+    world.enrol("alice").await;
+    let mut receiver = Receiver::start().await;
+    create(&world, json!({"url": receiver.url, "states": ["opened"]})).await;
+    let body = json!({"to": "alice", "link": "https://example.com/orders/17"});
+    let sent = world.post("/v1/notifications", body).await.expect(StatusCode::ACCEPTED);
+    let url = payload_of(&world, "alice")["link"].as_str().unwrap().to_owned();
+    let mut click = at(Method::GET, HOST, url.strip_prefix(&format!("https://{HOST}")).unwrap());
+    let agent = "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0";
+    click.headers_mut().insert(header::USER_AGENT, agent.parse().unwrap());
+    assert_eq!(world.call(click).await.status, StatusCode::PERMANENT_REDIRECT);
+    let told = receiver.next().await;
+    let told = &told.json()["events"][0]["notification"];
+    assert_eq!((&told["id"], &told["state"]), (&sent["id"], &json!("opened")));
+    assert_eq!((&told["opened_by"], &told["acknowledged_by"]), (&json!("desktop"), &json!("link")));
+    assert!(told["opened_at"].is_string() && !told.to_string().contains("Firefox"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

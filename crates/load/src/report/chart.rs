@@ -53,6 +53,8 @@ pub struct Series {
     pub name: String,
     /// Seconds and values.
     pub points: Vec<(f64, f64)>,
+    /// What the others are compared with: dashed, and in the colour of the text.
+    pub is_reference: bool,
 }
 
 impl Chart {
@@ -81,7 +83,7 @@ impl Chart {
         for (row, names) in legend.into_iter().enumerate() {
             for (x, at) in names {
                 let y = 12.0 + ROW * row as f64;
-                let class = colour(at);
+                let class = self.colour(at);
                 svg.rect(&format!("fill {class}"), (x, y - 8.0), 10.0, 10.0, 2.0);
                 svg.text("label", (x + 15.0, y + 1.0), Anchor::Start, &self.series[at].name);
             }
@@ -91,12 +93,16 @@ impl Chart {
         self.draw_phases(&mut svg, &frame);
         self.draw_axes(&mut svg, &frame);
         for (at, series) in self.series.iter().enumerate() {
-            svg.polyline(colour(at), &frame.line(&series.points), frame.width(self.gap()).max(2.0));
+            svg.polyline(self.colour(at), &frame.line(&series.points), frame.width(self.gap()).max(2.0));
         }
         if width > NARROW {
             self.draw_hovers(&mut svg, &frame);
         }
         svg
+    }
+
+    fn colour(&self, at: usize) -> &'static str {
+        if self.series[at].is_reference { "reference" } else { colour(at) }
     }
 
     /// More distant neighbours are not joined, in seconds.
@@ -345,7 +351,11 @@ mod tests {
 
     #[test]
     fn names_of_the_legend_never_overlap() {
-        let name = |at: usize| Series { name: format!("a rather long name {at}"), points: vec![(0.0, 1.0)] };
+        let name = |at: usize| Series {
+            name: format!("a rather long name {at}"),
+            points: vec![(0.0, 1.0)],
+            ..Series::default()
+        };
         let chart = Chart { series: (0..8).map(name).collect(), ..Chart::default() };
         for width in [WIDE, NARROW] {
             for row in chart.legend_rows(width) {

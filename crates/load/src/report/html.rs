@@ -154,7 +154,7 @@ impl Report {
         let each = |find: &dyn Fn(&Row) -> Option<f64>| -> Vec<(f64, f64)> {
             self.timeline.iter().filter_map(|row| Some((row.at, find(row)?))).collect()
         };
-        let one = |name: &str, points| Series { name: name.to_owned(), points };
+        let one = |name: &str, points| Series { name: name.to_owned(), points, ..Series::default() };
         let metrics: BTreeSet<&String> = self.timeline.iter().flat_map(|row| row.metrics.keys()).collect();
         let latencies = metrics.into_iter().flat_map(|name| {
             let median = each(&|row| Some(row.metrics.get(name)?.percentile50));

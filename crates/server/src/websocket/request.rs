@@ -6,7 +6,7 @@ use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use carillon_wire::frame::game;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 /// The result of checking a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -84,33 +84,8 @@ fn websocket(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) ->
     if !is_player && !offers("xmpp") {
         return bad("The request must offer the subprotocol `xmpp` (RFC 7395 §3.1).");
     }
-    Verdict::WebSocket { accept: accept(key), client: client(fields, peer, endpoint), is_player }
-}
-
-/// The client's address as the trusted proxies saw it. Each proxy appends the address of its peer, so the list is read
-/// from its end: the first address that is not a trusted proxy is the client's, and what precedes it may be forged.
-/// Without a trusted proxy the whole field may be forged.
-fn client(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) -> Option<IpAddr> {
-    if !endpoint.proxies.trust(peer) {
-        return None;
-    }
-    let values: Vec<&str> = fields.values("x-forwarded-for").collect();
-    let mut client = None;
-    for entry in values.iter().rev().flat_map(|value| value.rsplit(',')) {
-        let Some(address) = address(entry.trim()) else { break };
-        client = Some(address);
-        if !endpoint.proxies.trust(address) {
-            break;
-        }
-    }
-    client
-}
-
-/// Parses an address, which some proxies write with a port.
-fn address(text: &str) -> Option<IpAddr> {
-    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
-    let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
-    text.parse().ok().or_else(with_port).or_else(bracketed).map(|address: IpAddr| address.to_canonical())
+    let client = endpoint.proxies.client(peer, fields.values("x-forwarded-for"));
+    Verdict::WebSocket { accept: accept(key), client, is_player }
 }
 
 /// `Sec-WebSocket-Accept` for a key (RFC 6455 §4.2.2).
@@ -150,7 +125,7 @@ struct Fields<'a>(&'a [httparse::Header<'a>]);
 
 impl<'a> Fields<'a> {
     /// The values of a field, in order, without those that are not UTF-8.
-    fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
+    fn values(&self, name: &str) -> impl DoubleEndedIterator<Item = &'a str> {
         let named = self.0.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
         named.filter_map(|header| std::str::from_utf8(header.value).ok()).map(str::trim)
     }

@@ -4,7 +4,7 @@ use carillon_core::model::UnixMs;
 use carillon_scale::{Action, Decision, Granted, Observation, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// A decision with its inputs.
@@ -15,12 +15,26 @@ pub(super) struct Event {
     pub(super) policy: String,
     /// In percent.
     pub(super) target: f64,
+    /// The fewest and the most units.
+    #[serde(default)]
+    pub(super) min: u32,
+    #[serde(default)]
+    pub(super) max: u32,
+    /// The fewest units of this moment, and what asks for them.
+    #[serde(default)]
+    pub(super) floor: Option<Floor>,
+    /// How long it takes until a change is in force: so far ahead the policy looks.
+    #[serde(default)]
+    pub(super) effect_ms: u64,
     /// When the interval of the observation began and ended; nothing without one.
     pub(super) from: Option<String>,
     pub(super) until: Option<String>,
     /// In units.
     pub(super) demand: Option<f64>,
     pub(super) consumed: Option<f64>,
+    /// Earlier intervals that the source told of at the same time, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) earlier: Vec<Measured>,
     /// What the source measured, by name, in its own units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) measures: BTreeMap<String, f64>,
@@ -49,6 +63,56 @@ pub(super) struct Event {
     pub(super) notes: Vec<String>,
 }
 
+/// The fewest units of a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Floor {
+    pub(super) units: u32,
+    /// `minimum`, `schedule` or `season`.
+    pub(super) by: String,
+}
+
+/// An interval that was measured and not told before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Measured {
+    pub(super) from: String,
+    pub(super) until: String,
+    pub(super) demand: f64,
+    pub(super) consumed: f64,
+}
+
+/// A decision in few bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Brief {
+    at: String,
+    action: String,
+    granted: Option<u32>,
+    units: Option<u32>,
+    demand: Option<f64>,
+    reason: String,
+}
+
+/// The last decisions that changed something, and the first of those that gave one reason.
+#[derive(Debug, Default)]
+pub(super) struct Recent(VecDeque<Brief>);
+
+/// As many are shown.
+const RECENT_MAX: usize = 16;
+
+impl Recent {
+    /// Adds one, if it says something new.
+    pub(super) fn add(&mut self, event: &Event) {
+        let is_same = |last: &Brief| event.action == "hold" && last.reason == event.reason;
+        if self.0.back().is_some_and(is_same) {
+            return;
+        }
+        if self.0.len() == RECENT_MAX {
+            self.0.pop_front();
+        }
+        let Event { at, action, granted, units, demand, reason, .. } = event.clone();
+        self.0.push_back(Brief { at, action, granted, units, demand, reason });
+    }
+}
+
 /// What came of a decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -71,6 +135,9 @@ impl Event {
             at: time(now),
             policy: settings.policy.name().to_owned(),
             target: (settings.target * 1000.0).round() / 10.0,
+            min: settings.min,
+            max: settings.max,
+            effect_ms: u64::try_from(settings.effect.as_millis()).unwrap_or(u64::MAX),
             action: Action::Hold.name().to_owned(),
             ..Event::default()
         }
@@ -80,6 +147,22 @@ impl Event {
     pub(super) fn observed(&mut self, observation: &Observation) {
         (self.from, self.until) = (Some(time(observation.from)), Some(time(observation.until)));
         (self.demand, self.consumed) = (Some(observation.demand), Some(observation.consumed));
+    }
+
+    /// With intervals that were measured before that one, and are told only now.
+    pub(super) fn told_late(&mut self, earlier: &[Observation]) {
+        let measured = |one: &Observation| Measured {
+            from: time(one.from),
+            until: time(one.until),
+            demand: one.demand,
+            consumed: one.consumed,
+        };
+        self.earlier = earlier.iter().map(measured).collect();
+    }
+
+    /// With the fewest units of this moment.
+    pub(super) fn floored(&mut self, (units, by): (u32, carillon_scale::Floor)) {
+        self.floor = Some(Floor { units, by: by.name().to_owned() });
     }
 
     /// With what there is.
@@ -97,26 +180,54 @@ impl Event {
 
     /// When it was decided; zero if the log does not say.
     pub(super) fn moment(&self) -> Duration {
-        UnixMs::from_rfc3339(&self.at).map_or(Duration::ZERO, |at| Duration::from_millis(at.0))
+        moment(&self.at).unwrap_or_default()
     }
 
-    /// The observation that it was decided by.
-    pub(super) fn observation(&self) -> Option<Observation> {
-        let moment = |text: &Option<String>| {
-            UnixMs::from_rfc3339(text.as_deref()?).map(|at| Duration::from_millis(at.0))
-        };
-        let (from, until) = (moment(&self.from)?, moment(&self.until)?);
+    /// The observations that it was decided by and that no event before it has, the oldest first.
+    pub(super) fn observations(&self) -> Vec<Observation> {
+        let earlier = self.earlier.iter().filter_map(|one| {
+            Some(Observation {
+                from: moment(&one.from)?,
+                until: moment(&one.until)?,
+                demand: one.demand,
+                consumed: one.consumed,
+            })
+        });
+        earlier.chain(self.observation()).collect()
+    }
+
+    fn observation(&self) -> Option<Observation> {
+        let (from, until) = (moment(self.from.as_deref()?)?, moment(self.until.as_deref()?)?);
         Some(Observation { from, until, demand: self.demand?, consumed: self.consumed? })
     }
 
-    /// What others read of it, in at most so many bytes: the newest decision without what a long line would have besides.
-    pub(super) fn state(&self, bytes_max: usize) -> Value {
+    /// What others read of it, in at most so many bytes: the newest decision without what a long line would have besides, and of the decisions before
+    /// it as many as there is room for.
+    pub(super) fn state(&self, recent: &Recent, bytes_max: usize) -> Value {
+        let mut state = self.alone(bytes_max);
+        for from in 0..recent.0.len() {
+            let mut with = state.clone();
+            with["recent"] = json!(recent.0.range(from..).collect::<Vec<_>>());
+            if with.to_string().len() <= bytes_max {
+                state = with;
+                break;
+            }
+        }
+        state
+    }
+
+    fn alone(&self, bytes_max: usize) -> Value {
         let fits = |event: &Event| {
             let state = serde_json::to_value(event).unwrap_or_default();
             (state.to_string().len() <= bytes_max).then_some(state)
         };
-        let short =
-            || Event { measures: BTreeMap::new(), notes: Vec::new(), leaving: Vec::new(), ..self.clone() };
+        let short = || Event {
+            measures: BTreeMap::new(),
+            earlier: Vec::new(),
+            notes: Vec::new(),
+            leaving: Vec::new(),
+            ..self.clone()
+        };
         fits(self)
             .or_else(|| fits(&short()))
             .unwrap_or_else(|| json!({"at": self.at, "action": self.action, "units": self.units}))
@@ -141,6 +252,10 @@ impl Event {
         let notes: String = self.notes.iter().map(|note| format!("; {note}")).collect();
         format!("{at}  {action:4}  {change} units, demand {demand}: {why}{outcome}{notes}")
     }
+}
+
+fn moment(text: &str) -> Option<Duration> {
+    UnixMs::from_rfc3339(text).map(|at| Duration::from_millis(at.0))
 }
 
 /// A moment as it stands in the log.

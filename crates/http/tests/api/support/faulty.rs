@@ -1,6 +1,7 @@
-//! The real store, with publications whose answers are lost or late, and commits of webhooks that are refused.
+//! The real store, with publications whose answers are lost or late, and commits of webhooks that are refused. It counts what it is asked about links.
 
 use carillon_core::ports::store::items::Publish;
+use carillon_core::ports::store::links::{CountClicks, Link, OpenNotifications};
 use carillon_core::ports::store::webhooks::CommitWebhook;
 use carillon_core::ports::{Answer, Ask, Fault, PushHint, Question, Reply, Store, StoreHealth, StoreStats};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,11 +25,36 @@ pub(crate) struct Faulty {
     mode: Mutex<Mode>,
     /// Commits of webhooks that are to be refused.
     refusals: AtomicU32,
+    asked: [AtomicU32; 3],
+}
+
+/// Questions about links that are counted.
+#[derive(Clone, Copy)]
+pub(crate) enum Counted {
+    /// Where a code leads.
+    Link,
+    /// How often links were followed.
+    CountClicks,
+    /// Notifications that were opened.
+    OpenNotifications,
 }
 
 impl Faulty {
     pub(crate) fn new(inner: Arc<dyn Store>) -> Faulty {
-        Faulty { inner, mode: Mutex::default(), refusals: AtomicU32::new(0) }
+        Faulty { inner, mode: Mutex::default(), refusals: AtomicU32::new(0), asked: Default::default() }
+    }
+
+    /// How often this was asked.
+    pub(crate) fn asked(&self, question: Counted) -> u32 {
+        self.asked[question as usize].load(Ordering::SeqCst)
+    }
+
+    fn count(&self, ask: &Ask) {
+        let counted =
+            [Link::of(ask).is_some(), CountClicks::of(ask).is_some(), OpenNotifications::of(ask).is_some()];
+        for (is_asked, count) in counted.into_iter().zip(&self.asked) {
+            count.fetch_add(u32::from(is_asked), Ordering::SeqCst);
+        }
     }
 
     /// From now on publications are done, and it is said that this is unknown.
@@ -64,6 +90,7 @@ impl Faulty {
 
 impl Store for Faulty {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
+        self.count(&ask);
         if Publish::of(&ask).is_some() {
             match &mut *self.mode.lock().unwrap() {
                 Mode::Well => {}
@@ -86,7 +113,10 @@ impl Store for Faulty {
     fn ask_all(&self, asks: &mut Vec<(Ask, Reply<Answer>)>) {
         match asks.iter().any(|(ask, _)| Publish::of(ask).is_some()) {
             true => asks.drain(..).for_each(|(ask, reply)| self.ask(ask, reply)),
-            false => self.inner.ask_all(asks),
+            false => {
+                asks.iter().for_each(|(ask, _)| self.count(ask));
+                self.inner.ask_all(asks);
+            }
         }
     }
 

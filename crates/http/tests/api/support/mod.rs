@@ -14,7 +14,7 @@ use carillon_core::ports::store::domains::PutDomain;
 use carillon_core::ports::store::keys::{CreateKey, NODE_KEYS_MAX};
 use carillon_core::ports::{Question, Store};
 use carillon_http::{Endpoints, Options, Settings, WebhookRoots};
-use carillon_server::{Server, Tcp, WebSocket, tls};
+use carillon_server::{Server, Tcp, TrustedProxies, WebSocket, tls};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use std::sync::{Arc, mpsc};
@@ -59,6 +59,7 @@ pub(crate) fn options() -> Options {
         queues: Vec::new(),
         objects: None,
         traces_kept_ms: 86_400_000,
+        trusted_proxies: TrustedProxies::default(),
     }
 }
 

@@ -56,7 +56,22 @@ pub(super) fn read(path: &Path) -> Result<FileSettings, String> {
     parse(&text).map_err(|why| format!("{}: {why}", path.display()))
 }
 
-pub(super) fn parse(text: &str) -> Result<FileSettings, String> {
+/// Reads how is decided, and nothing else.
+///
+/// # Errors
+/// As of `read`.
+pub(super) fn policy(path: &Path) -> Result<carillon_scale::Settings, String> {
+    #[derive(Deserialize)]
+    struct Part {
+        policy: PolicySettings,
+    }
+    let wrong = |why: String| format!("{}: {why}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let Part { policy } = parse(&text).map_err(wrong)?;
+    policy.settings().map_err(wrong)
+}
+
+fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error| {
         let line =
             error.span().map(|span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);

@@ -1,13 +1,13 @@
 //! One active scaler at a time, wherever they run: a lease that a node keeps.
 
-use super::super::event::Event;
+use super::super::event::{Event, Recent};
 use crate::web::segment;
 use crate::web::{Web, secret};
 use carillon_core::ports::store::leases::STATE_MAX;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `[lease]`.
 #[derive(Debug, Deserialize)]
@@ -36,6 +36,8 @@ pub(super) struct Lease {
     holder: String,
     ttl: Duration,
     is_held: bool,
+    /// When it was taken last.
+    taken: Instant,
 }
 
 /// A lease is taken for so many intervals: one that is missed loses nothing.
@@ -54,7 +56,7 @@ impl Lease {
         });
         let url = format!("{}/v1/admin/leases/{}", url.trim_end_matches('/'), segment(&name));
         let ttl = interval.saturating_mul(INTERVALS).max(SHORTEST);
-        Ok(Lease { web: Web::new(None)?, url, key, holder, ttl, is_held: false })
+        Ok(Lease { web: Web::new(None)?, url, key, holder, ttl, is_held: false, taken: Instant::now() })
     }
 
     /// Takes it, or holds it longer.
@@ -66,15 +68,26 @@ impl Lease {
         self.post(&json!({"holder": self.holder, "ttl_ms": self.ttl_ms()}))
     }
 
+    /// Holds it longer, if a third of its time is over since it was taken.
+    ///
+    /// # Errors
+    /// As of `take`.
+    pub(super) fn renew(&mut self) -> Result<(), String> {
+        if self.taken.elapsed() < self.ttl / INTERVALS {
+            return Ok(());
+        }
+        self.take()
+    }
+
     /// Says what was decided and what came of it, if it is held.
     ///
     /// # Errors
     /// It was lost meanwhile, or the node cannot be asked. That changes nothing of the decision.
-    pub(super) fn say(&mut self, event: &Event) -> Result<(), String> {
+    pub(super) fn say(&mut self, event: &Event, recent: &Recent) -> Result<(), String> {
         if !self.is_held {
             return Ok(());
         }
-        let state = event.state(STATE_MAX);
+        let state = event.state(recent, STATE_MAX);
         self.post(&json!({"holder": self.holder, "ttl_ms": self.ttl_ms(), "state": state}))
     }
 
@@ -83,12 +96,13 @@ impl Lease {
     }
 
     fn post(&mut self, body: &Value) -> Result<(), String> {
+        let asked = Instant::now();
         let answer = self.ask("POST", &self.url, Some(&body.to_string()))?;
         let problem: Value = serde_json::from_str(&answer.1).unwrap_or_default();
         let detail = problem["detail"].as_str().unwrap_or_default();
         match answer.0 {
             200 => {
-                self.is_held = true;
+                (self.is_held, self.taken) = (true, asked);
                 Ok(())
             }
             409 => Err(format!("another scaler is active: {detail}")),

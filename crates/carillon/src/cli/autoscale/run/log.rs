@@ -3,7 +3,7 @@
 //! Half of the bound is the file's; when it is full, its decisions go to a second file, in the place of those that were there. The file itself stays, since the
 //! lock is on it.
 
-use super::super::event::{Event, Outcome};
+use super::super::event::{Event, Outcome, Recent};
 use super::super::explain;
 use carillon_scale::Scaler;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -18,6 +18,7 @@ pub(super) struct Log {
     bytes: u64,
     bytes_max: u64,
     last_units: Option<u32>,
+    recent: Recent,
     left: (Vec<String>, Duration),
 }
 
@@ -44,16 +45,21 @@ impl Log {
         }
         finish(&file, path).map_err(|error| wrong(error.to_string()))?;
         let (mut last_units, mut left) = (None, (Vec::new(), Duration::ZERO));
+        let mut recent = Recent::default();
         explain::read(path, |mut event| {
-            // What was refused, or only considered, is not what there is.
-            let units = if event.outcome == Outcome::Done { event.units } else { event.granted };
-            last_units = units.or(last_units);
+            // What was only considered is not what there is; of what was never in force nothing is known, nor of what another scaler did meanwhile.
+            last_units = match event.outcome {
+                Outcome::Done => event.units,
+                _ if event.granted.is_none() => last_units,
+                _ => event.granted.filter(|_| event.in_force > Some(0)),
+            };
+            recent.add(&event);
             left = (std::mem::take(&mut event.leaving), event.moment());
             // Lines come in order; one that cannot be used is passed over, as it was when it was written.
-            let _ = event.observation().map(|observation| scaler.learn(observation));
+            event.observations().into_iter().for_each(|observation| drop(scaler.learn(observation)));
         })?;
         let bytes = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
-        Ok(Log { file, path: path.to_owned(), bytes, bytes_max, last_units, left })
+        Ok(Log { file, path: path.to_owned(), bytes, bytes_max, last_units, recent, left })
     }
 
     /// The units that were put into force last, before this scaler started.
@@ -64,6 +70,16 @@ impl Log {
     /// The edges that were being taken away when the scaler before this one ended, and when it decided last. Given once.
     pub(super) fn left(&mut self) -> (Vec<String>, Duration) {
         std::mem::take(&mut self.left)
+    }
+
+    /// The last decisions, those of the scaler before this one too.
+    pub(super) fn recent(&self) -> &Recent {
+        &self.recent
+    }
+
+    /// Notes a decision among the last ones.
+    pub(super) fn note(&mut self, event: &Event) {
+        self.recent.add(event);
     }
 
     /// Adds a decision.

@@ -9,6 +9,8 @@ mod log;
 mod policy;
 mod source;
 mod span;
+#[cfg(any(test, not(all(feature = "aws", feature = "kubernetes"))))]
+mod unbuilt;
 
 use self::driver::Driver;
 use self::end::End;
@@ -50,6 +52,14 @@ struct Loop {
     is_dry: bool,
 }
 
+/// How the scaler with this settings file decides.
+///
+/// # Errors
+/// It cannot be read, or says something that is no setting.
+pub(super) fn policy(file: &std::path::Path) -> Result<carillon_scale::Settings, String> {
+    file::policy(file)
+}
+
 /// Does what is said.
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let settings = file::read(&args.file).map_err(Failure::Usage)?;
@@ -68,6 +78,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let mut scaling = Loop { scaler, source, driver, log, lease, is_dry: !args.apply };
     if scaling.is_dry {
         writeln!(out, "dry run: nothing is changed; with --apply it is")?;
+    } else if scaling.lease.is_none() {
+        writeln!(out, "there is no [lease]: a scaler on another machine would act, too")?;
     }
     let mut said = String::new();
     for number in 1.. {
@@ -102,9 +114,13 @@ impl Loop {
         let reading = self.source.read(now, &self.driver.edges());
         let observation = reading.map(|reading| {
             event.measures = reading.measures;
+            // Some may be known from the log.
+            let earlier = reading.earlier.into_iter().filter(|one| self.scaler.learn(*one).is_ok());
+            event.told_late(&earlier.collect::<Vec<_>>());
             event.observed(&reading.observation);
             reading.observation
         });
+        event.floored(self.scaler.floor(now));
         match granted {
             Ok(granted) => {
                 event.granted(granted);
@@ -114,9 +130,13 @@ impl Loop {
                 let leased =
                     if self.is_dry { Ok(()) } else { self.lease.as_mut().map_or(Ok(()), Lease::take) };
                 event.outcome = match leased {
-                    Err(why) => Outcome::Refused(why),
+                    Err(why) => {
+                        self.driver.stand_by();
+                        Outcome::Refused(why)
+                    }
                     Ok(()) => self.act(&decision),
                 };
+                event.in_force = self.driver.in_force().or(event.in_force);
             }
             Err(why) => {
                 // What was measured is not lost for the next decision.
@@ -126,7 +146,9 @@ impl Loop {
             }
         }
         event.leaving = self.driver.leaving();
-        if let Some(Err(why)) = self.lease.as_mut().map(|lease| lease.say(&event)) {
+        self.log.note(&event);
+        let recent = self.log.recent();
+        if let Some(Err(why)) = self.lease.as_mut().map(|lease| lease.say(&event, recent)) {
             event.notes.push(why);
         }
         if let Err(why) = self.log.write(&event) {
@@ -138,14 +160,20 @@ impl Loop {
     fn act(&mut self, decision: &Decision) -> Outcome {
         if !self.is_dry {
             self.driver.take_up();
+            if decision.wanted.is_some() {
+                self.driver.keep(decision.units);
+            }
         }
         match decision.action {
             Action::Hold => Outcome::Nothing,
             Action::Up | Action::Down if self.is_dry => Outcome::DryRun,
-            Action::Up | Action::Down => match self.driver.scale(decision.units) {
-                Ok(()) => Outcome::Done,
-                Err(why) => Outcome::Refused(why),
-            },
+            Action::Up | Action::Down => {
+                let mut renew = || self.lease.as_mut().map_or(Ok(()), Lease::renew);
+                match self.driver.scale(decision.units, &mut renew) {
+                    Ok(()) => Outcome::Done,
+                    Err(why) => Outcome::Refused(why),
+                }
+            }
         }
     }
 }

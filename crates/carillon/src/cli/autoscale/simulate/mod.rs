@@ -21,12 +21,17 @@ use std::time::Duration;
 pub(super) struct Args {
     #[command(flatten)]
     demand: DemandArgs,
-    /// How full a unit is to be, in percent: 70, several as 50,70, or a range in steps of ten as 30..80, of five as 30..80/5
-    #[arg(long, value_name = "PERCENT", default_value = "30..80")]
-    target: Targets,
-    /// By what is decided: consumed-5, consumed-2, consumed-1, requests-1, demand, or all; may be given again
-    #[arg(long, value_name = "POLICY", default_value = "all", value_parser = policies)]
+    /// How full a unit is to be, in percent: 70, several as 50,70, or a range in steps of ten as 30..80, of five as 30..80/5 [default:
+    /// 30..80, or that of the file]
+    #[arg(long, value_name = "PERCENT")]
+    target: Option<Targets>,
+    /// By what is decided: consumed-5, consumed-2, consumed-1, requests-1, demand, or all; may be given again [default: all, or that of
+    /// the file]
+    #[arg(long, value_name = "POLICY", value_parser = policies)]
     policy: Vec<Policies>,
+    /// Decide as the [policy] of this settings file of `autoscale run` does, but without what goes by the clock: schedule, season, freeze
+    #[arg(long = "config", value_name = "FILE", conflicts_with_all = ["min", "max", "interval", "effect", "scale_down"])]
+    file: Option<PathBuf>,
     /// Have the policies of the experiment take units away, too; `demand` always does
     #[arg(long)]
     scale_down: bool,
@@ -47,9 +52,9 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What is scaled")]
 struct Capacity {
-    /// Units at the start
-    #[arg(long, value_name = "UNITS", default_value_t = 50)]
-    start: u32,
+    /// Units at the start [default: 50, or the minimum of the file]
+    #[arg(long, value_name = "UNITS")]
+    start: Option<u32>,
     /// The fewest units
     #[arg(long, value_name = "UNITS", default_value_t = 1)]
     min: u32,
@@ -78,6 +83,9 @@ struct Capacity {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
     retries: u32,
 }
+
+/// Units that the experiment had at the start.
+const START: u32 = 50;
 
 /// One policy, or all.
 #[derive(Clone, Debug)]
@@ -135,38 +143,62 @@ impl Args {
         if !per_unit.is_finite() || per_unit <= 0.0 {
             return Err(Failure::Usage("--per-unit: expected more than 0".to_owned()));
         }
-        let policies: Vec<Policy> =
-            self.policy.iter().flat_map(|policies| policies.0.iter().copied()).collect();
+        let file = self.file.as_deref().map(policy_of).transpose()?;
+        let policies: Vec<Policy> = match (&self.policy[..], &file) {
+            ([], Some(file)) => vec![file.policy],
+            ([], None) => Policy::ALL.to_vec(),
+            (given, _) => given.iter().flat_map(|policies| policies.0.iter().copied()).collect(),
+        };
+        let targets: Vec<f64> = match (&self.target, &file) {
+            (None, Some(file)) => vec![file.target],
+            (None, None) => Targets::of_the_experiment().shares(),
+            (Some(targets), _) => targets.shares(),
+        };
+        let capacity = self.capacity.target(file.as_ref());
         let mut rows = Vec::new();
         for demand in demands {
             let units: Vec<f64> = demand.rates.iter().map(|rate| rate / per_unit).collect();
-            for target in &self.target.0 {
+            for share in &targets {
                 for policy in &policies {
-                    let settings = self.settings(*policy, *target);
-                    let outcome = simulate::run(&settings, &self.capacity.target(), &units);
+                    let settings = self.settings(file.as_ref(), *policy, *share);
+                    let outcome = simulate::run(&settings, &capacity, &units);
                     let outcome = outcome.map_err(|wrong| Failure::Usage(option(&wrong)))?;
-                    rows.push(Row { shape: demand.name.clone(), policy: *policy, target: *target, outcome });
+                    let target = (share * 100.0).round() as u32;
+                    rows.push(Row { shape: demand.name.clone(), policy: *policy, target, outcome });
                 }
             }
         }
         Ok(rows)
     }
 
-    fn settings(&self, policy: Policy, target: u32) -> Settings {
+    fn settings(&self, file: Option<&Settings>, policy: Policy, target: f64) -> Settings {
         let Capacity { min, max, interval, effect, seen_consumed, seen_demand, .. } = self.capacity;
+        let seen = seen_consumed.max(seen_demand);
+        if let Some(file) = file {
+            let stale_after = file.stale_after.max(seen * 2);
+            return Settings { policy, target, stale_after, ..file.clone() };
+        }
         let goes_down = self.scale_down || policy == Policy::Demand;
         Settings {
             policy,
-            target: f64::from(target) / 100.0,
+            target,
             min,
             max,
             interval,
             effect,
             down: goes_down.then(settings::Down::default),
-            stale_after: interval.max(seen_consumed).max(seen_demand) * 2,
+            stale_after: interval.max(seen) * 2,
             ..Settings::default()
         }
     }
+}
+
+/// The policy of a settings file, without what goes by the clock, which a simulation does not have.
+fn policy_of(file: &Path) -> Result<Settings, Failure> {
+    let wrong = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
+    let settings = super::run::policy(file).map_err(Failure::Usage)?;
+    settings.check().map_err(|why| wrong(format!("policy.{why}")))?;
+    Ok(Settings { schedule: Vec::new(), season_days: 0, freeze: Vec::new(), ..settings })
 }
 
 /// The option that a wrong setting came from.
@@ -179,8 +211,9 @@ fn option(wrong: &settings::Wrong) -> String {
 }
 
 impl Capacity {
-    fn target(&self) -> Target {
+    fn target(&self, file: Option<&Settings>) -> Target {
         let Capacity { start, burst, seen_consumed, seen_demand, retries, .. } = *self;
+        let start = start.unwrap_or_else(|| file.map_or(START, |file| file.min.max(1)));
         Target { start, burst, seen_consumed, seen_demand, retries, ..Target::default() }
     }
 }

@@ -44,10 +44,18 @@ fn charts(cell: &[Row], per_unit: f64) -> [Chart; 2] {
     let Some(first) = cell.first() else { return Default::default() };
     let named = format!("{} at {} %", first.shape, first.target);
     let lines = |value: fn(&Interval) -> f64| {
-        cell.iter().map(move |row| Series { name: row.policy.name().to_owned(), points: points(row, value) })
+        cell.iter().map(move |row| Series {
+            name: row.policy.name().to_owned(),
+            points: points(row, value),
+            ..Series::default()
+        })
     };
     // Last, so that each policy has the same colour in both plots.
-    let asked = Series { name: "asked for".to_owned(), points: points(first, |interval| interval.demand) };
+    let asked = Series {
+        name: "asked for".to_owned(),
+        points: points(first, |interval| interval.demand),
+        is_reference: true,
+    };
     let granted = lines(|interval| f64::from(interval.granted)).chain([asked]);
     let mut refused: Vec<Series> = lines(|interval| interval.demand - interval.done).collect();
     refused.iter_mut().flat_map(|series| &mut series.points).for_each(|(_, value)| *value *= per_unit);

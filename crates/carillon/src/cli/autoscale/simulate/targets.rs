@@ -4,7 +4,19 @@ use std::str::FromStr;
 
 /// Targets in percent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Targets(pub(super) Vec<u32>);
+pub(super) struct Targets(Vec<u32>);
+
+impl Targets {
+    /// Those of the experiment.
+    pub(super) fn of_the_experiment() -> Targets {
+        Targets((30..=80).step_by(10).collect())
+    }
+
+    /// Each as a share of what a unit carries.
+    pub(super) fn shares(&self) -> Vec<f64> {
+        self.0.iter().map(|percent| f64::from(*percent) / 100.0).collect()
+    }
+}
 
 impl FromStr for Targets {
     type Err = String;

@@ -58,6 +58,31 @@ fn pages_and_pictures_are_written() {
 }
 
 #[test]
+fn the_policy_of_a_settings_file_is_tried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("autoscaler.toml");
+    let rows = |policy: &str, options: &str| -> Result<Vec<Value>, String> {
+        std::fs::write(&file, format!("[policy]\n{policy}\n[source]\nkind = \"any\"\n")).expect("written");
+        let line = format!("--shape top-heavy --config {} --json {options}", file.display());
+        Ok(serde_json::from_str(&printed(&line)?).expect("JSON"))
+    };
+    let policy = "name = \"requests-1\"\ntarget = 80\nmin = 50\nmax = 1000\ndown = { never = true }";
+    let own = rows(policy, "").expect("done");
+    let same = printed("--shape top-heavy --target 80 --policy requests-1 --json").expect("done");
+    assert_eq!(Value::from(own.clone()), serde_json::from_str::<Value>(&same).expect("JSON"));
+    // Each setting counts: a lower maximum loses more, and what is given on the command line is tried instead.
+    let bounded = rows(&policy.replace("1000", "100"), "").expect("done");
+    assert!(bounded[0]["success_percent"].as_f64() < own[0]["success_percent"].as_f64(), "{bounded:?}");
+    let given: Vec<_> = rows(policy, "--target 60,70 --policy demand").expect("done");
+    assert_eq!(given.len(), 2);
+    assert!(given.iter().all(|row| row["policy"] == "demand"), "{given:?}");
+    let why = rows(&policy.replace("min = 50", "min = 2000"), "").expect_err("wrong");
+    assert!(why.ends_with("autoscaler.toml: policy.min: 2000 is more than max, 1000"), "{why}");
+    assert!(rows(policy, "--max 3").expect_err("wrong").contains("cannot be used with"));
+    assert!(rows("mni = 3", "").expect_err("wrong").contains("unknown field `mni`"));
+}
+
+#[test]
 fn what_cannot_be_is_said_with_its_option() {
     let why = |line: &str| printed(line).expect_err("wrong");
     assert!(why("--policy demnad").contains("\"demnad\" is no policy"));

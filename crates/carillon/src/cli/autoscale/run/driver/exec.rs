@@ -1,7 +1,7 @@
 //! Edges that commands list, start, drain and stop. An edge is stopped once its drain has ended well, and never otherwise.
 
 use super::super::span::span;
-use super::{Driver, Edge, edges};
+use super::{Driver, Edge, Renew, edges};
 use carillon_load::plan::Span;
 use carillon_scale::Granted;
 use serde::Deserialize;
@@ -133,7 +133,7 @@ impl Driver for Exec {
         if now > self.left_until {
             self.left.clear();
         }
-        let text = output(&self.settings.list, self.timeout)?;
+        let text = output(&self.settings.list, self.timeout, &mut || Ok(()))?;
         let named = |error: serde_json::Error| {
             format!("`{}` printed no list of edges: {error}", self.settings.list.join(" "))
         };
@@ -141,10 +141,10 @@ impl Driver for Exec {
         Ok(edges::granted(&self.edges, &self.names()))
     }
 
-    fn scale(&mut self, units: u32) -> Result<(), String> {
+    fn scale(&mut self, units: u32, renew: Renew<'_>) -> Result<(), String> {
         let there = edges::granted(&self.edges, &self.names()).units;
         for _ in there..units {
-            output(&self.settings.start, self.timeout)?;
+            output(&self.settings.start, self.timeout, renew)?;
         }
         let count = there.saturating_sub(units) as usize;
         for edge in edges::to_leave(&self.edges, &self.names(), count) {
@@ -197,8 +197,9 @@ fn spawn(words: &[String], edge: Option<&Edge>, stdout: Stdio) -> Result<Child, 
     command.spawn().map_err(|error| format!("`{program}`: {error}"))
 }
 
-/// What a command prints, if it ends well and in time.
-fn output(words: &[String], timeout: Duration) -> Result<String, String> {
+/// What a command prints, if it ends well and in time. The right to act is renewed meanwhile; a command that is under way when it is lost goes on to
+/// its end.
+fn output(words: &[String], timeout: Duration, renew: Renew<'_>) -> Result<String, String> {
     let name = words.join(" ");
     let mut child = spawn(words, None, Stdio::piped())?;
     // A command that prints much would wait for a reader.
@@ -208,8 +209,9 @@ fn output(words: &[String], timeout: Duration) -> Result<String, String> {
         let read = stdout.map(|stdout| stdout.take(LIST_BYTES_MAX).read_to_string(&mut text));
         read.transpose().map(|_| text)
     });
-    let began = Instant::now();
+    let (began, mut may_act) = (Instant::now(), Ok(()));
     let status = loop {
+        may_act = may_act.and_then(|()| renew());
         match child.try_wait().map_err(|error| format!("`{name}`: {error}"))? {
             Some(status) => break status,
             None if began.elapsed() < timeout => std::thread::sleep(LOOK),
@@ -223,6 +225,7 @@ fn output(words: &[String], timeout: Duration) -> Result<String, String> {
     if !status.success() {
         return Err(format!("`{name}`: {status}"));
     }
+    may_act?;
     let text = reader.join().map_err(|_| format!("`{name}`: its output was not read"))?;
     text.map_err(|error| format!("`{name}`: {error}"))
 }

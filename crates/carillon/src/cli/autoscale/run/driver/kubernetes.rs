@@ -1,12 +1,12 @@
 //! The replicas of a StatefulSet or a Deployment, by the subresource `scale` of Kubernetes' API.
 
-use super::Driver;
+use super::{Driver, Renew};
 use crate::web::{Answer, Web, secret};
 use carillon_scale::Granted;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `[driver]` of kind `kubernetes`. In a pod, `server`, `token_file` and `ca_file` are those of its service account.
 #[derive(Debug, Deserialize)]
@@ -34,6 +34,8 @@ pub(super) struct Kubernetes {
     token_file: Option<PathBuf>,
     /// What the subresource said last.
     scale: Option<Scale>,
+    /// The API server asked to be left alone until then.
+    wait_until: Option<Instant>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -67,6 +69,8 @@ struct Status {
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// How often a change is tried when somebody else changed the workload meanwhile.
 const TRIES: u32 = 3;
+/// The longest that the API server can have the driver wait.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 impl Kubernetes {
     pub(super) fn new(settings: KubernetesSettings) -> Result<Self, String> {
@@ -93,17 +97,25 @@ impl Kubernetes {
             url: format!("{server}/apis/apps/v1/namespaces/{namespace}/{plural}/{name}/scale"),
             token_file: token_file.or_else(|| own("token")),
             scale: None,
+            wait_until: None,
         })
     }
 
-    fn ask(&self, method: &str, body: Option<&Value>) -> Result<Answer, String> {
+    fn ask(&mut self, method: &str, body: Option<&Value>) -> Result<Answer, String> {
+        let left = self.wait_until.map(|until| until.saturating_duration_since(Instant::now()));
+        if let Some(left) = left.filter(|left| !left.is_zero()) {
+            return Err(format!("the API server asked to wait; {} s of it are left", left.as_secs() + 1));
+        }
         // It is renewed while the pod runs.
         let token =
             self.token_file.as_deref().map(secret).transpose()?.map(|token| format!("Bearer {token}"));
         let mut headers = vec![("accept", "application/json")];
         headers.extend(token.iter().map(|token| ("authorization", token.as_str())));
         headers.extend(body.iter().map(|_| ("content-type", "application/merge-patch+json")));
-        self.web.ask(method, &self.url, &headers, body.map(Value::to_string).as_deref())
+        let answer = self.web.ask(method, &self.url, &headers, body.map(Value::to_string).as_deref())?;
+        let wait = answer.retry_after.map(|seconds| Duration::from_secs(seconds).min(WAIT_MAX));
+        self.wait_until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        Ok(answer)
     }
 
     fn read(&mut self) -> Result<&Scale, String> {
@@ -122,7 +134,7 @@ impl Driver for Kubernetes {
         Ok(Granted { in_force: scale.status.replicas, ..Granted::steady(scale.spec.replicas) })
     }
 
-    fn scale(&mut self, units: u32) -> Result<(), String> {
+    fn scale(&mut self, units: u32, _: Renew<'_>) -> Result<(), String> {
         let decided_on = self.scale.as_ref().map(|scale| scale.spec.replicas);
         for _ in 0..TRIES {
             let scale = self.scale.as_ref().ok_or("the workload was not read")?;

@@ -186,6 +186,39 @@ impl Source for Nodes {
             ("memory", all.memory),
         ];
         let measures = measures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Ok(Reading { observation: Observation { from: last, until: now, demand, consumed }, measures })
+        let observation = Observation { from: last, until: now, demand, consumed };
+        Ok(Reading { observation, earlier: Vec::new(), measures })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: PerUnit = PerUnit { logins: None, connections: None, bytes: None, cpu: None, memory: None };
+    const ASKED: Asked =
+        Asked { logins: 30.0, refused: 10.0, connections: 600.0, bytes: 5000.0, cpu: 1.5, memory: 4e9 };
+
+    #[test]
+    fn each_kind_is_divided_by_what_a_unit_carries() {
+        for (per_unit, asked, done) in [
+            (PerUnit { logins: Some(10.0), ..NONE }, 4.0, 3.0),
+            // Ten per second were turned away in a minute: each wanted a connection.
+            (PerUnit { connections: Some(300.0), ..NONE }, 4.0, 2.0),
+            (PerUnit { bytes: Some(2000.0), ..NONE }, 2.5, 2.5),
+            (PerUnit { cpu: Some(0.5), ..NONE }, 3.0, 3.0),
+            (PerUnit { memory: Some(1e9), ..NONE }, 4.0, 4.0),
+        ] {
+            assert_eq!(ASKED.units(&per_unit, 60.0), (asked, done), "{per_unit:?}");
+        }
+    }
+
+    #[test]
+    fn the_kind_that_needs_most_units_decides() {
+        let per_unit = PerUnit { logins: Some(20.0), bytes: Some(4000.0), memory: Some(1.6e9), ..NONE };
+        assert_eq!(ASKED.units(&per_unit, 60.0), (2.5, 2.5));
+        // Of what is asked for and of what is done, not always the same.
+        let per_unit = PerUnit { logins: Some(10.0), bytes: Some(1500.0), ..NONE };
+        assert_eq!(ASKED.units(&per_unit, 60.0), (4.0, 5000.0 / 1500.0));
     }
 }

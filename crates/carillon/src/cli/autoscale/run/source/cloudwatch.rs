@@ -7,6 +7,7 @@ use carillon_core::model::UnixMs;
 use carillon_scale::Observation;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// `[source]` of kind `cloudwatch`.
@@ -25,17 +26,19 @@ pub(super) struct Cloudwatch {
     aws: Aws,
     table: String,
     capacity: Capacity,
+    /// When the newest minute began that was told.
+    told: Option<Duration>,
 }
 
 /// CloudWatch has a figure per minute.
 const PERIOD: Duration = Duration::from_secs(60);
-/// How far back the newest minute may be.
+/// How far back is asked: minutes come late, and some at once.
 const BACK: Duration = Duration::from_secs(600);
 
 impl Cloudwatch {
     pub(super) fn new(settings: CloudwatchSettings) -> Result<Self, String> {
         let CloudwatchSettings { table, capacity, region } = settings;
-        Ok(Self { aws: Aws::new("monitoring", region)?, table, capacity })
+        Ok(Self { aws: Aws::new("monitoring", region)?, table, capacity, told: None })
     }
 
     fn metric(&self, id: &str, name: &str) -> Value {
@@ -70,24 +73,34 @@ impl Source for Cloudwatch {
         });
         let answer = self.aws.call("GraniteServiceVersion20100801.GetMetricData", &request, now)?;
         let results = answer["MetricDataResults"].as_array().ok_or("an answer without MetricDataResults")?;
-        let newest = |id: &str| {
-            let result = results.iter().find(|result| result["Id"] == id)?;
-            Some((moment(&result["Timestamps"][0])?, result["Values"][0].as_f64()?))
+        let minutes = |id: &str| -> BTreeMap<Duration, f64> {
+            let result = results.iter().find(|result| result["Id"] == id);
+            let list =
+                |key: &str| result.and_then(|result| result[key].as_array()).map_or(&[][..], Vec::as_slice);
+            let pairs = list("Timestamps").iter().zip(list("Values"));
+            pairs.filter_map(|(at, value)| Some((moment(at)?, value.as_f64()?))).collect()
         };
-        let (began, consumed) = newest("consumed").ok_or_else(|| {
+        let (done, refused) = (minutes("consumed"), minutes("throttled"));
+        let (&newest, &sum) = done.last_key_value().ok_or_else(|| {
             format!("CloudWatch has no {consumed} of the table {} in the last ten minutes", self.table)
         })?;
         // No throttle events in a minute is no figure at all.
-        let throttled = newest("throttled").filter(|(at, _)| *at == began).map_or(0.0, |(_, sum)| sum);
-        let seconds = PERIOD.as_secs_f64();
-        let observation = Observation {
-            from: began,
-            until: began + PERIOD,
-            demand: (consumed + throttled) / seconds,
-            consumed: consumed / seconds,
+        let throttled_in = |minute: &Duration| refused.get(minute).copied().unwrap_or(0.0);
+        let observation = |(&from, &consumed): (&Duration, &f64)| Observation {
+            from,
+            until: from + PERIOD,
+            demand: (consumed + throttled_in(&from)) / PERIOD.as_secs_f64(),
+            consumed: consumed / PERIOD.as_secs_f64(),
         };
-        let measures = [("consumed".to_owned(), consumed), ("throttled".to_owned(), throttled)].into();
-        Ok(Reading { observation, measures })
+        let is_new = |minute: &Duration| self.told.is_none_or(|told| *minute > told);
+        let earlier = done.iter().filter(|(minute, _)| **minute < newest && is_new(minute)).map(observation);
+        let reading = Reading {
+            observation: observation((&newest, &sum)),
+            earlier: earlier.collect(),
+            measures: [("consumed".to_owned(), sum), ("throttled".to_owned(), throttled_in(&newest))].into(),
+        };
+        self.told = self.told.max(Some(newest));
+        Ok(reading)
     }
 }
 

@@ -7,6 +7,8 @@ mod page;
 mod prometheus;
 
 use super::driver::Edge;
+#[cfg(not(feature = "aws"))]
+use super::unbuilt::Unbuilt;
 use carillon_scale::Observation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,8 +27,11 @@ pub(super) trait Source {
 /// What a source found.
 #[derive(Debug)]
 pub(super) struct Reading {
+    /// The newest.
     pub(super) observation: Observation,
-    /// What it is made of, by name.
+    /// Those before it that were not told yet, the oldest first.
+    pub(super) earlier: Vec<Observation>,
+    /// What the newest is made of, by name.
     pub(super) measures: BTreeMap<String, f64>,
 }
 
@@ -73,6 +78,8 @@ pub(super) enum SourceSettings {
     /// What a table of DynamoDB consumed, and what was refused.
     #[cfg(feature = "aws")]
     Cloudwatch(cloudwatch::CloudwatchSettings),
+    #[cfg(not(feature = "aws"))]
+    Cloudwatch(Unbuilt),
 }
 
 fn one() -> f64 {
@@ -107,6 +114,8 @@ pub(super) fn open(settings: SourceSettings) -> Result<Box<dyn Source>, String> 
         }
         #[cfg(feature = "aws")]
         SourceSettings::Cloudwatch(settings) => Box::new(cloudwatch::Cloudwatch::new(settings)?),
+        #[cfg(not(feature = "aws"))]
+        SourceSettings::Cloudwatch(unbuilt) => return Err(unbuilt.why("source.kind: cloudwatch", "aws")),
     })
 }
 

@@ -70,6 +70,6 @@ impl Source for Page {
         self.last = Some(until);
         let observation =
             Observation { from, until, demand: demand / self.per_unit, consumed: consumed / self.per_unit };
-        Ok(Reading { observation, measures: [("demand".to_owned(), demand)].into() })
+        Ok(Reading { observation, earlier: Vec::new(), measures: [("demand".to_owned(), demand)].into() })
     }
 }

@@ -87,6 +87,6 @@ impl Source for Prometheus {
             demand: demand / self.per_unit,
             consumed: consumed / self.per_unit,
         };
-        Ok(Reading { observation, measures: [("demand".to_owned(), demand)].into() })
+        Ok(Reading { observation, earlier: Vec::new(), measures: [("demand".to_owned(), demand)].into() })
     }
 }
