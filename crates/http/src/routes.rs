@@ -15,7 +15,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 /// Everything that is served: the API, and links and files on their hosts.
 pub(crate) fn build(app: App) -> Front {
-    let links = surrounded(links::routes::routes(), &app);
+    let links = surrounded(links::routes(), &app);
     let files = surrounded(upload::routes(), &app);
     let api = api(&app);
     Front::new(app, api, links, files)

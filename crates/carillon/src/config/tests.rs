@@ -235,6 +235,34 @@ fn where_endpoints_are_is_a_url() {
 }
 
 #[test]
+fn rules_of_links_name_the_one_to_change() {
+    for (file, says) in [
+        (
+            "links.app_schemes = ['javascript']",
+            "carillon.toml:1: links.app_schemes: `javascript` cannot be the scheme of an app: small letters, digits, `+`, `-` and `.`, and none that browsers act on",
+        ),
+        (
+            "links.app_schemes = ['MyApp']",
+            "carillon.toml:1: links.app_schemes: `MyApp` cannot be the scheme of an app: small letters, digits, `+`, `-` and `.`, and none that browsers act on",
+        ),
+        (
+            "links.public_targets = ['a b']",
+            "carillon.toml:1: links.public_targets: `a b` is not the name of a host",
+        ),
+        (
+            "links.hosts = ['go.example.com']",
+            "carillon.toml:1: links.hosts: `go.example.com` has to be HOST=DOMAIN, such as `go.example.com=example.com`",
+        ),
+        (
+            "links.public = true",
+            "carillon.toml:1: links.public_targets: it needs the hosts that links of people without a key may lead to, because links.public is true",
+        ),
+    ] {
+        assert_eq!(problems(file, &[]), says);
+    }
+}
+
+#[test]
 fn rules_between_settings_name_the_one_to_change() {
     for (file, says) in [
         ("http.port = 5222", "carillon.toml:1: http.port: port 5222 is that of c2s.port already"),
@@ -248,18 +276,6 @@ fn rules_between_settings_name_the_one_to_change() {
             "carillon.toml:1: c2s.enabled: one of c2s.enabled, c2s_tls.enabled and websocket.enabled has to be true",
         ),
         ("listen.address = []", "carillon.toml:1: listen.address: it needs at least one address"),
-        (
-            "links.app_schemes = ['javascript']",
-            "carillon.toml:1: links.app_schemes: `javascript` cannot be the scheme of an app: small letters, digits, `+`, `-` and `.`, and none that browsers act on",
-        ),
-        (
-            "links.app_schemes = ['MyApp']",
-            "carillon.toml:1: links.app_schemes: `MyApp` cannot be the scheme of an app: small letters, digits, `+`, `-` and `.`, and none that browsers act on",
-        ),
-        (
-            "links.public_targets = ['a b']",
-            "carillon.toml:1: links.public_targets: `a b` is not the name of a host",
-        ),
         (
             "listen.proxy_protocol = ['c2s']",
             "carillon.toml:1: listen.trusted_proxies: it needs the addresses of the proxies, because listen.proxy_protocol is set",
@@ -277,10 +293,6 @@ fn rules_between_settings_name_the_one_to_change() {
              http.address to 127.0.0.1",
         ),
         (
-            "links.hosts = ['go.example.com']",
-            "carillon.toml:1: links.hosts: `go.example.com` has to be HOST=DOMAIN, such as `go.example.com=example.com`",
-        ),
-        (
             "links.hosts = ['f.example=example.com']\nupload.url = 'https://F.example'",
             "carillon.toml:2: upload.url: `f.example` is a host of links.hosts, and it has to be one for files alone",
         ),
@@ -295,10 +307,6 @@ fn rules_between_settings_name_the_one_to_change() {
         (
             "upload.url = 'upload.example.com'",
             "carillon.toml:1: upload.url: it is `https://`, a host, and a port if that is needed",
-        ),
-        (
-            "links.public = true",
-            "carillon.toml:1: links.public_targets: it needs the hosts that links of people without a key may lead to, because links.public is true",
         ),
         ("auth.mechanisms = []", "carillon.toml:1: auth.mechanisms: it needs at least one"),
     ] {

@@ -23,7 +23,7 @@ mod hosts;
 pub(crate) mod page;
 mod public;
 mod redirect;
-pub(crate) mod routes;
+mod routes;
 mod url;
 
 pub(crate) use create::Shortened;
@@ -35,7 +35,9 @@ use crate::app::App;
 use crate::options::LinkSettings;
 use crate::problem::{Code, Problem};
 use crate::random;
+use axum::Router;
 use axum::http::{HeaderMap, Uri};
+use axum::routing::get;
 use cache::{Cache, Key};
 use carillon_core::model::{DomainId, Link};
 use carillon_core::ports::Missing;
@@ -46,6 +48,11 @@ use public::Senders;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+/// What the hosts of links serve, and what describes it.
+pub(crate) fn routes() -> Router<App> {
+    routes::routes().route("/openapi.json", get(document::serve))
+}
 
 /// What the links of this node work with.
 pub(crate) struct Links {

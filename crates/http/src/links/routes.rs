@@ -4,7 +4,7 @@ use super::cache::Lead;
 use super::create::{LinkBody, Made, Maker, create};
 use super::hosts::At;
 use super::redirect::{self, Followed};
-use super::{document, files, page, short_url};
+use super::{files, page, short_url};
 use crate::app::App;
 use crate::auth::{Granted, Links as LinksScope};
 use crate::extract::parse;
@@ -25,7 +25,6 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/", get(index).post(make))
         .route("/robots.txt", get(robots))
-        .route("/openapi.json", get(document::serve))
         .route("/apple-app-site-association", get(files::apple))
         .route("/.well-known/apple-app-site-association", get(files::apple))
         .route("/.well-known/assetlinks.json", get(files::android))
