@@ -112,10 +112,18 @@ pub fn show_node(settings: &Settings, epoch: Epoch) -> Result<carillon_backend::
     carillon_backend::postgres::show(options).map_err(|e| format!("store.url: {e}"))
 }
 
-/// Without PostgreSQL there are no others.
+/// Nobody is shown that the node is there: without PostgreSQL there are no others.
 #[cfg(not(feature = "postgres"))]
-pub fn show_node(_: &Settings, _: Epoch) -> Result<(), String> {
-    Ok(())
+#[derive(Debug)]
+pub struct Presence;
+
+/// Does nothing.
+///
+/// # Errors
+/// None.
+#[cfg(not(feature = "postgres"))]
+pub fn show_node(_: &Settings, _: Epoch) -> Result<Presence, String> {
+    Ok(Presence)
 }
 
 #[cfg(feature = "postgres")]

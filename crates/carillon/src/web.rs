@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::http::{Request, Response, header};
+use ureq::http::{Request, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::{AsSendBody, Body};
 
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -94,11 +93,12 @@ impl Web {
     ///
     /// # Errors
     /// Nobody answers.
-    pub(crate) fn exchange<B: AsSendBody>(
+    #[cfg(feature = "aws")]
+    pub(crate) fn exchange<B: ureq::AsSendBody>(
         &self,
         request: Request<B>,
         within: Duration,
-    ) -> Result<Response<Body>, ureq::Error> {
+    ) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
         let request = self.agent.configure_request(request).timeout_global(Some(within)).build();
         self.agent.run(request)
     }

@@ -9,7 +9,7 @@
 //! Until the store is closed for the successor nothing has happened that cannot be undone: the old process still has every socket
 //! and the value of every session, and takes them back as the successor would have taken them. docs/adr/0020 says why it is like this.
 //!
-//! A node of a cell goes on as the same node, of the same epoch ([`LeftFar`]): the others notice a pause of its bus.
+//! A node of a cell goes on as the same node, of the same epoch (`far`): the others notice a pause of its bus.
 //!
 //! A connection under TLS 1.2 stays on the record layer of the old process, which relays what is inside of it ([`Relays`]).
 
