@@ -10,11 +10,14 @@ use super::group::Part;
 use super::restart::Naming;
 use crate::error::StreamError;
 use crate::event::Leave;
-use crate::form::{Clock, Form, Writer};
+use crate::form::{self, Clock, Form, Writer};
 use crate::message::{Orphan, Orphans};
 use crate::model::{Now, SessionId};
 use crate::session::{BoundSession, Closing, Moved};
 use carillon_wire::jid::BareJid;
+
+/// The first version of the form that has [`AdoptionMessage::Moved`](crate::message::AdoptionMessage::Moved): nodes that read no newer one do not know it.
+const MOVED_SINCE: u16 = 5;
 
 impl Turn<'_> {
     /// Gives the sessions of an account away, one of which is to end, with their account. Whether that is done or is done by a later slice;
@@ -47,6 +50,7 @@ impl Turn<'_> {
         let is_moving = self.cx.shard.claims.moving(account.as_str()).is_some();
         let sessions = self.sessions.bound_of(account.as_str());
         self.cx.shard.adoption.is_on
+            && form::spoken() >= MOVED_SINCE
             && self.cx.pipeline.resumption.is_some()
             && self.is_kept_elsewhere(account)
             && !is_moving
