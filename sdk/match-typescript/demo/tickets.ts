@@ -23,6 +23,9 @@ export async function seat(table: string, signal: AbortSignal): Promise<Seat> {
   for (;;) {
     const { websocket_url: url, ticket } = await ask<{ websocket_url: string; ticket: Ticket }>("POST", "", { table });
     const withdraw = () => void fetch(`/demo/match/tickets/${ticket.id}`, { method: "DELETE", keepalive: true });
+    // Nobody waits any more since before there was a ticket.
+    if (signal.aborted) withdraw();
+    signal.throwIfAborted();
     signal.addEventListener("abort", withdraw);
     let seen = ticket;
     while (seen.state === "waiting") {

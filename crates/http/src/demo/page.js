@@ -122,9 +122,9 @@ inished"){const{winner:winner2}=JSON.parse(new TextDecoder().decode(ended.outcom
 The time is over.","not-joined":"The other player did not come.",shutdown:"The node ended.",module:"The game failed."}[ended.reason]}var ASK_AGAIN_MS=200;async function ask(method,path,body2){const init=body2===void 0?{}:{headers:{"content-type":"application/json"},body:JSON.stringify(body2)};
 const response=await fetch(`/demo/match/tickets${path}`,{method,...init});const answer=response.status===204?void 0:await response.json();if(!response.ok)throw new Error(
 answer.detail??`${method} ${path}: ${response.status}`);return answer}async function seat(table,signal){for(;;){const{websocket_url:url,ticket}=await ask("POST",
-"",{table});const withdraw=()=>void fetch(`/demo/match/tickets/${ticket.id}`,{method:"DELETE",keepalive:true});signal.addEventListener("abort",withdraw);let seen=ticket;
-while(seen.state==="waiting"){await new Promise(resolve=>setTimeout(resolve,ASK_AGAIN_MS));signal.throwIfAborted();seen=await ask("GET",`/${ticket.id}`)}signal.
-removeEventListener("abort",withdraw);if(seen.seating)return{url,token:seen.seating.token}}}var KEYS={ArrowUp:UP,KeyW:UP,ArrowDown:DOWN,KeyS:DOWN,ArrowLeft:LEFT,KeyA:LEFT,ArrowRight:RIGHT,KeyD:RIGHT};var KEPT="carillon-demo-seats";var NEAR=6;var find=id=>document.
+"",{table});const withdraw=()=>void fetch(`/demo/match/tickets/${ticket.id}`,{method:"DELETE",keepalive:true});if(signal.aborted)withdraw();signal.throwIfAborted();
+signal.addEventListener("abort",withdraw);let seen=ticket;while(seen.state==="waiting"){await new Promise(resolve=>setTimeout(resolve,ASK_AGAIN_MS));signal.throwIfAborted();
+seen=await ask("GET",`/${ticket.id}`)}signal.removeEventListener("abort",withdraw);if(seen.seating)return{url,token:seen.seating.token}}}var KEYS={ArrowUp:UP,KeyW:UP,ArrowDown:DOWN,KeyS:DOWN,ArrowLeft:LEFT,KeyA:LEFT,ArrowRight:RIGHT,KeyD:RIGHT};var KEPT="carillon-demo-seats";var NEAR=6;var find=id=>document.
 getElementById(id);var[lobby,waiting,game]=[find("lobby"),find("waiting"),find("game")];var[cut2,back,leave]=[find("cut"),find("back"),find("leave")];var[said,figures,
 score]=[find("said"),find("figures"),find("score")];var drawing=new Drawing(find("field"));var showsConfirmed=find("confirmed");var player;var robot;var search;
 var keys=0;var pointer;function show(view){for(const each of[lobby,waiting,game])each.hidden=each!==view}function say(text){if(said.textContent!==text)said.textContent=
