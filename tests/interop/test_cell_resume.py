@@ -11,7 +11,7 @@ from harness.cell import Cell
 from harness.inbox import deadline
 from harness.peer import CLIENT
 from harness.redis import Redis
-from harness.resuming import Resuming
+from harness.resuming import Resuming, come_to_an_end
 from harness.server import unique
 
 NODES = 3
@@ -220,12 +220,7 @@ async def test_sessions_of_a_node_that_is_emptied_under_load_go_on_at_the_others
     await asyncio.gather(*[client.hears_more(50) for client in all])
     ends.set()
     written = await loading
-    for client in all:
-        await client.is_acknowledged()
-    for n, client in enumerate(all):
-        client.chat(all[(n + 1) % len(all)].jid, f"last of {client.name}")
-    for n, client in enumerate(all):
-        await client.hears(f"last of {all[n - 1].name}")
+    await come_to_an_end(all)
     assert [(client.resumed, client.failed) for client in theirs] == [(1, 0)] * len(theirs)
     print(way, sorted(client.away[0] for client in theirs), sum(map(len, written.values())), "written")
     for client in all:
@@ -257,13 +252,7 @@ async def test_under_load_nothing_is_lost_and_nothing_comes_twice(cell, clients,
     await asyncio.gather(*[client.hears_more(100) for client in all])
     ends.set()
     written = await loading
-    for client in all:
-        await client.is_acknowledged()
-    # What comes late, or twice, comes before this.
-    for n, client in enumerate(all):
-        client.chat(all[(n + 1) % len(all)].jid, f"last of {client.name}")
-    for n, client in enumerate(all):
-        await client.hears(f"last of {all[n - 1].name}")
+    await come_to_an_end(all)
     lost, doubled = [], []
     for client in all:
         heard = set(client.heard)

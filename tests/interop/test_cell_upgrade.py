@@ -13,7 +13,7 @@ from harness.peer import CLIENT
 from harness.postgres import name_of
 from harness.raw import Raw
 from harness.redis import Redis
-from harness.resuming import Resuming
+from harness.resuming import Resuming, come_to_an_end
 from harness.server import Server, unique
 from harness.upgrade import Upgradable
 
@@ -204,13 +204,7 @@ async def test_under_load_nothing_is_lost_and_nothing_comes_twice(cell, apis, co
             await asyncio.gather(*[client.hears_more(50) for client in all])
     ends.set()
     written = await loading
-    for client in all:
-        await client.is_acknowledged()
-    # What comes late, or twice, comes before this.
-    for n, client in enumerate(all):
-        client.chat(all[(n + 1) % len(all)].jid, f"last of {client.name}")
-    for n, client in enumerate(all):
-        await client.hears(f"last of {all[n - 1].name}")
+    await come_to_an_end(all)
     print("silences", silences, "written", sum(map(len, written.values())))
     for client in all:
         heard = client.heard[:-1]

@@ -172,3 +172,13 @@ class Resuming:
         self.task.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await self.task
+
+
+async def come_to_an_end(clients):
+    """Waits until the server has taken what these clients sent, and each has heard the one before it: what comes late, or twice, comes before that."""
+    for client in clients:
+        await client.is_acknowledged()
+    for n, client in enumerate(clients):
+        client.chat(clients[(n + 1) % len(clients)].jid, f"last of {client.name}")
+    for n, client in enumerate(clients):
+        await client.hears(f"last of {clients[n - 1].name}")

@@ -75,7 +75,7 @@ impl Node {
         self.await_heirs();
     }
 
-    /// Waits until the homes of this node are with the others, not for long. Without others they stay.
+    /// Waits until the homes of this node are with the others, [`LENDING`] at most. Without others they stay. For a thread that may block: not one of a shard.
     pub(super) fn await_heirs(&self) {
         let until = Instant::now() + LENDING;
         while self.has_others() && self.homes().contains_key(&self.inner.own) && Instant::now() < until {
@@ -215,8 +215,9 @@ impl Node {
     }
 }
 
-/// How long the thread that watches the cell may take to give the homes of the node away, and the time between two looks.
+/// How long the thread that watches the cell may take to give the homes of the node away.
 const LENDING: Duration = Duration::from_secs(2);
+/// The time between two looks at whether it has.
 const MOMENT: Duration = Duration::from_millis(2);
 
 impl From<DrainProgress> for DrainReport {
