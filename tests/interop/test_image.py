@@ -14,6 +14,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from harness.container import Container, Image
 from harness.peer import Peer
 from harness.server import BINARY, END_S, ROOT, Server
+from harness.upgrade import place_binary
 
 HERE = ROOT / "deploy/container"
 EPOCH = "1790000000"
@@ -146,7 +147,7 @@ async def test_a_node_in_it_is_upgraded_and_drains(container):
     await client.log_in()
     # The new binary comes by a volume: the root cannot be written to.
     new = node.data / "carillon-new"
-    shutil.copy(BINARY, new)
+    place_binary(new)
     done = node.run("/usr/local/bin/carillon", "upgrade", "--binary", "/data/carillon-new", "--data-dir=/data")
     assert done.returncode == 0, done
     assert "with 1 sessions" in done.stdout

@@ -19,7 +19,7 @@ from harness.api import Api
 from harness.peer import TLS_1_2, Peer
 from harness.program import Program
 from harness.server import BINARY, run
-from harness.upgrade import FAKE
+from harness.upgrade import FAKE, place_binary
 from harness.watched import Contained, Manager, Process, Watched, present
 
 
@@ -70,7 +70,7 @@ async def test_the_node_goes_on_in_the_process_of_the_same_binary(node, alice):
     await client.ping()
     # For people, by a binary that the command names; the socket is the new process' now.
     copy = server.folder / "carillon"
-    shutil.copy(BINARY, copy)
+    place_binary(copy)
     before = present(server)
     done = await server.upgrade("--binary", os.path.relpath(copy))
     assert done.returncode == 0, (done, server.log.read_text())

@@ -46,34 +46,42 @@ class Successor:
         self.send_signal(signal.SIGKILL)
 
 
+def place_binary(at):
+    """Puts the binary at another path. A link where it can be: it has hundreds of megabytes, and tests have one each."""
+    at.unlink(missing_ok=True)
+    try:
+        at.hardlink_to(BINARY)
+    except OSError:
+        shutil.copy2(BINARY, at)
+
+
 class Upgradable(Server):
     """A node with a binary of its own, in whose place another can be put."""
 
     def __init__(self, folder, environment=None, arguments=(), **settings):
         self.binary = pathlib.Path(folder) / "carillon"
         if not self.binary.exists():
-            shutil.copy2(BINARY, self.binary)
+            place_binary(self.binary)
         super().__init__(folder, environment, self.binary, arguments, **settings)
 
     def replace_binary(self, mode):
         """Puts a process in the place of the binary that takes over only in part."""
-        other = self.binary.with_name("other")
-        other.write_text(f"#!{sys.executable}\n" + FAKE.read_text().replace("MODE_OF_THE_TEST", mode))
-        other.chmod(other.stat().st_mode | stat.S_IXUSR)
-        other.replace(self.binary)
+        self._replace_by_script(f"#!{sys.executable}\n" + FAKE.read_text().replace("MODE_OF_THE_TEST", mode))
 
     def add_settings(self, **settings):
         """Puts a script in the place of the binary that starts it with further settings."""
         more = " ".join(f"--set {key.replace('__', '.')}={value}" for key, value in settings.items())
+        self._replace_by_script(f'#!/bin/sh\nexec "{BINARY}" "$@" {more}\n')
+
+    def _replace_by_script(self, text):
+        # A file of its own, never the one that is there: that one may be a link to the binary of all tests.
         other = self.binary.with_name("other")
-        other.write_text(f'#!/bin/sh\nexec "{BINARY}" "$@" {more}\n')
+        other.write_text(text)
         other.chmod(other.stat().st_mode | stat.S_IXUSR)
         other.replace(self.binary)
 
     def restore_binary(self):
-        other = self.binary.with_name("other")
-        shutil.copy2(BINARY, other)
-        other.replace(self.binary)
+        place_binary(self.binary)
 
     async def upgrade(self):
         """Has the node go on in another process, and waits until the old one is gone."""
