@@ -50,9 +50,11 @@ struct Local {
     slots: Arc<Vec<u32>>,
     /// The newest event that is sent at login, if the topic has one.
     last: Option<Arc<PubsubEvent>>,
+    /// The count at which it became the last.
+    last_since: u64,
     /// Items up to this revision are known here; what a login read counts only if it is newer.
     floor: Revision,
-    /// Last items that logins brought before their events came, oldest first, with the count at which each came.
+    /// Last items that logins, or reads of what was missing, brought before their events came, oldest first, with the count at which each came.
     ahead: Vec<(Revision, u64)>,
     /// Sessions that were given such an item, or another of this revision, when they began to follow the topic.
     given: Vec<(u32, Revision)>,
@@ -109,7 +111,7 @@ impl Subscribers {
             local.floor = last.revision();
             local.ahead.push((last.revision(), self.clock));
         }
-        local.last = Some(last);
+        (local.last, local.last_since) = (Some(last), self.clock);
         if is_idle {
             self.is_idle_with(topic, bytes);
         }
@@ -263,7 +265,7 @@ impl Subscribers {
         let is_new = local.hears(event, &mut self.gaps);
         let cutoff = local.cutoff(event).unwrap_or(self.clock);
         let slots = if is_new { local.receivers(event) } else { Arc::default() };
-        local.arrived(event);
+        local.arrived(event, self.clock);
         if event.is_end() {
             *local = Local { ended: true, ..Local::default() };
         }
@@ -309,7 +311,13 @@ impl Subscribers {
         if !self.knows(topic) {
             return None;
         }
+        let newest = missed.last().filter(|last| matches!(last.retained(), Retained::Last(_)));
+        let newest = newest.map(|last| last.revision());
         let pace = self.admit_all(missed, bounds);
+        if let (Some(newest), Some(local)) = (newest, self.topics.get_mut(&topic)) {
+            // The store was ahead of the home: changes that are held back, or on their way, may be older than this item.
+            local.is_ahead(newest, self.clock);
+        }
         // Where it is to be read again the rest waits for that.
         let Some((held, covered)) = held else { return pace };
         held.iter().fold(pace, |pace, event| {
@@ -398,6 +406,13 @@ impl Subscribers {
 }
 
 impl Local {
+    /// The last item is this one, whose event may be on its way still, since this count.
+    fn is_ahead(&mut self, revision: Revision, clock: u64) {
+        if self.ahead.last().is_none_or(|(known, _)| *known < revision) {
+            self.ahead.push((revision, clock));
+        }
+    }
+
     /// Items up to this revision are not for those who follow the topic here from now on. While some do already, more may be on its way to them.
     fn begins_at(&mut self, revision: Revision) {
         if self.heard.is_none() && self.slots.is_empty() && !self.ended {
@@ -436,10 +451,15 @@ impl Local {
         true
     }
 
-    /// The count at which a login brought this item or a newer one: a session that was given all last items since has it.
+    /// The count at which a login brought this item or a newer one, or the event of a newer one came before this one's: a session that was given
+    /// all last items since has it.
     fn cutoff(&self, item: &PubsubEvent) -> Option<u64> {
+        if !item.is_item() {
+            return None;
+        }
         let known = self.ahead.iter().find(|(revision, _)| *revision >= item.revision());
-        known.filter(|_| item.is_item()).map(|(_, at)| *at)
+        let is_late = || self.last.as_ref().is_some_and(|last| last.revision() > item.revision());
+        known.map(|(_, at)| *at).or_else(|| is_late().then_some(self.last_since))
     }
 
     /// The followers that are to be given an event: not those that were given the same or a newer item.
@@ -460,7 +480,7 @@ impl Local {
 
     /// Takes note of an event. Events come in order, so what is known here is complete up to its revision. The exception is an item
     /// whose publication was settled only when it was asked for again: it takes no newer item's place.
-    fn arrived(&mut self, event: &PubsubEvent) {
+    fn arrived(&mut self, event: &PubsubEvent, clock: u64) {
         let past = self.ahead.iter().rposition(|(revision, _)| *revision <= event.revision());
         self.ahead.drain(..past.map_or(0, |i| i + 1));
         if !self.ahead.is_empty() {
@@ -476,7 +496,7 @@ impl Local {
             self.given_up = None;
         }
         match event.retained() {
-            Retained::Last(last) => self.last = Some(last.clone()),
+            Retained::Last(last) => (self.last, self.last_since) = (Some(last.clone()), clock),
             Retained::Nothing => self.last = None,
             Retained::Unchanged => {}
         }
