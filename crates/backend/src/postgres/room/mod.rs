@@ -231,7 +231,8 @@ fn owns(db: &Connection, members: &[RoomMember], max: u32) -> Result<bool> {
     let owners: Vec<&str> = owners.map(|member| member.jid.as_str()).collect();
     let row = db.one(
         "SELECT EXISTS (SELECT 1 FROM unnest($1::text[]) AS owner
-             WHERE (SELECT count(*) FROM room_member WHERE jid = owner AND affiliation = $2) >= $3)",
+             WHERE (SELECT count(*) FROM (
+                 SELECT 1 FROM room_member WHERE jid = owner AND affiliation = $2 LIMIT $3) AS owned) >= $3)",
         &[&owners, &short(RoomAffiliation::Owner), &i64::from(max)],
     )?;
     Ok(row.try_get(0)?)

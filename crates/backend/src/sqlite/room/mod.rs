@@ -95,7 +95,7 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
         let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now, facts } = asked;
         for owner in members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner) {
-            if owned(self.db, &owner.jid)? >= *owned_max {
+            if owned(self.db, &owner.jid, *owned_max)? >= *owned_max {
                 return Ok(CreateRoomAnswer::Full);
             }
         }
@@ -218,10 +218,12 @@ fn of_domain(db: &Connection, domain: DomainId) -> Result<u32> {
     db.prepare_cached("SELECT rooms FROM domain WHERE id = ?1")?.query_row([domain.0], |row| row.get(0))
 }
 
-/// How many rooms an account owns.
-fn owned(db: &Connection, jid: &BareJid) -> Result<u32> {
-    db.prepare_cached("SELECT count(*) FROM room_member WHERE jid = ?1 AND affiliation = ?2")?
-        .query_row(params![jid.as_str(), RoomAffiliation::Owner.code()], |row| row.get(0))
+/// How many rooms an account owns; counted up to `max`, because others may have made it own more.
+fn owned(db: &Connection, jid: &BareJid, max: u32) -> Result<u32> {
+    db.prepare_cached(
+        "SELECT count(*) FROM (SELECT 1 FROM room_member WHERE jid = ?1 AND affiliation = ?2 LIMIT ?3)",
+    )?
+    .query_row(params![jid.as_str(), RoomAffiliation::Owner.code(), max], |row| row.get(0))
 }
 
 fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) -> Result<()> {
