@@ -286,7 +286,7 @@ pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
     let changes = vec![member("bob", RoomAffiliation::Admin), member("carol", RoomAffiliation::Outcast)];
     done(store, SetRoomMembers { room: room.id, changes, version: 0, facts: Vec::new() });
     for local in ["bob", "carol"] {
-        done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T });
+        done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T, rows_max: u32::MAX });
     }
     let left = find(store, domain, "tea").expect("it is there");
     assert_eq!(left.affiliation("bob@example.org"), RoomAffiliation::None);

@@ -43,7 +43,7 @@ use carillon_core::ports::store::subscriptions::{Subscribe, Unsubscribe};
 use carillon_core::ports::store::topics::{ConfigureTopic, CreateTopic, DeleteTopic, SetAffiliations};
 use carillon_core::ports::store::vcard::StoreVcard;
 use carillon_core::ports::store::webhooks::*;
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::ports::{Answer, Ask, Question};
 use carillon_wire::jid::{BareJid, Jid};
 use rusqlite::{Connection, ffi};
 use std::collections::BTreeSet;
@@ -120,6 +120,12 @@ impl Filled {
         let (cost, _) = self.done(ask);
         db.execute_batch("ROLLBACK").expect("it is taken back");
         cost
+    }
+
+    /// The rows that a part of a removal changed; none if nothing was there any more.
+    fn removed_rows(&self, ask: &WriteAsk) -> Option<u64> {
+        let ((_, rows), answer) = self.done(ask);
+        DeleteAccount::answer(answer).expect("it is done").ok().map(|_| rows)
     }
 
     /// Does it.
@@ -379,7 +385,7 @@ fn of_accounts() -> Vec<Ask> {
         SetCredentials { domain: HERE, local: alice(), credentials: credentials() }.into(),
         SetAccountState { domain: HERE, local: alice(), state: AccountState::Disabled(T) }.into(),
         RevokeTokens { domain: HERE, local: alice(), agent: None }.into(),
-        DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T.plus(9) }
+        DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T.plus(9), rows_max: u32::MAX }
             .into(),
     ]
 }
@@ -407,7 +413,7 @@ fn of_topics() -> Vec<Ask> {
         Publish { item: item("new"), keep: 100_000, bytes_max: 1 << 30 }.into(),
         Publish { item: item("i1"), keep: 100_000, bytes_max: 1 << 30 }.into(),
         Retract { topic, item: "i1".into() }.into(),
-        Purge { topic }.into(),
+        Purge { topic, items_max: u32::MAX }.into(),
     ]
 }
 
@@ -959,6 +965,39 @@ fn what_is_counted_is_counted_up_to_its_bound() {
         let ((small, _), (large, _)) = (few.cost(&write), many.cost(&write));
         assert!(large <= TIMES * small, "{}: {large} steps instead of {small}", write.name());
     }
+}
+
+/// What is removed in parts changes no more rows at once than it was asked to, but for some of the last that it took.
+#[test]
+fn a_part_changes_so_many_rows() {
+    let store = Filled::with(MANY);
+    let account = |rows_max| DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T, rows_max };
+    let parts: [(Ask, u64); 4] = [
+        (account(100).into(), 150),
+        (account(1000).into(), 1500),
+        (DeleteDomain { domain: HERE, rows_max: 100 }.into(), 150),
+        // Of a topic and of its items.
+        (Purge { topic: TopicId(1), items_max: 100 }.into(), 102),
+    ];
+    for (ask, most) in parts {
+        let Ask::Write(write) = ask else { panic!("{ask:?}") };
+        let (_, rows) = store.cost(&write);
+        assert!(rows > 10 && rows <= most, "{}: {rows} rows", write.name());
+    }
+}
+
+/// The same to the end: each part of an account, one after the other.
+#[test]
+fn an_account_of_much_is_removed_in_parts() {
+    let store = Filled::with(MANY);
+    let ask = Ask::from(DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T, rows_max: 500 });
+    let Ask::Write(write) = ask else { panic!("{ask:?}") };
+    let mut parts = 0;
+    while let Some(rows) = store.removed_rows(&write) {
+        assert!(rows <= 750, "{rows} rows in part {parts}");
+        parts += 1;
+    }
+    assert!(parts > 40, "{parts}");
 }
 
 #[test]
