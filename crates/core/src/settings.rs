@@ -105,7 +105,7 @@ pub struct Limits {
     pub room_members: u32,
     /// Rooms that one account may own by creating them.
     pub rooms_owned: u32,
-    /// Rooms that one session may be in.
+    /// Rooms that one session may be in, and of which one account may be made a member.
     pub rooms_joined: u32,
     /// Bytes that one presence may carry.
     pub presence_bytes: usize,

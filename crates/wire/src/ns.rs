@@ -183,6 +183,8 @@ namespaces! {
     TOPICS = "urn:carillon:topics:0";
     /// Tickets of the matchmaker, which accounts enter themselves.
     MATCHES = "urn:carillon:matches:0";
+    /// How many accounts one address may register, in the form of in-band registration.
+    REGISTRATION = "urn:carillon:registration:0";
     /// When a client that was refused may come back: our own.
     RETRY = "urn:carillon:retry:0";
     /// The `xml` prefix, always bound (XML Namespaces §3).

@@ -57,7 +57,7 @@ pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
     assert_eq!(ask(store, create_account(domain, "dave")), CreateAccountAnswer::DomainFull);
     assert_eq!(ask(store, create_account(domain, "alice")), CreateAccountAnswer::Exists);
     assert_eq!(import(&["alice"]), Ok(()), "nobody is new");
-    let delete = DeleteAccount { domain, local: "bob".into(), now: T, held_until: T };
+    let delete = DeleteAccount { domain, local: "bob".into(), now: T, held_until: T, rows_max: u32::MAX };
     answer!(ask(store, delete), Ok(_) => ());
     account(store, domain, "dave");
     let usage = ask(store, DomainUsage { domain });
@@ -181,10 +181,16 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
         },
     );
 
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T.plus(9), held_until: T });
+    done(
+        store,
+        DeleteAccount { domain, local: "alice".into(), now: T.plus(9), held_until: T, rows_max: u32::MAX },
+    );
 
     missing(store, identity_ask(domain, "alice"));
-    missing(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    missing(
+        store,
+        DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX },
+    );
     for n in [1, 2] {
         let trace = trace(store, id(n));
         assert_eq!(
@@ -214,7 +220,7 @@ pub(super) fn that_are_deleted_leave_bans(store: &dyn Store) {
     let news = topic(store, domain, "news");
     let changes = vec![(jid("mallory@example.org"), Affiliation::Outcast)];
     done(store, SetAffiliations { topic: news, changes: changes.clone() });
-    done(store, DeleteAccount { domain, local: "mallory".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "mallory".into(), now: T, held_until: T, rows_max: u32::MAX });
     let record = Topic { domain, name: "news".into() };
     answer!(ask(store, record), Some(topic) => assert_eq!(topic.affiliations, changes));
 }
@@ -223,14 +229,14 @@ pub(super) fn of_the_same_name_in_two_domains(store: &dyn Store) {
     let (domain, other) = (domain(store), domain_named(store, "other.example"));
     let (here, there) = (account(store, domain, "alice"), account(store, other, "alice"));
     assert_ne!(here, there);
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     assert_eq!(identity(store, other, "alice").account, there);
 }
 
 pub(super) fn are_never_numbered_twice(store: &dyn Store) {
     let domain = domain(store);
     let first = account(store, domain, "alice");
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     assert_ne!(account(store, domain, "alice"), first);
     let topic_number = topic(store, domain, "news");
     done(store, DeleteTopic { topic: topic_number });

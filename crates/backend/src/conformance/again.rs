@@ -161,7 +161,7 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         Unsubscribe { topic: news, domain, local: alice() }.into(),
         Publish { item: item(news, domain, "news", "2"), keep: 10, bytes_max: u64::MAX }.into(),
         Retract { topic: news, item: "1".into() }.into(),
-        Purge { topic: news }.into(),
+        Purge { topic: news, items_max: u32::MAX }.into(),
         store_at(notification(domain, "alice", 2), T).into(),
         EndNotifications { changes: vec![acknowledged(id(1))] }.into(),
         CancelNotification { id: id(2), now: T.plus(5) }.into(),
@@ -194,7 +194,7 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         SetCredentials { domain, local: alice(), credentials: keys(7) }.into(),
         SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
         DeleteTopic { topic: other }.into(),
-        DeleteAccount { domain, local: alice(), now: T, held_until: T }.into(),
+        DeleteAccount { domain, local: alice(), now: T, held_until: T, rows_max: u32::MAX }.into(),
         delete_domain(domain).into(),
     ];
     let before =

@@ -360,7 +360,7 @@ pub(super) fn keep_what_their_domain_wants(store: &dyn Store) {
 pub(super) fn go_with_their_account(store: &dyn Store) {
     let domain = ground(store);
     keep(store, domain, "alice", "bob", 1);
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     account(store, domain, "alice");
     before_and_after(store, || {
         assert_eq!((whole(store, domain, "alice").len(), whole(store, domain, "bob").len()), (0, 1));

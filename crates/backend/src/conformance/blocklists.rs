@@ -133,7 +133,7 @@ pub(super) fn are_bounded_and_need_their_account(store: &dyn Store) {
 pub(super) fn go_with_their_account(store: &dyn Store) {
     let domain = ground(store);
     changed(store, edit(domain, "alice", block(&["a.org"])));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     account(store, domain, "alice");
     assert_eq!(list(store, domain), []);
 }
@@ -239,7 +239,7 @@ pub(super) fn of_names_are_bounded_and_go_with_their_account(store: &dyn Store) 
         PrivacyRefusal::Full
     );
     assert_eq!(list(store, domain).len(), 4);
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     account(store, domain, "alice");
     assert_eq!((list(store, domain), lists(store, domain)), (vec![], PrivacyLists::default()));
 }

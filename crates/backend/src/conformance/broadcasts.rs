@@ -258,7 +258,7 @@ pub(super) fn go_with_their_account_and_their_domain(store: &dyn Store) {
     let (domain, alice, _) = ground(store);
     made(store, create(domain, 1));
     ask(store, ended(&[(1, alice.0)], &[]));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     assert_eq!(end_of(store, 1, alice), None);
     while ask(store, delete_domain(domain)).expect("it is there").more {}
     assert_eq!(ask(store, FindBroadcast { domain, id: id(1) }), None);

@@ -184,7 +184,7 @@ pub(super) fn go_with_their_account_and_their_domain(store: &dyn Store) {
         account(store, domain, local);
         registered(store, register(domain, local, n));
     }
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     assert_eq!(ids(&of(store, domain, None)), [2]);
     while ask(store, delete_domain(domain)).expect("it is there").more {}
     assert_eq!(ask(store, FindEndpoint { domain, id: EndpointId(2) }), None);

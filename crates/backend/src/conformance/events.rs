@@ -41,7 +41,10 @@ pub(super) fn tell_how_notifications_ended(store: &dyn Store) {
     // What has ended ends no second time.
     ended(store, [2]);
     ask(store, Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 });
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T.plus(30), held_until: T });
+    done(
+        store,
+        DeleteAccount { domain, local: "alice".into(), now: T.plus(30), held_until: T, rows_max: u32::MAX },
+    );
     let told = events(store, 0);
     let order: Vec<_> = told.iter().map(|(_, id, state)| (*id, *state)).collect();
     assert_eq!(

@@ -156,7 +156,10 @@ pub(super) fn are_for_their_name_their_time_and_their_purpose(store: &dyn Store)
     let policy = Policy { registration: true, ..Policy::default() };
     let domain = ask(store, PutDomain { name: "example.org".into(), policy }).domain.id;
     account(store, domain, "juliet");
-    done(store, DeleteAccount { domain, local: "juliet".into(), now: T, held_until: T.plus(9) });
+    done(
+        store,
+        DeleteAccount { domain, local: "juliet".into(), now: T, held_until: T.plus(9), rows_max: u32::MAX },
+    );
     made(store, create(domain, "any", None));
     assert_eq!(
         ask(store, register(domain, "any", "juliet")),
@@ -242,7 +245,7 @@ pub(super) fn go_with_their_account_and_their_domain(store: &dyn Store) {
     account(store, domain, "alice");
     made(store, create(domain, "a", Some("alice")));
     made(store, create(domain, "b", None));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     account(store, domain, "alice");
     assert_eq!(find(store, domain, "a"), None);
     assert_eq!(listed(store, domain).len(), 1);

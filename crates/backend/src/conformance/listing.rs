@@ -98,7 +98,16 @@ pub(super) fn is_of_an_account(store: &dyn Store) {
     assert_eq!(ids(store, of(here, "bob")), [3, 0].map(id));
     assert_eq!(ids(store, of(there, "alice")), [id(8)]);
     assert!(ids(store, of(here, "nobody")).is_empty());
-    done(store, DeleteAccount { domain: here, local: "alice".into(), now: T.plus(5), held_until: T });
+    done(
+        store,
+        DeleteAccount {
+            domain: here,
+            local: "alice".into(),
+            now: T.plus(5),
+            held_until: T,
+            rows_max: u32::MAX,
+        },
+    );
     assert_eq!(
         ids(store, of(here, "alice")),
         [5, 4, 2, 1].map(id),

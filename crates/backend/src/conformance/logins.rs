@@ -13,7 +13,7 @@ pub(super) fn of_nobody(store: &dyn Store) {
     missing(store, identity_ask(domain, "alice"));
     missing(store, identity_ask(domain, ""));
     let gone = account(store, domain, "alice");
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     missing(store, login_ask(gone));
 }
 
@@ -65,7 +65,7 @@ pub(super) fn hold_topics_by_id_with_last_items(store: &dyn Store) {
     let found = login(store, domain, "alice").subscriptions;
     assert_eq!(found[0].last.as_ref().map(|item| &*item.id), Some("old"));
     assert_eq!(revisions(&found)[..2], [Some(3), Some(1)]);
-    done(store, Purge { topic: sends });
+    assert!(!ask(store, Purge { topic: sends, items_max: u32::MAX }));
     assert!(login(store, domain, "alice").subscriptions[0].last.is_none());
     done(store, Unsubscribe { topic: sends, domain, local: "alice".into() });
     assert_eq!(login(store, domain, "alice").subscriptions.len(), 4);

@@ -99,7 +99,7 @@ pub const CASES: &[Case] = cases! {
         are_listed_by_jid_in_pages,
         are_bounded_for_their_account;
     items: are_kept_newest_first, replace_those_of_their_id, are_bounded, not_kept_are_only_numbered,
-        are_found_by_id, have_ids_of_any_length, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, are_bounded_in_bytes,
+        are_found_by_id, have_ids_of_any_length, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, are_purged_in_parts, are_bounded_in_bytes,
         have_ever_higher_revisions,
         show_every_change_by_the_revision, are_seen_in_the_order_of_their_revisions, of_no_topic;
     notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
@@ -136,7 +136,7 @@ pub const CASES: &[Case] = cases! {
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, are_imported_with_where_subscriptions_stand, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, are_looked_up, keep_the_newest_requests, go_with_their_account, of_many_at_once;
-    removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts,
+    removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts, of_an_account_come_in_parts,
         hold_names_back, are_told_the_same_again;
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_edited_together, are_as_their_publisher_wants_them, are_bounded,
         go_with_their_account, give_their_last_items, give_their_last_items_without_payloads_where_they_say_so;

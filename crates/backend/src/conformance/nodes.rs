@@ -193,7 +193,7 @@ pub(super) fn are_bounded(store: &dyn Store) {
 pub(super) fn go_with_their_account(store: &dyn Store) {
     let domain = ground(store);
     changed(store, edit(domain, "n", publish("a", "<x/>")));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     account(store, domain, "alice");
     assert_eq!((ids(store, domain), rosters::record(store, domain, "alice").nodes), (None, vec![]));
     changed(store, edit(domain, "n", publish("a", "<x/>")));

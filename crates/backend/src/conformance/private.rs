@@ -72,7 +72,7 @@ pub(super) fn goes_with_its_account(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
     ask(store, keep(domain, "alice", vec![element("a", "n", "<one/>")]));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     account(store, domain, "alice");
     assert_eq!(read(store, domain, "alice", "a", "n"), None);
 }

@@ -544,7 +544,7 @@ pub(super) fn goes_with_its_account_and_its_domain(store: &dyn Store) {
         enabled(store, domain, local, "phone");
         message(store, domain, local, "carol", 1);
     }
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     assert_eq!(claim(store, 7, 1, &[]).len(), 1);
     while ask(store, delete_domain(domain)).expect("it is there").more {}
     assert_eq!(ask(store, NextPush), None);

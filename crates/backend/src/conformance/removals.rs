@@ -86,8 +86,8 @@ impl Ground {
 }
 
 fn deleted(store: &dyn Store, domain: DomainId, local: &str) -> Vec<RosterChange> {
-    let delete = DeleteAccount { domain, local: local.into(), now: T, held_until: T };
-    answer!(ask(store, delete), Ok(changes) => changes)
+    let delete = DeleteAccount { domain, local: local.into(), now: T, held_until: T, rows_max: u32::MAX };
+    answer!(ask(store, delete), Ok(Part { entries, more: false }) => entries)
 }
 
 pub(super) fn of_an_account_end_its_subscriptions(store: &dyn Store) {
@@ -140,6 +140,40 @@ pub(super) fn of_a_domain_come_in_parts(store: &dyn Store) {
     assert!(domains(store).iter().all(|domain| domain.id != ground.here));
 }
 
+pub(super) fn of_an_account_come_in_parts(store: &dyn Store) {
+    let ground = ground(store);
+    let news = topic(store, ground.here, "news");
+    subscribe(store, news, ground.here, "alice");
+    for n in 1..=20 {
+        stored(store, notification(ground.here, "alice", n));
+    }
+    let before = ground.records(store);
+    let delete = || DeleteAccount {
+        domain: ground.here,
+        local: "alice".into(),
+        now: T,
+        held_until: T.plus(100),
+        rows_max: 4,
+    };
+    let (mut changes, mut parts) = (Vec::new(), 0);
+    loop {
+        let part = answer!(ask(store, delete()), Ok(part) => part);
+        changes.extend(part.entries);
+        parts += 1;
+        let left = ask(store, Account { domain: ground.here, local: "alice".into() });
+        if !part.more {
+            assert!(left.is_none());
+            break;
+        }
+        assert!(left.is_some_and(|left| left.state != AccountState::Enabled), "nobody logs in meanwhile");
+    }
+    assert!(parts > 1, "{parts}");
+    ground.is_left(store, &before, &changes);
+    missing(store, delete());
+    account(store, ground.here, "alice");
+    assert_eq!(record(store, ground.here, "alice").roster, Roster::default());
+}
+
 pub(super) fn hold_names_back(store: &dyn Store) {
     let policy = Policy { registration: true, ..Policy::default() };
     let open = ask(store, PutDomain { name: "open.example".into(), policy }).domain.id;
@@ -149,7 +183,16 @@ pub(super) fn hold_names_back(store: &dyn Store) {
         ask(store, create)
     };
     let delete = |domain, local: &str| {
-        done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T.plus(100) });
+        done(
+            store,
+            DeleteAccount {
+                domain,
+                local: local.into(),
+                now: T,
+                held_until: T.plus(100),
+                rows_max: u32::MAX,
+            },
+        );
     };
     for domain in [open, closed] {
         for local in ["alice", "bob", "carol"] {
@@ -165,7 +208,10 @@ pub(super) fn hold_names_back(store: &dyn Store) {
     // Whoever does it on purpose gets it at once, and it is not held back any more.
     account(store, open, "bob");
     assert_eq!(registers(open, "bob", T.plus(1)), CreateAccountAnswer::Exists);
-    done(store, DeleteAccount { domain: open, local: "bob".into(), now: T, held_until: T });
+    done(
+        store,
+        DeleteAccount { domain: open, local: "bob".into(), now: T, held_until: T, rows_max: u32::MAX },
+    );
     answer!(registers(open, "bob", T.plus(1)), CreateAccountAnswer::Created(_) => ());
     // It ends, whether or not that was noticed.
     answer!(registers(open, "alice", T.plus(100)), CreateAccountAnswer::Created(_) => ());
@@ -186,7 +232,13 @@ pub(super) fn are_told_the_same_again(store: &dyn Store) {
         store.ask(ask, Box::new(move |answer| drop(sender.send(answer))));
         format!("{:?}", receiver.recv().expect("it is answered"))
     };
-    let account = DeleteAccount { domain: ground.here, local: "alice".into(), now: T, held_until: T };
+    let account = DeleteAccount {
+        domain: ground.here,
+        local: "alice".into(),
+        now: T,
+        held_until: T,
+        rows_max: u32::MAX,
+    };
     let first = once(1, account.clone().into());
     assert!(first.contains("hopes@other.example"), "{first}");
     assert_eq!(once(1, account.into()), first);

@@ -232,7 +232,13 @@ pub(super) fn tell_that_members_are_removed(store: &dyn Store) {
     for local in ["alice", "bob", "carol"] {
         account(store, domain, local);
     }
-    let remove = |local: &str| DeleteAccount { domain, local: local.into(), now: T.plus(7), held_until: T };
+    let remove = |local: &str| DeleteAccount {
+        domain,
+        local: local.into(),
+        now: T.plus(7),
+        held_until: T,
+        rows_max: u32::MAX,
+    };
     done(store, remove("carol"));
     assert_eq!(actions(store), [], "the domain has no such events");
     let policy = Policy { room_events: RoomEvents::Membership, ..Policy::default() };

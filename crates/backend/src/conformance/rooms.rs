@@ -286,7 +286,7 @@ pub(super) fn do_not_list_who_is_removed(store: &dyn Store) {
     let changes = vec![member("bob", RoomAffiliation::Admin), member("carol", RoomAffiliation::Outcast)];
     done(store, SetRoomMembers { room: room.id, changes, version: 0, facts: Vec::new() });
     for local in ["bob", "carol"] {
-        done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T });
+        done(store, DeleteAccount { domain, local: local.into(), now: T, held_until: T, rows_max: u32::MAX });
     }
     let left = find(store, domain, "tea").expect("it is there");
     assert_eq!(left.affiliation("bob@example.org"), RoomAffiliation::None);
@@ -567,13 +567,14 @@ pub(super) fn are_refused(store: &dyn Store) {
     assert_eq!(change("bob", &both, 2), ChangeRoomBlocksAnswer::Changed, "it is so already");
     assert_eq!(of("bob"), [alice.clone(), tea.clone()]);
     assert_eq!(change("nobody", &both, 2), ChangeRoomBlocksAnswer::NoAccount);
-    let refusers = |by: &str, room: &str, rooms_max| {
+    let refusers_of = |kind, by: &str, room: &str, rooms_max| {
         let accounts = ["alice", "bob", "carol"].map(|name| jid(&format!("{name}@example.org"))).to_vec();
         let room = jid(&format!("{room}@muclight.example.org"));
         let by = jid(&format!("{by}@example.org"));
-        let asked = ask(store, RoomRefusers { domain, room, by, accounts, rooms_max });
+        let asked = ask(store, RoomRefusers { domain, kind, room, by, accounts, rooms_max });
         asked.iter().map(|jid| jid.local().unwrap_or_default().to_owned()).collect::<Vec<_>>()
     };
+    let refusers = |by: &str, room: &str, rooms_max| refusers_of(RoomKind::MucLight, by, room, rooms_max);
     assert_eq!(refusers("alice", "coffee", 10), ["bob"]);
     assert_eq!(refusers("carol", "coffee", 10), Vec::<String>::new());
     assert_eq!(refusers("carol", "tea", 10), ["bob"]);
@@ -584,4 +585,13 @@ pub(super) fn are_refused(store: &dyn Store) {
     let light = CreateRoom { kind: RoomKind::MucLight, ..create(domain, "full", &["carol"]) };
     answer!(ask(store, light), CreateRoomAnswer::Created(_) => ());
     assert_eq!(refusers("carol", "coffee", 1), ["bob", "carol"]);
+    // Rooms of the other kind are others, and nobody blocks them.
+    let of_muc = |rooms_max| refusers_of(RoomKind::Muc, "alice", "tea", rooms_max);
+    assert_eq!(of_muc(1), Vec::<String>::new());
+    made(store, domain, "open", &["alice"]);
+    let shut_out = RoomMember::new(jid("carol@example.org"), RoomAffiliation::Outcast);
+    let room = find(store, domain, "open").expect("it is there").id;
+    done(store, SetRoomMembers { room, changes: vec![shut_out], version: 0, facts: Vec::new() });
+    assert_eq!(of_muc(1), ["alice"]);
+    assert_eq!(of_muc(2), Vec::<String>::new());
 }

@@ -313,7 +313,7 @@ pub(super) fn keep_the_newest_requests(store: &dyn Store) {
 pub(super) fn go_with_their_account(store: &dyn Store) {
     let domain = ground(store);
     done(store, put(domain, "alice", "bob@example.org", ""));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     account(store, domain, "alice");
     let record = record(store, domain, "alice");
     assert_eq!((record.generation, record.roster), (Generation(0), Roster::default()));

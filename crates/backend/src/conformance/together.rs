@@ -174,7 +174,13 @@ pub(super) fn reads_see_answered_writes(store: &dyn Store) {
                     login(store, domain, &local);
                     done(
                         store,
-                        DeleteAccount { domain, local: local.as_str().into(), now: T, held_until: T },
+                        DeleteAccount {
+                            domain,
+                            local: local.as_str().into(),
+                            now: T,
+                            held_until: T,
+                            rows_max: u32::MAX,
+                        },
                     );
                     missing(store, identity_ask(domain, &local));
                 }

@@ -238,7 +238,7 @@ pub(super) fn go_with_their_account(store: &dyn Store) {
     made(store, domain, 2);
     assert_eq!(ask(store, start(domain, 2, 4, 1)), StartUploadAnswer::Started);
     assert_eq!(ask(store, slot(domain, "bob", 3, 10)), CreateSlotAnswer::Created);
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     let found = [1, 2, 3].map(|id| find(store, domain, id).is_some());
     assert_eq!((found, removable(store, 0)), ([false, false, true], vec![(1, 9)]));
     assert_eq!(ask(store, finish(domain, 2, 4, 2)), FinishUploadAnswer::Missing);

@@ -35,7 +35,7 @@ pub(super) fn go_with_their_account(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
     done(store, keep(domain, "alice", "<one/>"));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     account(store, domain, "alice");
     assert_eq!(read(store, domain, "alice"), None);
 }

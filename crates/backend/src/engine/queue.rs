@@ -142,6 +142,15 @@ impl<A: Carries> Queue<A> {
         Taken::Batch(batch)
     }
 
+    /// What an account asked came to so many units of work more than it had counted as, which was not known before: what it asks next waits for others until
+    /// that is made up for.
+    pub(crate) fn charge(&self, account: u64, units: usize) {
+        // An account has so much among the others anyway.
+        if units > lanes::SHARE {
+            self.lock().waiting.charge(account, units);
+        }
+    }
+
     /// Lets questions gather for so long, unless the queue is closed. For a thread that is the only one of its queue; it is not called
     /// meanwhile, which spares the askers a system call each.
     pub(crate) fn gather(&self, time: Duration) {

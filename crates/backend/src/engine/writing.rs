@@ -57,10 +57,24 @@ pub(crate) enum Steps {
     Guarded,
 }
 
+/// What came of a write.
+pub(crate) struct Done {
+    pub(crate) answer: Answer,
+    /// How many rows it changed, where that need not be as many as it carries.
+    pub(crate) rows: usize,
+}
+
+impl Done {
+    /// A write that changed what it carries, or nothing.
+    pub(crate) fn as_it_carries(answer: Answer) -> Done {
+        Done { answer, rows: 0 }
+    }
+}
+
 /// A group that is on disk.
 pub(crate) struct Committed {
-    /// An answer for each write.
-    pub(crate) answers: Vec<Answer>,
+    /// What came of each write.
+    pub(crate) done: Vec<Done>,
     /// How long the commit itself took.
     pub(crate) took: Duration,
 }
@@ -116,32 +130,39 @@ impl<C: Commits> Writer<C> {
     }
 
     fn answer(&mut self, batch: Vec<Asked<Write>>) {
+        let counted: Vec<_> = batch.iter().map(|asked| (asked.account(), asked.cost())).collect();
         let (asks, responds): (Vec<Write>, Vec<Respond>) =
             batch.into_iter().map(|q| (q.ask, q.respond)).unzip();
-        let answers = self.group(&asks);
-        self.counters.answered(answers.len());
-        for (respond, answer) in responds.into_iter().zip(answers) {
-            respond.with(answer);
+        let done = self.group(&asks);
+        self.counters.answered(done.len());
+        // Before whoever asked can ask for more.
+        for ((account, cost), done) in counted.into_iter().zip(&done) {
+            if let Some(account) = account.filter(|_| done.rows > cost) {
+                self.queue.charge(account, done.rows - cost);
+            }
+        }
+        for (respond, done) in responds.into_iter().zip(done) {
+            respond.with(done.answer);
         }
     }
 
     /// Does all of them in one commit. Answers mean what they say: the commit is on disk, or they are failures.
-    fn group(&mut self, asks: &[Write]) -> Vec<Answer> {
+    fn group(&mut self, asks: &[Write]) -> Vec<Done> {
         match self.attempt(asks, Steps::Plain) {
-            Ok(answers) => answers,
+            Ok(done) => done,
             Err(Failure::Group(fault)) => failed(asks, fault),
             Err(Failure::Step) if !C::GUARDS => match asks.len() {
                 0 | 1 => failed(asks, Fault::Broken),
                 len => {
                     let (first, rest) = asks.split_at(len / 2);
-                    let mut answers = self.group(first);
-                    answers.extend(self.group(rest));
-                    answers
+                    let mut done = self.group(first);
+                    done.extend(self.group(rest));
+                    done
                 }
             },
             // One of them failed, which is rare: again, so that it harms none of the others.
             Err(Failure::Step) => match self.attempt(asks, Steps::Guarded) {
-                Ok(answers) => answers,
+                Ok(done) => done,
                 // It ended the transaction of all, as a full disk does: each goes alone.
                 Err(Failure::Step) if asks.len() > 1 => {
                     asks.chunks(1).flat_map(|ask| self.group(ask)).collect()
@@ -153,16 +174,16 @@ impl<C: Commits> Writer<C> {
     }
 
     /// One transaction, committed or as if it had never been.
-    pub(crate) fn attempt(&mut self, asks: &[Write], steps: Steps) -> Result<Vec<Answer>, Failure> {
+    pub(crate) fn attempt(&mut self, asks: &[Write], steps: Steps) -> Result<Vec<Done>, Failure> {
         let commit = || self.store.commit(asks, steps, &self.complaints);
         let failure = match catch_unwind(AssertUnwindSafe(commit)) {
-            Ok(Ok(Committed { answers, took })) => {
+            Ok(Ok(Committed { done, took })) => {
                 self.counters.committed(asks.len(), took);
                 // A group of writes all of which failed is no success.
-                if answers.iter().any(|answer| !matches!(answer, Answer::Failed(_))) {
+                if done.iter().any(|done| !matches!(done.answer, Answer::Failed(_))) {
                     self.complaints.succeeded();
                 }
-                return Ok(answers);
+                return Ok(done);
             }
             Ok(Err(failure)) => failure,
             Err(_) => {
@@ -179,6 +200,6 @@ impl<C: Commits> Writer<C> {
     }
 }
 
-fn failed(asks: &[Write], fault: Fault) -> Vec<Answer> {
-    vec![Answer::Failed(fault); asks.len()]
+fn failed(asks: &[Write], fault: Fault) -> Vec<Done> {
+    asks.iter().map(|_| Done::as_it_carries(Answer::Failed(fault))).collect()
 }

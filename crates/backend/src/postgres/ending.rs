@@ -190,11 +190,17 @@ pub(super) fn over_bound(
     finish_all(write, &rows, NotificationState::Dropped, Some(DropReason::QueueFull), now)
 }
 
-/// Ends all that waits for an account that is being deleted.
-pub(super) fn device_deleted(write: &mut Transaction<'_>, account: AccountId, now: UnixMs) -> Result<()> {
-    let rows =
-        write.db.query("SELECT id FROM notification WHERE account = $1 ORDER BY seq", &[&int(account.0)])?;
-    finish_all(write, &rows, NotificationState::Dropped, Some(DropReason::DeviceDeleted), now).map(drop)
+/// Ends what waits for an account that is being deleted, so many at most; how many.
+pub(super) fn device_deleted(
+    write: &mut Transaction<'_>,
+    account: AccountId,
+    now: UnixMs,
+    max: i64,
+) -> Result<usize> {
+    let sql = "SELECT id FROM notification WHERE account = $1 ORDER BY seq LIMIT $2";
+    let rows = write.db.query(sql, &[&int(account.0), &max])?;
+    finish_all(write, &rows, NotificationState::Dropped, Some(DropReason::DeviceDeleted), now)?;
+    Ok(rows.len())
 }
 
 /// Ends those whose time to live is over, so many at most.

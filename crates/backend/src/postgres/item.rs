@@ -73,8 +73,6 @@ const ONE: &str =
 const OLDEST: &str = "DELETE FROM item WHERE topic = $1
          AND revision IN (SELECT revision FROM item WHERE topic = $1 ORDER BY revision LIMIT $2)
      RETURNING octet_length(id) + length(payload)::bigint";
-/// Deletes all items.
-const ALL: &str = "DELETE FROM item WHERE topic = $1 RETURNING octet_length(id) + length(payload)::bigint";
 
 /// Deletes items by one of these.
 fn delete(write: &Transaction<'_>, which: &str, params: Params<'_>) -> Result<Removed> {
@@ -157,13 +155,13 @@ impl Answers<Retract, Error> for Transaction<'_> {
 }
 
 impl Answers<Purge, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &Purge) -> Result<()> {
-        let gone = delete(self, ALL, &[&i64::from(asked.topic.0)])?;
+    fn answer(&mut self, asked: &Purge) -> Result<bool> {
+        let gone = remove_oldest(self, asked.topic, asked.items_max)?;
         if gone.items > 0 {
             removed(self, asked.topic, gone)?;
             self.topic_changed(asked.topic);
         }
-        Ok(())
+        Ok(Standing::of(self.db, asked.topic)?.is_some_and(|standing| standing.items > 0))
     }
 }
 

@@ -110,7 +110,7 @@ impl Lane {
         self.is_open = true;
         self.begin(asks, next).map_err(|e| Undone::before_commit(e, Undone::Refused))?;
         let mut write = Transaction::new(&self.db, &self.node, &self.last);
-        let answers =
+        let done =
             writes::answer_all(&mut write, asks).map_err(|e| Undone::before_commit(e, Undone::Step))?;
         let began = Instant::now();
         self.counters.commit_began(began);
@@ -141,7 +141,7 @@ impl Lane {
         if makes_pushes {
             self.counters.pushes.tell();
         }
-        Ok(Committed { answers, took: began.elapsed() })
+        Ok(Committed { done, took: began.elapsed() })
     }
 
     /// Begins a transaction, waits for the locks of the group, and takes its number: one round trip.

@@ -152,7 +152,7 @@ fn record(row: &Row, parts: RecordParts) -> Result<Box<Record>> {
 /// sides say the same of a subscription; and those that have asked in vain, or grant something in advance.
 const WITH_SUBSCRIPTION: &str = "SELECT jid COLLATE \"C\" FROM contact WHERE account = $1
     UNION SELECT (a.local || '@' || d.name) COLLATE \"C\" FROM contact c JOIN account a ON a.id = c.account
-    JOIN domain d ON d.id = a.domain WHERE c.jid = $2 AND c.standing & 20 <> 0 ORDER BY 1";
+    JOIN domain d ON d.id = a.domain WHERE c.jid = $2 AND c.standing & 20 <> 0 ORDER BY 1 LIMIT $3";
 
 /// An account whose roster is changed.
 struct Owner {
@@ -241,11 +241,20 @@ impl Transaction<'_> {
         Ok(RosterChange { account, before, after, contact, was, is })
     }
 
-    /// Ends what the rosters of others say of the subscriptions between them and an account that is being removed.
-    pub(super) fn end_subscriptions(&self, account: AccountId, jid: &BareJid) -> Result<Vec<RosterChange>> {
+    /// Ends what the rosters of others say of the subscriptions between them and an account that is being removed, and what its own says of them: of so
+    /// many contacts at most. How many these were, and what changed in the rosters of others.
+    pub(super) fn end_subscriptions(
+        &self,
+        account: AccountId,
+        jid: &BareJid,
+        max: i64,
+    ) -> Result<(usize, Vec<RosterChange>)> {
+        let rows = self.db.query(WITH_SUBSCRIPTION, &[&int(account.0), &jid.as_str(), &max])?;
+        let contacts = rows.iter().map(|row| whole_jid(row, 0)).collect::<Result<Vec<BareJid>>>()?;
+        let names: Vec<&str> = contacts.iter().map(BareJid::as_str).collect();
+        self.run("DELETE FROM contact WHERE account = $1 AND jid = ANY ($2)", &[&int(account.0), &names])?;
         let mut changes = Vec::new();
-        for row in self.db.query(WITH_SUBSCRIPTION, &[&int(account.0), &jid.as_str()])? {
-            let contact = whole_jid(&row, 0)?;
+        for contact in &contacts {
             let Some(local) = contact.local() else { continue };
             let Some(domain) = lookup::domain_named(self.db, contact.domain())? else { continue };
             let Some(owner) = self.owner(domain, local)? else { continue };
@@ -253,7 +262,7 @@ impl Transaction<'_> {
                 changes.extend(self.change_contact(&owner, jid, ended_with(said))?);
             }
         }
-        Ok(changes)
+        Ok((contacts.len(), changes))
     }
 
     /// Removes the oldest request for a subscription to an account, if there are more of these than there may be.

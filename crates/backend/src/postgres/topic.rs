@@ -64,7 +64,8 @@ fn owns(db: &Connection, standing: &[(BareJid, Affiliation)], max: u32) -> Resul
     let owners: Vec<&str> = owners.map(|(jid, _)| jid.as_str()).collect();
     let row = db.one(
         "SELECT EXISTS (SELECT 1 FROM unnest($1::text[]) AS owner
-             WHERE (SELECT count(*) FROM affiliation WHERE jid = owner AND affiliation = $2) >= $3)",
+             WHERE (SELECT count(*) FROM (
+                 SELECT 1 FROM affiliation WHERE jid = owner AND affiliation = $2 LIMIT $3) AS owned) >= $3)",
         &[&owners, &short(Affiliation::Owner), &i64::from(max)],
     )?;
     Ok(row.try_get(0)?)

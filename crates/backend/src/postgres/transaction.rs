@@ -24,6 +24,8 @@ pub(super) struct Transaction<'a> {
     published: Vec<Arc<Item>>,
     /// Whether it has made a push, or made one due.
     pub(super) makes_pushes: Cell<bool>,
+    /// Rows that its statements have changed so far, but those that give rows back.
+    pub(super) rows: Cell<u64>,
 }
 
 /// Events of a transaction that are not written yet.
@@ -63,12 +65,15 @@ impl<'a> Transaction<'a> {
     /// A transaction that has begun.
     pub(super) fn new(db: &'a Connection, node: &'a Node, last: &'a LastItems) -> Transaction<'a> {
         let (events, changed, published) = Default::default();
-        Transaction { db, node, last, events, changed, published, makes_pushes: Cell::new(false) }
+        let (makes_pushes, rows) = (Cell::new(false), Cell::new(0));
+        Transaction { db, node, last, events, changed, published, makes_pushes, rows }
     }
 
     /// Runs a statement; how many rows it changed.
     pub(super) fn run(&self, sql: &str, params: Params<'_>) -> Result<u64> {
-        self.db.run(sql, params)
+        let changed = self.db.run(sql, params)?;
+        self.rows.set(self.rows.get() + changed);
+        Ok(changed)
     }
 
     /// Runs a statement about something; whether that is there.

@@ -4,17 +4,18 @@ use super::error::Result;
 use super::transaction::Transaction;
 use super::{archive, ending, keeping};
 use crate::engine::asked::Write;
+use crate::engine::writing::Done;
 use carillon_core::ports::store::archive::KeepMessage;
 use carillon_core::ports::store::notifications::{EndNotifications, StoreNotification};
 use carillon_core::ports::{Answer, Question};
 
-/// Carries out all of them; an answer for each.
-pub(super) fn answer_all(write: &mut Transaction<'_>, asks: &[Write]) -> Result<Vec<Answer>> {
-    let mut answers = Vec::with_capacity(asks.len());
+/// Carries out all of them; what came of each.
+pub(super) fn answer_all(write: &mut Transaction<'_>, asks: &[Write]) -> Result<Vec<Done>> {
+    let mut done = Vec::with_capacity(asks.len());
     for run in asks.chunk_by(|one, next| Kind::of(one) == Kind::of(next) && Kind::of(one) != Kind::Other) {
-        answers.extend(together(write, run)?);
+        done.extend(together(write, run)?);
     }
-    Ok(answers)
+    Ok(done)
 }
 
 /// The writes that are many when there is much to do.
@@ -40,29 +41,32 @@ impl Kind {
     }
 }
 
-/// Writes of one kind; an answer for each.
-fn together(write: &mut Transaction<'_>, run: &[Write]) -> Result<Vec<Answer>> {
-    match Kind::of(&run[0]) {
+/// Writes of one kind; what came of each.
+fn together(write: &mut Transaction<'_>, run: &[Write]) -> Result<Vec<Done>> {
+    let answers: Vec<Answer> = match Kind::of(&run[0]) {
         Kind::Keep => {
             let keeps: Vec<_> = run.iter().filter_map(|one| StoreNotification::among(&one.ask)).collect();
-            Ok(keeping::keep_all(write, &keeps)?.into_iter().map(StoreNotification::wrap).collect())
+            keeping::keep_all(write, &keeps)?.into_iter().map(StoreNotification::wrap).collect()
         }
         Kind::End => {
             let ends: Vec<_> = run.iter().filter_map(|one| EndNotifications::among(&one.ask)).collect();
-            Ok(ending::end_all(write, &ends)?.into_iter().map(EndNotifications::wrap).collect())
+            ending::end_all(write, &ends)?.into_iter().map(EndNotifications::wrap).collect()
         }
         Kind::Archive => {
             let keeps: Vec<_> = run.iter().filter_map(|one| KeepMessage::among(&one.ask)).collect();
-            Ok(archive::keep_all(write, &keeps)?.into_iter().map(KeepMessage::wrap).collect())
+            archive::keep_all(write, &keeps)?.into_iter().map(KeepMessage::wrap).collect()
         }
-        Kind::Other => run.iter().map(|asked| one(write, asked)).collect(),
-    }
+        Kind::Other => return run.iter().map(|asked| one(write, asked)).collect(),
+    };
+    Ok(answers.into_iter().map(Done::as_it_carries).collect())
 }
 
 /// A write of any kind.
-fn one(write: &mut Transaction<'_>, asked: &Write) -> Result<Answer> {
-    match asked.operation {
+fn one(write: &mut Transaction<'_>, asked: &Write) -> Result<Done> {
+    let before = write.rows.get();
+    let answer = match asked.operation {
         None => asked.ask.answer_by(write),
         Some(operation) => asked.ask.answer_once_by(operation, write),
-    }
+    }?;
+    Ok(Done { answer, rows: (write.rows.get() - before) as usize })
 }

@@ -121,17 +121,16 @@ done! {
     RevokeInvitation = 60, Ok(()) => Ok::<(), Missing>(());
 }
 
-/// What changed in the rosters of others. In databases of before this was remembered it is nothing.
+/// Whether more follows, and what changed in the rosters of others. Its number was 2 before there were parts.
 impl Remembered for DeleteAccount {
-    const CODE: u8 = 2;
+    const CODE: u8 = 73;
 
     fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
-        let changes = answer.as_ref().ok()?;
-        Some(if changes.is_empty() { Vec::new() } else { encode(changes, 0) })
+        answer.as_ref().ok().map(part)
     }
 
     fn again<R: Recalls>(&self, outcome: &[u8], _: &mut R) -> Result<Option<Self::Answer>, R::Error> {
-        Ok(changes_of(outcome).map(Ok))
+        Ok(part_of(outcome).map(Ok))
     }
 }
 
@@ -160,24 +159,30 @@ impl Remembered for AcceptInvitation {
     }
 }
 
-/// The same, behind whether more follows.
+/// The same.
 impl Remembered for DeleteDomain {
     const CODE: u8 = 1;
 
     fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
-        let part = answer.as_ref().ok()?;
-        let mut outcome = vec![u8::from(part.more)];
-        if !part.entries.is_empty() {
-            outcome.extend(encode(&part.entries, 0));
-        }
-        Some(outcome)
+        answer.as_ref().ok().map(part)
     }
 
     fn again<R: Recalls>(&self, outcome: &[u8], _: &mut R) -> Result<Option<Self::Answer>, R::Error> {
-        let (more, changes) =
-            outcome.split_first().map_or((false, outcome), |(more, rest)| (*more == 1, rest));
-        Ok(changes_of(changes).map(|entries| Ok(Part { entries, more })))
+        Ok(part_of(outcome).map(Ok))
     }
+}
+
+fn part(part: &Part<RosterChange>) -> Vec<u8> {
+    let mut outcome = vec![u8::from(part.more)];
+    if !part.entries.is_empty() {
+        outcome.extend(encode(&part.entries, 0));
+    }
+    outcome
+}
+
+fn part_of(outcome: &[u8]) -> Option<Part<RosterChange>> {
+    let (more, changes) = outcome.split_first().map_or((false, outcome), |(more, rest)| (*more == 1, rest));
+    changes_of(changes).map(|entries| Part { entries, more })
 }
 
 fn changes_of(outcome: &[u8]) -> Option<Vec<RosterChange>> {

@@ -1,16 +1,17 @@
 //! Accounts, their keys, and what people see of them.
 
 use super::column::{blob, int, jid, ms, opt_ms, uint};
+use super::lookup;
+use super::removal::{self, Gone};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{ending, lookup, removal, room};
 use carillon_core::model::*;
-use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::accounts::{
     Account, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, ImportAccounts,
     ImportRefused, RevokeTokens, SetAccountState, SetCredentials,
 };
+use carillon_core::ports::{Missing, Part};
 use carillon_wire::jid::BareJid;
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, ToSql, params};
 use std::collections::BTreeSet;
@@ -175,21 +176,22 @@ impl Answers<RevokeTokens, Error> for Transaction<'_> {
 }
 
 impl Answers<DeleteAccount, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &DeleteAccount) -> Result<Result<Vec<RosterChange>, Missing>> {
-        let DeleteAccount { domain, local, now, held_until } = asked;
+    fn answer(&mut self, asked: &DeleteAccount) -> Result<Result<Part<RosterChange>, Missing>> {
+        let DeleteAccount { domain, local, now, held_until, rows_max } = asked;
         let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Err(Missing)) };
         let Some(domain_name) = lookup::domain_name(self.db, *domain)? else { return Ok(Err(Missing)) };
-        ending::device_deleted(self, account, *now)?;
-        if let Ok(jid) = BareJid::from_parts(Some(local), &domain_name) {
-            room::note_leaving(self, &jid, *now)?;
+        let gone = Gone { account, local, domain_name: &domain_name, told_at: Some(*now) };
+        let removed = removal::account(self, &gone, *rows_max as usize)?;
+        let part = Part { entries: removed.changes, more: removed.more };
+        if part.more {
+            return Ok(Ok(part));
         }
-        let removed = removal::account(self, account, local, &domain_name)?;
         // Whatever the domain's policy is: strangers may have an invitation, or registration may be allowed later.
         self.run(
             "INSERT OR REPLACE INTO held_name (domain, local, until) SELECT ?1, ?2, ?3 WHERE ?3 > ?4",
             params![domain.0, local, int(held_until.0), int(now.0)],
         )?;
-        Ok(Ok(removed.changes))
+        Ok(Ok(part))
     }
 }
 

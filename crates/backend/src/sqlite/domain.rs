@@ -1,9 +1,10 @@
 //! Domains.
 
 use super::column::{code, int, number, text, uint};
+use super::removal::{self, Gone};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{event, links, lookup, removal, room, topic, webhook};
+use super::{event, links, lookup, room, topic, webhook};
 use crate::rows::code::Code;
 use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, TopicId};
 use carillon_core::ports::store::Answers;
@@ -247,7 +248,8 @@ fn delete(write: &mut Transaction<'_>, asked: &DeleteDomain) -> Result<Result<Pa
         if rows >= rows_max as usize {
             return Ok(Ok(part));
         }
-        let mut removed = removal::account(write, account, &local, &name)?;
+        let gone = Gone { account, local: &local, domain_name: &name, told_at: None };
+        let mut removed = removal::account(write, &gone, rows_max as usize - rows)?;
         rows += removed.rows;
         // Who goes along need not be told.
         removed.changes.retain(|change| change.account.domain() != &*name);

@@ -289,14 +289,24 @@ pub(super) fn over_bound(
     finish_all(write, &ids, End { state: NotificationState::Dropped, reason, at: now })
 }
 
-/// Ends all that waits for an account that is being deleted.
-pub(super) fn device_deleted(write: &mut Transaction<'_>, account: AccountId, now: UnixMs) -> Result<()> {
-    let ids = ids(write.db, "SELECT id FROM notification WHERE account = ?1", [int(account.0)])?;
+/// Rows that change where a notification ends: its own, its trace, and an event.
+pub(super) const ROWS_OF_END: usize = 3;
+
+/// Ends what waits for an account that is being deleted, so many at most; how many.
+pub(super) fn device_deleted(
+    write: &mut Transaction<'_>,
+    account: AccountId,
+    now: UnixMs,
+    max: usize,
+) -> Result<usize> {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let sql = "SELECT id FROM notification WHERE account = ?1 LIMIT ?2";
+    let ids = ids(write.db, sql, params![int(account.0), max])?;
     let end = End { state: NotificationState::Dropped, reason: Some(DropReason::DeviceDeleted), at: now };
-    for id in ids {
-        finish(write, id, end, None, None)?;
+    for id in &ids {
+        finish(write, *id, end, None, None)?;
     }
-    Ok(())
+    Ok(ids.len())
 }
 
 /// Ends those whose time to live is over, so many at most.

@@ -68,8 +68,6 @@ const ONE: &str =
 const OLDEST: &str =
     "DELETE FROM item WHERE seq IN (SELECT seq FROM item WHERE topic = ?1 ORDER BY revision LIMIT ?2)
      RETURNING length(CAST(id AS BLOB)) + length(payload)";
-/// Deletes all items.
-const ALL: &str = "DELETE FROM item WHERE topic = ?1 RETURNING length(CAST(id AS BLOB)) + length(payload)";
 
 /// Deletes items by one of these.
 fn delete(write: &Transaction<'_>, which: &str, params: impl rusqlite::Params) -> Result<Removed> {
@@ -154,13 +152,13 @@ impl Answers<Retract, Error> for Transaction<'_> {
 }
 
 impl Answers<Purge, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &Purge) -> Result<()> {
-        let gone = delete(self, ALL, [asked.topic.0])?;
+    fn answer(&mut self, asked: &Purge) -> Result<bool> {
+        let gone = remove_oldest(self, asked.topic, asked.items_max)?;
         if gone.items > 0 {
             removed(self, asked.topic, gone)?;
             self.topic_changed(asked.topic);
         }
-        Ok(())
+        Ok(Standing::of(self.db, asked.topic)?.is_some_and(|standing| standing.items > 0))
     }
 }
 

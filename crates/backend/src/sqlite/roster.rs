@@ -195,7 +195,7 @@ fn record(row: &Row<'_>, parts: RecordParts) -> Result<Box<Record>> {
 /// sides say the same of a subscription; and those that have asked in vain, or grant something in advance.
 const WITH_SUBSCRIPTION: &str = "SELECT jid FROM contact WHERE account = ?1
     UNION SELECT a.local || '@' || d.name FROM contact c CROSS JOIN account a ON a.id = c.account
-    CROSS JOIN domain d ON d.id = a.domain WHERE c.jid = ?2 AND c.standing & 20 <> 0 ORDER BY 1";
+    CROSS JOIN domain d ON d.id = a.domain WHERE c.jid = ?2 AND c.standing & 20 <> 0 ORDER BY 1 LIMIT ?3";
 
 /// An account whose roster is changed.
 struct Owner {
@@ -282,13 +282,25 @@ impl Transaction<'_> {
         Ok(RosterChange { account, before, after, contact, was, is })
     }
 
-    /// Ends what the rosters of others say of the subscriptions between them and an account that is being removed.
-    pub(super) fn end_subscriptions(&self, account: AccountId, jid: &BareJid) -> Result<Vec<RosterChange>> {
+    /// Ends what the rosters of others say of the subscriptions between them and an account that is being removed, and what its own says of them: of so
+    /// many contacts at most. How many these were, and what changed in the rosters of others.
+    pub(super) fn end_subscriptions(
+        &self,
+        account: AccountId,
+        jid: &BareJid,
+        max: usize,
+    ) -> Result<(usize, Vec<RosterChange>)> {
         let mut query = self.db.prepare_cached(WITH_SUBSCRIPTION)?;
-        let contacts = query.query_map(params![int(account.0), jid.as_str()], |row| whole_jid(row, 0))?;
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        let contacts =
+            query.query_map(params![int(account.0), jid.as_str(), max], |row| whole_jid(row, 0))?;
         let contacts = contacts.collect::<Result<Vec<BareJid>>>()?;
         let mut changes = Vec::new();
-        for contact in contacts {
+        for contact in &contacts {
+            self.run(
+                "DELETE FROM contact WHERE account = ?1 AND jid = ?2",
+                params![int(account.0), contact.as_str()],
+            )?;
             let Some(local) = contact.local() else { continue };
             let Some(domain) = lookup::domain_named(self.db, contact.domain())? else { continue };
             let Some(owner) = self.owner(domain, local)? else { continue };
@@ -296,7 +308,7 @@ impl Transaction<'_> {
                 changes.extend(self.change_contact(&owner, jid, ended_with(said))?);
             }
         }
-        Ok(changes)
+        Ok((contacts.len(), changes))
     }
 
     /// Removes the oldest request for a subscription to an account, if there are more of these than there may be.

@@ -52,10 +52,12 @@ impl Answers<Topics, Error> for Snapshot<'_> {
 /// Whether one of those who are to own a topic owns `max` already.
 fn owns(db: &Connection, standing: &[(BareJid, Affiliation)], max: u32) -> Result<bool> {
     let owners = standing.iter().filter(|(_, affiliation)| *affiliation == Affiliation::Owner);
-    let mut query =
-        db.prepare_cached("SELECT count(*) FROM affiliation WHERE jid = ?1 AND affiliation = ?2")?;
+    // Others may have made it own more.
+    let mut query = db.prepare_cached(
+        "SELECT count(*) FROM (SELECT 1 FROM affiliation WHERE jid = ?1 AND affiliation = ?2 LIMIT ?3)",
+    )?;
     for (jid, affiliation) in owners {
-        let owned: u32 = query.query_row(params![jid.as_str(), affiliation.code()], |row| row.get(0))?;
+        let owned: u32 = query.query_row(params![jid.as_str(), affiliation.code(), max], |row| row.get(0))?;
         if owned >= max {
             return Ok(true);
         }

@@ -7,12 +7,18 @@ use super::run::Run;
 use super::transaction::{Reached, Transaction};
 use super::{Options, file, schema};
 use crate::rows::last::LastItems;
+use carillon_core::form::encode;
 use carillon_core::model::*;
-use carillon_core::ports::Ask;
 use carillon_core::ports::store::WriteAsk;
 use carillon_core::ports::store::accounts::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::blocking::{ChangeBlockList, ChangePrivacyLists};
+use carillon_core::ports::store::broadcasts::{
+    AccountEnd, BroadcastBounds, BroadcastChange, ChangeBroadcast, CreateBroadcast, EndBroadcasts, Given,
+};
+use carillon_core::ports::store::cells::{
+    self, CellChange, ChangeCell, CreateCell, ExpireHeld, Hold, MoveDevice, Place, RemoveCell, Unplace,
+};
 use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, NoteStored, PutDomain};
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
@@ -27,15 +33,21 @@ use carillon_core::ports::store::notifications::*;
 use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline};
 use carillon_core::ports::store::parked::{ForgetParked, ParkedGroup, StoreParked};
 use carillon_core::ports::store::private::{PrivateElement, StorePrivate};
-use carillon_core::ports::store::rooms::ChangeRoomBlocks;
+use carillon_core::ports::store::push::{ClaimPushes, CommitPushes, DisablePush, EnablePush, PushCommit};
+use carillon_core::ports::store::rooms::{
+    ChangeRoomBlocks, ConfigureRoom, CreateRoom, DestroyRoom, EraseRoomArchive, KeepRoomMessage,
+    ReplaceRoomMessage, RoomWake, SetRoomMembers, SetRoomSubject, SweepRoomArchives,
+};
 use carillon_core::ports::store::roster::{ChangeSubscription, PutContact, RemoveContact};
 use carillon_core::ports::store::subscriptions::{Subscribe, Unsubscribe};
 use carillon_core::ports::store::topics::{ConfigureTopic, CreateTopic, DeleteTopic, SetAffiliations};
 use carillon_core::ports::store::vcard::StoreVcard;
 use carillon_core::ports::store::webhooks::*;
+use carillon_core::ports::{Answer, Ask, Question};
 use carillon_wire::jid::{BareJid, Jid};
 use rusqlite::{Connection, ffi};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const T: UnixMs = UnixMs(1_795_167_000_000);
 const HERE: DomainId = DomainId(1);
@@ -58,6 +70,7 @@ const COUNTED: &[(&str, u64, &str)] = &[
     ("RevokeTokens", MANY as u64, "the same"),
     ("ImportAccounts", MANY as u64, "the same"),
     ("CreateTopic", MANY as u64, "what the account owns: `pubsub.max_owned`"),
+    ("CreateRoom", MANY as u64, "what the account owns: `rooms_owned_max` of the domain's policy"),
     ("ChangeConversation", 2 * MANY as u64, "what is unread: 4,000"),
     ("CreateKey", MANY as u64, "the keys of the domain: `keys_max`"),
     ("CreateWebhook", MANY as u64, "the webhooks of the domain"),
@@ -70,6 +83,10 @@ const COUNTED: &[(&str, u64, &str)] = &[
         "the invitations of the domain and of the inviter: `invitations.per_domain`, `invitations.per_account`",
     ),
     ("RegisterEndpoint", MANY as u64, "the endpoints of the account: `push.endpoints_per_account`"),
+    ("CreateBroadcast", 2 * MANY as u64, "what is open in the domain, a setting; and as in the next"),
+    ("ChangeBroadcast", MANY as u64, "those who count how often it was given: shards of processes"),
+    ("ClaimPushes", MANY as u64, "what the process has claimed and not settled yet"),
+    ("CreateCell", MANY as u64, "the cells: `CELLS_MAX`"),
     ("StoreParked", MANY as u64, "the groups that are there: one process has some hundreds"),
 ];
 const PER_ENTRY: u64 = 12;
@@ -90,7 +107,7 @@ impl Filled {
         let lock = file::claim(&options.path).expect("it is made");
         let mut db = file::connect_writer(&options).expect("it opens");
         schema::migrate(&mut db, &options.path).expect("it is new");
-        db.execute_batch(&FILL.replace("MANY", &many.to_string())).expect("it is filled");
+        db.execute_batch(&fill(many)).expect("it is filled");
         let (last, tail) = (LastItems::new(1 << 20), Tail::default());
         tail.make(&db, 0);
         Filled { _folder: folder, _lock: lock, db, last, tail }
@@ -98,6 +115,21 @@ impl Filled {
 
     /// The steps of a write, and the rows that it changes.
     fn cost(&self, ask: &WriteAsk) -> (u64, u64) {
+        let db = &self.db;
+        db.execute_batch("BEGIN").expect("begins");
+        let (cost, _) = self.done(ask);
+        db.execute_batch("ROLLBACK").expect("it is taken back");
+        cost
+    }
+
+    /// The rows that a part of a removal changed; none if nothing was there any more.
+    fn removed_rows(&self, ask: &WriteAsk) -> Option<u64> {
+        let ((_, rows), answer) = self.done(ask);
+        DeleteAccount::answer(answer).expect("it is done").ok().map(|_| rows)
+    }
+
+    /// Does it.
+    fn done(&self, ask: &WriteAsk) -> ((u64, u64), Answer) {
         let db = &self.db;
         let reached = Reached {
             topic_changes: 0,
@@ -107,12 +139,9 @@ impl Filled {
             fold: Fold::find(db).expect("a fold"),
         };
         let mut write = Transaction::new(db, &self.last, &self.tail, reached);
-        db.execute_batch("BEGIN").expect("begins");
         let (rows, _) = (db.total_changes(), steps(db));
-        ask.answer_by(&mut write).unwrap_or_else(|e| panic!("{}: {e}", ask.name()));
-        let cost = (steps(db), db.total_changes() - rows);
-        db.execute_batch("ROLLBACK").expect("it is taken back");
-        cost
+        let answer = ask.answer_by(&mut write).unwrap_or_else(|e| panic!("{}: {e}", ask.name()));
+        ((steps(db), db.total_changes() - rows), answer)
     }
 }
 
@@ -130,6 +159,27 @@ pub(super) fn steps(db: &Connection) -> u64 {
         }
     }
     steps
+}
+
+/// [`FILL`] for so many of everything, with the values that are kept in their binary form.
+fn fill(many: usize) -> String {
+    let blob = |bytes: Vec<u8>| {
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("x'{digits}'")
+    };
+    let rule = |n: usize| PrivacyRule {
+        order: n as u32,
+        about: RuleAbout::Jid(full(&format!("p{n}@example.org"))),
+        denies: true,
+        kinds: StanzaKinds::ALL,
+    };
+    // Bounded by its bytes, whatever else there is many of.
+    let work = PrivacyList { name: "work".into(), rules: (0..20).map(rule).collect() };
+    let lists = PrivacyLists { default: Some("home".into()), lists: vec![work] };
+    FILL.replace("MANY", &many.to_string())
+        .replace("ROOM_CONFIG", &blob(encode(&RoomConfig::default(), 0)))
+        .replace("PRIVACY_LISTS", &blob(encode(&lists, 0)))
+        .replace("BROADCAST_FORM", &blob(encode(&broadcast("b000000000000001"), 0)))
 }
 
 /// Alice has many of everything; `c1`, `c2` … are those she has to do with.
@@ -195,6 +245,31 @@ const FILL: &str = "
     INSERT INTO removable_upload (id, attempt, remove_at) SELECT CAST(printf('r%015d', n) AS BLOB), n, 9000000000000 FROM n;
     INSERT INTO endpoint (id, account, resource, application, instance, created, expires)
         SELECT CAST(printf('e%015d', n) AS BLOB), 1, 'r' || n, zeroblob(32), zeroblob(32), 0, 9000000000000 FROM n;
+    INSERT INTO room (id, domain, kind, name, created, title, is_found, config, messages, bytes, last, counted)
+        SELECT n, 1, 0, 'r' || n, 0, '', 1, ROOM_CONFIG, MANY, 20 * MANY, MANY, MANY FROM n;
+    INSERT INTO room_member (room, jid, affiliation, nick, reason) SELECT n, 'alice@example.org', 4, '', '' FROM n;
+    INSERT INTO room_member (room, jid, affiliation, nick, reason) SELECT 1, 'c' || n || '@example.org', 2, '', '' FROM n;
+    INSERT INTO room_message (seq, room, received, sender, stanza, counted)
+        SELECT n, 1, 0, 'c1@example.org', CAST('<message id=''m' || n || '''/>' AS BLOB), n FROM n;
+    INSERT INTO room_block (account, is_room, jid) SELECT 1, 0, 'b' || n || '@example.org' FROM n;
+    UPDATE account SET room_blocks = MANY WHERE id = 1;
+    INSERT INTO push_registration (id, account, name, kind, url, public_key, secret, shown, created)
+        SELECT n, 1, 'app' || n, 1, 'https://push.example/', x'', x'', 0, 0 FROM n;
+    INSERT INTO push (id, registration, about, message, due, owner)
+        SELECT n, 1, 'a' || n, n, iif(n % 2, 0, 1795168000000), iif(n % 2, NULL, 7) FROM n;
+    INSERT INTO push_step (notification, registration, name, kind, requests, sent, answered, state)
+        SELECT CAST('t000000000000001' AS BLOB), n, 'app' || n, 1, 1, 0, 0, 0 FROM n;
+    INSERT INTO broadcast (seq, id, domain, open, expires, revision, bytes, acknowledged, form)
+        SELECT n, CAST(printf('b%015d', n) AS BLOB), 1, 1, 9000000000000, n, 10, iif(n = 1, MANY, 0), BROADCAST_FORM FROM n;
+    INSERT INTO broadcast_end (broadcast, account, at, by) SELECT 1, 1 + n, 0, 0 FROM n;
+    INSERT INTO broadcast_given (broadcast, counter, given) SELECT 1, n, 1 FROM n;
+    INSERT INTO privacy (account, lists) VALUES (1, PRIVACY_LISTS);
+    INSERT INTO last_available (account, at) SELECT 1 + n, 0 FROM n;
+    INSERT INTO cell (name, weight, url, secret, drain, rate, devices, held, held_bytes)
+        SELECT 'c' || n, 1, 'https://c.example/', 's', 0, 1, iif(n = 1, MANY, 0), iif(n = 1, MANY, 0), iif(n = 1, 100 * MANY, 0) FROM n;
+    INSERT INTO placement (device, cell, generation, moves_to) SELECT 'd' || n || '@example.org', 'c1', 2, iif(n = 1, 'c2', NULL) FROM n;
+    INSERT INTO held (id, cell, series, device, path, body, expires, bytes)
+        SELECT CAST(printf('%016d', n) AS BLOB), 'c1', 's', 'd1@example.org', '/', x'01', 9000000000000, 100 FROM n;
     UPDATE inbox SET folder = 2, moved = MANY + 1 WHERE peer = 2;
     UPDATE archive_fold SET folded = MANY;
     ANALYZE;
@@ -260,9 +335,14 @@ fn writes() -> Vec<WriteAsk> {
         of_webhooks(),
         of_nodes(),
         of_rosters(),
+        of_privacy_lists(),
         of_chats(),
         of_links(),
         of_leases(),
+        of_rooms(),
+        of_pushes(),
+        of_broadcasts(),
+        of_cells(),
         crate::conformance::NOUNS.iter().flat_map(|noun| (noun.writes)(HERE)).collect(),
     ]
     .concat();
@@ -305,7 +385,8 @@ fn of_accounts() -> Vec<Ask> {
         SetCredentials { domain: HERE, local: alice(), credentials: credentials() }.into(),
         SetAccountState { domain: HERE, local: alice(), state: AccountState::Disabled(T) }.into(),
         RevokeTokens { domain: HERE, local: alice(), agent: None }.into(),
-        DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T.plus(9) }.into(),
+        DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T.plus(9), rows_max: u32::MAX }
+            .into(),
     ]
 }
 
@@ -332,7 +413,7 @@ fn of_topics() -> Vec<Ask> {
         Publish { item: item("new"), keep: 100_000, bytes_max: 1 << 30 }.into(),
         Publish { item: item("i1"), keep: 100_000, bytes_max: 1 << 30 }.into(),
         Retract { topic, item: "i1".into() }.into(),
-        Purge { topic }.into(),
+        Purge { topic, items_max: u32::MAX }.into(),
     ]
 }
 
@@ -496,22 +577,30 @@ fn of_rosters() -> Vec<Ask> {
         block(BlockListEdit::Block(vec![full("new@example.org")])).into(),
         block(BlockListEdit::Unblock(vec![full("b1@example.org")])).into(),
         block(BlockListEdit::UnblockAll).into(),
-        ChangePrivacyLists {
-            domain: HERE,
-            local: alice(),
-            edit: PrivacyEdit::Put(PrivacyList {
-                name: "a".into(),
-                rules: vec![PrivacyRule {
-                    order: 1,
-                    about: RuleAbout::All,
-                    denies: true,
-                    kinds: StanzaKinds::ALL,
-                }],
-            }),
-            bounds: PrivacyBounds { lists: 10, rules: 10, bytes: 1 << 20 },
-            block_list: BlockListBounds { addresses: 100_000, bytes: 1 << 30 },
-        }
-        .into(),
+    ]
+}
+
+fn of_privacy_lists() -> Vec<Ask> {
+    let change = |edit| ChangePrivacyLists {
+        domain: HERE,
+        local: alice(),
+        edit,
+        bounds: PrivacyBounds { lists: 10, rules: 100_000, bytes: 1 << 30 },
+        block_list: BlockListBounds { addresses: 100_000, bytes: 1 << 30 },
+    };
+    let put = |name: &str, about| {
+        let rule = PrivacyRule { order: 1, about, denies: true, kinds: StanzaKinds::ALL };
+        change(PrivacyEdit::Put(PrivacyList { name: name.into(), rules: vec![rule] }))
+    };
+    vec![
+        put("new", RuleAbout::All).into(),
+        // The default list is the block list.
+        put("home", RuleAbout::Jid(full("b1@example.org"))).into(),
+        change(PrivacyEdit::Default(Some("work".into()))).into(),
+        change(PrivacyEdit::Default(Some("home".into()))).into(),
+        change(PrivacyEdit::Default(None)).into(),
+        change(PrivacyEdit::Remove("work".into())).into(),
+        change(PrivacyEdit::Remove("home".into())).into(),
     ]
 }
 
@@ -605,6 +694,198 @@ fn of_leases() -> Vec<Ask> {
     vec![take("l1").into(), take("l2").into(), take("new").into(), release.into()]
 }
 
+fn of_rooms() -> Vec<Ask> {
+    let room = RoomId(1);
+    let said = |displayed: Option<&str>| KeepRoomMessage {
+        room,
+        received: T,
+        sender: jid("alice@example.org"),
+        stanza: "<message/>".into(),
+        entry: RoomEntry::Counted,
+        displayed: displayed.map(Into::into),
+        wake: Some(Box::new(RoomWake {
+            domain: HERE,
+            mentioned: vec!["c1".into()],
+            wake: Wake { at: T, topic: "r".into() },
+        })),
+        fact: None,
+    };
+    let subject = RoomSubject {
+        nick: "alice".into(),
+        by: jid("alice@example.org"),
+        set: T,
+        stanza: "<message/>".into(),
+    };
+    vec![
+        create_room("new", 100_000).into(),
+        // She owns more.
+        create_room("new", 1).into(),
+        create_room("r1", 100_000).into(),
+        ConfigureRoom { room, config: RoomConfig::default(), version: 1, facts: Vec::new() }.into(),
+        room_member("c1", RoomAffiliation::Owner).into(),
+        room_member("c1", RoomAffiliation::None).into(),
+        SetRoomSubject { room, subject: Some(Box::new(subject)), facts: Vec::new() }.into(),
+        said(None).into(),
+        said(Some("1")).into(),
+        said(Some("nothing")).into(),
+        ReplaceRoomMessage { room, id: ArchiveId(1), stanza: "<message/>".into(), facts: Vec::new() }.into(),
+        EraseRoomArchive { room }.into(),
+        SweepRoomArchives { now: T, after: RoomId(0), max: 10 }.into(),
+        ChangeRoomBlocks {
+            domain: HERE,
+            local: alice(),
+            changes: vec![(RoomBlock { is_room: false, jid: jid("b1@example.org") }, false)],
+            max: 100_000,
+        }
+        .into(),
+        DestroyRoom { room, facts: Vec::new() }.into(),
+    ]
+}
+
+fn create_room(name: &str, owned_max: u32) -> CreateRoom {
+    CreateRoom {
+        domain: HERE,
+        kind: RoomKind::Muc,
+        name: name.into(),
+        config: RoomConfig::default(),
+        members: vec![RoomMember::new(jid("alice@example.org"), RoomAffiliation::Owner)],
+        owned_max,
+        rooms_max: 100_000,
+        now: T,
+        facts: Vec::new(),
+    }
+}
+
+fn room_member(local: &str, affiliation: RoomAffiliation) -> SetRoomMembers {
+    SetRoomMembers {
+        room: RoomId(1),
+        changes: vec![RoomMember::new(jid(&format!("{local}@example.org")), affiliation)],
+        version: 1,
+        facts: Vec::new(),
+    }
+}
+
+fn of_pushes() -> Vec<Ask> {
+    let enable = |node: &str| EnablePush {
+        domain: HERE,
+        local: alice(),
+        node: node.into(),
+        channel: PushChannel::WebPush(WebPushKeys {
+            endpoint: "https://push.example/1".into(),
+            p256dh: [4; 65],
+            auth: PushSecret(vec![9; 16].into()),
+        }),
+        shown: PushShown::Whole,
+        wakes: PushWakes::default(),
+        now: T,
+        per_account_max: 100_000,
+    };
+    let claim = |owner, held| ClaimPushes {
+        owner,
+        now: T,
+        until: T.plus(9),
+        held,
+        page: carillon_core::ports::Page { entries: 10, bytes: 1 << 20 },
+    };
+    let commit = |outcome| PushCommit {
+        id: PushId(2),
+        version: 1,
+        registration: RegistrationId(1),
+        registered: UnixMs(0),
+        domain: HERE,
+        local: alice(),
+        outcome,
+        step: None,
+    };
+    let held = (0..MANY as u64).map(PushId).collect();
+    vec![
+        enable("app1").into(),
+        enable("new").into(),
+        claim(8, Vec::new()).into(),
+        claim(7, Vec::new()).into(),
+        claim(7, held).into(),
+        CommitPushes { owner: 7, now: T, pushes: vec![commit(PushOutcome::Taken { at: T })] }.into(),
+        CommitPushes { owner: 7, now: T, pushes: vec![commit(PushOutcome::Gone)] }.into(),
+        DisablePush { domain: HERE, local: alice(), node: Some("app1".into()) }.into(),
+        DisablePush { domain: HERE, local: alice(), node: None }.into(),
+    ]
+}
+
+fn broadcast(id: &str) -> Broadcast {
+    let id = id.as_bytes().try_into().expect("sixteen bytes");
+    Broadcast {
+        id: NotificationId(u128::from_be_bytes(id)),
+        domain: HERE,
+        audience: Audience::Always,
+        priority: Priority::High,
+        payload: Payload::Json("{}".into()),
+        key: None,
+        created: T,
+        expires: UnixMs(9_000_000_000_000),
+        topic: None,
+        pace: BroadcastPace::default(),
+        state: BroadcastState::Running,
+        ended: None,
+        revision: 1,
+    }
+}
+
+fn of_broadcasts() -> Vec<Ask> {
+    let bounds = BroadcastBounds { open: 100_000, bytes: 1 << 30 };
+    let first = broadcast("b000000000000001").id;
+    let change = |change| ChangeBroadcast { domain: HERE, id: first, change, now: T };
+    let end =
+        |account| AccountEnd { id: first, account: AccountId(account), at: T, by: AcknowledgedBy::Receipt };
+    let steered = BroadcastChange::Steer { paused: Some(true), rate: None, not_before: None, window: None };
+    vec![
+        CreateBroadcast { broadcast: Arc::new(broadcast("new-new-new-new-")), bounds }.into(),
+        CreateBroadcast { broadcast: Arc::new(broadcast("b000000000000001")), bounds }.into(),
+        change(steered).into(),
+        change(BroadcastChange::Abort).into(),
+        EndBroadcasts { ends: vec![end(1), end(2)], given: vec![Given { id: first, counter: 1, given: 9 }] }
+            .into(),
+    ]
+}
+
+fn of_cells() -> Vec<Ask> {
+    let device = || jid("d1@example.org");
+    let endpoints = CellEndpoints { host: None, c2s_port: None, c2s_tls_port: None, websocket_url: None };
+    let cell = CellRecord {
+        name: "new".into(),
+        weight: 1,
+        url: "https://c.example/".into(),
+        key: CellKey("s".into()),
+        endpoints,
+        drain: Draining::Off,
+        rate: 1,
+    };
+    let step = |step| MoveDevice { device: device(), generation: 2, step };
+    let request = HeldRequest {
+        seq: 0,
+        id: NotificationId(9),
+        cell: "c1".into(),
+        series: "s".into(),
+        device: Some(device()),
+        path: "/".into(),
+        body: "x".into(),
+        expires: T,
+    };
+    let change = CellChange { weight: Some(7), ..CellChange::default() };
+    vec![
+        CreateCell { cell }.into(),
+        ChangeCell { name: "c1".into(), change }.into(),
+        RemoveCell { name: "c1".into() }.into(),
+        RemoveCell { name: "c2".into() }.into(),
+        Place { device: jid("new@example.org"), cell: "c1".into() }.into(),
+        step(MoveStep::Arrive).into(),
+        step(MoveStep::GiveUp).into(),
+        Unplace { device: device() }.into(),
+        Hold { request, bytes_max: 1 << 30 }.into(),
+        cells::Release { cell: "c1".into(), seqs: vec![1] }.into(),
+        ExpireHeld { now: UnixMs(9_000_000_000_001), max: 10 }.into(),
+    ]
+}
+
 fn nodes_edit(id: &str) -> NodeEdit {
     NodeEdit::Publish {
         id: id.into(),
@@ -612,6 +893,41 @@ fn nodes_edit(id: &str) -> NodeEdit {
         options: ConfigChange::default(),
         default: TopicConfig::default(),
     }
+}
+
+/// Tables that have one row per account, domain or node, or that no write reads.
+const SINGLE: &[(&str, &str)] = &[
+    ("archive", "one per account"),
+    ("archive_fold", "one"),
+    ("archive_list", "read at the start alone"),
+    ("domain", "one per domain"),
+    ("domain_grant", "one per domain"),
+    ("link_domain", "one per domain"),
+    ("link_file", "two per domain"),
+    ("module", "the versions of the node"),
+    ("module_activation", "the modules of the node"),
+    ("node", "one"),
+    ("privacy", "one per account, bounded in bytes"),
+    ("run", "one for thousands of notifications"),
+    ("upload_account", "one per account"),
+    ("upload_domain", "one per domain"),
+    ("vcard", "one per account, bounded in bytes"),
+];
+
+#[test]
+fn every_table_is_filled() {
+    let store = Filled::with(MANY);
+    let named = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    let mut tables = store.db.prepare(named).expect("it is open");
+    let tables: Vec<String> =
+        tables.query_map([], |row| row.get(0)).expect("tables").collect::<Result<_, _>>().expect("names");
+    let rows = |table: &str| -> u32 {
+        store.db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("a table")
+    };
+    let is_single = |table: &str| SINGLE.iter().any(|(single, _)| *single == table);
+    let empty: Vec<_> =
+        tables.iter().filter(|table| !is_single(table) && (rows(table) as usize) < MANY).collect();
+    assert!(empty.is_empty(), "costs are compared between stores without rows in {empty:?}");
 }
 
 #[test]
@@ -631,6 +947,57 @@ fn no_write_reads_a_list() {
         }
     }
     assert!(too_much.is_empty(), "{too_much:#?}");
+}
+
+#[test]
+fn what_is_counted_is_counted_up_to_its_bound() {
+    let (few, many) = (Filled::with(FEW), Filled::with(MANY));
+    let topic = CreateTopic {
+        domain: HERE,
+        name: "new".into(),
+        config: TopicConfig::default(),
+        affiliations: vec![(jid("alice@example.org"), Affiliation::Owner)],
+        owned_max: 1,
+        now: T,
+    };
+    for ask in [create_room("new", 1).into(), topic.into()] {
+        let Ask::Write(write) = ask else { panic!("{ask:?}") };
+        let ((small, _), (large, _)) = (few.cost(&write), many.cost(&write));
+        assert!(large <= TIMES * small, "{}: {large} steps instead of {small}", write.name());
+    }
+}
+
+/// What is removed in parts changes no more rows at once than it was asked to, but for some of the last that it took.
+#[test]
+fn a_part_changes_so_many_rows() {
+    let store = Filled::with(MANY);
+    let account = |rows_max| DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T, rows_max };
+    let parts: [(Ask, u64); 4] = [
+        (account(100).into(), 150),
+        (account(1000).into(), 1500),
+        (DeleteDomain { domain: HERE, rows_max: 100 }.into(), 150),
+        // Of a topic and of its items.
+        (Purge { topic: TopicId(1), items_max: 100 }.into(), 102),
+    ];
+    for (ask, most) in parts {
+        let Ask::Write(write) = ask else { panic!("{ask:?}") };
+        let (_, rows) = store.cost(&write);
+        assert!(rows > 10 && rows <= most, "{}: {rows} rows", write.name());
+    }
+}
+
+/// The same to the end: each part of an account, one after the other.
+#[test]
+fn an_account_of_much_is_removed_in_parts() {
+    let store = Filled::with(MANY);
+    let ask = Ask::from(DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T, rows_max: 500 });
+    let Ask::Write(write) = ask else { panic!("{ask:?}") };
+    let mut parts = 0;
+    while let Some(rows) = store.removed_rows(&write) {
+        assert!(rows <= 750, "{rows} rows in part {parts}");
+        parts += 1;
+    }
+    assert!(parts > 40, "{parts}");
 }
 
 #[test]

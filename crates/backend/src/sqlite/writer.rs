@@ -9,7 +9,7 @@ use super::{ending, keeping, lookup};
 use crate::engine::asked::Write;
 use crate::engine::complaints::{Complaints, Failing};
 use crate::engine::counters::Counters;
-use crate::engine::writing::{Commits, Committed, Failure, Steps};
+use crate::engine::writing::{Commits, Committed, Done, Failure, Steps};
 use crate::rows::last::LastItems;
 use carillon_core::ports::store::notifications::{EndNotifications, NotificationChange, StoreNotification};
 use carillon_core::ports::{Answer, Fault, Question};
@@ -87,7 +87,7 @@ impl Commits for Database {
         let mut write = Transaction::new(&self.db, &self.last, &self.tail, self.reached);
         write.has_tail = archive::is_behind(self.reached.fold, &self.tail);
         write.run("BEGIN IMMEDIATE", []).map_err(group_failed)?;
-        let answers = match steps {
+        let done = match steps {
             Steps::Plain => plain_steps(&mut write, asks, complaints)?,
             Steps::Guarded => guarded_steps(&mut write, asks, complaints)?,
         };
@@ -110,7 +110,7 @@ impl Commits for Database {
         if makes_pushes {
             self.counters.pushes.tell();
         }
-        Ok(Committed { answers, took })
+        Ok(Committed { done, took })
     }
 
     fn is_in_transaction(&self) -> bool {
@@ -156,15 +156,15 @@ fn plain_steps(
     write: &mut Transaction<'_>,
     asks: &[Write],
     complaints: &Complaints,
-) -> Result<Vec<Answer>, Failure> {
-    let mut answers = Vec::with_capacity(asks.len());
+) -> Result<Vec<Done>, Failure> {
+    let mut done = Vec::with_capacity(asks.len());
     for run in asks.chunk_by(|one, next| Kind::of(one) == Kind::of(next) && Kind::of(one) != Kind::Other) {
-        answers.extend(together(write, run).map_err(|e| {
+        done.extend(together(write, run).map_err(|e| {
             complaints.failed("store write failed", &e);
             Failure::Step
         })?);
     }
-    Ok(answers)
+    Ok(done)
 }
 
 /// The writes that are many when there is much to do.
@@ -188,12 +188,13 @@ impl Kind {
     }
 }
 
-/// Writes of one kind; an answer for each.
-fn together(write: &mut Transaction<'_>, run: &[Write]) -> rusqlite::Result<Vec<Answer>> {
+/// Writes of one kind; what came of each.
+fn together(write: &mut Transaction<'_>, run: &[Write]) -> rusqlite::Result<Vec<Done>> {
     match Kind::of(&run[0]) {
         Kind::Keep => {
             let keeps: Vec<_> = run.iter().filter_map(|write| StoreNotification::among(&write.ask)).collect();
-            Ok(keeping::keep_all(write, &keeps)?.into_iter().map(StoreNotification::wrap).collect())
+            let kept = keeping::keep_all(write, &keeps)?.into_iter();
+            Ok(kept.map(|answer| Done::as_it_carries(StoreNotification::wrap(answer))).collect())
         }
         Kind::End => {
             let asked: Vec<_> = run.iter().filter_map(|write| EndNotifications::among(&write.ask)).collect();
@@ -203,7 +204,7 @@ fn together(write: &mut Transaction<'_>, run: &[Write]) -> rusqlite::Result<Vec<
                 |change: &NotificationChange| !otherwise.iter().any(|other| ptr::eq(*other, change));
             let answer = |asked: &&EndNotifications| {
                 let others = asked.changes.iter().filter(|change| !is_made(change));
-                EndNotifications::wrap(others.map(|change| change.id).collect())
+                Done::as_it_carries(EndNotifications::wrap(others.map(|change| change.id).collect()))
             };
             Ok(asked.iter().map(answer).collect())
         }
@@ -212,11 +213,13 @@ fn together(write: &mut Transaction<'_>, run: &[Write]) -> rusqlite::Result<Vec<
 }
 
 /// A write of any kind.
-fn one(write: &mut Transaction<'_>, asked: &Write) -> rusqlite::Result<Answer> {
-    match asked.operation {
+fn one(write: &mut Transaction<'_>, asked: &Write) -> rusqlite::Result<Done> {
+    let before = write.db.total_changes();
+    let answer = match asked.operation {
         None => asked.ask.answer_by(write),
         Some(operation) => asked.ask.answer_once_by(operation, write),
-    }
+    }?;
+    Ok(Done { answer, rows: (write.db.total_changes() - before) as usize })
 }
 
 /// The writes of a group one of which fails.
@@ -224,7 +227,7 @@ fn guarded_steps(
     write: &mut Transaction<'_>,
     asks: &[Write],
     complaints: &Complaints,
-) -> Result<Vec<Answer>, Failure> {
+) -> Result<Vec<Done>, Failure> {
     let savepoint = |e: rusqlite::Error| {
         complaints.failed("store write failed", &e);
         Failure::Group(Fault::Broken)
@@ -242,10 +245,10 @@ fn guarded_step(
     write: &mut Transaction<'_>,
     ask: &Write,
     complaints: &Complaints,
-) -> rusqlite::Result<Result<Answer, Failure>> {
+) -> rusqlite::Result<Result<Done, Failure>> {
     write.run("SAVEPOINT step", [])?;
-    let answer = match one(write, ask) {
-        Ok(answer) => answer,
+    let done = match one(write, ask) {
+        Ok(done) => done,
         Err(e) => {
             complaints.failed("store write failed", &e);
             // A full disk or a failing one may have ended the transaction.
@@ -253,11 +256,11 @@ fn guarded_step(
                 return Ok(Err(Failure::Step));
             }
             write.run("ROLLBACK TO step", [])?;
-            Answer::Failed(Fault::Broken)
+            Done::as_it_carries(Answer::Failed(Fault::Broken))
         }
     };
     write.run("RELEASE step", [])?;
-    Ok(Ok(answer))
+    Ok(Ok(done))
 }
 
 #[cfg(test)]

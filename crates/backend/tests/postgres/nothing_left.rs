@@ -176,7 +176,13 @@ fn nothing_is_left_of_an_account() {
     // What accounts have acknowledged of one that has ended goes otherwise.
     ground.database.run(&format!("UPDATE broadcast SET expires = {}", i64::MAX));
     theirs.iter().for_each(|table| ground.fill(table));
-    let delete = DeleteAccount { domain: ground.domain, local: "alice".into(), now: T, held_until: T };
+    let delete = DeleteAccount {
+        domain: ground.domain,
+        local: "alice".into(),
+        now: T,
+        held_until: T,
+        rows_max: u32::MAX,
+    };
     ask(&ground.store, delete).expect("it is done").expect("it is there");
     ground.sweep();
     let mut left = counts(&ground.database);

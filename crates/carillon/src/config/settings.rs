@@ -433,7 +433,7 @@ settings! {
         "rooms.max_members" = core.limits.room_members, count(1, 1_000_000, "accounts"), Live;
         /// Rooms that one account may own; it cannot create further ones.
         "rooms.max_owned" = core.limits.rooms_owned, count(0, 1_000_000, "rooms"), Live;
-        /// Rooms that one session may be in.
+        /// Rooms that one session may be in, and of which one account may be made a member.
         "rooms.max_joined" = core.limits.rooms_joined, count(1, 100_000, "rooms"), Live;
         /// Stanzas that may wait for one room; further ones are refused.
         "rooms.max_waiting" = core.limits.room_queue, count(1, 1_000_000, "stanzas"), Live;

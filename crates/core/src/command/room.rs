@@ -149,7 +149,7 @@ pub enum RoomRefusal {
     NoNick,
     /// The room would list more accounts than it may.
     TooManyMembers,
-    /// An owner owns as many rooms as it may.
+    /// An owner owns, or an account is a member of, as many rooms as it may.
     TooManyRooms,
     /// The domain has as many rooms as its policy allows.
     DomainFull,

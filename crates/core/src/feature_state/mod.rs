@@ -152,6 +152,4 @@ per_shard! {
     pubsub: pubsub::Missed,
     /// How often subscriptions change.
     roster: roster::Paces,
-    /// What clients have not acknowledged.
-    stream_management: stream_management::Queued,
 }

@@ -4,13 +4,14 @@ use super::asker::{Asker, refuse, reply};
 use super::enter::{LOGGED, role_of};
 use super::home::{Home, RoomState};
 use super::speak::of_room;
-use super::step::{Change, Step};
+use super::step::{Adding, Change, Step};
 use super::xml::request::{AdminItem, admin_items};
 use super::xml::user::{
     self, BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER, Said, affiliation, affiliation_word, role,
 };
 use crate::error::StanzaError;
 use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
+use crate::ports::store::rooms::RoomRefusers;
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -203,8 +204,39 @@ impl Home {
         let client = stanza.from.as_ref();
         let by = client.and_then(|client| self.state.occupants.of(client)).map(|of| of.nick().into());
         let asker = Asker::client(Box::new(stanza.clone()));
-        self.change(record, Change::Members { changes, by }, asker, key, cx);
+        self.change_members(record, changes, by, asker, key, cx);
         Ok(())
+    }
+
+    /// Changes what accounts are to a room that is not of MUC Light. The store is asked first whether those who become members may be members of one room
+    /// more: of how many, others decide.
+    pub(super) fn change_members(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        changes: Vec<RoomMember>,
+        by: Option<Box<str>>,
+        asker: Asker,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let is_new = |change: &&RoomMember| {
+            change.is_member() && record.affiliation(change.jid.as_str()) < RoomAffiliation::Member
+        };
+        let accounts: Vec<BareJid> = changes.iter().filter(is_new).map(|change| change.jid.clone()).collect();
+        if accounts.is_empty() {
+            return self.change(record, Change::Members { changes, by }, asker, key, cx);
+        }
+        let question = RoomRefusers {
+            domain: key.domain,
+            kind: key.kind,
+            room: self.state.address.clone(),
+            by: asker.account().unwrap_or_else(|| self.state.address.clone()),
+            accounts,
+            rooms_max: cx.shard.settings.limits.rooms_joined,
+        };
+        self.hold();
+        let adding = Adding::AsMembers { record: record.clone(), changes, by, asker };
+        self.ask(key, question, Step::Adding(Box::new(adding)), cx);
     }
 
     /// The account that an entry is about.

@@ -111,8 +111,7 @@ impl Home {
         };
         match change {
             Ok(change) => {
-                let change = Change::Members { changes: vec![change], by: None };
-                self.change(record, change, Asker::client(stanza), key, cx);
+                self.change_members(record, vec![change], None, Asker::client(stanza), key, cx);
             }
             Err(error) => refuse(&stanza, &error, cx),
         }

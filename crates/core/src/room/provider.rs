@@ -139,7 +139,7 @@ impl Home {
         if nicks.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
             return asker.refused(RoomRefusal::NickTaken, cx);
         }
-        self.change(record, Change::Members { changes, by: None }, asker, key, cx);
+        self.change_members(record, changes, None, asker, key, cx);
     }
 
     fn set_role(

@@ -365,8 +365,7 @@ impl Home {
             })
             .collect();
         if record.config.members_only && !members.is_empty() {
-            let change = Change::Members { changes: members, by: None };
-            self.change(record, change, Asker::client(Box::new(stanza.clone())), key, cx);
+            self.change_members(record, members, None, Asker::client(Box::new(stanza.clone())), key, cx);
         }
     }
 

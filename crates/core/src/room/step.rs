@@ -30,7 +30,7 @@ pub(super) enum Step {
     Moderating(Box<Moderating>),
     /// The ends of the archive.
     Ends(Box<Stanza>),
-    /// Who does not let itself be added to a room of MUC Light.
+    /// Who is not to be added to a room.
     Adding(Box<Adding>),
     /// To keep what the room says of itself.
     Noted,
@@ -102,6 +102,14 @@ pub(super) enum Adding {
     ToRoom { record: Arc<RoomRecord>, wanted: Vec<(BareJid, RoomAffiliation)>, asker: Asker },
     /// To one that is created with them.
     ToNewRoom(NewRoom),
+    /// To one that is there and not of MUC Light: all of them, or none.
+    AsMembers {
+        record: Arc<RoomRecord>,
+        changes: Vec<RoomMember>,
+        /// The nick of whoever adds them.
+        by: Option<Box<str>>,
+        asker: Asker,
+    },
 }
 
 /// A room that is to be created.

@@ -15,7 +15,9 @@ use crate::model::{
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
-use crate::shard::{Barriers, Deadline, DomainQuota, Known, RefusedWrite, ShardState, Timer, Wake};
+use crate::shard::{
+    Barriers, Deadline, DomainQuota, Known, RefusedWrite, SessionQueue, ShardState, Timer, Wake,
+};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Stanza, StanzaError};
@@ -438,6 +440,23 @@ impl Cx<'_> {
     /// Ends a session with a stream error, after what is being done now.
     pub fn end(&mut self, session: SessionId, error: StreamError) {
         self.agenda.queue.push_back(Work::End(session, error));
+    }
+
+    /// What is kept for a session until its client has it went from one size to another, in bytes. When all such queues of the shard have more bytes than they
+    /// may, the sessions with the largest end: each client is told, and may resume nothing; a session that is parked just ends.
+    pub(crate) fn queue_resized(&mut self, queue: SessionQueue, before: usize, after: usize) {
+        self.shard.queued.resize(queue, before, after);
+        if after <= before {
+            return;
+        }
+        // An even part of the node's bound.
+        let shards = usize::from(self.shard.shard_count.max(1));
+        let bytes_max = self.shard.settings.limits.all_unacknowledged_bytes / shards;
+        while let Some(session) = self.shard.queued.too_large(bytes_max) {
+            let text = "all clients together leave too much unacknowledged, and you are among those that leave the most";
+            let condition = carillon_wire::stream::Condition::ResourceConstraint;
+            self.end(session, StreamError::new(condition, text));
+        }
     }
 
     /// Ends what is at a connection with a stream error, after what is being done now.

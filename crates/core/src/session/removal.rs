@@ -1,16 +1,16 @@
 //! Removing an account, whoever asks for it: itself, or somebody outside.
 //!
-//! One commit removes it and ends the subscriptions between it and its contacts on their side, too. Then their homes are told, and its
-//! sessions end. Where the answer to that commit is lost, nobody knows whether it was done, and afterwards nobody knows whose rosters it
+//! What removes it ends the subscriptions between it and its contacts on their side, too, in the same commit; an account of which much is stored is removed
+//! in parts, one commit each, so that nobody else waits for all of it. Then their homes are told, and after the last part its sessions end. Where the answer to that commit is lost, nobody knows whether it was done, and afterwards nobody knows whose rosters it
 //! was in: they are read before, and their homes find out.
 
 use super::{Cx, Sessions};
 use crate::error::StreamError;
 use crate::message::{AccountMessage, RosterCause};
 use crate::model::{DomainId, RecordParts, RosterChange};
-use crate::ports::store::accounts::DeleteAccount;
+use crate::ports::store::accounts::{ACCOUNT_PART_ROWS, DeleteAccount};
 use crate::ports::store::roster::ReadRecord;
-use crate::ports::{Fault, Missing};
+use crate::ports::{Fault, Missing, Part};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stream::Condition;
 use std::sync::Arc;
@@ -27,6 +27,7 @@ pub(crate) fn remove(
         local: account.local().unwrap_or_default().into(),
         now: cx.now.unix,
         held_until: cx.now.unix.plus(cx.shard.settings.removed_names_held_ms),
+        rows_max: ACCOUNT_PART_ROWS,
     };
     let parts = RecordParts { roster: true, ..RecordParts::NONE };
     let record = ReadRecord { domain, local: ask.local.clone(), parts, about: Vec::new() };
@@ -47,12 +48,16 @@ fn commit(
     then: impl FnOnce(Result<Result<(), Missing>, Fault>, &mut Cx<'_>) + Send + 'static,
     cx: &mut Cx<'_>,
 ) {
-    cx.ask(ask, move |answer, sessions, cx| {
+    cx.ask(ask.clone(), move |answer, sessions, cx| {
         cx.shard.accounts.altered(account.as_str());
+        if let Ok(Ok(Part { entries, more: true })) = answer {
+            tell(entries, cx);
+            return commit(ask, account, contacts, then, cx);
+        }
         if let Err(Fault::Unknown) = answer {
             contacts.into_iter().for_each(|contact| cx.tell_account(contact, AccountMessage::Reload));
         }
-        let answer = answer.map(|removed| removed.map(|changes| tell(changes, cx)));
+        let answer = answer.map(|removed| removed.map(|part| tell(part.entries, cx)));
         // Or was before, when nobody knew.
         let is_gone = matches!(answer, Ok(Ok(()) | Err(Missing)));
         then(answer, cx);

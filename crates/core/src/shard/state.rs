@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Adoption, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Quotas, Retries,
-    SendAs, Subscribers, Throttle, Told, Wake, Wheel,
+    Accounts, Adoption, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Queued, Quotas,
+    Retries, SendAs, Subscribers, Throttle, Told, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, ShardId};
@@ -56,6 +56,8 @@ pub struct ShardState {
     pub offers: Offers,
     /// Stanzas that accounts send by somebody outside.
     pub send_as: SendAs,
+    /// What clients have not acknowledged.
+    pub queued: Queued,
     /// Accounts that are followed.
     pub taps: Taps,
     /// Accounts that cost much.
@@ -123,6 +125,7 @@ impl ShardState {
             throttle: Throttle::default(),
             offers: Offers::default(),
             send_as,
+            queued: Queued::default(),
             taps: Taps::default(),
             heavy: Heavy::default(),
             retries: Retries::default(),

@@ -10,7 +10,7 @@ use crate::model::{
     Access, Affiliation, Change, Item, PubsubEvent, Retained, Revision, TopicConfig, TopicId, TopicKey,
     TopicRecord,
 };
-use crate::ports::store::items::{Items, Purge, Retract};
+use crate::ports::store::items::{Items, PURGED_MAX, Purge, Retract};
 use crate::ports::store::topics::{ConfigureTopic, SetAffiliations};
 use crate::ports::{Answer, Ask, Fault, Question};
 use crate::session::Cx;
@@ -59,8 +59,12 @@ impl Home {
 
     /// The store's answer to an edit.
     pub(super) fn edited(&mut self, editing: Editing, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
+        let is_done = editing.edit.is_done(answer);
+        if is_done == Ok(false) {
+            return self.carry_out(editing, key, cx);
+        }
         let Editing { record, edit, newest, asker } = editing;
-        if let Err(refusal) = edit.is_done(answer) {
+        if let Err(refusal) = is_done {
             // What is missing is the item, or else the topic.
             match (&edit, refusal) {
                 (_, Refusal::Fault(Fault::Unknown)) => self.read_record(key, cx),
@@ -181,20 +185,21 @@ impl Edit {
     fn question(&self, topic: TopicId) -> Ask {
         match self {
             Edit::Retract { item, .. } => Retract { topic, item: item.clone() }.into(),
-            Edit::Purge => Purge { topic }.into(),
+            Edit::Purge => Purge { topic, items_max: PURGED_MAX }.into(),
             Edit::Configure(config) => ConfigureTopic { topic, config: config.clone() }.into(),
             Edit::Affiliate(changes) => SetAffiliations { topic, changes: changes.clone() }.into(),
         }
     }
 
-    /// The result of an edit, from the store's answer.
-    fn is_done(&self, answer: Answer) -> Result<(), Refusal> {
+    /// The result of an edit, from the store's answer: whether it is done, or a part of it is.
+    fn is_done(&self, answer: Answer) -> Result<bool, Refusal> {
         match self {
             Edit::Retract { .. } => done(Retract::answer(answer)),
-            Edit::Purge => Ok(Purge::answer(answer)?),
+            Edit::Purge => return Ok(!Purge::answer(answer)?),
             Edit::Configure(_) => done(ConfigureTopic::answer(answer)),
             Edit::Affiliate(_) => done(SetAffiliations::answer(answer)),
         }
+        .map(|()| true)
     }
 }
 

@@ -35,6 +35,8 @@ impl Crowd {
         settings.limits.rates.stanzas_per_second = 0;
         settings.limits.rates.bytes_per_second = 0;
         settings.limits.block_list = BlockListBounds { addresses: 100_000, bytes: 16 << 20 };
+        settings.privacy_lists.enabled = true;
+        settings.privacy_lists.bounds = PrivacyBounds { lists: 10, rules: 100_000, bytes: 16 << 20 };
         let mut world = World::new(settings);
         world.domain(DOMAIN, Policy { archive: true, ..Policy::default() });
         let domain = world.domain_id(DOMAIN);

@@ -230,3 +230,180 @@ pub(crate) fn directed_presence() -> Request {
         answer: "id='1'",
     }
 }
+
+/// What a client says first that enters a room.
+macro_rules! in_a_room {
+    ($rest:literal) => {
+        concat!(
+            "<presence to='r@rooms.example.org/n'><x xmlns='http://jabber.org/protocol/muc'/></presence>",
+            $rest
+        )
+    };
+}
+
+pub(crate) fn members_of_a_room() -> Request {
+    Request {
+        start: in_a_room!(
+            "<iq type='set' id='1' to='r@rooms.example.org'><query xmlns='http://jabber.org/protocol/muc#admin'>"
+        ),
+        part: |n| format!("<item affiliation='member' jid='a{n}@x.example'/>"),
+        end: "</query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn outcasts_of_a_room() -> Request {
+    Request {
+        start: in_a_room!(
+            "<iq type='set' id='1' to='r@rooms.example.org'><query xmlns='http://jabber.org/protocol/muc#admin'>"
+        ),
+        part: |n| format!("<item affiliation='outcast' jid='b{n}@x.example'><reason>r</reason></item>"),
+        end: "</query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn roles_of_a_room() -> Request {
+    Request {
+        start: in_a_room!(
+            "<iq type='set' id='1' to='r@rooms.example.org'><query xmlns='http://jabber.org/protocol/muc#admin'>"
+        ),
+        part: |_| "<item role='participant' nick='n'/>".into(),
+        end: "</query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn fields_of_a_room() -> Request {
+    Request {
+        start: in_a_room!(
+            "<iq type='set' id='1' to='r@rooms.example.org'><query xmlns='http://jabber.org/protocol/muc#owner'>\
+             <x xmlns='jabber:x:data' type='submit'>"
+        ),
+        part: |n| format!("<field var='muc#x{n}'><value>1</value></field>"),
+        end: "</x></query></iq>",
+        answer: "id='1'",
+    }
+}
+
+/// Each is looked for among those who are listed, and among the occupants.
+pub(crate) fn references_in_a_room() -> Request {
+    Request {
+        start: in_a_room!("<message type='groupchat' id='1' to='r@rooms.example.org'><body>hi</body>"),
+        part: |n| {
+            format!("<reference xmlns='urn:xmpp:reference:0' type='mention' uri='xmpp:a{n}@example.org'/>")
+        },
+        end: "</message>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn words_in_a_room() -> Request {
+    Request {
+        start: in_a_room!("<message type='groupchat' id='1' to='r@rooms.example.org'><body>"),
+        part: |n| format!("@a{n} "),
+        end: "</body></message>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn invited_to_a_room() -> Request {
+    Request {
+        start: in_a_room!(
+            "<message id='1' to='r@rooms.example.org'><x xmlns='http://jabber.org/protocol/muc#user'>"
+        ),
+        part: |n| format!("<invite to='a{n}@x.example'/>"),
+        end: "</x></message><iq type='get' id='1'><ping xmlns='urn:xmpp:ping'/></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn occupants_of_a_light_room() -> Request {
+    Request {
+        start: "<iq type='set' id='1' to='muclight.example.org'><query xmlns='urn:xmpp:muclight:0#create'><occupants>",
+        part: |n| format!("<user affiliation='member'>a{n}@example.org</user>"),
+        end: "</occupants></query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn fields_of_a_light_room() -> Request {
+    Request {
+        start: "<iq type='set' id='1' to='muclight.example.org'><query xmlns='urn:xmpp:muclight:0#create'><configuration>",
+        part: |n| format!("<f{n}>x</f{n}>"),
+        end: "</configuration></query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn blocked_in_light_rooms() -> Request {
+    Request {
+        start: "<iq type='set' id='1' to='muclight.example.org'><query xmlns='urn:xmpp:muclight:0#blocking'>",
+        part: |n| format!("<user action='deny'>a{n}@example.org</user>"),
+        end: "</query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn options_of_a_push() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><enable xmlns='urn:xmpp:push:0' jid='push.example.org' node='n'>\
+            <x xmlns='jabber:x:data' type='submit'>",
+        part: |n| format!("<field var='x{n}'><value>1</value></field>"),
+        end: "</x></enable></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn rules_of_a_privacy_list() -> Request {
+    Request {
+        start: "<iq type='set' id='1'><query xmlns='jabber:iq:privacy'><list name='a'>",
+        part: |n| {
+            format!("<item type='jid' value='a{n}@x.example' action='deny' order='{}'/>", 1_000_000 - n)
+        },
+        end: "</list></query></iq>",
+        answer: "id='1'",
+    }
+}
+
+/// The default list is the block list, which is changed with it.
+pub(crate) fn rules_of_the_default_list() -> Request {
+    Request {
+        start: "<iq type='set' id='0'><query xmlns='jabber:iq:privacy'><list name='d'>\
+            <item action='allow' order='1'/></list></query></iq>\
+            <iq type='set' id='0'><query xmlns='jabber:iq:privacy'><default name='d'/></query></iq>\
+            <iq type='set' id='1'><query xmlns='jabber:iq:privacy'><list name='d'>",
+        part: |n| format!("<item type='jid' value='a{n}@x.example' action='deny' order='{n}'/>"),
+        end: "</list></query></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn rules_of_a_message() -> Request {
+    Request {
+        start: "<message id='1' to='u0@example.org' type='chat'><body>hi</body>\
+            <amp xmlns='http://jabber.org/protocol/amp'>",
+        part: |n| format!("<rule action='notify' condition='c{n}' value='v'/>"),
+        end: "</amp></message>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn wishes_of_a_player() -> Request {
+    Request {
+        start: "<iq type='set' id='1' to='matches.example.org/q'><ticket xmlns='urn:carillon:matches:0'>",
+        part: |n| format!("<alike name='n{n}'>v</alike>"),
+        end: "</ticket></iq>",
+        answer: "id='1'",
+    }
+}
+
+pub(crate) fn fields_of_a_command() -> Request {
+    Request {
+        start: "<iq type='set' id='1' to='example.org'><command xmlns='http://jabber.org/protocol/commands' \
+            node='urn:xmpp:invite#invite' action='execute'><x xmlns='jabber:x:data' type='submit'>",
+        part: |n| format!("<field var='x{n}'><value>1</value></field>"),
+        end: "</x></command></iq>",
+        answer: "id='1'",
+    }
+}

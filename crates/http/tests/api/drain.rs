@@ -18,7 +18,9 @@ async fn a_node_is_drained_and_serves_again() {
     assert_eq!((&begun["to"], &begun["slices"]), (&json!("b.example.org:5222"), &json!(864_000)));
     assert!(begun["ends_in_ms"].as_u64().is_some_and(|ms| ms > 86_000_000), "{begun}");
     let ready = || Request::get("/readyz").body(Body::empty()).unwrap();
-    assert_eq!(world.call(ready()).await.status, StatusCode::SERVICE_UNAVAILABLE);
+    let draining = world.call(ready()).await;
+    assert_eq!(draining.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(draining.text.contains("draining: takes no new sessions"), "{}", draining.text);
     // Another one takes its place.
     let begun = world.put(PATH, json!({"over_ms": 0})).await.expect(StatusCode::ACCEPTED);
     assert_eq!((&begun["slices"], &begun["to"]), (&json!(1), &json!(null)));

@@ -304,7 +304,11 @@ async fn files_go_with_their_account() {
     let ground = ground();
     let given = ground.uploaded("hello", "a", "").await;
     let (domain, local) = (ground.domain, "alice".into());
-    ask(&*ground.world.store, DeleteAccount { domain, local, now: now(), held_until: now() }).unwrap();
+    ask(
+        &*ground.world.store,
+        DeleteAccount { domain, local, now: now(), held_until: now(), rows_max: u32::MAX },
+    )
+    .unwrap();
     ground.get(&given.path).await.problem(404, "unknown-upload");
     ground.until_empty().await;
 }

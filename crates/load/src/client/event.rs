@@ -17,6 +17,13 @@ pub enum ClientEvent {
     Connected,
     /// The TLS handshake is complete.
     Secured(Security),
+    /// The server says how many accounts one address may register, and in how many seconds.
+    RegistrationLimit {
+        /// The number of accounts.
+        accounts: u32,
+        /// The length of the window.
+        seconds: u64,
+    },
     /// The account was registered (XEP-0077).
     Registered,
     /// The server accepted the password, and proved that it knows it where the mechanism provides that.

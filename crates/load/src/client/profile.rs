@@ -123,6 +123,8 @@ pub struct Options {
     pub resource: Option<String>,
     /// Whether to register the account first (XEP-0077).
     pub register: bool,
+    /// Whether to ask before that how many accounts one address may register.
+    pub asks_limit: bool,
     /// The profile.
     pub profile: Arc<Profile>,
 }
@@ -200,13 +202,29 @@ impl std::fmt::Debug for Options {
 impl Options {
     /// A client of an account, with a resource the server chooses.
     pub fn new(jid: BareJid, password: impl Into<String>, profile: &Arc<Profile>) -> Self {
-        Self { jid, password: password.into(), resource: None, register: false, profile: Arc::clone(profile) }
+        Self {
+            jid,
+            password: password.into(),
+            resource: None,
+            register: false,
+            asks_limit: false,
+            profile: Arc::clone(profile),
+        }
     }
 
     /// The same client with a resource of its own.
     #[must_use]
     pub fn with_resource(mut self, resource: impl Into<String>) -> Self {
         self.resource = Some(resource.into());
+        self
+    }
+
+    /// The same client, which asks, before it makes its account, how many one address may make: [`ClientEvent::RegistrationLimit`].
+    ///
+    /// [`ClientEvent::RegistrationLimit`]: super::ClientEvent::RegistrationLimit
+    #[must_use]
+    pub fn with_limit_asked(mut self) -> Self {
+        self.asks_limit = true;
         self
     }
 

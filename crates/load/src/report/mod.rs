@@ -38,7 +38,7 @@ pub use model::{
 };
 pub use percentiles::Percentiles;
 pub use record::{Record, Snapshot};
-pub use remedy::remedy;
+pub use remedy::{MORE_REGISTRATIONS, remedy};
 pub use timeline::Row;
 pub use upgrade::{CommandRun, SliceReport, UpgradeReport};
 

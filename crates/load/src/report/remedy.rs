@@ -1,5 +1,9 @@
 //! What to do about an error that a server's limits or settings cause.
 
+/// What an operator does so that a server registers more accounts.
+pub const MORE_REGISTRATIONS: &str =
+    "Carillon: raise limits.registrations_per_address, or start it with limits.profile=benchmark";
+
 /// What an operator can do about a kind of error that happened so often, in a sentence.
 pub fn remedy(kind: &str, count: u64) -> Option<String> {
     let (_, why) = kind.split_once("registration failed: ")?;
@@ -8,9 +12,7 @@ pub fn remedy(kind: &str, count: u64) -> Option<String> {
         return None;
     }
     let what = match why.split([' ', ':', ';']).next()? {
-        "resource-constraint" | "policy-violation" => {
-            "Carillon: raise limits.registrations_per_address, or start it with limits.profile=benchmark"
-        }
+        "resource-constraint" | "policy-violation" => MORE_REGISTRATIONS,
         "not-allowed" | "service-unavailable" | "forbidden" => {
             "Carillon: registration.in_band=true allows registrations"
         }

@@ -11,11 +11,11 @@ use super::api::{Api, CallError};
 use super::publisher;
 use super::setup::{Setup, at_target, lacks, worker};
 use crate::blocking::{Client, ConnectError, StreamLost};
-use crate::client::{End, Failure, Options, stanzas};
+use crate::client::{ClientEvent, End, Failure, Options, stanzas};
 use crate::control::Fault;
 use crate::light;
 use crate::plan::{Action, Protocol, PublishMethod};
-use crate::report::remedy;
+use crate::report::{MORE_REGISTRATIONS, remedy};
 
 /// The time limit of the probe's login and of each answer to it.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -33,7 +33,9 @@ pub(super) fn check(setup: &Setup) -> Result<(), Fault> {
             // Players of matches have no accounts.
             Protocol::Xmpp if setup.job.scenario.first_login().is_none() && needs.plays => {}
             Protocol::Xmpp => {
-                let mut probe = log_in(setup, setup.options(number as usize, true), address)?;
+                let options = setup.options(number as usize, true).with_limit_asked();
+                let mut probe = log_in(setup, options, address)?;
+                check_registrations(setup, &mut probe)?;
                 if needs.pubsub {
                     check_pubsub(setup, &mut probe)?;
                 }
@@ -102,6 +104,24 @@ fn log_in(setup: &Setup, options: Options, address: SocketAddr) -> Result<Client
             }
         })
     })
+}
+
+/// Whether the server lets one address register as many accounts as this worker needs at each node: otherwise some of the players are refused, however
+/// long the test takes.
+fn check_registrations(setup: &Setup, probe: &mut Client) -> Result<(), Fault> {
+    let needed = setup.job.count.div_ceil(setup.addresses.len().max(1) as u32);
+    // Those of the login came with it.
+    while let Ok(Some(event)) = probe.recv(Duration::ZERO) {
+        if let ClientEvent::RegistrationLimit { accounts, seconds } = event
+            && needed > accounts
+        {
+            return Err(at_target(format!(
+                "the server lets one address register {accounts} accounts in {seconds} s, and {needed} players are to be \
+                 registered. {MORE_REGISTRATIONS}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Waits for the greeting of the light protocol.

@@ -5,7 +5,7 @@ use carillon_core::model::Map;
 use std::collections::VecDeque;
 
 /// Units of work that an account has among the others ([`Asked::cost`]). One of any size it always has.
-const SHARE: usize = 128;
+pub(super) const SHARE: usize = 128;
 
 /// Units of work that a batch ends with.
 const BATCH: usize = 4096;
@@ -13,12 +13,17 @@ const BATCH: usize = 4096;
 /// Of those, what may come out of the lanes: so many that an account that is alone is not held up.
 const FROM_LANES: usize = 2048;
 
+/// What an account owes at most: it waits for no more than so many batches for it.
+const DEBT_MAX: usize = 64 * SHARE;
+
 /// Questions that wait.
 pub(super) struct Lanes<A> {
     /// In their order.
     first: VecDeque<Asked<A>>,
     /// Units of work that accounts have there.
     shares: Map<u64, usize>,
+    /// Units of work that were done for accounts beyond what their questions had counted as. A share of it is made up for with each batch.
+    debts: Map<u64, usize>,
     /// What accounts ask beyond their shares, each in its order.
     lanes: Map<u64, VecDeque<Asked<A>>>,
     /// Whose turn it is next.
@@ -30,7 +35,14 @@ pub(super) struct Lanes<A> {
 impl<A> Default for Lanes<A> {
     fn default() -> Lanes<A> {
         let (first, turns) = (VecDeque::new(), VecDeque::new());
-        Lanes { first, shares: Map::default(), lanes: Map::default(), turns, waiting: 0 }
+        Lanes {
+            first,
+            shares: Map::default(),
+            debts: Map::default(),
+            lanes: Map::default(),
+            turns,
+            waiting: 0,
+        }
     }
 }
 
@@ -50,9 +62,10 @@ impl<A> Lanes<A> {
             return Ok(());
         }
         let cost = question.cost();
-        let share = self.shares.entry(account).or_default();
-        if *share == 0 || *share + cost <= SHARE {
-            *share += cost;
+        let share = self.shares.get(&account).copied().unwrap_or_default();
+        let is_among_first = !self.debts.contains_key(&account) && (share == 0 || share + cost <= SHARE);
+        if is_among_first {
+            self.shares.insert(account, share + cost);
             self.first.push_back(question);
         } else {
             self.lanes.insert(account, VecDeque::from([question]));
@@ -79,6 +92,10 @@ impl<A> Lanes<A> {
             true => self.shares.clear(),
             false => batch.iter().for_each(|question| self.leave(question)),
         }
+        self.debts.retain(|_, debt| {
+            *debt = debt.saturating_sub(SHARE);
+            *debt > 0
+        });
         units = 0;
         // Each has its turn at least once.
         let mut passed = 0;
@@ -87,8 +104,8 @@ impl<A> Lanes<A> {
             && passed < self.turns.len()
             && let Some(account) = self.turns.pop_front()
         {
-            // What it asked before is not taken yet.
-            if self.shares.contains_key(&account) {
+            // What it asked before is not taken yet, or not made up for.
+            if self.shares.contains_key(&account) || self.debts.contains_key(&account) {
                 self.turns.push_back(account);
                 passed += 1;
                 continue;
@@ -96,7 +113,19 @@ impl<A> Lanes<A> {
             passed = 0;
             units += self.turn(account, max, &mut batch);
         }
+        // Nobody waits but those who have something to make up for.
+        if batch.is_empty()
+            && let Some(account) = self.turns.pop_front()
+        {
+            self.turn(account, max, &mut batch);
+        }
         batch
+    }
+
+    /// An account owes so many units of work more.
+    pub(super) fn charge(&mut self, account: u64, units: usize) {
+        let debt = self.debts.entry(account).or_default();
+        *debt = (*debt + units).min(DEBT_MAX);
     }
 
     /// A question is not among the first any more.
@@ -207,6 +236,28 @@ mod tests {
         let batches: Vec<usize> = (0..5).map(|_| lanes.take(1000).len()).collect();
         assert_eq!(batches, [1000; 5]);
         assert!(lanes.is_empty() && lanes.shares.is_empty() && lanes.lanes.is_empty());
+    }
+
+    #[test]
+    fn what_was_more_work_than_it_counted_as_is_made_up_for() {
+        let mut lanes = Lanes::default();
+        lanes.charge(of("heavy", 0).account().expect("an account"), 10 * SHARE);
+        push(&mut lanes, of("heavy", 0));
+        for batch in 0..9 {
+            push(&mut lanes, of("alice", 10));
+            let taken = lanes.take(1000);
+            assert!(taken.iter().all(|question| is_of(question, "alice")), "{batch}");
+        }
+        push(&mut lanes, of("alice", 10));
+        assert_eq!(lanes.take(1000).len(), 2);
+        assert!(lanes.debts.is_empty() && lanes.is_empty());
+        // Where nobody else waits it does not wait either, and it keeps its order.
+        lanes.charge(of("heavy", 0).account().expect("an account"), usize::MAX);
+        (1..=3).for_each(|n| push(&mut lanes, of("heavy", n)));
+        let taken: Vec<usize> = lanes.take(1000).iter().map(Asked::bytes).collect();
+        assert_eq!(taken, [1, 2, 3]);
+        (0..DEBT_MAX / SHARE).for_each(|_| drop(lanes.take(1000)));
+        assert!(lanes.debts.is_empty());
     }
 
     #[test]

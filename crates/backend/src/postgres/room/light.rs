@@ -13,14 +13,14 @@ use carillon_wire::jid::BareJid;
 
 impl Answers<RoomRefusers, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &RoomRefusers) -> Result<Vec<BareJid>> {
-        let RoomRefusers { domain, room, by, accounts, rooms_max } = asked;
+        let RoomRefusers { domain, kind, room, by, accounts, rooms_max } = asked;
         let jids: Vec<&str> = accounts.iter().map(BareJid::as_str).collect();
         let locals: Vec<&str> = accounts.iter().map(|jid| jid.local().unwrap_or_default()).collect();
         let refusers = self.db.query(
             "SELECT asked.place FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS asked (jid, local, place)
-             WHERE EXISTS (SELECT 1 FROM account a JOIN room_block b ON b.account = a.id
+             WHERE ($11 AND EXISTS (SELECT 1 FROM account a JOIN room_block b ON b.account = a.id
                  WHERE a.domain = $1 AND a.local = asked.local AND asked.jid <> $4
-                 AND ((NOT b.is_room AND b.jid IN ($4, $5)) OR (b.is_room AND b.jid IN ($6, $7))))
+                 AND ((NOT b.is_room AND b.jid IN ($4, $5)) OR (b.is_room AND b.jid IN ($6, $7)))))
              OR (SELECT count(*) FROM (SELECT 1 FROM room_member m JOIN room r ON r.id = m.room
                  WHERE m.jid = asked.jid AND m.affiliation >= $8 AND r.kind = $9 LIMIT $10) AS rooms) >= $10",
             &[
@@ -32,8 +32,9 @@ impl Answers<RoomRefusers, Error> for Snapshot<'_> {
                 &room.as_str(),
                 &room.domain(),
                 &short(RoomAffiliation::Member),
-                &short(RoomKind::MucLight),
+                &short(*kind),
                 &i64::from(*rooms_max),
+                &(*kind == RoomKind::MucLight),
             ],
         )?;
         let mut found = Vec::new();

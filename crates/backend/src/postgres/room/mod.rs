@@ -202,21 +202,35 @@ pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
     Ok((members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
 }
 
-/// An account is about to be removed: rooms of domains that tell who their members are have lost it.
-pub(super) fn note_leaving(write: &mut Transaction<'_>, account: &BareJid, now: UnixMs) -> Result<()> {
+/// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
+pub(super) const ROWS_OF_LEAVING: usize = 2;
+
+/// An account is being removed: at most so many rooms lose it, in the order of their numbers; how many. A ban stays. Those of domains that tell who
+/// their members are tell it, unless nobody is told.
+pub(super) fn leave_all(
+    write: &mut Transaction<'_>,
+    account: &BareJid,
+    told_at: Option<UnixMs>,
+    max: i64,
+) -> Result<usize> {
     let rows = write.db.query(
-        "SELECT r.domain, d.name, r.kind, r.name, m.affiliation FROM room_member m JOIN room r ON r.id = m.room
-             JOIN domain d ON d.id = r.domain
-         WHERE m.jid = $1 AND m.affiliation > $2 AND d.room_events > 0 ORDER BY r.id",
-        &[&account.as_str(), &short(RoomAffiliation::None)],
+        "SELECT m.room, m.affiliation, r.domain, d.name, r.kind, r.name, d.room_events > 0
+         FROM room_member m JOIN room r ON r.id = m.room JOIN domain d ON d.id = r.domain
+         WHERE m.jid = $1 AND m.affiliation > $2 ORDER BY m.room LIMIT $3",
+        &[&account.as_str(), &short(RoomAffiliation::Outcast), &max],
     )?;
+    let mut rooms: Vec<i64> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let (domain, kind): (_, RoomKind) = (DomainId(number(row, 0)?), code(row, 2)?);
-        let room = BareJid::new(&kind.address(&text(row, 3)?, &text(row, 1)?));
+        rooms.push(row.try_get(0)?);
+        let (affiliation, tells): (RoomAffiliation, bool) = (code(row, 1)?, row.try_get(6)?);
+        let Some(now) = told_at.filter(|_| tells && affiliation > RoomAffiliation::None) else { continue };
+        let (domain, kind): (_, RoomKind) = (DomainId(number(row, 2)?), code(row, 4)?);
+        let room = BareJid::new(&kind.address(&text(row, 5)?, &text(row, 3)?));
         let room = room.map_err(|_| Error::Corrupt("not an address"))?;
-        write.note_fact(&left(domain, room, account, code(row, 4)?, now));
+        write.note_fact(&left(domain, room, account, affiliation, now));
     }
-    Ok(())
+    write.run("DELETE FROM room_member WHERE jid = $1 AND room = ANY ($2)", &[&account.as_str(), &rooms])?;
+    Ok(rooms.len())
 }
 
 /// How many rooms a domain has.
@@ -231,7 +245,8 @@ fn owns(db: &Connection, members: &[RoomMember], max: u32) -> Result<bool> {
     let owners: Vec<&str> = owners.map(|member| member.jid.as_str()).collect();
     let row = db.one(
         "SELECT EXISTS (SELECT 1 FROM unnest($1::text[]) AS owner
-             WHERE (SELECT count(*) FROM room_member WHERE jid = owner AND affiliation = $2) >= $3)",
+             WHERE (SELECT count(*) FROM (
+                 SELECT 1 FROM room_member WHERE jid = owner AND affiliation = $2 LIMIT $3) AS owned) >= $3)",
         &[&owners, &short(RoomAffiliation::Owner), &i64::from(max)],
     )?;
     Ok(row.try_get(0)?)

@@ -215,7 +215,13 @@ fn nothing_is_left_of_an_account() {
         .expect("a message");
     drop(db);
     let store = SqliteStore::open(Options::new(&path)).expect("opens");
-    let delete = DeleteAccount { domain: ground.domain, local: "alice".into(), now: T, held_until: T };
+    let delete = DeleteAccount {
+        domain: ground.domain,
+        local: "alice".into(),
+        now: T,
+        held_until: T,
+        rows_max: u32::MAX,
+    };
     ask(&store, delete).expect("it is there");
     sweep(&store);
     store.close();

@@ -1,4 +1,4 @@
-//! What is only of rooms of MUC Light: whom accounts do not let add them.
+//! Who is not to be added to a room, and what is only of rooms of MUC Light: whom accounts do not let add them.
 
 use super::super::column::{corrupt, text};
 use super::super::snapshot::Snapshot;
@@ -14,26 +14,13 @@ use rusqlite::{Error, OptionalExtension, Result, params};
 
 impl Answers<RoomRefusers, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &RoomRefusers) -> Result<Vec<BareJid>> {
-        let RoomRefusers { domain, room, by, accounts, rooms_max } = asked;
+        let RoomRefusers { domain, kind, room, by, accounts, rooms_max } = asked;
         let mut refusers = Vec::new();
         for account in accounts {
-            let is_blocked = self
-                .db
-                .prepare_cached(
-                    "SELECT 1 FROM account a JOIN room_block b ON b.account = a.id
-                     WHERE a.domain = ?1 AND a.local = ?2 AND (
-                         (b.is_room = 0 AND b.jid IN (?3, ?4)) OR (b.is_room = 1 AND b.jid IN (?5, ?6)))",
-                )?
-                .exists(params![
-                    domain.0,
-                    account.local().unwrap_or_default(),
-                    by.as_str(),
-                    by.domain(),
-                    room.as_str(),
-                    room.domain()
-                ])?;
             // Nobody blocks itself.
-            if (is_blocked && account != by) || self.rooms_of(account, *rooms_max)? >= *rooms_max {
+            let blocks =
+                *kind == RoomKind::MucLight && account != by && self.blocks(*domain, account, by, room)?;
+            if blocks || self.rooms_of(*kind, account, *rooms_max)? >= *rooms_max {
                 refusers.push(account.clone());
             }
         }
@@ -42,17 +29,34 @@ impl Answers<RoomRefusers, Error> for Snapshot<'_> {
 }
 
 impl Snapshot<'_> {
-    /// Of how many rooms of MUC Light an account is a member; counted up to `max`.
-    fn rooms_of(&self, account: &BareJid, max: u32) -> Result<u32> {
+    /// Whether an account does not let itself be added by this one, or to this room of MUC Light.
+    fn blocks(&self, domain: DomainId, account: &BareJid, by: &BareJid, room: &BareJid) -> Result<bool> {
+        self.db
+            .prepare_cached(
+                "SELECT 1 FROM account a JOIN room_block b ON b.account = a.id
+                 WHERE a.domain = ?1 AND a.local = ?2 AND (
+                     (b.is_room = 0 AND b.jid IN (?3, ?4)) OR (b.is_room = 1 AND b.jid IN (?5, ?6)))",
+            )?
+            .exists(params![
+                domain.0,
+                account.local().unwrap_or_default(),
+                by.as_str(),
+                by.domain(),
+                room.as_str(),
+                room.domain()
+            ])
+    }
+
+    /// Of how many rooms of a kind an account is a member; counted up to `max`.
+    fn rooms_of(&self, kind: RoomKind, account: &BareJid, max: u32) -> Result<u32> {
         self.db
             .prepare_cached(
                 "SELECT count(*) FROM (SELECT 1 FROM room_member m JOIN room r ON r.id = m.room
                  WHERE m.jid = ?1 AND m.affiliation >= ?2 AND r.kind = ?3 LIMIT ?4)",
             )?
-            .query_row(
-                params![account.as_str(), RoomAffiliation::Member.code(), RoomKind::MucLight.code(), max],
-                |row| row.get(0),
-            )
+            .query_row(params![account.as_str(), RoomAffiliation::Member.code(), kind.code(), max], |row| {
+                row.get(0)
+            })
     }
 }
 

@@ -95,7 +95,7 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateRoom) -> Result<CreateRoomAnswer> {
         let CreateRoom { domain, kind, name, config, members, owned_max, rooms_max, now, facts } = asked;
         for owner in members.iter().filter(|member| member.affiliation == RoomAffiliation::Owner) {
-            if owned(self.db, &owner.jid)? >= *owned_max {
+            if owned(self.db, &owner.jid, *owned_max)? >= *owned_max {
                 return Ok(CreateRoomAnswer::Full);
             }
         }
@@ -196,21 +196,38 @@ pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
     Ok(members + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
 }
 
-/// An account is about to be removed: rooms of domains that tell who their members are have lost it.
-pub(super) fn note_leaving(write: &Transaction<'_>, account: &BareJid, now: UnixMs) -> Result<()> {
+/// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
+pub(super) const ROWS_OF_LEAVING: usize = 2;
+
+/// An account is being removed: at most so many rooms lose it, in the order of their numbers; how many. A ban stays. Those of domains that tell who
+/// their members are tell it, unless nobody is told.
+pub(super) fn leave_all(
+    write: &Transaction<'_>,
+    account: &BareJid,
+    told_at: Option<UnixMs>,
+    max: usize,
+) -> Result<usize> {
     let mut query = write.db.prepare_cached(
-        "SELECT r.domain, d.name, r.kind, r.name, m.affiliation FROM room_member m JOIN room r ON r.id = m.room
-             JOIN domain d ON d.id = r.domain
-         WHERE m.jid = ?1 AND m.affiliation > ?2 AND d.room_events > 0 ORDER BY r.id",
+        "SELECT m.room, m.affiliation, r.domain, d.name, r.kind, r.name, d.room_events > 0
+         FROM room_member m JOIN room r ON r.id = m.room JOIN domain d ON d.id = r.domain
+         WHERE m.jid = ?1 AND m.affiliation > ?2 ORDER BY m.room LIMIT ?3",
     )?;
-    let mut rows = query.query(params![account.as_str(), RoomAffiliation::None.code()])?;
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let mut rows = query.query(params![account.as_str(), RoomAffiliation::Outcast.code(), max])?;
+    let mut rooms: Vec<u32> = Vec::new();
     while let Some(row) = rows.next()? {
-        let (domain, kind): (_, RoomKind) = (DomainId(row.get(0)?), code(row, 2)?);
-        let room = BareJid::new(&kind.address(&text(row, 3)?, &text(row, 1)?));
-        let room = room.map_err(|_| corrupt(3, "not an address"))?;
-        event::note(write, &left(domain, room, account, code(row, 4)?, now))?;
+        rooms.push(row.get(0)?);
+        let (affiliation, tells): (RoomAffiliation, bool) = (code(row, 1)?, row.get(6)?);
+        let Some(now) = told_at.filter(|_| tells && affiliation > RoomAffiliation::None) else { continue };
+        let (domain, kind): (_, RoomKind) = (DomainId(row.get(2)?), code(row, 4)?);
+        let room = BareJid::new(&kind.address(&text(row, 5)?, &text(row, 3)?));
+        let room = room.map_err(|_| corrupt(5, "not an address"))?;
+        event::note(write, &left(domain, room, account, affiliation, now))?;
     }
-    Ok(())
+    for room in &rooms {
+        write.run("DELETE FROM room_member WHERE room = ?1 AND jid = ?2", params![room, account.as_str()])?;
+    }
+    Ok(rooms.len())
 }
 
 /// How many rooms a domain has.
@@ -218,10 +235,12 @@ fn of_domain(db: &Connection, domain: DomainId) -> Result<u32> {
     db.prepare_cached("SELECT rooms FROM domain WHERE id = ?1")?.query_row([domain.0], |row| row.get(0))
 }
 
-/// How many rooms an account owns.
-fn owned(db: &Connection, jid: &BareJid) -> Result<u32> {
-    db.prepare_cached("SELECT count(*) FROM room_member WHERE jid = ?1 AND affiliation = ?2")?
-        .query_row(params![jid.as_str(), RoomAffiliation::Owner.code()], |row| row.get(0))
+/// How many rooms an account owns; counted up to `max`, because others may have made it own more.
+fn owned(db: &Connection, jid: &BareJid, max: u32) -> Result<u32> {
+    db.prepare_cached(
+        "SELECT count(*) FROM (SELECT 1 FROM room_member WHERE jid = ?1 AND affiliation = ?2 LIMIT ?3)",
+    )?
+    .query_row(params![jid.as_str(), RoomAffiliation::Owner.code(), max], |row| row.get(0))
 }
 
 fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::feature_state::offline::Message;
 use crate::model::SessionId;
 use crate::route;
 use crate::session::{BoundSession, Cx, Sessions};
-use crate::shard::{Chat, Fate, Recipients, Timer};
+use crate::shard::{Chat, Fate, Recipients, SessionQueue, Timer};
 use carillon_wire::stanza::Stanza;
 use carillon_wire::stream::Condition;
 
@@ -22,11 +22,13 @@ pub(super) fn given(session: &mut BoundSession, stanza: Stanza, chat: Chat, cx: 
     let (sent, at) = (session.sent(), cx.now.mono);
     let is_awaited = chat.settlement.is_some();
     let live = &mut session.state.offline.progress().live;
+    let before = live.bytes();
     live.gave(Message { stanza, chat, at }, sent);
     let (bytes, is_count_due) = (live.bytes(), live.is_count_due());
     if is_awaited && live.begin_soon() {
         session.set_timer(LOOK_SOON_MS, AWAITED, cx);
     }
+    resized(session.id, before, bytes, cx);
     if bytes > bytes_max {
         let text = "too many chat messages have not arrived: you read too slowly";
         cx.end(session.id, StreamError::new(Condition::PolicyViolation, text));
@@ -73,11 +75,13 @@ pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     let Some(progress) = &mut session.state.offline.0 else { return };
     let stored = progress.pager.arrived(bytes, sent).filter(|given| !given.managed);
     let mut seqs: Vec<u64> = stored.map(|given| given.seq).collect();
+    let before = progress.live.bytes();
     for Message { chat, .. } in progress.live.take_arrived(bytes, sent) {
         cx.settle(chat.settlement);
         seqs.extend(chat.recipients.and_then(|recipients| recipients.acknowledged()));
     }
     let (awaited, leaves) = (progress.live.awaited_since(), progress.live.has_left());
+    resized(session.id, before, progress.live.bytes(), cx);
     if awaited.is_some() && progress.live.begin_soon() {
         session.set_timer(LOOK_SOON_MS, AWAITED, cx);
     }
@@ -114,6 +118,15 @@ pub(super) fn leaves(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         && progress.live.leaves()
     {
         session.count_unacked(cx);
+    }
+}
+
+/// What is kept here of what a session was given went from one size to another: it counts among what all clients of the node have not acknowledged.
+pub(super) fn resized(session: SessionId, before: usize, after: usize, cx: &mut Cx<'_>) {
+    if before != after {
+        cx.shard.queued.add(after);
+        cx.shard.queued.remove(before);
+        cx.queue_resized(SessionQueue::Unmanaged(session), before, after);
     }
 }
 

@@ -80,7 +80,9 @@ fn stored(keep: &Keep, seq: u64, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for id in keep.recipients.all() {
         let Some(session) = sessions.bound(id) else { continue };
         let progress = session.state.offline.progress();
+        let before = progress.live.bytes();
         let managed = progress.live.take_of(&keep.recipients).is_none();
+        arrival::resized(id, before, progress.live.bytes(), cx);
         if managed && !session.is_managed() {
             // It has arrived.
             session.state.offline.tidy();

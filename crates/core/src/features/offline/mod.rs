@@ -58,6 +58,11 @@ pub const FEATURE: Feature = Feature {
         unacked: Some(arrival::unacked),
         leaves: Some(arrival::leaves),
         parked: Some(parked),
+        taken: Some(|session, cx| {
+            if let Some(progress) = &session.state.offline.0 {
+                arrival::resized(session.id, progress.live.bytes(), 0, cx);
+            }
+        }),
         // Something may have been stored while it was in no process.
         restored: Some(|session, _, _| {
             // While it has its connection the store gets nothing for it.
@@ -315,6 +320,7 @@ fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
         let account = session.bare.clone();
         cx.later(move |sessions, cx| look_again(&account, true, sessions, cx));
     }
+    arrival::resized(session.id, progress.live.bytes(), 0, cx);
     arrival::lost(session, progress.live.take(), cx);
 }
 
@@ -325,7 +331,9 @@ fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, cx: &mut Cx<'_>
         progress.pager.take_back(|given| !given.managed);
         progress.pager.look_again();
         progress.last = 0;
+        let bytes = progress.live.bytes();
         let live = progress.live.take();
+        arrival::resized(session.id, bytes, 0, cx);
         arrival::lost(session, live, cx);
     }
     None

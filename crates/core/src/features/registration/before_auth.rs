@@ -42,11 +42,21 @@ pub(super) fn stanza(
                 let field = Element::new(field, ns::REGISTER);
                 query.with_child(if text.is_empty() { field } else { field.with_text(*text) })
             });
+            let query = bound(cx).into_iter().fold(query, Element::with_child);
             Ok(client.reply(&iq.result_reply().with_payload(query), cx))
         }
         (Kind::Iq(IqType::Set), Some(query)) => Ok(register(client, iq, &query, cx)),
         _ => Err(client),
     }
+}
+
+/// How many accounts one address may register in which time, where that has a bound: whoever is about to register more need not try.
+fn bound(cx: &Cx<'_>) -> Option<Element> {
+    let limits = &cx.shard.settings.limits;
+    let accounts = Some(limits.registrations_per_address).filter(|accounts| *accounts > 0)?;
+    let seconds = limits.auth_window_ms.div_ceil(1000);
+    let limit = Element::new("limit", ns::REGISTRATION).with_attr("accounts", accounts.to_string());
+    Some(limit.with_attr("seconds", seconds.to_string()))
 }
 
 fn register(client: Box<Authenticating>, iq: &Stanza, query: &Element, cx: &mut Cx<'_>) -> Session {

@@ -167,7 +167,7 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
     let kept = cx.pipeline.keep.map(|handler| handler.kind);
     let mut settled = SmallVec::<[Settlement; 4]>::new();
     let mut done_with = |entry: Sent| {
-        memory::uncount(&entry, &mut cx.features.stream_management);
+        memory::uncount(&entry, &mut cx.shard.queued);
         match entry {
             Sent::Tracked(kind, id) => Some((kind, id)),
             Sent::TrackedStanza(tracked) => Some((tracked.0, tracked.1)),
@@ -186,7 +186,7 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
         let ours = settled.into_iter().filter(|settlement| settlement.place.node == own);
         ours.for_each(|settlement| state.note_recent(settlement, cx.now.mono));
     }
-    cx.features.stream_management.resize(session.id, before, state.queue.memory_bytes());
+    memory::resized(session.id, before, state.queue.memory_bytes(), cx);
     let left = state.queue.len() as u32;
     let acknowledged = session.unacknowledged.unwrap_or_default().saturating_sub(left);
     session.unacknowledged = Some(left);
@@ -262,10 +262,10 @@ fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>)
     let limits = &cx.shard.settings.limits;
     let bounds = Bounds { stanzas: limits.unacknowledged as usize, bytes: limits.unacknowledged_bytes };
     let is_awaited = entry.is_settled_by_acknowledgement();
-    memory::count(&entry, &mut cx.features.stream_management);
+    memory::count(&entry, &mut cx.shard.queued);
     let before = state.queue.memory_bytes();
     let next = state.queue.push(entry, bounds);
-    memory::grew(session.id, before, state.queue.memory_bytes(), cx);
+    memory::resized(session.id, before, state.queue.memory_bytes(), cx);
     session.unacknowledged = Some(state.queue.len() as u32);
     if is_awaited {
         look_later(session, cx);

@@ -222,11 +222,11 @@ fn forget_what_is_over(session: &mut BoundSession, cx: &mut Cx<'_>) {
         let handler = cx.pipeline.tracked_handler(tracked.0);
         let is_over = handler.is_some_and(|handler| (handler.is_over)(session, tracked.1, cx));
         if is_over {
-            memory::uncount(entry, &mut cx.features.stream_management);
+            memory::uncount(entry, &mut cx.shard.queued);
         }
         !is_over
     });
-    cx.features.stream_management.resize(session.id, before, state.queue.memory_bytes());
+    memory::resized(session.id, before, state.queue.memory_bytes(), cx);
     session.unacknowledged = Some(state.queue.len() as u32);
     session.state.stream_management = Some(state);
 }

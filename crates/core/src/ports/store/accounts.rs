@@ -2,8 +2,8 @@
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
-use super::Missing;
 use super::question::questions;
+use super::{Load, Loads, Missing, Part};
 use crate::model::{
     self, AccountId, AccountState, AgentId, Credentials, DomainId, LoginParts, Revocations, RosterChange,
     UnixMs,
@@ -26,7 +26,10 @@ questions! {
     once {
         CreateAccount => CreateAccountAnswer,
         RevokeTokens => Option<Revocations>,
-        DeleteAccount => Result<Vec<RosterChange>, Missing>,
+        DeleteAccount => Result<Part<RosterChange>, Missing>,
+    }
+    loads {
+        DeleteAccount,
     }
 }
 
@@ -159,10 +162,23 @@ pub struct RevokeTokens {
 /// [`DropReason::DeviceDeleted`](crate::model::DropReason::DeviceDeleted). In the same step the rosters of others lose what they say of
 /// subscriptions between the two, granted in advance or only asked for included ([`ended_with`](crate::model::ended_with)); the answer is
 /// what changed in them. Where the domain lets accounts register in-band, nobody takes the name that way until `held_until`.
+///
+/// It is done in parts of `rows_max` rows, about: it is asked until no more follows, and the last part removes the account itself. In between the account is
+/// disabled, and what is left of it can be removed at any later time.
 #[derive(Clone, Debug)]
 pub struct DeleteAccount {
     pub domain: DomainId,
     pub local: Box<str>,
     pub now: UnixMs,
     pub held_until: UnixMs,
+    pub rows_max: u32,
+}
+
+/// What [`DeleteAccount::rows_max`] is, unless there is a reason: other writes wait for some milliseconds.
+pub const ACCOUNT_PART_ROWS: u32 = 1024;
+
+impl Loads for DeleteAccount {
+    fn load(&self) -> Load<'_> {
+        Load { bytes: 0, account: Some((self.domain, &self.local)) }
+    }
 }

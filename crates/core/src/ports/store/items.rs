@@ -14,7 +14,7 @@ questions! {
         ItemNames => Option<ItemNamesAnswer>,
     }
     writes {
-        Purge => (),
+        Purge => bool,
     }
     once {
         Publish => Option<Arc<Item>>,
@@ -74,8 +74,12 @@ pub struct Retract {
     pub item: Box<str>,
 }
 
-/// Removes every item of a topic.
+/// Removes the oldest items of a topic, at most `items_max`; whether it has more.
 #[derive(Clone, Debug)]
 pub struct Purge {
     pub topic: TopicId,
+    pub items_max: u32,
 }
+
+/// What [`Purge::items_max`] is, unless there is a reason: other writes wait for some milliseconds.
+pub const PURGED_MAX: u32 = 1024;

@@ -72,11 +72,12 @@ pub struct RoomsOf {
     pub limit: u16,
 }
 
-/// Which of these accounts are not to be added to a room of MUC Light: those that block `by`, its domain, the room or the host of such rooms, and
-/// those that are members of `rooms_max` such rooms. `by` itself blocks nothing of that.
+/// Which of these accounts are not to be added to a room: those that are members of `rooms_max` rooms of this kind, and to one of MUC Light those that block
+/// `by`, its domain, the room or the host of such rooms. `by` itself blocks nothing of that.
 #[derive(Clone, Debug)]
 pub struct RoomRefusers {
     pub domain: DomainId,
+    pub kind: RoomKind,
     pub room: BareJid,
     pub by: BareJid,
     pub accounts: Vec<BareJid>,

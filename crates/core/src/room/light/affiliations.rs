@@ -42,6 +42,7 @@ impl Home {
         }
         let question = RoomRefusers {
             domain: key.domain,
+            kind: key.kind,
             room: self.state.address.clone(),
             by,
             accounts: new,

@@ -10,11 +10,12 @@ use crate::ports::{Answer, Fault, Question};
 use crate::room::asker::{Asker, refuse, reply};
 use crate::room::home::Home;
 use crate::room::owner::may_create;
-use crate::room::step::{Adding, Creator, NewRoom, Step};
+use crate::room::step::{Adding, Change, Creator, NewRoom, Step};
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Home {
@@ -31,6 +32,7 @@ impl Home {
         let accounts = new.others.iter().map(|(jid, _)| jid).chain([&new.creator]).cloned().collect();
         let question = RoomRefusers {
             domain: key.domain,
+            kind: key.kind,
             room: self.state.address.clone(),
             by: new.creator.clone(),
             accounts,
@@ -40,11 +42,11 @@ impl Home {
         self.ask(key, question, Step::Adding(Box::new(Adding::ToNewRoom(new))), cx);
     }
 
-    /// The store said who does not let itself be added. It is left out without a word (§4.5).
+    /// The store said who is not to be added. From a room of MUC Light it is left out without a word (§4.5).
     pub(in crate::room) fn asked_whom(
         &mut self,
         adding: Adding,
-        answer: Result<Vec<BareJid>, Fault>,
+        answer: Result<BTreeSet<BareJid>, Fault>,
         key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
@@ -54,7 +56,14 @@ impl Home {
                 wanted.retain(|(jid, _)| !refusers.contains(jid));
                 self.light_change(&record, wanted, asker, key, cx);
             }
-            (Adding::ToRoom { record, asker, .. }, Err(fault)) => {
+            (Adding::AsMembers { record, changes, by, asker }, Ok(refusers)) => {
+                self.open(record.clone());
+                match refusers.first() {
+                    Some(full) => refuse_member(full, asker, cx),
+                    None => self.change(&record, Change::Members { changes, by }, asker, key, cx),
+                }
+            }
+            (Adding::ToRoom { record, asker, .. } | Adding::AsMembers { record, asker, .. }, Err(fault)) => {
                 self.open(record);
                 asker.refused(fault.into(), cx);
             }
@@ -66,7 +75,13 @@ impl Home {
         }
     }
 
-    fn create_with(&mut self, mut new: NewRoom, refusers: &[BareJid], key: &RoomKey, cx: &mut Cx<'_>) {
+    fn create_with(
+        &mut self,
+        mut new: NewRoom,
+        refusers: &BTreeSet<BareJid>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
         if refusers.contains(&new.creator) {
             self.vanish();
             return Asker::client(new.stanza).refused(RoomRefusal::TooManyRooms, cx);
@@ -111,9 +126,16 @@ impl Home {
     }
 
     /// The answer of the store, with its type.
-    pub(in crate::room) fn refusers(answer: Answer) -> Result<Vec<BareJid>, Fault> {
-        RoomRefusers::answer(answer)
+    pub(in crate::room) fn refusers(answer: Answer) -> Result<BTreeSet<BareJid>, Fault> {
+        RoomRefusers::answer(answer).map(BTreeSet::from_iter)
     }
+}
+
+/// Somebody is a member of as many rooms as it may be.
+fn refuse_member(full: &BareJid, asker: Asker, cx: &mut Cx<'_>) {
+    let text = format!("{full} is a member of as many rooms as it may be");
+    let error = StanzaError::new(Condition::ResourceConstraint).with_text(text);
+    asker.refused_by(&error, RoomRefusal::TooManyRooms, cx);
 }
 
 /// What a client wants to create.

@@ -11,7 +11,7 @@ use crate::ports::store::accounts::{
     self, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, Identity, ImportAccounts,
     ImportRefused, Login, RevokeTokens, SetAccountState, SetCredentials,
 };
-use crate::ports::{Fault, Missing};
+use crate::ports::{Fault, Missing, Part};
 use carillon_wire::jid::BareJid;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -220,14 +220,23 @@ fn revoke_tokens(store: &mut Committed, asked: &RevokeTokens) -> Option<Revocati
     Some(account.revocations.clone())
 }
 
-fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<Vec<RosterChange>, Missing> {
-    let DeleteAccount { domain, local, now, held_until } = asked;
+/// Where something waits for it, in two parts, unless it is asked for as a whole.
+fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<Part<RosterChange>, Missing> {
+    let DeleteAccount { domain, local, now, held_until, rows_max } = asked;
     let id = store.account_id(*domain, local).ok_or(Missing)?;
     let account = store.accounts.get(&id).ok_or(Missing)?;
     let account_jid = account.jid.clone();
-    for waiting in account.queue.values().copied().collect::<Vec<_>>() {
+    let waiting: Vec<_> = account.queue.values().copied().collect();
+    for id in &waiting {
         let reason = Some(DropReason::DeviceDeleted);
-        store.end(waiting, NotificationState::Dropped, reason, *now);
+        store.end(*id, NotificationState::Dropped, reason, *now);
+    }
+    if !waiting.is_empty()
+        && *rows_max < u32::MAX
+        && let Some(account) = store.accounts.get_mut(&id)
+    {
+        account.state = AccountState::Disabled(*now);
+        return Ok(Part { entries: Vec::new(), more: true });
     }
     let left = store.own.rooms.facts_of_leaving(&store.domains, &account_jid, *now);
     left.into_iter().for_each(|(room, fact)| store.tell(Told::Room(room, fact)));
@@ -236,7 +245,7 @@ fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<Vec<RosterChan
     if held_until > now {
         store.held_names.insert((*domain, local.clone()), *held_until);
     }
-    Ok(changes)
+    Ok(Part { entries: changes, more: false })
 }
 
 /// Removes an account with all that belongs to it, whatever it is removed by; what changed in the rosters of others.

@@ -38,12 +38,17 @@ fn retract(store: &mut Committed, asked: &Retract) -> Result<(), Missing> {
     Ok(())
 }
 
-fn purge(store: &mut Committed, asked: &Purge) {
-    let Some(topic) = store.topics.get_mut(&asked.topic) else { return };
+/// One item at a time, unless they are asked for as a whole, so that whoever asks is seen to go on.
+fn purge(store: &mut Committed, asked: &Purge) -> bool {
+    let Some(topic) = store.topics.get_mut(&asked.topic) else { return false };
     if !topic.items.is_empty() {
-        topic.items.clear();
+        match asked.items_max {
+            u32::MAX => topic.items.clear(),
+            _ => drop(topic.items.pop_first()),
+        }
         topic.advance();
     }
+    !topic.items.is_empty()
 }
 
 fn read(store: &Committed, asked: &Items) -> Option<Vec<Arc<Item>>> {

@@ -242,9 +242,10 @@ fn refusers(store: &Committed, asked: &RoomRefusers) -> Vec<BareJid> {
             let of = if block.is_room { &asked.room } else { &asked.by };
             [of.as_str(), of.domain()].contains(&block.jid.as_str())
         };
-        let rooms = table.rooms.values().filter(|room| room.record.kind == RoomKind::MucLight);
+        let rooms = table.rooms.values().filter(|room| room.record.kind == asked.kind);
         let count = rooms.filter(|room| room.record.affiliation(account.as_str()) >= RoomAffiliation::Member);
-        let blocks = **account != asked.by && blocked.is_some_and(|blocked| blocked.iter().any(is_it));
+        let can_block = asked.kind == RoomKind::MucLight && **account != asked.by;
+        let blocks = can_block && blocked.is_some_and(|blocked| blocked.iter().any(is_it));
         blocks || count.count() >= asked.rooms_max as usize
     };
     asked.accounts.iter().filter(refuses).cloned().collect()

@@ -393,7 +393,10 @@ impl Room {
             RoomRefusal::TooManyMembers => {
                 (Code::TooManyMembers, "the room would list more accounts than `rooms.max_members` allows")
             }
-            RoomRefusal::TooManyRooms => (Code::Forbidden, "an owner owns as many rooms as it may"),
+            RoomRefusal::TooManyRooms => (
+                Code::Forbidden,
+                "an owner owns as many rooms as it may, or an account is a member of `rooms.max_joined`",
+            ),
             RoomRefusal::DomainFull => {
                 (Code::TooManyRooms, "the domain has as many rooms as its policy's `rooms_max` allows")
             }

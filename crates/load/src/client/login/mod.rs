@@ -67,6 +67,8 @@ pub(crate) enum Stage {
     StartTls,
     /// The result of registration, on a stream that offers this.
     Register(Features),
+    /// The form of registration, which says how many accounts one address may have.
+    RegistrationForm(Features),
     /// Challenge or outcome of classic SASL.
     Sasl(Mechanism, Exchange),
     /// Challenge or outcome of SASL2.
@@ -149,6 +151,9 @@ impl Login {
             Frame::Unit(Unit::Nonza(element)) => self.element(stage, &element, channel, out),
             Frame::Unit(Unit::Stanza(stanza)) => match stage {
                 Stage::Bind(offered) => self.bound(&stanza, &offered, channel, out).map(Transition::Session),
+                Stage::RegistrationForm(offered) => {
+                    self.form(&stanza, offered, channel, out).map(Transition::Stage)
+                }
                 Stage::Register(offered) => {
                     self.registered(&stanza, offered, channel, out).map(Transition::Stage)
                 }
@@ -283,7 +288,7 @@ impl Stage {
             Self::Tls => "waiting for TLS",
             Self::Header(_) => "waiting for the stream header",
             Self::Features(_) => "waiting for stream features",
-            Self::Register(_) => "registering",
+            Self::Register(_) | Self::RegistrationForm(_) => "registering",
             Self::StartTls => "waiting for the answer to STARTTLS",
             Self::Sasl(..) | Self::Sasl2(..) => "authenticating",
             Self::Resume(_) => "resuming the stream",

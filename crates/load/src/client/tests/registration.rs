@@ -46,3 +46,26 @@ fn an_answer_to_something_else_is_none() {
         .server("<iq id='other' type='result'/>")
         .events(&["closed: unexpected <iq/> while registering"]);
 }
+
+#[test]
+fn the_limit_of_registrations_is_asked_for() {
+    let profile = Profile::new(bare()).expect("valid settings");
+    let options = Options::new("alice@example.org".parse().expect("a JID"), "secret", &profile);
+    let options = options.with_registration(true).with_limit_asked();
+    let asked = "<iq id='register-form' type='get'><query xmlns='jabber:iq:register'/></iq>";
+    for (form, events) in [
+        (
+            "<query xmlns='jabber:iq:register'><limit xmlns='urn:carillon:registration:0' accounts='3' seconds='60'/></query>",
+            &["3 accounts in 60 s from one address"][..],
+        ),
+        ("<query xmlns='jabber:iq:register'><username/></query>", &[]),
+    ] {
+        let options = options.clone();
+        let mut talk =
+            Talk { client: Client::new(options, Entropy::from_seed(SEED)), out: Outbox::default() };
+        talk.client.start(&mut talk.out);
+        talk.server(HEADER).server(OFFER_PLAIN).client(&[OPEN, asked].concat()).events(&["connected"]);
+        let answer = format!("<iq id='register-form' type='result'>{form}</iq>");
+        talk.server(&answer).client(REGISTER).events(events);
+    }
+}

@@ -99,6 +99,9 @@ fn brief(event: &ClientEvent) -> String {
     match event {
         ClientEvent::Connected => "connected".to_owned(),
         ClientEvent::Secured(security) => format!("secured by {}", security.version),
+        ClientEvent::RegistrationLimit { accounts, seconds } => {
+            format!("{accounts} accounts in {seconds} s from one address")
+        }
         ClientEvent::Registered => "registered".to_owned(),
         ClientEvent::Authenticated { mechanism } => format!("authenticated by {}", mechanism.name()),
         ClientEvent::Bound { jid } => format!("bound {jid}"),

@@ -1,22 +1,27 @@
-//! What clients were sent and have not acknowledged, in all sessions of a shard together: one sum, and the sessions by the size of their
-//! queues.
+//! What clients were sent and have not acknowledged, in all sessions of a shard together: one sum, and the queues by their size.
 
 use crate::connection::BySize;
-use crate::feature_state::Shared;
 use crate::model::{Map, PubsubEvent, SessionId};
 use std::sync::Arc;
+
+/// What is kept for a session until its client has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SessionQueue {
+    /// Stanzas that stream management counts.
+    Managed(SessionId),
+    /// Chat messages to a client without stream management, until its TCP has acknowledged them.
+    Unmanaged(SessionId),
+}
 
 /// The unacknowledged stanzas of a shard.
 #[derive(Debug, Default)]
 pub struct Queued {
     /// Bytes of all queues. What several of them share counts once.
     bytes: usize,
-    sessions: BySize<SessionId>,
+    queues: BySize<SessionQueue>,
     /// Events in queues, by their address, and in how many queues each is.
     events: Map<usize, u32>,
 }
-
-impl Shared for Queued {}
 
 impl Queued {
     /// A queue has so many bytes more that are its own.
@@ -52,14 +57,16 @@ impl Queued {
         }
     }
 
-    /// The queue of a session went from one size to another, in bytes.
-    pub(crate) fn resize(&mut self, session: SessionId, before: usize, after: usize) {
-        self.sessions.resize(session, before, after);
+    /// A queue went from one size to another, in bytes.
+    pub(crate) fn resize(&mut self, queue: SessionQueue, before: usize, after: usize) {
+        self.queues.resize(queue, before, after);
     }
 
-    /// A session that has to end so that all queues have at most so many bytes, the larger ones first. It is not named twice.
+    /// A session that has to end so that all queues have at most so many bytes, the larger ones first. It is not named twice for a queue.
     pub(crate) fn too_large(&mut self, bytes_max: usize) -> Option<SessionId> {
-        self.sessions.too_large(self.bytes, bytes_max)
+        let (SessionQueue::Managed(session) | SessionQueue::Unmanaged(session)) =
+            self.queues.too_large(self.bytes, bytes_max)?;
+        Some(session)
     }
 }
 
