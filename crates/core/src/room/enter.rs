@@ -13,7 +13,7 @@ use crate::model::{RoomAffiliation, RoomKind, RoomRecord, RoomRole as Role};
 use crate::session::Cx;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, Kind, MessageType, Payload, PresenceType, Stanza};
+use carillon_wire::stanza::{Condition, Kind, MessageType, Payload, PresenceType, SharedStanza, Stanza};
 use carillon_wire::xml::Element;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -162,7 +162,10 @@ pub(super) fn role_of(record: &RoomRecord, affiliation: RoomAffiliation) -> Role
 pub(super) fn variants(record: &RoomRecord, with: impl Fn(bool) -> Stanza) -> RoomStanza {
     match record.config.non_anonymous {
         true => RoomStanza::for_all(with(true)),
-        false => RoomStanza { stanza: Arc::new(with(false)), full: Some(Arc::new(with(true))) },
+        false => RoomStanza {
+            full: Some(Arc::new(SharedStanza::new(with(true)))),
+            ..RoomStanza::for_all(with(false))
+        },
     }
 }
 

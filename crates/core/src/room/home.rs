@@ -43,6 +43,8 @@ pub(super) struct RoomState {
     pub(super) reserved: Vec<u32>,
     /// How many occupants the figures of the shard have of it.
     pub(super) counted: usize,
+    /// Shards that are behind with giving what it says.
+    pub(super) behind: Vec<ShardPlace>,
 }
 
 impl Kind for Room {
@@ -70,7 +72,7 @@ impl Kind for Room {
 
     fn concurrency(op: &RoomOp, record: &Arc<RoomRecord>) -> Concurrency {
         let weight = match op {
-            RoomOp::Gone { .. } | RoomOp::Back { .. } => Weight::Nothing,
+            RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Pace { .. } => Weight::Nothing,
             RoomOp::Command { request, .. } => request::weight_of(request),
             RoomOp::Stanza { stanza, .. } => request::weight(stanza),
         };
@@ -108,6 +110,21 @@ impl Home {
 }
 
 impl RoomState {
+    /// A shard said how it keeps up.
+    pub(super) fn note_pace(&mut self, place: ShardPlace, is_behind: bool) {
+        self.behind.retain(|other| *other != place);
+        if is_behind {
+            self.behind.push(place);
+        }
+    }
+
+    /// Whether a shard is behind, of a node that lives.
+    pub(super) fn is_behind(&self, cx: &Cx<'_>) -> bool {
+        self.behind.iter().any(|place| {
+            place.node == cx.shard.place.node || cx.shard.directory.other_nodes().contains(&place.node)
+        })
+    }
+
     /// Gives all who hear the room something.
     pub(super) fn give_all(&self, stanzas: &[RoomStanza], except: &[RoomSeat], cx: &mut Cx<'_>) {
         for (place, accounts) in &self.audience {

@@ -127,6 +127,7 @@ mod tests {
             audience: Vec::new(),
             reserved,
             counted: 0,
+            behind: Vec::new(),
         };
         (state, record)
     }

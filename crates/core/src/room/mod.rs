@@ -21,7 +21,7 @@ mod step;
 mod told;
 pub(crate) mod xml;
 
-use crate::command::RoomRefusal;
+use crate::command::{RoomRefusal, RoomRequest};
 use crate::error::StanzaError;
 use crate::home::{Places, Pushed};
 use crate::message::{RoomOp, RoomSeat};
@@ -40,7 +40,7 @@ use crate::shard::RoomFigures;
 use asker::{Asker, refuse, reply};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, SharedStanza, Stanza};
 use home::{Home, Room, RoomState, turn_away};
 use occupants::Occupants;
 use std::sync::Arc;
@@ -64,8 +64,16 @@ pub struct Rooms {
 impl Rooms {
     /// Deals with what a room is told, after what it was told before.
     pub fn operate(&mut self, key: &RoomKey, op: RoomOp, cx: &mut Cx<'_>) {
+        if let RoomOp::Pace { place, is_behind } = op {
+            // Nobody hears a room that is not in memory.
+            let home = self.homes.get_mut(key);
+            return home.into_iter().for_each(|home| home.state.note_pace(place, is_behind));
+        }
         let is_crowded = match self.homes.get(key) {
-            Some(home) => home.load() >= cx.shard.settings.limits.room_queue,
+            Some(home) => {
+                home.load() >= cx.shard.settings.limits.room_queue
+                    || (is_told_to_all(&op) && home.state.is_behind(cx))
+            }
             None => match self.make(key, cx) {
                 Ok(()) => false,
                 Err(refusal) => return give_up(None, op, refusal, cx),
@@ -78,7 +86,7 @@ impl Rooms {
                 pushed => pushed,
             },
             RoomOp::Stanza { .. } | RoomOp::Command { .. } if is_crowded => Pushed::Refused(op),
-            RoomOp::Stanza { .. } | RoomOp::Command { .. } => self.homes.push(key, op),
+            RoomOp::Stanza { .. } | RoomOp::Command { .. } | RoomOp::Pace { .. } => self.homes.push(key, op),
         };
         match pushed {
             Pushed::Now(op) => {
@@ -124,6 +132,7 @@ impl Rooms {
                 newest: ArchiveId(0),
                 audience: Vec::new(),
                 counted: 0,
+                behind: Vec::new(),
             })
         });
         Ok(())
@@ -185,7 +194,23 @@ fn give_up(occupants: Option<&mut Occupants>, op: RoomOp, refusal: RoomRefusal, 
         }
         RoomOp::Back { seat, presence, .. } => left_behind(seat, &presence, cx),
         RoomOp::Command { reply, .. } => Asker::Command(reply).refused(refusal, cx),
-        RoomOp::Gone { .. } => {}
+        RoomOp::Gone { .. } | RoomOp::Pace { .. } => {}
+    }
+}
+
+/// Whether all in the room may be told of it: while a shard is behind with giving what the room says, it is refused. That clients leave is not.
+fn is_told_to_all(op: &RoomOp) -> bool {
+    match op {
+        RoomOp::Stanza { stanza, .. } => match stanza.kind {
+            Kind::Message(_) | Kind::Presence(PresenceType::Available) => true,
+            Kind::Iq(IqType::Set) => stanza.payload.find("query", ns::MAM).is_none(),
+            Kind::Iq(_) | Kind::Presence(_) => false,
+        },
+        RoomOp::Command { request, .. } => !matches!(
+            **request,
+            RoomRequest::Describe | RoomRequest::Occupants { .. } | RoomRequest::Destroy { .. }
+        ),
+        RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Pace { .. } => false,
     }
 }
 
@@ -226,7 +251,7 @@ impl Home {
             }
             (RoomOp::Command { request, reply }, None) => self.command_to_nothing(*request, reply, key, cx),
             (RoomOp::Back { seat, presence, .. }, None) => left_behind(seat, &presence, cx),
-            (RoomOp::Gone { .. }, None) => {}
+            (RoomOp::Gone { .. }, None) | (RoomOp::Pace { .. }, _) => {}
         }
     }
 
@@ -436,7 +461,11 @@ impl Home {
             for message in messages {
                 let Some(mut said) = message.read() else { continue };
                 said.payload.push_element(&xml::user::stanza_id(&self.state.address, message.id));
-                self.state.history.push(Arc::new(said), message.received, Some(message.id));
+                self.state.history.push(
+                    Arc::new(SharedStanza::new(said)),
+                    message.received,
+                    Some(message.id),
+                );
             }
         }
         self.read_again(record, cx);

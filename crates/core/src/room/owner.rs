@@ -22,7 +22,7 @@ use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
 use crate::shard::DomainQuota;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, SharedStanza, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
@@ -325,7 +325,7 @@ impl Home {
             Change::Moderate { id, mut left, told } => {
                 self.open(record.clone());
                 left.payload.push_element(&user::stanza_id(&self.state.address, id));
-                self.state.history.replace(id, Arc::from(left));
+                self.state.history.replace(id, Arc::new(SharedStanza::new(*left)));
                 self.state.give_all(&[RoomStanza::for_all(*told)], &[], cx);
             }
             Change::EraseArchive => {

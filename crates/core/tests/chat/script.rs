@@ -199,6 +199,14 @@ impl Script {
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
             ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
+            ["room", room, "is", "behind"] => {
+                self.world.keep_pace(room, true);
+                Ok(())
+            }
+            ["room", room, "keeps", "up"] => {
+                self.world.keep_pace(room, false);
+                Ok(())
+            }
             ["module", name, rest @ ..] => self.module(name, rest),
             ["domain" | "account" | "invitation" | "revoke" | "password" | "drain", ..] => {
                 self.administer(&words)
