@@ -287,6 +287,9 @@ impl RoomState {
     /// The room is configured otherwise (XEP-0045 §10.2.1).
     pub(super) fn configured(&mut self, before: &RoomRecord, after: &RoomRecord, cx: &mut Cx<'_>) {
         let (was, is) = (&before.config, &after.config);
+        if was.non_anonymous != is.non_anonymous {
+            self.occupants.forget_snapshots();
+        }
         if is.members_only && !was.members_only {
             let shut_out = self.occupants.iter().filter(|of| of.affiliation < RoomAffiliation::Member);
             let nicks: Vec<String> = shut_out.map(|occupant| occupant.nick().to_owned()).collect();

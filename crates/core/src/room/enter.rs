@@ -3,7 +3,7 @@
 use super::asker::refuse;
 use super::history::delay;
 use super::home::{Home, RoomState, audience, give, turn_away};
-use super::occupants::{Client, Occupant};
+use super::occupants::{Client, Occupant, Shown};
 use super::told;
 use super::xml::request::{self, Entry};
 use super::xml::user::{self, Said};
@@ -18,6 +18,7 @@ use carillon_wire::xml::Element;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use smallvec::smallvec;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// Self-presence: it is about its recipient (XEP-0045 §15.6.2).
@@ -202,8 +203,9 @@ impl RoomState {
         stanza: &Stanza,
         cx: &Cx<'_>,
     ) {
-        let of = Client { jid: client.clone(), seat, presence: presence_of(stanza) };
         let nick = address.resource().unwrap_or_default();
+        let is_large = self.note_entry(nick, cx);
+        let of = Client { jid: client.clone(), seat, presence: presence_of(stanza), watches: !is_large };
         if self.occupants.named(nick).is_some() {
             return self.occupants.add_client(nick, of);
         }
@@ -214,7 +216,9 @@ impl RoomState {
             account: client.bare(),
             affiliation,
             role: role_of(record, affiliation),
+            shown: if is_large { Shown::ToNobody } else { Shown::ToWatchers },
             clients: smallvec![of],
+            snapshot: OnceCell::new(),
         });
     }
 
@@ -238,6 +242,8 @@ impl RoomState {
             return lost(seat, address, cx);
         }
         self.seat(record, seat, client, address, presence, cx);
+        // In the other process it may have been shown anybody, and to anybody.
+        self.occupants.assume_shown(client);
         self.occupants.set(&nick, record.affiliation(client.bare_str()), role);
     }
 
@@ -251,22 +257,6 @@ impl RoomState {
         }
         let id = mac.finalize().into_bytes();
         id.iter().take(20).map(|byte| format!("{byte:02x}")).collect::<String>().into()
-    }
-
-    /// Whether everybody is shown the presence of an occupant: in a large room only moderators are.
-    fn is_shown(&self, occupant: &Occupant, cx: &Cx<'_>) -> bool {
-        let max = cx.shard.settings.limits.room_presence as usize;
-        self.occupants.len() <= max || occupant.is_moderator()
-    }
-
-    /// Tells all others of a client's presence.
-    pub(super) fn tell_others(&self, record: &RoomRecord, client: &Jid, said: &Said<'_>, cx: &mut Cx<'_>) {
-        let Some(occupant) = self.occupants.of(client).filter(|occupant| self.is_shown(occupant, cx)) else {
-            return;
-        };
-        let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
-        let shown = variants(record, |shows| user::presence(occupant, of, shows, said));
-        self.give_all(&[shown], &occupant.seats(), cx);
     }
 
     /// Tells all, its own clients too, of a client's presence.
@@ -297,12 +287,7 @@ impl RoomState {
         let Some(occupant) = self.occupants.of(client) else { return };
         let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
         let mut stanzas = Vec::new();
-        for other in self.occupants.iter().filter(|other| other.address != occupant.address) {
-            if let Some(shown) = other.clients.first().filter(|_| self.is_shown(other, cx)) {
-                let said = Said::default();
-                stanzas.push(variants(record, |shows| user::presence(other, shown, shows, &said)));
-            }
-        }
+        self.push_shown(record, occupant, of.watches, &mut stanzas);
         let mut own = vec![SELF];
         own.extend(record.config.non_anonymous.then_some(NON_ANONYMOUS));
         own.extend(record.config.archive.then_some(LOGGED));
@@ -343,9 +328,7 @@ impl RoomState {
             let codes = [NEW_NICK];
             let said = Said { codes: &codes, nick: Some(&nick), ..Said::default() };
             let gone = variants(record, |shows| user::unavailable(occupant, of, shows, &said));
-            if self.is_shown(occupant, cx) {
-                self.give_all(&[gone], &occupant.seats(), cx);
-            }
+            self.give_to(occupant.shown, &[gone], &occupant.seats(), cx);
             let own = Said { codes: &[NEW_NICK, SELF], ..said };
             let own = variants(record, |shows| user::unavailable(occupant, of, shows, &own));
             self.give_occupant(occupant, &[own], &RoomAbout::Others, cx);
@@ -372,16 +355,16 @@ impl RoomState {
         let own: Vec<u16> = codes.iter().copied().chain([SELF]).collect();
         let said = Said { codes: &own, ..Said::default() };
         if let Some(mut occupant) = gone {
-            let is_shown = self.is_shown(&occupant, cx);
             let sees = occupant.is_moderator();
             occupant.role = Role::None;
-            if is_shown {
+            if occupant.shown > Shown::ToNobody {
                 let said = Said { codes, ..said };
                 let shown = variants(record, |shows| user::unavailable(&occupant, &of, shows, &said));
-                self.give_all(&[shown], &[], cx);
+                self.give_to(occupant.shown, &[shown], &[], cx);
             }
             let shown = variants(record, |shows| user::unavailable(&occupant, &of, shows, &said));
             give(of.seat, sees, vec![shown], left(&of, &occupant), cx);
+            self.note_leave(record, cx);
         } else if let Some(occupant) = nick.and_then(|nick| self.occupants.named(&nick)) {
             // Others of its account stay under that nick.
             let shown = variants(record, |shows| user::unavailable(occupant, &of, shows, &said));
@@ -394,11 +377,11 @@ impl RoomState {
         let Some(mut occupant) = self.occupants.remove(nick) else { return };
         told::removed(&self.address, &occupant, said, cx);
         occupant.affiliation = record.affiliation(occupant.account.as_str());
-        let (is_shown, sees) = (self.is_shown(&occupant, cx), occupant.is_moderator());
+        let sees = occupant.is_moderator();
         occupant.role = Role::None;
-        if let Some(of) = occupant.clients.first().filter(|_| is_shown) {
+        if let Some(of) = occupant.clients.first().filter(|_| occupant.shown > Shown::ToNobody) {
             let shown = variants(record, |shows| user::unavailable(&occupant, of, shows, said));
-            self.give_all(&[shown], &[], cx);
+            self.give_to(occupant.shown, &[shown], &[], cx);
         }
         let codes: Vec<u16> = said.codes.iter().copied().chain([SELF]).collect();
         let said = Said { codes: &codes, ..*said };
@@ -406,6 +389,7 @@ impl RoomState {
             let own = variants(record, |shows| user::unavailable(&occupant, of, shows, &said));
             give(of.seat, sees, vec![own], left(of, &occupant), cx);
         }
+        self.note_leave(record, cx);
     }
 
     /// A session is gone.

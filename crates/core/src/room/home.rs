@@ -2,7 +2,7 @@
 
 use super::asker::refuse;
 use super::history::History;
-use super::occupants::{Occupant, Occupants};
+use super::occupants::{Occupant, Occupants, Shown};
 use super::step::Step;
 use super::told::count_refusal;
 use super::xml::request::{self, Weight};
@@ -45,6 +45,8 @@ pub(super) struct RoomState {
     pub(super) counted: usize,
     /// Shards that are behind with giving what it says.
     pub(super) behind: Vec<ShardPlace>,
+    /// Whether it is large: not everybody is shown to everybody.
+    pub(super) is_large: bool,
 }
 
 impl Kind for Room {
@@ -130,12 +132,13 @@ impl RoomState {
         for (place, accounts) in &self.audience {
             give_accounts(*place, accounts.clone(), stanzas.to_vec(), cx);
         }
-        for (place, list) in self.occupants.lists() {
-            // A session has its name on its shard alone.
-            let except = except.iter().filter(|seat| seat.place == place).map(|seat| seat.session).collect();
-            let (to, stanzas) = (RoomAudience::Clients(list.clone()), stanzas.to_vec());
-            let event = RoomEvent { to, except, stanzas, about: RoomAbout::Others };
-            cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
+        self.give_to(Shown::ToAll, stanzas, except, cx);
+    }
+
+    /// Gives the clients something to which an occupant is shown who is shown to these.
+    pub(super) fn give_to(&self, shown: Shown, stanzas: &[RoomStanza], except: &[RoomSeat], cx: &mut Cx<'_>) {
+        for (place, list) in self.occupants.lists(shown) {
+            give_clients(place, list.clone(), stanzas, except, cx);
         }
     }
 
@@ -151,6 +154,21 @@ impl RoomState {
             give(client.seat, occupant.is_moderator(), stanzas.to_vec(), about.clone(), cx);
         }
     }
+}
+
+/// Gives the clients of a list something, all of them on one shard.
+pub(super) fn give_clients(
+    place: ShardPlace,
+    list: Arc<Vec<RoomRecipient>>,
+    stanzas: &[RoomStanza],
+    except: &[RoomSeat],
+    cx: &mut Cx<'_>,
+) {
+    // A session has its name on its shard alone.
+    let except = except.iter().filter(|seat| seat.place == place).map(|seat| seat.session).collect();
+    let (to, stanzas) = (RoomAudience::Clients(list), stanzas.to_vec());
+    let event = RoomEvent { to, except, stanzas, about: RoomAbout::Others };
+    cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
 }
 
 /// Gives a client something.

@@ -128,6 +128,7 @@ mod tests {
             reserved,
             counted: 0,
             behind: Vec::new(),
+            is_large: false,
         };
         (state, record)
     }

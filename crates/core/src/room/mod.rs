@@ -16,6 +16,7 @@ mod mention;
 mod occupants;
 mod owner;
 mod provider;
+mod shown;
 mod speak;
 mod step;
 mod told;
@@ -133,6 +134,7 @@ impl Rooms {
                 audience: Vec::new(),
                 counted: 0,
                 behind: Vec::new(),
+                is_large: false,
             })
         });
         Ok(())

@@ -355,9 +355,7 @@ impl Home {
                 destroy.push(Element::new(name, ns::MUC_USER).with_text(text));
             }
         }
-        let nicks: Vec<String> = self.state.occupants.iter().map(|of| of.nick().to_owned()).collect();
-        for nick in nicks {
-            let Some(mut occupant) = self.state.occupants.remove(&nick) else { continue };
+        for mut occupant in std::mem::take(&mut self.state.occupants).into_all() {
             (occupant.affiliation, occupant.role) = (RoomAffiliation::None, crate::model::RoomRole::None);
             let said = Said { codes: &[SELF], destroy: Some(&destroy), ..Said::default() };
             for of in &occupant.clients {
@@ -365,6 +363,7 @@ impl Home {
                 give(of.seat, false, vec![shown], left(of, &occupant), cx);
             }
         }
+        self.state.is_large = false;
         self.state.history.clear();
         self.state.reserved.clear();
         self.state.audience.clear();

@@ -782,6 +782,7 @@ fn set_limit(limits: &mut Limits, key: &str, value: &str) {
         "unacknowledged_bytes" => limits.unacknowledged_bytes = number(value),
         "offline_bytes" => limits.offline_bytes = number(value),
         "topic_bytes" => limits.topic_bytes = number(value),
+        "room_presence" => limits.room_presence = number(value),
         "rooms_joined" => limits.rooms_joined = number(value),
         "topics_owned" => limits.topics_owned = number(value),
         "topics_followed" => limits.topics_followed = number(value),
