@@ -16,6 +16,7 @@ mod mention;
 mod occupants;
 mod owner;
 mod provider;
+mod retract;
 mod shown;
 mod speak;
 mod step;
@@ -32,7 +33,7 @@ use crate::model::{
 };
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{
-    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, RoomArchivePage,
+    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, ReplaceRoomMessage, RoomArchivePage,
     RoomArchivedMessages,
 };
 use crate::ports::{Answer, Fault, Page, Question};
@@ -420,6 +421,8 @@ impl Home {
                 }
             }
             Step::Moderating(of) => self.found(*of, RoomArchivedMessages::answer(answer), key, cx),
+            Step::Retracting(of) => self.found_own(*of, RoomArchivedMessages::answer(answer), key, cx),
+            Step::Retracted(of) => self.retracted(*of, ReplaceRoomMessage::answer(answer), key, cx),
         }
     }
 

@@ -105,7 +105,7 @@ impl Home {
         }
         let (said, account) = (spoken(stanza, sender), sender.account.clone());
         let asker = Asker::Client { stanza: Box::new(stanza.clone()), settlement };
-        self.keep(record, said, account, asker, key, cx);
+        self.utter(record, said, account, asker, key, cx);
         Ok(())
     }
 

@@ -49,6 +49,12 @@ pub const FEATURE: Feature = Feature {
             version: "0.3.0",
             coverage: "Moderators retract messages; a tombstone stays in the archive.",
         },
+        Spec {
+            id: "XEP-0424",
+            title: "Message Retraction",
+            version: "0.4.2",
+            coverage: "In rooms, by whoever said it; a tombstone stays in the archive.",
+        },
     ],
     services: &[SERVICE],
     hooks: Hooks {

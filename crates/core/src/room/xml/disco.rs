@@ -35,7 +35,8 @@ pub(in crate::room) fn info(record: &RoomRecord, occupants: usize) -> Element {
         pick(*non_anonymous, "muc_nonanonymous", "muc_semianonymous"),
         pick(password.is_empty(), "muc_unsecured", "muc_passwordprotected"),
     ];
-    let of_archive: &[&str] = if *archive { &[ns::MAM, ns::MAM_EXTENDED] } else { &[] };
+    let of_archive: &[&str] =
+        if *archive { &[ns::MAM, ns::MAM_EXTENDED, ns::RETRACT_TOMBSTONE] } else { &[] };
     for var in FEATURES.iter().chain(&words).chain(of_archive) {
         query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var));
     }
