@@ -175,6 +175,10 @@ impl Home {
             let wanted = item.affiliation.as_deref().and_then(affiliation);
             let wanted = wanted.ok_or(StanzaError::new(Condition::BadRequest))?;
             let jid = self.account_of(item)?;
+            if jid.local().is_none() && wanted > RoomAffiliation::None {
+                let text = "a domain can be banned, and nothing else";
+                return Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
+            }
             let is_itself = stanza.from.as_ref().is_some_and(|from| from.bare_str() == jid.as_str());
             if is_itself && wanted == RoomAffiliation::Outcast {
                 // §9.1
@@ -246,10 +250,12 @@ impl Home {
 
 impl RoomState {
     /// Tells all that an occupant is something else now.
-    pub(super) fn tell_changed(&self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
+    pub(super) fn tell_changed(&mut self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
+        self.note_role(record, nick, cx);
         let client = self.occupants.named(nick).and_then(|occupant| occupant.clients.first());
         if let Some(client) = client {
-            self.tell_presence(record, &client.jid, said, cx);
+            let client = client.jid.clone();
+            self.tell_presence(record, &client, said, cx);
         }
     }
 
@@ -262,24 +268,33 @@ impl RoomState {
         cx: &mut Cx<'_>,
     ) {
         for change in changes {
-            let nicks: Vec<String> = self
-                .occupants
-                .of_account(&change.jid)
-                .filter(|occupant| occupant.affiliation != change.affiliation)
-                .map(|occupant| occupant.nick().to_owned())
-                .collect();
-            for nick in nicks {
+            for (nick, affiliation) in self.changed_by(record, &change.jid) {
                 let said = Said { actor, reason: Some(&change.reason), ..Said::default() };
-                let is_shut_out = record.config.members_only && change.affiliation < RoomAffiliation::Member;
-                if change.affiliation == RoomAffiliation::Outcast {
+                let is_shut_out = record.config.members_only && affiliation < RoomAffiliation::Member;
+                if affiliation == RoomAffiliation::Outcast {
                     self.expel(record, &nick, &Said { codes: &[BANNED], ..said }, cx);
                 } else if is_shut_out {
                     self.expel(record, &nick, &Said { codes: &[NO_MEMBER], ..said }, cx);
                 } else {
-                    let role = role_of(record, change.affiliation);
-                    self.occupants.set(&nick, change.affiliation, role);
+                    let role = role_of(record, affiliation);
+                    self.occupants.set(&nick, affiliation, role);
                     self.tell_changed(record, &nick, &Said { actor: None, ..said }, cx);
                 }
+            }
+        }
+    }
+
+    /// The nicks of the occupants of an account, or of a domain, whose affiliation is another now, and that.
+    fn changed_by(&self, record: &RoomRecord, jid: &BareJid) -> Vec<(String, RoomAffiliation)> {
+        let changed = |of: &super::occupants::Occupant| {
+            let affiliation = record.affiliation(of.account.as_str());
+            (affiliation != of.affiliation).then(|| (of.nick().to_owned(), affiliation))
+        };
+        match jid.local() {
+            Some(_) => self.occupants.of_account(jid).filter_map(changed).collect(),
+            None => {
+                let of_domain = self.occupants.iter().filter(|of| of.account.domain() == jid.as_str());
+                of_domain.filter_map(changed).collect()
             }
         }
     }
@@ -309,6 +324,9 @@ impl RoomState {
             _ => {}
         }
         codes.push(CONFIG_CHANGED);
+        if was.presence_broadcast != is.presence_broadcast {
+            self.note_broadcast(after, cx);
+        }
         if was.locked {
             // Nobody else is there who knew it.
             return;

@@ -201,13 +201,13 @@ impl RoomState {
         client: &Jid,
         address: Jid,
         stanza: &Stanza,
-        cx: &Cx<'_>,
+        cx: &mut Cx<'_>,
     ) {
-        let nick = address.resource().unwrap_or_default();
-        let is_large = self.note_entry(nick, cx);
+        let nick = address.resource().unwrap_or_default().to_owned();
+        let is_large = self.note_entry(&nick, cx);
         let of = Client { jid: client.clone(), seat, presence: presence_of(stanza), watches: !is_large };
-        if self.occupants.named(nick).is_some() {
-            return self.occupants.add_client(nick, of);
+        if self.occupants.named(&nick).is_some() {
+            return self.occupants.add_client(&nick, of);
         }
         let affiliation = record.affiliation(client.bare_str());
         self.occupants.add(Occupant {
@@ -216,10 +216,11 @@ impl RoomState {
             account: client.bare(),
             affiliation,
             role: role_of(record, affiliation),
-            shown: if is_large { Shown::ToNobody } else { Shown::ToWatchers },
+            shown: Shown::ToNobody,
             clients: smallvec![of],
             snapshot: OnceCell::new(),
         });
+        self.note_role(record, &nick, cx);
     }
 
     /// A client of another process is in the room.
@@ -242,9 +243,13 @@ impl RoomState {
             return lost(seat, address, cx);
         }
         self.seat(record, seat, client, address, presence, cx);
-        // In the other process it may have been shown anybody, and to anybody.
-        self.occupants.assume_shown(client);
         self.occupants.set(&nick, record.affiliation(client.bare_str()), role);
+        // In the other process it may have been shown anybody, and to anybody.
+        self.occupants.watch(client);
+        if record.config.presence_broadcast.shows(role) {
+            self.occupants.show(&nick, Shown::ToWatchers);
+        }
+        self.note_role(record, &nick, cx);
     }
 
     /// The id of an account in this room (XEP-0421): the same each time, and another in another room.

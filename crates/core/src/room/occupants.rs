@@ -1,7 +1,7 @@
 //! Who is in a room: by nick, by client, and by shard; and who of them is shown to whom.
 
 use crate::message::{RoomRecipient, RoomSeat, RoomStanza};
-use crate::model::{Map, Place, RoomAffiliation, RoomRole as Role};
+use crate::model::{Map, Place, PresenceBroadcast, RoomAffiliation, RoomRole as Role};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
@@ -30,7 +30,7 @@ pub(super) struct Occupant {
 }
 
 /// Whom the presence of an occupant is shown to, besides its own clients. Those who were shown that it is in the room are told when it leaves, and
-/// nobody else is: so it stays, as long as the occupant does, or becomes more.
+/// nobody else is: so it stays, as long as the occupant does, or becomes more; who is to be shown no longer is told of as one that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shown {
     /// Nobody.
@@ -159,21 +159,28 @@ impl Occupants {
         self.by_nick.into_values()
     }
 
-    /// An occupant is shown to all from now on, unless enough are.
-    fn show_to_all(&mut self, nick: &str) {
+    /// An occupant is shown to these from now on, too; to all only as long as few are.
+    pub(super) fn show(&mut self, nick: &str, to: Shown) {
         let is_full = self.shown_to_all.len() >= SHOWN_TO_ALL_MAX;
-        let Some(occupant) = self.by_nick.get_mut(nick).filter(|of| of.shown != Shown::ToAll && !is_full) else {
-            return;
-        };
-        occupant.shown = Shown::ToAll;
-        self.shown_to_all.push(nick.into());
+        let Some(occupant) = self.by_nick.get_mut(nick).filter(|of| of.shown < to) else { return };
+        if to < Shown::ToAll {
+            occupant.shown = to;
+        } else if !is_full {
+            occupant.shown = to;
+            self.shown_to_all.push(nick.into());
+        }
     }
 
-    /// A client may have been shown everybody, and its occupant to them.
-    pub(super) fn assume_shown(&mut self, client: &Jid) {
+    /// An occupant is shown to nobody from now on.
+    pub(super) fn hide(&mut self, nick: &str) {
+        self.shown_to_all.retain(|of| **of != *nick);
+        self.by_nick.get_mut(nick).into_iter().for_each(|occupant| occupant.shown = Shown::ToNobody);
+    }
+
+    /// A client is shown everybody from now on.
+    pub(super) fn watch(&mut self, client: &Jid) {
         let nick = self.nicks.get(client);
         let Some(occupant) = nick.and_then(|nick| self.by_nick.get_mut(nick)) else { return };
-        occupant.shown = occupant.shown.max(Shown::ToWatchers);
         let is_moderator = occupant.is_moderator();
         let of = occupant.clients.iter_mut().find(|of| of.jid == *client && !of.watches);
         if let Some(of) = of {
@@ -184,17 +191,19 @@ impl Occupants {
         }
     }
 
-    /// From now on everybody is shown to everybody. Gives the nicks of those who were shown to nobody, and of those who were to watchers; and the clients that were
-    /// no watchers.
-    pub(super) fn show_everybody(&mut self) -> Revealed {
+    /// From now on everybody is shown to everybody, as far as the room is configured to show them. Gives the nicks of those who were shown to nobody, and
+    /// of those who were to watchers; and the clients that were no watchers.
+    pub(super) fn show_everybody(&mut self, broadcast: PresenceBroadcast) -> Revealed {
         let mut revealed = Revealed::default();
         for (nick, occupant) in &mut self.by_nick {
             match occupant.shown {
-                Shown::ToNobody => revealed.unseen.push(nick.clone()),
+                Shown::ToNobody if broadcast.shows(occupant.role) => {
+                    occupant.shown = Shown::ToWatchers;
+                    revealed.unseen.push(nick.clone());
+                }
                 Shown::ToWatchers => revealed.seen.push(nick.clone()),
-                Shown::ToAll => {}
+                Shown::ToNobody | Shown::ToAll => {}
             }
-            occupant.shown = occupant.shown.max(Shown::ToWatchers);
             let sees_addresses = occupant.is_moderator();
             for client in occupant.clients.iter_mut().filter(|client| !client.watches) {
                 client.watches = true;
@@ -211,7 +220,7 @@ impl Occupants {
         self.by_nick.values_mut().for_each(|occupant| drop(occupant.snapshot.take()));
     }
 
-    /// An occupant enters. One that moderates is shown to all.
+    /// An occupant enters, who is shown to nobody.
     pub(super) fn add(&mut self, occupant: Occupant) {
         let nick: Box<str> = occupant.nick().into();
         let is_moderator = occupant.is_moderator();
@@ -220,10 +229,7 @@ impl Occupants {
             self.list(client.seat, is_moderator, client.watches);
         }
         self.accounts.entry(occupant.account.clone()).or_default().push(nick.clone());
-        self.by_nick.insert(nick.clone(), occupant);
-        if is_moderator {
-            self.show_to_all(&nick);
-        }
+        self.by_nick.insert(nick, occupant);
     }
 
     /// A client of an account that is in the room already enters under the same nick.
@@ -304,9 +310,6 @@ impl Occupants {
                 let of = of.and_then(|at| Arc::make_mut(list).get_mut(at));
                 of.into_iter().for_each(|recipient| recipient.sees_addresses = is_moderator);
             }
-        }
-        if is_moderator {
-            self.show_to_all(nick);
         }
     }
 

@@ -28,7 +28,7 @@ impl RoomState {
             return;
         }
         self.is_large = false;
-        let revealed = self.occupants.show_everybody();
+        let revealed = self.occupants.show_everybody(record.config.presence_broadcast);
         for occupant in revealed.unseen.iter().filter_map(|nick| self.occupants.named(nick)) {
             let Some(shown) = self.presence_of(record, occupant) else { continue };
             self.give_to(Shown::ToAll, &[shown], &occupant.seats(), cx);
@@ -38,6 +38,42 @@ impl RoomState {
             let Some(shown) = self.presence_of(record, occupant) else { continue };
             for (place, list) in &to {
                 give_clients(*place, list.clone(), std::slice::from_ref(&shown), &occupant.seats(), cx);
+            }
+        }
+    }
+
+    /// An occupant has this role now, or has entered with it, or the room is configured otherwise: it is shown to more, or to nobody any more, who are told
+    /// so as if it had left.
+    pub(super) fn note_role(&mut self, record: &RoomRecord, nick: &str, cx: &mut Cx<'_>) {
+        let Some(occupant) = self.occupants.named(nick) else { return };
+        if record.config.presence_broadcast.shows(occupant.role) {
+            if !self.is_large {
+                self.occupants.show(nick, Shown::ToWatchers);
+            }
+            if self.occupants.named(nick).is_some_and(Occupant::is_moderator) {
+                self.occupants.show(nick, Shown::ToAll);
+            }
+        } else if occupant.shown > Shown::ToNobody {
+            if let Some(of) = occupant.clients.first() {
+                let gone = |shows| user::unavailable(occupant, of, shows, &Said::default());
+                self.give_to(occupant.shown, &[variants(record, gone)], &occupant.seats(), cx);
+            }
+            self.occupants.hide(nick);
+        }
+    }
+
+    /// The room shows the presence of other roles now.
+    pub(super) fn note_broadcast(&mut self, record: &RoomRecord, cx: &mut Cx<'_>) {
+        let nicks: Vec<Box<str>> = self.occupants.iter().map(|occupant| occupant.nick().into()).collect();
+        for nick in nicks {
+            let was_shown = self.occupants.named(&nick).map(|occupant| occupant.shown);
+            self.note_role(record, &nick, cx);
+            let Some(occupant) = self.occupants.named(&nick) else { continue };
+            if was_shown == Some(Shown::ToNobody)
+                && occupant.shown > Shown::ToNobody
+                && let Some(shown) = self.presence_of(record, occupant)
+            {
+                self.give_to(occupant.shown, &[shown], &occupant.seats(), cx);
             }
         }
     }

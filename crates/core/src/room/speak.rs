@@ -344,7 +344,10 @@ impl Home {
         let password = if is_invite { record.config.password.as_str() } else { "" };
         let mut told = Stanza::message(MessageType::Normal).with_from(self.state.address.clone());
         told.to = Some(to.clone());
-        told.payload.push_element(&user::invitation(name, from, reason.as_deref(), password));
+        // §7.9: the room goes on with a conversation of two.
+        let continued = element.child("continue", ns::MUC_USER).filter(|_| is_invite);
+        let invitation = user::invitation(name, from, reason.as_deref(), continued, password);
+        told.payload.push_element(&invitation);
         cx.route(told);
         Ok(())
     }

@@ -27,8 +27,9 @@ pub const FEATURE: Feature = Feature {
             title: "Multi-User Chat",
             version: "1.35.5",
             coverage: "Rooms at `rooms.DOMAIN` for accounts of the domain, and of others where both policies say so: entering, history, subject, private messages, mediated invitations, \
-                       voice, kicks, bans, roles, affiliations, configuration, registration of nicks, destruction. Not there: \
-                       `muc#roomconfig_presencebroadcast` and `getmemberlist` other than what is done anyway.",
+                       voice, kicks, bans of accounts and domains, roles, affiliations, configuration, registration of nicks, \
+                       destruction. Not there: `muc#roomconfig_getmemberlist` other than what is done anyway, and the codes 101 \
+                       and 332.",
         },
         Spec {
             id: "XEP-0313",
