@@ -6,14 +6,11 @@ use super::home::{Home, RoomState};
 use super::speak::of_room;
 use super::step::{Change, Step};
 use super::xml::request::{AdminItem, admin_items};
-use super::xml::user::{
-    self, BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER, Said, affiliation, affiliation_word, role,
-};
+use super::xml::user::{self, BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER, Said, affiliation, role};
 use crate::error::StanzaError;
 use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
@@ -35,7 +32,8 @@ impl Home {
     ) {
         let result = admin_items(query).and_then(|items| match stanza.kind {
             Kind::Iq(IqType::Get) => {
-                let answer = stanza.result_reply().with_payload(self.list(record, stanza, &items)?);
+                let answer = self.list(record, stanza, query, &items)?;
+                let answer = stanza.result_reply().with_payload(answer);
                 reply(answer, cx);
                 Ok(())
             }
@@ -48,65 +46,10 @@ impl Home {
     }
 
     /// What a client is to the room: its affiliation, and its role while it is in it.
-    fn standing(&self, record: &RoomRecord, stanza: &Stanza) -> (RoomAffiliation, Role) {
+    pub(super) fn standing(&self, record: &RoomRecord, stanza: &Stanza) -> (RoomAffiliation, Role) {
         let Some(client) = &stanza.from else { return Default::default() };
         let role = self.state.occupants.of(client).map_or(Role::None, |occupant| occupant.role);
         (record.affiliation(client.bare_str()), role)
-    }
-
-    /// The occupants of a role, or the accounts of an affiliation.
-    fn list(
-        &self,
-        record: &RoomRecord,
-        stanza: &Stanza,
-        items: &[AdminItem],
-    ) -> Result<Element, StanzaError> {
-        let (own, own_role) = self.standing(record, stanza);
-        let forbidden = || StanzaError::new(Condition::Forbidden);
-        let mut query = Element::new("query", ns::MUC_ADMIN);
-        let [item] = items else { return Err(StanzaError::new(Condition::BadRequest)) };
-        if let Some(wanted) = &item.role {
-            let wanted = role(wanted).ok_or(StanzaError::new(Condition::BadRequest))?;
-            if own_role < Role::Moderator && own < RoomAffiliation::Admin {
-                return Err(forbidden());
-            }
-            for occupant in self.state.occupants.iter().filter(|occupant| occupant.role == wanted) {
-                let mut item = Element::new("item", ns::MUC_ADMIN)
-                    .with_attr("affiliation", affiliation_word(occupant.affiliation))
-                    .with_attr("nick", occupant.nick())
-                    .with_attr("role", user::role_word(occupant.role));
-                if let Some(client) = occupant.clients.first() {
-                    item.set_attr("jid", client.jid.as_str());
-                }
-                query.push(item);
-            }
-            return Ok(query);
-        }
-        let wanted = item.affiliation.as_deref().and_then(affiliation);
-        let wanted = wanted.ok_or(StanzaError::new(Condition::BadRequest))?;
-        // Who sees everybody's address, sees who is a member, too.
-        let is_open = record.config.non_anonymous
-            && own >= RoomAffiliation::Member
-            && wanted >= RoomAffiliation::Member;
-        let is_moderator = own_role == Role::Moderator && wanted == RoomAffiliation::Member;
-        if own < RoomAffiliation::Admin && !is_open && !is_moderator {
-            return Err(forbidden());
-        }
-        for member in record.members.iter().filter(|member| member.affiliation == wanted) {
-            let mut item = Element::new("item", ns::MUC_ADMIN)
-                .with_attr("affiliation", affiliation_word(wanted))
-                .with_attr("jid", member.jid.as_str());
-            let occupant = self.state.occupants.of_account(&member.jid).next();
-            let nick = occupant.map(super::occupants::Occupant::nick).or(Some(&*member.nick));
-            if let Some(nick) = nick.filter(|nick| !nick.is_empty()) {
-                item.set_attr("nick", nick);
-            }
-            if !member.reason.is_empty() {
-                item.push(Element::new("reason", ns::MUC_ADMIN).with_text(&*member.reason));
-            }
-            query.push(item);
-        }
-        Ok(query)
     }
 
     /// Changes what occupants may do (XEP-0045 §8.2 to §8.4, §9.6, §9.7).

@@ -11,6 +11,7 @@ mod facts;
 mod history;
 mod home;
 mod light;
+mod listing;
 mod mam;
 mod mention;
 mod occupants;
@@ -370,13 +371,12 @@ impl Home {
     ) -> Result<(), StanzaError> {
         let Some(client) = &stanza.from else { return Ok(()) };
         let member = record.member(client.bare_str());
-        let occupants = Some(&self.state.occupants).filter(|occupants| occupants.of(client).is_some());
         let payload = match (query.ns(), query.attr("node")) {
             (ns::DISCO_INFO, None) => xml::disco::info(record, self.state.occupants.len()),
             (ns::DISCO_INFO, Some(xml::disco::NICK_NODE)) => {
                 xml::disco::own_nick(member.map(|member| &*member.nick))
             }
-            (ns::DISCO_ITEMS, None) => xml::disco::items(occupants),
+            (ns::DISCO_ITEMS, None) => self.list_occupants(query, stanza)?,
             _ => return Err(StanzaError::new(Condition::ItemNotFound)),
         };
         reply(stanza.result_reply().with_payload(payload), cx);

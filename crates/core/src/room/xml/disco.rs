@@ -1,7 +1,6 @@
 //! What a room says of itself (XEP-0045 §6.4, §6.5, §7.12).
 
 use crate::model::{RoomConfig, RoomKind, RoomListed, RoomRecord};
-use crate::room::occupants::Occupants;
 use crate::session::rsm;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
@@ -18,6 +17,7 @@ const FEATURES: &[&str] = &[
     ns::STANZA_ID,
     ns::OCCUPANT_ID,
     ns::MODERATE,
+    ns::RSM,
 ];
 
 /// The disco#info of a room.
@@ -76,16 +76,6 @@ pub(in crate::room) fn own_nick(nick: Option<&str>) -> Element {
 
 /// The node of the reserved nick.
 pub(in crate::room) const NICK_NODE: &str = "x-roomuser-item";
-
-/// The disco#items of a room: its occupants.
-pub(in crate::room) fn items(occupants: Option<&Occupants>) -> Element {
-    let mut query = Element::new("query", ns::DISCO_ITEMS);
-    for occupant in occupants.into_iter().flat_map(Occupants::iter) {
-        let item = Element::new("item", ns::DISCO_ITEMS).with_attr("jid", occupant.address.as_str());
-        query.push(item.with_attr("name", occupant.nick()));
-    }
-    query
-}
 
 /// The disco#items of the service: a page of its rooms.
 pub(crate) fn rooms(rooms: &[RoomListed], domain: &str, is_paged: bool) -> Element {
