@@ -22,6 +22,7 @@ mod shown;
 mod speak;
 mod step;
 mod told;
+mod vcard;
 pub(crate) mod xml;
 
 use crate::command::{RoomRefusal, RoomRequest};
@@ -37,6 +38,7 @@ use crate::ports::store::rooms::{
     self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, ReplaceRoomMessage, RoomArchivePage,
     RoomArchivedMessages,
 };
+use crate::ports::store::vcard::ReadVcard;
 use crate::ports::{Answer, Fault, Page, Question};
 use crate::session::Cx;
 use crate::shard::RoomFigures;
@@ -275,7 +277,15 @@ impl Home {
         match stanza.kind {
             Kind::Message(_) => return self.message(record, &stanza, settlement, key, cx),
             Kind::Presence(_) => self.presence(record, seat, &stanza, cx),
-            Kind::Iq(_) if stanza.to.as_ref().is_some_and(|to| !to.is_bare()) => self.relay(&stanza, cx),
+            Kind::Iq(_) if stanza.to.as_ref().is_some_and(|to| !to.is_bare()) => {
+                match Home::is_for_vcard(&stanza) {
+                    true => {
+                        let read = self.read_vcard(&stanza, key, cx);
+                        read.unwrap_or_else(|error| refuse(&stanza, &error, cx));
+                    }
+                    false => self.relay(&stanza, cx),
+                }
+            }
             Kind::Iq(IqType::Result | IqType::Error) => {}
             Kind::Iq(_) => self.request(record, seat, stanza, key, cx),
         }
@@ -411,6 +421,7 @@ impl Home {
                 };
                 self.page(&reading, answer, cx);
             }
+            Step::Vcard(request) => Home::show_vcard(&request, ReadVcard::answer(answer), cx),
             Step::Ends(request) => self.ends(&request, ReadRoomArchiveEnds::answer(answer), cx),
             Step::Adding(adding) => self.asked_whom(*adding, Home::refusers(answer), key, cx),
             Step::Noted => {

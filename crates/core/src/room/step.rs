@@ -32,6 +32,8 @@ pub(super) enum Step {
     Retracting(Box<Retracting>),
     /// To replace it by what is left of it.
     Retracted(Box<Retracted>),
+    /// The vCard of an occupant.
+    Vcard(Box<Stanza>),
     /// The ends of the archive.
     Ends(Box<Stanza>),
     /// Who does not let itself be added to a room of MUC Light.

@@ -43,6 +43,12 @@ pub const FEATURE: Feature = Feature {
             version: "1.1.0",
             coverage: "The room answers.",
         },
+        Spec {
+            id: "XEP-0054",
+            title: "vcard-temp",
+            version: "1.3.0",
+            coverage: "Those of occupants are read at their addresses in the room.",
+        },
         Spec { id: "XEP-0421", title: "Occupant identifiers", version: "1.0.1", coverage: "All of it." },
         Spec {
             id: "XEP-0425",
