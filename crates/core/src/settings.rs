@@ -22,7 +22,7 @@ pub struct Settings {
     pub secret: [u8; 32],
     /// Names of the features that are disabled: none of their code runs.
     pub features_disabled: Vec<String>,
-    /// How events of topics are delivered to their followers.
+    /// How events of topics are delivered to their followers, and what rooms say to their occupants.
     pub fanout: Fanout,
     /// The light protocol.
     pub light: Light,
@@ -185,9 +185,9 @@ impl Default for Invitations {
 pub struct Fanout {
     /// Deliveries per slice of a fan-out: other work is done between two slices.
     pub slice: usize,
-    /// Deliveries of one topic that may wait in one shard before publications to it are refused.
+    /// Deliveries of one topic, or room, that may wait in one shard before more is refused.
     pub waiting_deliveries: usize,
-    /// Bytes that may wait for followers in one shard, all topics together, before publications are refused.
+    /// Bytes that may wait in one shard, for the followers of all topics together, and for the occupants of all rooms, before more is refused.
     pub waiting_bytes: usize,
 }
 

@@ -85,6 +85,8 @@ words! {
     Affiliation: "outcast", "none", "member", "admin", "owner";
     /// Who may send private messages to occupants of a room.
     AllowPm: "anyone", "participants", "moderators", "none";
+    /// Whose presence the occupants of a room are shown.
+    PresenceBroadcast: "anyone", "participants", "moderators", "none";
     /// By which protocol the occupants of a room use it: XEP-0045 or MUC Light.
     RoomKind: "muc", "muclight";
     /// What members of a room that only they may enter are given of what was said before they were: all of it, or nothing.
@@ -165,6 +167,9 @@ pub(crate) struct RoomConfig {
     /// Who may send private messages.
     #[schema(default = "anyone")]
     allow_pm: Option<AllowPm>,
+    /// Whose presence others are shown; left out where it is that of anyone.
+    #[schema(default = "anyone")]
+    presence_broadcast: Option<PresenceBroadcast>,
     /// Whether messages are kept in the room's archive.
     #[schema(default = true)]
     archive: Option<bool>,

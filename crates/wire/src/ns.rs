@@ -161,6 +161,8 @@ namespaces! {
     INBOX_MIM_CONVERSATION = "erlang-solutions.com:xmpp:inbox:0#conversation";
     /// Message retraction (XEP-0424).
     RETRACT = "urn:xmpp:message-retract:1";
+    /// That tombstones are left of messages that were retracted (XEP-0424 §5).
+    RETRACT_TOMBSTONE = "urn:xmpp:message-retract:1#tombstone";
     /// Message reactions (XEP-0444).
     REACTIONS = "urn:xmpp:reactions:0";
     /// OMEMO encryption (XEP-0384).

@@ -117,6 +117,7 @@ fn unusual() -> RoomConfig {
         allow_invites: false,
         change_subject: true,
         allow_pm: AllowPm::Moderators,
+        presence_broadcast: PresenceBroadcast::Participants,
         archive: false,
         history: 3,
         locked: false,

@@ -628,13 +628,13 @@ settings! {
         "features.disabled" = core.features_disabled, Kind::Names, Restart;
     }
 
-    "Delivery of one topic item to many." {
+    "Delivery of one topic item, or of what is said in a room, to many." {
         /// Deliveries of an item between two looks at other work, so that logins and direct messages do not wait.
         "fanout.slice" = core.fanout.slice, count(1, 65_536, "deliveries"), Live;
-        /// Deliveries of one topic that may wait in a shard; beyond that, publishing to the topic is refused until half
-        /// of them are left. One item of a topic is accepted however many follow it.
+        /// Deliveries of one topic, or of one room, that may wait in a shard; beyond that, publishing to the topic is refused until half
+        /// of them are left, and so is what occupants say in the room. One item, or message, is accepted however many are given it.
         "fanout.max_waiting" = core.fanout.waiting_deliveries, count(1, 1_000_000_000, "deliveries"), Live;
-        /// Memory that the waiting deliveries of all topics may take in a shard; beyond that, publishing is refused in
+        /// Memory that the waiting deliveries of all topics may take in a shard, and those of all rooms; beyond that, more is refused in
         /// the same way.
         "fanout.max_waiting_bytes" = core.fanout.waiting_bytes, bytes(MIB, 16 * GIB), Live;
     }

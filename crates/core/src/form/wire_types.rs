@@ -7,7 +7,7 @@ use carillon_wire::Framing;
 use carillon_wire::frame::game::{EndReason, Mode, SeatState};
 use carillon_wire::frame::tcp::StreamState;
 use carillon_wire::jid::{BareJid, Jid, JidError};
-use carillon_wire::stanza::{IqType, Kind, MessageType, Payload, PresenceType, Stanza};
+use carillon_wire::stanza::{IqType, Kind, MessageType, Payload, PresenceType, SharedStanza, Stanza};
 
 crate::form! { enum Framing { 0 = Tcp, 1 = WebSocket } }
 crate::form! { enum StreamState { 0 = BeforeHeader, 1 = Open { header_name }, 2 = Closed } }
@@ -32,6 +32,17 @@ crate::form! {
     enum EndReason { 0 = Finished, 1 = Forfeit, 2 = Duration, 3 = NotJoined, 4 = Shutdown, 5 = Module }
 }
 crate::form! { enum IqType { 0 = Get, 1 = Set, 2 = Result, 3 = Error } }
+
+// As the stanza that it is.
+impl Form for SharedStanza {
+    fn write(&self, out: &mut Writer) {
+        Form::write(self.stanza(), out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<SharedStanza, Malformed> {
+        Stanza::read(input).map(SharedStanza::new)
+    }
+}
 
 impl Form for Jid {
     fn write(&self, out: &mut Writer) {

@@ -129,6 +129,7 @@ impl ShardMachine {
     pub fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup> {
         let mut out = Writer::new(now.mono.0);
         let mut turn = self.turn(now, effects);
+        turn.give_rest_of_rooms();
         let mut traces = turn.take_out_traces(false, bytes_max);
         if traces.is_empty() {
             traces = turn.take_out_traces(true, bytes_max);

@@ -62,6 +62,7 @@ impl Turn<'_> {
                 let key = RoomKey { domain, kind, name: name.into() };
                 self.rooms.operate(&key, op, &mut self.cx);
             }
+            ShardMessage::RoomEvent(event) => self.room_gives(event),
             ShardMessage::Publication(event) => self.published(&event),
             ShardMessage::Pace { topic, place, pace } => self.cx.shard.behind.note(topic, place, pace),
             ShardMessage::Listening { name, result } => {
@@ -82,7 +83,6 @@ impl Turn<'_> {
             ShardMessage::Adoption(message) => self.adoption(*message),
             ShardMessage::Subscribed { .. }
             | ShardMessage::Unsubscribed { .. }
-            | ShardMessage::RoomEvent(_)
             | ShardMessage::MessageExpired(_)
             | ShardMessage::Broadcasts(_)
             | ShardMessage::Expired(_) => {
@@ -101,7 +101,7 @@ impl Turn<'_> {
             self.cx.shard.topic_figures.forget(event.topic());
         }
         let pace = self.cx.shard.subscribers.publish(event, &self.cx.shard.settings.fanout);
-        self.cx.shard.counters.backlog = self.cx.shard.subscribers.backlog();
+        self.cx.count_backlog();
         if let Some(pace) = pace {
             self.cx.tell_pace(event.topic(), pace);
         }

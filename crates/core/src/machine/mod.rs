@@ -18,6 +18,7 @@ mod reading;
 mod restart;
 mod resume;
 mod returning;
+mod rooms;
 mod taps;
 mod top;
 /// What a client is told that reads too slowly.
@@ -298,9 +299,14 @@ impl Turn<'_> {
             self.give(&slice);
             self.work();
         }
-        self.cx.shard.counters.backlog = self.cx.shard.subscribers.backlog();
-        let walks = self.cx.shard.subscribers.is_walking();
-        if !walks {
+        while left > 0
+            && let Some(given) = self.give_next_of_rooms(left)
+        {
+            left -= given;
+        }
+        self.cx.count_backlog();
+        let walks = self.cx.shard.subscribers.is_walking() || self.cx.shard.room_walks.is_walking();
+        if !self.cx.shard.subscribers.is_walking() {
             self.cx.shard.light.rest();
         }
         self.walk_features(settings.fanout.slice) || walks
@@ -379,6 +385,7 @@ impl Turn<'_> {
             account_reads::tidy(self.sessions, &mut self.cx);
             let longest = self.cx.shard.settings.timeouts.auth_ms + self.cx.shard.settings.timeouts.bind_ms;
             self.cx.shard.subscribers.tidy(self.cx.now.mono, longest + TIDY_MS);
+            self.cx.shard.room_walks.tidy();
             self.tidy_claims(longest);
             self.cx.features.tidy();
             let rates = &self.cx.shard.settings.limits.rates;

@@ -27,6 +27,7 @@ impl Turn<'_> {
         if !self.can_be_offered(&account) {
             return false;
         }
+        self.give_rest_of_rooms();
         let sessions = self.sessions.bound_of(account.as_str());
         let ids: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
         if !sessions.iter().all(|session| self.is_at_rest(session)) {

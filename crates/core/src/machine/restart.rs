@@ -61,6 +61,7 @@ impl ShardMachine {
     /// anybody being told: nothing is delivered to them any more.
     pub fn write_parked(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<Group> {
         let mut turn = self.turn(now, effects);
+        turn.give_rest_of_rooms();
         let mut out = Writer::new(now.mono.0);
         // In front of those whose notifications they are about.
         let traces = turn.take_out_traces(false, bytes_max);

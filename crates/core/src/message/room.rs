@@ -3,7 +3,7 @@
 use crate::command::{ReplyTo, RoomRequest};
 use crate::model::{Place, RoomRole, SessionId, Settlement};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::Stanza;
+use carillon_wire::stanza::{SharedStanza, Stanza};
 use std::sync::Arc;
 
 /// Where a client of a room is.
@@ -64,6 +64,13 @@ pub enum RoomOp {
         /// Whom the answer is for.
         reply: ReplyTo,
     },
+    /// A shard fell behind with giving what the room says, or caught up.
+    Pace {
+        /// Which shard it is.
+        place: Place,
+        /// Whether it is behind now.
+        is_behind: bool,
+    },
 }
 
 crate::form! {
@@ -72,6 +79,7 @@ crate::form! {
         1 = Gone { client, seat, is_lost },
         2 = Back { seat, presence, role },
         3 = Command { request, reply },
+        4 = Pace { place, is_behind },
     }
 }
 
@@ -83,6 +91,7 @@ impl RoomOp {
             RoomOp::Back { presence, .. } => presence.memory_bytes(),
             RoomOp::Gone { client, .. } => client.as_str().len(),
             RoomOp::Command { request, .. } => request.bytes(),
+            RoomOp::Pace { .. } => 0,
         }
     }
 }
@@ -99,6 +108,19 @@ pub enum RoomAudience {
 crate::form! { enum RoomAudience { 0 = Clients(clients), 1 = Accounts(accounts) } }
 
 impl RoomAudience {
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        match self {
+            RoomAudience::Clients(clients) => clients.len(),
+            RoomAudience::Accounts(accounts) => accounts.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     fn memory_bytes(&self) -> usize {
         match self {
             RoomAudience::Clients(clients) => clients.len() * size_of::<RoomRecipient>(),
@@ -125,6 +147,16 @@ pub struct RoomEvent {
 crate::form! { struct RoomEvent { to, except, stanzas, about } }
 
 impl RoomEvent {
+    /// The address of the room.
+    pub fn room(&self) -> Option<&Jid> {
+        self.stanzas.first().and_then(|of| of.stanza.stanza().from.as_ref())
+    }
+
+    /// How many stanzas are given, to all its recipients together: each is given all of them, and then the next recipient is.
+    pub fn deliveries(&self) -> usize {
+        self.to.len() * self.stanzas.len()
+    }
+
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn memory_bytes(&self) -> usize {
         let stanzas = self.stanzas.iter().map(|stanza| {
@@ -150,9 +182,9 @@ crate::form! { struct RoomRecipient { session, sees_addresses } }
 #[derive(Clone, Debug)]
 pub struct RoomStanza {
     /// For those who are not shown the addresses of occupants, or for all.
-    pub stanza: Arc<Stanza>,
+    pub stanza: Arc<SharedStanza>,
     /// For those who are, if that is another.
-    pub full: Option<Arc<Stanza>>,
+    pub full: Option<Arc<SharedStanza>>,
 }
 
 crate::form! { struct RoomStanza { stanza, full } }
@@ -160,7 +192,7 @@ crate::form! { struct RoomStanza { stanza, full } }
 impl RoomStanza {
     /// The same for all.
     pub fn for_all(stanza: Stanza) -> RoomStanza {
-        RoomStanza { stanza: Arc::new(stanza), full: None }
+        RoomStanza { stanza: Arc::new(SharedStanza::new(stanza)), full: None }
     }
 }
 

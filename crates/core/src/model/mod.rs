@@ -105,8 +105,8 @@ pub use push::{
 };
 pub use revocation::{AgentId, Revocations};
 pub use room::{
-    AllowPm, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey, RoomKind, RoomListed,
-    RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject, room_version,
+    AllowPm, PresenceBroadcast, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey,
+    RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject, room_version,
 };
 pub use roster::{
     BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,

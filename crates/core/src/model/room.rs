@@ -69,7 +69,7 @@ pub struct RoomRecord {
     pub name: Box<str>,
     /// How it behaves.
     pub config: RoomConfig,
-    /// Its members, sorted by JID. Accounts that are not listed have [`RoomAffiliation::None`].
+    /// Its members, sorted by JID. Accounts that are not listed have [`RoomAffiliation::None`]; a domain may be listed as an outcast.
     pub members: Vec<RoomMember>,
     /// Its subject, unless it has none.
     pub subject: Option<Box<RoomSubject>>,
@@ -103,9 +103,13 @@ impl RoomRecord {
         self.members.get(at)
     }
 
-    /// The affiliation of an account.
+    /// The affiliation of an account. One that has none of its own is an outcast where its domain is.
     pub fn affiliation(&self, jid: &str) -> RoomAffiliation {
-        self.member(jid).map_or(RoomAffiliation::None, |member| member.affiliation)
+        let of = |jid| self.member(jid).map_or(RoomAffiliation::None, |member| member.affiliation);
+        match (of(jid), jid.split_once('@')) {
+            (RoomAffiliation::None, Some((_, domain))) => of(domain).min(RoomAffiliation::None),
+            (affiliation, _) => affiliation,
+        }
     }
 
     /// The list of members after these changes. One that has neither an affiliation nor a nick is dropped from it.
@@ -258,6 +262,10 @@ pub struct RoomConfig {
     pub change_subject: bool,
     /// Who may send private messages (`allowpm`).
     pub allow_pm: AllowPm,
+    /// Whose presence others are shown (`presencebroadcast`).
+    // Nodes of the release before know no such field.
+    #[serde(skip_serializing_if = "PresenceBroadcast::is_anyone")]
+    pub presence_broadcast: PresenceBroadcast,
     /// Whether messages are kept in the room's archive (`enablelogging`).
     pub archive: bool,
     /// How many messages those who enter are given if they ask for no other number (`maxhistoryfetch`).
@@ -323,6 +331,7 @@ impl Default for RoomConfig {
             allow_invites: true,
             change_subject: false,
             allow_pm: AllowPm::Anyone,
+            presence_broadcast: PresenceBroadcast::Anyone,
             archive: true,
             history: 20,
             locked: false,
@@ -351,6 +360,7 @@ crate::form! {
         locked,
         members_history,
         fields,
+        presence_broadcast: since(5),
     }
 }
 
@@ -383,6 +393,41 @@ pub enum AllowPm {
 }
 
 crate::form! { enum AllowPm { 0 = Anyone, 1 = Participants, 2 = Moderators, 3 = None } }
+
+/// Whose presence the occupants of a room are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PresenceBroadcast {
+    /// That of every occupant.
+    #[default]
+    Anyone,
+    /// That of those with voice.
+    Participants,
+    /// That of moderators.
+    Moderators,
+    /// Nobody's but one's own.
+    None,
+}
+
+crate::form! { enum PresenceBroadcast { 0 = Anyone, 1 = Participants, 2 = Moderators, 3 = None } }
+
+impl PresenceBroadcast {
+    /// Whether it is that of every occupant.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+    fn is_anyone(&self) -> bool {
+        *self == PresenceBroadcast::Anyone
+    }
+
+    /// Whether the presence of occupants with this role is shown.
+    pub fn shows(self, role: RoomRole) -> bool {
+        match self {
+            PresenceBroadcast::Anyone => true,
+            PresenceBroadcast::Participants => role >= RoomRole::Participant,
+            PresenceBroadcast::Moderators => role >= RoomRole::Moderator,
+            PresenceBroadcast::None => false,
+        }
+    }
+}
 
 /// The subject of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]

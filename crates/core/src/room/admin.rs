@@ -6,15 +6,12 @@ use super::home::{Home, RoomState};
 use super::speak::of_room;
 use super::step::{Adding, Change, Step};
 use super::xml::request::{AdminItem, admin_items};
-use super::xml::user::{
-    self, BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER, Said, affiliation, affiliation_word, role,
-};
+use super::xml::user::{self, BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER, Said, affiliation, role};
 use crate::error::StanzaError;
 use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
 use crate::ports::store::rooms::RoomRefusers;
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
@@ -36,7 +33,8 @@ impl Home {
     ) {
         let result = admin_items(query).and_then(|items| match stanza.kind {
             Kind::Iq(IqType::Get) => {
-                let answer = stanza.result_reply().with_payload(self.list(record, stanza, &items)?);
+                let answer = self.list(record, stanza, query, &items)?;
+                let answer = stanza.result_reply().with_payload(answer);
                 reply(answer, cx);
                 Ok(())
             }
@@ -49,65 +47,10 @@ impl Home {
     }
 
     /// What a client is to the room: its affiliation, and its role while it is in it.
-    fn standing(&self, record: &RoomRecord, stanza: &Stanza) -> (RoomAffiliation, Role) {
+    pub(super) fn standing(&self, record: &RoomRecord, stanza: &Stanza) -> (RoomAffiliation, Role) {
         let Some(client) = &stanza.from else { return Default::default() };
         let role = self.state.occupants.of(client).map_or(Role::None, |occupant| occupant.role);
         (record.affiliation(client.bare_str()), role)
-    }
-
-    /// The occupants of a role, or the accounts of an affiliation.
-    fn list(
-        &self,
-        record: &RoomRecord,
-        stanza: &Stanza,
-        items: &[AdminItem],
-    ) -> Result<Element, StanzaError> {
-        let (own, own_role) = self.standing(record, stanza);
-        let forbidden = || StanzaError::new(Condition::Forbidden);
-        let mut query = Element::new("query", ns::MUC_ADMIN);
-        let [item] = items else { return Err(StanzaError::new(Condition::BadRequest)) };
-        if let Some(wanted) = &item.role {
-            let wanted = role(wanted).ok_or(StanzaError::new(Condition::BadRequest))?;
-            if own_role < Role::Moderator && own < RoomAffiliation::Admin {
-                return Err(forbidden());
-            }
-            for occupant in self.state.occupants.iter().filter(|occupant| occupant.role == wanted) {
-                let mut item = Element::new("item", ns::MUC_ADMIN)
-                    .with_attr("affiliation", affiliation_word(occupant.affiliation))
-                    .with_attr("nick", occupant.nick())
-                    .with_attr("role", user::role_word(occupant.role));
-                if let Some(client) = occupant.clients.first() {
-                    item.set_attr("jid", client.jid.as_str());
-                }
-                query.push(item);
-            }
-            return Ok(query);
-        }
-        let wanted = item.affiliation.as_deref().and_then(affiliation);
-        let wanted = wanted.ok_or(StanzaError::new(Condition::BadRequest))?;
-        // Who sees everybody's address, sees who is a member, too.
-        let is_open = record.config.non_anonymous
-            && own >= RoomAffiliation::Member
-            && wanted >= RoomAffiliation::Member;
-        let is_moderator = own_role == Role::Moderator && wanted == RoomAffiliation::Member;
-        if own < RoomAffiliation::Admin && !is_open && !is_moderator {
-            return Err(forbidden());
-        }
-        for member in record.members.iter().filter(|member| member.affiliation == wanted) {
-            let mut item = Element::new("item", ns::MUC_ADMIN)
-                .with_attr("affiliation", affiliation_word(wanted))
-                .with_attr("jid", member.jid.as_str());
-            let occupant = self.state.occupants.of_account(&member.jid).next();
-            let nick = occupant.map(super::occupants::Occupant::nick).or(Some(&*member.nick));
-            if let Some(nick) = nick.filter(|nick| !nick.is_empty()) {
-                item.set_attr("nick", nick);
-            }
-            if !member.reason.is_empty() {
-                item.push(Element::new("reason", ns::MUC_ADMIN).with_text(&*member.reason));
-            }
-            query.push(item);
-        }
-        Ok(query)
     }
 
     /// Changes what occupants may do (XEP-0045 §8.2 to §8.4, §9.6, §9.7).
@@ -176,6 +119,10 @@ impl Home {
             let wanted = item.affiliation.as_deref().and_then(affiliation);
             let wanted = wanted.ok_or(StanzaError::new(Condition::BadRequest))?;
             let jid = self.account_of(item)?;
+            if jid.local().is_none() && wanted > RoomAffiliation::None {
+                let text = "a domain can be banned, and nothing else";
+                return Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
+            }
             let is_itself = stanza.from.as_ref().is_some_and(|from| from.bare_str() == jid.as_str());
             if is_itself && wanted == RoomAffiliation::Outcast {
                 // §9.1
@@ -278,10 +225,12 @@ impl Home {
 
 impl RoomState {
     /// Tells all that an occupant is something else now.
-    pub(super) fn tell_changed(&self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
+    pub(super) fn tell_changed(&mut self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
+        self.note_role(record, nick, cx);
         let client = self.occupants.named(nick).and_then(|occupant| occupant.clients.first());
         if let Some(client) = client {
-            self.tell_presence(record, &client.jid, said, cx);
+            let client = client.jid.clone();
+            self.tell_presence(record, &client, said, cx);
         }
     }
 
@@ -294,24 +243,33 @@ impl RoomState {
         cx: &mut Cx<'_>,
     ) {
         for change in changes {
-            let nicks: Vec<String> = self
-                .occupants
-                .of_account(&change.jid)
-                .filter(|occupant| occupant.affiliation != change.affiliation)
-                .map(|occupant| occupant.nick().to_owned())
-                .collect();
-            for nick in nicks {
+            for (nick, affiliation) in self.changed_by(record, &change.jid) {
                 let said = Said { actor, reason: Some(&change.reason), ..Said::default() };
-                let is_shut_out = record.config.members_only && change.affiliation < RoomAffiliation::Member;
-                if change.affiliation == RoomAffiliation::Outcast {
+                let is_shut_out = record.config.members_only && affiliation < RoomAffiliation::Member;
+                if affiliation == RoomAffiliation::Outcast {
                     self.expel(record, &nick, &Said { codes: &[BANNED], ..said }, cx);
                 } else if is_shut_out {
                     self.expel(record, &nick, &Said { codes: &[NO_MEMBER], ..said }, cx);
                 } else {
-                    let role = role_of(record, change.affiliation);
-                    self.occupants.set(&nick, change.affiliation, role);
+                    let role = role_of(record, affiliation);
+                    self.occupants.set(&nick, affiliation, role);
                     self.tell_changed(record, &nick, &Said { actor: None, ..said }, cx);
                 }
+            }
+        }
+    }
+
+    /// The nicks of the occupants of an account, or of a domain, whose affiliation is another now, and that.
+    fn changed_by(&self, record: &RoomRecord, jid: &BareJid) -> Vec<(String, RoomAffiliation)> {
+        let changed = |of: &super::occupants::Occupant| {
+            let affiliation = record.affiliation(of.account.as_str());
+            (affiliation != of.affiliation).then(|| (of.nick().to_owned(), affiliation))
+        };
+        match jid.local() {
+            Some(_) => self.occupants.of_account(jid).filter_map(changed).collect(),
+            None => {
+                let of_domain = self.occupants.iter().filter(|of| of.account.domain() == jid.as_str());
+                of_domain.filter_map(changed).collect()
             }
         }
     }
@@ -319,6 +277,9 @@ impl RoomState {
     /// The room is configured otherwise (XEP-0045 §10.2.1).
     pub(super) fn configured(&mut self, before: &RoomRecord, after: &RoomRecord, cx: &mut Cx<'_>) {
         let (was, is) = (&before.config, &after.config);
+        if was.non_anonymous != is.non_anonymous {
+            self.occupants.forget_snapshots();
+        }
         if is.members_only && !was.members_only {
             let shut_out = self.occupants.iter().filter(|of| of.affiliation < RoomAffiliation::Member);
             let nicks: Vec<String> = shut_out.map(|occupant| occupant.nick().to_owned()).collect();
@@ -338,6 +299,9 @@ impl RoomState {
             _ => {}
         }
         codes.push(CONFIG_CHANGED);
+        if was.presence_broadcast != is.presence_broadcast {
+            self.note_broadcast(after, cx);
+        }
         if was.locked {
             // Nobody else is there who knew it.
             return;

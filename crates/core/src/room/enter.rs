@@ -3,7 +3,7 @@
 use super::asker::refuse;
 use super::history::delay;
 use super::home::{Home, RoomState, audience, give, turn_away};
-use super::occupants::{Client, Occupant};
+use super::occupants::{Client, Occupant, Shown};
 use super::told;
 use super::xml::request::{self, Entry};
 use super::xml::user::{self, Said};
@@ -13,11 +13,12 @@ use crate::model::{RoomAffiliation, RoomKind, RoomRecord, RoomRole as Role};
 use crate::session::Cx;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, Kind, MessageType, Payload, PresenceType, Stanza};
+use carillon_wire::stanza::{Condition, Kind, MessageType, Payload, PresenceType, SharedStanza, Stanza};
 use carillon_wire::xml::Element;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use smallvec::smallvec;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// Self-presence: it is about its recipient (XEP-0045 §15.6.2).
@@ -162,7 +163,10 @@ pub(super) fn role_of(record: &RoomRecord, affiliation: RoomAffiliation) -> Role
 pub(super) fn variants(record: &RoomRecord, with: impl Fn(bool) -> Stanza) -> RoomStanza {
     match record.config.non_anonymous {
         true => RoomStanza::for_all(with(true)),
-        false => RoomStanza { stanza: Arc::new(with(false)), full: Some(Arc::new(with(true))) },
+        false => RoomStanza {
+            full: Some(Arc::new(SharedStanza::new(with(true)))),
+            ..RoomStanza::for_all(with(false))
+        },
     }
 }
 
@@ -197,12 +201,13 @@ impl RoomState {
         client: &Jid,
         address: Jid,
         stanza: &Stanza,
-        cx: &Cx<'_>,
+        cx: &mut Cx<'_>,
     ) {
-        let of = Client { jid: client.clone(), seat, presence: presence_of(stanza) };
-        let nick = address.resource().unwrap_or_default();
-        if self.occupants.named(nick).is_some() {
-            return self.occupants.add_client(nick, of);
+        let nick = address.resource().unwrap_or_default().to_owned();
+        let is_large = self.note_entry(&nick, cx);
+        let of = Client { jid: client.clone(), seat, presence: presence_of(stanza), watches: !is_large };
+        if self.occupants.named(&nick).is_some() {
+            return self.occupants.add_client(&nick, of);
         }
         let affiliation = record.affiliation(client.bare_str());
         self.occupants.add(Occupant {
@@ -211,8 +216,11 @@ impl RoomState {
             account: client.bare(),
             affiliation,
             role: role_of(record, affiliation),
+            shown: Shown::ToNobody,
             clients: smallvec![of],
+            snapshot: OnceCell::new(),
         });
+        self.note_role(record, &nick, cx);
     }
 
     /// A client of another process is in the room.
@@ -236,6 +244,12 @@ impl RoomState {
         }
         self.seat(record, seat, client, address, presence, cx);
         self.occupants.set(&nick, record.affiliation(client.bare_str()), role);
+        // In the other process it may have been shown anybody, and to anybody.
+        self.occupants.watch(client);
+        if record.config.presence_broadcast.shows(role) {
+            self.occupants.show(&nick, Shown::ToWatchers);
+        }
+        self.note_role(record, &nick, cx);
     }
 
     /// The id of an account in this room (XEP-0421): the same each time, and another in another room.
@@ -248,22 +262,6 @@ impl RoomState {
         }
         let id = mac.finalize().into_bytes();
         id.iter().take(20).map(|byte| format!("{byte:02x}")).collect::<String>().into()
-    }
-
-    /// Whether everybody is shown the presence of an occupant: in a large room only moderators are.
-    fn is_shown(&self, occupant: &Occupant, cx: &Cx<'_>) -> bool {
-        let max = cx.shard.settings.limits.room_presence as usize;
-        self.occupants.len() <= max || occupant.is_moderator()
-    }
-
-    /// Tells all others of a client's presence.
-    pub(super) fn tell_others(&self, record: &RoomRecord, client: &Jid, said: &Said<'_>, cx: &mut Cx<'_>) {
-        let Some(occupant) = self.occupants.of(client).filter(|occupant| self.is_shown(occupant, cx)) else {
-            return;
-        };
-        let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
-        let shown = variants(record, |shows| user::presence(occupant, of, shows, said));
-        self.give_all(&[shown], &occupant.seats(), cx);
     }
 
     /// Tells all, its own clients too, of a client's presence.
@@ -294,12 +292,7 @@ impl RoomState {
         let Some(occupant) = self.occupants.of(client) else { return };
         let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
         let mut stanzas = Vec::new();
-        for other in self.occupants.iter().filter(|other| other.address != occupant.address) {
-            if let Some(shown) = other.clients.first().filter(|_| self.is_shown(other, cx)) {
-                let said = Said::default();
-                stanzas.push(variants(record, |shows| user::presence(other, shown, shows, &said)));
-            }
-        }
+        self.push_shown(record, occupant, of.watches, &mut stanzas);
         let mut own = vec![SELF];
         own.extend(record.config.non_anonymous.then_some(NON_ANONYMOUS));
         own.extend(record.config.archive.then_some(LOGGED));
@@ -340,9 +333,7 @@ impl RoomState {
             let codes = [NEW_NICK];
             let said = Said { codes: &codes, nick: Some(&nick), ..Said::default() };
             let gone = variants(record, |shows| user::unavailable(occupant, of, shows, &said));
-            if self.is_shown(occupant, cx) {
-                self.give_all(&[gone], &occupant.seats(), cx);
-            }
+            self.give_to(occupant.shown, &[gone], &occupant.seats(), cx);
             let own = Said { codes: &[NEW_NICK, SELF], ..said };
             let own = variants(record, |shows| user::unavailable(occupant, of, shows, &own));
             self.give_occupant(occupant, &[own], &RoomAbout::Others, cx);
@@ -369,16 +360,16 @@ impl RoomState {
         let own: Vec<u16> = codes.iter().copied().chain([SELF]).collect();
         let said = Said { codes: &own, ..Said::default() };
         if let Some(mut occupant) = gone {
-            let is_shown = self.is_shown(&occupant, cx);
             let sees = occupant.is_moderator();
             occupant.role = Role::None;
-            if is_shown {
+            if occupant.shown > Shown::ToNobody {
                 let said = Said { codes, ..said };
                 let shown = variants(record, |shows| user::unavailable(&occupant, &of, shows, &said));
-                self.give_all(&[shown], &[], cx);
+                self.give_to(occupant.shown, &[shown], &[], cx);
             }
             let shown = variants(record, |shows| user::unavailable(&occupant, &of, shows, &said));
             give(of.seat, sees, vec![shown], left(&of, &occupant), cx);
+            self.note_leave(record, cx);
         } else if let Some(occupant) = nick.and_then(|nick| self.occupants.named(&nick)) {
             // Others of its account stay under that nick.
             let shown = variants(record, |shows| user::unavailable(occupant, &of, shows, &said));
@@ -391,11 +382,11 @@ impl RoomState {
         let Some(mut occupant) = self.occupants.remove(nick) else { return };
         told::removed(&self.address, &occupant, said, cx);
         occupant.affiliation = record.affiliation(occupant.account.as_str());
-        let (is_shown, sees) = (self.is_shown(&occupant, cx), occupant.is_moderator());
+        let sees = occupant.is_moderator();
         occupant.role = Role::None;
-        if let Some(of) = occupant.clients.first().filter(|_| is_shown) {
+        if let Some(of) = occupant.clients.first().filter(|_| occupant.shown > Shown::ToNobody) {
             let shown = variants(record, |shows| user::unavailable(&occupant, of, shows, said));
-            self.give_all(&[shown], &[], cx);
+            self.give_to(occupant.shown, &[shown], &[], cx);
         }
         let codes: Vec<u16> = said.codes.iter().copied().chain([SELF]).collect();
         let said = Said { codes: &codes, ..*said };
@@ -403,6 +394,7 @@ impl RoomState {
             let own = variants(record, |shows| user::unavailable(&occupant, of, shows, &said));
             give(of.seat, sees, vec![own], left(of, &occupant), cx);
         }
+        self.note_leave(record, cx);
     }
 
     /// A session is gone.

@@ -5,7 +5,7 @@ use crate::message::RoomStanza;
 use crate::model::{ArchiveId, RoomConfig, UnixMs};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
-use carillon_wire::stanza::Stanza;
+use carillon_wire::stanza::SharedStanza;
 use carillon_wire::xml::Element;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ struct Said {
     at: UnixMs,
     /// Its number in the archive, if it is there.
     id: Option<ArchiveId>,
-    message: Arc<Stanza>,
+    message: Arc<SharedStanza>,
 }
 
 impl History {
     /// Remembers a message.
-    pub(super) fn push(&mut self, message: Arc<Stanza>, at: UnixMs, id: Option<ArchiveId>) {
+    pub(super) fn push(&mut self, message: Arc<SharedStanza>, at: UnixMs, id: Option<ArchiveId>) {
         self.bytes += message.memory_bytes();
         self.messages.push_back(Said { at, id, message });
         while self.messages.len() > HISTORY_MAX || self.bytes > HISTORY_BYTES_MAX {
@@ -42,7 +42,7 @@ impl History {
     }
 
     /// A message is replaced by what is left of it.
-    pub(super) fn replace(&mut self, id: ArchiveId, message: Arc<Stanza>) {
+    pub(super) fn replace(&mut self, id: ArchiveId, message: Arc<SharedStanza>) {
         if let Some(said) = self.messages.iter_mut().find(|said| said.id == Some(id)) {
             self.bytes = self.bytes + message.memory_bytes() - said.message.memory_bytes();
             said.message = message;
@@ -73,12 +73,12 @@ impl History {
             .take(max)
             .take_while(|said| said.at >= since && said.id.is_none_or(|id| id > behind))
         {
-            let bytes = said.message.payload.bytes().len();
+            let bytes = said.message.stanza().payload.bytes().len();
             match left.checked_sub(bytes) {
                 Some(rest) => left = rest,
                 None => break,
             }
-            let mut message = Stanza::clone(&said.message);
+            let mut message = said.message.stanza().clone();
             message.payload.push_element(&delay(room, said.at));
             given.push(RoomStanza::for_all(message));
         }

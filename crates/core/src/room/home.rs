@@ -2,7 +2,7 @@
 
 use super::asker::refuse;
 use super::history::History;
-use super::occupants::{Occupant, Occupants};
+use super::occupants::{Occupant, Occupants, Shown};
 use super::step::Step;
 use super::told::count_refusal;
 use super::xml::request::{self, Weight};
@@ -43,6 +43,10 @@ pub(super) struct RoomState {
     pub(super) reserved: Vec<u32>,
     /// How many occupants the figures of the shard have of it.
     pub(super) counted: usize,
+    /// Shards that are behind with giving what it says.
+    pub(super) behind: Vec<ShardPlace>,
+    /// Whether it is large: not everybody is shown to everybody.
+    pub(super) is_large: bool,
 }
 
 impl Kind for Room {
@@ -70,7 +74,7 @@ impl Kind for Room {
 
     fn concurrency(op: &RoomOp, record: &Arc<RoomRecord>) -> Concurrency {
         let weight = match op {
-            RoomOp::Gone { .. } | RoomOp::Back { .. } => Weight::Nothing,
+            RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Pace { .. } => Weight::Nothing,
             RoomOp::Command { request, .. } => request::weight_of(request),
             RoomOp::Stanza { stanza, .. } => request::weight(stanza),
         };
@@ -108,17 +112,33 @@ impl Home {
 }
 
 impl RoomState {
+    /// A shard said how it keeps up.
+    pub(super) fn note_pace(&mut self, place: ShardPlace, is_behind: bool) {
+        self.behind.retain(|other| *other != place);
+        if is_behind {
+            self.behind.push(place);
+        }
+    }
+
+    /// Whether a shard is behind, of a node that lives.
+    pub(super) fn is_behind(&self, cx: &Cx<'_>) -> bool {
+        self.behind.iter().any(|place| {
+            place.node == cx.shard.place.node || cx.shard.directory.other_nodes().contains(&place.node)
+        })
+    }
+
     /// Gives all who hear the room something.
     pub(super) fn give_all(&self, stanzas: &[RoomStanza], except: &[RoomSeat], cx: &mut Cx<'_>) {
         for (place, accounts) in &self.audience {
             give_accounts(*place, accounts.clone(), stanzas.to_vec(), cx);
         }
-        for (place, list) in self.occupants.lists() {
-            // A session has its name on its shard alone.
-            let except = except.iter().filter(|seat| seat.place == place).map(|seat| seat.session).collect();
-            let (to, stanzas) = (RoomAudience::Clients(list.clone()), stanzas.to_vec());
-            let event = RoomEvent { to, except, stanzas, about: RoomAbout::Others };
-            cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
+        self.give_to(Shown::ToAll, stanzas, except, cx);
+    }
+
+    /// Gives the clients something to which an occupant is shown who is shown to these.
+    pub(super) fn give_to(&self, shown: Shown, stanzas: &[RoomStanza], except: &[RoomSeat], cx: &mut Cx<'_>) {
+        for (place, list) in self.occupants.lists(shown) {
+            give_clients(place, list.clone(), stanzas, except, cx);
         }
     }
 
@@ -134,6 +154,21 @@ impl RoomState {
             give(client.seat, occupant.is_moderator(), stanzas.to_vec(), about.clone(), cx);
         }
     }
+}
+
+/// Gives the clients of a list something, all of them on one shard.
+pub(super) fn give_clients(
+    place: ShardPlace,
+    list: Arc<Vec<RoomRecipient>>,
+    stanzas: &[RoomStanza],
+    except: &[RoomSeat],
+    cx: &mut Cx<'_>,
+) {
+    // A session has its name on its shard alone.
+    let except = except.iter().filter(|seat| seat.place == place).map(|seat| seat.session).collect();
+    let (to, stanzas) = (RoomAudience::Clients(list), stanzas.to_vec());
+    let event = RoomEvent { to, except, stanzas, about: RoomAbout::Others };
+    cx.post(place, ShardMessage::RoomEvent(Box::new(event)));
 }
 
 /// Gives a client something.

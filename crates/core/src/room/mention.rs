@@ -127,6 +127,8 @@ mod tests {
             audience: Vec::new(),
             reserved,
             counted: 0,
+            behind: Vec::new(),
+            is_large: false,
         };
         (state, record)
     }

@@ -11,17 +11,21 @@ mod facts;
 mod history;
 mod home;
 mod light;
+mod listing;
 mod mam;
 mod mention;
 mod occupants;
 mod owner;
 mod provider;
+mod retract;
+mod shown;
 mod speak;
 mod step;
 mod told;
+mod vcard;
 pub(crate) mod xml;
 
-use crate::command::RoomRefusal;
+use crate::command::{RoomRefusal, RoomRequest};
 use crate::error::StanzaError;
 use crate::home::{Places, Pushed};
 use crate::message::{RoomOp, RoomSeat};
@@ -31,16 +35,17 @@ use crate::model::{
 };
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{
-    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, RoomArchivePage,
+    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, ReplaceRoomMessage, RoomArchivePage,
     RoomArchivedMessages,
 };
+use crate::ports::store::vcard::ReadVcard;
 use crate::ports::{Answer, Fault, Page, Question};
 use crate::session::Cx;
 use crate::shard::RoomFigures;
 use asker::{Asker, refuse, reply};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, SharedStanza, Stanza};
 use home::{Home, Room, RoomState, turn_away};
 use occupants::Occupants;
 use std::sync::Arc;
@@ -64,8 +69,16 @@ pub struct Rooms {
 impl Rooms {
     /// Deals with what a room is told, after what it was told before.
     pub fn operate(&mut self, key: &RoomKey, op: RoomOp, cx: &mut Cx<'_>) {
+        if let RoomOp::Pace { place, is_behind } = op {
+            // Nobody hears a room that is not in memory.
+            let home = self.homes.get_mut(key);
+            return home.into_iter().for_each(|home| home.state.note_pace(place, is_behind));
+        }
         let is_crowded = match self.homes.get(key) {
-            Some(home) => home.load() >= cx.shard.settings.limits.room_queue,
+            Some(home) => {
+                home.load() >= cx.shard.settings.limits.room_queue
+                    || (is_told_to_all(&op) && home.state.is_behind(cx))
+            }
             None => match self.make(key, cx) {
                 Ok(()) => false,
                 Err(refusal) => return give_up(None, op, refusal, cx),
@@ -78,7 +91,7 @@ impl Rooms {
                 pushed => pushed,
             },
             RoomOp::Stanza { .. } | RoomOp::Command { .. } if is_crowded => Pushed::Refused(op),
-            RoomOp::Stanza { .. } | RoomOp::Command { .. } => self.homes.push(key, op),
+            RoomOp::Stanza { .. } | RoomOp::Command { .. } | RoomOp::Pace { .. } => self.homes.push(key, op),
         };
         match pushed {
             Pushed::Now(op) => {
@@ -124,6 +137,8 @@ impl Rooms {
                 newest: ArchiveId(0),
                 audience: Vec::new(),
                 counted: 0,
+                behind: Vec::new(),
+                is_large: false,
             })
         });
         Ok(())
@@ -185,7 +200,23 @@ fn give_up(occupants: Option<&mut Occupants>, op: RoomOp, refusal: RoomRefusal, 
         }
         RoomOp::Back { seat, presence, .. } => left_behind(seat, &presence, cx),
         RoomOp::Command { reply, .. } => Asker::Command(reply).refused(refusal, cx),
-        RoomOp::Gone { .. } => {}
+        RoomOp::Gone { .. } | RoomOp::Pace { .. } => {}
+    }
+}
+
+/// Whether all in the room may be told of it: while a shard is behind with giving what the room says, it is refused. That clients leave is not.
+fn is_told_to_all(op: &RoomOp) -> bool {
+    match op {
+        RoomOp::Stanza { stanza, .. } => match stanza.kind {
+            Kind::Message(_) | Kind::Presence(PresenceType::Available) => true,
+            Kind::Iq(IqType::Set) => stanza.payload.find("query", ns::MAM).is_none(),
+            Kind::Iq(_) | Kind::Presence(_) => false,
+        },
+        RoomOp::Command { request, .. } => !matches!(
+            **request,
+            RoomRequest::Describe | RoomRequest::Occupants { .. } | RoomRequest::Destroy { .. }
+        ),
+        RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Pace { .. } => false,
     }
 }
 
@@ -226,7 +257,7 @@ impl Home {
             }
             (RoomOp::Command { request, reply }, None) => self.command_to_nothing(*request, reply, key, cx),
             (RoomOp::Back { seat, presence, .. }, None) => left_behind(seat, &presence, cx),
-            (RoomOp::Gone { .. }, None) => {}
+            (RoomOp::Gone { .. }, None) | (RoomOp::Pace { .. }, _) => {}
         }
     }
 
@@ -246,7 +277,15 @@ impl Home {
         match stanza.kind {
             Kind::Message(_) => return self.message(record, &stanza, settlement, key, cx),
             Kind::Presence(_) => self.presence(record, seat, &stanza, cx),
-            Kind::Iq(_) if stanza.to.as_ref().is_some_and(|to| !to.is_bare()) => self.relay(&stanza, cx),
+            Kind::Iq(_) if stanza.to.as_ref().is_some_and(|to| !to.is_bare()) => {
+                match Home::is_for_vcard(&stanza) {
+                    true => {
+                        let read = self.read_vcard(&stanza, key, cx);
+                        read.unwrap_or_else(|error| refuse(&stanza, &error, cx));
+                    }
+                    false => self.relay(&stanza, cx),
+                }
+            }
             Kind::Iq(IqType::Result | IqType::Error) => {}
             Kind::Iq(_) => self.request(record, seat, stanza, key, cx),
         }
@@ -342,13 +381,12 @@ impl Home {
     ) -> Result<(), StanzaError> {
         let Some(client) = &stanza.from else { return Ok(()) };
         let member = record.member(client.bare_str());
-        let occupants = Some(&self.state.occupants).filter(|occupants| occupants.of(client).is_some());
         let payload = match (query.ns(), query.attr("node")) {
             (ns::DISCO_INFO, None) => xml::disco::info(record, self.state.occupants.len()),
             (ns::DISCO_INFO, Some(xml::disco::NICK_NODE)) => {
                 xml::disco::own_nick(member.map(|member| &*member.nick))
             }
-            (ns::DISCO_ITEMS, None) => xml::disco::items(occupants),
+            (ns::DISCO_ITEMS, None) => self.list_occupants(query, stanza)?,
             _ => return Err(StanzaError::new(Condition::ItemNotFound)),
         };
         reply(stanza.result_reply().with_payload(payload), cx);
@@ -383,6 +421,7 @@ impl Home {
                 };
                 self.page(&reading, answer, cx);
             }
+            Step::Vcard(request) => Home::show_vcard(&request, ReadVcard::answer(answer), cx),
             Step::Ends(request) => self.ends(&request, ReadRoomArchiveEnds::answer(answer), cx),
             Step::Adding(adding) => self.asked_whom(*adding, Home::refusers(answer), key, cx),
             Step::Noted => {
@@ -393,6 +432,8 @@ impl Home {
                 }
             }
             Step::Moderating(of) => self.found(*of, RoomArchivedMessages::answer(answer), key, cx),
+            Step::Retracting(of) => self.found_own(*of, RoomArchivedMessages::answer(answer), key, cx),
+            Step::Retracted(of) => self.retracted(*of, ReplaceRoomMessage::answer(answer), key, cx),
         }
     }
 
@@ -436,7 +477,11 @@ impl Home {
             for message in messages {
                 let Some(mut said) = message.read() else { continue };
                 said.payload.push_element(&xml::user::stanza_id(&self.state.address, message.id));
-                self.state.history.push(Arc::new(said), message.received, Some(message.id));
+                self.state.history.push(
+                    Arc::new(SharedStanza::new(said)),
+                    message.received,
+                    Some(message.id),
+                );
             }
         }
         self.read_again(record, cx);

@@ -1,10 +1,11 @@
-//! Who is in a room: by nick, by client, and by shard.
+//! Who is in a room: by nick, by client, and by shard; and who of them is shown to whom.
 
-use crate::message::{RoomRecipient, RoomSeat};
-use crate::model::{Map, Place, RoomAffiliation, RoomRole as Role};
+use crate::message::{RoomRecipient, RoomSeat, RoomStanza};
+use crate::model::{Map, Place, PresenceBroadcast, RoomAffiliation, RoomRole as Role};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,8 +21,24 @@ pub(super) struct Occupant {
     pub(super) id: Box<str>,
     pub(super) affiliation: RoomAffiliation,
     pub(super) role: Role,
+    /// Whom its presence is shown to.
+    pub(super) shown: Shown,
     /// Its clients: those of one account may share a nick.
     pub(super) clients: SmallVec<[Client; 1]>,
+    /// Its presence as it is shown to others, in a room of many.
+    pub(super) snapshot: OnceCell<RoomStanza>,
+}
+
+/// Whom the presence of an occupant is shown to, besides its own clients. Those who were shown that it is in the room are told when it leaves, and
+/// nobody else is: so it stays, as long as the occupant does, or becomes more; who is to be shown no longer is told of as one that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shown {
+    /// Nobody.
+    ToNobody,
+    /// The clients that are shown everybody.
+    ToWatchers,
+    /// All clients.
+    ToAll,
 }
 
 /// A client of an occupant.
@@ -31,6 +48,8 @@ pub(super) struct Client {
     pub(super) seat: RoomSeat,
     /// The presence that it sent to the room.
     pub(super) presence: Arc<Stanza>,
+    /// Whether it is shown everybody, as who enters a room is that is not large; else it is shown those alone who are shown to all.
+    pub(super) watches: bool,
 }
 
 impl Occupant {
@@ -59,9 +78,32 @@ pub(super) struct Occupants {
     nicks: Map<Jid, Box<str>>,
     /// The nicks of accounts: each of its clients may have another.
     accounts: Map<BareJid, SmallVec<[Box<str>; 1]>>,
-    /// The clients of each shard, in one list that everything is sent with which is for all of them.
-    lists: BTreeMap<Place, Arc<Vec<RoomRecipient>>>,
+    /// The clients of each shard.
+    lists: BTreeMap<Place, List>,
+    /// The nicks of those who are shown to all.
+    shown_to_all: Vec<Box<str>>,
 }
+
+/// The clients of a shard, in lists that everything is sent with which is for all on them.
+#[derive(Debug, Default)]
+struct List {
+    all: Arc<Vec<RoomRecipient>>,
+    /// Those that are shown everybody; none if all are.
+    watchers: Option<Arc<Vec<RoomRecipient>>>,
+}
+
+impl List {
+    fn of(&self, shown: Shown) -> Option<&Arc<Vec<RoomRecipient>>> {
+        match shown {
+            Shown::ToNobody => None,
+            Shown::ToWatchers => Some(self.watchers.as_ref().unwrap_or(&self.all)),
+            Shown::ToAll => Some(&self.all),
+        }
+    }
+}
+
+/// Occupants that are shown to all of a large room.
+const SHOWN_TO_ALL_MAX: usize = 100;
 
 impl Occupants {
     /// How many there are.
@@ -101,17 +143,90 @@ impl Occupants {
         nicks.filter_map(|nick| self.by_nick.get(nick))
     }
 
-    /// The clients, by shard.
-    pub(super) fn lists(&self) -> impl Iterator<Item = (Place, &Arc<Vec<RoomRecipient>>)> {
-        self.lists.iter().map(|(place, list)| (*place, list))
+    /// Those who are shown to all.
+    pub(super) fn shown_to_all(&self) -> impl Iterator<Item = &Occupant> {
+        self.shown_to_all.iter().filter_map(|nick| self.by_nick.get(nick))
     }
 
-    /// An occupant enters.
+    /// The clients to which an occupant is shown who is shown to these, by shard.
+    pub(super) fn lists(&self, shown: Shown) -> impl Iterator<Item = (Place, &Arc<Vec<RoomRecipient>>)> {
+        let lists = self.lists.iter().filter_map(move |(place, list)| Some((*place, list.of(shown)?)));
+        lists.filter(|(_, list)| !list.is_empty())
+    }
+
+    /// All of them, as they leave.
+    pub(super) fn into_all(self) -> impl Iterator<Item = Occupant> {
+        self.by_nick.into_values()
+    }
+
+    /// An occupant is shown to these from now on, too; to all only as long as few are.
+    pub(super) fn show(&mut self, nick: &str, to: Shown) {
+        let is_full = self.shown_to_all.len() >= SHOWN_TO_ALL_MAX;
+        let Some(occupant) = self.by_nick.get_mut(nick).filter(|of| of.shown < to) else { return };
+        if to < Shown::ToAll {
+            occupant.shown = to;
+        } else if !is_full {
+            occupant.shown = to;
+            self.shown_to_all.push(nick.into());
+        }
+    }
+
+    /// An occupant is shown to nobody from now on.
+    pub(super) fn hide(&mut self, nick: &str) {
+        self.shown_to_all.retain(|of| **of != *nick);
+        self.by_nick.get_mut(nick).into_iter().for_each(|occupant| occupant.shown = Shown::ToNobody);
+    }
+
+    /// A client is shown everybody from now on.
+    pub(super) fn watch(&mut self, client: &Jid) {
+        let nick = self.nicks.get(client);
+        let Some(occupant) = nick.and_then(|nick| self.by_nick.get_mut(nick)) else { return };
+        let is_moderator = occupant.is_moderator();
+        let of = occupant.clients.iter_mut().find(|of| of.jid == *client && !of.watches);
+        if let Some(of) = of {
+            of.watches = true;
+            let seat = of.seat;
+            self.unlist(seat);
+            self.list(seat, is_moderator, true);
+        }
+    }
+
+    /// From now on everybody is shown to everybody, as far as the room is configured to show them. Gives the nicks of those who were shown to nobody, and
+    /// of those who were to watchers; and the clients that were no watchers.
+    pub(super) fn show_everybody(&mut self, broadcast: PresenceBroadcast) -> Revealed {
+        let mut revealed = Revealed::default();
+        for (nick, occupant) in &mut self.by_nick {
+            match occupant.shown {
+                Shown::ToNobody if broadcast.shows(occupant.role) => {
+                    occupant.shown = Shown::ToWatchers;
+                    revealed.unseen.push(nick.clone());
+                }
+                Shown::ToWatchers => revealed.seen.push(nick.clone()),
+                Shown::ToNobody | Shown::ToAll => {}
+            }
+            let sees_addresses = occupant.is_moderator();
+            for client in occupant.clients.iter_mut().filter(|client| !client.watches) {
+                client.watches = true;
+                let list = revealed.to.entry(client.seat.place).or_default();
+                list.push(RoomRecipient { session: client.seat.session, sees_addresses });
+            }
+        }
+        self.lists.values_mut().for_each(|list| list.watchers = None);
+        revealed
+    }
+
+    /// Nothing of what was made of the configuration is used any more.
+    pub(super) fn forget_snapshots(&mut self) {
+        self.by_nick.values_mut().for_each(|occupant| drop(occupant.snapshot.take()));
+    }
+
+    /// An occupant enters, who is shown to nobody.
     pub(super) fn add(&mut self, occupant: Occupant) {
         let nick: Box<str> = occupant.nick().into();
+        let is_moderator = occupant.is_moderator();
         for client in &occupant.clients {
             self.nicks.insert(client.jid.clone(), nick.clone());
-            self.list(client.seat, occupant.is_moderator());
+            self.list(client.seat, is_moderator, client.watches);
         }
         self.accounts.entry(occupant.account.clone()).or_default().push(nick.clone());
         self.by_nick.insert(nick, occupant);
@@ -120,10 +235,10 @@ impl Occupants {
     /// A client of an account that is in the room already enters under the same nick.
     pub(super) fn add_client(&mut self, nick: &str, client: Client) {
         let Some(occupant) = self.by_nick.get_mut(nick) else { return };
-        let (seat, is_moderator) = (client.seat, occupant.is_moderator());
+        let (seat, is_moderator, watches) = (client.seat, occupant.is_moderator(), client.watches);
         self.nicks.insert(client.jid.clone(), nick.into());
         occupant.clients.push(client);
-        self.list(seat, is_moderator);
+        self.list(seat, is_moderator, watches);
     }
 
     /// A client leaves. Gives it, and its occupant if it was the last of its clients.
@@ -132,6 +247,7 @@ impl Occupants {
         let occupant = self.by_nick.get_mut(&nick)?;
         let at = occupant.clients.iter().position(|of| of.jid == *client)?;
         let client = occupant.clients.remove(at);
+        occupant.snapshot.take();
         self.unlist(client.seat);
         let occupant = self.by_nick.get(&nick).filter(|occupant| occupant.clients.is_empty());
         let occupant = occupant.is_some().then(|| self.take(&nick)).flatten();
@@ -154,17 +270,24 @@ impl Occupants {
     pub(super) fn rename(&mut self, nick: &str, address: Jid) {
         if let Some(mut occupant) = self.take(nick) {
             occupant.address = address;
+            occupant.snapshot.take();
             let nick: Box<str> = occupant.nick().into();
             for client in &occupant.clients {
                 self.nicks.insert(client.jid.clone(), nick.clone());
             }
             self.accounts.entry(occupant.account.clone()).or_default().push(nick.clone());
+            if occupant.shown == Shown::ToAll {
+                self.shown_to_all.push(nick.clone());
+            }
             self.by_nick.insert(nick, occupant);
         }
     }
 
     fn take(&mut self, nick: &str) -> Option<Occupant> {
         let occupant = self.by_nick.remove(nick)?;
+        if occupant.shown == Shown::ToAll {
+            self.shown_to_all.retain(|of| **of != *nick);
+        }
         if let Some(nicks) = self.accounts.get_mut(&occupant.account) {
             nicks.retain(|of| **of != *nick);
             if nicks.is_empty() {
@@ -178,11 +301,14 @@ impl Occupants {
     pub(super) fn set(&mut self, nick: &str, affiliation: RoomAffiliation, role: Role) {
         let Some(occupant) = self.by_nick.get_mut(nick) else { return };
         (occupant.affiliation, occupant.role) = (affiliation, role);
+        occupant.snapshot.take();
         let is_moderator = occupant.is_moderator();
         for seat in occupant.seats() {
-            let list = Arc::make_mut(self.lists.entry(seat.place).or_default());
-            for recipient in list.iter_mut().filter(|recipient| recipient.session == seat.session) {
-                recipient.sees_addresses = is_moderator;
+            let Some(list) = self.lists.get_mut(&seat.place) else { continue };
+            for list in [Some(&mut list.all), list.watchers.as_mut()].into_iter().flatten() {
+                let of = list.iter().position(|recipient| recipient.session == seat.session);
+                let of = of.and_then(|at| Arc::make_mut(list).get_mut(at));
+                of.into_iter().for_each(|recipient| recipient.sees_addresses = is_moderator);
             }
         }
     }
@@ -194,10 +320,10 @@ impl Occupants {
         };
         let is_moderator = occupant.is_moderator();
         let Some(of) = occupant.clients.iter_mut().find(|of| of.jid == *client) else { return false };
-        let before = std::mem::replace(&mut of.seat, seat);
+        let (before, watches) = (std::mem::replace(&mut of.seat, seat), of.watches);
         if !before.is_of(&seat) {
             self.unlist(before);
-            self.list(seat, is_moderator);
+            self.list(seat, is_moderator, watches);
         }
         true
     }
@@ -209,21 +335,34 @@ impl Occupants {
         };
         if let Some(of) = occupant.clients.iter_mut().find(|of| of.jid == *client) {
             of.presence = presence;
+            occupant.snapshot.take();
         }
     }
 
-    fn list(&mut self, seat: RoomSeat, sees_addresses: bool) {
-        let list = Arc::make_mut(self.lists.entry(seat.place).or_default());
-        list.push(RoomRecipient { session: seat.session, sees_addresses });
+    fn list(&mut self, seat: RoomSeat, sees_addresses: bool, watches: bool) {
+        let list = self.lists.entry(seat.place).or_default();
+        let recipient = RoomRecipient { session: seat.session, sees_addresses };
+        if !watches && list.watchers.is_none() {
+            list.watchers = Some(list.all.clone());
+        }
+        if let Some(watchers) = list.watchers.as_mut().filter(|_| watches) {
+            Arc::make_mut(watchers).push(recipient);
+        }
+        Arc::make_mut(&mut list.all).push(recipient);
     }
 
     fn unlist(&mut self, seat: RoomSeat) {
         let Some(list) = self.lists.get_mut(&seat.place) else { return };
-        let list_of = Arc::make_mut(list);
-        if let Some(at) = list_of.iter().position(|recipient| recipient.session == seat.session) {
-            list_of.swap_remove(at);
+        for list in [Some(&mut list.all), list.watchers.as_mut()].into_iter().flatten() {
+            if let Some(at) = list.iter().position(|recipient| recipient.session == seat.session) {
+                Arc::make_mut(list).swap_remove(at);
+            }
         }
-        if list_of.is_empty() {
+        // Watchers are some of all.
+        if list.watchers.as_ref().is_some_and(|watchers| watchers.len() == list.all.len()) {
+            list.watchers = None;
+        }
+        if list.all.is_empty() {
             self.lists.remove(&seat.place);
         }
     }
@@ -234,4 +373,15 @@ impl Occupants {
             self.accounts.shrink_to(self.accounts.len() * 2);
         }
     }
+}
+
+/// What was not shown to some before, and to whom.
+#[derive(Debug, Default)]
+pub(super) struct Revealed {
+    /// Those who were shown to nobody.
+    pub(super) unseen: Vec<Box<str>>,
+    /// Those who were shown to watchers.
+    pub(super) seen: Vec<Box<str>>,
+    /// The clients that were shown only those who are shown to all, by shard.
+    pub(super) to: BTreeMap<Place, Vec<RoomRecipient>>,
 }

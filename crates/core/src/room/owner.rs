@@ -22,7 +22,7 @@ use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
 use crate::shard::DomainQuota;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, SharedStanza, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
@@ -324,7 +324,7 @@ impl Home {
             Change::Moderate { id, mut left, told } => {
                 self.open(record.clone());
                 left.payload.push_element(&user::stanza_id(&self.state.address, id));
-                self.state.history.replace(id, Arc::from(left));
+                self.state.history.replace(id, Arc::new(SharedStanza::new(*left)));
                 self.state.give_all(&[RoomStanza::for_all(*told)], &[], cx);
             }
             Change::EraseArchive => {
@@ -354,9 +354,7 @@ impl Home {
                 destroy.push(Element::new(name, ns::MUC_USER).with_text(text));
             }
         }
-        let nicks: Vec<String> = self.state.occupants.iter().map(|of| of.nick().to_owned()).collect();
-        for nick in nicks {
-            let Some(mut occupant) = self.state.occupants.remove(&nick) else { continue };
+        for mut occupant in std::mem::take(&mut self.state.occupants).into_all() {
             (occupant.affiliation, occupant.role) = (RoomAffiliation::None, crate::model::RoomRole::None);
             let said = Said { codes: &[SELF], destroy: Some(&destroy), ..Said::default() };
             for of in &occupant.clients {
@@ -364,6 +362,7 @@ impl Home {
                 give(of.seat, false, vec![shown], left(of, &occupant), cx);
             }
         }
+        self.state.is_large = false;
         self.state.history.clear();
         self.state.reserved.clear();
         self.state.audience.clear();

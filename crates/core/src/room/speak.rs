@@ -21,13 +21,16 @@ use crate::session::{Cx, mam};
 use carillon_wire::Framing;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, SharedStanza, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
 /// Elements that only the room says.
 const OF_THE_ROOM: &[(&str, &str)] =
     &[("stanza-id", ns::STANZA_ID), ("occupant-id", ns::OCCUPANT_ID), ("x", ns::MUC_USER)];
+
+/// What a sender says to the server alone (XEP-0280 §8).
+const FOR_THE_SERVER: (&str, &str) = ("private", ns::CARBONS);
 
 impl Home {
     /// A client says something to the room, or to an occupant.
@@ -102,7 +105,7 @@ impl Home {
         }
         let (said, account) = (spoken(stanza, sender), sender.account.clone());
         let asker = Asker::Client { stanza: Box::new(stanza.clone()), settlement };
-        self.keep(record, said, account, asker, key, cx);
+        self.utter(record, said, account, asker, key, cx);
         Ok(())
     }
 
@@ -117,7 +120,7 @@ impl Home {
         cx: &mut Cx<'_>,
     ) {
         if !record.config.archive || !mam::is_kept(&said) {
-            self.said(Arc::new(said), None, cx);
+            self.said(Arc::new(SharedStanza::new(said)), None, cx);
             return asker.done(RoomOutcome::Said(None), cx);
         }
         let mut bytes = Vec::new();
@@ -175,7 +178,7 @@ impl Home {
                 self.state.newest = self.state.newest.max(id);
                 facts::stored(key.domain, cx);
                 said.payload.push_element(&user::stanza_id(&self.state.address, id));
-                self.said(Arc::new(said), Some(id), cx);
+                self.said(Arc::new(SharedStanza::new(said)), Some(id), cx);
                 asker.done(RoomOutcome::Said(Some(id)), cx);
             }
             Ok(Err(Missing)) => {
@@ -189,10 +192,10 @@ impl Home {
     }
 
     /// Something is said to all.
-    pub(super) fn said(&mut self, message: Arc<Stanza>, id: Option<ArchiveId>, cx: &mut Cx<'_>) {
+    pub(super) fn said(&mut self, message: Arc<SharedStanza>, id: Option<ArchiveId>, cx: &mut Cx<'_>) {
         cx.shard.counters.rooms.messages += 1;
         let is_entered = self.state.audience.is_empty();
-        if is_entered && (message.payload.find("body", ns::CLIENT).is_some() || id.is_some()) {
+        if is_entered && (message.stanza().payload.find("body", ns::CLIENT).is_some() || id.is_some()) {
             self.state.history.push(message.clone(), cx.now.unix, id);
         }
         self.state.give_all(&[RoomStanza { stanza: message, full: None }], &[], cx);
@@ -341,7 +344,10 @@ impl Home {
         let password = if is_invite { record.config.password.as_str() } else { "" };
         let mut told = Stanza::message(MessageType::Normal).with_from(self.state.address.clone());
         told.to = Some(to.clone());
-        told.payload.push_element(&user::invitation(name, from, reason.as_deref(), password));
+        // §7.9: the room goes on with a conversation of two.
+        let continued = element.child("continue", ns::MUC_USER).filter(|_| is_invite);
+        let invitation = user::invitation(name, from, reason.as_deref(), continued, password);
+        told.payload.push_element(&invitation);
         cx.route(told);
         Ok(())
     }
@@ -413,9 +419,9 @@ fn spoken(stanza: &Stanza, sender: &Occupant) -> Stanza {
     said
 }
 
-/// Removes from a message what only the room says.
+/// Removes from a message what only the room says, and what others are not given.
 pub(super) fn clean(message: &mut Stanza) {
-    for (name, ns) in OF_THE_ROOM {
+    for (name, ns) in OF_THE_ROOM.iter().chain([&FOR_THE_SERVER]) {
         message.payload.remove(name, ns);
     }
 }

@@ -28,6 +28,12 @@ pub(super) enum Step {
     Page(Box<Reading>),
     /// A message that is to be moderated.
     Moderating(Box<Moderating>),
+    /// A message that its sender retracts.
+    Retracting(Box<Retracting>),
+    /// To replace it by what is left of it.
+    Retracted(Box<Retracted>),
+    /// The vCard of an occupant.
+    Vcard(Box<Stanza>),
     /// The ends of the archive.
     Ends(Box<Stanza>),
     /// Who is not to be added to a room.
@@ -93,6 +99,26 @@ pub(super) struct Moderating {
     /// The occupant who does it: its address in the room, and its id.
     pub(super) by: Option<(Jid, Box<str>)>,
     pub(super) asker: Asker,
+}
+
+/// A message that its sender is about to retract.
+#[derive(Debug)]
+pub(super) struct Retracting {
+    pub(super) record: Arc<RoomRecord>,
+    pub(super) id: ArchiveId,
+    /// By what.
+    pub(super) said: Stanza,
+    /// The account that says it.
+    pub(super) sender: BareJid,
+    pub(super) asker: Asker,
+}
+
+/// A message that is being retracted.
+#[derive(Debug)]
+pub(super) struct Retracted {
+    pub(super) of: Retracting,
+    /// What is left of it.
+    pub(super) left: Stanza,
 }
 
 /// Accounts that are to be added, if they let themselves be.

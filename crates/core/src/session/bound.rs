@@ -12,9 +12,9 @@ use crate::model::{
 };
 use crate::session::Cx;
 use crate::session::hook::{Emit, Outgoing};
-use crate::shard::{Timer, Track, Wake};
+use crate::shard::{Addressee, Timer, Track, Wake};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{Stanza, Unit};
+use carillon_wire::stanza::{SharedStanza, Stanza, Unit};
 use carillon_wire::stream;
 use carillon_wire::xml::Element;
 use std::sync::Arc;
@@ -305,6 +305,39 @@ impl BoundSession {
             self.tap_event(event, cx);
         }
         self.emitted(&outgoing, cx);
+    }
+
+    /// Writes what a room gives to many: the address of this one is added to what was serialised before.
+    pub fn give_shared(&mut self, shared: &Arc<SharedStanza>, to: Addressee, cx: &mut Cx<'_>) {
+        let outgoing = Outgoing::Shared(shared, to);
+        if self.emit(&outgoing, cx) != Emit::Write {
+            return;
+        }
+        if let Some(io) = &self.io {
+            let began = cx.out.bytes.len();
+            cx.out.send(io.conn, |out| shared.write(self.address(to), out, io.framing));
+            self.count_sent(began, cx);
+        }
+        if self.is_tapped {
+            self.tap_out(&self.shared_for_it(shared, to), cx);
+        }
+        self.emitted(&outgoing, cx);
+    }
+
+    /// The address by which the session is given something.
+    pub fn address(&self, to: Addressee) -> &str {
+        match to {
+            Addressee::Client => self.jid.as_str(),
+            Addressee::Account => self.bare.as_str(),
+        }
+    }
+
+    /// What many are given, as the session is given it.
+    pub fn shared_for_it(&self, shared: &SharedStanza, to: Addressee) -> Stanza {
+        match to {
+            Addressee::Client => shared.for_one(self.jid.clone()),
+            Addressee::Account => shared.for_one(self.bare.to_jid()),
+        }
     }
 
     /// Counts what was written since the buffer had `began` bytes.

@@ -283,6 +283,13 @@ impl Cx<'_> {
         (0..self.shard.shard_count).map(move |shard| Place { node, shard: ShardId(shard) })
     }
 
+    /// Notes how much waits for followers of topics and for occupants of rooms.
+    pub(crate) fn count_backlog(&mut self) {
+        let mut backlog = self.shard.subscribers.backlog();
+        backlog += self.shard.room_walks.backlog();
+        self.shard.counters.backlog = backlog;
+    }
+
     /// Tells every shard whether this one keeps up with a topic.
     pub(crate) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
         let place = self.shard.place;

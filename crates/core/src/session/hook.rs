@@ -36,9 +36,11 @@ use crate::sasl::Inline;
 use crate::session::homes::AtHome;
 use crate::session::{BoundSession, Cx, Progress, Resume, Sessions, Wait};
 use crate::settings::Settings;
-use crate::shard::{Chat, ModuleFigures, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
+use crate::shard::{
+    Addressee, Chat, ModuleFigures, Names, Recipients, RefusedWrite, RoomSlice, Timer, Track, Tracked,
+};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{Child, IqType, Payload, Stanza};
+use carillon_wire::stanza::{Child, IqType, Payload, SharedStanza, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -282,7 +284,7 @@ pub struct TracesHandler {
     pub put: fn(trace: Trace, cx: &mut Cx<'_>),
 }
 
-/// Changes a stanza that a session is given.
+/// Changes a stanza that is given to one session alone.
 pub type DeliverHook = fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>);
 /// Decides whether something is written now.
 pub type EmitHook = fn(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit;
@@ -303,6 +305,8 @@ pub type AwaitsArrivalHook = fn(session: &BoundSession) -> bool;
 pub type InFlightHook = fn(session: &BoundSession) -> bool;
 /// Gives the session what happened on a topic.
 pub type PublicationHook = fn(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: &mut Cx<'_>);
+/// Gives what rooms say to some of those on this shard who are to be given it, if it is for those whom this feature knows.
+pub type RoomHook = fn(slice: &RoomSlice<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>);
 /// Carries a command out, or gives it back because it is not this feature's.
 pub type CommandHook = fn(
     command: Command,
@@ -531,6 +535,8 @@ pub enum Outgoing<'a> {
     Stanza(&'a Stanza, &'a Track),
     /// An event of a topic, which is serialised already.
     PubsubEvent(&'a Arc<PubsubEvent>),
+    /// What a room gives to many, which is serialised already. The hooks `deliver` did not see it.
+    Shared(&'a Arc<SharedStanza>, Addressee),
 }
 
 /// Whether something of a feature still waits for a session.

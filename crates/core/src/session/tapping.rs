@@ -54,8 +54,12 @@ impl BoundSession {
     /// What was to be sent waits with a feature.
     #[cold]
     pub(super) fn tap_held(&self, outgoing: &Outgoing<'_>, why: &'static str, cx: &mut Cx<'_>) {
-        if let Outgoing::Stanza(stanza, _) = outgoing {
-            self.tap_route(stanza, "held", why, cx);
+        match outgoing {
+            Outgoing::Stanza(stanza, _) => self.tap_route(stanza, "held", why, cx),
+            Outgoing::Shared(shared, to) => {
+                self.tap_route(&self.shared_for_it(shared, *to), "held", why, cx);
+            }
+            Outgoing::PubsubEvent(_) => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! What clients were sent and have not acknowledged, in all sessions of a shard together: one sum, and the queues by their size.
 
 use crate::connection::BySize;
-use crate::model::{Map, PubsubEvent, SessionId};
+use crate::model::{Map, SessionId};
 use std::sync::Arc;
 
 /// What is kept for a session until its client has it.
@@ -19,8 +19,8 @@ pub struct Queued {
     /// Bytes of all queues. What several of them share counts once.
     bytes: usize,
     queues: BySize<SessionQueue>,
-    /// Events in queues, by their address, and in how many queues each is.
-    events: Map<usize, u32>,
+    /// What several queues share, by its address, and in how many queues it is.
+    shared: Map<usize, u32>,
 }
 
 impl Queued {
@@ -34,25 +34,25 @@ impl Queued {
         self.bytes -= bytes;
     }
 
-    /// A queue has an event, which it shares with others.
-    pub(crate) fn add_event(&mut self, event: &Arc<PubsubEvent>) {
-        let queues = self.events.entry(Arc::as_ptr(event) as usize).or_default();
+    /// A queue has something of so many bytes, which it shares with others.
+    pub(crate) fn add_shared<T>(&mut self, shared: &Arc<T>, bytes: usize) {
+        let queues = self.shared.entry(Arc::as_ptr(shared).addr()).or_default();
         *queues += 1;
         if *queues == 1 {
-            self.bytes += event.bytes();
+            self.bytes += bytes;
         }
     }
 
     /// A queue has it no longer.
-    pub(crate) fn remove_event(&mut self, event: &Arc<PubsubEvent>) {
-        let address = Arc::as_ptr(event) as usize;
-        let Some(queues) = self.events.get_mut(&address) else { return };
+    pub(crate) fn remove_shared<T>(&mut self, shared: &Arc<T>, bytes: usize) {
+        let address = Arc::as_ptr(shared).addr();
+        let Some(queues) = self.shared.get_mut(&address) else { return };
         *queues -= 1;
         if *queues == 0 {
-            self.events.remove(&address);
-            self.bytes -= event.bytes();
-            if self.events.is_empty() && self.events.capacity() > KEPT {
-                self.events = Map::default();
+            self.shared.remove(&address);
+            self.bytes -= bytes;
+            if self.shared.is_empty() && self.shared.capacity() > KEPT {
+                self.shared = Map::default();
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Accounts, Adoption, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Queued, Quotas,
-    Retries, SendAs, Subscribers, Throttle, Told, Wake, Wheel,
+    Retries, RoomWalks, SendAs, Subscribers, Throttle, Told, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, ShardId};
@@ -32,6 +32,8 @@ pub struct ShardState {
     pub counters: Counters,
     /// Which sessions follow which topics.
     pub subscribers: Subscribers,
+    /// What rooms give to those here.
+    pub room_walks: RoomWalks,
     /// When it was last heard that records of another node were lost, or that it died.
     pub records_lost: Option<Mono>,
     /// Topics with which a shard is behind.
@@ -113,6 +115,7 @@ impl ShardState {
             random,
             counters,
             subscribers: Subscribers::default(),
+            room_walks: RoomWalks::default(),
             records_lost: None,
             behind: Behind::default(),
             told: Told::default(),

@@ -17,7 +17,7 @@
 //! has been read ([`Subscribers::fill`]). Where nothing comes next, whoever hears that records of a node were lost says so ([`Subscribers::suspect`]).
 
 use super::gaps::{Gaps, Held};
-use super::walks::{Walk, Walks};
+use super::walks::{Publication, Walks};
 use super::{PendingFanout, Recent, Slice};
 use crate::message::Pace;
 use crate::model::{Map, Mono, PubsubEvent, Retained, Revision, Set, TopicId};
@@ -29,7 +29,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Subscribers {
     topics: Map<TopicId, Local>,
-    walks: Walks,
+    walks: Walks<Publication>,
     /// Counts events that came, and logins that brought an item before its event.
     clock: u64,
     /// A session that was given all last items at this count or later is passed over by the walk under way.
@@ -271,7 +271,8 @@ impl Subscribers {
         }
         let idle_bytes = local.last.as_ref().filter(|_| local.slots.is_empty()).map(|last| last.bytes());
         let is_walked = (event.is_told() || event.is_end()) && !slots.is_empty();
-        let falls_behind = is_walked && self.walks.push(Walk::new(event.clone(), slots, cutoff), bounds);
+        let falls_behind =
+            is_walked && self.walks.push(Publication::new(event.clone(), slots, cutoff), bounds);
         if let Some(bytes) = idle_bytes {
             self.is_idle_with(event.topic(), bytes);
         }
@@ -364,7 +365,7 @@ impl Subscribers {
 
     /// The next followers to give an event to, at most `max`; none when no walk is under way.
     pub fn slice(&mut self, max: usize, bounds: &Fanout) -> Option<Slice> {
-        let slice = self.walks.next(max, bounds)?;
+        let slice = Slice::from(self.walks.next(max, bounds)?);
         self.walking = slice.cutoff;
         Some(slice)
     }

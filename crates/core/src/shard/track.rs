@@ -29,6 +29,17 @@ pub struct Chat {
 
 crate::form! { struct Chat { recipients, settlement } }
 
+/// By which address a session is given what many are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addressee {
+    /// That of its client.
+    Client,
+    /// That of its account.
+    Account,
+}
+
+crate::form! { enum Addressee { 0 = Client, 1 = Account } }
+
 /// A kind of thing that a feature tracks: a unique name of four letters. Numbers are unique per kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracked(pub [u8; 4]);

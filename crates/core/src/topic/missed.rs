@@ -97,7 +97,7 @@ fn fill(topic: TopicId, record: Option<&TopicRecord>, items: &[Arc<Item>], cx: &
     cx.shard.counters.items_recovered += events.len() as u64;
     let settings = cx.shard.settings.clone();
     let pace = cx.shard.subscribers.fill(topic, events, &settings.fanout);
-    cx.shard.counters.backlog = cx.shard.subscribers.backlog();
+    cx.count_backlog();
     if let Some(pace) = pace {
         cx.tell_pace(topic, pace);
     }

@@ -199,6 +199,14 @@ impl Script {
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
             ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
+            ["room", room, "is", "behind"] => {
+                self.world.keep_pace(room, true);
+                Ok(())
+            }
+            ["room", room, "keeps", "up"] => {
+                self.world.keep_pace(room, false);
+                Ok(())
+            }
             ["module", name, rest @ ..] => self.module(name, rest),
             ["domain" | "account" | "invitation" | "revoke" | "password" | "drain", ..] => {
                 self.administer(&words)
@@ -774,6 +782,7 @@ fn set_limit(limits: &mut Limits, key: &str, value: &str) {
         "unacknowledged_bytes" => limits.unacknowledged_bytes = number(value),
         "offline_bytes" => limits.offline_bytes = number(value),
         "topic_bytes" => limits.topic_bytes = number(value),
+        "room_presence" => limits.room_presence = number(value),
         "rooms_joined" => limits.rooms_joined = number(value),
         "topics_owned" => limits.topics_owned = number(value),
         "topics_followed" => limits.topics_followed = number(value),

@@ -4,7 +4,7 @@ use allocation_counter::AllocationInfo;
 use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::command::{Command, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
-use carillon_core::message::ShardMessage;
+use carillon_core::message::{RoomOp, ShardMessage};
 use carillon_core::model::*;
 use carillon_core::ports::modules::ActiveModule;
 use carillon_core::ports::store::accounts::{DeleteAccount, Identity, Login};
@@ -128,6 +128,19 @@ impl World {
 
     pub(crate) fn bytes(&mut self, key: usize, bytes: &[u8]) {
         self.node.bytes(key, bytes);
+        self.node.settle();
+    }
+
+    /// A shard says that it is behind with giving what a room says, or has caught up.
+    pub(crate) fn keep_pace(&mut self, room: &str, is_behind: bool) {
+        let (name, host) = room.split_once('@').expect("ROOM@rooms.DOMAIN");
+        let (kind, domain) = RoomKind::of_host(host).expect("rooms.DOMAIN");
+        let node = if self.node.node_count() == 1 { NodeId(0) } else { NodeId(1000) };
+        let place = Place { node, shard: ShardId(0) };
+        let (domain, op) = (self.node.domain_id(domain), RoomOp::Pace { place, is_behind });
+        let message = ShardMessage::Room { domain, kind, name: name.into(), op };
+        let home = self.node.home(room);
+        self.node.give(home, Input::Message(message));
         self.node.settle();
     }
 

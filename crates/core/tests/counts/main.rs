@@ -37,6 +37,10 @@ const ITEMS: usize = 10;
 const LOGIN_MAX: usize = 150;
 /// A delivery allocates nothing.
 const DELIVERIES_AN_ALLOCATION: usize = 1000;
+/// Clients in the room. A slice of a walk is smaller.
+const OCCUPANTS: usize = COUNTED;
+/// Allocations of a message in a room of so many, from its sender's client to the last of them.
+const ROOM_MESSAGE_MAX: usize = 64;
 /// Allocations of a notification that is kept, delivered and acknowledged; one is the topic of its push.
 const NOTIFICATION_MAX: usize = 26;
 /// What such a notification asks the store: to keep it, and to end it.
@@ -65,7 +69,10 @@ impl Crowd {
     }
 
     fn with(count: usize, stream_management: StreamManagement) -> Crowd {
-        let mut settings = Settings::default();
+        Crowd::by(count, stream_management, Settings::default())
+    }
+
+    fn by(count: usize, stream_management: StreamManagement, mut settings: Settings) -> Crowd {
         // All of it happens in one moment.
         settings.limits.rates.stanzas_per_second = 0;
         let mut world = World::new(settings);
@@ -79,6 +86,35 @@ impl Crowd {
         // TLS is none of the core's business: to it the connection is secured, to the client it is plain.
         let login = Login { transport: Transport::Plain, stream_management, ..Login::default() };
         Crowd { world, profile: Profile::new(login).expect("plain text needs nothing") }
+    }
+
+    /// Accounts that enter a room in which nobody but moderators is shown.
+    fn of_a_room(count: usize) -> Crowd {
+        let mut settings = Settings::default();
+        settings.limits.room_presence = 0;
+        Crowd::by(count, StreamManagement::Off, settings)
+    }
+
+    /// All of them log in and enter the room.
+    fn enter_all(&mut self, count: usize) -> Vec<usize> {
+        let conns: Vec<usize> = (0..count).map(|number| self.enter(number)).collect();
+        for conn in &conns {
+            while self.world.received(*conn).is_some() {}
+        }
+        conns
+    }
+
+    fn enter(&mut self, number: usize) -> usize {
+        let (conn, _) = self.log_in(number);
+        let room = format!("tea@rooms.{DOMAIN}");
+        let enter =
+            format!("<presence to='{room}/n{number}'><x xmlns='http://jabber.org/protocol/muc'/></presence>");
+        self.world.bytes(conn, enter.as_bytes());
+        if number == 0 {
+            let form = "<query xmlns='http://jabber.org/protocol/muc#owner'><x xmlns='jabber:x:data' type='submit'/></query>";
+            self.world.bytes(conn, format!("<iq type='set' id='c' to='{room}'>{form}</iq>").as_bytes());
+        }
+        conn
     }
 
     /// A whole login: header, SCRAM, header, bind, presence. The connection stays.
@@ -304,6 +340,36 @@ fn a_delivery() {
         calls * DELIVERIES_AN_ALLOCATION <= deliveries,
         "{calls} allocations for {deliveries} deliveries"
     );
+}
+
+/// What is said in a room is serialised once, however many hear it: giving it to one of them allocates nothing.
+#[test]
+fn a_message_in_a_room() {
+    let mut crowd = Crowd::of_a_room(OCCUPANTS);
+    let conns = crowd.enter_all(OCCUPANTS);
+    let words = format!(
+        "<message to='tea@rooms.{DOMAIN}' type='groupchat' id='1'><body>{}</body></message>",
+        "x".repeat(400)
+    );
+    let say = |crowd: &mut Crowd| {
+        crowd.world.bytes(conns[0], words.as_bytes());
+        for conn in &conns {
+            let heard = crowd.world.received(*conn).expect("all of them hear it");
+            assert!(heard.starts_with(b"<message "), "{}", String::from_utf8_lossy(&heard));
+            assert!(crowd.world.received(*conn).is_none(), "and that once");
+        }
+    };
+    (0..ITEMS).for_each(|_| say(&mut crowd));
+    let (before, before_walks) = (crowd.world.spent(), crowd.world.spent_on_walks());
+    (0..ITEMS).for_each(|_| say(&mut crowd));
+    let walks = (crowd.world.spent_on_walks() - before_walks) as usize;
+    let calls = (crowd.world.spent() - before) as usize;
+    let deliveries = OCCUPANTS * ITEMS;
+    println!(
+        "{ITEMS} messages to {OCCUPANTS}: {calls} allocations, {walks} of them for {deliveries} deliveries"
+    );
+    assert!(walks * DELIVERIES_AN_ALLOCATION <= deliveries, "{walks} for {deliveries} deliveries");
+    assert!(calls / ITEMS <= ROOM_MESSAGE_MAX, "{} a message", calls / ITEMS);
 }
 
 /// What the core has of an idle session: of a device that has presence, follows nothing, and has nothing waiting.

@@ -285,9 +285,9 @@ fn deliveries(page: &mut Page, status: &Status) {
     let help = "Time from the acceptance of a topic item or a notification to its being given to a connection, of \
                 what did not wait in the store.";
     one(page, "carillon_delivery_duration_seconds", help, &status.delivery);
-    let help = "Deliveries of topic items that wait now for their turn.";
+    let help = "Deliveries of topic items, and of what rooms say, that wait now for their turn.";
     page.gauge("carillon_fanout_waiting_deliveries", help, status.waiting_deliveries);
-    let help = "Memory of the topic items whose deliveries wait now, in bytes.";
+    let help = "Memory of the topic items, and of what rooms say, whose deliveries wait now, in bytes.";
     page.gauge("carillon_fanout_waiting_bytes", help, status.waiting_bytes);
 }
 

@@ -4,11 +4,13 @@ mod error;
 mod kind;
 mod payload;
 mod read;
+mod shared;
 
 pub use error::{Condition, ErrorType, StanzaError};
 pub use kind::{IqType, Kind, MessageType, PresenceType};
 pub use payload::{Child, Payload};
 pub use read::{Context, Unit, read};
+pub use shared::SharedStanza;
 
 pub use crate::frame::Framing;
 
@@ -106,17 +108,24 @@ impl Stanza {
         if framing == Framing::WebSocket {
             writer.attr("xmlns", ns::CLIENT);
         }
+        writer.attr_opt("to", self.to.as_ref().map(Jid::as_str));
+        self.write_after_to(&mut writer);
+        if !self.payload.bytes().is_empty() {
+            writer.raw(self.payload.bytes()).end(name);
+        }
+    }
+
+    /// Appends the start tag from behind `to` on, which is the whole rest where there is no payload.
+    fn write_after_to(&self, writer: &mut Writer<'_>) {
         writer
-            .attr_opt("to", self.to.as_ref().map(Jid::as_str))
             .attr_opt("from", self.from.as_ref().map(Jid::as_str))
             .attr_opt("id", self.id.as_deref())
             .attr_opt("type", self.kind.type_word())
             .attr_opt("xml:lang", self.lang.as_deref());
-        if self.payload.bytes().is_empty() {
-            writer.close_empty();
-        } else {
-            writer.close_start().raw(self.payload.bytes()).end(name);
-        }
+        match self.payload.bytes().is_empty() {
+            true => writer.close_empty(),
+            false => writer.close_start(),
+        };
     }
 
     /// An empty result for this IQ, from its recipient to its sender.

@@ -2,9 +2,10 @@
 
 use super::inbound::Inbound;
 use super::queue::{Entry, Queue};
+use crate::form::{Form, Malformed, Reader, Writer};
 use crate::model::{Mono, PubsubEvent, Settlement};
-use crate::shard::{Chat, Tracked};
-use carillon_wire::stanza::Stanza;
+use crate::shard::{Addressee, Chat, Tracked};
+use carillon_wire::stanza::{SharedStanza, Stanza};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -83,16 +84,61 @@ pub(crate) enum Sent {
     Event(Arc<PubsubEvent>),
     /// It is sent again, and a feature is told when it is acknowledged.
     TrackedStanza(Box<(Tracked, u128, Stanza)>),
+    /// It is sent again, as [`Sent::Event`] is, with this address of the session.
+    Shared(Arc<SharedStanza>, Addressee),
 }
 
-crate::form! {
-    enum Sent {
-        0 = Anything,
-        1 = Chat(message),
-        2 = Tracked(kind, number),
-        3 = Stanza(stanza),
-        4 = Event(event),
-        5 = TrackedStanza(tracked),
+// What is shared came with this version: to those who read no newer one it is a stanza without `to`, which clients take as theirs.
+const SHARED_SINCE: u16 = 5;
+
+impl Form for Sent {
+    fn write(&self, out: &mut Writer) {
+        match self {
+            Sent::Anything => out.tag(0),
+            Sent::Chat(message) => {
+                out.tag(1);
+                message.write(out);
+            }
+            Sent::Tracked(kind, number) => {
+                out.tag(2);
+                kind.write(out);
+                number.write(out);
+            }
+            Sent::Stanza(stanza) => {
+                out.tag(3);
+                stanza.write(out);
+            }
+            Sent::Event(event) => {
+                out.tag(4);
+                event.write(out);
+            }
+            Sent::TrackedStanza(tracked) => {
+                out.tag(5);
+                tracked.write(out);
+            }
+            Sent::Shared(stanza, _) if out.version() < SHARED_SINCE => {
+                out.tag(3);
+                Form::write(stanza.stanza(), out);
+            }
+            Sent::Shared(stanza, to) => {
+                out.tag(6);
+                stanza.write(out);
+                to.write(out);
+            }
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Sent, Malformed> {
+        Ok(match input.tag()? {
+            0 => Sent::Anything,
+            1 => Sent::Chat(Form::read(input)?),
+            2 => Sent::Tracked(Form::read(input)?, Form::read(input)?),
+            3 => Sent::Stanza(Form::read(input)?),
+            4 => Sent::Event(Form::read(input)?),
+            5 => Sent::TrackedStanza(Form::read(input)?),
+            6 => Sent::Shared(Form::read(input)?, Form::read(input)?),
+            _ => return Err(input.unknown_tag("no variant of Sent has this number")),
+        })
     }
 }
 
@@ -109,6 +155,7 @@ impl Entry for Sent {
             Sent::Chat(message) => message.0.memory_bytes(),
             Sent::Stanza(stanza) => stanza.memory_bytes(),
             Sent::Event(event) => event.bytes(),
+            Sent::Shared(stanza, _) => stanza.memory_bytes(),
             Sent::TrackedStanza(tracked) => tracked.2.memory_bytes(),
             Sent::Anything | Sent::Tracked(..) => 0,
         }
@@ -122,7 +169,8 @@ impl Entry for Sent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::testing::proves;
+    use crate::form::decode;
+    use crate::form::testing::{AT_ONCE, NOW_MS, proves};
     use crate::shard::Chat;
     use carillon_wire::stanza::MessageType;
 
@@ -148,5 +196,19 @@ mod tests {
             state.queue.push(entry, bounds);
         }
         proves("stream management", &state);
+        let said = Stanza::message(MessageType::Groupchat).with_id("2");
+        let shared = Sent::Shared(Arc::new(SharedStanza::new(said)), Addressee::Account);
+        proves("stream management, shared", &shared);
+    }
+
+    /// To a process of the release before it is a stanza.
+    #[test]
+    fn what_is_shared_is_a_stanza_to_an_older_process() {
+        let said = Stanza::message(MessageType::Groupchat).with_id("2");
+        let shared = Sent::Shared(Arc::new(SharedStanza::new(said.clone())), Addressee::Client);
+        let mut out = Writer::of_version(NOW_MS, SHARED_SINCE - 1);
+        shared.write(&mut out);
+        let read: Sent = decode(&out.finish(), AT_ONCE).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{:?}", Sent::Stanza(Box::new(said))));
     }
 }

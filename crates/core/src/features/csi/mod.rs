@@ -59,23 +59,26 @@ const HELD_MAX: usize = 100;
 const HELD_BYTES_MAX: usize = 64 * 1024;
 
 fn emit(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
-    let Some(held) = &mut session.state.csi.0 else { return Emit::Write };
-    match outgoing {
-        Outgoing::Stanza(stanza, _) if can_wait(stanza) => {
-            held.0.retain(|other| other.from != stanza.from);
-            held.0.push((*stanza).clone());
-            let bytes: usize = held.0.iter().map(Stanza::memory_bytes).sum();
-            if held.0.len() > HELD_MAX || bytes > HELD_BYTES_MAX {
-                flush(session, cx);
-            }
-            Emit::Held(Held::Inactive)
-        }
-        // The radio is awake anyway: what waited goes first, in its order.
-        _ => {
-            flush(session, cx);
-            Emit::Write
-        }
+    if session.state.csi.0.is_none() {
+        return Emit::Write;
     }
+    let waits = match outgoing {
+        Outgoing::Stanza(stanza, _) if can_wait(stanza) => Some((*stanza).clone()),
+        Outgoing::Shared(shared, to) if can_wait(shared.stanza()) => Some(session.shared_for_it(shared, *to)),
+        _ => None,
+    };
+    let (Some(stanza), Some(held)) = (waits, &mut session.state.csi.0) else {
+        // The radio is awake anyway: what waited goes first, in its order.
+        flush(session, cx);
+        return Emit::Write;
+    };
+    held.0.retain(|other| other.from != stanza.from);
+    held.0.push(stanza);
+    let bytes: usize = held.0.iter().map(Stanza::memory_bytes).sum();
+    if held.0.len() > HELD_MAX || bytes > HELD_BYTES_MAX {
+        flush(session, cx);
+    }
+    Emit::Held(Held::Inactive)
 }
 
 fn can_wait(stanza: &Stanza) -> bool {

@@ -10,7 +10,7 @@ use crate::ports::store::rooms::Rooms;
 use crate::room::xml;
 use crate::session::hook::{Ending, Feature, Flow, Hooks, Service, Spec, Taken};
 use crate::session::{BoundSession, Cx, Sessions, Wait, account_reads, rsm};
-use crate::shard::{Names, Track};
+use crate::shard::{Addressee, Names, RoomSlice, Track};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
@@ -27,8 +27,9 @@ pub const FEATURE: Feature = Feature {
             title: "Multi-User Chat",
             version: "1.35.5",
             coverage: "Rooms at `rooms.DOMAIN` for accounts of the domain, and of others where both policies say so: entering, history, subject, private messages, mediated invitations, \
-                       voice, kicks, bans, roles, affiliations, configuration, registration of nicks, destruction. Not there: \
-                       `muc#roomconfig_presencebroadcast` and `getmemberlist` other than what is done anyway.",
+                       voice, kicks, bans of accounts and domains, roles, affiliations, configuration, registration of nicks, \
+                       destruction. Not there: `muc#roomconfig_getmemberlist` other than what is done anyway, and the codes 101 \
+                       and 332.",
         },
         Spec {
             id: "XEP-0313",
@@ -42,12 +43,24 @@ pub const FEATURE: Feature = Feature {
             version: "1.1.0",
             coverage: "The room answers.",
         },
+        Spec {
+            id: "XEP-0054",
+            title: "vcard-temp",
+            version: "1.3.0",
+            coverage: "Those of occupants are read at their addresses in the room.",
+        },
         Spec { id: "XEP-0421", title: "Occupant identifiers", version: "1.0.1", coverage: "All of it." },
         Spec {
             id: "XEP-0425",
             title: "Moderated Message Retraction",
             version: "0.3.0",
             coverage: "Moderators retract messages; a tombstone stays in the archive.",
+        },
+        Spec {
+            id: "XEP-0424",
+            title: "Message Retraction",
+            version: "0.4.2",
+            coverage: "In rooms, by whoever said it; a tombstone stays in the archive.",
         },
     ],
     services: &[SERVICE],
@@ -56,7 +69,7 @@ pub const FEATURE: Feature = Feature {
         close: Some(close),
         restored: Some(restored),
         homes_moved: Some(homes_moved),
-        message: Some(message),
+        room: Some(give),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -211,35 +224,40 @@ fn info() -> Element {
 }
 
 /// A room gives something to clients of this shard.
-fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage> {
-    let ShardMessage::RoomEvent(event) = message else { return Some(message) };
-    let RoomAudience::Clients(to) = &event.to else { return Some(ShardMessage::RoomEvent(event)) };
-    let RoomEvent { except, stanzas, about, .. } = &*event;
-    let room = stanzas.first().and_then(|of| of.stanza.from.as_ref());
-    for recipient in to.iter().filter(|recipient| !except.contains(&recipient.session)) {
+fn give(slice: &RoomSlice<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let RoomEvent { to: RoomAudience::Clients(to), except, about, .. } = slice.event else { return };
+    let room = slice.event.room();
+    for (at, stanzas, is_first) in slice.recipients() {
+        let Some(recipient) = to.get(at).filter(|recipient| !except.contains(&recipient.session)) else {
+            continue;
+        };
         let Some(session) = sessions.bound(recipient.session) else { continue };
         if !matches!(about, RoomAbout::Left { .. }) && room.is_some_and(|room| is_apart(session, room, cx)) {
             continue;
         }
-        match about {
-            RoomAbout::Others => {}
-            RoomAbout::Entered(occupant, role) => match session.state.muc.of(occupant.bare_str()) {
-                Some(joined) => (joined.occupant, joined.role) = (occupant.clone(), Some(*role)),
-                // It would stay in the room for ever.
-                None => gone(session, occupant, true, cx),
-            },
-            RoomAbout::Left { occupant, presences } => {
-                session.state.muc.leave(occupant.bare_str(), *presences);
-            }
+        if is_first {
+            note(session, about, cx);
         }
         for of in stanzas {
             let stanza = of.full.as_ref().filter(|_| recipient.sees_addresses).unwrap_or(&of.stanza);
-            let mut stanza = Stanza::clone(stanza);
-            stanza.to = Some(session.jid.clone());
-            session.deliver(stanza, Track::Nothing, cx);
+            session.give_shared(stanza, Addressee::Client, cx);
         }
     }
-    None
+}
+
+/// Notes in which room a session is now, or is not any more.
+fn note(session: &mut BoundSession, about: &RoomAbout, cx: &mut Cx<'_>) {
+    match about {
+        RoomAbout::Others => {}
+        RoomAbout::Entered(occupant, role) => match session.state.muc.of(occupant.bare_str()) {
+            Some(joined) => (joined.occupant, joined.role) = (occupant.clone(), Some(*role)),
+            // It would stay in the room for ever.
+            None => gone(session, occupant, true, cx),
+        },
+        RoomAbout::Left { occupant, presences } => {
+            session.state.muc.leave(occupant.bare_str(), *presences);
+        }
+    }
 }
 
 /// Whether a session is not given anything of a room any more, because the policies have come to keep their domains apart: then it leaves.

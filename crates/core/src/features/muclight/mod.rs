@@ -12,7 +12,7 @@ use crate::model::{RoomKind, SessionId, room_version};
 use crate::ports::store::rooms::RoomsOf;
 use crate::session::hook::{Feature, Flow, Hooks, Service, Spec, Taken};
 use crate::session::{BoundSession, Cx, Sessions, Wait, rsm};
-use crate::shard::Track;
+use crate::shard::{Addressee, RoomSlice, Track};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
@@ -32,7 +32,7 @@ pub const FEATURE: Feature = Feature {
                    rooms that one is in, archives. A message of a room goes to all sessions of its occupants that take messages.",
     }],
     services: &[SERVICE],
-    hooks: Hooks { message: Some(message), ..Hooks::NONE },
+    hooks: Hooks { room: Some(give), ..Hooks::NONE },
     ..Feature::NONE
 };
 
@@ -167,19 +167,17 @@ fn info() -> Element {
 }
 
 /// A room gives something to accounts of this shard.
-fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage> {
-    let ShardMessage::RoomEvent(event) = message else { return Some(message) };
-    let RoomAudience::Accounts(accounts) = &event.to else { return Some(ShardMessage::RoomEvent(event)) };
-    for account in &**accounts {
+fn give(slice: &RoomSlice<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let RoomAudience::Accounts(accounts) = &slice.event.to else { return };
+    for (at, stanzas, _) in slice.recipients() {
+        let Some(account) = accounts.get(at) else { continue };
         for session in takers(account, sessions) {
             let Some(session) = sessions.bound(session) else { continue };
-            for of in &event.stanzas {
-                let stanza = Stanza::clone(&of.stanza).with_to(account.to_jid());
-                session.deliver(stanza, Track::Nothing, cx);
+            for of in stanzas {
+                session.give_shared(&of.stanza, Addressee::Account, cx);
             }
         }
     }
-    None
 }
 
 /// The sessions of an account that take messages.

@@ -9,7 +9,11 @@ use crate::shard::{Queued, SessionQueue};
 pub(super) fn count(entry: &Sent, queued: &mut Queued) {
     match entry {
         Sent::Event(event) => {
-            queued.add_event(event);
+            queued.add_shared(event, event.bytes());
+            queued.add(size_of::<Sent>());
+        }
+        Sent::Shared(stanza, _) => {
+            queued.add_shared(stanza, stanza.memory_bytes());
             queued.add(size_of::<Sent>());
         }
         entry => queued.add(size_of::<Sent>() + entry.bytes()),
@@ -20,7 +24,11 @@ pub(super) fn count(entry: &Sent, queued: &mut Queued) {
 pub(super) fn uncount(entry: &Sent, queued: &mut Queued) {
     match entry {
         Sent::Event(event) => {
-            queued.remove_event(event);
+            queued.remove_shared(event, event.bytes());
+            queued.remove(size_of::<Sent>());
+        }
+        Sent::Shared(stanza, _) => {
+            queued.remove_shared(stanza, stanza.memory_bytes());
             queued.remove(size_of::<Sent>());
         }
         entry => queued.remove(size_of::<Sent>() + entry.bytes()),

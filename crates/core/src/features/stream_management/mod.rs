@@ -177,7 +177,7 @@ fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Res
                 let number = message.1.recipients.and_then(|recipients| recipients.acknowledged());
                 Some((kept?, number?.into()))
             }
-            Sent::Anything | Sent::Stanza(_) | Sent::Event(_) => None,
+            Sent::Anything | Sent::Stanza(_) | Sent::Event(_) | Sent::Shared(..) => None,
         }
     };
     let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(&mut done_with).collect();
@@ -255,9 +255,12 @@ fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>)
         (Outgoing::Stanza(stanza, Track::Of(kind, id)), Some(_)) => {
             Sent::TrackedStanza(Box::new((*kind, *id, (*stanza).clone())))
         }
-        (Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_), None) => Sent::Anything,
+        (Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_) | Outgoing::Shared(..), None) => {
+            Sent::Anything
+        }
         (Outgoing::Stanza(stanza, Track::Nothing), Some(_)) => Sent::Stanza(Box::new((*stanza).clone())),
         (Outgoing::PubsubEvent(event), Some(_)) => Sent::Event(Arc::clone(event)),
+        (Outgoing::Shared(shared, to), Some(_)) => Sent::Shared(Arc::clone(shared), *to),
     };
     let limits = &cx.shard.settings.limits;
     let bounds = Bounds { stanzas: limits.unacknowledged as usize, bytes: limits.unacknowledged_bytes };

@@ -8,7 +8,7 @@ use crate::route;
 use crate::sasl::Protection;
 use crate::session::hook::ResumptionHandler;
 use crate::session::{BoundSession, Cx, Progress, Resume, Resumption, Sessions};
-use crate::shard::{Chat, Fate, Names, Recipients};
+use crate::shard::{Addressee, Chat, Fate, Names, Recipients};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 use carillon_wire::xml::Element;
@@ -243,6 +243,13 @@ fn go_on(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) {
             Sent::Anything | Sent::Tracked(..) => {}
             Sent::Event(event) => {
                 cx.out.send(io.conn, |out| event.write(out, session.jid.as_str(), io.framing));
+            }
+            Sent::Shared(stanza, to) => {
+                let to = match to {
+                    Addressee::Client => session.jid.as_str(),
+                    Addressee::Account => session.bare.as_str(),
+                };
+                cx.out.send(io.conn, |out| stanza.write(to, out, io.framing));
             }
             Sent::Chat(message) => cx.out.send(io.conn, |out| message.0.write(out, io.framing)),
             Sent::Stanza(stanza) => cx.out.send(io.conn, |out| stanza.write(out, io.framing)),

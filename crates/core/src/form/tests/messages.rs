@@ -12,7 +12,7 @@ use crate::ports::Fault;
 use crate::ports::store::notifications::{NotificationQuery, Whose};
 use carillon_wire::frame::game::{EndReason, Mode, SeatState};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{MessageType, PresenceType, Stanza};
+use carillon_wire::stanza::{MessageType, PresenceType, SharedStanza, Stanza};
 
 const PLACE: Place = Place { node: NodeId(3), shard: ShardId(1) };
 const SESSION: SessionId = SessionId { slot: 5, generation: 2 };
@@ -258,7 +258,8 @@ fn of_rooms() -> Vec<ShardMessage> {
     let presence = Box::new(Stanza::presence(PresenceType::Available).with_from(full()));
     let recipient = RoomRecipient { session: SESSION, sees_addresses: true };
     let event = |about| {
-        let said = RoomStanza { stanza: Arc::new(chat()), full: Some(Arc::new(chat())) };
+        let chat = || Arc::new(SharedStanza::new(chat()));
+        let said = RoomStanza { stanza: chat(), full: Some(chat()) };
         let (to, except) = (RoomAudience::Clients(Arc::new(vec![recipient])), vec![SESSION]);
         ShardMessage::RoomEvent(Box::new(RoomEvent { to, except, stanzas: vec![said], about }))
     };
@@ -267,6 +268,7 @@ fn of_rooms() -> Vec<ShardMessage> {
         room(RoomOp::Gone { client: full(), seat, is_lost: true }),
         room(RoomOp::Back { seat, presence, role: RoomRole::Moderator }),
         room(RoomOp::Command { request: Box::new(RoomRequest::Describe), reply: reply() }),
+        room(RoomOp::Pace { place: PLACE, is_behind: true }),
         event(RoomAbout::Others),
         ShardMessage::RoomEvent(Box::new(RoomEvent {
             to: RoomAudience::Accounts(Arc::new(vec![ann()])),

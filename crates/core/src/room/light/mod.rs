@@ -101,7 +101,7 @@ impl Home {
             // Only the room says these.
             said.payload.remove("x", ns);
         }
-        self.keep(record, said, sender, asker, key, cx);
+        self.utter(record, said, sender, asker, key, cx);
     }
 
     /// A request of an occupant.

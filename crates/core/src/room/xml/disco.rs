@@ -1,7 +1,6 @@
 //! What a room says of itself (XEP-0045 §6.4, §6.5, §7.12).
 
 use crate::model::{RoomConfig, RoomKind, RoomListed, RoomRecord};
-use crate::room::occupants::Occupants;
 use crate::session::rsm;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
@@ -18,6 +17,7 @@ const FEATURES: &[&str] = &[
     ns::STANZA_ID,
     ns::OCCUPANT_ID,
     ns::MODERATE,
+    ns::RSM,
 ];
 
 /// The disco#info of a room.
@@ -35,7 +35,8 @@ pub(in crate::room) fn info(record: &RoomRecord, occupants: usize) -> Element {
         pick(*non_anonymous, "muc_nonanonymous", "muc_semianonymous"),
         pick(password.is_empty(), "muc_unsecured", "muc_passwordprotected"),
     ];
-    let of_archive: &[&str] = if *archive { &[ns::MAM, ns::MAM_EXTENDED] } else { &[] };
+    let of_archive: &[&str] =
+        if *archive { &[ns::MAM, ns::MAM_EXTENDED, ns::RETRACT_TOMBSTONE] } else { &[] };
     for var in FEATURES.iter().chain(&words).chain(of_archive) {
         query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var));
     }
@@ -75,16 +76,6 @@ pub(in crate::room) fn own_nick(nick: Option<&str>) -> Element {
 
 /// The node of the reserved nick.
 pub(in crate::room) const NICK_NODE: &str = "x-roomuser-item";
-
-/// The disco#items of a room: its occupants.
-pub(in crate::room) fn items(occupants: Option<&Occupants>) -> Element {
-    let mut query = Element::new("query", ns::DISCO_ITEMS);
-    for occupant in occupants.into_iter().flat_map(Occupants::iter) {
-        let item = Element::new("item", ns::DISCO_ITEMS).with_attr("jid", occupant.address.as_str());
-        query.push(item.with_attr("name", occupant.nick()));
-    }
-    query
-}
 
 /// The disco#items of the service: a page of its rooms.
 pub(crate) fn rooms(rooms: &[RoomListed], domain: &str, is_paged: bool) -> Element {

@@ -1,7 +1,7 @@
 //! Data forms of rooms (XEP-0004): configuration, voice, registration.
 
 use crate::error::StanzaError;
-use crate::model::{AllowPm, RoomConfig, RoomHistory};
+use crate::model::{AllowPm, PresenceBroadcast, RoomConfig, RoomHistory};
 use crate::room::occupants::Occupant;
 use crate::settings::Limits;
 use carillon_wire::ns;
@@ -13,6 +13,14 @@ const PM: &[(&str, AllowPm)] = &[
     ("participants", AllowPm::Participants),
     ("moderators", AllowPm::Moderators),
     ("none", AllowPm::None),
+];
+
+/// The roles whose presence is shown.
+const BROADCAST: &[(&[&str], PresenceBroadcast)] = &[
+    (&["moderator", "participant", "visitor"], PresenceBroadcast::Anyone),
+    (&["moderator", "participant"], PresenceBroadcast::Participants),
+    (&["moderator"], PresenceBroadcast::Moderators),
+    (&[], PresenceBroadcast::None),
 ];
 
 const HISTORY: &[(&str, RoomHistory)] =
@@ -54,6 +62,7 @@ pub(in crate::room) fn config(config: &RoomConfig, limits: &Limits) -> Element {
         .with_child(toggle("allowinvites", "Occupants may invite others", config.allow_invites))
         .with_child(toggle("changesubject", "Participants may change the subject", config.change_subject))
         .with_child(pm)
+        .with_child(broadcast(config.presence_broadcast))
         .with_child(toggle("enablelogging", "Messages are kept in the archive", config.archive))
         .with_child(field(
             "maxhistoryfetch",
@@ -84,6 +93,11 @@ pub(in crate::room) fn parse_config(
         let name = var.strip_prefix("muc#roomconfig_").unwrap_or_default();
         if name == "passwordprotectedroom" {
             is_protected = boolean(&value);
+        } else if name == "presencebroadcast" {
+            match broadcast_of(field) {
+                Some(of) => config.presence_broadcast = of,
+                None => wrong.push(var.to_owned()),
+            }
         } else if set(&mut config, name, value.trim(), limits).is_none() && !is_met(name, &value) {
             wrong.push(var.to_owned());
         }
@@ -138,7 +152,7 @@ fn set(config: &mut RoomConfig, name: &str, value: &str, limits: &Limits) -> Opt
 fn is_met(name: &str, value: &str) -> bool {
     match name {
         "lang" | "pubsub" => true,
-        "presencebroadcast" | "getmemberlist" => true,
+        "getmemberlist" => true,
         "roomadmins" | "roomowners" => value.is_empty(),
         _ => false,
     }
@@ -216,6 +230,29 @@ fn field(name: &str, kind: &str, label: &str, value: &str) -> Element {
         .with_attr("type", kind)
         .with_attr("label", label)
         .with_child(Element::new("value", ns::DATA_FORMS).with_text(value))
+}
+
+/// The roles whose presence is shown, as a field.
+fn broadcast(of: PresenceBroadcast) -> Element {
+    let roles = BROADCAST.iter().find(|(_, other)| *other == of).map_or(&[][..], |(roles, _)| roles);
+    let mut field = Element::new("field", ns::DATA_FORMS)
+        .with_attr("var", "muc#roomconfig_presencebroadcast")
+        .with_attr("type", "list-multi")
+        .with_attr("label", "Roles whose presence is shown to others");
+    for role in roles {
+        field.push(Element::new("value", ns::DATA_FORMS).with_text(*role));
+    }
+    ["moderator", "participant", "visitor"].iter().for_each(|role| field.push(option(role)));
+    field
+}
+
+/// What such a field says: a role is shown only with all that may do more.
+fn broadcast_of(field: &Element) -> Option<PresenceBroadcast> {
+    let values = field.children().filter(|child| child.is("value", ns::DATA_FORMS)).map(Element::text);
+    let mut roles: Vec<String> = values.filter(|value| !value.is_empty()).collect();
+    roles.sort_unstable();
+    roles.dedup();
+    BROADCAST.iter().find(|(of, _)| *of == roles).map(|(_, of)| *of)
 }
 
 fn option(value: &str) -> Element {

@@ -2,7 +2,8 @@
 
 use crate::command::RoomRequest;
 use crate::error::StanzaError;
-use crate::model::UnixMs;
+use crate::model::{ArchiveId, UnixMs};
+use crate::session::rsm;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Payload, Stanza};
 use carillon_wire::xml::Element;
@@ -30,7 +31,11 @@ pub(in crate::room) enum Weight {
 /// What a stanza to a room has to do with the store.
 pub(in crate::room) fn weight(stanza: &Stanza) -> Weight {
     match stanza.kind {
-        Kind::Message(MessageType::Groupchat) if is_subject(&stanza.payload) => Weight::Change,
+        Kind::Message(MessageType::Groupchat)
+            if is_subject(&stanza.payload) || retracted(&stanza.payload).is_some() =>
+        {
+            Weight::Change
+        }
         Kind::Message(MessageType::Groupchat) => Weight::Message,
         // An invitation to a members-only room makes a member.
         Kind::Message(MessageType::Normal) if stanza.payload.find("x", ns::MUC_USER).is_some() => {
@@ -67,6 +72,12 @@ pub(in crate::room) fn weight_of(request: &RoomRequest) -> Weight {
 pub(in crate::room) fn is_subject(payload: &Payload) -> bool {
     let has = |name| payload.find(name, ns::CLIENT).is_some();
     has("subject") && !has("body") && !has("thread")
+}
+
+/// The message that one with this content retracts (XEP-0424): in a room it is named by the number that the room gave it.
+pub(in crate::room) fn retracted(payload: &Payload) -> Option<ArchiveId> {
+    let retract = payload.find("retract", ns::RETRACT)?;
+    rsm::number(retract.element().attr("id")?).ok()
 }
 
 /// What somebody who enters says (XEP-0045 §7.2).

@@ -152,11 +152,18 @@ pub(in crate::room) fn invitation(
     name: &'static str,
     from: &str,
     reason: Option<&str>,
+    continued: Option<&Element>,
     password: &str,
 ) -> Element {
     let mut invite = Element::new(name, ns::MUC_USER).with_attr("from", from);
     if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         invite.push(Element::new("reason", ns::MUC_USER).with_text(reason));
+    }
+    if let Some(continued) = continued {
+        let thread = continued.attr("thread");
+        let mut continued = Element::new("continue", ns::MUC_USER);
+        thread.into_iter().for_each(|thread| continued.set_attr("thread", thread));
+        invite.push(continued);
     }
     let mut x = Element::new("x", ns::MUC_USER).with_child(invite);
     if !password.is_empty() {

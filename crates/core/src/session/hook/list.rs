@@ -146,6 +146,8 @@ macro_rules! each_hook {
             each describe: DescribeHook;
             /// Something happened on a topic that the session follows.
             each publication: PublicationHook;
+            /// Something that a room says.
+            each room: RoomHook;
             /// A command from outside.
             each command: CommandHook;
             /// A message from another home.

@@ -19,14 +19,14 @@ fn event(topic: u32, id: &str) -> Arc<PubsubEvent> {
     Arc::new(PubsubEvent::published(&item, "d", Retained::Unchanged))
 }
 
-fn walk(topic: u32, id: &str, followers: u32) -> Walk {
-    Walk::new(event(topic, id), Arc::new((0..followers).collect()), 0)
+fn walk(topic: u32, id: &str, followers: u32) -> Publication {
+    Publication::new(event(topic, id), Arc::new((0..followers).collect()), 0)
 }
 
 /// The next slices: topic, item, and how many are given it.
-fn given(walks: &mut Walks, times: usize) -> Vec<(u32, String, usize)> {
+fn given(walks: &mut Walks<Publication>, times: usize) -> Vec<(u32, String, usize)> {
     let next = |_| {
-        let slice = walks.next(BOUNDS.slice, &BOUNDS)?;
+        let slice = Slice::from(walks.next(BOUNDS.slice, &BOUNDS)?);
         let (_, item) = slice.event.names().expect("an item");
         Some((slice.event.topic().0, item.to_owned(), slice.slots().len()))
     };
@@ -53,7 +53,7 @@ fn a_line_that_is_too_long_is_told_once_and_its_end_once() {
     let pushed = ["a", "b", "c", "d"].map(|id| walks.push(walk(1, id, 3), &BOUNDS));
     assert_eq!(pushed, [false, false, true, false]);
     assert!(!walks.push(walk(2, "x", 3), &BOUNDS), "another topic's line is its own");
-    let caught_up = |walks: &mut Walks| walks.next(3, &BOUNDS).expect("some are left").caught_up;
+    let caught_up = |walks: &mut Walks<Publication>| walks.next(3, &BOUNDS).expect("some are left").caught_up;
     // 12 wait, and 3 of the other topic: at half the bound the line is short enough.
     let told: Vec<_> = (0..5).map(|_| caught_up(&mut walks)).collect();
     assert_eq!(told, [None, None, None, Some(TopicId(1)), None]);
@@ -69,7 +69,7 @@ fn one_item_is_never_too_much() {
 
 #[test]
 fn memory_is_bounded_over_all_topics() {
-    let bounds = Fanout { waiting_bytes: 4 * walk(1, "a", 1).bytes(), ..BOUNDS };
+    let bounds = Fanout { waiting_bytes: 4 * bytes_of(&walk(1, "a", 1)), ..BOUNDS };
     let mut walks = Walks::default();
     let pushed = ["a", "b", "c", "d", "e"].map(|id| walks.push(walk(1, id, 1), &bounds));
     assert_eq!(pushed, [false, false, false, false, true]);
@@ -87,6 +87,6 @@ fn who_is_passed_over_is_counted_all_the_same() {
     let mut walks = Walks::default();
     walks.push(walk(1, "a", 2), &BOUNDS);
     walks.pass_over(TopicId(1), 0, |_| true);
-    assert_eq!(walks.next(2, &BOUNDS).expect("both").slots(), [u32::MAX, 1]);
+    assert_eq!(Slice::from(walks.next(2, &BOUNDS).expect("both")).slots(), [u32::MAX, 1]);
     assert_eq!(walks.backlog(), PendingFanout::default());
 }
