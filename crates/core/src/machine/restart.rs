@@ -157,7 +157,7 @@ impl Turn<'_> {
                     break;
                 }
                 seen.insert(session.account);
-                accounts.push(session.bare.clone());
+                accounts.push(session.bare.to_bare());
                 let of_account = self.sessions.bound_of(session.bare.as_str());
                 names.extend(of_account.iter().map(|session| session.id));
             }
@@ -261,7 +261,7 @@ impl Turn<'_> {
                 self.join_account(&moved.session);
                 if self.cx.pipeline.keeps_records() {
                     self.cx.homes.enter_again(&moved.session.bare, id, moved.known);
-                    accounts.insert(moved.session.bare.clone());
+                    accounts.insert(moved.session.bare.to_bare());
                 }
                 here.push((moved, conn));
             }

@@ -6,6 +6,7 @@ use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
 use crate::feature_state::PerSession;
+use crate::form::Malformed;
 use crate::message::Announcement;
 use crate::model::{
     AccountId, ConnId, DomainId, Followed, Listed, Mono, PubsubEvent, SessionId, TopicId, UnixMs,
@@ -13,7 +14,7 @@ use crate::model::{
 use crate::session::Cx;
 use crate::session::hook::{Emit, Outgoing};
 use crate::shard::{Timer, Track, Wake};
-use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::jid::{AccountJid, Jid};
 use carillon_wire::stanza::{Stanza, Unit};
 use carillon_wire::stream;
 use carillon_wire::xml::Element;
@@ -29,7 +30,7 @@ pub struct BoundSession {
     /// Its full JID.
     pub jid: Jid,
     /// Its account's name.
-    pub bare: BareJid,
+    pub bare: AccountJid,
     /// Its account.
     pub account: AccountId,
     /// Its domain.
@@ -70,7 +71,7 @@ crate::form! {
         id,
         io,
         jid,
-        bare: omitted(Jid::bare(&jid)),
+        bare: omitted(account_of(&jid)?),
         account,
         domain,
         since,
@@ -90,16 +91,21 @@ crate::form! {
     }
 }
 
+/// The account in a session's full JID.
+fn account_of(jid: &Jid) -> Result<AccountJid, Malformed> {
+    AccountJid::of(jid.bare()).ok_or(Malformed { at: 0, what: "a session's address names no account" })
+}
+
 impl BoundSession {
     pub(crate) fn new(
         id: SessionId,
         io: Io,
+        bare: AccountJid,
         jid: Jid,
         domain: DomainId,
         account: AccountId,
         cx: &Cx<'_>,
     ) -> BoundSession {
-        let bare = jid.bare();
         BoundSession {
             id,
             is_tapped: cx.shard.taps.follow(bare.as_str()),

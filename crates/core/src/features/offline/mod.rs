@@ -152,7 +152,7 @@ fn catch_up(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
 }
 
 fn local(session: &BoundSession) -> Box<str> {
-    session.bare.local().unwrap_or_default().into()
+    session.bare.local().into()
 }
 
 /// The client acknowledged these.
@@ -312,7 +312,7 @@ fn look_again(account: &BareJid, is_new: bool, sessions: &mut Sessions, cx: &mut
 fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(mut progress) = session.state.offline.0.take() else { return };
     if progress.pager.in_flight().len() > 0 {
-        let account = session.bare.clone();
+        let account = session.bare.to_bare();
         cx.later(move |sessions, cx| look_again(&account, true, sessions, cx));
     }
     arrival::lost(session, progress.live.take(), cx);

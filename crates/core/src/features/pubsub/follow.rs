@@ -194,7 +194,7 @@ fn answered(
 
 pub(super) fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
     session.state.pubsub.following = Following::Asked;
-    let local = session.bare.local().unwrap_or_default().into();
+    let local = session.bare.local().into();
     let (id, ask) = (session.id, SubscriptionsOf { domain: session.domain, local });
     cx.ask(ask, move |answer, sessions, cx| answered(id, answer, sessions, cx));
 }

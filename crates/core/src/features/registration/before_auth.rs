@@ -7,7 +7,7 @@ use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer};
 use crate::ports::{Derivation, Derived, Fault, Hashes, Password};
 use crate::session::auth::Authenticating;
 use crate::session::{Cx, Session};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
 use carillon_wire::xml::Element;
@@ -70,7 +70,7 @@ fn creation(
     let (Some(username), Some(password)) = (field("username"), field("password")) else {
         return Err(StanzaError::new(Condition::NotAcceptable).with_text("username and password are needed"));
     };
-    let account = BareJid::from_parts(Some(&username), &client.domain().name).map_err(|_| {
+    let account = AccountJid::from_parts(&username, &client.domain().name).map_err(|_| {
         StanzaError::new(Condition::NotAcceptable).with_text("this username cannot be a localpart")
     })?;
     let password = Password::new(&password).ok_or_else(unusable)?;
@@ -82,7 +82,7 @@ fn creation(
     let iterations = shard.settings.scram_iterations;
     let domain = client.domain().id;
     let derivation = Derivation { domain, password, salt, iterations, hashes: Hashes::Both };
-    Ok((account.local().unwrap_or_default().into(), derivation))
+    Ok((account.local().into(), derivation))
 }
 
 /// The keys of the password were derived.

@@ -25,7 +25,7 @@ impl Turn<'_> {
     /// A client claims an account that is not known to be at home here: it goes to the shard that knows of it, and there it waits until
     /// this node is the home or another is found.
     pub(in crate::machine) fn seek_home(&mut self, claimed: Box<Claimed>) -> Option<Session> {
-        let (conn, account) = (claimed.conn(), claimed.account().clone());
+        let (conn, account) = (claimed.conn(), claimed.account().to_bare());
         let place = self.cx.shard.directory.account(account.as_str());
         if place != self.cx.shard.place {
             self.cx.shard.counters.connections -= 1;

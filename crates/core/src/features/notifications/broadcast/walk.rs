@@ -91,7 +91,7 @@ fn go_on(
 fn give_next(open: &mut Open, slice: &mut Slice, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     while slice.deliveries > 0 && slice.looks > 0 && open.walk.next < open.walk.end {
         slice.looks -= 1;
-        if let Some(account) = next(open, sessions).map(|session| session.bare.clone()) {
+        if let Some(account) = next(open, sessions).map(|session| session.bare.to_bare()) {
             let before = open.given;
             give_account(open, &account, sessions, cx);
             slice.deliveries = slice.deliveries.saturating_sub((open.given - before) as usize);

@@ -16,7 +16,7 @@ use crate::model::{AccountState, Credentials, Identity};
 use crate::ports::Derivation;
 use crate::sasl::{Failure, Hash, scram as keys};
 use crate::session::Cx;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{AccountJid, BareJid};
 use std::net::IpAddr;
 
 /// What the profile does next.
@@ -37,7 +37,7 @@ pub(super) enum Step {
 pub(super) struct Failed {
     pub(super) failure: Failure,
     /// The account whose proof was wrong.
-    pub(super) account: Option<BareJid>,
+    pub(super) account: Option<AccountJid>,
 }
 
 impl From<Failure> for Failed {
