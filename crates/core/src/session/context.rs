@@ -367,13 +367,13 @@ impl Cx<'_> {
 
     /// Counts a failed login from an address, here and in the other shards.
     pub fn login_failed(&mut self, address: IpAddr) {
-        self.shard.throttle.failed_from(address, self.now.mono, &self.shard.settings.limits);
+        self.shard.logins.throttle.failed_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::LoginFailed { address });
     }
 
     /// Counts a registration from an address, here and in the other shards.
     pub fn registered(&mut self, address: IpAddr) {
-        self.shard.throttle.registered_from(address, self.now.mono, &self.shard.settings.limits);
+        self.shard.logins.throttle.registered_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::Registered { address });
     }
 
@@ -397,19 +397,19 @@ impl Cx<'_> {
     /// Remembers an account for its next login, unless it changed since it was read.
     pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp) {
         let shard = &mut *self.shard;
-        if !shard.accounts.stored_for.is_marked(account.as_str()) && !shard.subscribers.is_marked(account) {
+        if !shard.accounts.stored_for.is_marked(account.as_str()) && !shard.topics.subscribers.is_marked(account) {
             shard.accounts.login_cache.remember(account, domain, known, stamp, shard.cached_logins_max());
         }
     }
 
     /// Sets a timer of a connection, `ms` from now.
     pub fn set_deadline(&mut self, conn: ConnId, ms: u64, deadline: Deadline) {
-        self.shard.deadlines.set(self.now.mono.plus(ms), (conn, deadline));
+        self.shard.timers.connections.set(self.now.mono.plus(ms), (conn, deadline));
     }
 
     /// Sets a timer of a session, `ms` from now.
     pub fn wake_in(&mut self, session: SessionId, ms: u64, wake: Wake) {
-        self.shard.timers.set(self.now.mono.plus(ms), (session, wake));
+        self.shard.timers.sessions.set(self.now.mono.plus(ms), (session, wake));
     }
 
     /// Sets a timer of a feature for a session, `ms` from now.
@@ -424,7 +424,7 @@ impl Cx<'_> {
 
     /// Takes a session out of a topic's list, and tells the session that takes over its position.
     pub fn unfollow(&mut self, followed: Listed, sessions: &mut Sessions) {
-        let moved = self.shard.subscribers.remove(followed.topic, followed.position);
+        let moved = self.shard.topics.subscribers.remove(followed.topic, followed.position);
         if let Some(other) = moved {
             sessions.moved(other, followed);
         }

@@ -1,11 +1,10 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Adoption, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Quotas, Retries,
-    SendAs, Subscribers, Throttle, Told, Wake, Wheel,
+    Accounts, Adoption, Claims, Counters, Heavy, Logins, Quotas, Retries, SendAs, Timers, Topics,
 };
 use crate::light;
-use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, ShardId};
+use crate::model::{Domains, Farewell, Mono, NodeId, Place, ShardId};
 use crate::ports::{Computed, Directory};
 use crate::random::Random;
 use crate::settings::Settings;
@@ -30,30 +29,18 @@ pub struct ShardState {
     pub random: Random,
     /// The counters.
     pub counters: Counters,
-    /// Which sessions follow which topics.
-    pub subscribers: Subscribers,
-    /// When it was last heard that records of another node were lost, or that it died.
-    pub records_lost: Option<Mono>,
-    /// Topics with which a shard is behind.
-    pub behind: Behind,
-    /// Publications that are done once.
-    pub told: Told,
-    /// The counters per topic.
-    pub topic_figures: CountedTopics,
+    /// What it has of topics.
+    pub topics: Topics,
     /// What the light sessions share.
     pub light: light::Shared,
     /// What is remembered of accounts.
     pub accounts: Accounts,
     /// What the clients of domains may send together.
     pub quotas: Quotas,
-    /// The sessions' timers.
-    pub timers: Wheel<(SessionId, Wake)>,
-    /// Those of connections whose session is not bound, or is a light one.
-    pub deadlines: Wheel<(ConnId, Deadline)>,
-    /// Failed logins.
-    pub throttle: Throttle,
-    /// Stream features that were sent before.
-    pub offers: Offers,
+    /// The timers of sessions and connections.
+    pub(crate) timers: Timers,
+    /// What logins have in common.
+    pub logins: Logins,
     /// Stanzas that accounts send by somebody outside.
     pub send_as: SendAs,
     /// Accounts that are followed.
@@ -110,18 +97,12 @@ impl ShardState {
             shard_count: shards,
             random,
             counters,
-            subscribers: Subscribers::default(),
-            records_lost: None,
-            behind: Behind::default(),
-            told: Told::default(),
-            topic_figures: CountedTopics::default(),
+            topics: Topics::default(),
             light: light::Shared::default(),
             accounts: Accounts::default(),
             quotas,
-            timers: Wheel::new(now),
-            deadlines: Wheel::new(now),
-            throttle: Throttle::default(),
-            offers: Offers::default(),
+            timers: Timers::new(now),
+            logins: Logins::default(),
             send_as,
             taps: Taps::default(),
             heavy: Heavy::default(),

@@ -75,7 +75,7 @@ fn creation(
     })?;
     let password = Password::new(&password).ok_or_else(unusable)?;
     let (shard, now) = (&mut *cx.shard, cx.now.mono);
-    if !shard.throttle.admits_registration(client.address(), now, &shard.settings.limits) {
+    if !shard.logins.throttle.admits_registration(client.address(), now, &shard.settings.limits) {
         return Err(too_many());
     }
     let salt = shard.random.bytes()[..16].into();
@@ -95,7 +95,7 @@ fn create(
 ) -> Session {
     // By now this shard has heard of what others began at the same time.
     let (shard, now) = (&mut *cx.shard, cx.now.mono);
-    if shard.throttle.has_too_many_registrations(client.address(), now, &shard.settings.limits) {
+    if shard.logins.throttle.has_too_many_registrations(client.address(), now, &shard.settings.limits) {
         return refuse(client, &iq, &too_many(), cx);
     }
     let credentials = match derived {
