@@ -72,7 +72,7 @@ pub fn begin(session: &mut BoundSession, presence: &Stanza, cx: &mut Cx<'_>) {
 pub fn go_on(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if session.io.is_none()
         || !session.presence.is_available()
-        || session.awaits_flush
+        || session.link.holds_backlog()
         || room(session, cx) == 0
     {
         return;
@@ -153,14 +153,14 @@ pub fn room(session: &BoundSession, cx: &Cx<'_>) -> u16 {
 /// Goes on when the socket has taken what was written.
 pub fn await_flush(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if let Some(conn) = session.conn() {
-        session.awaits_flush = true;
+        session.link.hold_backlog();
         cx.out.push(Effect::WatchFlush { conn });
     }
 }
 
 /// The socket took what was written.
 pub(super) fn flushed(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    if std::mem::take(&mut session.awaits_flush) {
+    if session.link.release_backlog() {
         go_on(session, cx);
     }
 }
