@@ -5,7 +5,7 @@ use crate::Effect;
 use crate::connection::{Io, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
-use crate::model::{SessionId, SessionPolicy, Waiting};
+use crate::model::{LoginBacklog, SessionId, SessionPolicy};
 use crate::session::home;
 use crate::session::hook::Ending;
 use crate::session::{BoundSession, Loaded, Session};
@@ -55,7 +55,7 @@ impl Turn<'_> {
         }
         // Something may have been stored since the login was read. From here on the session is told of what is.
         if self.cx.shard.accounts.stored_for.is_marked(session.bare.as_str()) {
-            login.waiting = Waiting { notifications: true, messages: true };
+            login.waiting = LoginBacklog { notifications: true, messages: true };
         }
         for part in &self.cx.pipeline.login {
             part.give(&mut session, &login, &mut self.cx);

@@ -167,7 +167,8 @@ impl Turn<'_> {
 
     pub(super) fn timers_of(&self, names: &Set<SessionId>) -> Timers {
         let mut timers = Timers::default();
-        for (at, (id, wake)) in self.cx.shard.timers.sessions.iter().filter(|(_, (id, _))| names.contains(id)) {
+        for (at, (id, wake)) in self.cx.shard.timers.sessions.iter().filter(|(_, (id, _))| names.contains(id))
+        {
             timers.entry(id).or_default().push((at, wake));
         }
         timers.values_mut().for_each(|timers| timers.sort_by_key(|(at, _)| *at));

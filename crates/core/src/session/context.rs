@@ -15,7 +15,7 @@ use crate::model::{
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
-use crate::shard::{Barriers, Deadline, DomainQuota, Known, RefusedWrite, ShardState, Timer, Wake};
+use crate::shard::{Barriers, Deadline, DomainQuota, LoginFound, RefusedWrite, ShardState, Timer, Wake};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Stanza, StanzaError};
@@ -395,9 +395,11 @@ impl Cx<'_> {
     }
 
     /// Remembers an account for its next login, unless it changed since it was read.
-    pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp) {
+    pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: LoginFound<'_>, stamp: Stamp) {
         let shard = &mut *self.shard;
-        if !shard.accounts.stored_for.is_marked(account.as_str()) && !shard.topics.subscribers.is_marked(account) {
+        if !shard.accounts.stored_for.is_marked(account.as_str())
+            && !shard.topics.subscribers.is_marked(account)
+        {
             shard.accounts.login_cache.remember(account, domain, known, stamp, shard.cached_logins_max());
         }
     }

@@ -32,12 +32,12 @@ mod track;
 mod walks;
 mod wheel;
 
-pub use accounts::{Accounts, Allowances, Altered, CachedLogin, Known, LoginCache, Recent};
+pub use accounts::{Accounts, Allowances, Altered, CachedLogin, LoginCache, LoginFound, Recent};
 pub use adoption::Adoption;
 pub(crate) use barriers::Barriers;
 pub use behind::Behind;
 pub use claims::Claims;
-pub(crate) use claims::{Waiting, Whereabouts, Why};
+pub(crate) use claims::{AwaitsHome, Whereabouts, Why};
 pub use counters::{Counters, Reasons};
 pub use figures::CountedTopics;
 pub use heavy::{Heavy, HeavyCount};
@@ -49,7 +49,7 @@ pub use names::Names;
 pub use offers::{OfferShape, Offers};
 #[cfg(test)]
 pub(crate) use pager::IN_FLIGHT_BYTES_MAX;
-pub use pager::{Flight, Next, Pager, TURN_BYTES_MAX, Turn};
+pub use pager::{Flight, Next, PageTurn, Pager, TURN_BYTES_MAX};
 pub use per_domain::{DomainCounters, DomainQuota, PerDomain, Refused};
 pub use quotas::Quotas;
 pub use reads::Reads;

@@ -1,8 +1,6 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
-use super::{
-    Accounts, Adoption, Claims, Counters, Heavy, Logins, Quotas, Retries, SendAs, Timers, Topics,
-};
+use super::{Accounts, Adoption, Claims, Counters, Heavy, Logins, Quotas, Retries, SendAs, Timers, Topics};
 use crate::light;
 use crate::model::{Domains, Farewell, Mono, NodeId, Place, ShardId};
 use crate::ports::{Computed, Directory};

@@ -7,6 +7,6 @@ mod shard;
 
 pub(crate) use inbound::Request;
 pub(crate) use queue::{Bounds, Entry, Next, TooMany};
-pub use session::State;
+pub use session::StreamManagement;
 pub(crate) use session::{Origin, Sent};
 pub use shard::Queued;

@@ -14,10 +14,7 @@ pub(super) fn get(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    let question = ReadArchivePreferences {
-        domain: session.domain,
-        local: session.bare.local().into(),
-    };
+    let question = ReadArchivePreferences { domain: session.domain, local: session.bare.local().into() };
     let wait = Wait::ask(question, |_, _, answer, _| {
         let preferences = answer.map_err(|_| store_unavailable())?.unwrap_or_default();
         Ok(IqAnswer::Payload(xml::preferences(&preferences)))

@@ -66,8 +66,7 @@ pub(super) fn metadata(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    let question =
-        ReadArchiveEnds { domain: session.domain, local: session.bare.local().into() };
+    let question = ReadArchiveEnds { domain: session.domain, local: session.bare.local().into() };
     let wait = Wait::ask(question, |_, _, answer, _| {
         Ok(IqAnswer::Payload(mam::metadata(answer.map_err(|_| store_unavailable())?)))
     });

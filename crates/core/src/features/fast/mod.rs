@@ -71,8 +71,8 @@ fn claimed(
     let initial = initial.ok_or(Failure::MalformedRequest)?;
     let message = sasl::decode_bytes(initial)?.ok_or(Failure::MalformedRequest)?;
     let proof = Proof::parse(&message).ok_or(Failure::MalformedRequest)?;
-    let account = AccountJid::from_parts(&proof.username, &client.domain().name)
-        .map_err(|_| Failure::NotAuthorized)?;
+    let account =
+        AccountJid::from_parts(&proof.username, &client.domain().name).map_err(|_| Failure::NotAuthorized)?;
     client.admits(cx)?;
     Ok(FeatureClaim { account, message: message.into() })
 }

@@ -17,8 +17,7 @@ const ENTRIES_MAX: usize = 200;
 
 /// Tells the account whom it blocks.
 pub(super) fn list(session: &BoundSession) -> Flow {
-    let question =
-        RoomBlocks { domain: session.domain, local: session.bare.local().into() };
+    let question = RoomBlocks { domain: session.domain, local: session.bare.local().into() };
     Flow::Wait(Wait::ask(question, |session, stanza, answer: Result<Vec<RoomBlock>, Fault>, cx| {
         let blocks = answer.map_err(|_| store_unavailable())?;
         let mut query = Element::new("query", ns::MUCLIGHT_BLOCKING);

@@ -5,9 +5,9 @@ use crate::feature_state::pubsub::Following;
 use crate::model::{Followed, PubsubEvent, SessionId, Subscription, TopicId};
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
-use crate::session::hook::Step;
+use crate::session::hook::CatchUp;
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::Turn;
+use crate::shard::PageTurn;
 use crate::topic::xml;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
@@ -24,7 +24,8 @@ pub(super) fn deliver(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: 
         }
         followed.note_given(event.revision());
     }
-    let is_for = session.presence.is_available() && !cx.shard.topics.subscribers.is_known(session.state.pubsub.seen);
+    let is_for =
+        session.presence.is_available() && !cx.shard.topics.subscribers.is_known(session.state.pubsub.seen);
     if !event.is_told() || !is_for {
         return;
     }
@@ -41,10 +42,10 @@ pub(super) fn deliver(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: 
 pub(super) fn available(
     session: &mut BoundSession,
     presence: &Stanza,
-    before: Step,
+    before: CatchUp,
     cx: &mut Cx<'_>,
-) -> Step {
-    let (turn, had, mut rest) = (Turn::begin(cx.out.bytes.len()), xml::had(presence), Vec::new());
+) -> CatchUp {
+    let (turn, had, mut rest) = (PageTurn::begin(cx.out.bytes.len()), xml::had(presence), Vec::new());
     for i in 0..session.topics.len() {
         let followed = session.topics.get(i);
         let last = followed.and_then(|followed| cx.shard.topics.subscribers.last(followed.topic)).cloned();
@@ -53,7 +54,7 @@ pub(super) fn available(
         if has_it {
             continue;
         }
-        if before == Step::Waits || turn.is_over(cx.out.bytes.len()) {
+        if before == CatchUp::Waits || turn.is_over(cx.out.bytes.len()) {
             rest.push((last.topic(), last.revision()));
         } else {
             give_last(session, &last, cx);
@@ -62,26 +63,27 @@ pub(super) fn available(
     rest.reverse();
     session.state.pubsub.rest = (!rest.is_empty()).then(|| Box::new(rest));
     session.state.pubsub.seen = cx.shard.topics.subscribers.clock();
-    if session.state.pubsub.rest.is_some() { Step::Waits } else { Step::Done }
+    if session.state.pubsub.rest.is_some() { CatchUp::Waits } else { CatchUp::Done }
 }
 
 /// Gives as many of the last items as are written in one turn.
-pub(super) fn give_rest(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
-    let Some(mut rest) = session.state.pubsub.rest.take() else { return Step::Done };
-    let turn = Turn::begin(cx.out.bytes.len());
+pub(super) fn give_rest(session: &mut BoundSession, cx: &mut Cx<'_>) -> CatchUp {
+    let Some(mut rest) = session.state.pubsub.rest.take() else { return CatchUp::Done };
+    let turn = PageTurn::begin(cx.out.bytes.len());
     for _ in 0..backlog::room(session, cx) {
         if turn.is_over(cx.out.bytes.len()) {
             break;
         }
-        let Some((topic, revision)) = rest.pop() else { return Step::Done };
-        let last = cx.shard.topics.subscribers.last(topic).filter(|last| last.revision() == revision).cloned();
+        let Some((topic, revision)) = rest.pop() else { return CatchUp::Done };
+        let last =
+            cx.shard.topics.subscribers.last(topic).filter(|last| last.revision() == revision).cloned();
         if let Some(last) = last.filter(|_| session.follows(topic)) {
             give_last(session, &last, cx);
         }
     }
     session.state.pubsub.rest = Some(rest);
     backlog::await_flush(session, cx);
-    Step::Waits
+    CatchUp::Waits
 }
 
 /// Makes a session follow its account's topics.
@@ -91,7 +93,8 @@ pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], 
         let last = subscription.last.as_ref();
         let last = last.filter(|item| cx.shard.topics.subscribers.is_news(subscription.topic, item.revision));
         let last = last.and_then(|item| PubsubEvent::last(item, &cx.shard.domains));
-        let position = cx.shard.topics.subscribers.add(subscription.topic, session.id.slot, last.map(Arc::new));
+        let position =
+            cx.shard.topics.subscribers.add(subscription.topic, session.id.slot, last.map(Arc::new));
         let known = cx.shard.topics.subscribers.floor(subscription.topic);
         session.topics.push(Followed::new(subscription.topic, position, known));
     }

@@ -1,7 +1,7 @@
 //! What the queues of all sessions take in memory has a bound of its own: [`Queued`].
 
 use crate::error::StreamError;
-use crate::feature_state::stream_management::{Entry, Queued, Sent, State};
+use crate::feature_state::stream_management::{Entry, Queued, Sent, StreamManagement};
 use crate::model::SessionId;
 use crate::session::{BoundSession, Cx};
 use carillon_wire::stream::Condition;
@@ -50,7 +50,7 @@ pub(super) fn came(session: &BoundSession, cx: &mut Cx<'_>) {
 }
 
 /// A session ends here, or goes on in another process.
-pub(super) fn left(session: SessionId, state: &State, cx: &mut Cx<'_>) {
+pub(super) fn left(session: SessionId, state: &StreamManagement, cx: &mut Cx<'_>) {
     state.queue.entries().for_each(|entry| uncount(entry, &mut cx.features.stream_management));
     cx.features.stream_management.resize(session, state.queue.memory_bytes(), 0);
 }

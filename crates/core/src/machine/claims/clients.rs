@@ -6,7 +6,7 @@ use crate::machine::Turn;
 use crate::message::{ClaimMessage, Claimant};
 use crate::model::{ConnId, NodeId, Partition};
 use crate::session::Session;
-use crate::shard::{Waiting, Whereabouts, Why};
+use crate::shard::{AwaitsHome, Whereabouts, Why};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stream::Condition;
 
@@ -42,7 +42,7 @@ impl Turn<'_> {
             }
             Whereabouts::Here | Whereabouts::Unknown => {}
         }
-        if self.cx.shard.claims.wait(account.as_str(), Waiting::Client(conn)).is_err() {
+        if self.cx.shard.claims.wait(account.as_str(), AwaitsHome::Client(conn)).is_err() {
             let text = "too many wait for their account's home; try again later";
             let error = StreamError::new(Condition::ResourceConstraint, text);
             return Some(Session::Claimed(claimed).fail(&error, &mut self.cx));

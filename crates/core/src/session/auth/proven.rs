@@ -5,7 +5,7 @@ use crate::connection::Client;
 use crate::model::{AccountId, DomainId, Identity, Login, Moment, Revocations};
 use crate::sasl::Stamp;
 use crate::session::Cx;
-use crate::shard::{Deadline, Known};
+use crate::shard::{Deadline, LoginFound};
 use carillon_wire::jid::{AccountJid, Jid};
 use carillon_wire::stanza::{Condition, StanzaError};
 
@@ -107,7 +107,7 @@ impl Authenticated {
     /// Caches what was read of the account, if a feature wants that.
     pub fn remember(&self, login: &Login, cx: &mut Cx<'_>) {
         if let Some(stamp) = self.stamp {
-            let known = Known { account: self.account, revocations: &self.revocations, login };
+            let known = LoginFound { account: self.account, revocations: &self.revocations, login };
             cx.remember(&self.jid, self.domain, known, stamp);
         }
     }
