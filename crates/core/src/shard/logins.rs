@@ -6,7 +6,7 @@ use super::{Offers, Throttle};
 #[derive(Default)]
 pub struct Logins {
     /// Those that failed.
-    pub throttle: Throttle,
+    pub(crate) throttle: Throttle,
     /// Stream features that were sent before.
     pub(crate) offers: Offers,
 }

@@ -12,43 +12,43 @@ use std::sync::Arc;
 /// What the sessions of a shard share.
 pub struct ShardState {
     /// Where this shard is.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Where homes are.
-    pub directory: Arc<dyn Directory>,
+    pub(crate) directory: Arc<dyn Directory>,
     /// Which of the accounts whose names lead here are at home on this node.
-    pub claims: Claims,
+    pub(crate) claims: Claims,
     /// The number of shards of the node.
-    pub shard_count: u16,
+    pub(crate) shard_count: u16,
     /// What the operator decided.
-    pub settings: Arc<Settings>,
+    pub(crate) settings: Arc<Settings>,
     /// The node's domains.
-    pub domains: Arc<Domains>,
+    pub(crate) domains: Arc<Domains>,
     /// Randomness.
-    pub random: Random,
+    pub(crate) random: Random,
     /// The counters.
-    pub counters: Counters,
+    pub(crate) counters: Counters,
     /// What it has of topics.
-    pub topics: Topics,
+    pub(crate) topics: Topics,
     /// What the light sessions share.
-    pub light: light::Shared,
+    pub(crate) light: light::Shared,
     /// What is remembered of accounts.
-    pub accounts: Accounts,
+    pub(crate) accounts: Accounts,
     /// What the clients of domains may send together.
-    pub quotas: Quotas,
+    pub(crate) quotas: Quotas,
     /// The timers of sessions and connections.
     pub(crate) timers: Timers,
     /// What logins have in common.
-    pub logins: Logins,
+    pub(crate) logins: Logins,
     /// Stanzas that accounts send by somebody outside.
-    pub send_as: SendAs,
+    pub(crate) send_as: SendAs,
     /// Accounts that are followed.
-    pub taps: Taps,
+    pub(crate) taps: Taps,
     /// Accounts that cost much.
-    pub heavy: Heavy,
+    pub(crate) heavy: Heavy,
     /// Writes that the store has not done yet.
-    pub retries: Retries,
+    pub(crate) retries: Retries,
     /// Sessions of nodes that are dead, which may come here.
-    pub adoption: Adoption,
+    pub(crate) adoption: Adoption,
     drain: Option<Drain>,
 }
 

@@ -7,7 +7,7 @@ use crate::model::Mono;
 #[derive(Default)]
 pub struct Topics {
     /// Which sessions follow which topics.
-    pub subscribers: Subscribers,
+    pub(crate) subscribers: Subscribers,
     /// When it was last heard that records of another node were lost, or that it died.
     pub(crate) records_lost: Option<Mono>,
     /// Topics with which a shard is behind.
