@@ -204,7 +204,7 @@ fn accounts(store: &dyn Store) {
     let last = |at: usize| login.subscriptions[at].last.as_ref().map(|item| &*item.id);
     assert_eq!(login.subscriptions.iter().map(|s| s.topic).collect::<Vec<_>>(), [NEWS, QUIET]);
     assert_eq!((last(0), last(1)), (Some("second"), None));
-    assert_eq!(login.waiting, Waiting { notifications: true, messages: true });
+    assert_eq!(login.waiting, LoginBacklog { notifications: true, messages: true });
 }
 
 fn topics(store: &dyn Store) {

@@ -22,7 +22,7 @@
 //! ```
 
 use crate::guest::{charge, outside, parts, slice};
-use crate::state::{State, field};
+use crate::state::{HostState, field};
 use crate::wasi;
 use wasmtime::{Caller, Error, Linker, Result};
 
@@ -49,19 +49,23 @@ pub(crate) fn check_import(module: &str, name: &str) -> std::result::Result<(), 
 }
 
 /// Adds the functions of the host.
-pub(crate) fn add(linker: &mut Linker<State>) -> Result<()> {
+pub(crate) fn add(linker: &mut Linker<HostState>) -> Result<()> {
     linker.func_wrap(HOOKS, "field", copy_field)?;
     linker.func_wrap(HOOKS, "output", output)?;
-    linker.func_wrap(HOOKS, "log", |mut caller: Caller<'_, State>, at: i32, size: i32| -> Result<()> {
-        charge(&mut caller, size)?;
-        let (memory, state) = parts(&mut caller)?;
-        state.log(slice(memory, at, size)?);
-        Ok(())
-    })?;
+    linker.func_wrap(
+        HOOKS,
+        "log",
+        |mut caller: Caller<'_, HostState>, at: i32, size: i32| -> Result<()> {
+            charge(&mut caller, size)?;
+            let (memory, state) = parts(&mut caller)?;
+            state.log(slice(memory, at, size)?);
+            Ok(())
+        },
+    )?;
     linker.func_wrap(
         HOOKS,
         "count",
-        |mut caller: Caller<'_, State>, counter: i32, by: i32| -> Result<()> {
+        |mut caller: Caller<'_, HostState>, counter: i32, by: i32| -> Result<()> {
             charge(&mut caller, 0)?;
             let counts = &mut caller.data_mut().notes.counts;
             let of =
@@ -70,12 +74,12 @@ pub(crate) fn add(linker: &mut Linker<State>) -> Result<()> {
             Ok(())
         },
     )?;
-    linker.func_wrap(HOOKS, "now", |caller: Caller<'_, State>| caller.data().now.0)?;
-    linker.func_wrap(HOOKS, "random", |mut caller: Caller<'_, State>| caller.data_mut().random())?;
+    linker.func_wrap(HOOKS, "now", |caller: Caller<'_, HostState>| caller.data().now.0)?;
+    linker.func_wrap(HOOKS, "random", |mut caller: Caller<'_, HostState>| caller.data_mut().random())?;
     wasi::add(linker)
 }
 
-fn copy_field(mut caller: Caller<'_, State>, number: i32, at: i32, size: i32) -> Result<i32> {
+fn copy_field(mut caller: Caller<'_, HostState>, number: i32, at: i32, size: i32) -> Result<i32> {
     charge(&mut caller, 0)?;
     let (memory, state) = parts(&mut caller)?;
     let Some(bytes) = field(state.subject.as_ref(), &state.config, number) else { return Ok(-1) };
@@ -87,7 +91,7 @@ fn copy_field(mut caller: Caller<'_, State>, number: i32, at: i32, size: i32) ->
     Ok(i32::try_from(whole).unwrap_or(i32::MAX))
 }
 
-fn output(mut caller: Caller<'_, State>, kind: i32, at: i32, size: i32) -> Result<()> {
+fn output(mut caller: Caller<'_, HostState>, kind: i32, at: i32, size: i32) -> Result<()> {
     charge(&mut caller, size)?;
     let (memory, state) = parts(&mut caller)?;
     let bytes = slice(memory, at, size)?;

@@ -1,13 +1,13 @@
 //! The memory and the fuel of a module that is calling the host.
 
-use crate::state::State;
+use crate::state::HostState;
 use wasmtime::{Caller, Error, Extern, Memory, Result, Trap};
 
 /// What a call of a function of the host costs in fuel, beside the bytes that it copies.
 const CALL_COST: u64 = 20;
 
 /// Takes the fuel for a call of the host that copies so many bytes.
-pub(crate) fn charge(caller: &mut Caller<'_, State>, bytes: i32) -> Result<()> {
+pub(crate) fn charge(caller: &mut Caller<'_, HostState>, bytes: i32) -> Result<()> {
     let cost = CALL_COST + u64::from(bytes.max(0).unsigned_abs());
     let left = caller.get_fuel()?.checked_sub(cost);
     caller.set_fuel(left.unwrap_or(0))?;
@@ -15,12 +15,12 @@ pub(crate) fn charge(caller: &mut Caller<'_, State>, bytes: i32) -> Result<()> {
 }
 
 /// The module's memory, and what it has beside it.
-pub(crate) fn parts<'a>(caller: &'a mut Caller<'_, State>) -> Result<(&'a mut [u8], &'a mut State)> {
+pub(crate) fn parts<'a>(caller: &'a mut Caller<'_, HostState>) -> Result<(&'a mut [u8], &'a mut HostState)> {
     let memory = memory(caller)?;
     Ok(memory.data_and_store_mut(caller))
 }
 
-fn memory(caller: &mut Caller<'_, State>) -> Result<Memory> {
+fn memory(caller: &mut Caller<'_, HostState>) -> Result<Memory> {
     if let Some(memory) = caller.data().memory {
         return Ok(memory);
     }

@@ -1,7 +1,7 @@
 //! An instance of a module, and its calls.
 
 use crate::bounds::Bounds;
-use crate::state::{Output, State};
+use crate::state::{HostState, Output};
 use carillon_core::ports::modules::{
     Call, Done, Failed, Failure, HookSet, Instance, ModuleHook, Notes, START_FUEL, Verdict,
 };
@@ -14,7 +14,7 @@ const DEADLINE_TICKS: u64 = 10;
 
 /// An instance with its memory.
 pub(crate) struct WasmInstance {
-    pre: InstancePre<State>,
+    pre: InstancePre<HostState>,
     hooks: HookSet,
     bounds: Bounds,
     start_cost: u64,
@@ -23,7 +23,7 @@ pub(crate) struct WasmInstance {
 }
 
 struct Running {
-    store: Store<State>,
+    store: Store<HostState>,
     /// By the place of the hook in [`ModuleHook::ALL`].
     functions: [Option<TypedFunc<(), i32>>; ModuleHook::ALL.len()],
 }
@@ -40,7 +40,7 @@ impl WasmInstance {
     /// # Errors
     /// If it cannot be started within its bounds.
     pub(crate) fn start(
-        pre: InstancePre<State>,
+        pre: InstancePre<HostState>,
         hooks: HookSet,
         bounds: Bounds,
         start_cost: u64,
@@ -87,7 +87,8 @@ impl Instance for WasmInstance {
 
     fn renew(&mut self, fuel: u64) -> Result<u64, Failed> {
         self.running = None;
-        let mut store = Store::new(self.pre.module().engine(), State::new(self.bounds, self.config.clone()));
+        let mut store =
+            Store::new(self.pre.module().engine(), HostState::new(self.bounds, self.config.clone()));
         store.limiter(|state| state);
         let started = limit(&mut store, fuel).and_then(|()| begin(&self.pre, &mut store));
         match started {
@@ -106,15 +107,15 @@ impl Instance for WasmInstance {
     }
 }
 
-fn limit(store: &mut Store<State>, fuel: u64) -> Result<(), Error> {
+fn limit(store: &mut Store<HostState>, fuel: u64) -> Result<(), Error> {
     store.set_epoch_deadline(DEADLINE_TICKS);
     store.set_fuel(fuel)
 }
 
 /// Makes the instance and has it initialise itself.
 fn begin(
-    pre: &InstancePre<State>,
-    store: &mut Store<State>,
+    pre: &InstancePre<HostState>,
+    store: &mut Store<HostState>,
 ) -> Result<[Option<TypedFunc<(), i32>>; ModuleHook::ALL.len()], Error> {
     let instance = pre.instantiate(&mut *store)?;
     store.data_mut().memory = instance.get_memory(&mut *store, "memory");
@@ -126,7 +127,7 @@ fn begin(
 }
 
 /// What ended a call.
-fn failed(error: &Error, state: &State) -> Failed {
+fn failed(error: &Error, state: &HostState) -> Failed {
     let failure = match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => Failure::Fuel,
         Some(Trap::StackOverflow) => Failure::Stack,

@@ -2,7 +2,7 @@
 
 use crate::bounds::Bounds;
 use crate::instance::WasmInstance;
-use crate::state::State;
+use crate::state::HostState;
 use crate::{abi, check};
 use carillon_core::ports::modules::{
     Compiled, Failed, HookSet, Instance, MATCH_MEMORY_BYTES, ModuleHash, ModuleHook, NotAModule, Runtime,
@@ -31,7 +31,7 @@ pub struct WasmRuntime {
 #[derive(Clone)]
 struct Parts {
     engine: Engine,
-    linker: Arc<Linker<State>>,
+    linker: Arc<Linker<HostState>>,
 }
 
 impl fmt::Debug for WasmRuntime {
@@ -186,7 +186,7 @@ fn compile(
 struct WasmModule {
     hash: ModuleHash,
     hooks: HookSet,
-    pre: InstancePre<State>,
+    pre: InstancePre<HostState>,
     bounds: Bounds,
     /// Fuel that starting it costs beside what it does itself: its data, which is in its code, is copied.
     start_cost: u64,

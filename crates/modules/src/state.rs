@@ -16,7 +16,7 @@ use wasmtime::{Memory, ResourceLimiter};
 
 /// The data of a store.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct HostState {
     pub(crate) bounds: Bounds,
     pub(crate) config: Arc<str>,
     /// Known once the instance was made.
@@ -136,9 +136,9 @@ impl Output {
 /// Bytes of the longest outcome of a match.
 const OUTCOME_BYTES_MAX: usize = 512;
 
-impl State {
-    pub(crate) fn new(bounds: Bounds, config: Arc<str>) -> State {
-        State {
+impl HostState {
+    pub(crate) fn new(bounds: Bounds, config: Arc<str>) -> HostState {
+        HostState {
             bounds,
             config,
             memory: None,
@@ -230,7 +230,7 @@ pub(crate) fn field<'a>(subject: Option<&'a Subject>, config: &'a str, number: i
     }
 }
 
-impl ResourceLimiter for State {
+impl ResourceLimiter for HostState {
     fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let may = desired <= self.bounds.memory_bytes;
         self.memory_refused |= !may;

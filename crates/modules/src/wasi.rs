@@ -2,7 +2,7 @@
 //! AssemblyScript. There is no file, no network and no clock behind them; what is written to a file descriptor is a line of the log.
 
 use crate::guest::{charge, outside, parts, slice};
-use crate::state::State;
+use crate::state::HostState;
 use wasmtime::{Caller, Error, Linker, Result};
 
 /// The module that compilers import it from.
@@ -47,7 +47,7 @@ pub(crate) fn has(module: &str, name: &str) -> bool {
 }
 
 /// Adds them.
-pub(crate) fn add(linker: &mut Linker<State>) -> Result<()> {
+pub(crate) fn add(linker: &mut Linker<HostState>) -> Result<()> {
     linker.func_wrap("env", "abort", |_: i32, _: i32, line: i32, column: i32| -> Result<()> {
         Err(Error::msg(format!("it aborted at {line}:{column}")))
     })?;
@@ -86,7 +86,7 @@ fn number(memory: &[u8], at: i32) -> Result<i32> {
     Ok(i32::from_le_bytes(bytes.try_into().expect("four bytes were asked for")))
 }
 
-fn no_strings(mut caller: Caller<'_, State>, count: i32, bytes: i32) -> Result<i32> {
+fn no_strings(mut caller: Caller<'_, HostState>, count: i32, bytes: i32) -> Result<i32> {
     let (memory, _) = parts(&mut caller)?;
     put(memory, count, &[0; 4])?;
     put(memory, bytes, &[0; 4])?;
@@ -94,7 +94,7 @@ fn no_strings(mut caller: Caller<'_, State>, count: i32, bytes: i32) -> Result<i
 }
 
 /// The time that the call was given, for every clock.
-fn clock(mut caller: Caller<'_, State>, _: i32, _: i64, at: i32) -> Result<i32> {
+fn clock(mut caller: Caller<'_, HostState>, _: i32, _: i64, at: i32) -> Result<i32> {
     charge(&mut caller, 8)?;
     let (memory, state) = parts(&mut caller)?;
     // While it starts no time is known, and Go ends where its clock says zero.
@@ -102,7 +102,7 @@ fn clock(mut caller: Caller<'_, State>, _: i32, _: i64, at: i32) -> Result<i32> 
     Ok(SUCCESS)
 }
 
-fn random(mut caller: Caller<'_, State>, at: i32, size: i32) -> Result<i32> {
+fn random(mut caller: Caller<'_, HostState>, at: i32, size: i32) -> Result<i32> {
     charge(&mut caller, size)?;
     let (memory, state) = parts(&mut caller)?;
     slice(memory, at, size)?;
@@ -114,7 +114,7 @@ fn random(mut caller: Caller<'_, State>, at: i32, size: i32) -> Result<i32> {
 }
 
 /// A line for the log, whatever it is written to.
-fn write(mut caller: Caller<'_, State>, _: i32, parts_at: i32, count: i32, written: i32) -> Result<i32> {
+fn write(mut caller: Caller<'_, HostState>, _: i32, parts_at: i32, count: i32, written: i32) -> Result<i32> {
     charge(&mut caller, 0)?;
     let mut all = 0_i32;
     for part in 0..count.clamp(0, 64) {

@@ -13,19 +13,19 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`node`], [`metrics`] | the handle to a running node, and its figures: now, over the last ten minutes, their rates; draining it |
+//! | [`node`] | the handle to a running node: its figures now, over the last ten minutes, their rates; draining it; what it leaves to the next process |
+//! | [`metrics`] | the figures, and what each shard was given last, for when it hangs or dies |
 //! | `server`, `options` | starting and ending |
 //! | `event_loop` | the loop of a shard: what a turn is, how the socket is read, what comes by the inbox |
 //! | `shard_io`, `interpret` | everything a shard owns besides its core, and the effects on it |
 //! | `sends` | what goes to many connections by one system call |
-//! | `flight` | what each shard was given last, for when it hangs or dies |
-//! | `conn`, `plaintext`, `deadlines` | a connection, in as few bytes as it can be |
+//! | `conn` | a connection, in as few bytes as it can be |
 //! | `derivers` | threads that derive keys from passwords |
-//! | `listen`, `proxies` | binding, accepting, refusing; which proxies are believed |
+//! | `listen` | binding, accepting, refusing; which proxies are believed |
 //! | [`handover`] | a live upgrade: sessions and their sockets go to another process |
-//! | `websocket`, [`host_meta`] | the HTTP request before the frames, and where clients learn of the port |
+//! | `websocket` | the HTTP request before the frames, and where clients learn of the port |
 //! | [`tls`], `listener_tls` | TLS, and what each listener offers |
-//! | `inbox`, `join`, `watch`, `taps` | between threads |
+//! | `channels` | between threads: inboxes of shards, answers, what watchers are told |
 //! | `cell`, `far` | between nodes: records on the bus, and connections whose sessions are elsewhere |
 //! | `jobs` | what is done by the clock |
 //! | [`events`] | the event log: from the shards' journals to files |
@@ -36,49 +36,40 @@
 //! hundred bytes: all buffers belong to the shard.
 
 mod cell;
+mod channels;
 mod clock;
 mod conn;
-mod deadlines;
 mod derivers;
 mod event_loop;
 pub mod events;
 mod far;
-mod flight;
 pub mod handover;
-pub mod host_meta;
-mod inbox;
 mod interpret;
 mod jobs;
-mod join;
 mod listen;
 mod listener_tls;
 mod machine;
 pub mod metrics;
 pub mod node;
 mod options;
-mod parked;
-mod plaintext;
-mod proxies;
 mod quic;
-mod replies;
 mod sends;
 mod server;
 mod shard_io;
-mod taps;
 #[cfg(test)]
 mod testing;
 pub mod tls;
-mod watch;
 mod websocket;
 
 pub use cell::{
     Cell, CellHands, CellView, DrainReport, MemberState, MemberView, NodeReport, NodeRequest, OpenBus,
     OpenLog, Said, Standing, Tells,
 };
-pub use flight::{FLIGHT_ENTRIES, FlightEntry};
+pub use channels::taps::{TapSink, Tapped};
+pub use listen::proxies::TrustedProxies;
 pub use listen::{BindError, Bounds, Ports};
+pub use metrics::flight::{FLIGHT_ENTRIES, FlightEntry};
 pub use node::{DrainProgress, HomeMoves, ModulesError, Node, Pushed, TapRequest, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};
-pub use proxies::TrustedProxies;
 pub use server::{Beginning, FreezeError, HandedOver, Server, StartError};
-pub use taps::{TapSink, Tapped};
+pub use websocket::host_meta;

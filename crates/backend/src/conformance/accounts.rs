@@ -209,7 +209,7 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
     account(store, domain, "alice");
     let again = login(store, domain, "alice");
     assert!(again.subscriptions.is_empty());
-    assert_eq!(again.waiting, Waiting::default());
+    assert_eq!(again.waiting, LoginBacklog::default());
     let record = Topic { domain, name: "news".into() };
     answer!(ask(store, record), Some(topic) => assert!(topic.affiliations.is_empty()));
 }

@@ -6,7 +6,7 @@ use carillon_core::model::*;
 use carillon_core::ports::store::broadcasts::{
     AccountEnd, Broadcast as FindBroadcast, BroadcastBounds, BroadcastChange, BroadcastEndOf, Broadcasts,
     ChangeBroadcast, ChangeBroadcastAnswer, ChangedBroadcasts, CountAccounts, CreateBroadcast,
-    CreateBroadcastAnswer, EndBroadcasts, EndedBroadcasts, Given,
+    CreateBroadcastAnswer, EndBroadcasts, EndedBroadcasts, GivenCount,
 };
 use carillon_core::ports::{Ask, Page, Part, Store};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ fn ended(ends: &[(u64, u64)], given: &[(u64, u64, u64)]) -> EndBroadcasts {
         at: T.plus(5),
         by: AcknowledgedBy::Receipt,
     };
-    let given = given.iter().map(|&(n, counter, given)| Given { id: id(n), counter, given });
+    let given = given.iter().map(|&(n, counter, given)| GivenCount { id: id(n), counter, given });
     EndBroadcasts { ends: ends.iter().map(end).collect(), given: given.collect() }
 }
 

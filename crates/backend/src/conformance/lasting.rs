@@ -107,7 +107,7 @@ fn check_everything(store: &dyn Store) {
     let (who, login) = (identity(store, domain, "alice"), login(store, domain, "alice"));
     assert_eq!((who.credentials, who.state), (keys(1), AccountState::Enabled));
     assert_eq!(login.subscriptions[0].last.as_ref().map(|item| &*item.id), Some("1"));
-    assert_eq!(login.waiting, Waiting { notifications: true, messages: true });
+    assert_eq!(login.waiting, LoginBacklog { notifications: true, messages: true });
     assert_eq!(waiting(store, domain, "alice", T), [1, 3].map(id));
     assert_eq!(state(store, id(2)), NotificationState::Acknowledged);
     assert_eq!(state(store, id(4)), NotificationState::Scheduled);

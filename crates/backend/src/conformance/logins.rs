@@ -25,7 +25,7 @@ pub(super) fn hold_keys_and_state(store: &dyn Store) {
     let login = login(store, domain, "alice");
     assert_eq!(login.state, AccountState::Enabled);
     assert!(login.subscriptions.is_empty());
-    assert_eq!(login.waiting, Waiting::default());
+    assert_eq!(login.waiting, LoginBacklog::default());
 }
 
 pub(super) fn hold_topics_by_id_with_last_items(store: &dyn Store) {
@@ -125,14 +125,14 @@ pub(super) fn say_whether_messages_wait(store: &dyn Store) {
         account(store, domain, local);
     }
     keep_offline(store, domain, "alice");
-    let waiting = Waiting { notifications: false, messages: true };
+    let waiting = LoginBacklog { notifications: false, messages: true };
     assert_eq!(login(store, domain, "alice").waiting, waiting);
-    assert_eq!(login(store, domain, "bob").waiting, Waiting::default());
+    assert_eq!(login(store, domain, "bob").waiting, LoginBacklog::default());
     let page = Offline { domain, local: "alice".into(), after: 0, page: page(9) };
     let seqs = ask(store, page).entries;
     let seqs = seqs.iter().map(|message| message.seq).collect();
     done(store, DeleteOffline { domain, local: "alice".into(), seqs });
-    assert_eq!(login(store, domain, "alice").waiting, Waiting::default());
+    assert_eq!(login(store, domain, "alice").waiting, LoginBacklog::default());
 }
 
 pub(super) fn hold_what_was_asked_for(store: &dyn Store) {

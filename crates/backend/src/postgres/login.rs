@@ -59,7 +59,7 @@ pub(super) fn logins(
     let nows: Vec<i64> = asks.iter().map(|ask| int(ask.now.0)).collect();
     let mut found: Vec<Option<Box<Login>>> = asks.iter().map(|_| None).collect();
     for row in snapshot.db.query(STATES, &[&ids, &notifications, &messages, &nows])? {
-        let waiting = Waiting { notifications: row.try_get(4)?, messages: row.try_get(5)? };
+        let waiting = LoginBacklog { notifications: row.try_get(4)?, messages: row.try_get(5)? };
         found[place(&row)?] = Some(Box::new(Login {
             state: account::state(&row, 1)?,
             subscriptions: Vec::new(),

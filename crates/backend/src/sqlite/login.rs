@@ -119,7 +119,7 @@ pub(super) fn logins(
 }
 
 fn empty(state: AccountState, generation: Generation, record: Generation) -> Login {
-    Login { state, subscriptions: Vec::new(), waiting: Waiting::default(), generation, record }
+    Login { state, subscriptions: Vec::new(), waiting: LoginBacklog::default(), generation, record }
 }
 
 /// A row per account that is found: its index in `ids`, its state, its generation and that of its record. The state is without the generation of its

@@ -4,7 +4,7 @@
 use super::{Claim, Claimed, Client, Invited, Io, Proof};
 use crate::model::{DomainId, Domains, Mono};
 use crate::sasl::Protection;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 
 /// What [`Claimed`] is between two nodes, each of which has its own table of domains.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct CarriedClaim {
     misfits: u8,
     began: Mono,
     invited: Option<Box<Invited>>,
-    account: BareJid,
+    account: AccountJid,
     proof: Proof,
 }
 
@@ -35,7 +35,7 @@ impl From<Claimed> for CarriedClaim {
 
 impl CarriedClaim {
     /// The account that is claimed.
-    pub fn account(&self) -> &BareJid {
+    pub fn account(&self) -> &AccountJid {
         &self.account
     }
 

@@ -5,7 +5,7 @@ use super::Io;
 use crate::model::{Domain, Mono, TokenHash};
 use crate::sasl::scram::ClientFirst;
 use crate::sasl::{Inline, Password, Protection, SaslProfile};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 use std::sync::Arc;
 
 /// A client that is not authenticated.
@@ -53,7 +53,7 @@ pub struct Claimed {
 #[derive(Debug)]
 pub struct Claim {
     /// The account.
-    pub account: BareJid,
+    pub account: AccountJid,
     /// How the client proves it.
     pub proof: Proof,
 }
@@ -73,7 +73,7 @@ crate::form! { enum Proof { 0 = Mechanism(profile, first), 1 = Feature(proof) } 
 #[derive(Debug)]
 pub struct FeatureClaim {
     /// The account that it claims to be.
-    pub account: BareJid,
+    pub account: AccountJid,
     /// The message that is to be checked at that account's home.
     pub message: Box<[u8]>,
 }

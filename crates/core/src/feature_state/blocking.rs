@@ -5,11 +5,11 @@ use carillon_wire::jid::Jid;
 
 /// Whether a session has asked for the block list, and is told of its changes from then on (XEP-0191 §3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct BlockListInterest {
     pub(crate) is_interested: bool,
 }
 
-crate::form! { struct State { is_interested } }
+crate::form! { struct BlockListInterest { is_interested } }
 
 /// Whom an account blocks: eight bytes for nobody.
 #[derive(Debug, Default)]
@@ -81,6 +81,6 @@ mod tests {
 
     #[test]
     fn its_form() {
-        proves("blocking", &State { is_interested: true });
+        proves("blocking", &BlockListInterest { is_interested: true });
     }
 }

@@ -2,7 +2,7 @@
 
 /// Whether a session wants copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum Carbons {
     /// It wants none.
     #[default]
     Off,
@@ -10,7 +10,7 @@ pub enum State {
     On,
 }
 
-crate::form! { enum State { 0 = Off, 1 = On } }
+crate::form! { enum Carbons { 0 = Off, 1 = On } }
 
 #[cfg(test)]
 mod tests {
@@ -19,6 +19,6 @@ mod tests {
 
     #[test]
     fn its_form() {
-        proves("carbons", &vec![State::Off, State::On]);
+        proves("carbons", &vec![Carbons::Off, Carbons::On]);
     }
 }

@@ -4,9 +4,9 @@ use carillon_wire::stanza::Stanza;
 
 /// What is held back; none while the client is active.
 #[derive(Debug, Default)]
-pub struct State(pub(crate) Option<Box<Held>>);
+pub struct ClientState(pub(crate) Option<Box<Held>>);
 
-crate::form! { struct State(held) }
+crate::form! { struct ClientState(held) }
 
 /// The newest presence of each sender, oldest first.
 #[derive(Debug, Default)]
@@ -25,7 +25,10 @@ mod tests {
         let from = |jid| {
             Stanza::presence(PresenceType::Unavailable).with_from(carillon_wire::jid::Jid::new(jid).unwrap())
         };
-        proves("csi", &State(Some(Box::new(Held(vec![from("ann@example.org/1"), from("bob@example.org")])))));
-        proves("csi, active", &State::default());
+        proves(
+            "csi",
+            &ClientState(Some(Box::new(Held(vec![from("ann@example.org/1"), from("bob@example.org")])))),
+        );
+        proves("csi, active", &ClientState::default());
     }
 }

@@ -3,15 +3,15 @@
 use crate::feature_state::Shared;
 use crate::model::{DomainId, Map, Mono, Now, UnixMs};
 use crate::ports::store::activity::Available;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 
 /// When accounts became unavailable, as far as the store does not have it.
 #[derive(Debug, Default)]
 pub struct Logouts {
     /// Those that the store is to be given.
-    noted: Map<BareJid, (DomainId, UnixMs)>,
+    noted: Map<AccountJid, (DomainId, UnixMs)>,
     /// Those that it is being given.
-    asked: Map<BareJid, (DomainId, UnixMs)>,
+    asked: Map<AccountJid, (DomainId, UnixMs)>,
     /// When it is given the next ones, if there are any.
     due: Option<Mono>,
 }
@@ -27,7 +27,7 @@ const NOTED_MAX: usize = 8 * 1024;
 
 impl Logouts {
     /// An account's session became unavailable now.
-    pub(crate) fn note(&mut self, account: &BareJid, domain: DomainId, now: Now, is_urgent: bool) {
+    pub(crate) fn note(&mut self, account: &AccountJid, domain: DomainId, now: Now, is_urgent: bool) {
         if let Some(noted) = self.noted.get_mut(account.as_str()) {
             *noted = (domain, now.unix);
         } else if self.noted.len() < NOTED_MAX {
@@ -50,9 +50,9 @@ impl Logouts {
         }
         self.due = None;
         self.asked = std::mem::take(&mut self.noted);
-        let available = |(account, (domain, at)): (&BareJid, &(DomainId, UnixMs))| Available {
+        let available = |(account, (domain, at)): (&AccountJid, &(DomainId, UnixMs))| Available {
             domain: *domain,
-            local: account.local().unwrap_or_default().into(),
+            local: account.local().into(),
             at: *at,
         };
         self.asked.iter().map(available).collect()
@@ -83,8 +83,8 @@ impl Shared for Logouts {
 mod tests {
     use super::*;
 
-    fn jid(n: usize) -> BareJid {
-        BareJid::new(&format!("a{n}@localhost")).expect("an address")
+    fn jid(n: usize) -> AccountJid {
+        AccountJid::from_parts(&format!("a{n}"), "localhost").expect("an address")
     }
 
     fn at(ms: u64) -> Now {

@@ -31,29 +31,29 @@ use crate::model::Mono;
 #[derive(Debug, Default)]
 pub struct PerSession {
     /// To whom directed presence was sent.
-    pub presence: presence::State,
+    pub presence: presence::DirectedPresence,
     /// Whether the session wants carbons.
-    pub carbons: carbons::State,
+    pub carbons: carbons::Carbons,
     /// Presence that is held back while the client is inactive.
-    pub csi: csi::State,
+    pub csi: csi::ClientState,
     /// Counts and unacknowledged stanzas, when the client enabled stream management.
-    pub stream_management: Option<Box<stream_management::State>>,
+    pub stream_management: Option<Box<stream_management::StreamManagement>>,
     /// Notifications on their way.
-    pub notifications: notifications::State,
+    pub notifications: notifications::NotificationsInFlight,
     /// Offline messages on their way.
-    pub offline: offline::State,
+    pub offline: offline::OfflineInFlight,
     /// When the client was pinged.
-    pub ping: ping::State,
+    pub ping: ping::Pinged,
     /// Which last items the session was given.
-    pub pubsub: pubsub::State,
+    pub pubsub: pubsub::LastItems,
     /// Whether the session is told of changes of the roster.
-    pub roster: roster::State,
+    pub roster: roster::RosterInterest,
     /// Whether the session is told of changes of the block list.
-    pub blocking: blocking::State,
+    pub blocking: blocking::BlockListInterest,
     /// The rooms that the session is in.
-    pub muc: muc::State,
+    pub muc: muc::OccupiedRooms,
     /// The privacy list that the session has chosen.
-    pub privacy: privacy::State,
+    pub privacy: privacy::ChosenList,
 }
 
 /// What each feature knows of an account, at its home: read from the store when it is needed, and dropped when it is not. Small when there is

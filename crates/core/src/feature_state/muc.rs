@@ -6,13 +6,13 @@ use carillon_wire::stanza::Stanza;
 
 /// The rooms that a session is in, or enters.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct OccupiedRooms {
     /// No memory for a session that is in none.
     #[expect(clippy::box_collection, reason = "8 bytes of every session instead of 24")]
     pub(crate) rooms: Option<Box<Vec<Joined>>>,
 }
 
-crate::form! { struct State { rooms } }
+crate::form! { struct OccupiedRooms { rooms } }
 
 /// A room that a session is in, or enters.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Joined {
 
 crate::form! { struct Joined { occupant, presence, presences, role } }
 
-impl State {
+impl OccupiedRooms {
     /// The room with this bare address.
     pub(crate) fn of(&mut self, room: &str) -> Option<&mut Joined> {
         self.rooms.as_mut()?.iter_mut().find(|joined| joined.occupant.bare_str() == room)
@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn its_form() {
-        proves("muc, no room", &State::default());
+        proves("muc, no room", &OccupiedRooms::default());
         let occupant = Jid::new("tea@rooms.example.org/Ann").unwrap();
-        let mut state = State::default();
+        let mut state = OccupiedRooms::default();
         state.enter(occupant.clone(), Stanza::presence(PresenceType::Available).with_to(occupant));
         state.of("tea@rooms.example.org").unwrap().role = Some(RoomRole::Participant);
         proves("muc", &state);

@@ -4,13 +4,13 @@ use crate::model::Mono;
 
 /// When the client was last pinged.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct Pinged {
     pub(crate) asked: Mono,
     /// Whether one of the timers is set.
     pub(crate) timer_runs: bool,
 }
 
-crate::form! { struct State { asked, timer_runs } }
+crate::form! { struct Pinged { asked, timer_runs } }
 
 #[cfg(test)]
 mod tests {
@@ -19,6 +19,6 @@ mod tests {
 
     #[test]
     fn its_form() {
-        proves("ping", &State { asked: Mono(940_000), timer_runs: true });
+        proves("ping", &Pinged { asked: Mono(940_000), timer_runs: true });
     }
 }

@@ -4,7 +4,7 @@ use carillon_wire::jid::Jid;
 
 /// Who a session sent directed presence to.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct DirectedPresence {
     /// They are sent its unavailable presence when it ends.
     #[expect(
         clippy::box_collection,
@@ -13,7 +13,7 @@ pub struct State {
     pub(crate) directed: Option<Box<Vec<Jid>>>,
 }
 
-crate::form! { struct State { directed } }
+crate::form! { struct DirectedPresence { directed } }
 
 #[cfg(test)]
 mod tests {
@@ -23,7 +23,7 @@ mod tests {
     #[test]
     fn its_form() {
         let directed = ["room@example.org/ann", "bob@example.org"].map(|jid| Jid::new(jid).unwrap());
-        proves("presence", &State { directed: Some(Box::new(directed.to_vec())) });
-        proves("presence, none", &State::default());
+        proves("presence", &DirectedPresence { directed: Some(Box::new(directed.to_vec())) });
+        proves("presence, none", &DirectedPresence::default());
     }
 }

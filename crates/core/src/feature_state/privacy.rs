@@ -4,9 +4,9 @@ use crate::model::PrivacyLists;
 
 /// Whether a session uses privacy lists, and which it has chosen: eight bytes for one that does not.
 #[derive(Debug, Default)]
-pub struct State(pub(crate) Option<Box<Choice>>);
+pub struct ChosenList(pub(crate) Option<Box<Choice>>);
 
-crate::form! { struct State(choice) }
+crate::form! { struct ChosenList(choice) }
 
 /// The choice of a session that uses privacy lists.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Choice {
 
 crate::form! { struct Choice { active } }
 
-impl State {
+impl ChosenList {
     /// The list that the session has chosen.
     pub(crate) fn active(&self) -> Option<&str> {
         self.0.as_ref()?.active.as_deref()
@@ -52,9 +52,9 @@ mod tests {
 
     #[test]
     fn its_form() {
-        survives(&State::default());
-        survives(&State(Some(Box::default())));
-        survives(&State(Some(Box::new(Choice { active: Some("work".into()) }))));
-        assert_eq!((size_of::<State>(), size_of::<Lists>()), (8, 8));
+        survives(&ChosenList::default());
+        survives(&ChosenList(Some(Box::default())));
+        survives(&ChosenList(Some(Box::new(Choice { active: Some("work".into()) }))));
+        assert_eq!((size_of::<ChosenList>(), size_of::<Lists>()), (8, 8));
     }
 }

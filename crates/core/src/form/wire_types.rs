@@ -6,7 +6,7 @@ use bytes::Bytes;
 use carillon_wire::Framing;
 use carillon_wire::frame::game::{EndReason, Mode, SeatState};
 use carillon_wire::frame::tcp::StreamState;
-use carillon_wire::jid::{BareJid, Jid, JidError};
+use carillon_wire::jid::{AccountJid, BareJid, Jid, JidError};
 use carillon_wire::stanza::{IqType, Kind, MessageType, Payload, PresenceType, SharedStanza, Stanza};
 
 crate::form! { enum Framing { 0 = Tcp, 1 = WebSocket } }
@@ -61,6 +61,18 @@ impl Form for BareJid {
 
     fn read(input: &mut Reader<'_>) -> Result<BareJid, Malformed> {
         address(input, BareJid::new)
+    }
+}
+
+impl Form for AccountJid {
+    fn write(&self, out: &mut Writer) {
+        self.to_bare().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<AccountJid, Malformed> {
+        let at = input.position();
+        let account = AccountJid::of(BareJid::read(input)?);
+        account.ok_or(Malformed { at, what: "the address of an account has no local part" })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::Effect;
 use crate::connection::{Io, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
-use crate::model::{SessionId, SessionPolicy, Waiting};
+use crate::model::{LoginBacklog, SessionId, SessionPolicy};
 use crate::session::home;
 use crate::session::hook::Ending;
 use crate::session::{BoundSession, Loaded, Session};
@@ -33,7 +33,8 @@ impl Turn<'_> {
         let Loaded { io, authenticated, jid, greeting, mut login } = loaded;
         let (id, conn) = (self.sessions.begin(), io.conn);
         let (domain, account) = (authenticated.domain(), authenticated.account());
-        let mut session = Box::new(BoundSession::new(id, io, jid, domain, account, &self.cx));
+        let bare = authenticated.jid().clone();
+        let mut session = Box::new(BoundSession::new(id, io, bare, jid, domain, account, &self.cx));
         self.join_account(&session);
         if self.cx.pipeline.keeps_records() {
             // What the login read may be older than a change of which the home has heard.
@@ -54,7 +55,7 @@ impl Turn<'_> {
         }
         // Something may have been stored since the login was read. From here on the session is told of what is.
         if self.cx.shard.accounts.stored_for.is_marked(session.bare.as_str()) {
-            login.waiting = Waiting { notifications: true, messages: true };
+            login.waiting = LoginBacklog { notifications: true, messages: true };
         }
         for part in &self.cx.pipeline.login {
             part.give(&mut session, &login, &mut self.cx);
@@ -98,7 +99,7 @@ impl Turn<'_> {
         if self.cx.homes.is_empty(session.bare.as_str()) {
             return home::settle(&session.bare, self.sessions, &mut self.cx);
         }
-        let account = session.bare.clone();
+        let account = session.bare.to_bare();
         self.cx.later(move |sessions, cx| home::settle(&account, sessions, cx));
     }
 

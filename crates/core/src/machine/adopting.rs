@@ -27,7 +27,7 @@ pub fn orphans_of(of: NodeId, left: Vec<Left>, now: Now) -> (Vec<Orphans>, usize
                 held.entry((place.shard, session)).or_default().push(number);
             }
         }
-        read.push((session.bare, left));
+        read.push((session.bare.into(), left));
     }
     let unread = count - read.len();
     let mut orphans = Map::<BareJid, Vec<Orphan>>::default();
@@ -152,7 +152,7 @@ impl Turn<'_> {
         let comes_until = || self.cx.shard.adoption.comes_until(resuming.resume.key, now, own, lives);
         match resuming.until.or_else(comes_until).filter(|until| *until > now) {
             Some(until) => {
-                let account = resuming.authenticated.jid().clone();
+                let account = resuming.authenticated.jid().to_bare();
                 self.cx.shard.adoption.wait(account, resuming.io.conn, until);
                 Session::Resuming(Box::new(Resuming { until: Some(until), ..resuming }))
             }

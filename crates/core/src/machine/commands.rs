@@ -68,8 +68,8 @@ impl Turn<'_> {
             }
             Command::TopicFigures { topics } => {
                 let figures = |topic: &TopicId| TopicFigures {
-                    sessions: self.cx.shard.subscribers.followers(*topic).len() as u64,
-                    ..self.cx.shard.topic_figures.of(*topic)
+                    sessions: self.cx.shard.topics.subscribers.followers(*topic).len() as u64,
+                    ..self.cx.shard.topics.figures.of(*topic)
                 };
                 let outcome = Outcome::TopicFigures(topics.iter().map(figures).collect());
                 self.cx.out.push(Effect::Reply { to: reply, outcome });

@@ -64,19 +64,19 @@ impl Turn<'_> {
             }
             ShardMessage::RoomEvent(event) => self.room_gives(event),
             ShardMessage::Publication(event) => self.published(&event),
-            ShardMessage::Pace { topic, place, pace } => self.cx.shard.behind.note(topic, place, pace),
+            ShardMessage::Pace { topic, place, pace } => self.cx.shard.topics.behind.note(topic, place, pace),
             ShardMessage::Listening { name, result } => {
                 light::heard(&name, result, self.sessions, &mut self.cx);
             }
             ShardMessage::Restricted { topic } => light::restricted(topic, self.sessions, &mut self.cx),
             ShardMessage::LoginFailed { address } => {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);
-                self.cx.shard.throttle.failed_elsewhere(address, mono, limits);
+                self.cx.shard.logins.throttle.failed_elsewhere(address, mono, limits);
             }
             ShardMessage::GivenAll { domain, wait_ms } => self.cx.given_elsewhere(domain, wait_ms),
             ShardMessage::Registered { address } => {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.shard.settings.limits);
-                self.cx.shard.throttle.registered_from(address, mono, limits);
+                self.cx.shard.logins.throttle.registered_from(address, mono, limits);
             }
             ShardMessage::Game(message) => self.matches.message(*message, &mut self.cx),
             ShardMessage::Claim(claim) => self.claim_message(*claim),
@@ -98,9 +98,9 @@ impl Turn<'_> {
     /// An item, or another event of a topic, for those who follow it here.
     fn published(&mut self, event: &Arc<PubsubEvent>) {
         if event.is_end() {
-            self.cx.shard.topic_figures.forget(event.topic());
+            self.cx.shard.topics.figures.forget(event.topic());
         }
-        let pace = self.cx.shard.subscribers.publish(event, &self.cx.shard.settings.fanout);
+        let pace = self.cx.shard.topics.subscribers.publish(event, &self.cx.shard.settings.fanout);
         self.cx.count_backlog();
         if let Some(pace) = pace {
             self.cx.tell_pace(event.topic(), pace);

@@ -135,17 +135,17 @@ impl ShardMachine {
 
     /// When [`Input::Tick`] is due, if ever.
     pub fn next_wake(&self) -> Option<Mono> {
-        let ShardState { timers, deadlines, retries, .. } = &self.shard;
+        let ShardState { timers, retries, .. } = &self.shard;
         let due = [
-            timers.next(),
-            deadlines.next(),
+            timers.sessions.next(),
+            timers.connections.next(),
             retries.due(),
             self.features.due(),
             self.homes.due(),
             self.matches.due(),
             self.shard.claims.retry_at,
             self.shard.adoption.due(),
-            self.shard.subscribers.due(),
+            self.shard.topics.subscribers.due(),
             self.log.as_ref().and_then(|log| log.due()),
             Some(self.tidy_at),
         ];
@@ -177,7 +177,7 @@ impl ShardMachine {
     /// Takes other settings. Which features are enabled does not change.
     pub fn reload(&mut self, settings: Arc<Settings>) {
         self.shard.settings = settings;
-        self.shard.offers.forget();
+        self.shard.logins.offers.forget();
     }
 
     /// Replaces the modules, between two turns. Versions that were here keep their memory.
@@ -293,7 +293,7 @@ impl Turn<'_> {
         let mut left = settings.fanout.slice;
         // Several topics are served per slice when each has few followers.
         while left > 0
-            && let Some(slice) = self.cx.shard.subscribers.slice(left, &settings.fanout)
+            && let Some(slice) = self.cx.shard.topics.subscribers.slice(left, &settings.fanout)
         {
             left -= slice.slots().len();
             self.give(&slice);
@@ -305,8 +305,8 @@ impl Turn<'_> {
             left -= given;
         }
         self.cx.count_backlog();
-        let walks = self.cx.shard.subscribers.is_walking() || self.cx.shard.room_walks.is_walking();
-        if !self.cx.shard.subscribers.is_walking() {
+        let walks = self.cx.shard.topics.subscribers.is_walking() || self.cx.shard.room_walks.is_walking();
+        if !self.cx.shard.topics.subscribers.is_walking() {
             self.cx.shard.light.rest();
         }
         self.walk_features(settings.fanout.slice) || walks
@@ -337,7 +337,7 @@ impl Turn<'_> {
             }
         }
         let (topic, count) = (slice.event.topic(), self.cx.shard.counters.deliveries - before);
-        self.cx.shard.topic_figures.delivered(topic, count);
+        self.cx.shard.topics.figures.delivered(topic, count);
         if let Some(topic) = slice.caught_up {
             self.cx.tell_pace(topic, Pace::CaughtUp);
         }
@@ -384,7 +384,7 @@ impl Turn<'_> {
             self.sessions.tidy();
             account_reads::tidy(self.sessions, &mut self.cx);
             let longest = self.cx.shard.settings.timeouts.auth_ms + self.cx.shard.settings.timeouts.bind_ms;
-            self.cx.shard.subscribers.tidy(self.cx.now.mono, longest + TIDY_MS);
+            self.cx.shard.topics.subscribers.tidy(self.cx.now.mono, longest + TIDY_MS);
             self.cx.shard.room_walks.tidy();
             self.tidy_claims(longest);
             self.cx.features.tidy();
@@ -395,7 +395,7 @@ impl Turn<'_> {
 
     fn wake_connections(&mut self) {
         let mut due = Vec::new();
-        self.cx.shard.deadlines.advance(self.cx.now.mono, &mut due);
+        self.cx.shard.timers.connections.advance(self.cx.now.mono, &mut due);
         for (conn, deadline) in due {
             if self.sessions.is_light(conn) {
                 light::wake(conn, deadline, self.sessions, &mut self.cx);
@@ -412,7 +412,7 @@ impl Turn<'_> {
 
     fn wake_sessions(&mut self) {
         let mut due = Vec::new();
-        self.cx.shard.timers.advance(self.cx.now.mono, &mut due);
+        self.cx.shard.timers.sessions.advance(self.cx.now.mono, &mut due);
         for (id, wake) in due {
             let Some(mut session) = self.sessions.take_bound(id) else { continue };
             match session.wake(wake, &mut self.cx) {

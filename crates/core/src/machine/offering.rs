@@ -23,7 +23,9 @@ impl Turn<'_> {
     /// Gives the sessions of an account away, one of which is to end, with their account. Whether that is done or is done by a later slice;
     /// if not, the session is to end.
     pub(super) fn offer(&mut self, id: SessionId, error: &StreamError, is_last: bool) -> bool {
-        let Some(account) = self.sessions.bound(id).map(|session| session.bare.clone()) else { return false };
+        let Some(account) = self.sessions.bound(id).map(|session| session.bare.to_bare()) else {
+            return false;
+        };
         if !self.can_be_offered(&account) {
             return false;
         }

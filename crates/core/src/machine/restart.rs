@@ -158,7 +158,7 @@ impl Turn<'_> {
                     break;
                 }
                 seen.insert(session.account);
-                accounts.push(session.bare.clone());
+                accounts.push(session.bare.to_bare());
                 let of_account = self.sessions.bound_of(session.bare.as_str());
                 names.extend(of_account.iter().map(|session| session.id));
             }
@@ -168,7 +168,8 @@ impl Turn<'_> {
 
     pub(super) fn timers_of(&self, names: &Set<SessionId>) -> Timers {
         let mut timers = Timers::default();
-        for (at, (id, wake)) in self.cx.shard.timers.iter().filter(|(_, (id, _))| names.contains(id)) {
+        for (at, (id, wake)) in self.cx.shard.timers.sessions.iter().filter(|(_, (id, _))| names.contains(id))
+        {
             timers.entry(id).or_default().push((at, wake));
         }
         timers.values_mut().for_each(|timers| timers.sort_by_key(|(at, _)| *at));
@@ -189,7 +190,7 @@ impl Turn<'_> {
                 hook(&session, &mut self.cx);
             }
             self.cx.agenda.reads.forget(session.account, session.id);
-            let last = |topic| self.cx.shard.subscribers.last(topic).cloned();
+            let last = |topic| self.cx.shard.topics.subscribers.last(topic).cloned();
             let last_items = session.topics.iter().filter_map(|followed| last(followed.topic)).collect();
             let known = self.cx.homes.known(account.as_str(), session.id);
             self.leave_account(&session);
@@ -262,7 +263,7 @@ impl Turn<'_> {
                 self.join_account(&moved.session);
                 if self.cx.pipeline.keeps_records() {
                     self.cx.homes.enter_again(&moved.session.bare, id, moved.known);
-                    accounts.insert(moved.session.bare.clone());
+                    accounts.insert(moved.session.bare.to_bare());
                 }
                 here.push((moved, conn));
             }
@@ -325,10 +326,10 @@ impl Turn<'_> {
     fn put_back(&mut self, moved: Moved, conn: Option<ConnId>, names: &mut Names) {
         let Moved { mut session, timers, last_items, known: _ } = moved;
         for last in last_items {
-            self.cx.shard.subscribers.learn(last);
+            self.cx.shard.topics.subscribers.learn(last);
         }
         for (at, wake) in timers {
-            self.cx.shard.timers.set(at, (session.id, wake));
+            self.cx.shard.timers.sessions.set(at, (session.id, wake));
         }
         self.cx.shard.counters.parked += u64::from(session.is_parked());
         self.cx.shard.counters.available += u64::from(session.presence.is_available());

@@ -26,7 +26,8 @@ impl Turn<'_> {
         let hooks = &self.cx.pipeline.in_flight;
         let in_flight = sessions.iter().any(|session| hooks.iter().any(|hook| hook(session)));
         // What the shard knows of a topic includes its last item.
-        let knows_topics = account.topics().iter().all(|topic| self.cx.shard.subscribers.knows_last(*topic));
+        let knows_topics =
+            account.topics().iter().all(|topic| self.cx.shard.topics.subscribers.knows_last(*topic));
         (!in_flight && knows_topics).then_some(account)
     }
 }

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::shard::{Deadline, Member, Wheel};
 use crate::{Effect, Effects, Input};
 use carillon_wire::Framing;
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{AccountJid, Jid};
 use carillon_wire::stanza::{Condition, IqType, Payload};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -106,14 +106,15 @@ impl Rig {
             b"<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='d'>";
         assert!(matches!(io.next_frame(header, limits, true), Ok((Some(Frame::Header(_)), _))));
         let jid = Jid::new("alice@d/a").expect("a JID");
+        let alice = AccountJid::of(jid.bare()).expect("an account");
         let mut effects = Effects::default();
         let turn = rig.shard.turn(rig.now, &mut effects);
         let id = turn.sessions.begin();
-        let mut session = BoundSession::new(id, io, jid, DomainId(1), AccountId(1), &turn.cx);
+        let mut session = BoundSession::new(id, io, alice, jid, DomainId(1), AccountId(1), &turn.cx);
         session.presence.set(Availability::Available, 0, &Payload::empty());
         (turn.cx.shard.counters.connections, turn.cx.shard.counters.sessions) = (1, 1);
         turn.cx.shard.counters.domains.of(DomainId(1)).sessions = 1;
-        turn.sessions.bind(&session.bare.clone(), id.slot);
+        turn.sessions.bind(&session.bare, id.slot);
         turn.sessions.put(CONN, Session::Bound(Box::new(session)));
         rig
     }

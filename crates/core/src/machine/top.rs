@@ -43,7 +43,7 @@ impl ShardMachine {
         }
         for session in self.sessions.all_bound() {
             if let Some((_, name)) = wanted.get_mut(&session.account) {
-                name.get_or_insert_with(|| session.bare.clone());
+                name.get_or_insert_with(|| session.bare.to_bare());
             }
         }
         let with_name = |(account, (queue_bytes, name)): (AccountId, (u64, Option<BareJid>))| {

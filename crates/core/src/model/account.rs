@@ -71,7 +71,7 @@ pub struct Login {
     /// The topics it follows, sorted by id.
     pub subscriptions: Vec<Subscription>,
     /// Whether anything waits for it. What waits is read when the session can be given it.
-    pub waiting: Waiting,
+    pub waiting: LoginBacklog,
     /// The account's generation when all this was read.
     pub generation: Generation,
     /// The generation of the account's [`Record`](super::Record) then: 0 where there was never anything in it, so that nobody need
@@ -108,7 +108,7 @@ impl LoginParts {
 
 /// Whether anything waits for an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct LoginBacklog {
     /// Whether notifications wait.
     pub notifications: bool,
     /// Whether offline messages wait.

@@ -40,7 +40,9 @@ mod transport;
 mod upload;
 mod webhook;
 
-pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
+pub use account::{
+    AccountState, Credentials, Identity, Login, LoginBacklog, LoginParts, ScramKeys, Subscription,
+};
 pub use act::Act;
 pub use archive::{
     ArchiveBounds, ArchiveDefault, ArchiveEnds, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart,

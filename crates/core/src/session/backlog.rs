@@ -13,9 +13,9 @@ use crate::Effect;
 use crate::model::SessionId;
 use crate::ports::store::Part;
 use crate::ports::{Fault, Page, Question};
-use crate::session::hook::Step;
+use crate::session::hook::CatchUp;
 use crate::session::{Cx, Sessions};
-use crate::shard::{Next, Pager, Reads, TURN_BYTES_MAX, Turn, Wake};
+use crate::shard::{Next, PageTurn, Pager, Reads, TURN_BYTES_MAX, Wake};
 use carillon_wire::stanza::Stanza;
 use std::hash::Hash;
 
@@ -57,13 +57,13 @@ pub trait Paged {
 
 /// After initial presence.
 pub fn begin(session: &mut BoundSession, presence: &Stanza, cx: &mut Cx<'_>) {
-    let mut step = Step::Done;
+    let mut step = CatchUp::Done;
     for hook in &cx.pipeline.available {
-        if hook(session, presence, step, cx) == Step::Waits {
-            step = Step::Waits;
+        if hook(session, presence, step, cx) == CatchUp::Waits {
+            step = CatchUp::Waits;
         }
     }
-    if step == Step::Waits {
+    if step == CatchUp::Waits {
         await_flush(session, cx);
     }
 }
@@ -72,13 +72,13 @@ pub fn begin(session: &mut BoundSession, presence: &Stanza, cx: &mut Cx<'_>) {
 pub fn go_on(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if session.io.is_none()
         || !session.presence.is_available()
-        || session.awaits_flush
+        || session.link.holds_backlog()
         || room(session, cx) == 0
     {
         return;
     }
     for hook in &cx.pipeline.catch_up {
-        if hook(session, cx) == Step::Waits {
+        if hook(session, cx) == CatchUp::Waits {
             return;
         }
     }
@@ -86,13 +86,13 @@ pub fn go_on(session: &mut BoundSession, cx: &mut Cx<'_>) {
 
 /// The [`CatchUpHook`](super::hook::CatchUpHook) of a feature: asks for the next page of what waits, if anything does and the
 /// session takes it.
-pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
+pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> CatchUp {
     let is_unbounded = session.unacknowledged.is_none();
     let takes = W::takes(session);
     // A full pager goes on once something was acknowledged.
     match W::pager(session).map(|pager| pager.next(takes && !(is_unbounded && pager.is_full()))) {
-        None | Some(Next::Nothing) => return Step::Done,
-        Some(Next::Waits) => return Step::Waits,
+        None | Some(Next::Nothing) => return CatchUp::Done,
+        Some(Next::Waits) => return CatchUp::Waits,
         Some(Next::Ask) => {}
     }
     let page = Page { entries: room(session, cx), bytes: TURN_BYTES_MAX };
@@ -102,7 +102,7 @@ pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
         page_came::<W>(id, answer, sessions, cx);
         W::reads(cx).end(read);
     });
-    Step::Waits
+    CatchUp::Waits
 }
 
 /// A page came from the store: it is given, or as much of it as is written at once.
@@ -124,7 +124,7 @@ fn page_came<W: Paged>(
     if !takes {
         return go_on(session, cx);
     }
-    let (turn, mut given) = (Turn::begin(cx.out.bytes.len()), 0);
+    let (turn, mut given) = (PageTurn::begin(cx.out.bytes.len()), 0);
     for entry in &page.entries {
         if turn.is_over(cx.out.bytes.len()) {
             break;
@@ -153,14 +153,14 @@ pub fn room(session: &BoundSession, cx: &Cx<'_>) -> u16 {
 /// Goes on when the socket has taken what was written.
 pub fn await_flush(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if let Some(conn) = session.conn() {
-        session.awaits_flush = true;
+        session.link.hold_backlog();
         cx.out.push(Effect::WatchFlush { conn });
     }
 }
 
 /// The socket took what was written.
 pub(super) fn flushed(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    if std::mem::take(&mut session.awaits_flush) {
+    if session.link.release_backlog() {
         go_on(session, cx);
     }
 }

@@ -1,11 +1,13 @@
 //! A bound session: stanzas flow.
 
+use super::link::Link;
 use super::wait::Waiting;
 use super::{Presence, Resumption, backlog};
 use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
 use crate::feature_state::PerSession;
+use crate::form::Malformed;
 use crate::message::Announcement;
 use crate::model::{
     AccountId, ConnId, DomainId, Followed, Listed, Mono, PubsubEvent, SessionId, TopicId, UnixMs,
@@ -13,7 +15,7 @@ use crate::model::{
 use crate::session::Cx;
 use crate::session::hook::{Emit, Outgoing};
 use crate::shard::{Addressee, Timer, Track, Wake};
-use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::jid::{AccountJid, Jid};
 use carillon_wire::stanza::{SharedStanza, Stanza, Unit};
 use carillon_wire::stream;
 use carillon_wire::xml::Element;
@@ -29,7 +31,7 @@ pub struct BoundSession {
     /// Its full JID.
     pub jid: Jid,
     /// Its account's name.
-    pub bare: BareJid,
+    pub bare: AccountJid,
     /// Its account.
     pub account: AccountId,
     /// Its domain.
@@ -44,12 +46,8 @@ pub struct BoundSession {
     pub unacknowledged: Option<u32>,
     /// Whether and how its client may resume it.
     pub resumption: Option<Box<Resumption>>,
-    /// Whether the backlog goes on when the socket has taken what was written.
-    pub(super) awaits_flush: bool,
-    /// Whether its input waits until the socket has taken what the client was given.
-    pub(super) until_flushed: bool,
-    /// Whether the client closed its stream and the session waits to learn how much has arrived.
-    leaving: bool,
+    /// What it waits for of its connection.
+    pub(super) link: Link,
     /// The stanza that waits for an answer, and holds up the input behind it.
     pub(super) waiting: Option<Box<Waiting>>,
     /// The topics it follows, sorted by topic.
@@ -70,7 +68,7 @@ crate::form! {
         id,
         io,
         jid,
-        bare: omitted(Jid::bare(&jid)),
+        bare: omitted(account_of(&jid)?),
         account,
         domain,
         since,
@@ -78,9 +76,7 @@ crate::form! {
         presence,
         unacknowledged,
         resumption,
-        awaits_flush,
-        until_flushed: omitted(false),
-        leaving,
+        link,
         waiting: omitted(None),
         topics,
         state,
@@ -90,16 +86,21 @@ crate::form! {
     }
 }
 
+/// The account in a session's full JID.
+fn account_of(jid: &Jid) -> Result<AccountJid, Malformed> {
+    AccountJid::of(jid.bare()).ok_or(Malformed { at: 0, what: "a session's address names no account" })
+}
+
 impl BoundSession {
     pub(crate) fn new(
         id: SessionId,
         io: Io,
+        bare: AccountJid,
         jid: Jid,
         domain: DomainId,
         account: AccountId,
         cx: &Cx<'_>,
     ) -> BoundSession {
-        let bare = jid.bare();
         BoundSession {
             id,
             is_tapped: cx.shard.taps.follow(bare.as_str()),
@@ -111,9 +112,7 @@ impl BoundSession {
             presence: Presence::default(),
             unacknowledged: None,
             resumption: None,
-            awaits_flush: false,
-            until_flushed: false,
-            leaving: false,
+            link: Link::IDLE,
             waiting: None,
             topics: Vec::new(),
             state: PerSession::default(),
@@ -127,7 +126,7 @@ impl BoundSession {
     /// Whether input must wait: because a stanza waits for an answer, because the client has not read the last one or is too fast, or
     /// because it closed its stream.
     pub fn is_waiting(&self) -> bool {
-        self.leaving || self.until_flushed || self.waiting.is_some() || self.allowance.is_throttled()
+        self.link.holds_input() || self.waiting.is_some() || self.allowance.is_throttled()
     }
 
     /// Whether the client acknowledges what it is given (XEP-0198).
@@ -137,7 +136,7 @@ impl BoundSession {
 
     /// Whether what waited for it is being written, and the socket has not taken it yet.
     pub fn awaits_flush(&self) -> bool {
-        self.awaits_flush
+        self.link.holds_backlog()
     }
 
     /// Bytes that it was sent at least, modulo 2^32: as they are before TLS and WebSocket, so that there are more of them on the wire.
@@ -147,17 +146,18 @@ impl BoundSession {
 
     /// Whether the client closed its stream.
     pub fn is_leaving(&self) -> bool {
-        self.leaving
+        self.link.is_leaving()
     }
 
     /// The client closed its stream. Returns whether the session ends at once; otherwise it ends when it is known how much
     /// has arrived.
     pub fn leave(&mut self, cx: &mut Cx<'_>) -> bool {
-        self.leaving = cx.pipeline.awaits_arrival.iter().any(|hook| hook(self));
-        if self.leaving {
-            self.count_unacked(cx);
+        if !cx.pipeline.awaits_arrival.iter().any(|hook| hook(self)) {
+            return true;
         }
-        !self.leaving
+        self.link = Link::Leaving;
+        self.count_unacked(cx);
+        false
     }
 
     /// Its connection, while it has one.
@@ -401,7 +401,7 @@ impl BoundSession {
     /// Goes on where it stood in another process: with what waits for its client, and with what came from it.
     pub fn carry_on(&mut self, cx: &mut Cx<'_>) {
         cx.shard.accounts.allowances.take_in(self.account, cx.now.mono, &self.allowance);
-        if self.leaving {
+        if self.is_leaving() {
             return self.count_unacked(cx);
         }
         backlog::go_on(self, cx);
@@ -419,7 +419,7 @@ impl BoundSession {
     /// The socket took what was sent.
     pub fn flushed(&mut self, cx: &mut Cx<'_>) {
         backlog::flushed(self, cx);
-        if std::mem::take(&mut self.until_flushed) {
+        if self.link.release_input() {
             self.read_on(cx);
         }
     }

@@ -16,7 +16,7 @@ use crate::model::{
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
 use crate::shard::{
-    Barriers, Deadline, DomainQuota, Known, RefusedWrite, SessionQueue, ShardState, Timer, Wake,
+    Barriers, Deadline, DomainQuota, LoginFound, RefusedWrite, SessionQueue, ShardState, Timer, Wake,
 };
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
@@ -285,7 +285,7 @@ impl Cx<'_> {
 
     /// Notes how much waits for followers of topics and for occupants of rooms.
     pub(crate) fn count_backlog(&mut self) {
-        let mut backlog = self.shard.subscribers.backlog();
+        let mut backlog = self.shard.topics.subscribers.backlog();
         backlog += self.shard.room_walks.backlog();
         self.shard.counters.backlog = backlog;
     }
@@ -376,13 +376,13 @@ impl Cx<'_> {
 
     /// Counts a failed login from an address, here and in the other shards.
     pub fn login_failed(&mut self, address: IpAddr) {
-        self.shard.throttle.failed_from(address, self.now.mono, &self.shard.settings.limits);
+        self.shard.logins.throttle.failed_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::LoginFailed { address });
     }
 
     /// Counts a registration from an address, here and in the other shards.
     pub fn registered(&mut self, address: IpAddr) {
-        self.shard.throttle.registered_from(address, self.now.mono, &self.shard.settings.limits);
+        self.shard.logins.throttle.registered_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::Registered { address });
     }
 
@@ -404,21 +404,23 @@ impl Cx<'_> {
     }
 
     /// Remembers an account for its next login, unless it changed since it was read.
-    pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp) {
+    pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: LoginFound<'_>, stamp: Stamp) {
         let shard = &mut *self.shard;
-        if !shard.accounts.stored_for.is_marked(account.as_str()) && !shard.subscribers.is_marked(account) {
+        if !shard.accounts.stored_for.is_marked(account.as_str())
+            && !shard.topics.subscribers.is_marked(account)
+        {
             shard.accounts.login_cache.remember(account, domain, known, stamp, shard.cached_logins_max());
         }
     }
 
     /// Sets a timer of a connection, `ms` from now.
     pub fn set_deadline(&mut self, conn: ConnId, ms: u64, deadline: Deadline) {
-        self.shard.deadlines.set(self.now.mono.plus(ms), (conn, deadline));
+        self.shard.timers.connections.set(self.now.mono.plus(ms), (conn, deadline));
     }
 
     /// Sets a timer of a session, `ms` from now.
     pub fn wake_in(&mut self, session: SessionId, ms: u64, wake: Wake) {
-        self.shard.timers.set(self.now.mono.plus(ms), (session, wake));
+        self.shard.timers.sessions.set(self.now.mono.plus(ms), (session, wake));
     }
 
     /// Sets a timer of a feature for a session, `ms` from now.
@@ -433,7 +435,7 @@ impl Cx<'_> {
 
     /// Takes a session out of a topic's list, and tells the session that takes over its position.
     pub fn unfollow(&mut self, followed: Listed, sessions: &mut Sessions) {
-        let moved = self.shard.subscribers.remove(followed.topic, followed.position);
+        let moved = self.shard.topics.subscribers.remove(followed.topic, followed.position);
         if let Some(other) = moved {
             sessions.moved(other, followed);
         }

@@ -153,7 +153,7 @@ impl Loaded {
 fn is_out_of_date(login: &Login, cx: &Cx<'_>) -> bool {
     let lacks = |subscription: &Subscription| {
         let revision = subscription.last.as_ref().map(|item| item.revision);
-        cx.shard.subscribers.lacks(subscription.topic, revision)
+        cx.shard.topics.subscribers.lacks(subscription.topic, revision)
     };
     login.subscriptions.iter().any(lacks)
 }

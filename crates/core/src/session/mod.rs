@@ -21,6 +21,7 @@ pub mod homes;
 pub mod hook;
 pub(crate) mod introduction;
 mod io;
+mod link;
 mod loading;
 pub(crate) mod mam;
 mod moved;

@@ -1,7 +1,7 @@
 //! A session between two processes: with what the shard keeps for it beside the others.
 
 use super::BoundSession;
-use super::homes::Known;
+use super::homes::SeenGenerations;
 use crate::model::{Mono, PubsubEvent};
 use crate::shard::Wake;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct Moved {
     /// The last items of the topics it follows: it may still have to be given one of them. All who follow a topic share it.
     pub(crate) last_items: Vec<Arc<PubsubEvent>>,
     /// What it knows of its account's record.
-    pub(crate) known: Known,
+    pub(crate) known: SeenGenerations,
 }
 
 crate::form! { struct Moved { session, timers, last_items, known: since(2) } }

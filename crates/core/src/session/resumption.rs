@@ -106,7 +106,7 @@ impl BoundSession {
             address: io.address,
             transport: Some(io.transport()),
         });
-        (self.awaits_flush, self.until_flushed) = (false, false);
+        self.link.cut();
         cx.wake_in(self.id, timeout_ms, Wake::Parked);
         let mut waiting = self.waiting.take();
         for hook in &cx.pipeline.parked {

@@ -214,7 +214,7 @@ impl BoundSession {
         }
         // What is asked next would be written behind it.
         if self.io.is_some() && cx.out.bytes.len() >= TURN_BYTES_MAX {
-            self.until_flushed = true;
+            self.link.hold_input();
             backlog::await_flush(self, cx);
         }
         self.read_on(cx);

@@ -65,7 +65,7 @@ pub struct Claims {
 pub(crate) struct Moving {
     /// Why.
     pub(crate) why: Why,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<AwaitsHome>,
     bytes: usize,
     since: Mono,
     /// What is known of its notifications, where it was given away, until that was taken.
@@ -107,7 +107,7 @@ pub(crate) enum Why {
 
 /// What waits until it is known where an account is at home.
 #[derive(Debug)]
-pub(crate) enum Waiting {
+pub(crate) enum AwaitsHome {
     /// A message for the account.
     Message(Box<ShardMessage>),
     /// A client that claims to be the account.
@@ -191,11 +191,11 @@ impl Claims {
     }
 
     /// Something waits for an account. It comes back if too much waits.
-    pub(crate) fn wait(&mut self, account: &str, waiting: Waiting) -> Result<(), Waiting> {
+    pub(crate) fn wait(&mut self, account: &str, waiting: AwaitsHome) -> Result<(), AwaitsHome> {
         let Some(moving) = self.moving.get_mut(account) else { return Err(waiting) };
         let bytes = match &waiting {
-            Waiting::Message(message) => message.memory_bytes(),
-            Waiting::Client(_) => size_of::<Waiting>(),
+            AwaitsHome::Message(message) => message.memory_bytes(),
+            AwaitsHome::Client(_) => size_of::<AwaitsHome>(),
         };
         if moving.bytes + bytes > WAITING_BYTES_MAX || self.waiting_bytes + bytes > ALL_WAITING_BYTES_MAX {
             return Err(waiting);
@@ -211,13 +211,13 @@ impl Claims {
         let Some(moving) = self.moving.get_mut(account) else { return Vec::new() };
         let mut clients = Vec::new();
         moving.waiting.retain(|waiting| match waiting {
-            Waiting::Client(conn) => {
+            AwaitsHome::Client(conn) => {
                 clients.push(*conn);
                 false
             }
-            Waiting::Message(_) => true,
+            AwaitsHome::Message(_) => true,
         });
-        let bytes = clients.len() * size_of::<Waiting>();
+        let bytes = clients.len() * size_of::<AwaitsHome>();
         moving.bytes -= bytes;
         self.waiting_bytes -= bytes;
         clients
@@ -225,12 +225,12 @@ impl Claims {
 
     /// Whether a client waits for an account already.
     pub(crate) fn awaits(&self, account: &str, client: ConnId) -> bool {
-        let is_it = |waiting: &Waiting| matches!(waiting, Waiting::Client(conn) if *conn == client);
+        let is_it = |waiting: &AwaitsHome| matches!(waiting, AwaitsHome::Client(conn) if *conn == client);
         self.moving.get(account).is_some_and(|moving| moving.waiting.iter().any(is_it))
     }
 
     /// It is known where an account is at home: what waited.
-    pub(crate) fn end(&mut self, account: &str) -> VecDeque<Waiting> {
+    pub(crate) fn end(&mut self, account: &str) -> VecDeque<AwaitsHome> {
         let Some(moving) = self.moving.remove(account) else { return VecDeque::new() };
         self.waiting_bytes -= moving.bytes;
         moving.waiting

@@ -1,11 +1,10 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Adoption, Behind, Claims, CountedTopics, Counters, Deadline, Heavy, Offers, Queued, Quotas,
-    Retries, RoomWalks, SendAs, Subscribers, Throttle, Told, Wake, Wheel,
+    Accounts, Adoption, Claims, Counters, Heavy, Logins, Queued, Quotas, Retries, RoomWalks, SendAs, Timers, Topics,
 };
 use crate::light;
-use crate::model::{ConnId, Domains, Farewell, Mono, NodeId, Place, SessionId, ShardId};
+use crate::model::{Domains, Farewell, Mono, NodeId, Place, ShardId};
 use crate::ports::{Computed, Directory};
 use crate::random::Random;
 use crate::settings::Settings;
@@ -15,59 +14,47 @@ use std::sync::Arc;
 /// What the sessions of a shard share.
 pub struct ShardState {
     /// Where this shard is.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Where homes are.
-    pub directory: Arc<dyn Directory>,
+    pub(crate) directory: Arc<dyn Directory>,
     /// Which of the accounts whose names lead here are at home on this node.
-    pub claims: Claims,
+    pub(crate) claims: Claims,
     /// The number of shards of the node.
-    pub shard_count: u16,
+    pub(crate) shard_count: u16,
     /// What the operator decided.
-    pub settings: Arc<Settings>,
+    pub(crate) settings: Arc<Settings>,
     /// The node's domains.
-    pub domains: Arc<Domains>,
+    pub(crate) domains: Arc<Domains>,
     /// Randomness.
-    pub random: Random,
+    pub(crate) random: Random,
     /// The counters.
-    pub counters: Counters,
-    /// Which sessions follow which topics.
-    pub subscribers: Subscribers,
+    pub(crate) counters: Counters,
     /// What rooms give to those here.
-    pub room_walks: RoomWalks,
-    /// When it was last heard that records of another node were lost, or that it died.
-    pub records_lost: Option<Mono>,
-    /// Topics with which a shard is behind.
-    pub behind: Behind,
-    /// Publications that are done once.
-    pub told: Told,
-    /// The counters per topic.
-    pub topic_figures: CountedTopics,
+    pub(crate) room_walks: RoomWalks,
+    /// What it has of topics.
+    pub(crate) topics: Topics,
     /// What the light sessions share.
-    pub light: light::Shared,
+    pub(crate) light: light::Shared,
     /// What is remembered of accounts.
-    pub accounts: Accounts,
+    pub(crate) accounts: Accounts,
     /// What the clients of domains may send together.
-    pub quotas: Quotas,
-    /// The sessions' timers.
-    pub timers: Wheel<(SessionId, Wake)>,
-    /// Those of connections whose session is not bound, or is a light one.
-    pub deadlines: Wheel<(ConnId, Deadline)>,
-    /// Failed logins.
-    pub throttle: Throttle,
-    /// Stream features that were sent before.
-    pub offers: Offers,
+    pub(crate) quotas: Quotas,
+    /// The timers of sessions and connections.
+    pub(crate) timers: Timers,
+    /// What logins have in common.
+    pub(crate) logins: Logins,
     /// Stanzas that accounts send by somebody outside.
-    pub send_as: SendAs,
+    pub(crate) send_as: SendAs,
     /// What clients have not acknowledged.
-    pub queued: Queued,
+    pub(crate) queued: Queued,
     /// Accounts that are followed.
-    pub taps: Taps,
+    pub(crate) taps: Taps,
     /// Accounts that cost much.
-    pub heavy: Heavy,
+    pub(crate) heavy: Heavy,
     /// Writes that the store has not done yet.
-    pub retries: Retries,
+    pub(crate) retries: Retries,
     /// Sessions of nodes that are dead, which may come here.
-    pub adoption: Adoption,
+    pub(crate) adoption: Adoption,
     drain: Option<Drain>,
 }
 
@@ -114,19 +101,13 @@ impl ShardState {
             shard_count: shards,
             random,
             counters,
-            subscribers: Subscribers::default(),
             room_walks: RoomWalks::default(),
-            records_lost: None,
-            behind: Behind::default(),
-            told: Told::default(),
-            topic_figures: CountedTopics::default(),
+            topics: Topics::default(),
             light: light::Shared::default(),
             accounts: Accounts::default(),
             quotas,
-            timers: Wheel::new(now),
-            deadlines: Wheel::new(now),
-            throttle: Throttle::default(),
-            offers: Offers::default(),
+            timers: Timers::new(now),
+            logins: Logins::default(),
             send_as,
             queued: Queued::default(),
             taps: Taps::default(),

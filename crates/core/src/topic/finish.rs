@@ -158,11 +158,11 @@ impl Home {
                 return asker.answer(&key.name, Err(answer.err().unwrap_or(Fault::Broken.into())), cx);
             }
         };
-        if operation.is_some_and(|operation| !cx.shard.told.note(operation)) {
+        if operation.is_some_and(|operation| !cx.shard.topics.told.note(operation)) {
             return asker.answer(&key.name, Ok(TopicOutcome::Published(item)), cx);
         }
         cx.shard.counters.published += 1;
-        cx.shard.topic_figures.published(item.topic);
+        cx.shard.topics.figures.published(item.topic);
         cx.out.journal.note(cx.now.unix, Kind::Publish, || Entry::Publish {
             domain: &self.state.domain,
             topic: &item.name,

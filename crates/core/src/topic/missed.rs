@@ -23,17 +23,17 @@ const READ_EVERY_MS: u64 = 1000;
 /// Records of another node were lost, or it died: what its topics had published may not have come here.
 pub(crate) fn records_lost(cx: &mut Cx<'_>) {
     let now = cx.now.mono;
-    let before = cx.shard.records_lost.replace(now);
+    let before = cx.shard.topics.records_lost.replace(now);
     match before.map(|at| at.plus(READ_EVERY_MS)).filter(|at| *at > now) {
-        Some(at) => cx.shard.subscribers.suspect_at(at),
-        None => cx.shard.subscribers.suspect(),
+        Some(at) => cx.shard.topics.subscribers.suspect_at(at),
+        None => cx.shard.topics.subscribers.suspect(),
     }
     read_due(cx);
 }
 
 /// Whether that was a short time ago.
 pub(super) fn is_after_loss(cx: &Cx<'_>) -> bool {
-    cx.shard.records_lost.is_some_and(|at| cx.now.mono.since(at) < LOST_MS)
+    cx.shard.topics.records_lost.is_some_and(|at| cx.now.mono.since(at) < LOST_MS)
 }
 
 /// Whether an item may be among what was lost.
@@ -43,15 +43,15 @@ pub(super) fn may_be_untold(item: &Item, cx: &Cx<'_>) -> bool {
 
 /// Reads the topics that are due, as many as may be read at a time.
 pub(crate) fn read_due(cx: &mut Cx<'_>) {
-    while let Some((topic, max)) = cx.shard.subscribers.next_gap() {
+    while let Some((topic, max)) = cx.shard.topics.subscribers.next_gap() {
         read(topic, max, cx);
     }
 }
 
 /// Topics may be due that the store could not read, or of which something was lost again.
 pub(crate) fn tick(cx: &mut Cx<'_>) {
-    if cx.shard.subscribers.due().is_some_and(|at| at <= cx.now.mono) {
-        cx.shard.subscribers.tick(cx.now.mono);
+    if cx.shard.topics.subscribers.due().is_some_and(|at| at <= cx.now.mono) {
+        cx.shard.topics.subscribers.tick(cx.now.mono);
         read_due(cx);
     }
 }
@@ -67,7 +67,7 @@ fn read(topic: TopicId, max: u64, cx: &mut Cx<'_>) {
 
 /// The store answered with a topic's newest items, at most `max`.
 fn have(topic: TopicId, max: u64, mut items: Vec<Arc<Item>>, cx: &mut Cx<'_>) {
-    let Some(heard) = cx.shard.subscribers.heard(topic) else { return fill(topic, None, &[], cx) };
+    let Some(heard) = cx.shard.topics.subscribers.heard(topic) else { return fill(topic, None, &[], cx) };
     if let (Some(newest), Some(oldest)) = (items.first(), items.last()) {
         let wanted = newest.revision.0.saturating_sub(heard.0).min(ITEMS_MAX);
         // A read that ends before what came here may have to reach further back.
@@ -96,7 +96,7 @@ fn fill(topic: TopicId, record: Option<&TopicRecord>, items: &[Arc<Item>], cx: &
     };
     cx.shard.counters.items_recovered += events.len() as u64;
     let settings = cx.shard.settings.clone();
-    let pace = cx.shard.subscribers.fill(topic, events, &settings.fanout);
+    let pace = cx.shard.topics.subscribers.fill(topic, events, &settings.fanout);
     cx.count_backlog();
     if let Some(pace) = pace {
         cx.tell_pace(topic, pace);
@@ -106,6 +106,6 @@ fn fill(topic: TopicId, record: Option<&TopicRecord>, items: &[Arc<Item>], cx: &
 
 fn cannot(topic: TopicId, cx: &mut Cx<'_>) {
     let now = cx.now.mono;
-    cx.shard.subscribers.cannot_fill(topic, now);
+    cx.shard.topics.subscribers.cannot_fill(topic, now);
     read_due(cx);
 }

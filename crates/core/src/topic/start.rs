@@ -24,7 +24,7 @@ impl Home {
         let QueuedOp { actor, op, asker } = waiting;
         let Some(record) = self.known() else { return self.start_absent(&actor, op, asker, key, cx) };
         let grant = rights::check(&actor, &op, &record, &cx.shard.settings.limits);
-        if grant.is_ok() && op.is_told() && cx.shard.behind.is_behind(record.id) {
+        if grant.is_ok() && op.is_told() && cx.shard.topics.behind.is_behind(record.id) {
             cx.shard.counters.too_fast += 1;
             return asker.answer(&key.name, Err(Refusal::TooFast), cx);
         }

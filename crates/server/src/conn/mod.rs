@@ -10,8 +10,10 @@
 
 mod carried;
 mod connection;
+pub(crate) mod deadlines;
 mod input;
 mod output;
+pub(crate) mod plaintext;
 mod slab;
 #[cfg(test)]
 mod tests;

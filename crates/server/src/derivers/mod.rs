@@ -4,7 +4,7 @@
 
 mod turns;
 
-use crate::inbox::{Inbox, InboxItem};
+use crate::channels::inbox::{Inbox, InboxItem};
 use carillon_core::model::Ticket;
 use carillon_core::ports::{Derivation, Derived};
 use std::io;

@@ -1,8 +1,8 @@
 //! New connections: admitted or refused, and made known to the core.
 
 use super::EventLoop;
+use crate::conn::deadlines::Deadline;
 use crate::conn::{Conn, Protocol, Transport};
-use crate::deadlines::Deadline;
 use crate::listen::{Accepted, Refusal, Service};
 use crate::machine::Machine;
 use carillon_core::model::ConnId;

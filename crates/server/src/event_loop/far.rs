@@ -3,7 +3,7 @@
 use super::EventLoop;
 use super::inbox::EFFECTS_BYTES;
 use crate::cell::{Edge, EdgeInput};
-use crate::inbox::InboxItem;
+use crate::channels::inbox::InboxItem;
 use crate::machine::Machine;
 use carillon_core::Input;
 use carillon_core::connection::CarriedClaim;

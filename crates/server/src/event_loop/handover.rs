@@ -8,7 +8,7 @@ use crate::handover::{
     TakenOver, TakenRelay, system_ms,
 };
 use crate::machine::Machine;
-use crate::parked::GROUP_BYTES;
+use crate::node::parked::GROUP_BYTES;
 use crate::shard_io::Upcall;
 use carillon_core::machine::{self, Restored};
 use carillon_core::model::ConnId;

@@ -1,10 +1,10 @@
 //! What comes by the inbox, and how the loop ends.
 
 use super::{EventLoop, Phase};
+use crate::channels::inbox::{Arrival, Control, InboxItem, LogNews, Moving, TopSink, turn_away};
+use crate::channels::taps::TapSink;
 use crate::conn::Stage;
-use crate::inbox::{Arrival, Control, InboxItem, LogNews, Moving, TopSink, turn_away};
 use crate::machine::Machine;
-use crate::taps::TapSink;
 use carillon_core::Input;
 use carillon_core::message::ShardMessage;
 use carillon_core::tap::Order;

@@ -8,7 +8,7 @@
 //! While the engine is away nothing is held, and nothing written; when it is back, all sessions are written anew.
 
 use super::EventLoop;
-use crate::inbox::LogNews;
+use crate::channels::inbox::LogNews;
 use crate::machine::Machine;
 use carillon_core::machine::LogTurn;
 use carillon_core::model::{ConnId, Map, ShardId};

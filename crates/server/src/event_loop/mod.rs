@@ -27,11 +27,11 @@ mod read;
 mod tests;
 
 use self::log::ShardLog;
+use crate::channels::inbox::{Inbox, InboxItem};
 use crate::clock::Clock;
 use crate::conn::Readiness;
 use crate::events::Producer;
 use crate::handover::ForShard;
-use crate::inbox::{Inbox, InboxItem};
 use crate::listen::{Admission, Listener, RefusedConns, SpareDescriptor};
 use crate::machine::Machine;
 use crate::metrics::ShardFigures;

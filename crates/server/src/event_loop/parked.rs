@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use crate::machine::Machine;
-use crate::parked::GROUP_BYTES;
+use crate::node::parked::GROUP_BYTES;
 use carillon_core::machine::Restored;
 use carillon_core::ports::store::parked::ParkedGroup;
 use std::sync::mpsc::SyncSender;

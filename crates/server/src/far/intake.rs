@@ -1,10 +1,10 @@
 //! What comes from the bus: records become items of the shards' inboxes.
 
 use crate::cell::{NodeReport, NodeRequest, Record, Said, Tells, Unsettled};
+use crate::channels::inbox::{Inbox, InboxItem};
+use crate::channels::replies::Replies;
 use crate::clock::Clock;
-use crate::inbox::{Inbox, InboxItem};
 use crate::node::Node;
-use crate::replies::Replies;
 use carillon_core::command::{Command, ReplyTo};
 use carillon_core::form::{Clock as FormClock, decode};
 use carillon_core::message::ShardMessage;

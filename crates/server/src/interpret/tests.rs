@@ -1,6 +1,6 @@
 use super::*;
 use crate::conn::ReadOutcome;
-use crate::deadlines::Deadline;
+use crate::conn::deadlines::Deadline;
 use crate::testing::Rig;
 use carillon_core::connection::Resumed;
 use carillon_core::model::Mono;

@@ -5,6 +5,7 @@ mod admission;
 mod bind;
 mod descriptors;
 mod inherited;
+pub(crate) mod proxies;
 mod refused;
 mod service;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Draining the node in slices, over a time: the shards are told when a slice is due, and choose who it is.
 
 use super::Node;
-use crate::inbox::Control;
+use crate::channels::inbox::Control;
 use carillon_core::model::{DrainSlice, Farewell, OtherHost};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -4,6 +4,7 @@ mod cell;
 mod drain;
 pub mod history;
 mod modules;
+pub(crate) mod parked;
 mod rates;
 mod taps;
 mod top;
@@ -14,14 +15,14 @@ pub use modules::{ModulesError, Pushed};
 pub use taps::TapRequest;
 
 use crate::cell::{Record, post};
+use crate::channels::inbox::{Control, Inbox, InboxItem, turn_away};
+use crate::channels::join::{AllDone, Countdown, Join};
+use crate::channels::replies::Replies;
+use crate::channels::watch::Watcher;
 use crate::clock::{Clock, unix};
 use crate::events;
-use crate::inbox::{Control, Inbox, InboxItem, turn_away};
-use crate::join::{AllDone, Countdown, Join};
 use crate::listen::Admission;
 use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
-use crate::replies::Replies;
-use crate::watch::Watcher;
 use carillon_core::command::{Command, Outcome, ReplyTo, StateChange};
 use carillon_core::message::{BroadcastNews, ShardMessage};
 use carillon_core::model::{

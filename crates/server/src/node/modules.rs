@@ -2,8 +2,8 @@
 
 use super::{Node, lock};
 use crate::cell::Record;
-use crate::inbox::Control;
-use crate::join::AllDone;
+use crate::channels::inbox::Control;
+use crate::channels::join::AllDone;
 use carillon_core::ports::modules::{
     ActiveModule, Call, Compiled, Done, Failed, Failure, HookSet, Instance, ModuleHash, ModuleScope,
     ModuleVersion, NotAModule, Notes, Runtime,

@@ -1,8 +1,8 @@
 //! Following an account.
 
 use super::Node;
-use crate::inbox::Control;
-use crate::taps::TapSink;
+use crate::channels::inbox::Control;
+use crate::channels::taps::TapSink;
 use carillon_core::tap::{Kinds, Order};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;

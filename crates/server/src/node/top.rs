@@ -1,9 +1,9 @@
 //! The accounts that cost most, and what the flight recorders have.
 
 use super::{Node, lock};
-use crate::flight::FlightEntry;
-use crate::inbox::Control;
-use crate::join::AllDone;
+use crate::channels::inbox::Control;
+use crate::channels::join::AllDone;
+use crate::metrics::flight::FlightEntry;
 use carillon_core::machine::HeavyAccount;
 use carillon_core::model::ShardId;
 use carillon_core::ports::Reply;

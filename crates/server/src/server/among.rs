@@ -2,11 +2,11 @@
 
 use super::StartError;
 use crate::cell::{Cell, Unsettled};
+use crate::channels::inbox::{Inbox, InboxItem, LogNews};
+use crate::channels::replies::Replies;
 use crate::clock::Clock;
 use crate::far::Intake;
-use crate::inbox::{Inbox, InboxItem, LogNews};
 use crate::node::Node;
-use crate::replies::Replies;
 use carillon_core::model::NodeId;
 use carillon_core::ports::{Bus, Computed, Directory, LogHeard, LogHears, SessionLog};
 use std::sync::{Arc, OnceLock};

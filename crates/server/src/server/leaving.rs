@@ -1,10 +1,10 @@
 //! A server that hands its sessions to the process of another binary, and ends; or goes on, if that one fails.
 
 use super::Server;
+use crate::channels::inbox::Control;
+use crate::channels::join::AllDone;
 use crate::handover::{Given, GivenKind, HandedConn, HandedPart, ListenerKind, Relays};
-use crate::inbox::Control;
-use crate::join::AllDone;
-use crate::parked;
+use crate::node::parked;
 use carillon_core::model::ShardId;
 use carillon_core::ports::Bus;
 use socket2::Socket;

@@ -7,10 +7,10 @@ mod shards;
 mod threads;
 
 use crate::cell::Cell;
+use crate::channels::inbox::{Control, Inbox};
 use crate::derivers::Derivers;
 use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
 use crate::handover::TakeOver;
-use crate::inbox::{Control, Inbox};
 use crate::jobs::Jobs;
 use crate::listen::{
     Admission, BindError, Bounds, DescriptorLimit, ListenConfig, Listener, ListenerKind, Ports, bind,
@@ -19,9 +19,9 @@ use crate::listen::{
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
 use crate::metrics::ShardFigures;
+use crate::node::parked;
 use crate::node::{ModulesError, Node, NodeParts};
 use crate::options::{Options, OutQueues};
-use crate::parked;
 use crate::quic::{QuicKeys, steer};
 use crate::tls;
 use among::Among;

@@ -1,7 +1,7 @@
 //! The threads of a server: how they start and how they end.
 
+use crate::channels::inbox::{Control, turn_away};
 use crate::event_loop::EventLoop;
-use crate::inbox::{Control, turn_away};
 use crate::jobs::{JobMessage, Jobs};
 use crate::machine::Machine;
 use crate::node::Node;

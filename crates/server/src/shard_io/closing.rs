@@ -2,8 +2,8 @@
 
 use super::resources::ShardIo;
 use super::upcall::Upcall;
+use crate::conn::deadlines::Deadline;
 use crate::conn::{ConnError, Protocol, ReadFlow, Readiness, Stage, Transport};
-use crate::deadlines::Deadline;
 use crate::listen::Refusal;
 use crate::tls::{Blame, Fault};
 use carillon_core::model::ConnId;

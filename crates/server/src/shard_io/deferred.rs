@@ -2,8 +2,8 @@
 //! handed over together at its end, so that whoever waits for them is woken once and finds all of them: the store commits
 //! them as one group, a stream of results writes them in one piece.
 
-use crate::replies::Replies;
-use crate::watch::Watchers;
+use crate::channels::replies::Replies;
+use crate::channels::watch::Watchers;
 use carillon_core::command::{Outcome, ReplyTo, StateChange};
 use carillon_core::ports::{Answer, Ask, Reply, Store};
 

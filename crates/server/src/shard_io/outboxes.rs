@@ -1,6 +1,6 @@
 //! What a shard has for other shards.
 
-use crate::inbox::{Inbox, InboxItem};
+use crate::channels::inbox::{Inbox, InboxItem};
 use carillon_core::model::Place;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ mod tests {
             outboxes.send();
             (outboxes.is_held_back(), is_offered(&inboxes[0]))
         };
-        let full = crate::inbox::BYTES_MAX / (1 << 20);
+        let full = crate::channels::inbox::BYTES_MAX / (1 << 20);
         assert_eq!(turn(2 * full), (false, true), "it fills the inboxes of the others");
         assert_eq!(turn(10), (true, true), "it holds back, and clients are not read");
         assert_eq!(turn(HELD_BYTES_MAX / (1 << 20)), (true, false));

@@ -1,7 +1,7 @@
 //! Between connections of QUIC and the core: what happened to them, and what the core wants done.
 
 use super::{ShardIo, Upcall};
-use crate::inbox::InboxItem;
+use crate::channels::inbox::InboxItem;
 use crate::listen::Admission;
 use crate::listener_tls::ListenerTls;
 use crate::metrics::IoCounters;

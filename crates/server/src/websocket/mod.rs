@@ -2,12 +2,14 @@
 //!
 //! | file | what is in it |
 //! |---|---|
+//! | `host_meta` | where clients learn of the port |
 //! | `request` | one HTTP request head, judged: a WebSocket, the host's metadata, or a refusal |
 //! | `response` | what is answered |
 //! | `upgrade` | a connection while the head is incomplete |
 //!
 //! `carillon_wire::frame::websocket` decodes the frames, and `event_loop::read` drives it.
 
+pub mod host_meta;
 mod request;
 mod response;
 #[cfg(test)]
@@ -16,7 +18,7 @@ mod upgrade;
 
 pub(crate) use upgrade::{Upgrade, UpgradeStep};
 
-use crate::proxies::TrustedProxies;
+use crate::listen::proxies::TrustedProxies;
 
 /// What a WebSocket listener needs to know to answer requests.
 #[derive(Clone, Debug)]

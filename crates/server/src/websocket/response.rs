@@ -1,6 +1,6 @@
 //! Responses over HTTP.
 
-use crate::host_meta;
+use super::host_meta;
 use carillon_wire::frame::game;
 
 /// The response that switches to WebSocket (RFC 6455 §4.2.2).

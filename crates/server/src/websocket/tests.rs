@@ -1,5 +1,5 @@
 use super::{Upgrade, UpgradeStep, WebSocketEndpoint};
-use crate::proxies::TrustedProxies;
+use crate::listen::proxies::TrustedProxies;
 use std::net::{IpAddr, Ipv4Addr};
 
 const GOOD: &str = "GET /xmpp-websocket HTTP/1.1\r\nHost: example.com\r\nUpgrade: WebSocket\r\n\

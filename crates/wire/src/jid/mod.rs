@@ -1,8 +1,9 @@
 //! Addresses: RFC 7622 and RFC 6122, prepared once and then compared as bytes.
 //!
-//! A [`Jid`] is any address; a [`BareJid`] is one without resource. Both hold their text in one shared allocation,
+//! A [`Jid`] is any address; a [`BareJid`] is one without resource; an [`AccountJid`] is one of these with a local part. All hold their text in one shared allocation,
 //! already prepared, so that equality, order and hash are those of the text.
 
+mod account;
 mod bare;
 mod error;
 mod prepare;
@@ -11,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use account::AccountJid;
 pub use bare::BareJid;
 pub use error::{JidError, Part};
 pub use prepare::{prepare_domain, prepare_local, prepare_resource};

@@ -30,6 +30,15 @@ fn parts_of_a_domain() {
 }
 
 #[test]
+fn an_account_has_a_local_part() {
+    let account = AccountJid::from_parts("Alice", "Example.com").unwrap();
+    assert_eq!((account.local(), account.domain()), ("alice", "example.com"));
+    assert_eq!(AccountJid::of(account.to_bare()), Some(account));
+    assert_eq!(AccountJid::of(BareJid::new("example.com").unwrap()), None);
+    assert!(AccountJid::from_parts("", "example.com").is_err());
+}
+
+#[test]
 fn says_which_part_is_wrong() {
     for (text, error) in [
         ("", JidError::Empty(Part::Domain)),

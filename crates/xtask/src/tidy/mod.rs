@@ -6,6 +6,7 @@ mod documents;
 mod features;
 mod functions;
 pub(crate) mod layers;
+mod layout;
 mod lines;
 mod place;
 
@@ -42,6 +43,7 @@ const RULES: &[Rule] = rules![
     features::own_state,
     layers::downward,
     circles::circles,
+    layout::folders,
     crates::direction,
     crates::lints,
     crates::oldest_rust,

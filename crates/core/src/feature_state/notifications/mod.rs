@@ -8,4 +8,4 @@ pub use ledger::Ledger;
 pub(crate) use ledger::{Recipient, Withheld};
 pub(crate) use open_broadcasts::{Open, Pair};
 pub(crate) use session::InFlight;
-pub use session::State;
+pub use session::NotificationsInFlight;

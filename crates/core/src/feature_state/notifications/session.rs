@@ -5,9 +5,9 @@ use crate::shard::Pager;
 
 /// A session's notifications on their way.
 #[derive(Debug, Default)]
-pub struct State(pub(crate) Option<Box<Pager<InFlight>>>);
+pub struct NotificationsInFlight(pub(crate) Option<Box<Pager<InFlight>>>);
 
-crate::form! { struct State(pager) }
+crate::form! { struct NotificationsInFlight(pager) }
 
 /// A notification given to the connection.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl InFlight {
     }
 }
 
-impl State {
+impl NotificationsInFlight {
     /// Takes note of what a login read: whether any wait.
     pub(crate) fn take_login(&mut self, wait: bool) {
         if wait {
@@ -97,7 +97,7 @@ mod tests {
             let (sent, at) = (UnixMs(1_795_167_000_125), Mono(990_000));
             InFlight { id: NotificationId(id), audience, expires, is_kept: managed, sent, at, managed }
         };
-        let mut state = State::default();
+        let mut state = NotificationsInFlight::default();
         proves("notifications, none", &state);
         state.pager().gave(given(1 << 90, Audience::Always, Some(UnixMs(1_795_170_000_000)), true), 300);
         state.pager().gave(given(7, Audience::Active, None, false), 500);

@@ -3,6 +3,6 @@
 mod session;
 mod shard;
 
-pub use session::State;
-pub(crate) use session::{Given, Message};
+pub use session::OfflineInFlight;
+pub(crate) use session::{GivenMessage, Message};
 pub use shard::Pending;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 /// A session's offline messages on their way.
 #[derive(Debug, Default)]
-pub struct State(pub(crate) Option<Box<Progress>>);
+pub struct OfflineInFlight(pub(crate) Option<Box<Progress>>);
 
-crate::form! { struct State(progress) }
+crate::form! { struct OfflineInFlight(progress) }
 
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    pub(crate) pager: Pager<Given>,
+    pub(crate) pager: Pager<GivenMessage>,
     /// The last one given: the next page begins after it.
     pub(crate) last: u64,
     /// Deletions under way. Until they are committed the store would give the messages again.
@@ -135,15 +135,15 @@ impl Live {
 
 /// A message given to the connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Given {
+pub(crate) struct GivenMessage {
     pub(crate) seq: u64,
     /// Whether stream management counts it.
     pub(crate) managed: bool,
 }
 
-crate::form! { struct Given { seq, managed } }
+crate::form! { struct GivenMessage { seq, managed } }
 
-impl State {
+impl OfflineInFlight {
     /// Takes note of what a login read: whether any wait.
     pub(crate) fn take_login(&mut self, wait: bool) {
         if wait {
@@ -210,16 +210,16 @@ mod tests {
 
     #[test]
     fn its_form() {
-        let mut state = State::default();
+        let mut state = OfflineInFlight::default();
         proves("offline, none", &state);
-        state.progress().pager.gave(Given { seq: 1 << 33, managed: true }, 300);
-        state.progress().pager.gave(Given { seq: (1 << 33) + 1, managed: false }, 700);
+        state.progress().pager.gave(GivenMessage { seq: 1 << 33, managed: true }, 300);
+        state.progress().pager.gave(GivenMessage { seq: (1 << 33) + 1, managed: false }, 700);
         state.progress().pager.elsewhere();
         state.progress().last = (1 << 33) + 1;
         proves("offline", &state);
         // Nobody counts in another process what the store has been asked for in this one.
         state.progress().deletions = 2;
-        let read: State = decode(&encode(&state, 1_000_000), AT_ONCE).unwrap();
+        let read: OfflineInFlight = decode(&encode(&state, 1_000_000), AT_ONCE).unwrap();
         assert_eq!(read.0.unwrap().deletions, 0);
     }
 }

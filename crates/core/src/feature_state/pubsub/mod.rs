@@ -6,4 +6,4 @@ mod session;
 pub use missed::Missed;
 pub(crate) use missed::{Read, Reading, Stage};
 pub(crate) use session::Following;
-pub use session::State;
+pub use session::LastItems;

@@ -4,7 +4,7 @@ use crate::model::{Revision, TopicId};
 
 /// What a session has seen of topics.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct LastItems {
     /// The shard's count ([`crate::shard::Subscribers::clock`]) when the session was given all last items: events up to then
     /// are not for it.
     pub seen: u64,
@@ -16,7 +16,7 @@ pub struct State {
 }
 
 // The count is that of this process. Another one counts from 0: no event of its own came before the session.
-crate::form! { struct State { seen: omitted(0), following, rest } }
+crate::form! { struct LastItems { seen: omitted(0), following, rest } }
 
 /// Whether the account's subscriptions are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) enum Following {
 // The answer that is awaited does not come to another process: it asks again.
 crate::form! { enum Following { 0 = Known, 1 = Asked, 2 = Outdated, 3 = Behind } }
 
-impl State {
+impl LastItems {
     pub(crate) fn outdate(&mut self) {
         if self.following == Following::Asked {
             self.following = Following::Outdated;
@@ -58,11 +58,11 @@ mod tests {
             ("pubsub, outdated", Following::Outdated),
             ("pubsub, behind", Following::Behind),
         ] {
-            proves(name, &State { seen: 0, following, rest: rest.clone() });
+            proves(name, &LastItems { seen: 0, following, rest: rest.clone() });
         }
         // The count of another process begins anew.
-        let state = State { seen: 77, ..State::default() };
-        let read: State = decode(&encode(&state, 0), AT_ONCE).unwrap();
+        let state = LastItems { seen: 77, ..LastItems::default() };
+        let read: LastItems = decode(&encode(&state, 0), AT_ONCE).unwrap();
         assert_eq!(read.seen, 0);
     }
 }

@@ -6,5 +6,5 @@ mod shard;
 
 pub use account::Contacts;
 pub(crate) use account::Entry;
-pub use session::State;
+pub use session::RosterInterest;
 pub use shard::Paces;

@@ -2,11 +2,11 @@
 
 /// Whether a session has asked for the roster, and is told of its changes from then on (RFC 6121 §2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct RosterInterest {
     pub(crate) is_interested: bool,
 }
 
-crate::form! { struct State { is_interested } }
+crate::form! { struct RosterInterest { is_interested } }
 
 #[cfg(test)]
 mod tests {
@@ -15,6 +15,6 @@ mod tests {
 
     #[test]
     fn its_form() {
-        proves("roster", &State { is_interested: true });
+        proves("roster", &RosterInterest { is_interested: true });
     }
 }

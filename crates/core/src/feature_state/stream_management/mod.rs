@@ -6,5 +6,5 @@ mod session;
 
 pub(crate) use inbound::Request;
 pub(crate) use queue::{Bounds, Entry, Next, TooMany};
-pub use session::State;
+pub use session::StreamManagement;
 pub(crate) use session::{Origin, Sent};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The counts of a session whose client enabled stream management, and what it has not acknowledged.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct StreamManagement {
     /// What was received since it was enabled.
     pub(crate) inbound: Inbound,
     /// What has to be acknowledged in time, because senders wait for it: all up to this number of sent stanzas, modulo 2^32.
@@ -23,7 +23,7 @@ pub struct State {
 }
 
 // Whoever dies again while its client repeats what it sent has it handled once more.
-crate::form! { struct State { inbound, due, queue, noted: omitted(None) } }
+crate::form! { struct StreamManagement { inbound, due, queue, noted: omitted(None) } }
 
 /// What is noted of a session in a cell whose sessions are written down.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct Noted {
     recent: VecDeque<(Settlement, Mono)>,
 }
 
-impl State {
+impl StreamManagement {
     /// A message was acknowledged whose sender is a session of this node.
     pub(crate) fn note_recent(&mut self, settlement: Settlement, now: Mono) {
         let recent = &mut self.noted.get_or_insert_default().recent;
@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn its_form() {
-        let (mut state, chat) = (State::default(), Stanza::message(MessageType::Chat).with_id("1"));
+        let (mut state, chat) =
+            (StreamManagement::default(), Stanza::message(MessageType::Chat).with_id("1"));
         proves("stream management, begun", &state);
         state.inbound.handled();
         let number = state.inbound.begin(&chat);

@@ -14,10 +14,7 @@ pub(super) fn get(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    let question = ReadArchivePreferences {
-        domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
-    };
+    let question = ReadArchivePreferences { domain: session.domain, local: session.bare.local().into() };
     let wait = Wait::ask(question, |_, _, answer, _| {
         let preferences = answer.map_err(|_| store_unavailable())?.unwrap_or_default();
         Ok(IqAnswer::Payload(xml::preferences(&preferences)))
@@ -37,7 +34,7 @@ pub(super) fn set(
     if rules > bounds.addresses as usize || preferences.bytes() as u64 > bounds.bytes {
         return Err(StanzaError::new(Condition::ResourceConstraint).with_text("these are too many rules"));
     }
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
+    let (domain, local) = (session.domain, session.bare.local().into());
     let question = SetArchivePreferences { domain, local, preferences: preferences.clone() };
     // A change goes on when the session ends.
     let pending = request.pending(session);

@@ -20,7 +20,7 @@ pub(super) fn ask(
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
     let query = Query::of(request.payload)?;
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
+    let (domain, local) = (session.domain, session.bare.local().into());
     if !query.ids.is_empty() {
         let question = ArchivedMessages { domain, local, ids: query.ids.clone() };
         return Ok(IqAnswer::Wait(Wait::ask(question, move |session, _, answer, cx| {
@@ -66,8 +66,7 @@ pub(super) fn metadata(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    let question =
-        ReadArchiveEnds { domain: session.domain, local: session.bare.local().unwrap_or_default().into() };
+    let question = ReadArchiveEnds { domain: session.domain, local: session.bare.local().into() };
     let wait = Wait::ask(question, |_, _, answer, _| {
         Ok(IqAnswer::Payload(mam::metadata(answer.map_err(|_| store_unavailable())?)))
     });

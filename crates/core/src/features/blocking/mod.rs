@@ -113,7 +113,7 @@ fn edit(requester: Requester, request: &Stanza, home: &AtHome<'_>, sessions: &mu
 /// Has the store change the list.
 fn change(requester: Requester, stanza: Stanza, edit: BlockListEdit, home: &AtHome<'_>, cx: &mut Cx<'_>) {
     let account = home.account.clone();
-    let local = account.local().unwrap_or_default().into();
+    let local = home.local.into();
     let question =
         ChangeBlockList { domain: home.domain, local, edit, bounds: cx.shard.settings.limits.block_list };
     cx.ask(question, move |answer: Result<<ChangeBlockList as Question>::Answer, _>, sessions, cx| {

@@ -15,6 +15,7 @@ use crate::ports::store::private::{PrivateElement, ReadPrivate, StorePrivate, St
 use crate::ports::{Fault, Missing};
 use crate::session::Cx;
 use crate::session::home::node_edited;
+use crate::session::homes::AtHome;
 use crate::topic::xml::Terms;
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
@@ -29,6 +30,8 @@ pub(super) struct Owner {
     pub(super) domain: DomainId,
     /// Its address.
     pub(super) account: BareJid,
+    /// The part of it before `@`.
+    local: Box<str>,
 }
 
 /// What follows, with the list as it is then.
@@ -88,9 +91,14 @@ pub(super) fn settle(owner: Owner, wanted: Option<List>, then: Then, cx: &mut Cx
 }
 
 impl Owner {
+    /// The account at this home.
+    pub(super) fn of(home: &AtHome<'_>) -> Owner {
+        Owner { domain: home.domain, account: home.account.clone(), local: home.local.into() }
+    }
+
     /// The account's local part.
     pub(super) fn local(&self) -> Box<str> {
-        self.account.local().unwrap_or_default().into()
+        self.local.clone()
     }
 
     /// All items of a node: an account has no more than it may keep.

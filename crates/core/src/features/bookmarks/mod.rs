@@ -78,7 +78,7 @@ fn takes(kind: IqType, payload: &Child<'_>) -> bool {
 fn answer(request: &Stanza, home: &AtHome<'_>, cx: &mut Cx<'_>) {
     let (Some(from), Some(payload)) = (&request.from, request.payload.children().next()) else { return };
     let pending = PendingIq::new(request, from);
-    let owner = Owner { domain: home.domain, account: home.account.clone() };
+    let owner = Owner::of(home);
     if payload.ns() != ns::PRIVATE {
         return pubsub(request, pending, owner, cx);
     }
@@ -214,7 +214,7 @@ fn published(
         let bound = sessions.bound_of(home.account.as_str());
         let wants = |session| cx.wants(session).is_some_and(|wants| wants.iter().any(|node| **node == *LIST));
         if bound.iter().any(|session| wants(session.id)) {
-            changed(Owner { domain: home.domain, account: home.account.clone() }, cx);
+            changed(Owner::of(home), cx);
         }
     }
     Some(message)

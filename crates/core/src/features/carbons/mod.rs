@@ -3,7 +3,7 @@
 mod xml;
 
 use crate::error::StanzaError;
-use crate::feature_state::carbons::State;
+use crate::feature_state::carbons::Carbons;
 use crate::session::hook::{
     At, Delivery, Feature, Flow, Hooks, IqAnswer, IqHandler, NonzaHandler, Plan, Request, Spec,
 };
@@ -45,7 +45,7 @@ pub const FEATURE: Feature = Feature {
             name: "enable",
             ns: ns::CARBONS,
             handle: |session, _, _| {
-                session.state.carbons = State::On;
+                session.state.carbons = Carbons::On;
                 Ok(None)
             },
             unbound: None,
@@ -61,7 +61,7 @@ fn enable(
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    session.state.carbons = State::On;
+    session.state.carbons = Carbons::On;
     Ok(IqAnswer::Empty)
 }
 
@@ -70,7 +70,7 @@ fn disable(
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    session.state.carbons = State::Off;
+    session.state.carbons = Carbons::Off;
     Ok(IqAnswer::Empty)
 }
 
@@ -101,7 +101,7 @@ fn unmark(_session: &mut BoundSession, stanza: &mut Stanza, _cx: &mut Cx<'_>) {
 
 /// A message to one session is copied to the others that want copies; a copy of a sent message goes only to those.
 fn received(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, _cx: &mut Cx<'_>) {
-    let wants = |session: &&&BoundSession| session.state.carbons == State::On;
+    let wants = |session: &&&BoundSession| session.state.carbons == Carbons::On;
     if let Some(sender) = xml::sender_of_copy(stanza) {
         plan.clear();
         let others = sessions.iter().filter(wants).filter(|session| session.jid.as_str() != sender);

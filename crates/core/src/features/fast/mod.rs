@@ -14,7 +14,7 @@ use crate::sasl::{self, Failure, Inline, Protection, Stamp};
 use crate::session::auth::{Authenticating, KnownAccount, Proved, Proven, Proving};
 use crate::session::hook::{Feature, Hooks, ProofHandler, ProofKind, Spec};
 use crate::session::{Cx, Session};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 use carillon_wire::xml::Element;
 use xml::Use;
 
@@ -71,8 +71,8 @@ fn claimed(
     let initial = initial.ok_or(Failure::MalformedRequest)?;
     let message = sasl::decode_bytes(initial)?.ok_or(Failure::MalformedRequest)?;
     let proof = Proof::parse(&message).ok_or(Failure::MalformedRequest)?;
-    let account = BareJid::from_parts(Some(&proof.username), &client.domain().name)
-        .map_err(|_| Failure::NotAuthorized)?;
+    let account =
+        AccountJid::from_parts(&proof.username, &client.domain().name).map_err(|_| Failure::NotAuthorized)?;
     client.admits(cx)?;
     Ok(FeatureClaim { account, message: message.into() })
 }
@@ -152,7 +152,7 @@ fn derive(
 /// The client asks for its token to be invalidated: that is committed before the success is sent.
 fn invalidate(proving: Proving, proven: Proven, cx: &mut Cx<'_>) -> Session {
     let agent = proving.proof.inline.agent().map(xml::agent_id);
-    let (domain, local) = (proving.domain().id, proving.account().local().unwrap_or_default().into());
+    let (domain, local) = (proving.domain().id, proving.account().local().into());
     cx.shard.accounts.changed(proving.account().as_str());
     let ask = RevokeTokens { domain, local, agent };
     proving.ask_then(ask, move |proving, answer, cx| revoked(proving, proven, answer, cx), cx)

@@ -32,7 +32,7 @@ pub(super) fn get(
     let is_complete = request.payload.attr("complete").and_then(boolean).unwrap_or_default();
     let question = ReadInbox {
         domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
+        local: session.bare.local().into(),
         filter: InboxFilter { with: Some(with), ..InboxFilter::default() },
         is_oldest_first: false,
         start: ArchiveStart::First,
@@ -116,9 +116,9 @@ fn store(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
+    let (domain, local) = (session.domain, session.bare.local().into());
     let question = ChangeConversation { domain, local, with: with.clone(), change };
-    let (pending, account) = (request.pending(session), session.bare.clone());
+    let (pending, account) = (request.pending(session), session.bare.to_bare());
     cx.ask(question, move |answer, _, cx| {
         let answer = match answer {
             Ok(Ok(conversation)) => {
@@ -152,7 +152,7 @@ pub(super) fn empty_bin(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
+    let (domain, local) = (session.domain, session.bare.local().into());
     let pending = request.pending(session);
     cx.ask(EmptyBin { domain, local }, move |answer, _, cx| {
         let answer = match answer {

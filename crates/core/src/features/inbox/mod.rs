@@ -104,7 +104,7 @@ fn read(
     has_archive(session, cx)?;
     let question = ReadInbox {
         domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
+        local: session.bare.local().into(),
         filter: query.filter.clone(),
         is_oldest_first: query.is_oldest_first,
         start: query.start,

@@ -83,7 +83,7 @@ pub(super) fn entry(session: &BoundSession, query: &Query, entry: &InboxEntry, _
 
 /// A message from the account to this session.
 pub(super) fn message(session: &BoundSession, payload: Vec<u8>) -> Stanza {
-    let mut message = Stanza::message(MessageType::Normal).with_from(session.bare.clone());
+    let mut message = Stanza::message(MessageType::Normal).with_from(session.bare.to_bare());
     message.to = Some(session.jid.clone());
     message.payload = Payload::from_raw(payload.into());
     message

@@ -34,7 +34,7 @@ pub(super) fn create(
     let ask = CreateInvitation {
         domain: session.domain,
         hash: TokenHash::of(&token),
-        inviter: Some(session.bare.local().unwrap_or_default().into()),
+        inviter: Some(session.bare.local().into()),
         local: None,
         registers: true,
         uses_max: 1,

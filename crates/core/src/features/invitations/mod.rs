@@ -68,7 +68,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
         inviter,
         hash: TokenHash::of(token),
         domain: session.domain,
-        account: session.bare.clone(),
+        account: session.bare.to_bare(),
         bounds: cx.shard.settings.limits.roster,
         now: cx.now.unix,
     };

@@ -106,7 +106,7 @@ fn tell(request: &Stanza, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut C
     if let Some(at) = cx.features.last_activity.find(home.account.as_str()) {
         return cx.reply(pending.reply(since(at)));
     }
-    let local = home.account.local().unwrap_or_default().into();
+    let local = home.local.into();
     cx.ask(LastAvailable { domain: home.domain, local }, move |answer, _, cx| {
         let answer = match answer {
             Ok(Some(at)) => since(at),

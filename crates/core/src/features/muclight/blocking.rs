@@ -17,8 +17,7 @@ const ENTRIES_MAX: usize = 200;
 
 /// Tells the account whom it blocks.
 pub(super) fn list(session: &BoundSession) -> Flow {
-    let question =
-        RoomBlocks { domain: session.domain, local: session.bare.local().unwrap_or_default().into() };
+    let question = RoomBlocks { domain: session.domain, local: session.bare.local().into() };
     Flow::Wait(Wait::ask(question, |session, stanza, answer: Result<Vec<RoomBlock>, Fault>, cx| {
         let blocks = answer.map_err(|_| store_unavailable())?;
         let mut query = Element::new("query", ns::MUCLIGHT_BLOCKING);
@@ -41,7 +40,7 @@ pub(super) fn change(
 ) -> Result<Flow, StanzaError> {
     let question = ChangeRoomBlocks {
         domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
+        local: session.bare.local().into(),
         changes: read(query)?,
         max: cx.shard.settings.limits.block_list.addresses,
     };

@@ -115,7 +115,7 @@ fn own_rooms(session: &BoundSession, query: &Element, cx: &Cx<'_>) -> Result<Flo
     let after = page.after()?.map(|after| after.split('@').next().unwrap_or_default().into());
     let limit =
         page.max(cx.shard.settings.muclight.rooms_per_page, cx.shard.settings.muclight.rooms_per_page);
-    let (domain, jid) = (session.domain, session.bare.clone());
+    let (domain, jid) = (session.domain, session.bare.to_bare());
     let question = RoomsOf { domain, kind: KIND, jid, after, limit };
     Ok(Flow::Wait(Wait::ask(question, move |session, stanza, answer, cx| {
         let rooms = answer.map_err(|_| StanzaError::new(Condition::InternalServerError))?;

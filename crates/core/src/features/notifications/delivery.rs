@@ -107,7 +107,7 @@ impl Paged for Kept {
         let mut except: Vec<_> = session.state.notifications.in_flight().map(|entry| entry.id).collect();
         // Those that another session acknowledged just now, too.
         except.extend(cx.features.notifications.ending(bucket(session.bare.as_str())));
-        let local = session.bare.local().unwrap_or_default().into();
+        let local = session.bare.local().into();
         let resource = session.jid.resource().map(Box::from);
         Pending { domain: session.domain, local, resource, except, page, now: cx.now.unix }
     }
@@ -368,7 +368,7 @@ fn give_up(session: &BoundSession, lost: &[InFlight], cx: &mut Cx<'_>) {
     }
     if waits {
         cx.shard.accounts.changed(session.bare.as_str());
-        let account = session.bare.clone();
+        let account = session.bare.to_bare();
         cx.later(move |sessions, cx| look_again(&account, sessions, cx));
     }
 }

@@ -16,7 +16,7 @@ mod tests;
 
 use crate::session::backlog;
 use crate::session::hook::{
-    Feature, Hooks, LoginPart, Service, Spec, Step, TimerHandler, TracesHandler, TrackedHandler,
+    CatchUp, Feature, Hooks, LoginPart, Service, Spec, TimerHandler, TracesHandler, TrackedHandler,
 };
 
 /// The feature.
@@ -53,8 +53,8 @@ pub const FEATURE: Feature = Feature {
         available: Some(|session, _, _, cx| {
             broadcast::came(session, cx);
             match session.state.notifications.is_behind() {
-                true => Step::Waits,
-                false => Step::Done,
+                true => CatchUp::Waits,
+                false => CatchUp::Done,
             }
         }),
         catch_up: Some(|session, cx| {

@@ -2,7 +2,7 @@
 //! not wait for the clients. The sessions have them in their queues, too; whoever acknowledges one there has it deleted here.
 
 use super::{TRACKED, arrival, forget, look_again, question, xml};
-use crate::feature_state::offline::Given;
+use crate::feature_state::offline::GivenMessage;
 use crate::model::Settlement;
 use crate::ports::store::offline::{Offline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
@@ -90,7 +90,7 @@ fn stored(keep: &Keep, seq: u64, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         }
         // They are not given it a second time, by a page.
         let sent = session.sent();
-        session.state.offline.progress().pager.gave(Given { seq, managed }, sent);
+        session.state.offline.progress().pager.gave(GivenMessage { seq, managed }, sent);
         arrival::look_later(session, cx);
         is_theirs = true;
     }

@@ -7,13 +7,13 @@ mod keep;
 mod xml;
 
 use crate::error::StanzaError;
-use crate::feature_state::offline::Given;
+use crate::feature_state::offline::GivenMessage;
 use crate::model::{OfflineMessage, SessionId, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
 use crate::session::hook::{
-    Ending, Feature, Handling, Held, Hooks, LoginPart, Spec, Step, Stored, Taken, TimerHandler,
+    CatchUp, Ending, Feature, Handling, Held, Hooks, LoginPart, Spec, Stored, Taken, TimerHandler,
     TrackedHandler,
 };
 use crate::session::{BoundSession, Cx, Sessions, backlog};
@@ -48,8 +48,8 @@ pub const FEATURE: Feature = Feature {
         message: Some(expired::message),
         login: &[LoginPart::Messages(|session, wait| session.state.offline.take_login(wait))],
         available: Some(|session, _, _, _| match session.state.offline.is_behind() {
-            true => Step::Waits,
-            false => Step::Done,
+            true => CatchUp::Waits,
+            false => CatchUp::Done,
         }),
         catch_up: Some(catch_up),
         close: Some(close),
@@ -91,7 +91,7 @@ struct OfflineMessages;
 impl Paged for OfflineMessages {
     type Question = Offline;
     type Entry = OfflineMessage;
-    type InFlight = Given;
+    type InFlight = GivenMessage;
     type Id = u64;
 
     fn reads<'a>(cx: &'a mut Cx<'_>) -> &'a mut Reads<u64> {
@@ -107,7 +107,7 @@ impl Paged for OfflineMessages {
         cx.features.offline.is_keeping(session.bare.as_str())
     }
 
-    fn pager(session: &mut BoundSession) -> Option<&mut Pager<Given>> {
+    fn pager(session: &mut BoundSession) -> Option<&mut Pager<GivenMessage>> {
         session.state.offline.0.as_mut().map(|progress| &mut progress.pager)
     }
 
@@ -138,7 +138,7 @@ impl Paged for OfflineMessages {
         };
         became(&stanza, Handling::Kept(cx.now.unix), cx);
         session.deliver(stanza, Track::Of(TRACKED, u128::from(seq)), cx);
-        let given = Given { seq, managed: session.is_managed() };
+        let given = GivenMessage { seq, managed: session.is_managed() };
         let sent = session.sent();
         session.state.offline.progress().pager.gave(given, sent);
     }
@@ -149,15 +149,15 @@ impl Paged for OfflineMessages {
 }
 
 /// No page is asked for that would be in doubt.
-fn catch_up(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
+fn catch_up(session: &mut BoundSession, cx: &mut Cx<'_>) -> CatchUp {
     if session.state.offline.is_behind() && OfflineMessages::is_in_doubt(session, cx) {
-        return Step::Waits;
+        return CatchUp::Waits;
     }
     backlog::catch_up::<OfflineMessages>(session, cx)
 }
 
 fn local(session: &BoundSession) -> Box<str> {
-    session.bare.local().unwrap_or_default().into()
+    session.bare.local().into()
 }
 
 /// The client acknowledged these.
@@ -168,7 +168,7 @@ fn acknowledged(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>) {
 
 /// Whether another session of the account has one that the client did not receive.
 fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> bool {
-    let is_it = |given: &Given| u128::from(given.seq) == id;
+    let is_it = |given: &GivenMessage| u128::from(given.seq) == id;
     let Some(progress) = &mut session.state.offline.0 else { return true };
     if !progress.pager.in_flight().any(is_it) {
         return true;
@@ -317,7 +317,7 @@ fn look_again(account: &BareJid, is_new: bool, sessions: &mut Sessions, cx: &mut
 fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(mut progress) = session.state.offline.0.take() else { return };
     if progress.pager.in_flight().len() > 0 {
-        let account = session.bare.clone();
+        let account = session.bare.to_bare();
         cx.later(move |sessions, cx| look_again(&account, true, sessions, cx));
     }
     arrival::resized(session.id, progress.live.bytes(), 0, cx);

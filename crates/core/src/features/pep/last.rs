@@ -33,7 +33,7 @@ struct Reading {
 /// It is known now what the client wants.
 pub(super) fn wanted(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if !cx.homes.is_empty(session.bare.as_str()) {
-        cx.tell_account(session.bare.clone(), AccountMessage::Wants(session.id));
+        cx.tell_account(session.bare.to_bare(), AccountMessage::Wants(session.id));
     }
 }
 

@@ -123,7 +123,7 @@ fn answer(stanza: &Stanza, home: &AtHome<'_>, cx: &mut Cx<'_>) {
 
 /// Carries out an operation on a node, or has the store do it.
 fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &Terms, cx: &mut Cx<'_>) {
-    let (domain, local) = (home.domain, Box::from(home.account.local().unwrap_or_default()));
+    let (domain, local) = (home.domain, Box::from(home.local));
     let (node, is_published) = (name.clone(), op.is_published());
     let edit = match op {
         TopicOp::Describe | TopicOp::Manage => {

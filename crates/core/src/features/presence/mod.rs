@@ -107,7 +107,7 @@ fn available(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -
         cx.shard.counters.available += 1;
         let probe = Stanza::presence(PresenceType::Probe)
             .with_from(session.jid.clone())
-            .with_to(session.bare.clone());
+            .with_to(session.bare.to_bare());
         cx.route(probe);
         session.announce(stanza, Announcement::Initial, cx);
         backlog::begin(session, stanza, cx);
@@ -154,7 +154,7 @@ fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     let gone = Stanza::presence(PresenceType::Unavailable).with_from(session.jid.clone());
     if session.presence.withdraw() {
         cx.shard.counters.available -= 1;
-        cx.route(gone.clone().with_to(session.bare.clone()));
+        cx.route(gone.clone().with_to(session.bare.to_bare()));
         session.announce(&gone, Announcement::Gone, cx);
     }
     tell_directed(session, &gone, cx);

@@ -205,7 +205,7 @@ fn may(
 /// Has the store change the lists.
 fn change(requester: Requester, stanza: Stanza, edit: PrivacyEdit, home: &AtHome<'_>, cx: &mut Cx<'_>) {
     let account = home.account.clone();
-    let local = account.local().unwrap_or_default().into();
+    let local = home.local.into();
     let (bounds, block_list) = (cx.shard.settings.privacy_lists.bounds, cx.shard.settings.limits.block_list);
     let question = ChangePrivacyLists { domain: home.domain, local, edit, bounds, block_list };
     cx.ask(question, move |answer: Result<<ChangePrivacyLists as Question>::Answer, _>, sessions, cx| {

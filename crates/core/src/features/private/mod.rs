@@ -42,7 +42,7 @@ fn get(session: &mut BoundSession, request: &Request<'_>, _: &mut Cx<'_>) -> Res
     check(&wanted)?;
     let question = ReadPrivate {
         domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
+        local: session.bare.local().into(),
         name: wanted.name().into(),
         ns: wanted.ns().into(),
     };
@@ -72,7 +72,7 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
     }
     cx.check_room(session.domain)?;
     let bytes_max = cx.shard.settings.limits.private_bytes;
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
+    let (domain, local) = (session.domain, session.bare.local().into());
     let pending = request.pending(session);
     cx.ask(StorePrivate { domain, local, elements, bytes_max }, move |answer, _, cx| {
         let answer = match answer {

@@ -5,9 +5,9 @@ use crate::feature_state::pubsub::Following;
 use crate::model::{Followed, PubsubEvent, SessionId, Subscription, TopicId};
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
-use crate::session::hook::Step;
+use crate::session::hook::CatchUp;
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::Turn;
+use crate::shard::PageTurn;
 use crate::topic::xml;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
@@ -24,7 +24,8 @@ pub(super) fn deliver(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: 
         }
         followed.note_given(event.revision());
     }
-    let is_for = session.presence.is_available() && !cx.shard.subscribers.is_known(session.state.pubsub.seen);
+    let is_for =
+        session.presence.is_available() && !cx.shard.topics.subscribers.is_known(session.state.pubsub.seen);
     if !event.is_told() || !is_for {
         return;
     }
@@ -41,19 +42,19 @@ pub(super) fn deliver(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: 
 pub(super) fn available(
     session: &mut BoundSession,
     presence: &Stanza,
-    before: Step,
+    before: CatchUp,
     cx: &mut Cx<'_>,
-) -> Step {
-    let (turn, had, mut rest) = (Turn::begin(cx.out.bytes.len()), xml::had(presence), Vec::new());
+) -> CatchUp {
+    let (turn, had, mut rest) = (PageTurn::begin(cx.out.bytes.len()), xml::had(presence), Vec::new());
     for i in 0..session.topics.len() {
         let followed = session.topics.get(i);
-        let last = followed.and_then(|followed| cx.shard.subscribers.last(followed.topic)).cloned();
+        let last = followed.and_then(|followed| cx.shard.topics.subscribers.last(followed.topic)).cloned();
         let Some(last) = last else { continue };
         let has_it = last.names().is_some_and(|(topic, item)| had.get(topic).is_some_and(|i| i == item));
         if has_it {
             continue;
         }
-        if before == Step::Waits || turn.is_over(cx.out.bytes.len()) {
+        if before == CatchUp::Waits || turn.is_over(cx.out.bytes.len()) {
             rest.push((last.topic(), last.revision()));
         } else {
             give_last(session, &last, cx);
@@ -61,38 +62,40 @@ pub(super) fn available(
     }
     rest.reverse();
     session.state.pubsub.rest = (!rest.is_empty()).then(|| Box::new(rest));
-    session.state.pubsub.seen = cx.shard.subscribers.clock();
-    if session.state.pubsub.rest.is_some() { Step::Waits } else { Step::Done }
+    session.state.pubsub.seen = cx.shard.topics.subscribers.clock();
+    if session.state.pubsub.rest.is_some() { CatchUp::Waits } else { CatchUp::Done }
 }
 
 /// Gives as many of the last items as are written in one turn.
-pub(super) fn give_rest(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
-    let Some(mut rest) = session.state.pubsub.rest.take() else { return Step::Done };
-    let turn = Turn::begin(cx.out.bytes.len());
+pub(super) fn give_rest(session: &mut BoundSession, cx: &mut Cx<'_>) -> CatchUp {
+    let Some(mut rest) = session.state.pubsub.rest.take() else { return CatchUp::Done };
+    let turn = PageTurn::begin(cx.out.bytes.len());
     for _ in 0..backlog::room(session, cx) {
         if turn.is_over(cx.out.bytes.len()) {
             break;
         }
-        let Some((topic, revision)) = rest.pop() else { return Step::Done };
-        let last = cx.shard.subscribers.last(topic).filter(|last| last.revision() == revision).cloned();
+        let Some((topic, revision)) = rest.pop() else { return CatchUp::Done };
+        let last =
+            cx.shard.topics.subscribers.last(topic).filter(|last| last.revision() == revision).cloned();
         if let Some(last) = last.filter(|_| session.follows(topic)) {
             give_last(session, &last, cx);
         }
     }
     session.state.pubsub.rest = Some(rest);
     backlog::await_flush(session, cx);
-    Step::Waits
+    CatchUp::Waits
 }
 
 /// Makes a session follow its account's topics.
 pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], cx: &mut Cx<'_>) {
     for subscription in subscriptions {
-        cx.shard.subscribers.hear_of(subscription.topic, subscription.revision);
+        cx.shard.topics.subscribers.hear_of(subscription.topic, subscription.revision);
         let last = subscription.last.as_ref();
-        let last = last.filter(|item| cx.shard.subscribers.is_news(subscription.topic, item.revision));
+        let last = last.filter(|item| cx.shard.topics.subscribers.is_news(subscription.topic, item.revision));
         let last = last.and_then(|item| PubsubEvent::last(item, &cx.shard.domains));
-        let position = cx.shard.subscribers.add(subscription.topic, session.id.slot, last.map(Arc::new));
-        let known = cx.shard.subscribers.floor(subscription.topic);
+        let position =
+            cx.shard.topics.subscribers.add(subscription.topic, session.id.slot, last.map(Arc::new));
+        let known = cx.shard.topics.subscribers.floor(subscription.topic);
         session.topics.push(Followed::new(subscription.topic, position, known));
     }
     session.topics.shrink_to_fit();
@@ -100,7 +103,7 @@ pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], 
 
 /// A session was bound: its account's subscriptions may have changed since its login was read.
 pub(super) fn open(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    if cx.shard.subscribers.is_marked(&session.bare) {
+    if cx.shard.topics.subscribers.is_marked(&session.bare) {
         ask(session, cx);
     }
 }
@@ -113,13 +116,13 @@ pub(super) fn subscribed(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    cx.shard.subscribers.mark(account);
+    cx.shard.topics.subscribers.mark(account);
     cx.shard.accounts.login_cache.forget(account.as_str());
     let (is_news, for_it_alone) = match last {
         // Also for logins on their way.
-        Some(last) if last.is_for_logins() => (cx.shard.subscribers.learn(last), None),
+        Some(last) if last.is_for_logins() => (cx.shard.topics.subscribers.learn(last), None),
         last => {
-            cx.shard.subscribers.hear_of(topic, last.as_ref().map(|last| last.revision()));
+            cx.shard.topics.subscribers.hear_of(topic, last.as_ref().map(|last| last.revision()));
             (false, last)
         }
     };
@@ -132,23 +135,23 @@ pub(super) fn subscribed(
         } else if is_new || is_news {
             if !is_new {
                 // It has followed it since its login, and older items may be on their way to it.
-                cx.shard.subscribers.pass_over_items(topic, slot);
+                cx.shard.topics.subscribers.pass_over_items(topic, slot);
             }
-            cx.shard.subscribers.last_for_new(topic, slot).or_else(|| for_it_alone.clone())
+            cx.shard.topics.subscribers.last_for_new(topic, slot).or_else(|| for_it_alone.clone())
         } else {
             // It has followed it since its login, which brought what is given at logins.
             for_it_alone.clone()
         };
         if let Some(given) = given {
             give_last(session, &given, cx);
-            cx.shard.subscribers.note_given(topic, slot, given.revision());
+            cx.shard.topics.subscribers.note_given(topic, slot, given.revision());
         }
     }
 }
 
 /// An account no longer follows a topic.
 pub(super) fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    cx.shard.subscribers.mark(account);
+    cx.shard.topics.subscribers.mark(account);
     cx.shard.accounts.login_cache.forget(account.as_str());
     for slot in sessions.of(account.as_str()) {
         if let Some(session) = sessions.bound_in(slot) {
@@ -177,13 +180,13 @@ fn answered(
         session.topics.iter().map(|f| f.topic).filter(|t| topics.binary_search(t).is_err()).collect();
     for topic in topics {
         // What nothing was heard of here is on its way from the topic's home, with its last item.
-        if !cx.shard.subscribers.knows(topic) {
+        if !cx.shard.topics.subscribers.knows(topic) {
             continue;
         }
         let is_new = follow(session, topic, cx);
         if is_new
             && session.presence.is_available()
-            && let Some(last) = cx.shard.subscribers.last_for_new(topic, id.slot)
+            && let Some(last) = cx.shard.topics.subscribers.last_for_new(topic, id.slot)
         {
             session.state.pubsub.rest.get_or_insert_default().push((topic, last.revision()));
         }
@@ -194,7 +197,7 @@ fn answered(
 
 pub(super) fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
     session.state.pubsub.following = Following::Asked;
-    let local = session.bare.local().unwrap_or_default().into();
+    let local = session.bare.local().into();
     let (id, ask) = (session.id, SubscriptionsOf { domain: session.domain, local });
     cx.ask(ask, move |answer, sessions, cx| answered(id, answer, sessions, cx));
 }
@@ -203,9 +206,9 @@ pub(super) fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
 fn follow(session: &mut BoundSession, topic: TopicId, cx: &mut Cx<'_>) -> bool {
     let Err(at) = session.topics.binary_search_by_key(&topic, |f| f.topic) else { return false };
     let slot = session.id.slot;
-    cx.shard.subscribers.pass_over(topic, slot);
-    let position = cx.shard.subscribers.add(topic, slot, None);
-    session.topics.insert(at, Followed::new(topic, position, cx.shard.subscribers.floor(topic)));
+    cx.shard.topics.subscribers.pass_over(topic, slot);
+    let position = cx.shard.topics.subscribers.add(topic, slot, None);
+    session.topics.insert(at, Followed::new(topic, position, cx.shard.topics.subscribers.floor(topic)));
     true
 }
 

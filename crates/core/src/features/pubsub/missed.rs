@@ -21,7 +21,7 @@ const AGAIN_MS: u64 = 1000;
 /// A session came from another process: it follows its topics here, too. One that a dead node left was among no followers meanwhile.
 pub(super) fn restored(session: &mut BoundSession, _names: &mut Names, cx: &mut Cx<'_>) {
     for followed in &mut session.topics {
-        followed.position = cx.shard.subscribers.add(followed.topic, session.id.slot, None);
+        followed.position = cx.shard.topics.subscribers.add(followed.topic, session.id.slot, None);
     }
     let is_adopted = session.resumption.as_ref().is_some_and(|resumption| resumption.is_adopted);
     if is_adopted || session.state.pubsub.following == Following::Behind {
@@ -82,7 +82,7 @@ fn shown(record: &TopicRecord, items: &[Arc<Item>], cx: &mut Cx<'_>) -> Read {
     let Some(newest) = items.first() else { return Read::default() };
     if record.config.is_given_at_login() {
         // For sessions that are not available yet.
-        cx.shard.subscribers.learn(event(newest, true));
+        cx.shard.topics.subscribers.learn(event(newest, true));
     }
     let shown = items.iter().rev().map(|item| (item.clone(), event(item, false)));
     Read { items: shown.collect(), newest: newest.revision }
@@ -159,7 +159,7 @@ fn give(session: &mut BoundSession, topics: &[TopicId], cx: &mut Cx<'_>) -> usiz
         let held = held.iter().filter(is_due);
         let (newest, due): (_, Vec<_>) =
             (read.newest, lacks.map(|(_, event)| event).chain(held).cloned().collect());
-        cx.shard.subscribers.note_given(*topic, session.id.slot, newest);
+        cx.shard.topics.subscribers.note_given(*topic, session.id.slot, newest);
         let is_available = session.presence.is_available();
         for event in due.iter().filter(|event| is_available && event.is_told()) {
             if event.is_item() {

@@ -139,7 +139,7 @@ fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> O
 
 /// Carries out a request, or sends it where that is done.
 fn dispatch(session: &mut BoundSession, request: Request, pending: PendingIq, cx: &mut Cx<'_>) -> Flow {
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
+    let (domain, local) = (session.domain, session.bare.local().into());
     match request {
         Request::Topic { name, op, about } => return to_home(session, name, op, about, pending, cx),
         Request::Instant { change } => {
@@ -161,7 +161,7 @@ fn dispatch(session: &mut BoundSession, request: Request, pending: PendingIq, cx
             });
         }
         Request::Affiliations { of } => {
-            let question = AffiliationsOf { domain, jid: session.bare.clone() };
+            let question = AffiliationsOf { domain, jid: session.bare.to_bare() };
             return read(question, pending, move |list, _| xml::affiliations(&list, of.as_deref()));
         }
         Request::Known(payload) => {

@@ -58,7 +58,7 @@ fn enable(
     let wanted = xml::read(request.payload, session.bare.domain(), &cx.shard.settings.push)?;
     let question = EnablePush {
         domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
+        local: session.bare.local().into(),
         node: wanted.node,
         channel: wanted.channel,
         shown: wanted.shown,
@@ -94,7 +94,7 @@ fn disable(
     }
     let question = DisablePush {
         domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
+        local: session.bare.local().into(),
         node: request.payload.attr("node").map(Box::from),
     };
     let pending = request.pending(session);

@@ -7,7 +7,7 @@ use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer};
 use crate::ports::{Derivation, Derived, Fault, Hashes, Password};
 use crate::session::auth::Authenticating;
 use crate::session::{Cx, Session};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
 use carillon_wire::xml::Element;
@@ -80,19 +80,19 @@ fn creation(
     let (Some(username), Some(password)) = (field("username"), field("password")) else {
         return Err(StanzaError::new(Condition::NotAcceptable).with_text("username and password are needed"));
     };
-    let account = BareJid::from_parts(Some(&username), &client.domain().name).map_err(|_| {
+    let account = AccountJid::from_parts(&username, &client.domain().name).map_err(|_| {
         StanzaError::new(Condition::NotAcceptable).with_text("this username cannot be a localpart")
     })?;
     let password = Password::new(&password).ok_or_else(unusable)?;
     let (shard, now) = (&mut *cx.shard, cx.now.mono);
-    if !shard.throttle.admits_registration(client.address(), now, &shard.settings.limits) {
+    if !shard.logins.throttle.admits_registration(client.address(), now, &shard.settings.limits) {
         return Err(too_many());
     }
     let salt = shard.random.bytes()[..16].into();
     let iterations = shard.settings.scram_iterations;
     let domain = client.domain().id;
     let derivation = Derivation { domain, password, salt, iterations, hashes: Hashes::Both };
-    Ok((account.local().unwrap_or_default().into(), derivation))
+    Ok((account.local().into(), derivation))
 }
 
 /// The keys of the password were derived.
@@ -105,7 +105,7 @@ fn create(
 ) -> Session {
     // By now this shard has heard of what others began at the same time.
     let (shard, now) = (&mut *cx.shard, cx.now.mono);
-    if shard.throttle.has_too_many_registrations(client.address(), now, &shard.settings.limits) {
+    if shard.logins.throttle.has_too_many_registrations(client.address(), now, &shard.settings.limits) {
         return refuse(client, &iq, &too_many(), cx);
     }
     let credentials = match derived {

@@ -60,7 +60,7 @@ fn form(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     allowed(session, cx)?;
-    let username = Element::new("username", ns::REGISTER).with_text(session.bare.local().unwrap_or_default());
+    let username = Element::new("username", ns::REGISTER).with_text(session.bare.local());
     let form = Element::new("query", ns::REGISTER)
         .with_child(Element::new("registered", ns::REGISTER))
         .with_child(username)
@@ -78,7 +78,7 @@ fn change(
     if request.payload.child("remove", ns::REGISTER).is_some() {
         let requester = Requester::of(session, request.stanza);
         let then = move |answer, cx: &mut Cx<'_>| requester.answer(matches!(answer, Ok(Ok(()))), cx);
-        removal::remove(session.domain, session.bare.clone(), then, cx);
+        removal::remove(session.domain, session.bare.to_bare(), then, cx);
         return Ok(IqAnswer::Later);
     }
     // The input waits, so that nobody keeps those who derive keys busy alone.
@@ -94,7 +94,7 @@ fn allowed(session: &BoundSession, cx: &Cx<'_>) -> Result<(), StanzaError> {
 }
 
 fn account(session: &BoundSession) -> (DomainId, Box<str>) {
-    (session.domain, session.bare.local().unwrap_or_default().into())
+    (session.domain, session.bare.local().into())
 }
 
 /// Has the keys of the new password derived.
@@ -103,7 +103,7 @@ fn derivation(session: &BoundSession, query: &Element, cx: &mut Cx<'_>) -> Resul
     let (Some(username), Some(password)) = (field("username"), field("password")) else {
         return Err(StanzaError::new(Condition::BadRequest).with_text("username and password are needed"));
     };
-    if carillon_wire::jid::prepare_local(&username).ok().as_deref() != session.bare.local() {
+    if carillon_wire::jid::prepare_local(&username).ok().as_deref() != Some(session.bare.local()) {
         return Err(StanzaError::new(Condition::NotAllowed).with_text("this is not your username"));
     }
     let password = Password::new(&password).ok_or_else(unusable)?;
@@ -142,7 +142,7 @@ struct Requester {
 impl Requester {
     fn of(session: &BoundSession, request: &Stanza) -> Requester {
         let iq = PendingIq::new(request, &session.jid);
-        Requester { session: session.id, account: session.bare.clone(), iq }
+        Requester { session: session.id, account: session.bare.to_bare(), iq }
     }
 
     /// The store's answer.

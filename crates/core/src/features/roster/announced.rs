@@ -17,7 +17,7 @@ pub(super) fn announced(session: &mut BoundSession, presence: &Stanza, step: Ann
         presence.to = None;
         let list = cx.pipeline.list_of(session).map(Box::from);
         let message = AccountMessage::Announced { presence: Arc::new(presence), step, list };
-        cx.tell_account(session.bare.clone(), message);
+        cx.tell_account(session.bare.to_bare(), message);
     }
 }
 

@@ -68,7 +68,7 @@ fn change(
         return Err(StanzaError::new(Condition::NotAllowed).with_text("an account cannot be its own contact"));
     }
     let account = home.account.clone();
-    let (domain, local) = (home.domain, Box::<str>::from(account.local().unwrap_or_default()));
+    let (domain, local) = (home.domain, Box::<str>::from(home.local));
     let stanza = stanza.clone();
     match set {
         Set::Put { contact, name, groups } => {
@@ -101,7 +101,7 @@ fn remove(
     cx: &mut Cx<'_>,
 ) {
     let other = cx.domain_of(&contact.to_jid()).map(|domain| domain.id);
-    let local = account.local().unwrap_or_default().into();
+    let local = home.local.into();
     let question = RemoveContact { domain: home.domain, local, contact: contact.clone(), other };
     cx.ask(question, move |answer: Result<<RemoveContact as Question>::Answer, _>, sessions, cx| {
         let result = match answer {

@@ -33,8 +33,8 @@ pub(super) fn submit(
     if contact.as_str() == session.bare.as_str() {
         return Ok(Flow::Taken(Taken::Ignored));
     }
-    let account = session.bare.clone();
-    let question = question(&account, session.domain, &contact, action, stanza, cx)?;
+    let account = session.bare.to_bare();
+    let question = question(&account, (session.domain, session.bare.local()), &contact, action, stanza, cx)?;
     if !cx.features.roster.admits(&account, &contact, cx.now.mono) {
         let text = "you change this subscription too often; try again in some seconds";
         return Err(StanzaError::new(Condition::ResourceConstraint).with_text(text));
@@ -59,7 +59,7 @@ pub(super) fn asked(
     });
     let asking = contact.and_then(|contact| {
         let account = home.account.clone();
-        let question = question(&account, home.domain, &contact, action, &stanza, cx)?;
+        let question = question(&account, (home.domain, home.local), &contact, action, &stanza, cx)?;
         let stanza = stanza.clone();
         cx.ask(question, move |answer, sessions, cx| {
             let result = answered(&account, &contact, answer, cx);
@@ -86,7 +86,7 @@ fn contact(stanza: &Stanza) -> Result<BareJid, StanzaError> {
 /// Has the store change both sides.
 fn question(
     account: &BareJid,
-    domain: DomainId,
+    (domain, local): (DomainId, &str),
     contact: &BareJid,
     action: SubscriptionAction,
     stanza: &Stanza,
@@ -101,7 +101,7 @@ fn question(
     let other = other.ok_or(StanzaError::new(Condition::RemoteServerNotFound))?.id;
     let request = stanza.payload.bytes();
     let request = if request.len() <= REQUEST_BYTES_MAX { request.clone() } else { Default::default() };
-    let (local, contact) = (account.local().unwrap_or_default().into(), contact.clone());
+    let (local, contact) = (local.into(), contact.clone());
     let bounds = cx.shard.settings.limits.roster;
     let by_lists = cx.pipeline.session_list.is_some();
     Ok(ChangeSubscription { domain, local, contact, other, action, request, bounds, by_lists })

@@ -1,6 +1,6 @@
 //! What the queues of all sessions take in memory has a bound of its own: [`Queued`].
 
-use crate::feature_state::stream_management::{Entry, Sent, State};
+use crate::feature_state::stream_management::{Entry, Sent, StreamManagement};
 use crate::model::SessionId;
 use crate::session::{BoundSession, Cx};
 use crate::shard::{Queued, SessionQueue};
@@ -48,7 +48,7 @@ pub(super) fn came(session: &BoundSession, cx: &mut Cx<'_>) {
 }
 
 /// A session ends here, or goes on in another process.
-pub(super) fn left(session: SessionId, state: &State, cx: &mut Cx<'_>) {
+pub(super) fn left(session: SessionId, state: &StreamManagement, cx: &mut Cx<'_>) {
     state.queue.entries().for_each(|entry| uncount(entry, &mut cx.shard.queued));
     resized(session, state.queue.memory_bytes(), 0, cx);
 }

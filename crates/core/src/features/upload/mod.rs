@@ -83,7 +83,7 @@ fn slot(
     let expires = cx.now.unix.plus(settings.slot_ms);
     let random = cx.shard.random.bytes();
     let id = UploadId(u128::from_be_bytes(*random.first_chunk().expect("16 of 32 bytes")));
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
+    let (domain, local) = (session.domain, session.bare.local().into());
     let xml::Wanted { name, media_type, bytes } = wanted;
     let slot = Slot { domain, id, bytes, media_type: media_type.clone(), expires };
     let question = CreateSlot { domain, local, id, name: name.clone(), media_type, bytes, expires, bounds };

@@ -53,7 +53,7 @@ pub const FEATURE: Feature = Feature {
 
 /// A client reads the vCard of its account.
 fn own(session: &mut BoundSession, _: &Request<'_>, _: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
-    let local = session.bare.local().unwrap_or_default().into();
+    let local = session.bare.local().into();
     let question = ReadVcard { domain: session.domain, local };
     Ok(IqAnswer::Wait(Wait::ask(question, |_, _, answer, _| match answer {
         Ok(Some(xml)) => Ok(IqAnswer::Ready(Payload::from_raw(xml))),
@@ -74,7 +74,7 @@ fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Re
     if !xml.is_empty() {
         cx.check_room(session.domain)?;
     }
-    let local = session.bare.local().unwrap_or_default().into();
+    let local = session.bare.local().into();
     let pending = request.pending(session);
     cx.ask(StoreVcard { domain: session.domain, local, xml }, move |answer, _, cx| {
         let answer = match answer {

@@ -80,7 +80,7 @@ fn register(
     let random = cx.shard.random.bytes();
     let question = RegisterEndpoint {
         domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
+        local: session.bare.local().into(),
         id: EndpointId(u128::from_be_bytes(*random.first_chunk().expect("16 of 32 bytes"))),
         resource: session.jid.resource().unwrap_or_default().into(),
         application: wanted.application,
@@ -112,7 +112,7 @@ fn register(
 
 /// An account asks for its endpoints.
 fn list(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
-    let account = session.bare.local().map(Box::from);
+    let account = Some(session.bare.local().into());
     let question = ListEndpoints { domain: session.domain, account, after: EndpointId(0), max: LISTED_MAX };
     let pending = request.pending(session);
     cx.ask(question, move |answer, _, cx| {
@@ -149,7 +149,7 @@ fn responded(session: &mut BoundSession, response: &Stanza, cx: &mut Cx<'_>) {
 }
 
 fn revocation(session: &BoundSession, id: Option<EndpointId>) -> RevokeEndpoints {
-    let local = session.bare.local().unwrap_or_default().into();
+    let local = session.bare.local().into();
     RevokeEndpoints { domain: session.domain, local, id }
 }
 

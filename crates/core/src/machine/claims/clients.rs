@@ -6,7 +6,7 @@ use crate::machine::Turn;
 use crate::message::{ClaimMessage, Claimant};
 use crate::model::{ConnId, NodeId, Partition};
 use crate::session::Session;
-use crate::shard::{Waiting, Whereabouts, Why};
+use crate::shard::{AwaitsHome, Whereabouts, Why};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stream::Condition;
 
@@ -25,7 +25,7 @@ impl Turn<'_> {
     /// A client claims an account that is not known to be at home here: it goes to the shard that knows of it, and there it waits until
     /// this node is the home or another is found.
     pub(in crate::machine) fn seek_home(&mut self, claimed: Box<Claimed>) -> Option<Session> {
-        let (conn, account) = (claimed.conn(), claimed.account().clone());
+        let (conn, account) = (claimed.conn(), claimed.account().to_bare());
         let place = self.cx.shard.directory.account(account.as_str());
         if place != self.cx.shard.place {
             self.cx.shard.counters.connections -= 1;
@@ -42,7 +42,7 @@ impl Turn<'_> {
             }
             Whereabouts::Here | Whereabouts::Unknown => {}
         }
-        if self.cx.shard.claims.wait(account.as_str(), Waiting::Client(conn)).is_err() {
+        if self.cx.shard.claims.wait(account.as_str(), AwaitsHome::Client(conn)).is_err() {
             let text = "too many wait for their account's home; try again later";
             let error = StreamError::new(Condition::ResourceConstraint, text);
             return Some(Session::Claimed(claimed).fail(&error, &mut self.cx));

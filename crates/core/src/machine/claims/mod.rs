@@ -11,7 +11,7 @@ use crate::machine::Turn;
 use crate::message::{ClaimMessage, Orphans, ShardMessage};
 use crate::model::{Mono, NodeId, Partition, Partitions, Place, ShardId, bucket};
 use crate::session::AfterBarrier;
-use crate::shard::{Waiting, Whereabouts, Why};
+use crate::shard::{AwaitsHome, Whereabouts, Why};
 use carillon_wire::jid::BareJid;
 
 /// How long an answer of another node may take before it is asked again.
@@ -137,13 +137,13 @@ impl Turn<'_> {
         let home = home.filter(|_| claimed);
         for waiting in waiting {
             match waiting {
-                Waiting::Message(message) => match (*message, home) {
+                AwaitsHome::Message(message) => match (*message, home) {
                     (ShardMessage::Claim(claim), Some(node)) if node != own => {
                         self.resolve_claim(*claim, node);
                     }
                     (message, _) => self.message(message),
                 },
-                Waiting::Client(conn) => self.resolve_client(conn, home),
+                AwaitsHome::Client(conn) => self.resolve_client(conn, home),
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::message::{
     ShardMessage,
 };
 use crate::model::{NodeId, Place, RoomKind};
-use crate::shard::{Waiting, Whereabouts, Why};
+use crate::shard::{AwaitsHome, Whereabouts, Why};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition as StanzaCondition, StanzaError};
 use std::collections::BTreeMap;
@@ -70,8 +70,8 @@ impl Turn<'_> {
         if self.cx.shard.claims.moving(account.as_str()).is_none() {
             self.begin(account, Why::Gathering);
         }
-        if let Err(Waiting::Message(refused)) =
-            self.cx.shard.claims.wait(account.as_str(), Waiting::Message(Box::new(message)))
+        if let Err(AwaitsHome::Message(refused)) =
+            self.cx.shard.claims.wait(account.as_str(), AwaitsHome::Message(Box::new(message)))
         {
             self.refuse(*refused);
         }

@@ -87,7 +87,7 @@ impl Turn<'_> {
         let partitions: Partitions = Partition::all().filter(is_theirs).collect();
         let is_of = |account: &&BareJid| partitions.has(Partition::of(account.as_str()));
         let mut accounts: Vec<BareJid> =
-            self.sessions.all_bound().map(|session| &session.bare).filter(is_of).cloned().collect();
+            self.sessions.all_bound().map(|session| &*session.bare).filter(is_of).cloned().collect();
         accounts.extend(self.cx.shard.claims.held().filter(is_of).cloned());
         accounts.sort_unstable();
         accounts.dedup();

@@ -116,7 +116,7 @@ pub(super) fn take_out(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) -
     let (domain, names) = (offered(cx), Vec::with_capacity(topics.len()));
     let mut moved = Moved { domain, rest, heard, topics: names, last_items: Vec::new() };
     for followed in topics {
-        moved.last_items.extend(cx.shard.subscribers.last(followed.topic).cloned());
+        moved.last_items.extend(cx.shard.topics.subscribers.last(followed.topic).cloned());
         moved.topics.extend(cx.shard.light.name(followed.topic).map(|name| (followed.topic, name)));
         unfollow(followed, sessions, cx);
     }
@@ -135,10 +135,10 @@ pub(super) fn take_in(moved: Moved, conn: ConnId, sessions: &mut Sessions, cx: &
     cx.shard.counters.light += 1;
     let id = sessions.begin_light(conn);
     for last in last_items {
-        cx.shard.subscribers.learn(last);
+        cx.shard.topics.subscribers.learn(last);
     }
     for (topic, name) in topics {
-        let position = cx.shard.subscribers.add(topic, id.slot, None);
+        let position = cx.shard.topics.subscribers.add(topic, id.slot, None);
         open.follow(Listed { topic, position });
         cx.shard.light.follow(topic, &name);
     }
@@ -232,7 +232,7 @@ pub(super) fn deliver(
 
 /// A topic is no longer open to all: anonymous connections stop following it, and are told.
 pub(super) fn restricted(topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    for &slot in cx.shard.subscribers.followers(topic).iter() {
+    for &slot in cx.shard.topics.subscribers.followers(topic).iter() {
         let Some(open) = sessions.light_in(slot).and_then(Light::open_mut) else { continue };
         let (conn, followed) = (open.conn, open.leave(topic));
         if let (Some(followed), Some(name)) = (followed, cx.shard.light.name(topic)) {
@@ -353,11 +353,11 @@ fn unsubscribe(open: &mut Open, name: &str, sessions: &mut Sessions, cx: &mut Cx
 fn learn(topic: TopicId, last: Option<Arc<PubsubEvent>>, cx: &mut Cx<'_>) -> Option<Arc<PubsubEvent>> {
     match last {
         Some(last) if last.is_for_logins() => {
-            cx.shard.subscribers.learn(last);
+            cx.shard.topics.subscribers.learn(last);
             None
         }
         last => {
-            cx.shard.subscribers.hear_of(topic, last.as_ref().map(|last| last.revision()));
+            cx.shard.topics.subscribers.hear_of(topic, last.as_ref().map(|last| last.revision()));
             last
         }
     }
@@ -373,14 +373,14 @@ fn follow(
     cx: &mut Cx<'_>,
 ) {
     let conn = open.conn;
-    cx.shard.subscribers.pass_over(topic, id.slot);
-    let position = cx.shard.subscribers.add(topic, id.slot, None);
+    cx.shard.topics.subscribers.pass_over(topic, id.slot);
+    let position = cx.shard.topics.subscribers.add(topic, id.slot, None);
     open.follow(Listed { topic, position });
     cx.shard.light.follow(topic, name);
-    let last = cx.shard.subscribers.last_for_new(topic, id.slot).or_else(|| for_new.cloned());
+    let last = cx.shard.topics.subscribers.last_for_new(topic, id.slot).or_else(|| for_new.cloned());
     if let Some(last) = &last {
         cx.shard.counters.deliveries += 1;
-        cx.shard.subscribers.note_given(topic, id.slot, last.revision());
+        cx.shard.topics.subscribers.note_given(topic, id.slot, last.revision());
     }
     written.send(conn, cx.out, |out| {
         frame::ack(out);

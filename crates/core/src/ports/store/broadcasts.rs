@@ -146,7 +146,7 @@ pub enum ChangeBroadcastAnswer {
 #[derive(Clone, Debug)]
 pub struct EndBroadcasts {
     pub ends: Vec<AccountEnd>,
-    pub given: Vec<Given>,
+    pub given: Vec<GivenCount>,
 }
 
 /// That an account acknowledged a broadcast.
@@ -160,7 +160,7 @@ pub struct AccountEnd {
 
 /// How often a broadcast was given by one counter, since this began to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct GivenCount {
     pub id: NotificationId,
     /// A number that nobody else counts under.
     pub counter: u64,

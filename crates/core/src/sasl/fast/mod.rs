@@ -7,7 +7,7 @@
 mod tests;
 mod token;
 
-pub use token::{Checked, Given, Proof, Refused, Tokens};
+pub use token::{Checked, GivenToken, Proof, Refused, Tokens};
 
 use super::Protection;
 

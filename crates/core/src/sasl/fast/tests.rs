@@ -44,7 +44,7 @@ fn proof(token: &str, binding: &[u8]) -> Proof {
 fn a_token_is_good_for_its_lifetime_and_replaced_before() {
     let (stamp, none) = (Stamp::of(&[1; 32], &alice(), &keys(1)), Revocations::default());
     let tokens = tokens(stamp, &none);
-    let Given { token, expires, .. } = tokens.give(NOW);
+    let GivenToken { token, expires, .. } = tokens.give(NOW);
     let life = expires.0 - NOW.0;
     assert!((15 * DAY..=20 * DAY).contains(&life), "{life}");
 

@@ -36,7 +36,7 @@ pub struct Proof {
 
 /// A token that is given to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct GivenToken {
     /// The token.
     pub token: String,
     /// Its name for counting uses.
@@ -82,10 +82,10 @@ const EPOCHS: u64 = 4;
 
 impl Tokens<'_> {
     /// The present token. It is the same throughout an epoch.
-    pub fn give(&self, now: UnixMs) -> Given {
+    pub fn give(&self, now: UnixMs) -> GivenToken {
         let epoch = self.epoch(now);
         let token = self.derive(epoch);
-        Given { name: name(&token), expires: UnixMs((epoch + EPOCHS) * self.epoch_ms()), token }
+        GivenToken { name: name(&token), expires: UnixMs((epoch + EPOCHS) * self.epoch_ms()), token }
     }
 
     /// Checks a proof on a connection that yields `binding`.

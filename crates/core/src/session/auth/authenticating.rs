@@ -10,7 +10,7 @@ use crate::model::{Domain, Mono};
 use crate::ports::{Derivation, Derived, Fault, Question};
 use crate::sasl::{self, Failure, Inline, Mechanism, Protection, SaslProfile};
 use crate::session::{Closing, Cx, Session};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Stanza, Unit};
 use carillon_wire::stream::Condition;
@@ -232,7 +232,7 @@ impl Authenticating {
     }
 
     /// The client named its account.
-    pub(super) fn claim(self, account: BareJid, proof: Proof) -> Session {
+    pub(super) fn claim(self, account: AccountJid, proof: Proof) -> Session {
         Session::Claimed(Box::new(Claimed { client: self.client, claim: Claim { account, proof } }))
     }
 
@@ -264,7 +264,7 @@ impl Authenticating {
         client.io.send_element(&profile.failure(failure), cx);
         cx.shard.counters.login_failures.count(failure.as_str());
         cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
-            account: account.as_ref().map(BareJid::as_str),
+            account: account.as_ref().map(|account| account.as_str()),
             address: client.io.address,
             reason: failure.as_str(),
         });

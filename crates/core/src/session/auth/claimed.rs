@@ -11,11 +11,11 @@ use crate::model::{ConnId, DomainId, Identity, Place};
 use crate::sasl::Failure;
 use crate::session::{Cx, Session};
 use crate::shard::{CachedLogin, Deadline};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 
 impl Claimed {
     /// The account that it claims to be.
-    pub fn account(&self) -> &BareJid {
+    pub fn account(&self) -> &AccountJid {
         &self.claim.account
     }
 

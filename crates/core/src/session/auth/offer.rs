@@ -12,11 +12,11 @@ use std::sync::Arc;
 /// Sends the stream features before authentication.
 pub fn send(io: &Io, domain: &Domain, protection: &Protection, cx: &mut Cx<'_>) {
     let shape = OfferShape::of(io, domain, protection);
-    let text = cx.shard.offers.find(&shape).unwrap_or_else(|| {
+    let text = cx.shard.logins.offers.find(&shape).unwrap_or_else(|| {
         let mut text = Vec::new();
         stream::write_features(&mut text, &features(domain, protection, cx), io.framing);
         let text: Arc<[u8]> = text.into();
-        cx.shard.offers.remember(shape, text.clone());
+        cx.shard.logins.offers.remember(shape, text.clone());
         text
     });
     cx.out.send(io.conn, |out| out.extend_from_slice(&text));

@@ -5,8 +5,8 @@ use crate::connection::Client;
 use crate::model::{AccountId, DomainId, Identity, Login, Moment, Revocations};
 use crate::sasl::Stamp;
 use crate::session::Cx;
-use crate::shard::{Deadline, Known};
-use carillon_wire::jid::{BareJid, Jid};
+use crate::shard::{Deadline, LoginFound};
+use carillon_wire::jid::{AccountJid, Jid};
 use carillon_wire::stanza::{Condition, StanzaError};
 
 /// A proof that was right, before the client is told.
@@ -25,7 +25,7 @@ pub struct Proved {
 /// Proof that the client is the account: only SASL makes one.
 #[derive(Debug)]
 pub struct Authenticated {
-    jid: BareJid,
+    jid: AccountJid,
     domain: DomainId,
     account: AccountId,
     revocations: Revocations,
@@ -37,7 +37,7 @@ pub struct Authenticated {
 
 impl Proved {
     /// The account.
-    pub fn account(&self) -> &BareJid {
+    pub fn account(&self) -> &AccountJid {
         &self.claimant.account
     }
 
@@ -71,7 +71,7 @@ impl Proved {
 
 impl Authenticated {
     /// The account.
-    pub fn jid(&self) -> &BareJid {
+    pub fn jid(&self) -> &AccountJid {
         &self.jid
     }
 
@@ -107,7 +107,7 @@ impl Authenticated {
     /// Caches what was read of the account, if a feature wants that.
     pub fn remember(&self, login: &Login, cx: &mut Cx<'_>) {
         if let Some(stamp) = self.stamp {
-            let known = Known { account: self.account, revocations: &self.revocations, login };
+            let known = LoginFound { account: self.account, revocations: &self.revocations, login };
             cx.remember(&self.jid, self.domain, known, stamp);
         }
     }

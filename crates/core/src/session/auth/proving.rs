@@ -10,7 +10,7 @@ use crate::ports::{Fault, Question};
 use crate::sasl::{Failure, Protection, SaslProfile, Stamp};
 use crate::session::{Cx, Session};
 use crate::shard::CachedLogin;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::AccountJid;
 
 /// A client whose proof is being checked. The result consumes it.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Proving {
     }
 
     /// The account that it claims to be.
-    pub fn account(&self) -> &BareJid {
+    pub fn account(&self) -> &AccountJid {
         &self.claimant.account
     }
 

@@ -50,7 +50,7 @@ type Continue<T> = dyn FnOnce(Box<Authenticating>, T, &mut Cx<'_>) -> Session + 
 impl Asking {
     /// Asks who the account is. Nothing else is read for a client that has proved nothing.
     pub(super) fn identity(client: Client, claimant: Claimant, proof: Proof, cx: &mut Cx<'_>) -> Session {
-        let local = claimant.account.local().unwrap_or_default().into();
+        let local = claimant.account.local().into();
         let ask = accounts::Identity { domain: client.domain.id, local };
         Asking::begin(client, ask, AfterAnswer::Claimant(claimant, proof), cx)
     }

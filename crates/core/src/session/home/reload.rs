@@ -4,7 +4,7 @@
 //! The record is read anew, and what its sessions were not told of is found by comparing it to what was known before. Only where
 //! nothing was known any more do they have to begin anew.
 
-use super::{give, question, read};
+use super::{give, parts_of, question, read};
 use crate::error::StreamError;
 use crate::feature_state::PerAccount;
 use crate::message::AccountMessage;
@@ -89,10 +89,10 @@ pub(super) fn tell_missed(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
+    let Some((domain, local)) = parts_of(account, cx) else { return };
     let Some((known, _)) = cx.homes.places.get_mut(account).and_then(Home::record_and_state) else { return };
     let AccountRecord { generation, parts } = known;
-    let at_home = AtHome { account, domain, record: parts, generation: *generation };
+    let at_home = AtHome { account, local, domain, record: parts, generation: *generation };
     let missed = cx.pipeline.missed.iter().flat_map(|hook| hook(was, &messages, &at_home));
     let missed: Vec<AccountMessage> = missed.collect();
     let events = messages.into_iter().filter(|message| matches!(message, AccountMessage::Published { .. }));

@@ -9,6 +9,8 @@ use carillon_wire::jid::BareJid;
 pub struct AtHome<'a> {
     /// Its address.
     pub account: &'a BareJid,
+    /// The part of it before `@`: an account has one.
+    pub local: &'a str,
     /// Its domain.
     pub domain: DomainId,
     /// What the features know of it.

@@ -75,19 +75,19 @@ impl Kind for Account {
 
 /// What a session knows of its account's record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct SeenGenerations {
     /// All its account's sessions were told of the changes up to this generation; none if nobody knows the record yet.
     told: Option<Generation>,
     /// It was shown the record of this generation since.
     shown: Option<Generation>,
 }
 
-crate::form! { struct Known { told, shown } }
+crate::form! { struct SeenGenerations { told, shown } }
 
-impl Known {
+impl SeenGenerations {
     /// What one knows that has an account in whose record there was never anything.
-    pub(super) fn of_nothing() -> Known {
-        Known { told: Some(Generation::default()), shown: None }
+    pub(super) fn of_nothing() -> SeenGenerations {
+        SeenGenerations { told: Some(Generation::default()), shown: None }
     }
 }
 
@@ -113,13 +113,13 @@ impl Homes {
     }
 
     /// A session goes on here that began in another process.
-    pub(crate) fn enter_again(&mut self, account: &BareJid, session: SessionId, known: Known) {
-        let Known { told, shown } = known;
+    pub(crate) fn enter_again(&mut self, account: &BareJid, session: SessionId, known: SeenGenerations) {
+        let SeenGenerations { told, shown } = known;
         // A session that read the record knows that generation.
         let told = told.or(shown);
         if let Some(home) = self.places.get_mut(account) {
             home.state.told = home.state.told.into_iter().chain(told).min();
-        } else if known != Known::of_nothing() {
+        } else if known != SeenGenerations::of_nothing() {
             self.places.make(account, || Home::unknown(Changes::since(told)));
         }
         if let Some(generation) = shown {
@@ -128,9 +128,9 @@ impl Homes {
     }
 
     /// What a session knows of its account's record.
-    pub(crate) fn known(&self, account: &str, session: SessionId) -> Known {
-        let Some(home) = self.places.get(account) else { return Known::of_nothing() };
-        Known { told: home.state.told, shown: home.state.shown_to(session) }
+    pub(crate) fn known(&self, account: &str, session: SessionId) -> SeenGenerations {
+        let Some(home) = self.places.get(account) else { return SeenGenerations::of_nothing() };
+        SeenGenerations { told: home.state.told, shown: home.state.shown_to(session) }
     }
 
     /// Whether it is known that there is nothing in the record of an account that has a session. Such an account has no entry here: most

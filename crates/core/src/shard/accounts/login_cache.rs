@@ -5,8 +5,8 @@
 //! two generations, of which the older is dropped when the younger is full.
 
 use crate::model::{
-    AccountId, AccountState, Credentials, DomainId, Domains, Generation, Identity, Login, Map, Revocations,
-    Subscription, TopicId, Waiting,
+    AccountId, AccountState, Credentials, DomainId, Domains, Generation, Identity, Login, LoginBacklog, Map,
+    Revocations, Subscription, TopicId,
 };
 use crate::sasl::Stamp;
 use carillon_wire::jid::BareJid;
@@ -32,7 +32,7 @@ pub struct CachedLogin {
 
 /// What a login found out about an account.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct LoginFound<'a> {
     /// The account.
     pub account: AccountId,
     /// Which of its tokens were revoked.
@@ -43,9 +43,16 @@ pub struct Known<'a> {
 
 impl LoginCache {
     /// Remembers what a login found, unless something waits for the account: then the next login asks the store again.
-    pub fn remember(&mut self, name: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp, max: usize) {
-        let Known { account, revocations, login } = known;
-        if max == 0 || login.waiting != Waiting::default() {
+    pub fn remember(
+        &mut self,
+        name: &BareJid,
+        domain: DomainId,
+        known: LoginFound<'_>,
+        stamp: Stamp,
+        max: usize,
+    ) {
+        let LoginFound { account, revocations, login } = known;
+        if max == 0 || login.waiting != LoginBacklog::default() {
             return;
         }
         let account = CachedLogin {
@@ -125,7 +132,7 @@ impl CachedLogin {
         let login = Login {
             state: AccountState::Enabled,
             subscriptions: self.topics.iter().map(subscription).collect(),
-            waiting: Waiting::default(),
+            waiting: LoginBacklog::default(),
             generation: Generation::default(),
             record: self.record,
         };
@@ -152,9 +159,9 @@ mod tests {
         *remembered.into_login().2
     }
 
-    fn known(login: &Login) -> Known<'_> {
+    fn known(login: &Login) -> LoginFound<'_> {
         static NONE: std::sync::LazyLock<Revocations> = std::sync::LazyLock::new(Revocations::default);
-        Known { account: AccountId(1), revocations: &NONE, login }
+        LoginFound { account: AccountId(1), revocations: &NONE, login }
     }
 
     fn remember(login_cache: &mut LoginCache, n: u32, login: &Login) {
@@ -183,7 +190,7 @@ mod tests {
     fn passes_over_accounts_for_which_something_waits() {
         let mut login_cache = LoginCache::default();
         for (n, waiting) in [(true, false), (false, true)].into_iter().enumerate() {
-            let waiting = Waiting { notifications: waiting.0, messages: waiting.1 };
+            let waiting = LoginBacklog { notifications: waiting.0, messages: waiting.1 };
             remember(&mut login_cache, n as u32, &Login { waiting, ..login(&[]) });
         }
         let stamp = Stamp::of(b"", &name(3), &Credentials::default());

@@ -8,7 +8,7 @@ mod recent;
 
 pub use allowances::Allowances;
 pub use altered::Altered;
-pub use login_cache::{CachedLogin, Known, LoginCache};
+pub use login_cache::{CachedLogin, LoginCache, LoginFound};
 pub use recent::Recent;
 
 use crate::model::{AccountId, Mono, Set};

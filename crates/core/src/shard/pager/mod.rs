@@ -172,14 +172,14 @@ impl<E> Pager<E> {
 
 /// A turn of writing what waits. It ends with the entry that passes the bound.
 #[derive(Clone, Copy, Debug)]
-pub struct Turn {
+pub struct PageTurn {
     began: usize,
 }
 
-impl Turn {
+impl PageTurn {
     /// Begins a turn; the buffer that is written into has this many bytes.
-    pub fn begin(buffered: usize) -> Turn {
-        Turn { began: buffered }
+    pub fn begin(buffered: usize) -> PageTurn {
+        PageTurn { began: buffered }
     }
 
     /// Whether as much as one turn may write is written.

@@ -189,7 +189,7 @@ impl World {
         if !takes {
             return self.go_on();
         }
-        let (mut buffered, turn) = (1000, Turn::begin(1000));
+        let (mut buffered, turn) = (1000, PageTurn::begin(1000));
         for (number, bytes) in page {
             if turn.is_over(buffered) {
                 self.pager().look_again();

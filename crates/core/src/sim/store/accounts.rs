@@ -156,7 +156,7 @@ fn login(store: &Committed, asked: &Login) -> Option<Box<model::Login>> {
     Some(Box::new(model::Login {
         state: account.state,
         subscriptions: subscriptions.collect(),
-        waiting: model::Waiting {
+        waiting: model::LoginBacklog {
             notifications: asked.parts.notifications && queue.any(waits),
             messages: asked.parts.messages && !account.messages.is_empty(),
         },

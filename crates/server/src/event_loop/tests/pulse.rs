@@ -1,8 +1,8 @@
 //! Whether every event loop turns, as a watchdog asks.
 
 use super::{connect, options, rest, start};
-use crate::inbox::{Control, InboxItem};
-use crate::join::AllDone;
+use crate::channels::inbox::{Control, InboxItem};
+use crate::channels::join::AllDone;
 use crate::node::Node;
 use carillon_core::model::ShardId;
 use std::sync::mpsc::{self, Receiver, RecvError, TryRecvError};

@@ -10,7 +10,7 @@ use self::line::Line;
 use crate::model::{
     AccountId, Audience, Broadcast, DomainId, Mono, NotificationId, Now, SessionId, Set, UnixMs,
 };
-use crate::ports::store::broadcasts::{AccountEnd, Given};
+use crate::ports::store::broadcasts::{AccountEnd, GivenCount};
 use crate::shard::Reads;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -270,15 +270,15 @@ impl Broadcasts {
     }
 
     /// How often broadcasts were given, of which the store is to be told.
-    pub(crate) fn untold(&self) -> Vec<Given> {
+    pub(crate) fn untold(&self) -> Vec<GivenCount> {
         let untold = self.open.values().filter(|open| open.given != open.told);
         let given =
-            untold.map(|open| Given { id: open.broadcast.id, counter: open.counter, given: open.given });
+            untold.map(|open| GivenCount { id: open.broadcast.id, counter: open.counter, given: open.given });
         given.collect()
     }
 
     /// The store was told. Those that have ended are forgotten.
-    pub(crate) fn told(&mut self, given: &[Given]) {
+    pub(crate) fn told(&mut self, given: &[GivenCount]) {
         for told in given {
             if let Some(open) = self.open.get_mut(&told.id) {
                 open.told = told.given;

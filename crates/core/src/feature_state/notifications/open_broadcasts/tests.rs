@@ -2,7 +2,7 @@
 
 use super::Broadcasts;
 use crate::model::*;
-use crate::ports::store::broadcasts::{AccountEnd, Given};
+use crate::ports::store::broadcasts::{AccountEnd, GivenCount};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn one_that_has_ended_is_known_until_the_store_knows_how_often_it_was_given() {
     hear(&mut broadcasts, 2, BroadcastState::Aborted);
     assert!(broadcasts.due(9, false, NOW).is_empty());
     let given = broadcasts.untold();
-    assert_eq!(given, [Given { id: ID, counter: 5, given: 9 }]);
+    assert_eq!(given, [GivenCount { id: ID, counter: 5, given: 9 }]);
     broadcasts.told(&given);
     assert!(broadcasts.is_empty());
 }

@@ -7,7 +7,7 @@ use crate::feature_state::notifications::{InFlight, Open, Pair};
 use crate::model::{AccountId, Audience, Broadcast, DomainId, NotificationId, SessionId};
 use crate::ports::store::broadcasts::EndedBroadcasts;
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::Turn;
+use crate::shard::PageTurn;
 use carillon_wire::jid::BareJid;
 
 /// What may be done in a slice.
@@ -91,7 +91,7 @@ fn go_on(
 fn give_next(open: &mut Open, slice: &mut Slice, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     while slice.deliveries > 0 && slice.looks > 0 && open.walk.next < open.walk.end {
         slice.looks -= 1;
-        if let Some(account) = next(open, sessions).map(|session| session.bare.clone()) {
+        if let Some(account) = next(open, sessions).map(|session| session.bare.to_bare()) {
             let before = open.given;
             give_account(open, &account, sessions, cx);
             slice.deliveries = slice.deliveries.saturating_sub((open.given - before) as usize);
@@ -215,7 +215,7 @@ fn ask_of_those_that_came(sessions: &mut Sessions, cx: &mut Cx<'_>) {
 
 /// Gives a session that came what it lacks, as much as is written at once.
 fn give_all(lacks: impl Iterator<Item = NotificationId>, session: &mut BoundSession, cx: &mut Cx<'_>) {
-    let (begun, turn) = (cx.out.bytes.len(), Turn::begin(cx.out.bytes.len()));
+    let (begun, turn) = (cx.out.bytes.len(), PageTurn::begin(cx.out.bytes.len()));
     for id in lacks {
         if turn.is_over(cx.out.bytes.len()) {
             cx.features.notifications.broadcasts.is_crowded(session.id);

@@ -6,7 +6,7 @@ use crate::ports::Password;
 use crate::sasl::scram::ClientFirst;
 use crate::sasl::{Failure, Mechanism};
 use crate::session::Cx;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{AccountJid, BareJid};
 
 /// A first message, and the names in it.
 struct Named {
@@ -23,7 +23,7 @@ pub(in crate::session::auth) fn first(
     message: &str,
     offers_binding: bool,
     cx: &mut Cx<'_>,
-) -> Result<(BareJid, FirstMessage), Failure> {
+) -> Result<(AccountJid, FirstMessage), Failure> {
     let Named { first, username, authzid } = match mechanism.hash() {
         Some(hash) => {
             let mut first = ClientFirst::parse(mechanism, hash, message, offers_binding)?;
@@ -33,7 +33,7 @@ pub(in crate::session::auth) fn first(
         }
         None => plain(message)?,
     };
-    let account = BareJid::from_parts(Some(&username), &client.domain.name);
+    let account = AccountJid::from_parts(&username, &client.domain.name);
     let account = account.map_err(|_| Failure::NotAuthorized)?;
     if authzid.is_some_and(|id| !is_self(&id, &account)) {
         return Err(Failure::InvalidAuthzid);

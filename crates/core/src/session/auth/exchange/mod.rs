@@ -16,7 +16,7 @@ use crate::model::{AccountState, Credentials, Identity};
 use crate::ports::Derivation;
 use crate::sasl::{Failure, Hash, scram as keys};
 use crate::session::Cx;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{AccountJid, BareJid};
 use std::net::IpAddr;
 
 /// What the profile does next.
@@ -37,7 +37,7 @@ pub(super) enum Step {
 pub(super) struct Failed {
     pub(super) failure: Failure,
     /// The account whose proof was wrong.
-    pub(super) account: Option<BareJid>,
+    pub(super) account: Option<AccountJid>,
 }
 
 impl From<Failure> for Failed {
@@ -69,7 +69,7 @@ pub(super) fn begin(
 pub(super) fn admits(address: IpAddr, cx: &mut Cx<'_>) -> Result<(), Failure> {
     let shard = &mut *cx.shard;
     let admitted =
-        shard.throttle.admits_from(address, cx.now.mono, &shard.settings.limits, shard.shard_count);
+        shard.logins.throttle.admits_from(address, cx.now.mono, &shard.settings.limits, shard.shard_count);
     admitted.map_err(|_| Failure::TemporaryAuthFailure)
 }
 
@@ -77,7 +77,7 @@ pub(super) fn admits(address: IpAddr, cx: &mut Cx<'_>) -> Result<(), Failure> {
 pub(super) fn admits_to(claimant: &Claimant, cx: &mut Cx<'_>) -> Result<(), Failure> {
     let (now, shard) = (cx.now.mono, &mut *cx.shard);
     let (limits, shards) = (&shard.settings.limits, shard.shard_count);
-    let admitted = shard.throttle.admits_to(claimant.address, &claimant.account, now, limits, shards);
+    let admitted = shard.logins.throttle.admits_to(claimant.address, &claimant.account, now, limits, shards);
     admitted.map_err(|_| Failure::TemporaryAuthFailure)
 }
 
@@ -100,7 +100,7 @@ fn proved(claimant: Claimant, identity: Identity, data: Option<String>, cx: &mut
     if let Err(failure) = may_log_in(&identity, &claimant, cx) {
         return failure.into();
     }
-    cx.shard.throttle.succeeded(claimant.address, &claimant.account);
+    cx.shard.logins.throttle.succeeded(claimant.address, &claimant.account);
     let data = data.map(String::into_bytes);
     Step::Proved(Box::new(Proved { claimant, identity, data, stamp: None, login: None }))
 }
@@ -108,7 +108,7 @@ fn proved(claimant: Claimant, identity: Identity, data: Option<String>, cx: &mut
 /// The proof is wrong: that counts against the account and the address.
 fn wrong(claimant: Claimant, failure: Failure, cx: &mut Cx<'_>) -> Step {
     let Claimant { account, address, .. } = claimant;
-    cx.shard.throttle.failed_to(address, &account, cx.now.mono, &cx.shard.settings.limits);
+    cx.shard.logins.throttle.failed_to(address, &account, cx.now.mono, &cx.shard.settings.limits);
     cx.login_failed(address);
     Step::Failed(Failed { failure, account: Some(account) })
 }

@@ -37,7 +37,7 @@ pub(super) fn begin(
         (None, None) => return wrong(claimant, Failure::NotAuthorized, cx),
     };
     let limits = &cx.shard.settings.limits;
-    cx.shard.throttle.failed_to(claimant.address, &claimant.account, cx.now.mono, limits);
+    cx.shard.logins.throttle.failed_to(claimant.address, &claimant.account, cx.now.mono, limits);
     let ScramKeys { salt, iterations, stored_key, .. } = keys;
     let derivation = Derivation { domain, password, salt, iterations, hashes: Hashes::One(hash) };
     Step::Derive(derivation, PasswordCheck { claimant, identity, stored_key })
@@ -51,7 +51,7 @@ impl PasswordCheck {
             Derived::Keys(keys) => keys.sha256.or(keys.sha1),
             Derived::Unusable => None,
             Derived::Busy => {
-                cx.shard.throttle.forgive(claimant.address, &claimant.account);
+                cx.shard.logins.throttle.forgive(claimant.address, &claimant.account);
                 return Failure::TemporaryAuthFailure.into();
             }
         };
@@ -62,7 +62,7 @@ impl PasswordCheck {
         let is_right = keys.is_some_and(|keys| keys.stored_key.ct_eq(&stored_key).into());
         match identity.filter(|_| is_right) {
             Some(identity) => {
-                cx.shard.throttle.forgive(claimant.address, &claimant.account);
+                cx.shard.logins.throttle.forgive(claimant.address, &claimant.account);
                 proved(claimant, *identity, None, cx)
             }
             None => {

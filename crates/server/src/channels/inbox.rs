@@ -1,16 +1,16 @@
 //! The inbox of a shard: everything that reaches it from other threads. It is bounded, and the shard takes all of it once
 //! per turn. The shard holds the lock twice per turn, to swap two pointers.
 
+use super::join::{AllDone, Countdown};
+use super::replies::Replies;
+use super::taps::TapSink;
+use super::watch::Watcher;
 use crate::cell::{Edge, EdgeInput, EdgeOutput};
 use crate::conn::Conn;
 use crate::handover::{Given, HandedSink};
-use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
 use crate::options::OutQueues;
 use crate::quic::QuicItem;
-use crate::replies::Replies;
-use crate::taps::TapSink;
-use crate::watch::Watcher;
 use carillon_core::command::Outcome;
 use carillon_core::connection::{CarriedClaim, Claimed, Joining};
 use carillon_core::event::Kinds;

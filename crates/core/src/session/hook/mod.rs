@@ -295,10 +295,10 @@ pub type GivenHook = fn(session: &mut BoundSession, stanza: Stanza, chat: Chat, 
 /// Initial presence was sent: what waits for the session is given from now on. `before`: whether features that come earlier
 /// in the order still have something, which must not be overtaken. Returns whether this feature has.
 pub type AvailableHook =
-    fn(session: &mut BoundSession, presence: &Stanza, before: Step, cx: &mut Cx<'_>) -> Step;
+    fn(session: &mut BoundSession, presence: &Stanza, before: CatchUp, cx: &mut Cx<'_>) -> CatchUp;
 /// Goes on with what waits for the session ([`crate::session::backlog`]). Returns whether anything is left; later features
 /// wait for it.
-pub type CatchUpHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step;
+pub type CatchUpHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>) -> CatchUp;
 /// The client closed its stream: whether the session must learn how much has arrived ([`UnackedHook`]) before it ends.
 pub type AwaitsArrivalHook = fn(session: &BoundSession) -> bool;
 /// Whether the store would give another session of the account something that this one was given.
@@ -541,7 +541,7 @@ pub enum Outgoing<'a> {
 
 /// Whether something of a feature still waits for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum CatchUp {
     /// Nothing waits.
     Done,
     /// Something waits, and is on its way.

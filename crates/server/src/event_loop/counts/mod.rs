@@ -4,16 +4,16 @@
 mod flights;
 
 use super::{EventLoop, Shared};
+use crate::channels::inbox::{Control, ITEMS_MAX, InboxItem};
+use crate::channels::watch::Watcher;
 use crate::clock::Clock;
 use crate::conn::{Conn, Protocol, Transport};
 use crate::events::{EventLog, Producer};
-use crate::inbox::{Control, ITEMS_MAX, InboxItem};
 use crate::listen::Service;
 use crate::metrics::ShardFigures;
 use crate::sends::SendBatch;
 use crate::testing::counting::{BYTES, CALLS};
 use crate::testing::{Echo, Rig, client_config};
-use crate::watch::Watcher;
 use carillon_core::event::{Entry, Journal, Kind};
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{ConnId, Mono, NotificationId, States, UnixMs};

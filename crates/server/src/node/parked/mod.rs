@@ -1,6 +1,6 @@
 //! Parked sessions between two processes (docs/adr/0019): read and forgotten before the node serves, written when it ends.
 
-use crate::inbox::Control;
+use crate::channels::inbox::Control;
 use crate::node::Node;
 use carillon_core::model::ShardId;
 use carillon_core::ports::store::parked::{

@@ -35,7 +35,7 @@ use crate::command::Outcome;
 use crate::feature_state::PerAccount;
 use crate::home::{HomeKey, Pushed};
 use crate::message::{AccountMessage, Addressees, Requester, ShardMessage};
-use crate::model::{Generation, Place, Record, RecordParts, Settlement, Ticket};
+use crate::model::{DomainId, Generation, Place, Record, RecordParts, Settlement, Ticket};
 use crate::ports::store::roster::ReadRecord;
 use crate::ports::{Answer, Fault, Question};
 use crate::shard::Track;
@@ -89,7 +89,7 @@ fn open(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx:
 
 /// Gives a message to the features.
 fn give(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
+    let Some((domain, local)) = parts_of(account, cx) else { return };
     let Some(home) = cx.homes.places.get_mut(account) else { return };
     let Some((AccountRecord { generation, parts: record }, changes)) = home.record_and_state() else {
         return;
@@ -115,7 +115,7 @@ fn give(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx:
     let after = message.generations().map_or(was, |(_, after)| after.max(was));
     // A feature that asks meanwhile whether there is anything in it is told that there is.
     *generation = after;
-    let mut at_home = AtHome { account, domain, record: &mut record, generation: was };
+    let mut at_home = AtHome { account, local, domain, record: &mut record, generation: was };
     match message {
         AccountMessage::Request { requester, stanza } if matches!(stanza.kind, Kind::Iq(_)) => {
             requests::own(requester, &stanza, &at_home, sessions, cx);
@@ -133,6 +133,11 @@ fn give(account: &BareJid, message: AccountMessage, sessions: &mut Sessions, cx:
     if let Some((known, _)) = cx.homes.places.get_mut(account).and_then(Home::record_and_state) {
         known.parts = record;
     }
+}
+
+/// The domain and the local part of an account; none if its domain is gone.
+pub(super) fn parts_of<'a>(account: &'a BareJid, cx: &Cx<'_>) -> Option<(DomainId, &'a str)> {
+    Some((cx.shard.domains.named(account.domain())?.id, account.local()?))
 }
 
 /// A message that the account does not hear. Who asks or writes is told as if there were nobody; who only says something is not.
@@ -161,9 +166,9 @@ fn deny(
 
 /// Answers a request to an account that is not there as that to one of which nobody sees anything: from an empty record.
 fn answer_for_nobody(account: &BareJid, stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
+    let Some((domain, local)) = parts_of(account, cx) else { return };
     let (mut record, generation) = (PerAccount::default(), Generation::default());
-    let at_home = AtHome { account, domain, record: &mut record, generation };
+    let at_home = AtHome { account, local, domain, record: &mut record, generation };
     requests::other(stanza, &at_home, sessions, cx);
 }
 
@@ -372,7 +377,7 @@ pub fn ask(
     if request.stanza.kind == Kind::Iq(IqType::Get) {
         return ask_in_order(session, request, cx);
     }
-    let (requester, account) = (Requester::Session(session.id), session.bare.clone());
+    let (requester, account) = (Requester::Session(session.id), session.bare.to_bare());
     let stanza = Box::new(request.stanza.clone());
     cx.tell_account(account, AccountMessage::Request { requester, stanza });
     Ok(IqAnswer::Later)
@@ -387,7 +392,7 @@ pub fn ask_in_order(
     request: &Request<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    let (requester, account) = (Requester::Session(session.id), session.bare.clone());
+    let (requester, account) = (Requester::Session(session.id), session.bare.to_bare());
     let mut stanza = Box::new(request.stanza.clone());
     // It is of the session's own account, whose home is here.
     Ok(IqAnswer::Wait(Wait::reply(cx.shard.place.node, move |id, cx| {
@@ -469,7 +474,7 @@ impl BoundSession {
     }
 
     fn wait_for_record(&mut self, stanza: Stanza, cx: &mut Cx<'_>) {
-        let (domain, local) = (self.domain, self.bare.local().unwrap_or_default().into());
+        let (domain, local) = (self.domain, self.bare.local().into());
         let question = ReadRecord { domain, local, parts: cx.pipeline.record_parts(), about: Vec::new() };
         let wait = Wait::ask(question, |session, stanza, answer, cx| {
             let read = answer.ok().flatten().ok_or_else(unreadable)?;

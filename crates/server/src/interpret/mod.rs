@@ -1,8 +1,8 @@
 //! Carrying out the core's effects, in their order.
 
 use crate::cell::Record;
+use crate::channels::inbox::{Arrival, InboxItem, Moving};
 use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
-use crate::inbox::{Arrival, InboxItem, Moving};
 use crate::shard_io::{ShardIo, Upcall};
 use carillon_core::connection::QueueBound;
 use carillon_core::model::{ConnId, Place};

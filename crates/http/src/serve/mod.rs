@@ -1,5 +1,12 @@
 //! The HTTP server: connections accepted, bounded, and drained at shutdown, with TLS where a listener has it.
 
+mod linger;
+#[cfg(test)]
+mod tests;
+mod unread;
+
+use self::linger::Lingering;
+use self::unread::{GaveUp, ReadsRest};
 use crate::auth::Shown;
 use crate::intake;
 use crate::links::{Front, clicks};
@@ -63,7 +70,7 @@ pub fn https(
 /// requests are waited for as long as the options say, and this returns. A connection that fails is logged, and accepting goes on.
 pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutdown: impl Future) {
     let drain = Duration::from_millis(options.drain_timeout_ms);
-    let head_timeout = Duration::from_millis(options.settings.read_timeout_ms);
+    let read_timeout = Duration::from_millis(options.settings.read_timeout_ms);
     let connections = Arc::new(Semaphore::new(options.settings.connections_max));
     let of_health = Arc::new(Semaphore::new(HEALTH_CONNECTIONS_MAX));
     let app = parts::app(node, options);
@@ -91,7 +98,7 @@ pub async fn serve(listeners: Vec<Listener>, node: Node, options: Options, shutd
         let Accepted { socket, serves, permit } = next.expect("a sender is held here");
         let peer = socket.peer_addr().ok().map(|address| address.ip());
         let front = if matches!(serves, Serves::Health) { &health } else { &front };
-        let served = Served { front: front.of_peer(peer), head_timeout, watcher: graceful.watcher() };
+        let served = Served { front: front.of_peer(peer), read_timeout, watcher: graceful.watcher() };
         tokio::spawn(async move {
             served.on(socket, serves).await;
             drop(permit);
@@ -149,8 +156,8 @@ async fn accept(listener: &Listener, connections: &Arc<Semaphore>) -> Accepted {
 /// What serves a connection.
 struct Served {
     front: Front,
-    /// For a request's head, and for a handshake.
-    head_timeout: Duration,
+    /// For a request's head, for a body that is refused, and for a handshake.
+    read_timeout: Duration,
     watcher: Watcher,
 }
 
@@ -160,7 +167,7 @@ impl Served {
         let _ = socket.set_nodelay(true);
         let Serves::Secured(newest) = serves else { return self.speak(socket).await };
         let tls = newest.borrow().clone();
-        match tokio::time::timeout(self.head_timeout, secured(socket, &tls)).await {
+        match tokio::time::timeout(self.read_timeout, secured(socket, &tls)).await {
             Ok(Ok(stream)) => {
                 let connection = stream.get_ref().1;
                 if let Some(own) = connection.peer_certificates().and_then(<[_]>::first) {
@@ -177,11 +184,14 @@ impl Served {
     }
 
     async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let gave_up = GaveUp::default();
+        let stream = TokioIo::new(Lingering::new(stream, gave_up.clone()));
+        let service = TowerToHyperService::new(ReadsRest::new(self.front, self.read_timeout, gave_up));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.head_timeout)
+            .header_read_timeout(self.read_timeout)
             .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.front));
+            .serve_connection(stream, service);
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended early");
         }
@@ -194,7 +204,7 @@ impl Served {
     async fn speak_h2(self, stream: TlsStream<TcpStream>) {
         let (mut reader, writer) = tokio::io::split(stream);
         let mut preface = [0; PREFACE.len()];
-        match tokio::time::timeout(self.head_timeout, reader.read_exact(&mut preface)).await {
+        match tokio::time::timeout(self.read_timeout, reader.read_exact(&mut preface)).await {
             Ok(Ok(_)) if preface == PREFACE => {}
             _ => return tracing::debug!("a client that chose HTTP/2 does not speak it"),
         }
@@ -206,8 +216,8 @@ impl Served {
             .initial_stream_window_size(H2_STREAM_BYTES)
             .initial_connection_window_size(H2_CONNECTION_BYTES)
             .max_send_buf_size(H2_STREAM_BYTES as usize)
-            .keep_alive_interval(self.head_timeout)
-            .keep_alive_timeout(self.head_timeout)
+            .keep_alive_interval(self.read_timeout)
+            .keep_alive_timeout(self.read_timeout)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.front));
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended early");

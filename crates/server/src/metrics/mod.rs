@@ -1,6 +1,8 @@
 //! The node's figures, summed over its shards.
 
-use crate::flight::FlightRecorder;
+pub(crate) mod flight;
+
+use self::flight::FlightRecorder;
 use crate::listen::Refusal;
 use carillon_core::model::{DomainId, Domains, UnixMs};
 use carillon_core::shard::{
