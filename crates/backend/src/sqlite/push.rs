@@ -157,12 +157,19 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
 
 impl Answers<DisablePush, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DisablePush) -> Result<()> {
+        let sql = match asked.node {
+            Some(_) => {
+                "SELECT r.id FROM account a CROSS JOIN push_registration r ON r.account = a.id AND r.name = ?3
+                 WHERE a.domain = ?1 AND a.local = ?2"
+            }
+            None => {
+                "SELECT r.id FROM account a CROSS JOIN push_registration r ON r.account = a.id
+                 WHERE a.domain = ?1 AND a.local = ?2 AND ?3 IS NULL"
+            }
+        };
         let ids: Vec<u64> = self
             .db
-            .prepare_cached(
-                "SELECT r.id FROM account a CROSS JOIN push_registration r ON r.account = a.id
-                 WHERE a.domain = ?1 AND a.local = ?2 AND (?3 IS NULL OR r.name = ?3)",
-            )?
+            .prepare_cached(sql)?
             .query_map(params![asked.domain.0, asked.local, asked.node], |row| uint(row, 0))?
             .collect::<Result<_>>()?;
         ids.into_iter().try_for_each(|id| end(self, RegistrationId(id)))

@@ -62,7 +62,7 @@ requests! {
     forms_of_a_client fields_of_a_client values_of_a_client options_of_a_publication fields_of_a_configuration
     affiliations_of_a_topic fields_of_an_archive_query a_vcard private_elements fields_of_an_inbox_query fields_of_a_mongoose_inbox
     states_of_a_client messages_that_carbons_copy directed_presence
-    members_of_a_room outcasts_of_a_room roles_of_a_room fields_of_a_room references_in_a_room words_in_a_room invited_to_a_room
+    members_of_a_room outcasts_of_a_room roles_of_a_room fields_of_a_room words_in_a_room invited_to_a_room
     occupants_of_a_light_room fields_of_a_light_room blocked_in_light_rooms
     options_of_a_push rules_of_a_privacy_list rules_of_the_default_list rules_of_a_message wishes_of_a_player fields_of_a_command
 }

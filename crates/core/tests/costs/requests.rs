@@ -286,18 +286,6 @@ pub(crate) fn fields_of_a_room() -> Request {
     }
 }
 
-/// Each is looked for among those who are listed, and among the occupants.
-pub(crate) fn references_in_a_room() -> Request {
-    Request {
-        start: in_a_room!("<message type='groupchat' id='1' to='r@rooms.example.org'><body>hi</body>"),
-        part: |n| {
-            format!("<reference xmlns='urn:xmpp:reference:0' type='mention' uri='xmpp:a{n}@example.org'/>")
-        },
-        end: "</message>",
-        answer: "id='1'",
-    }
-}
-
 pub(crate) fn words_in_a_room() -> Request {
     Request {
         start: in_a_room!("<message type='groupchat' id='1' to='r@rooms.example.org'><body>"),

@@ -111,8 +111,8 @@ pub struct ChangePolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overtaken;
 
-/// Removes a domain with its accounts, topics, notifications and keys: a part of it, which is whole accounts and topics, until `rows_max` rows or
-/// more have been changed. It is asked until no more follows; the last part removes the domain itself. The rosters of accounts of other
+/// Removes a domain with its accounts, topics, notifications and keys: a part of it, until `rows_max` rows or more have been
+/// changed: of an account a part as by [`DeleteAccount`](super::accounts::DeleteAccount), whole topics and rooms. It is asked until no more follows; the last part removes the domain itself. The rosters of accounts of other
 /// domains change as by [`DeleteAccount`](super::accounts::DeleteAccount): the answer is what changed in them.
 #[derive(Clone, Debug)]
 pub struct DeleteDomain {
