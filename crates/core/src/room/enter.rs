@@ -216,7 +216,7 @@ impl RoomState {
             account: client.bare(),
             affiliation,
             role: role_of(record, affiliation),
-            shown: Shown::ToNobody,
+            shown: Shown::Nobody,
             clients: smallvec![of],
             snapshot: OnceCell::new(),
         });
@@ -247,7 +247,7 @@ impl RoomState {
         // In the other process it may have been shown anybody, and to anybody.
         self.occupants.watch(client);
         if record.config.presence_broadcast.shows(role) {
-            self.occupants.show(&nick, Shown::ToWatchers);
+            self.occupants.show(&nick, Shown::Watchers);
         }
         self.note_role(record, &nick, cx);
     }
@@ -362,7 +362,7 @@ impl RoomState {
         if let Some(mut occupant) = gone {
             let sees = occupant.is_moderator();
             occupant.role = Role::None;
-            if occupant.shown > Shown::ToNobody {
+            if occupant.shown > Shown::Nobody {
                 let said = Said { codes, ..said };
                 let shown = variants(record, |shows| user::unavailable(&occupant, &of, shows, &said));
                 self.give_to(occupant.shown, &[shown], &[], cx);
@@ -384,7 +384,7 @@ impl RoomState {
         occupant.affiliation = record.affiliation(occupant.account.as_str());
         let sees = occupant.is_moderator();
         occupant.role = Role::None;
-        if let Some(of) = occupant.clients.first().filter(|_| occupant.shown > Shown::ToNobody) {
+        if let Some(of) = occupant.clients.first().filter(|_| occupant.shown > Shown::Nobody) {
             let shown = variants(record, |shows| user::unavailable(&occupant, of, shows, said));
             self.give_to(occupant.shown, &[shown], &[], cx);
         }

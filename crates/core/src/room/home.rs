@@ -132,7 +132,7 @@ impl RoomState {
         for (place, accounts) in &self.audience {
             give_accounts(*place, accounts.clone(), stanzas.to_vec(), cx);
         }
-        self.give_to(Shown::ToAll, stanzas, except, cx);
+        self.give_to(Shown::All, stanzas, except, cx);
     }
 
     /// Gives the clients something to which an occupant is shown who is shown to these.

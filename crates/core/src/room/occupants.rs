@@ -34,11 +34,11 @@ pub(super) struct Occupant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shown {
     /// Nobody.
-    ToNobody,
+    Nobody,
     /// The clients that are shown everybody.
-    ToWatchers,
+    Watchers,
     /// All clients.
-    ToAll,
+    All,
 }
 
 /// A client of an occupant.
@@ -95,9 +95,9 @@ struct List {
 impl List {
     fn of(&self, shown: Shown) -> Option<&Arc<Vec<RoomRecipient>>> {
         match shown {
-            Shown::ToNobody => None,
-            Shown::ToWatchers => Some(self.watchers.as_ref().unwrap_or(&self.all)),
-            Shown::ToAll => Some(&self.all),
+            Shown::Nobody => None,
+            Shown::Watchers => Some(self.watchers.as_ref().unwrap_or(&self.all)),
+            Shown::All => Some(&self.all),
         }
     }
 }
@@ -163,7 +163,7 @@ impl Occupants {
     pub(super) fn show(&mut self, nick: &str, to: Shown) {
         let is_full = self.shown_to_all.len() >= SHOWN_TO_ALL_MAX;
         let Some(occupant) = self.by_nick.get_mut(nick).filter(|of| of.shown < to) else { return };
-        if to < Shown::ToAll {
+        if to < Shown::All {
             occupant.shown = to;
         } else if !is_full {
             occupant.shown = to;
@@ -174,7 +174,7 @@ impl Occupants {
     /// An occupant is shown to nobody from now on.
     pub(super) fn hide(&mut self, nick: &str) {
         self.shown_to_all.retain(|of| **of != *nick);
-        self.by_nick.get_mut(nick).into_iter().for_each(|occupant| occupant.shown = Shown::ToNobody);
+        self.by_nick.get_mut(nick).into_iter().for_each(|occupant| occupant.shown = Shown::Nobody);
     }
 
     /// A client is shown everybody from now on.
@@ -197,12 +197,12 @@ impl Occupants {
         let mut revealed = Revealed::default();
         for (nick, occupant) in &mut self.by_nick {
             match occupant.shown {
-                Shown::ToNobody if broadcast.shows(occupant.role) => {
-                    occupant.shown = Shown::ToWatchers;
+                Shown::Nobody if broadcast.shows(occupant.role) => {
+                    occupant.shown = Shown::Watchers;
                     revealed.unseen.push(nick.clone());
                 }
-                Shown::ToWatchers => revealed.seen.push(nick.clone()),
-                Shown::ToNobody | Shown::ToAll => {}
+                Shown::Watchers => revealed.seen.push(nick.clone()),
+                Shown::Nobody | Shown::All => {}
             }
             let sees_addresses = occupant.is_moderator();
             for client in occupant.clients.iter_mut().filter(|client| !client.watches) {
@@ -276,7 +276,7 @@ impl Occupants {
                 self.nicks.insert(client.jid.clone(), nick.clone());
             }
             self.accounts.entry(occupant.account.clone()).or_default().push(nick.clone());
-            if occupant.shown == Shown::ToAll {
+            if occupant.shown == Shown::All {
                 self.shown_to_all.push(nick.clone());
             }
             self.by_nick.insert(nick, occupant);
@@ -285,7 +285,7 @@ impl Occupants {
 
     fn take(&mut self, nick: &str) -> Option<Occupant> {
         let occupant = self.by_nick.remove(nick)?;
-        if occupant.shown == Shown::ToAll {
+        if occupant.shown == Shown::All {
             self.shown_to_all.retain(|of| **of != *nick);
         }
         if let Some(nicks) = self.accounts.get_mut(&occupant.account) {

@@ -31,7 +31,7 @@ impl RoomState {
         let revealed = self.occupants.show_everybody(record.config.presence_broadcast);
         for occupant in revealed.unseen.iter().filter_map(|nick| self.occupants.named(nick)) {
             let Some(shown) = self.presence_of(record, occupant) else { continue };
-            self.give_to(Shown::ToAll, &[shown], &occupant.seats(), cx);
+            self.give_to(Shown::All, &[shown], &occupant.seats(), cx);
         }
         let to: Vec<_> = revealed.to.into_iter().map(|(place, list)| (place, Arc::new(list))).collect();
         for occupant in revealed.seen.iter().filter_map(|nick| self.occupants.named(nick)) {
@@ -48,12 +48,12 @@ impl RoomState {
         let Some(occupant) = self.occupants.named(nick) else { return };
         if record.config.presence_broadcast.shows(occupant.role) {
             if !self.is_large {
-                self.occupants.show(nick, Shown::ToWatchers);
+                self.occupants.show(nick, Shown::Watchers);
             }
             if self.occupants.named(nick).is_some_and(Occupant::is_moderator) {
-                self.occupants.show(nick, Shown::ToAll);
+                self.occupants.show(nick, Shown::All);
             }
-        } else if occupant.shown > Shown::ToNobody {
+        } else if occupant.shown > Shown::Nobody {
             if let Some(of) = occupant.clients.first() {
                 let gone = |shows| user::unavailable(occupant, of, shows, &Said::default());
                 self.give_to(occupant.shown, &[variants(record, gone)], &occupant.seats(), cx);
@@ -69,8 +69,8 @@ impl RoomState {
             let was_shown = self.occupants.named(&nick).map(|occupant| occupant.shown);
             self.note_role(record, &nick, cx);
             let Some(occupant) = self.occupants.named(&nick) else { continue };
-            if was_shown == Some(Shown::ToNobody)
-                && occupant.shown > Shown::ToNobody
+            if was_shown == Some(Shown::Nobody)
+                && occupant.shown > Shown::Nobody
                 && let Some(shown) = self.presence_of(record, occupant)
             {
                 self.give_to(occupant.shown, &[shown], &occupant.seats(), cx);
@@ -80,7 +80,7 @@ impl RoomState {
 
     /// Tells the others to whom a client is shown of its presence.
     pub(super) fn tell_others(&self, record: &RoomRecord, client: &Jid, said: &Said<'_>, cx: &mut Cx<'_>) {
-        let occupant = self.occupants.of(client).filter(|occupant| occupant.shown > Shown::ToNobody);
+        let occupant = self.occupants.of(client).filter(|occupant| occupant.shown > Shown::Nobody);
         let Some(occupant) = occupant else { return };
         let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
         let shown = variants(record, |shows| user::presence(occupant, of, shows, said));
@@ -96,7 +96,7 @@ impl RoomState {
         stanzas: &mut Vec<RoomStanza>,
     ) {
         let mut push = |other: &Occupant| {
-            if other.shown > Shown::ToNobody && other.address != entering.address {
+            if other.shown > Shown::Nobody && other.address != entering.address {
                 stanzas.extend(self.presence_of(record, other));
             }
         };

@@ -32,6 +32,12 @@ pub const FEATURE: Feature = Feature {
                        and 332.",
         },
         Spec {
+            id: "XEP-0054",
+            title: "vcard-temp",
+            version: "1.3.0",
+            coverage: "Those of occupants are read at their addresses in the room.",
+        },
+        Spec {
             id: "XEP-0313",
             title: "Message Archive Management",
             version: "1.1.3",
@@ -43,24 +49,18 @@ pub const FEATURE: Feature = Feature {
             version: "1.1.0",
             coverage: "The room answers.",
         },
-        Spec {
-            id: "XEP-0054",
-            title: "vcard-temp",
-            version: "1.3.0",
-            coverage: "Those of occupants are read at their addresses in the room.",
-        },
         Spec { id: "XEP-0421", title: "Occupant identifiers", version: "1.0.1", coverage: "All of it." },
-        Spec {
-            id: "XEP-0425",
-            title: "Moderated Message Retraction",
-            version: "0.3.0",
-            coverage: "Moderators retract messages; a tombstone stays in the archive.",
-        },
         Spec {
             id: "XEP-0424",
             title: "Message Retraction",
             version: "0.4.2",
             coverage: "In rooms, by whoever said it; a tombstone stays in the archive.",
+        },
+        Spec {
+            id: "XEP-0425",
+            title: "Moderated Message Retraction",
+            version: "0.3.0",
+            coverage: "Moderators retract messages; a tombstone stays in the archive.",
         },
     ],
     services: &[SERVICE],
