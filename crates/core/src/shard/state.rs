@@ -1,7 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Accounts, Adoption, Claims, Counters, Heavy, Logins, Queued, Quotas, Retries, RoomWalks, SendAs, Timers, Topics,
+    Accounts, Adoption, Claims, Counters, Heavy, Logins, Queued, Quotas, Retries, RoomWalks, SendAs, Timers,
+    Topics,
 };
 use crate::light;
 use crate::model::{Domains, Farewell, Mono, NodeId, Place, ShardId};
