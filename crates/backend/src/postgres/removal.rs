@@ -88,9 +88,11 @@ fn account(write: &mut Transaction<'_>, gone: &Gone<'_>, rows_max: usize) -> Res
     Ok(removed)
 }
 
+/// Removes rows of one kind, and counts them; no more of them once there are as many as there may be.
+type Step = fn(&mut Transaction<'_>, &Gone<'_>, usize, &mut Removed) -> Result<()>;
+
 fn remove(write: &mut Transaction<'_>, gone: &Gone<'_>, rows_max: usize) -> Result<Removed> {
-    const STEPS: [fn(&mut Transaction<'_>, &Gone<'_>, usize, &mut Removed) -> Result<()>; 5] =
-        [end_notifications, end_subscriptions, forget_collapse_keys, remove_rows, leave];
+    const STEPS: [Step; 5] = [end_notifications, end_subscriptions, forget_collapse_keys, remove_rows, leave];
     let mut removed = Removed { more: true, ..Removed::default() };
     for step in STEPS {
         step(write, gone, rows_max, &mut removed)?;

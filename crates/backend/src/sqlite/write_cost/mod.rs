@@ -16,7 +16,7 @@ use carillon_core::ports::store::accounts::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::blocking::{ChangeBlockList, ChangePrivacyLists};
 use carillon_core::ports::store::broadcasts::{
-    AccountEnd, BroadcastBounds, BroadcastChange, ChangeBroadcast, CreateBroadcast, EndBroadcasts, Given,
+    AccountEnd, BroadcastBounds, BroadcastChange, ChangeBroadcast, CreateBroadcast, EndBroadcasts, GivenCount,
 };
 use carillon_core::ports::store::cells::{
     self, CellChange, ChangeCell, CreateCell, ExpireHeld, Hold, MoveDevice, Place, RemoveCell, Unplace,

@@ -520,8 +520,11 @@ fn of_broadcasts() -> Vec<Ask> {
         CreateBroadcast { broadcast: Arc::new(broadcast("b000000000000001")), bounds }.into(),
         change(steered).into(),
         change(BroadcastChange::Abort).into(),
-        EndBroadcasts { ends: vec![end(1), end(2)], given: vec![Given { id: first, counter: 1, given: 9 }] }
-            .into(),
+        EndBroadcasts {
+            ends: vec![end(1), end(2)],
+            given: vec![GivenCount { id: first, counter: 1, given: 9 }],
+        }
+        .into(),
     ]
 }
 
