@@ -62,16 +62,18 @@ fn registrations_that_are_refused_name_the_setting() {
     let settings =
         ["registration.in_band=true", "limits.registrations_per_address=3", "shards=1"].map(str::to_owned);
     let world = World::with(&settings);
-    let more = ["--players", "10", "--register", "--user-prefix", "fresh", "--set", "settle.for=0.1"];
-    let outcome = world.run("login-storm", &more);
+    let register = |players: &str, prefix: &str| {
+        let options =
+            ["--players", players, "--register", "--user-prefix", prefix, "--set", "settle.for=0.1"];
+        world.run("login-storm", &options)
+    };
+    let outcome = register("10", "many");
     assert!(outcome.reason().contains("one address register 3 accounts"), "{}", outcome.reason());
     let remedy = "Carillon: raise limits.registrations_per_address";
     assert!(outcome.reason().contains(remedy), "{}", outcome.reason());
-    // The probe has one account; what was used up before, only the refusals tell.
-    let outcome = world.run(
-        "login-storm",
-        &["--players", "3", "--register", "--user-prefix", "other", "--set", "settle.for=0.1"],
-    );
+    // As many as may be; how many were before them, only the refusals tell.
+    assert_eq!(register("2", "few").status, 0);
+    let outcome = register("3", "more");
     assert!(outcome.reason().contains(remedy), "{}", outcome.reason());
     // Without accounts, and without the option by which they are made.
     let outcome = world.run("login-storm", &["--players", "5", "--user-prefix", "nobody"]);
