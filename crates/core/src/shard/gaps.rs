@@ -116,6 +116,17 @@ impl Gaps {
         self.topics.remove(&topic).map(|gap| (gap.held, gap.covered))
     }
 
+    /// The oldest item that is held back for a topic.
+    pub(super) fn oldest_held(&self, topic: TopicId) -> Option<Revision> {
+        let held = &self.topics.get(&topic)?.held;
+        held.iter().filter(|event| event.is_item()).map(|event| event.revision()).min()
+    }
+
+    /// Whether a topic is to be read or is being read.
+    pub(super) fn is_open(&self, topic: TopicId) -> bool {
+        self.topics.contains_key(&topic)
+    }
+
     /// The store could not read a topic.
     pub(super) fn failed(&mut self, topic: TopicId, now: Mono) {
         self.reads = self.reads.saturating_sub(1);

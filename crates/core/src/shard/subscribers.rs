@@ -192,7 +192,7 @@ impl Subscribers {
     pub fn last_for_new(&mut self, topic: TopicId, slot: u32) -> Option<Arc<PubsubEvent>> {
         let local = self.topics.get_mut(&topic)?;
         let last = local.last.clone()?;
-        if !local.ahead.is_empty() {
+        if local.expects_up_to(last.revision()) {
             local.given.push((slot, last.revision()));
         }
         Some(last)
@@ -206,7 +206,7 @@ impl Subscribers {
     /// A follower was given the items up to this revision by another way: those of them whose events are on their way are not for it.
     pub fn note_given(&mut self, topic: TopicId, slot: u32, revision: Revision) {
         let Some(local) = self.topics.get_mut(&topic) else { return };
-        if revision > local.floor || !local.ahead.is_empty() {
+        if revision > local.floor || local.expects_up_to(revision) {
             local.given.push((slot, revision));
         }
     }
@@ -242,7 +242,8 @@ impl Subscribers {
             Held::Yes => return None,
             Held::TooMuch(held) => return self.admit_all(held, bounds),
         }
-        if self.topics.get(&event.topic()).is_some_and(|local| local.misses_some(event)) {
+        let is_read = self.gaps.is_open(event.topic());
+        if self.topics.get(&event.topic()).is_some_and(|local| local.misses_some(event, is_read)) {
             self.gaps.open(event);
             return None;
         }
@@ -305,28 +306,50 @@ impl Subscribers {
         self.topics.get(&topic)?.heard.map(|heard| heard.to)
     }
 
-    /// The topic has been read: these of its items did not come here, oldest first. They take their turn, and what was held back behind them.
-    pub fn fill(&mut self, topic: TopicId, missed: Vec<Arc<PubsubEvent>>, bounds: &Fanout) -> Option<Pace> {
+    /// The topic has been read: these of its items did not come here, oldest first. They take their turn, each before what was held back and is newer.
+    pub fn fill(
+        &mut self,
+        topic: TopicId,
+        mut missed: Vec<Arc<PubsubEvent>>,
+        bounds: &Fanout,
+    ) -> Option<Pace> {
+        let oldest_held = self.gaps.oldest_held(topic);
         let held = self.gaps.read(topic);
         // It may have ended meanwhile.
         if !self.knows(topic) {
             return None;
         }
-        let newest = missed.last().filter(|last| matches!(last.retained(), Retained::Last(_)));
-        let newest = newest.map(|last| last.revision());
-        let pace = self.admit_all(missed, bounds);
-        if let (Some(newest), Some(local)) = (newest, self.topics.get_mut(&topic)) {
-            // The store was ahead of the home: changes that are held back, or on their way, may be older than this item.
-            local.is_ahead(newest, self.clock);
-        }
-        // Where it is to be read again the rest waits for that.
-        let Some((held, covered)) = held else { return pace };
-        held.iter().fold(pace, |pace, event| {
+        let Some((held, covered)) = held else {
+            // It is to be read again: what is newer than what is held back waits for that.
+            missed.retain(|item| oldest_held.is_none_or(|oldest| item.revision() < oldest));
+            return self.admit_missed(missed, bounds);
+        };
+        let (mut missed, mut pace) = (missed.into_iter().peekable(), None);
+        for event in held {
+            while event.is_item() && missed.peek().is_some_and(|item| item.revision() <= event.revision()) {
+                let item = missed.next().filter(|item| item.revision() < event.revision());
+                pace = item.and_then(|item| self.admit(&item, bounds)).or(pace);
+            }
             // What came after the store was asked may lack something before it, too.
             let is_covered = event.revision() <= covered;
-            let own = if is_covered { self.admit(event, bounds) } else { self.publish(event, bounds) };
-            own.or(pace)
-        })
+            let own = if is_covered { self.admit(&event, bounds) } else { self.publish(&event, bounds) };
+            pace = own.or(pace);
+        }
+        // Where something is missing again, this is read again, too.
+        let rest = if self.gaps.is_open(topic) { Vec::new() } else { missed.collect() };
+        self.admit_missed(rest, bounds).or(pace)
+    }
+
+    /// Items that the store had. It may be ahead of the topic's home: changes that are on their way may be older than the last one.
+    fn admit_missed(&mut self, items: Vec<Arc<PubsubEvent>>, bounds: &Fanout) -> Option<Pace> {
+        let newest = items.last().filter(|last| matches!(last.retained(), Retained::Last(_))).cloned();
+        let pace = self.admit_all(items, bounds);
+        if let Some(newest) = newest
+            && let Some(local) = self.topics.get_mut(&newest.topic())
+        {
+            local.is_ahead(newest.revision(), self.clock);
+        }
+        pace
     }
 
     /// The store could not read a topic.
@@ -407,6 +430,12 @@ impl Subscribers {
 }
 
 impl Local {
+    /// Whether events of items up to this revision may come yet.
+    fn expects_up_to(&self, revision: Revision) -> bool {
+        let is_open = |heard: Heard| heard.to < revision || heard.unknown > Revision(0);
+        !self.ahead.is_empty() || self.heard.is_none_or(is_open)
+    }
+
     /// The last item is this one, whose event may be on its way still, since this count.
     fn is_ahead(&mut self, revision: Revision, clock: u64) {
         if self.ahead.last().is_none_or(|(known, _)| *known < revision) {
@@ -421,12 +450,14 @@ impl Local {
         }
     }
 
-    /// Whether something before this event did not come here, and somebody is to be told of it.
-    fn misses_some(&self, event: &PubsubEvent) -> bool {
+    /// Whether something before this event did not come here, and somebody is to be told of it. While the topic is read because something may have been
+    /// lost (`is_read`), changes that came are no reason for a gap: which revisions they made is not known.
+    fn misses_some(&self, event: &PubsubEvent, is_read: bool) -> bool {
         let Some(heard) = self.heard.filter(|_| event.is_item() && !self.slots.is_empty()) else {
             return false;
         };
-        event.revision().0 > heard.to.0 + heard.changes + 1
+        let changes = if is_read { 0 } else { heard.changes };
+        event.revision().0 > heard.to.0 + changes + 1
     }
 
     /// Takes note of which items came. False if this one came before.

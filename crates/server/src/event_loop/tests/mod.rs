@@ -220,7 +220,7 @@ fn slow_readers_together_do_not_take_more_than_their_bound() {
     let mut well = connect(server.ports().c2s);
     expect(&mut well, "hello Tcp;");
     drop(slow);
-    assert_eq!(until(&server, |status| status.connections == 1).out_queue_bytes, 0);
+    until(&server, |status| (status.connections, status.out_queue_bytes) == (1, 0));
 }
 
 #[test]
