@@ -19,6 +19,7 @@ from harness.peer import Peer
 from harness.pushes import PUSH, enable, of_app, register, request
 from harness.receiver import Authority
 from harness.server import Server, run, unique
+from harness.upgrade import Upgradable
 
 SETTINGS = {"push__grace_ms": 300, "push__timeout_ms": 5000}
 ROOMS = ("xep_0030", "xep_0045")
@@ -488,3 +489,24 @@ async def test_every_push_comes_though_the_node_is_killed(apns, tmp_path):
         doubled += len(ids) - len(set(ids))
     # At most those that were under way at each of three kills.
     assert doubled <= 3 * 30, doubled
+
+
+async def test_what_is_under_way_when_an_upgrade_fails_is_sent_again_at_once(apns, tmp_path):
+    """Nobody waits for the end of a claim that was given up when the node began to leave its process."""
+    server = Upgradable(tmp_path, upgrade__start_timeout_ms=2000, **SETTINGS, **apns.settings(tmp_path))
+    api, jid, phone = Api(server), "alice@localhost", apns.device("phone")
+    for name in (jid, "bob@localhost"):
+        await api.account(name)
+    await register(api, jid, of_app("chat", phone))
+    apns.goes_on.clear()
+    bob = await Peer.connect(server, "bob@localhost", plugins=["xep_0198"])
+    bob.chat(jid, "one")
+    await apns.began.take()
+    server.replace_binary("hangs with all sessions")
+    await server.fails_to_upgrade()
+    await apns.began.take()
+    apns.goes_on.set()
+    await phone.next(body="one")
+    await bob.close()
+    await api.aclose()
+    await asyncio.to_thread(server.end, ["not handed over"])

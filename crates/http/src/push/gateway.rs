@@ -50,6 +50,11 @@ impl Gateways {
         Ok(())
     }
 
+    /// Gives back all that waits.
+    pub(super) fn take_all(&mut self) -> Vec<Push> {
+        self.by_host.values_mut().flat_map(|gateway| gateway.waiting.drain(..)).collect()
+    }
+
     /// The next push to be sent, if one may be sent now. Push services take turns.
     pub(super) fn next(&mut self) -> Option<(Arc<str>, Push)> {
         let last = self.last.clone().unwrap_or_default();

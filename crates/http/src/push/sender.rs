@@ -19,7 +19,8 @@ use tokio::sync::Notify;
 use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::Instant;
 
-/// Sends pushes until the node closes. What is under way then has a moment to be answered; the rest is given up: the store was not told of it, and it is sent again.
+/// Sends pushes until the node closes. What is under way then has a moment to be answered; the rest is given back to the store: it is due at once, for whoever
+/// sends pushes next.
 pub(crate) async fn run(app: App) {
     let mut closing = app.closing.subscribe();
     let made = Arc::new(Notify::new());
@@ -182,13 +183,18 @@ impl Sender {
         }
     }
 
-    /// The node closes: what push services answer in a moment is noted, so that it is not pushed again after the next start.
+    /// The node closes: what push services answer in a moment is noted, so that it is not pushed again after the next start. Nobody waits for the end of the
+    /// claims of the rest.
     async fn close(&mut self) {
         let last = Instant::now() + CLOSES_IN;
         while let Ok(Some(ended)) = tokio::time::timeout_at(last, self.requests.join_next_with_id()).await {
             self.finish(ended);
         }
         self.requests.shutdown().await;
+        let cut_off = std::mem::take(&mut self.under_way).into_values().map(|(_, push, _)| push);
+        let at = now();
+        let given_back = cut_off.chain(self.gateways.take_all());
+        self.done.extend(given_back.map(|push| commit(&push, PushOutcome::Postponed { next: at })));
         if self.commit().await.is_err() {
             tracing::warn!("the store could not be told of pushes: they are sent again after the next start");
         }
