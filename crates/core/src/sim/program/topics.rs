@@ -107,6 +107,11 @@ impl Program {
             self.connect(account);
             let whose = self.clients.len() - 1;
             self.settle()?;
+            if self.mix == Mix::Losing && !self.is_available(&self.clients[whose]) {
+                // Whoever asked where the account is at home may not have been answered: that is asked again after a while.
+                self.passes(5000);
+                self.settle()?;
+            }
             let client = &self.clients[whose];
             holds(client.xmpp().is_some_and(|client| client.is_available), || {
                 format!("{account} cannot log in: {:?}", client.xmpp())
