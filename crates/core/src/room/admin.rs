@@ -8,7 +8,7 @@ use super::step::{Adding, Change, Step};
 use super::xml::request::{AdminItem, admin_items};
 use super::xml::user::{self, BANNED, KICKED, MEMBERS_ONLY, NO_MEMBER, Said, affiliation, role};
 use crate::error::StanzaError;
-use crate::model::{RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
+use crate::model::{Map, RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRole as Role};
 use crate::ports::store::rooms::RoomRefusers;
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
@@ -242,36 +242,46 @@ impl RoomState {
         actor: Option<&str>,
         cx: &mut Cx<'_>,
     ) {
-        for change in changes {
-            for (nick, affiliation) in self.changed_by(record, &change.jid) {
-                let said = Said { actor, reason: Some(&change.reason), ..Said::default() };
-                let is_shut_out = record.config.members_only && affiliation < RoomAffiliation::Member;
-                if affiliation == RoomAffiliation::Outcast {
-                    self.expel(record, &nick, &Said { codes: &[BANNED], ..said }, cx);
-                } else if is_shut_out {
-                    self.expel(record, &nick, &Said { codes: &[NO_MEMBER], ..said }, cx);
-                } else {
-                    let role = role_of(record, affiliation);
-                    self.occupants.set(&nick, affiliation, role);
-                    self.tell_changed(record, &nick, &Said { actor: None, ..said }, cx);
-                }
+        for (nick, affiliation, reason) in self.occupants_changed(record, changes) {
+            // An account and its domain may be among the changes.
+            if self.occupants.named(&nick).is_none_or(|of| of.affiliation == affiliation) {
+                continue;
+            }
+            let said = Said { actor, reason: Some(reason), ..Said::default() };
+            let is_shut_out = record.config.members_only && affiliation < RoomAffiliation::Member;
+            if affiliation == RoomAffiliation::Outcast {
+                self.expel(record, &nick, &Said { codes: &[BANNED], ..said }, cx);
+            } else if is_shut_out {
+                self.expel(record, &nick, &Said { codes: &[NO_MEMBER], ..said }, cx);
+            } else {
+                let role = role_of(record, affiliation);
+                self.occupants.set(&nick, affiliation, role);
+                self.tell_changed(record, &nick, &Said { actor: None, ..said }, cx);
             }
         }
     }
 
-    /// The nicks of the occupants of an account, or of a domain, whose affiliation is another now, and that.
-    fn changed_by(&self, record: &RoomRecord, jid: &BareJid) -> Vec<(String, RoomAffiliation)> {
-        let changed = |of: &super::occupants::Occupant| {
+    /// The nicks of the occupants whose affiliation is another now, that, and why. For all domains together the occupants are gone through once.
+    fn occupants_changed<'a>(
+        &self,
+        record: &RoomRecord,
+        changes: &'a [RoomMember],
+    ) -> Vec<(String, RoomAffiliation, &'a str)> {
+        let (accounts, domains): (Vec<_>, Vec<_>) =
+            changes.iter().partition(|change| change.jid.local().is_some());
+        let by_domain: Map<&str, &RoomMember> =
+            domains.into_iter().map(|change| (change.jid.as_str(), change)).collect();
+        let of_accounts = accounts
+            .into_iter()
+            .flat_map(|change| self.occupants.of_account(&change.jid).map(move |of| (of, change)));
+        let all = if by_domain.is_empty() { None } else { Some(self.occupants.iter()) };
+        let of_domains = all.into_iter().flatten();
+        let of_domains = of_domains.filter_map(|of| Some((of, *by_domain.get(of.account.domain())?)));
+        let changed = of_accounts.chain(of_domains).filter_map(|(of, change)| {
             let affiliation = record.affiliation(of.account.as_str());
-            (affiliation != of.affiliation).then(|| (of.nick().to_owned(), affiliation))
-        };
-        match jid.local() {
-            Some(_) => self.occupants.of_account(jid).filter_map(changed).collect(),
-            None => {
-                let of_domain = self.occupants.iter().filter(|of| of.account.domain() == jid.as_str());
-                of_domain.filter_map(changed).collect()
-            }
-        }
+            (affiliation != of.affiliation).then(|| (of.nick().to_owned(), affiliation, &*change.reason))
+        });
+        changed.collect()
     }
 
     /// The room is configured otherwise (XEP-0045 §10.2.1).

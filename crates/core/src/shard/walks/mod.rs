@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Something that several are given, one after the other.
 pub(super) trait FanOut: Clone {
-    /// Whose queue it is in.
+    /// Names a queue: a topic or a room.
     type Line: Clone + Eq + Hash;
     /// Whose queue it is in.
     fn line(&self) -> Self::Line;
