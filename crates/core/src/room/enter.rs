@@ -299,8 +299,8 @@ impl RoomState {
         own.extend(codes);
         let said = Said { codes: &own, ..Said::default() };
         stanzas.push(variants(record, |shows| user::presence(occupant, of, shows, &said)));
-        let (usual, behind) = (record.config.history as usize, record.heard_since(client.bare_str()));
-        stanzas.extend(self.history.given(&entry.history, usual, cx.now.unix, &self.address, behind));
+        let (max, behind) = (record.config.history as usize, record.heard_since(client.bare_str()));
+        stanzas.extend(self.history.given(&entry.history, max, cx.now.unix, &self.address, behind));
         stanzas.push(RoomStanza::for_all(self.subject(record)));
         let about = RoomAbout::Entered(occupant.address.clone(), occupant.role);
         give(of.seat, occupant.is_moderator(), stanzas, about, cx);

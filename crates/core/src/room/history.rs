@@ -2,7 +2,7 @@
 
 use super::xml::request::HistoryWanted;
 use crate::message::RoomStanza;
-use crate::model::{ArchiveId, RoomConfig, UnixMs};
+use crate::model::{ArchiveId, UnixMs};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::SharedStanza;
@@ -10,9 +10,8 @@ use carillon_wire::xml::Element;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Messages that a room remembers, and their bytes.
-pub(super) const HISTORY_MAX: usize = RoomConfig::HISTORY_MAX as usize;
-const HISTORY_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of messages that a room remembers. Their number is what the room gives at most (`maxhistoryfetch`).
+pub(super) const HISTORY_BYTES_MAX: usize = 256 * 1024;
 
 /// What was said lately, the oldest first.
 #[derive(Debug, Default)]
@@ -31,11 +30,11 @@ struct Said {
 }
 
 impl History {
-    /// Remembers a message.
-    pub(super) fn push(&mut self, message: Arc<SharedStanza>, at: UnixMs, id: Option<ArchiveId>) {
+    /// Remembers a message, and forgets those before the last `max`.
+    pub(super) fn push(&mut self, message: Arc<SharedStanza>, at: UnixMs, id: Option<ArchiveId>, max: usize) {
         self.bytes += message.memory_bytes();
         self.messages.push_back(Said { at, id, message });
-        while self.messages.len() > HISTORY_MAX || self.bytes > HISTORY_BYTES_MAX {
+        while self.messages.len() > max || self.bytes > HISTORY_BYTES_MAX {
             let Some(oldest) = self.messages.pop_front() else { break };
             self.bytes -= oldest.message.memory_bytes();
         }
@@ -54,16 +53,16 @@ impl History {
         *self = History::default();
     }
 
-    /// What somebody is given who enters now.
+    /// What somebody is given who enters now: `max` messages, or fewer if that is wanted.
     pub(super) fn given(
         &self,
         wanted: &HistoryWanted,
-        usual: usize,
+        max: usize,
         now: UnixMs,
         room: &BareJid,
         behind: ArchiveId,
     ) -> Vec<RoomStanza> {
-        let max = wanted.stanzas.unwrap_or(usual).min(HISTORY_MAX);
+        let max = wanted.stanzas.map_or(max, |wanted| wanted.min(max));
         let since = wanted.since(now);
         let (mut left, mut given) = (wanted.chars, Vec::new());
         for said in self

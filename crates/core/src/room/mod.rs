@@ -441,10 +441,11 @@ impl Home {
         match answer {
             Ok(Some(record)) => {
                 let record: Arc<RoomRecord> = Arc::from(record);
-                if !record.config.archive || record.kind == RoomKind::MucLight {
+                if !record.config.archive || record.config.history == 0 || record.kind == RoomKind::MucLight {
                     return self.read_again(&record, cx);
                 }
-                let page = Page { entries: history::HISTORY_MAX as u16, bytes: 256 * 1024 };
+                let entries = u16::try_from(record.config.history).unwrap_or(u16::MAX);
+                let page = Page { entries, bytes: history::HISTORY_BYTES_MAX };
                 let (filter, start) = (ArchiveFilter::default(), ArchiveStart::Last);
                 let question = RoomArchivePage { room: record.id, since: ArchiveId(0), filter, start, page };
                 self.ask(key, question, Step::History(record), cx);
@@ -481,6 +482,7 @@ impl Home {
                     Arc::new(SharedStanza::new(said)),
                     message.received,
                     Some(message.id),
+                    record.config.history as usize,
                 );
             }
         }

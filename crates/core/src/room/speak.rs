@@ -11,8 +11,8 @@ use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
 use crate::model::{
-    AllowPm, ArchiveId, RoomAction, RoomAffiliation, RoomEntry, RoomKey, RoomMember, RoomMessageFact,
-    RoomRecord, RoomRole as Role, RoomSubject, Settlement,
+    AllowPm, ArchiveId, RoomAction, RoomAffiliation, RoomConfig, RoomEntry, RoomKey, RoomMember,
+    RoomMessageFact, RoomRecord, RoomRole as Role, RoomSubject, Settlement,
 };
 use crate::ports::store::rooms::{KeepRoomMessage, RoomWake};
 use crate::ports::{Fault, Missing};
@@ -196,7 +196,9 @@ impl Home {
         cx.shard.counters.rooms.messages += 1;
         let is_entered = self.state.audience.is_empty();
         if is_entered && (message.stanza().payload.find("body", ns::CLIENT).is_some() || id.is_some()) {
-            self.state.history.push(message.clone(), cx.now.unix, id);
+            // While the record is being changed nothing is forgotten that may still be given.
+            let max = self.record().map_or(RoomConfig::HISTORY_MAX, |record| record.config.history);
+            self.state.history.push(message.clone(), cx.now.unix, id, max as usize);
         }
         self.state.give_all(&[RoomStanza { stanza: message, full: None }], &[], cx);
     }

@@ -6,7 +6,9 @@ pub(super) fn metric(name: &str) -> &'static str {
         "login" => "from when a login was due to the bound session",
         "resume" => "from when the return of a player was due to the resumed stream",
         "RTT" => "from when a message, item or notification was due to its receipt by a player",
-        "last_delivery" => "from when an item was due to its receipt by the last of all subscribers",
+        "last_delivery" => {
+            "from when an item (or a message of a room of all) was due to its receipt by the last"
+        }
         "receipt" => "from when a notification was due to the report of its acknowledgement",
         "roster" => "from a player's session to its roster",
         "contacts" => "from a player's session to the presence of the last contact that was there before it",

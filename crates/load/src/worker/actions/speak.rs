@@ -26,6 +26,8 @@ pub(super) struct SpeakInRooms {
     rooms: RoomPlan,
     /// Whether they are rooms of MUC Light.
     is_light: bool,
+    /// Whether all players are in one room: its messages go to all, as items do.
+    is_one_room: bool,
     payload_bytes: usize,
     schedule: Schedule,
     /// Messages tried so far; determines who speaks, and where.
@@ -51,6 +53,7 @@ impl SpeakInRooms {
             phase: step.position.phase,
             rooms: RoomPlan::new(speak.rooms, setup.job.total),
             is_light: speak.rooms.light,
+            is_one_room: speak.rooms.occupants >= setup.job.total,
             payload_bytes: speak.payload_bytes,
             schedule: Schedule::new(&speak.rate, setup.share(&states.numbers), step.at),
             turns: 0,
@@ -118,7 +121,11 @@ impl Executor for SpeakInRooms {
             return;
         }
         self.in_flight.arrived();
-        context.delivered(number, context.setup.clock.instant(mark.due_unix_ns));
+        let due = context.setup.clock.instant(mark.due_unix_ns);
+        match self.is_one_room && item != mark::UNTRACKED {
+            true => context.delivered_item(number, mark.number, due),
+            false => context.delivered(number, due),
+        }
     }
 }
 
