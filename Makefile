@@ -99,6 +99,7 @@ bench: ## Carillon beside the floor, ejabberd and Prosody, three rounds; wants a
 	bench/compare
 	bench/own
 	bench/chat
+	bench/rooms
 	bench/results
 
 lint: fmt-check clippy doc tidy lint-python typos ## Everything that looks at the code without running it

@@ -165,3 +165,12 @@ async def test_a_vcard_is_shown_to_others(person):
     async with deadline("the vCard of somebody else"):
         shown = await bob.plugin("xep_0054").get_vcard(alice.bare, cached=False)
     assert (shown["vcard_temp"]["FN"], shown["vcard_temp"]["PHOTO"]["BINVAL"]) == ("Alice Liddell", PICTURE)
+
+
+async def test_a_photo_is_set_in_a_vcard_that_is_not_there_yet(peer, api):
+    """slixmpp reads the account's own vCard before it sets the photo in it (XEP-0153)."""
+    alice, bob = [await peer(plugins=(*PLUGINS, "xep_0153")) for _ in range(2)]
+    async with deadline("the photo"):
+        await alice.plugin("xep_0153").set_avatar(avatar=PICTURE, mtype="image/png")
+        shown = await bob.plugin("xep_0054").get_vcard(alice.bare, cached=False)
+    assert shown["vcard_temp"]["PHOTO"]["BINVAL"] == PICTURE

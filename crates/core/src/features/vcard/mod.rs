@@ -10,6 +10,7 @@ use crate::session::{BoundSession, Cx, Wait};
 use bytes::Bytes;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Payload, Stanza};
+use carillon_wire::xml::Element;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -19,7 +20,7 @@ pub const FEATURE: Feature = Feature {
         id: "XEP-0054",
         title: "vcard-temp",
         version: "1.3.0",
-        coverage: "Own vCards are read, replaced and, by an empty one, removed; those of others are read at their bare JIDs, by accounts \
+        coverage: "Own vCards are read (an empty one if there is none), replaced and, by an empty one, removed; those of others are read at their bare JIDs, by accounts \
                    of this node that they do not block. Whether there is an account without a vCard is not told. A vCard has as many \
                    bytes as `limits.vcard_bytes` says. Hashes of photos in presence (XEP-0153) pass as clients send them; the server adds \
                    none.",
@@ -57,7 +58,8 @@ fn own(session: &mut BoundSession, _: &Request<'_>, _: &mut Cx<'_>) -> Result<Iq
     let question = ReadVcard { domain: session.domain, local };
     Ok(IqAnswer::Wait(Wait::ask(question, |_, _, answer, _| match answer {
         Ok(Some(xml)) => Ok(IqAnswer::Ready(Payload::from_raw(xml))),
-        Ok(None) => Err(StanzaError::new(Condition::ItemNotFound)),
+        // XEP-0054 §3.1 allows an error, too, which clients such as slixmpp take for a failure when they set an avatar.
+        Ok(None) => Ok(IqAnswer::Ready(Payload::from_element(&Element::new("vCard", ns::VCARD)))),
         Err(_) => Err(store_unavailable()),
     })))
 }
