@@ -91,7 +91,7 @@ fn put(
     now: UnixMs,
 ) -> Result<AccountId> {
     let (a, b) = (Columns::of(&credentials.sha1), Columns::of(&credentials.sha256));
-    let row = write.db.one(
+    let row = write.returning_one(
         concat!(
             "WITH freed AS (DELETE FROM held_name WHERE domain = $1 AND local = $2)
              INSERT INTO account (domain, local, created, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key,

@@ -244,7 +244,7 @@ fn put_policy(
     whose: &(dyn tokio_postgres::types::ToSql + Sync),
     policy: &Policy,
 ) -> Result<u32> {
-    let row = write.db.one(
+    let row = write.returning_one(
         sql,
         &[
             whose,

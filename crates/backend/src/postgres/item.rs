@@ -77,7 +77,7 @@ const OLDEST: &str = "DELETE FROM item WHERE topic = $1
 /// Deletes items by one of these.
 fn delete(write: &Transaction<'_>, which: &str, params: Params<'_>) -> Result<Removed> {
     let mut removed = Removed::default();
-    for row in write.db.query(which, params)? {
+    for row in write.returning(which, params)? {
         removed.items += 1;
         removed.bytes += uint(&row, 0)?;
     }

@@ -220,7 +220,7 @@ fn add(write: &mut Transaction<'_>, asked: &CreateLink, code: &str) -> Result<Cr
         return Ok(CreateLinkAnswer::Full);
     }
     let key_id: Option<i64> = key.map(|key| key.0.into());
-    let row = write.db.one(
+    let row = write.returning_one(
         "WITH counted AS (UPDATE link_domain SET links = links + 1, bytes = bytes + $8 WHERE domain = $1)
          INSERT INTO link (domain, code, url, may_change, created, expires, key) VALUES ($1, $2, $3, $4, $5, $6, $7)
          RETURNING id",
@@ -285,6 +285,7 @@ fn remove(write: &Transaction<'_>, ids: &str, first: &(dyn ToSql + Sync), max: u
          FROM sums WHERE d.domain = sums.domain",
         &[&ids],
     )?;
+    write.note_rows(ids.len());
     Ok(ids.len())
 }
 

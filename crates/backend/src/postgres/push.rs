@@ -109,7 +109,7 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
             return Ok(EnablePushAnswer::TooMany);
         }
         let channel = Channel::of(channel);
-        let made = self.db.one(
+        let made = self.returning_one(
             "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created, wakes)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
              ON CONFLICT (account, name) DO UPDATE SET kind = $3, url = $4, public_key = $5, secret = $6, shown = $7, created = $8,

@@ -88,7 +88,7 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
         if domain::is_full_of_topics(self.db, *domain)? && !exists(self.db, *domain, name)? {
             return Ok(CreateTopicAnswer::DomainFull);
         }
-        let made = self.db.opt(
+        let made = self.returning_opt(
             "INSERT INTO topic (domain, name, created, title, access_model, publish_model, max_items, persist_items,
                  send_last, notify_retract, notify_delete, deliver_payloads)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING RETURNING id",

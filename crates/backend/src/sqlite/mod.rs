@@ -278,6 +278,7 @@ impl Store for SqliteStore {
             commits,
             writes,
             commit: self.counters.commit(),
+            write_cost: self.counters.write_cost(),
             bytes: file::size_bytes(&self.options.path),
         }
     }

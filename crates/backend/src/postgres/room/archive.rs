@@ -23,7 +23,7 @@ impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
     /// The time is as [`kept_at`] says. One statement, and another where somebody has read something.
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<std::result::Result<ArchiveId, Missing>> {
         let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake, fact } = asked;
-        let kept = self.db.opt(
+        let kept = self.returning_opt(
             "WITH next AS (SELECT nextval(pg_get_serial_sequence('room_message', 'seq')) AS seq),
              noted AS (
                  UPDATE room SET messages = messages + 1, bytes = bytes + $2,

@@ -109,7 +109,7 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
         if *rooms_max < u32::MAX && of_domain(self.db, *domain)? >= *rooms_max {
             return Ok(CreateRoomAnswer::DomainFull);
         }
-        let made = self.db.opt(
+        let made = self.returning_opt(
             "INSERT INTO room (domain, name, created, title, is_found, config, kind)
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id",
             &[
