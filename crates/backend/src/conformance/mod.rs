@@ -140,7 +140,7 @@ pub const CASES: &[Case] = cases! {
         hold_names_back, are_told_the_same_again;
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_edited_together, are_as_their_publisher_wants_them, are_bounded,
         go_with_their_account, give_their_last_items, give_their_last_items_without_payloads_where_they_say_so;
-    blocklists: are_sorted_and_without_doubles, are_of_addresses_of_any_length, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
+    blocklists: are_sorted_and_without_doubles, are_of_addresses_of_any_length, say_what_changed, are_emptied_in_parts, are_bounded_and_need_their_account, go_with_their_account,
         keep_subscriptions_out, and_default_lists_are_one, of_names_are_bounded_and_go_with_their_account,
         of_groups_are_read_with_who_asks, of_names_keep_subscriptions_out;
     archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_read_in_bounded_steps, are_found_by_number,

@@ -33,6 +33,7 @@ mod push;
 mod revocation;
 mod room;
 mod roster;
+mod rule_index;
 mod settlement;
 mod time;
 mod topic;
@@ -50,7 +51,8 @@ pub use archive::{
 };
 pub use availability::Availability;
 pub use blocking::{
-    BlockList, BlockListBounds, BlockListChange, BlockListEdit, PrivacyChange, is_covered, is_covered_by,
+    BlockList, BlockListBounds, BlockListChange, BlockListEdit, PrivacyChange, UNBLOCKED_MAX, is_covered,
+    is_covered_by,
 };
 pub use broadcast::{
     Broadcast, BroadcastEnd, BroadcastPace, BroadcastProgress, BroadcastReport, BroadcastState,
@@ -114,6 +116,7 @@ pub use roster::{
     BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,
     RosterUse, Side, Standing, SubscriptionAction, change_subscription, ended_with, removed_by,
 };
+pub use rule_index::RuleIndex;
 pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{

@@ -117,6 +117,55 @@ fn blocked_addresses_of_who_says_a_presence() {
     assert!(one.contains("<status>b</status>") && other.contains("<status>b</status>"), "{one} {other}");
 }
 
+/// The same, however many rules of a privacy list decide who is told it.
+#[test]
+fn rules_of_who_says_a_presence() {
+    println!("limit: 1.5");
+    let mut crowd = Crowd::new(1 + CONTACTS);
+    crowd.befriends_all();
+    chooses(&mut crowd, 1, "presence-out");
+    crowd.says("<presence><status>a</status></presence>");
+    let one = less(&mut crowd, "<presence><status>b</status></presence>");
+    chooses(&mut crowd, CONTACTS, "presence-out");
+    let other = more(&mut crowd, "<presence><status>b</status></presence>");
+    assert!(one.contains("<status>b</status>") && other.contains("<status>b</status>"), "{one} {other}");
+}
+
+/// Who chooses a list has it decided for each contact what that is shown, and whose presence is shown: by look-ups, too.
+#[test]
+fn rules_of_a_list_that_is_chosen() {
+    println!("limit: 1.5");
+    let mut crowd = Crowd::new(1 + CONTACTS);
+    crowd.befriends_all();
+    crowd.says("<presence/>");
+    let none = "<iq type='set' id='3'><query xmlns='jabber:iq:privacy'><active/></query></iq>";
+    chooses(&mut crowd, 1, "presence-in");
+    crowd.says(none);
+    let one = less(&mut crowd, CHOSEN);
+    crowd.says(none);
+    chooses(&mut crowd, CONTACTS, "presence-in");
+    crowd.says(none);
+    let other = more(&mut crowd, CHOSEN);
+    assert!(one.contains("type='result'") && other.contains("type='result'"), "{one} {other}");
+}
+
+const CHOSEN: &str = "<iq type='set' id='2'><query xmlns='jabber:iq:privacy'><active name='a'/></query></iq>";
+
+/// The session has a list of so many rules about strangers, which decides for it.
+fn chooses(crowd: &mut Crowd, rules: usize, kind: &str) {
+    let rule = |n: usize| {
+        format!("<item type='jid' value='s{n}@x.example' action='deny' order='{n}'><{kind}/></item>")
+    };
+    let items: String = (0..rules).map(rule).collect();
+    let list = format!(
+        "<iq type='set' id='1'><query xmlns='jabber:iq:privacy'><list name='a'>{items}</list></query></iq>"
+    );
+    for text in [&list, CHOSEN] {
+        let heard = crowd.says(text);
+        assert!(heard.contains("type='result'"), "{heard}");
+    }
+}
+
 /// Followers of a topic who all have been given its item by another way, as after the death of a node.
 struct Followers {
     subscribers: Subscribers,

@@ -609,14 +609,17 @@ impl RecordPart {
 /// Is told of a contact: its address, and where the subscriptions stand.
 pub type EachContact<'a> = dyn FnMut(&str, Standing) + 'a;
 
+/// Is told of a group.
+pub type EachGroup<'a> = dyn FnMut(&str) + 'a;
+
 /// Says who is whom to an account, by its record.
 pub struct ContactsHandler {
     /// Where the subscriptions between the account and another stand; without any if the other is no contact.
     pub standing: fn(record: &PerAccount, other: &str) -> Standing,
     /// Names all contacts.
     pub each: fn(record: &PerAccount, each: &mut EachContact<'_>),
-    /// Whether a contact is in a group; anybody, if no contact is named.
-    pub is_in: fn(record: &PerAccount, contact: Option<&str>, group: &str) -> bool,
+    /// Names the groups of a contact; those of all, some of them several times, if no contact is named.
+    pub groups: fn(record: &PerAccount, contact: Option<&str>, each: &mut EachGroup<'_>),
 }
 
 /// Says whom an account blocks, by its record.
