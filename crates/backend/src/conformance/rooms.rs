@@ -34,7 +34,7 @@ pub(super) const NOUN: Noun = Noun {
             Ask::from(EraseRoomArchive { room }),
             Ask::from(SweepRoomArchives { now: T, after: RoomId(0), max: 10 }),
             Ask::from(blocks(domain, "alice")),
-            Ask::from(DestroyRoom { room, facts: Vec::new() }),
+            Ask::from(DestroyRoom { room, facts: Vec::new(), rows_max: ROOM_PART_ROWS }),
         ]
     },
     state: |store, domain| {
@@ -194,8 +194,21 @@ pub(super) fn are_owned_by_few(store: &dyn Store) {
     answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Full => ());
     assert_eq!(find(store, domain, "three"), None);
     let room = find(store, domain, "two").expect("it is there");
-    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Created(_) => ());
+}
+
+pub(super) fn are_destroyed_in_parts(store: &dyn Store) {
+    let domain = domain(store);
+    let owners = ["alice", "bob", "carol", "dave", "eve", "frank", "grace"];
+    let room = made(store, domain, "tea", &owners);
+    let part = DestroyRoom { room: room.id, facts: Vec::new(), rows_max: 2 };
+    while answer!(ask(store, part.clone()), Ok(more) => more) {
+        assert!(find(store, domain, "tea").is_some(), "what is left is a room");
+    }
+    missing(store, part);
+    assert_eq!(find(store, domain, "tea"), None);
+    assert!(made(store, domain, "tea", &["alice"]).id != room.id);
 }
 
 pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
@@ -207,7 +220,7 @@ pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
     answer!(ask(store, limited("two", RoomKind::Muc)), CreateRoomAnswer::DomainFull => ());
     assert_eq!(find(store, domain, "two"), None);
     let room = find(store, domain, "one").expect("it is there");
-    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     answer!(ask(store, limited("two", RoomKind::Muc)), CreateRoomAnswer::Created(_) => ());
 }
 
@@ -300,7 +313,7 @@ pub(super) fn go_with_their_domain(store: &dyn Store) {
     keep(store, room.id, "alice", 1);
     while both(ask(store, delete_domain(domain)).expect("it is there")).1 {}
     assert_eq!(find(store, domain, "tea"), None);
-    missing(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    missing(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     // Its messages are swept.
     let swept = ask(store, SweepRoomArchives { now: T, after: RoomId(0), max: 10 });
     assert!(swept.next.is_none(), "{swept:?}");
@@ -399,7 +412,7 @@ pub(super) fn keep_what_their_domain_keeps(store: &dyn Store) {
     }
     let gone = made(store, domain, "gone", &[]).id;
     keep(store, gone, "alice", 6);
-    done(store, DestroyRoom { room: gone, facts: Vec::new() });
+    done(store, DestroyRoom { room: gone, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     let sweep = |now, after, max| ask(store, SweepRoomArchives { now, after, max });
     // A step removes no more than it may.
     let first = sweep(T.plus(10), RoomId(0), 1);
@@ -420,8 +433,8 @@ pub(super) fn are_destroyed(store: &dyn Store) {
     let domain = domain(store);
     let room = made(store, domain, "tea", &["alice"]);
     keep(store, room.id, "alice", 1);
-    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
-    missing(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
+    missing(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     assert_eq!(find(store, domain, "tea"), None);
     let again = made(store, domain, "tea", &["bob"]);
     assert_ne!(again.id, room.id);
@@ -517,7 +530,8 @@ pub(super) fn are_read_and_put_away(store: &dyn Store) {
     assert_eq!(change(ConversationChange { is_read: Some(false), ..read }).unread(), 1);
     let binned = ConversationChange { folder: Some(Folder::Bin), ..ConversationChange::default() };
     assert_eq!(change(binned).folder(), Folder::Bin);
-    assert_eq!(ask(store, EmptyBin { domain, local: "bob".into() }), Ok(1));
+    let emptied = Emptied { conversations: 1, more: false };
+    assert_eq!(ask(store, EmptyBin { domain, local: "bob".into(), max: 9 }), Ok(emptied));
     assert_eq!(brief(store, inbox_of(domain, "bob")).0, [(TEA.to_owned(), fourth, 0)]);
     assert_eq!(ask_change("carol", read), Err(Missing));
     keep(store, light, "alice", 6);

@@ -54,6 +54,7 @@ pub(crate) const COPIED: &[Table] = &[
     table("domain_grant", &["domain"]),
     table("held_name", &["domain", "local"]),
     table("account", &["id"]),
+    table("removal", &["account", "domain"]),
     table("topic", &["id"]),
     table("affiliation", &["topic", "jid"]),
     table("subscription", &["account", "topic"]),

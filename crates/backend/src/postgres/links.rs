@@ -267,11 +267,6 @@ pub(super) fn has_old(db: &Connection, until: UnixMs) -> Result<bool> {
     Ok(row.try_get(0)?)
 }
 
-/// Removes links of a domain that is going, `max` at most; how many.
-pub(super) fn remove_of_domain(write: &Transaction<'_>, domain: DomainId, max: u32) -> Result<usize> {
-    remove(write, "SELECT id FROM link WHERE domain = $1 LIMIT $2", &i64::from(domain.0), max)
-}
-
 /// Removes the links that a question with two parameters gives.
 fn remove(write: &Transaction<'_>, ids: &str, first: &(dyn ToSql + Sync), max: u32) -> Result<usize> {
     let rows = write.db.query(ids, &[first, &i64::from(max)])?;

@@ -262,17 +262,6 @@ fn delete(write: &Transaction<'_>, id: WebhookId, events: &[u64]) -> Result<()> 
     Ok(())
 }
 
-/// Removes the webhooks of a domain, with their letters.
-pub(super) fn delete_of_domain(write: &Transaction<'_>, domain: DomainId) -> Result<()> {
-    let domain = i64::from(domain.0);
-    write.run(
-        "DELETE FROM dead_letter WHERE webhook IN (SELECT id FROM webhook WHERE domain = $1)",
-        &[&domain],
-    )?;
-    write.run("DELETE FROM webhook WHERE domain = $1", &[&domain])?;
-    Ok(())
-}
-
 fn find(db: &Connection, id: WebhookId) -> Result<Option<Box<model::Webhook>>> {
     let row = db.opt(select!("WHERE id = $1"), &[&i64::from(id.0)])?;
     row.map(|row| webhook(&row).map(Box::new)).transpose()

@@ -1,12 +1,12 @@
 //! Domains.
 
 use super::column::{code, int, number, text, uint};
-use super::removal::{self, Gone};
+use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{event, links, lookup, room, topic, webhook};
 use crate::rows::code::Code;
-use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, TopicId};
+use crate::rows::removal::{self, GoneDomain};
+use carillon_core::model::{Domain, DomainId, Policy, RosterChange};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::domains::{
     ChangePolicy, DeleteDomain, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer,
@@ -116,7 +116,10 @@ impl Answers<ChangePolicy, Error> for Transaction<'_> {
 
 impl Answers<DeleteDomain, Error> for Transaction<'_> {
     fn answer(&mut self, question: &DeleteDomain) -> Result<Result<Part<RosterChange>, Missing>> {
-        delete(self, question)
+        let DeleteDomain { domain, now, rows_max } = *question;
+        let Some(name) = lookup::domain_name(self.db, domain)? else { return Ok(Err(Missing)) };
+        let gone = GoneDomain { domain, name: &name, now };
+        self.overwriting(|write| removal::domain(write, &gone, rows_max as usize)).map(Ok)
     }
 }
 
@@ -237,56 +240,4 @@ fn put(
     )?;
     let stored_bytes = known.map_or(0, |known| known.stored_bytes);
     Ok(Domain { id, name: name.into(), policy, granted, stored_bytes })
-}
-
-fn delete(write: &mut Transaction<'_>, asked: &DeleteDomain) -> Result<Result<Part<RosterChange>, Missing>> {
-    let DeleteDomain { domain, rows_max } = *asked;
-    let Some(name) = lookup::domain_name(write.db, domain)? else { return Ok(Err(Missing)) };
-    let mut part = Part { entries: Vec::new(), more: true };
-    let mut rows = 0;
-    while let Some((account, local)) = first_account(write.db, domain)? {
-        if rows >= rows_max as usize {
-            return Ok(Ok(part));
-        }
-        let gone = Gone { account, local: &local, domain_name: &name, told_at: None };
-        let mut removed = removal::account(write, &gone, rows_max as usize - rows)?;
-        rows += removed.rows;
-        // Who goes along need not be told.
-        removed.changes.retain(|change| change.account.domain() != &*name);
-        part.entries.append(&mut removed.changes);
-    }
-    while let Some(topic) = first_topic(write.db, domain)? {
-        if rows >= rows_max as usize {
-            return Ok(Ok(part));
-        }
-        rows += topic::remove(write, topic)?;
-    }
-    while let Some(room) = room::first_of(write.db, domain)? {
-        if rows >= rows_max as usize {
-            return Ok(Ok(part));
-        }
-        rows += room::remove(write, room)?;
-    }
-    let room = rows_max.saturating_sub(rows.try_into().unwrap_or(u32::MAX)).max(1);
-    if links::remove_of_domain(write, domain, room)? == room as usize
-        || event::remove_of_domain(write, domain, room)? == room as usize
-    {
-        return Ok(Ok(part));
-    }
-    removal::rest_of_domain(write, domain)?;
-    webhook::delete_of_domain(write, domain)?;
-    write.run("DELETE FROM domain WHERE id = ?1", [domain.0])?;
-    Ok(Ok(Part { more: false, ..part }))
-}
-
-fn first_account(db: &Connection, domain: DomainId) -> Result<Option<(AccountId, Box<str>)>> {
-    db.prepare_cached("SELECT id, local FROM account WHERE domain = ?1 ORDER BY local LIMIT 1")?
-        .query_row([domain.0], |row| Ok((AccountId(uint(row, 0)?), text(row, 1)?)))
-        .optional()
-}
-
-fn first_topic(db: &Connection, domain: DomainId) -> Result<Option<TopicId>> {
-    db.prepare_cached("SELECT id FROM topic WHERE domain = ?1 ORDER BY name LIMIT 1")?
-        .query_row([domain.0], |row| row.get(0).map(TopicId))
-        .optional()
 }

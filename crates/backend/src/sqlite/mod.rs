@@ -147,6 +147,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0050_endpoints.sql"),
     include_str!("migrations/0051_room_events.sql"),
     include_str!("migrations/0052_failed_pushes.sql"),
+    include_str!("migrations/0053_removals.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.
@@ -277,8 +278,8 @@ impl Store for SqliteStore {
             answered,
             commits,
             writes,
-            commit: self.counters.commit(),
             write_cost: self.counters.write_cost(),
+            commit: self.counters.commit(),
             bytes: file::size_bytes(&self.options.path),
         }
     }

@@ -404,6 +404,7 @@ impl Home {
                 self.changed(record, change, asker, answer, key, cx);
             }
             Step::Desert(record) => match DestroyRoom::answer(answer) {
+                Ok(Ok(true)) => self.remove_deserted(record, key, cx),
                 Ok(done) => {
                     if done.is_ok() {
                         told::destroyed(&self.state.address, told::Destroyed::Empty, None, cx);

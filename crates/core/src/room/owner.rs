@@ -15,8 +15,8 @@ use crate::model::{
     Policy, RoomAction, RoomAffiliation, RoomFact, RoomKey, RoomKind, RoomMember, RoomRecord, RoomsCreate,
 };
 use crate::ports::store::rooms::{
-    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ReplaceRoomMessage,
-    SetRoomMembers, SetRoomSubject,
+    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ROOM_PART_ROWS,
+    ReplaceRoomMessage, SetRoomMembers, SetRoomSubject,
 };
 use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
@@ -243,7 +243,8 @@ impl Home {
         cx: &mut Cx<'_>,
     ) {
         match change.is_done(answer) {
-            Ok(Ok(())) => {
+            Ok(Ok(false)) => self.change(&record, change, asker, key, cx),
+            Ok(Ok(true)) => {
                 facts::stored(key.domain, cx);
                 if matches!(change, Change::Destroy { .. }) {
                     let by = asker.account();
@@ -382,7 +383,8 @@ impl Home {
     pub(super) fn remove_deserted(&mut self, record: Arc<RoomRecord>, key: &RoomKey, cx: &mut Cx<'_>) {
         let facts = self.state.fact(key.domain, None, || RoomAction::Destroyed(None), cx);
         self.hold();
-        let question = DestroyRoom { room: record.id, facts: facts.into_iter().collect() };
+        let facts = facts.into_iter().collect();
+        let question = DestroyRoom { room: record.id, facts, rows_max: ROOM_PART_ROWS };
         self.ask(key, question, Step::Desert(record), cx);
     }
 }
@@ -409,7 +411,7 @@ impl Change {
             Change::Members { changes, .. } => {
                 SetRoomMembers { room, changes: changes.clone(), version, facts }.into()
             }
-            Change::Destroy { .. } => DestroyRoom { room, facts }.into(),
+            Change::Destroy { .. } => DestroyRoom { room, facts, rows_max: ROOM_PART_ROWS }.into(),
             Change::EraseArchive => EraseRoomArchive { room }.into(),
             Change::Moderate { id, left, .. } => {
                 let mut stanza = Vec::new();
@@ -419,14 +421,16 @@ impl Change {
         }
     }
 
-    fn is_done(&self, answer: Answer) -> Result<Result<(), Missing>, Fault> {
-        match self {
+    /// Whether it is done, or a part of it is.
+    fn is_done(&self, answer: Answer) -> Result<Result<bool, Missing>, Fault> {
+        let done = match self {
             Change::Subject(..) => SetRoomSubject::answer(answer),
             Change::Configure(_) => ConfigureRoom::answer(answer),
             Change::Members { .. } => SetRoomMembers::answer(answer),
-            Change::Destroy { .. } => DestroyRoom::answer(answer),
+            Change::Destroy { .. } => return Ok(DestroyRoom::answer(answer)?.map(|more| !more)),
             Change::EraseArchive => EraseRoomArchive::answer(answer),
             Change::Moderate { .. } => ReplaceRoomMessage::answer(answer),
-        }
+        };
+        Ok(done?.map(|()| true))
     }
 }

@@ -6,6 +6,7 @@ use crate::auth::{Admin, Granted};
 use crate::extract::{Members, Named, Patch, Wanted};
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::time::now;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -188,7 +189,7 @@ fn check(policy: &Policy) -> Result<(), Problem> {
 /// Remove a domain
 ///
 /// With its accounts, topics, notifications, webhooks and keys; its sessions end, and rosters in other domains lose the subscriptions to its accounts. A large
-/// domain is removed in parts: where that fails half way, it is still there without what was removed, and the same request goes on. Needs a key of the whole node.
+/// domain is removed in parts: where a request fails half way, the node removes the rest within some minutes, whatever ends it meanwhile. Needs a key of the whole node.
 #[utoipa::path(
     delete, path = "/v1/admin/domains/{domain}", operation_id = "deleteDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
@@ -206,7 +207,7 @@ pub(crate) async fn delete(
         .map_err(|_| Problem::unavailable("the domain has no address"))?;
     kick(&app, all.to_jid(), KickReason::DomainGone).await?;
     loop {
-        let part = DeleteDomain { domain: domain.id, rows_max: DOMAIN_PART_ROWS };
+        let part = DeleteDomain { domain: domain.id, now: now(), rows_max: DOMAIN_PART_ROWS };
         // Missing: another node, or a request at the same time, was first.
         let Part { entries: changes, more } = app.ask(part).await?.unwrap_or_default();
         if !changes.is_empty() {

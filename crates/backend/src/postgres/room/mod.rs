@@ -13,6 +13,7 @@ use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::event::left;
 use crate::rows::remembered::created_room;
+use crate::rows::removal;
 use crate::rows::room::is_found;
 use carillon_core::form::{Clock, Form, decode, encode};
 use carillon_core::model::*;
@@ -168,11 +169,16 @@ impl Answers<SetRoomSubject, Error> for Transaction<'_> {
 }
 
 impl Answers<DestroyRoom, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &DestroyRoom) -> Result<std::result::Result<(), Missing>> {
-        let room = i64::from(asked.room.0);
-        self.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
-        let done = self.change("DELETE FROM room WHERE id = $1", &[&room])?;
-        Ok(noted(self, done, &asked.facts))
+    fn answer(&mut self, asked: &DestroyRoom) -> Result<std::result::Result<bool, Missing>> {
+        let id = i64::from(asked.room.0);
+        if self.db.opt("SELECT 1 FROM room WHERE id = $1", &[&id])?.is_none() {
+            return Ok(Err(Missing));
+        }
+        let more = removal::room(self, asked.room, asked.rows_max as usize)?;
+        if !more {
+            asked.facts.iter().for_each(|fact| self.note_fact(fact));
+        }
+        Ok(Ok(more))
     }
 }
 
@@ -187,23 +193,6 @@ fn noted(
     }
     done
 }
-
-/// A room of a domain.
-pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomId>> {
-    let sql = "SELECT id FROM room WHERE domain = $1 ORDER BY name LIMIT 1";
-    let row = db.opt(sql, &[&i64::from(domain.0)])?;
-    row.map(|row| Ok(RoomId(number(&row, 0)?))).transpose()
-}
-
-/// Removes a room with its members; how many rows that were. Its messages are swept.
-pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
-    let room = i64::from(room.0);
-    let members = write.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
-    Ok((members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
-}
-
-/// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
-pub(super) const ROWS_OF_LEAVING: usize = 2;
 
 /// An account is being removed: at most so many rooms lose it, in the order of their numbers; how many. A ban stays. Those of domains that tell who
 /// their members are tell it, unless nobody is told.

@@ -41,7 +41,7 @@ fn of_domains() -> Vec<Ask> {
             policy: Policy::default(),
         }
         .into(),
-        DeleteDomain { domain: HERE, rows_max: 1 }.into(),
+        DeleteDomain { domain: HERE, now: T, rows_max: 1 }.into(),
         NoteStored { domain: HERE, bytes: 9 }.into(),
     ]
 }
@@ -82,9 +82,9 @@ fn of_topics() -> Vec<Ask> {
             now: T,
         }
         .into(),
-        ConfigureTopic { topic, config: config() }.into(),
+        ConfigureTopic { topic, config: config(), items_max: 100 }.into(),
         SetAffiliations { topic, changes: vec![(jid("c1@example.org"), Affiliation::Owner)] }.into(),
-        DeleteTopic { topic }.into(),
+        DeleteTopic { topic, rows_max: u32::MAX }.into(),
         Subscribe { topic: TopicId(2), domain: HERE, local: "c1".into(), max: 100_000, now: T }.into(),
         Subscribe { topic, domain: HERE, local: alice(), max: 100_000, now: T }.into(),
         Unsubscribe { topic, domain: HERE, local: alice() }.into(),
@@ -313,7 +313,7 @@ fn of_chats() -> Vec<Ask> {
         EraseArchive { domain: HERE, local: alice() }.into(),
         SweepArchives { now: T, after: AccountId(0), max: 10 }.into(),
         ChangeConversation { domain: HERE, local: alice(), with: jid("c1@example.org"), change }.into(),
-        EmptyBin { domain: HERE, local: alice() }.into(),
+        EmptyBin { domain: HERE, local: alice(), max: 100 }.into(),
         ChangeRoomBlocks {
             domain: HERE,
             local: alice(),
@@ -416,7 +416,7 @@ fn of_rooms() -> Vec<Ask> {
             max: 100_000,
         }
         .into(),
-        DestroyRoom { room, facts: Vec::new() }.into(),
+        DestroyRoom { room, facts: Vec::new(), rows_max: u32::MAX }.into(),
     ]
 }
 

@@ -38,7 +38,7 @@ questions! {
     }
     once {
         CreateRoom => CreateRoomAnswer,
-        DestroyRoom => Result<(), Missing>,
+        DestroyRoom => Result<bool, Missing>,
         KeepRoomMessage => Result<ArchiveId, Missing>,
     }
     loads { SetRoomMembers, SetRoomSubject, ReplaceRoomMessage, CreateRoom, KeepRoomMessage, ChangeRoomBlocks, }
@@ -167,12 +167,17 @@ pub struct SetRoomSubject {
     pub facts: Vec<RoomFact>,
 }
 
-/// Removes a room with its members and its archive.
+/// Removes a part of a room with its members and its archive: all of it, or `rows_max` rows, about. Whether there is more of it: then it is asked again. The facts are those
+/// of the last part. What is left of it in between its owners can remove, too.
 #[derive(Clone, Debug)]
 pub struct DestroyRoom {
     pub room: RoomId,
     pub facts: Vec<RoomFact>,
+    pub rows_max: u32,
 }
+
+/// What [`DestroyRoom::rows_max`] is, unless there is a reason: other writes wait for some milliseconds.
+pub const ROOM_PART_ROWS: u32 = 1024;
 
 /// Keeps a message in a room's archive. Its number is higher than that of every message that was kept in the room before. `sender` is the
 /// account that sent it. What it sends as [`RoomEntry::Counted`], and the message that it names as `displayed`, by its number or its id, it has read.

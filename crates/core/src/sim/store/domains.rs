@@ -110,6 +110,7 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChan
     let (mut part, mut rows) = (Part { entries: Vec::new(), more: true }, 0);
     for id in accounts {
         if rows >= asked.rows_max as usize {
+            store.removals.insert((gone, None), asked.now);
             return Ok(part);
         }
         let mut changes = accounts::remove(store, id);
@@ -119,6 +120,7 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChan
         part.entries.append(&mut changes);
     }
     store.domains.remove(&gone);
+    store.removals.remove(&(gone, None));
     store.held_names.retain(|(domain, _), _| *domain != gone);
     let topics: Vec<_> = store.topics.values().filter(|topic| topic.domain == gone).map(|t| t.id).collect();
     for id in topics {

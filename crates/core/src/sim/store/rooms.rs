@@ -354,11 +354,11 @@ fn set_subject(store: &mut Committed, asked: &SetRoomSubject) -> Result<(), Miss
     Ok(())
 }
 
-fn destroy(store: &mut Committed, asked: &DestroyRoom) -> Result<(), Missing> {
+fn destroy(store: &mut Committed, asked: &DestroyRoom) -> Result<bool, Missing> {
     let room = store.own.rooms.rooms.remove(&asked.room).ok_or(Missing)?;
     store.own.rooms.names.remove(&(room.record.domain, room.record.kind, room.record.name));
     tell(store, asked.room, &asked.facts);
-    Ok(())
+    Ok(false)
 }
 
 fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Missing> {
