@@ -231,6 +231,7 @@ fn writes_of_leases() -> Vec<Ask> {
 fn writes_of_records(domain: DomainId) -> Vec<Ask> {
     vec![
         NoteStored { domain, bytes: 9 }.into(),
+        SetPushTemplates { domain, templates: None }.into(),
         rosters::put(domain, "alice", "bob@example.org", "Bob").into(),
         rosters::says(domain, "alice", "carol@example.org", SubscriptionAction::Subscribe).into(),
         rosters::remove(domain, "alice", "bob@example.org").into(),

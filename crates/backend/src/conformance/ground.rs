@@ -15,7 +15,7 @@ pub(super) use carillon_core::ports::store::accounts::{
 };
 pub(super) use carillon_core::ports::store::domains::{
     ChangePolicy, DOMAIN_PART_ROWS, DeleteDomain, DomainUsage, NoteStored, Overtaken, PutDomain,
-    PutDomainAnswer, StoredBytes, StoredKind, Usage,
+    PutDomainAnswer, SetPushTemplates, StoredBytes, StoredKind, Usage,
 };
 pub(super) use carillon_core::ports::store::idempotency::{
     ENTRY_BYTES, LINES_MAX, LineDigest, NoteLines, Release, Remember, Reservation, Reserve,

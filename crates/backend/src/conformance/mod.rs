@@ -148,7 +148,8 @@ pub const CASES: &[Case] = cases! {
     private: is_kept_by_name_and_namespace, is_listed, is_bounded_in_bytes, goes_with_its_account;
     push: has_registrations_by_their_names, has_so_many_registrations, comes_of_what_is_stored, is_one_for_each_topic, is_of_what_waits, are_hinted_at_where_there_are_registrations,
         is_one_owners_until_the_claim_ends, comes_in_pages, that_fails_is_tried_again, ends_with_its_registration,
-        goes_with_its_account_and_its_domain, is_a_step_of_the_trace_of_its_notification, comes_of_what_its_app_wants;
+        goes_with_its_account_and_its_domain, is_a_step_of_the_trace_of_its_notification, comes_of_what_its_app_wants,
+        comes_of_every_message_of_a_room_that_its_app_wants, is_of_a_room_for_so_many_that_want_all_of_it;
     endpoints: are_found_by_their_ids, go_on_when_they_are_asked_for_again, are_as_many_as_an_account_may_have, are_forgotten_when_they_have_expired,
         are_revoked, go_with_their_account_and_their_domain;
     vcards: are_kept_and_replaced, go_with_their_account;

@@ -52,6 +52,7 @@ fn said(domain: DomainId, room: RoomId, text: &str) -> KeepRoomMessage {
         entry: RoomEntry::Counted,
         displayed: None,
         wake: None,
+        listeners: None,
         fact: Some(Box::new(fact(domain, message(ArchiveId(0))))),
     }
 }

@@ -147,6 +147,7 @@ fn message(room: RoomId, sender: &str, number: u64) -> KeepRoomMessage {
         entry: RoomEntry::Counted,
         displayed: None,
         wake: None,
+        listeners: None,
         fact: None,
     }
 }

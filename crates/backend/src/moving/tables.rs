@@ -154,6 +154,7 @@ pub(crate) const COPIED: &[Table] = &[
         ),
         ..table("push", &["id"])
     },
+    table("push_room", &["room", "jid", "registration"]),
     table("push_step", &["notification", "registration"]),
     table("endpoint", &["id"]),
     table("act", &["id"]),

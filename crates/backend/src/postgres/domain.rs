@@ -1,6 +1,6 @@
 //! Domains.
 
-use super::column::{code, int, number, short, text, uint};
+use super::column::{code, int, number, opt_text, short, text, uint};
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
@@ -9,8 +9,8 @@ use carillon_core::model::{Domain, DomainId, Policy};
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::domains::{
-    ChangePolicy, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer, StoredBytes,
-    StoredKind, StoredPart, Usage,
+    ChangePolicy, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer, SetPushTemplates,
+    StoredBytes, StoredKind, StoredPart, Usage,
 };
 use tokio_postgres::Row;
 
@@ -28,7 +28,8 @@ macro_rules! domains {
              g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management,
              g.other_domains, g.requests_per_second, g.stanzas_per_second, g.bytes_per_second,
              g.rooms_create, g.rooms_owned_max, g.rooms_max, g.accounts_max, g.topics_max, g.topics_owned_max,
-             g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events, d.stored_bytes
+             g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events, d.stored_bytes,
+         d.push_templates
              FROM domain d JOIN domain_grant g ON g.domain = d.id ",
             $rest
         )
@@ -97,6 +98,15 @@ impl Answers<NoteStored, Error> for Transaction<'_> {
     }
 }
 
+impl Answers<SetPushTemplates, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetPushTemplates) -> Result<std::result::Result<(), Missing>> {
+        self.change(
+            "UPDATE domain SET push_templates = $2 WHERE id = $1",
+            &[&i64::from(asked.domain.0), &asked.templates],
+        )
+    }
+}
+
 impl Answers<PutDomain, Error> for Transaction<'_> {
     fn answer(&mut self, question: &PutDomain) -> Result<PutDomainAnswer> {
         let PutDomain { name, policy: granted } = question;
@@ -134,6 +144,7 @@ fn read(row: &Row) -> Result<Domain> {
         policy: policy(row, 2)?,
         granted: policy(row, 2 + POLICY_COLUMNS)?,
         stored_bytes: uint(row, 2 + 2 * POLICY_COLUMNS)?,
+        push_templates: opt_text(row, 3 + 2 * POLICY_COLUMNS)?.map(Into::into),
     })
 }
 
@@ -233,8 +244,9 @@ fn put(write: &Transaction<'_>, name: &str, granted: Policy, policy: Policy) -> 
         &granted,
     )?;
     let known = named(write.db, name)?;
-    let stored_bytes = known.map_or(0, |known| known.stored_bytes);
-    Ok(Domain { id: DomainId(domain), name: name.into(), policy, granted, stored_bytes })
+    let (stored_bytes, push_templates) =
+        known.map_or((0, None), |known| (known.stored_bytes, known.push_templates));
+    Ok(Domain { id: DomainId(domain), name: name.into(), policy, granted, stored_bytes, push_templates })
 }
 
 /// Runs a statement about a policy, whose first parameter says whose; the number that it returns.

@@ -18,6 +18,7 @@ const OF_ACCOUNT: &[(&str, &str)] = &[
     ("notification", "account = $1"),
     ("offline", "account = $1"),
     ("push", "registration IN (SELECT id FROM push_registration WHERE account = $1)"),
+    ("push_room", "registration IN (SELECT id FROM push_registration WHERE account = $1)"),
     ("push_registration", "account = $1"),
     ("endpoint", "account = $1"),
     ("contact", "account = $1"),

@@ -1,6 +1,6 @@
 //! Domains.
 
-use super::column::{code, int, number, text, uint};
+use super::column::{code, int, number, opt_text, text, uint};
 use super::removal::{self, Gone};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
@@ -10,7 +10,7 @@ use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, To
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::domains::{
     ChangePolicy, DeleteDomain, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer,
-    StoredBytes, StoredKind, StoredPart, Usage,
+    SetPushTemplates, StoredBytes, StoredKind, StoredPart, Usage,
 };
 use carillon_core::ports::{Missing, Part};
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params, params_from_iter};
@@ -28,7 +28,8 @@ macro_rules! domains {
          g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management,
          g.other_domains, g.requests_per_second, g.stanzas_per_second, g.bytes_per_second,
          g.rooms_create, g.rooms_owned_max, g.rooms_max, g.accounts_max, g.topics_max, g.topics_owned_max,
-         g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events, d.stored_bytes
+         g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events, d.stored_bytes,
+         d.push_templates
          FROM domain d JOIN domain_grant g ON g.domain = d.id"
     };
 }
@@ -92,6 +93,15 @@ impl Answers<NoteStored, Error> for Transaction<'_> {
     }
 }
 
+impl Answers<SetPushTemplates, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetPushTemplates) -> Result<Result<(), Missing>> {
+        self.change(
+            "UPDATE domain SET push_templates = ?2 WHERE id = ?1",
+            params![asked.domain.0, asked.templates],
+        )
+    }
+}
+
 impl Answers<PutDomain, Error> for Transaction<'_> {
     fn answer(&mut self, question: &PutDomain) -> Result<PutDomainAnswer> {
         let PutDomain { name, policy: granted } = question;
@@ -135,6 +145,7 @@ fn read(row: &Row<'_>) -> Result<Domain> {
         policy: policy(row, 2)?,
         granted: policy(row, 2 + POLICY_COLUMNS)?,
         stored_bytes: uint(row, 2 + 2 * POLICY_COLUMNS)?,
+        push_templates: opt_text(row, 3 + 2 * POLICY_COLUMNS)?.map(Into::into),
     })
 }
 
@@ -236,7 +247,8 @@ fn put(
         columns(granted),
     )?;
     let stored_bytes = known.map_or(0, |known| known.stored_bytes);
-    Ok(Domain { id, name: name.into(), policy, granted, stored_bytes })
+    let push_templates = known.and_then(|known| known.push_templates.clone());
+    Ok(Domain { id, name: name.into(), policy, granted, stored_bytes, push_templates })
 }
 
 fn delete(write: &mut Transaction<'_>, asked: &DeleteDomain) -> Result<Result<Part<RosterChange>, Missing>> {

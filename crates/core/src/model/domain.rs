@@ -16,12 +16,14 @@ pub struct Domain {
     pub granted: Policy,
     /// Bytes that are stored of its accounts and topics, when that was measured last; 0 where its policy has no bound.
     pub stored_bytes: u64,
+    /// In which words devices show its pushes, where its administrators have said so: JSON that the HTTP side writes and reads.
+    pub push_templates: Option<Arc<str>>,
 }
 
 impl Domain {
     /// A domain whose policy is what it is granted.
     pub fn new(id: DomainId, name: impl Into<Arc<str>>, policy: Policy) -> Domain {
-        Domain { id, name: name.into(), policy, granted: policy, stored_bytes: 0 }
+        Domain { id, name: name.into(), policy, granted: policy, stored_bytes: 0, push_templates: None }
     }
 
     /// Whether as much is stored of it as its policy allows.

@@ -101,9 +101,9 @@ pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use push::{
-    AppService, AppToken, Push, PushChannel, PushFailure, PushHealth, PushKind, PushOutcome,
-    PushRegistration, PushSecret, PushShown, PushState, PushStep, PushSubject, PushWakes, Wake, WakesOn,
-    WebPushKeys,
+    AppService, AppToken, PUSH_ROOMS_MAX, Push, PushChannel, PushFailure, PushHealth, PushKind, PushOutcome,
+    PushRegistration, PushSecret, PushShown, PushState, PushStep, PushSubject, PushWakes, ROOM_LISTENERS_MAX,
+    Wake, WakesOn, WebPushKeys, room_of_topic, room_topic,
 };
 pub use revocation::{AgentId, Revocations};
 pub use room::{

@@ -9,6 +9,7 @@ use super::column::{blob, code, int, ms, number, short, text, uint, whole_jid};
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::lookup;
+use super::push;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::event::left;
@@ -170,6 +171,7 @@ impl Answers<SetRoomSubject, Error> for Transaction<'_> {
 impl Answers<DestroyRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DestroyRoom) -> Result<std::result::Result<(), Missing>> {
         let room = i64::from(asked.room.0);
+        push::room_removed(self, asked.room)?;
         self.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
         let done = self.change("DELETE FROM room WHERE id = $1", &[&room])?;
         Ok(noted(self, done, &asked.facts))
@@ -197,9 +199,10 @@ pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomI
 
 /// Removes a room with its members; how many rows that were. Its messages are swept.
 pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
+    let listeners = push::room_removed(write, room)?;
     let room = i64::from(room.0);
     let members = write.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
-    Ok((members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
+    Ok((listeners + members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
 }
 
 /// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
@@ -255,6 +258,14 @@ fn owns(db: &Connection, members: &[RoomMember], max: u32) -> Result<bool> {
 /// One statement for those who are to be listed, and one for those who are not.
 fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) -> Result<()> {
     let room = i64::from(room.0);
+    let out: Vec<&str> = changes
+        .iter()
+        .filter(|change| change.is_nothing() || change.affiliation == RoomAffiliation::Outcast)
+        .map(|change| change.jid.as_str())
+        .collect();
+    if !out.is_empty() {
+        push::left_room(write, room, &out)?;
+    }
     let (gone, listed): (Vec<&RoomMember>, Vec<&RoomMember>) =
         changes.iter().partition(|member| member.is_nothing());
     if !gone.is_empty() {

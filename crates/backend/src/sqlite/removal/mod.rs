@@ -21,6 +21,11 @@ const OF_ACCOUNT: &[(&str, &str, &str)] = &[
     ("notification", "seq", "account = ?1"),
     ("offline", "seq", "account = ?1"),
     ("push", "id", "registration IN (SELECT id FROM push_registration WHERE account = ?1)"),
+    (
+        "push_room",
+        "room, jid, registration",
+        "registration IN (SELECT id FROM push_registration WHERE account = ?1)",
+    ),
     ("push_registration", "id", "account = ?1"),
     ("endpoint", "id", "account = ?1"),
     ("contact", "account, jid", "account = ?1"),

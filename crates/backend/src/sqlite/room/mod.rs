@@ -8,7 +8,7 @@ mod sweep;
 use super::column::{blob, code, corrupt, int, ms, number, text, uint, whole_jid};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{event, lookup};
+use super::{event, lookup, push};
 use crate::rows::code::Code;
 use crate::rows::event::left;
 use crate::rows::remembered::created_room;
@@ -161,6 +161,7 @@ impl Answers<SetRoomSubject, Error> for Transaction<'_> {
 
 impl Answers<DestroyRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DestroyRoom) -> Result<Result<(), Missing>> {
+        push::room_removed(self, asked.room)?;
         self.run("DELETE FROM room_member WHERE room = ?1", [asked.room.0])?;
         let done = self.change("DELETE FROM room WHERE id = ?1", [asked.room.0])?;
         noted(self, done, &asked.facts)
@@ -192,8 +193,9 @@ pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomI
 
 /// Removes a room with its members; how many rows that were. Its messages are swept.
 pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
+    let listeners = push::room_removed(write, room)?;
     let members = write.run("DELETE FROM room_member WHERE room = ?1", [room.0])?;
-    Ok(members + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
+    Ok(listeners + members + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
 }
 
 /// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
@@ -246,6 +248,9 @@ fn owned(db: &Connection, jid: &BareJid, max: u32) -> Result<u32> {
 fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) -> Result<()> {
     for change in changes {
         let jid = change.jid.as_str();
+        if change.is_nothing() || change.affiliation == RoomAffiliation::Outcast {
+            push::left_room(write, room.0, jid)?;
+        }
         match change.is_nothing() {
             true => {
                 write.run("DELETE FROM room_member WHERE room = ?1 AND jid = ?2", params![room.0, jid])?

@@ -21,7 +21,9 @@ use carillon_core::ports::store::broadcasts::{
 use carillon_core::ports::store::cells::{
     self, CellChange, ChangeCell, CreateCell, ExpireHeld, Hold, MoveDevice, Place, RemoveCell, Unplace,
 };
-use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, NoteStored, PutDomain};
+use carillon_core::ports::store::domains::{
+    ChangePolicy, DeleteDomain, NoteStored, PutDomain, SetPushTemplates,
+};
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::items::{Publish, Purge, Retract};
@@ -258,6 +260,8 @@ const FILL: &str = "
     UPDATE account SET room_blocks = MANY WHERE id = 1;
     INSERT INTO push_registration (id, account, name, kind, url, public_key, secret, shown, created)
         SELECT n, 1, 'app' || n, 1, 'https://push.example/', x'', x'', 0, 0 FROM n;
+    INSERT INTO push_room (room, jid, registration, about) SELECT n, 'alice@example.org', n, 'r:r' || n || '@rooms.example.org' FROM n;
+    INSERT INTO push_room (room, jid, registration, about) SELECT 1, 'c1@example.org', 2, 'r:r1@rooms.example.org';
     INSERT INTO push (id, registration, about, message, due, owner)
         SELECT n, 1, 'a' || n, n, iif(n % 2, 0, 1795168000000), iif(n % 2, NULL, 7) FROM n;
     INSERT INTO push_step (notification, registration, name, kind, requests, sent, answered, state)

@@ -43,6 +43,7 @@ fn of_domains() -> Vec<Ask> {
         .into(),
         DeleteDomain { domain: HERE, rows_max: 1 }.into(),
         NoteStored { domain: HERE, bytes: 9 }.into(),
+        SetPushTemplates { domain: HERE, templates: Some("{}".into()) }.into(),
     ]
 }
 
@@ -386,6 +387,7 @@ fn of_rooms() -> Vec<Ask> {
             mentioned: vec!["c1".into()],
             wake: Wake { at: T, topic: "r".into() },
         })),
+        listeners: Some(T),
         fact: None,
     };
     let subject = RoomSubject {
@@ -455,8 +457,10 @@ fn of_pushes() -> Vec<Ask> {
         }),
         shown: PushShown::Whole,
         wakes: PushWakes::default(),
+        rooms: vec![(RoomKind::Muc, "r1".into())],
         now: T,
         per_account_max: 100_000,
+        per_room_max: 1000,
     };
     let claim = |owner, held| ClaimPushes {
         owner,

@@ -11,7 +11,7 @@ use crate::room::xml;
 use crate::session::hook::{Ending, Feature, Flow, Hooks, Service, Spec, Taken};
 use crate::session::{BoundSession, Cx, Sessions, Wait, account_reads, rsm};
 use crate::shard::{Addressee, Names, RoomSlice, Track};
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
 use carillon_wire::xml::Element;
@@ -70,6 +70,7 @@ pub const FEATURE: Feature = Feature {
         restored: Some(restored),
         homes_moved: Some(homes_moved),
         room: Some(give),
+        hears: Some(hears),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -85,6 +86,11 @@ const SERVICE: Service = Service {
     place: Some(|name, domain| KIND.address(name, domain)),
     is_for_others: true,
 };
+
+/// Whether a session is given what a room says: it is in it.
+fn hears(session: &BoundSession, room: &BareJid) -> bool {
+    session.state.muc.is_in(room.as_str())
+}
 
 /// Rooms of a page of the list.
 const PAGE: u16 = 100;

@@ -15,6 +15,7 @@ questions! {
     }
     writes {
         NoteStored => Result<(), Missing>,
+        SetPushTemplates => Result<(), Missing>,
     }
     once {
         PutDomain => PutDomainAnswer,
@@ -79,6 +80,13 @@ pub struct StoredPart {
 pub struct NoteStored {
     pub domain: DomainId,
     pub bytes: u64,
+}
+
+/// In which words devices show the pushes of a domain ([`Domain::push_templates`]).
+#[derive(Clone, Debug)]
+pub struct SetPushTemplates {
+    pub domain: DomainId,
+    pub templates: Option<Box<str>>,
 }
 
 /// Creates a domain, or changes what it is granted when it exists; its policy follows where that changes ([`Policy::after_grant`]).

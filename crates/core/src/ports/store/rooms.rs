@@ -177,7 +177,8 @@ pub struct DestroyRoom {
 /// Keeps a message in a room's archive. Its number is higher than that of every message that was kept in the room before. `sender` is the
 /// account that sent it. What it sends as [`RoomEntry::Counted`], and the message that it names as `displayed`, by its number or its id, it has read.
 /// The times ascend as those of the archives of accounts do ([`kept_at`](crate::model::kept_at)). It is pushed to those whom it wakes, unless they have
-/// read it before, or are not listed by the room any more.
+/// read it before, or are not listed by the room any more; and, at `listeners`, to the registrations that want every message of the room, but for those of
+/// its sender.
 #[derive(Clone, Debug)]
 pub struct KeepRoomMessage {
     pub room: RoomId,
@@ -187,6 +188,7 @@ pub struct KeepRoomMessage {
     pub entry: RoomEntry,
     pub displayed: Option<Box<str>>,
     pub wake: Option<Box<RoomWake>>,
+    pub listeners: Option<UnixMs>,
     /// That it was said; the store puts in its number.
     pub fact: Option<Box<RoomFact>>,
 }

@@ -120,6 +120,8 @@ macro_rules! each_hook {
             one keep: &'static KeepHandler;
             /// When what is stored wakes its account.
             one wakes: WakesHook;
+            /// Whether a session is given what a room says.
+            each hears: HearsHook;
             /// A stanza about to be given to a session.
             each deliver: DeliverHook;
             /// Something about to be written to the client.

@@ -250,12 +250,16 @@ pub enum Stored<'a> {
     Message(&'a Stanza),
     /// A notification.
     Notification(&'a Notification),
-    /// A message of a room, in which accounts are mentioned that are not there.
+    /// A message of a room, in which accounts are mentioned.
     Mention(&'a Stanza),
+    /// A message of a room, for those who want all of them. Its topic is known already.
+    InRoom(&'a Stanza),
 }
 
 /// When something that is about to be stored wakes its account, if it does. `is_attended`: the account may have a session with a connection.
 pub type WakesHook = fn(stored: Stored<'_>, is_attended: bool, cx: &Cx<'_>) -> Option<Wake>;
+/// Whether a session, which has a connection, is given what a room says.
+pub type HearsHook = fn(session: &BoundSession, room: &BareJid) -> bool;
 /// Stores messages that were given to parked sessions.
 pub struct KeepHandler {
     /// The kind under whose number ([`Fate::Stored`](crate::shard::Fate::Stored)) an acknowledgement is told.

@@ -387,6 +387,12 @@ fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Mis
             }
         }
     }
+    if let Some(at) = asked.listeners {
+        let RoomRecord { kind, name, domain, .. } = &store.own.rooms.room(asked.room)?.record;
+        let of = store.domains.get(domain).map(|domain| domain.name.clone());
+        let room = of.map(|of| kind.address(name, &of)).unwrap_or_default();
+        push::wake_listeners(store, &room, &asked.sender, at, Tells::Mention(asked.room, id));
+    }
     if let Some(fact) = &asked.fact {
         let mut fact = (**fact).clone();
         if let RoomAction::Message(message) = &mut fact.action {
@@ -408,6 +414,15 @@ impl Table {
     /// A message of a room's archive.
     pub(super) fn archived(&self, room: RoomId, id: ArchiveId) -> Option<ArchivedMessage> {
         self.rooms.get(&room)?.archive.get(&id).map(|(_, message)| message.clone())
+    }
+
+    /// Whether the room with this address lists an account of its domain that it has not banned.
+    pub(super) fn lists(&self, domain: DomainId, room: &str, account: &BareJid) -> bool {
+        let parts = room.split_once('@').and_then(|(name, host)| Some((name, RoomKind::of_host(host)?.0)));
+        let id = parts.and_then(|(name, kind)| self.names.get(&(domain, kind, name.into())));
+        let record = id.and_then(|id| self.rooms.get(id)).map(|room| &room.record);
+        let member = record.and_then(|record| record.member(account.as_str()));
+        member.is_some_and(|member| member.affiliation > RoomAffiliation::Outcast)
     }
 
     /// A message and when it was received, if it is there and a member has not read it.
