@@ -178,7 +178,9 @@ async def test_a_thousand_random_bodies_are_decrypted_by_two_foreign_libraries(a
                 asked = {"body": push.body, "key": key, "auth": app.auth}
                 answer = await ece.ask({name: base64.b64encode(value).decode() for name, value in asked.items()})
                 assert base64.b64decode(answer) == push.plaintext
-            assert {push.json["payload"]["n"]: push.json["payload"]["text"] for push in pushes} == dict(enumerate(texts))
+            assert {push.json["payload"]["n"]: push.json["payload"]["text"] for push in pushes} == dict(
+                enumerate(texts)
+            )
             assert not app.pushes.left()
 
 

@@ -241,7 +241,7 @@ async def test_what_a_device_shows_is_in_the_words_of_its_domain(apns, tmp_path,
     await api.notify("alice@localhost", {"title": "Goal", "body": "2:1"}, audience="always")
     assert (await devices["whole"].next()).json["aps"]["alert"] == {"title": "Goal!", "body": "2:1"}
     # What the domain's administrators set holds instead, at once: of APNs its own. What is said is text, whatever is in it.
-    said = '\"}{sender}\\ \U0001f514'
+    said = '"}{sender}\\ \U0001f514'
     await api.ok("PUT", "/v1/push/templates", {"body": ["{body}"], "apns": {"title": ["Bob"], "body": ["> {body}"]}})
     bob.chat("alice@localhost", said)
     push = await devices["whole"].next(body=f"> {said}")
