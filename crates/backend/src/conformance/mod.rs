@@ -166,7 +166,7 @@ pub const CASES: &[Case] = cases! {
     activity: is_the_latest_that_was_noted, goes_with_its_account;
     broadcasts: are_created_once, are_bounded_while_they_are_open, are_steered_until_they_end, are_heard_of_page_by_page, end_once_per_account, are_counted_by_many,
         finish_and_are_forgotten, go_with_their_account_and_their_domain;
-    rooms: are_created_once, are_owned_by_few, are_as_many_as_the_domain_may_have, are_listed_in_pages, are_configured_and_have_a_subject, list_members,
+    rooms: are_created_once, are_owned_by_few, are_as_many_as_the_domain_may_have, are_listed_in_pages, are_configured_and_have_a_subject, have_a_vcard, list_members,
         do_not_list_who_is_removed, go_with_their_domain, keep_messages_in_their_order, find_messages_by_sender_and_time,
         times_of_messages_ascend, replace_and_erase_messages, keep_what_their_domain_keeps, are_destroyed,
         are_in_inboxes, are_read_and_put_away, are_read_since_one_is_a_member, are_refused;

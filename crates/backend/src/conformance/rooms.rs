@@ -24,6 +24,7 @@ pub(super) const NOUN: Noun = Noun {
                 facts: Vec::new(),
             }),
             Ask::from(SetRoomSubject { room, subject: None, facts: Vec::new() }),
+            Ask::from(vcard(room, "<one/>", 1)),
             Ask::from(message(room, "alice", 1)),
             Ask::from(ReplaceRoomMessage {
                 room,
@@ -56,6 +57,7 @@ pub(super) const NOUN: Noun = Noun {
                 facts: Vec::new(),
             },
         );
+        done(store, vcard(room.id, "<one/>", 1));
         keep(store, room.id, "alice", 1);
         assert_eq!(ask(store, blocks(domain, "alice")), ChangeRoomBlocksAnswer::Changed);
     },
@@ -63,10 +65,22 @@ pub(super) const NOUN: Noun = Noun {
         let room = find(store, domain, "lasting").expect("it is there");
         assert_eq!((&room.config, room.subject.as_deref()), (&unusual(), Some(&subject())));
         assert_eq!(room.affiliation("bob@example.org"), RoomAffiliation::Outcast);
+        assert_eq!((told(store, room.id).as_deref(), &*room.photos), (Some("<one/>"), &[PhotoHash([1; 20])][..]));
         assert_eq!(texts(store, room.id, ArchiveStart::First, 10), (vec![1], false));
         assert_eq!(ask(store, RoomBlocks { domain, local: "alice".into() }).len(), 1);
     },
 };
+
+/// A vCard with a photo.
+fn vcard(room: RoomId, xml: &'static str, photo: u8) -> SetRoomVcard {
+    SetRoomVcard { room, xml: xml.into(), photos: [PhotoHash([photo; 20])].into() }
+}
+
+/// What a room tells of itself.
+fn told(store: &dyn Store, room: RoomId) -> Option<String> {
+    let found = ask(store, ReadRoomVcard { room });
+    found.map(|xml| String::from_utf8(xml.to_vec()).expect("it is text"))
+}
 
 fn member(local: &str, affiliation: RoomAffiliation) -> RoomMember {
     let jid = jid(&format!("{local}@example.org"));
@@ -246,6 +260,29 @@ pub(super) fn are_configured_and_have_a_subject(store: &dyn Store) {
     assert_eq!(find(store, domain, "tea").and_then(|room| room.subject), None);
     missing(store, ConfigureRoom { room: RoomId(999), config: unusual(), version: 0, facts: Vec::new() });
     missing(store, SetRoomSubject { room: RoomId(999), subject: None, facts: Vec::new() });
+}
+
+pub(super) fn have_a_vcard(store: &dyn Store) {
+    let domain = domain(store);
+    let (room, other) = (made(store, domain, "tea", &["alice"]), made(store, domain, "coffee", &["alice"]));
+    assert_eq!(told(store, room.id), None);
+    done(store, vcard(room.id, "<one/>", 1));
+    done(store, vcard(room.id, "<\u{1F375}/>", 2));
+    assert_eq!(told(store, room.id).as_deref(), Some("<\u{1F375}/>"));
+    let photos = |name| find(store, domain, name).expect("it is there").photos;
+    assert_eq!(*photos("tea"), [PhotoHash([2; 20])]);
+    assert_eq!((told(store, other.id), photos("coffee").len()), (None, 0));
+    let both: Box<[_]> = [PhotoHash([2; 20]), PhotoHash([3; 20])].into();
+    done(store, SetRoomVcard { room: room.id, xml: "<two/>".into(), photos: both.clone() });
+    assert_eq!(photos("tea"), both);
+    done(store, SetRoomVcard { room: room.id, xml: "".into(), photos: Box::default() });
+    assert_eq!((told(store, room.id), photos("tea").len()), (None, 0));
+    // It goes with the room.
+    done(store, vcard(room.id, "<one/>", 1));
+    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    assert_eq!(told(store, room.id), None);
+    missing(store, vcard(room.id, "<one/>", 1));
+    assert_eq!(made(store, domain, "tea", &["alice"]).photos.len(), 0);
 }
 
 pub(super) fn list_members(store: &dyn Store) {

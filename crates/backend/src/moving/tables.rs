@@ -132,6 +132,7 @@ pub(crate) const COPIED: &[Table] = &[
     table("last_available", &["account"]),
     table("room", &["id"]),
     table("room_member", &["room", "jid"]),
+    table("room_vcard", &["room"]),
     table("room_message", &["seq"]),
     table("room_block", &["account", "is_room", "jid"]),
     table("invitation", &["id"]),

@@ -228,6 +228,7 @@ impl Keys {
                 asked.room
             }
             rooms::WriteAsk::SetRoomSubject(asked) => asked.room,
+            rooms::WriteAsk::SetRoomVcard(asked) => asked.room,
             rooms::WriteAsk::KeepRoomMessage(asked) => {
                 self.reader(asked.sender.local());
                 if let Some(wake) = &asked.wake {

@@ -32,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0022_room_events.sql"),
     include_str!("migrations/0023_joins.sql"),
     include_str!("migrations/0024_failed_pushes.sql"),
+    include_str!("migrations/0026_room_vcards.sql"),
 ];
 
 /// The version of the schema that this server knows.

@@ -538,6 +538,7 @@ pub(crate) fn created_room(asked: &CreateRoom, id: RoomId) -> RoomRecord {
         created: *now,
         version: 0,
         newest: ArchiveId(0),
+        photos: Box::default(),
     }
 }
 

@@ -147,6 +147,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0050_endpoints.sql"),
     include_str!("migrations/0051_room_events.sql"),
     include_str!("migrations/0052_failed_pushes.sql"),
+    include_str!("migrations/0054_room_vcards.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

@@ -303,7 +303,7 @@ settings! {
         "limits.node_bytes" = core.limits.nodes.bytes, bytes(4 * KIB, GIB), Live;
         /// Bytes of clients' capabilities, by the hashes in their presence (XEP-0115), that are kept in memory; beyond that, the oldest are dropped, and asked for again when they are needed.
         "limits.capabilities_bytes" = core.limits.capabilities_bytes, bytes(64 * KIB, GIB), Live;
-        /// Bytes of the vCard of one account, with its photo (XEP-0054).
+        /// Bytes of the vCard of one account, or of one room, with its photo (XEP-0054).
         "limits.vcard_bytes" = core.limits.vcard_bytes, bytes(0, 16 * MIB), Live;
         /// Bytes of accounts' records (rosters, block lists, nodes) that are kept in memory; beyond that, those read first are dropped, and read again when they are needed.
         "limits.records_bytes" = core.limits.records_bytes, bytes(64 * KIB, 64 * GIB), Live;

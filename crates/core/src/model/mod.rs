@@ -107,7 +107,7 @@ pub use push::{
 };
 pub use revocation::{AgentId, Revocations};
 pub use room::{
-    AllowPm, PresenceBroadcast, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey,
+    AllowPm, PhotoHash, PresenceBroadcast, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey,
     RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject, room_version,
 };
 pub use roster::{

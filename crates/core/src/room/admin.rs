@@ -16,7 +16,7 @@ use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
-const CONFIG_CHANGED: u16 = 104;
+pub(super) const CONFIG_CHANGED: u16 = 104;
 const NOT_LOGGED: u16 = 171;
 const NON_ANONYMOUS_NOW: u16 = 172;
 const SEMI_ANONYMOUS_NOW: u16 = 173;

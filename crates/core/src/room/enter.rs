@@ -5,6 +5,7 @@ use super::history::delay;
 use super::home::{Home, RoomState, audience, give, turn_away};
 use super::occupants::{Client, Occupant, Shown};
 use super::told;
+use super::xml::avatar;
 use super::xml::request::{self, Entry};
 use super::xml::user::{self, Said};
 use crate::error::StanzaError;
@@ -292,6 +293,9 @@ impl RoomState {
         let Some(occupant) = self.occupants.of(client) else { return };
         let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
         let mut stanzas = Vec::new();
+        if !record.photos.is_empty() {
+            stanzas.push(RoomStanza::for_all(avatar::presence(&self.address, &record.photos)));
+        }
         self.push_shown(record, occupant, of.watches, &mut stanzas);
         let mut own = vec![SELF];
         own.extend(record.config.non_anonymous.then_some(NON_ANONYMOUS));

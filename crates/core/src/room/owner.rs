@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::ports::store::rooms::{
     ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ReplaceRoomMessage,
-    SetRoomMembers, SetRoomSubject,
+    SetRoomMembers, SetRoomSubject, SetRoomVcard,
 };
 use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
@@ -289,6 +289,7 @@ impl Home {
             }
             Change::Subject(..) => RoomOutcome::Said(None),
             Change::Members { .. }
+            | Change::Vcard { .. }
             | Change::Destroy { .. }
             | Change::Moderate { .. }
             | Change::EraseArchive => RoomOutcome::Done,
@@ -310,6 +311,11 @@ impl Home {
                 let after = Arc::new(RoomRecord { config: *config, ..(**record).clone() });
                 self.open(after.clone());
                 self.state.configured(record, &after, cx);
+            }
+            Change::Vcard { photos, .. } => {
+                let after = Arc::new(RoomRecord { photos, ..(**record).clone() });
+                self.open(after.clone());
+                self.state.vcard_changed(record, &after, cx);
             }
             Change::Members { changes, by } => {
                 let members = record.members_after(&changes);
@@ -409,6 +415,9 @@ impl Change {
             Change::Members { changes, .. } => {
                 SetRoomMembers { room, changes: changes.clone(), version, facts }.into()
             }
+            Change::Vcard { xml, photos } => {
+                SetRoomVcard { room, xml: xml.clone(), photos: photos.clone() }.into()
+            }
             Change::Destroy { .. } => DestroyRoom { room, facts }.into(),
             Change::EraseArchive => EraseRoomArchive { room }.into(),
             Change::Moderate { id, left, .. } => {
@@ -423,6 +432,7 @@ impl Change {
         match self {
             Change::Subject(..) => SetRoomSubject::answer(answer),
             Change::Configure(_) => ConfigureRoom::answer(answer),
+            Change::Vcard { .. } => SetRoomVcard::answer(answer),
             Change::Members { .. } => SetRoomMembers::answer(answer),
             Change::Destroy { .. } => DestroyRoom::answer(answer),
             Change::EraseArchive => EraseRoomArchive::answer(answer),

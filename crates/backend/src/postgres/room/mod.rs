@@ -4,6 +4,7 @@ mod archive;
 mod inbox;
 mod light;
 mod sweep;
+mod vcard;
 
 use super::column::{blob, code, int, ms, number, short, text, uint, whole_jid};
 use super::connection::Connection;
@@ -29,7 +30,8 @@ impl Answers<Room, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Room) -> Result<Option<Box<RoomRecord>>> {
         let found = self.db.opt(
             "SELECT id, domain, name, created, config, subject, kind, version,
-                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0)
+                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0),
+                 (SELECT photos FROM room_vcard WHERE room = room.id)
              FROM room WHERE domain = $1 AND kind = $2 AND name = $3",
             &[&i64::from(asked.domain.0), &short(asked.kind), &asked.name],
         )?;
@@ -171,6 +173,7 @@ impl Answers<DestroyRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DestroyRoom) -> Result<std::result::Result<(), Missing>> {
         let room = i64::from(asked.room.0);
         self.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
+        self.run("DELETE FROM room_vcard WHERE room = $1", &[&room])?;
         let done = self.change("DELETE FROM room WHERE id = $1", &[&room])?;
         Ok(noted(self, done, &asked.facts))
     }
@@ -195,11 +198,12 @@ pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomI
     row.map(|row| Ok(RoomId(number(&row, 0)?))).transpose()
 }
 
-/// Removes a room with its members; how many rows that were. Its messages are swept.
+/// Removes a room with its members and its vCard; how many rows that were. Its messages are swept.
 pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
     let room = i64::from(room.0);
     let members = write.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
-    Ok((members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
+    let vcard = write.run("DELETE FROM room_vcard WHERE room = $1", &[&room])?;
+    Ok((members + vcard + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
 }
 
 /// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
@@ -311,6 +315,7 @@ fn record(row: &Row) -> Result<RoomRecord> {
         subject: subject.map(form).transpose()?.map(Box::new),
         version: number(row, 7)?,
         newest: ArchiveId(uint(row, 8)?),
+        photos: vcard::photos(row.try_get(9)?)?,
     })
 }
 

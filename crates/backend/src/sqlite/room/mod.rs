@@ -4,6 +4,7 @@ mod archive;
 mod inbox;
 mod light;
 mod sweep;
+mod vcard;
 
 use super::column::{blob, code, corrupt, int, ms, number, text, uint, whole_jid};
 use super::snapshot::Snapshot;
@@ -28,7 +29,8 @@ impl Answers<Room, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Room) -> Result<Option<Box<RoomRecord>>> {
         let mut query = self.db.prepare_cached(
             "SELECT id, domain, name, created, config, subject, kind, version,
-                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0)
+                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0),
+                 (SELECT photos FROM room_vcard WHERE room = room.id)
              FROM room WHERE domain = ?1 AND kind = ?2 AND name = ?3",
         )?;
         let found =
@@ -162,6 +164,7 @@ impl Answers<SetRoomSubject, Error> for Transaction<'_> {
 impl Answers<DestroyRoom, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DestroyRoom) -> Result<Result<(), Missing>> {
         self.run("DELETE FROM room_member WHERE room = ?1", [asked.room.0])?;
+        self.run("DELETE FROM room_vcard WHERE room = ?1", [asked.room.0])?;
         let done = self.change("DELETE FROM room WHERE id = ?1", [asked.room.0])?;
         noted(self, done, &asked.facts)
     }
@@ -190,10 +193,11 @@ pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomI
         .optional()
 }
 
-/// Removes a room with its members; how many rows that were. Its messages are swept.
+/// Removes a room with its members and its vCard; how many rows that were. Its messages are swept.
 pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
     let members = write.run("DELETE FROM room_member WHERE room = ?1", [room.0])?;
-    Ok(members + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
+    let vcard = write.run("DELETE FROM room_vcard WHERE room = ?1", [room.0])?;
+    Ok(members + vcard + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
 }
 
 /// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
@@ -299,6 +303,7 @@ fn record(row: &Row<'_>) -> Result<RoomRecord> {
         subject: subject.map(|bytes| form(bytes, 5)).transpose()?.map(Box::new),
         version: row.get(7)?,
         newest: ArchiveId(uint(row, 8)?),
+        photos: vcard::photos(row, 9)?,
     })
 }
 

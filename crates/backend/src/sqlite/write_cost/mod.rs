@@ -38,7 +38,7 @@ use carillon_core::ports::store::private::{PrivateElement, StorePrivate};
 use carillon_core::ports::store::push::{ClaimPushes, CommitPushes, DisablePush, EnablePush, PushCommit};
 use carillon_core::ports::store::rooms::{
     ChangeRoomBlocks, ConfigureRoom, CreateRoom, DestroyRoom, EraseRoomArchive, KeepRoomMessage,
-    ReplaceRoomMessage, RoomWake, SetRoomMembers, SetRoomSubject, SweepRoomArchives,
+    ReplaceRoomMessage, RoomWake, SetRoomMembers, SetRoomSubject, SetRoomVcard, SweepRoomArchives,
 };
 use carillon_core::ports::store::roster::{ChangeSubscription, PutContact, RemoveContact};
 use carillon_core::ports::store::subscriptions::{Subscribe, Unsubscribe};
@@ -252,6 +252,7 @@ const FILL: &str = "
         SELECT n, 1, 0, 'r' || n, 0, '', 1, ROOM_CONFIG, MANY, 20 * MANY, MANY, MANY FROM n;
     INSERT INTO room_member (room, jid, affiliation, nick, reason) SELECT n, 'alice@example.org', 4, '', '' FROM n;
     INSERT INTO room_member (room, jid, affiliation, nick, reason) SELECT 1, 'c' || n || '@example.org', 2, '', '' FROM n;
+    INSERT INTO room_vcard (room, photos, xml) SELECT n, zeroblob(20), x'01' FROM n;
     INSERT INTO room_message (seq, room, received, sender, stanza, counted)
         SELECT n, 1, 0, 'c1@example.org', CAST('<message id=''m' || n || '''/>' AS BLOB), n FROM n;
     INSERT INTO room_block (account, is_room, jid) SELECT 1, 0, 'b' || n || '@example.org' FROM n;

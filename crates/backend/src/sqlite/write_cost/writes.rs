@@ -403,6 +403,8 @@ fn of_rooms() -> Vec<Ask> {
         room_member("c1", RoomAffiliation::Owner).into(),
         room_member("c1", RoomAffiliation::None).into(),
         SetRoomSubject { room, subject: Some(Box::new(subject)), facts: Vec::new() }.into(),
+        SetRoomVcard { room, xml: "<v/>".into(), photos: [PhotoHash([7; 20])].into() }.into(),
+        SetRoomVcard { room, xml: Bytes::new(), photos: Box::default() }.into(),
         said(None).into(),
         said(Some("1")).into(),
         said(Some("nothing")).into(),

@@ -35,7 +35,14 @@ pub const FEATURE: Feature = Feature {
             id: "XEP-0054",
             title: "vcard-temp",
             version: "1.3.0",
-            coverage: "Those of occupants are read at their addresses in the room.",
+            coverage: "That of a room is set by its owners at its bare JID, as long as `limits.vcard_bytes` says, and read by whoever may see the room; those of \
+                       occupants are read at their addresses in the room.",
+        },
+        Spec {
+            id: "XEP-0153",
+            title: "vCard-Based Avatars",
+            version: "1.1.1",
+            coverage: "The avatar of a room, in a presence from its bare JID to those who enter, and to all when it changes.",
         },
         Spec {
             id: "XEP-0313",
@@ -61,6 +68,12 @@ pub const FEATURE: Feature = Feature {
             title: "Moderated Message Retraction",
             version: "0.3.0",
             coverage: "Moderators retract messages; a tombstone stays in the archive.",
+        },
+        Spec {
+            id: "XEP-0486",
+            title: "MUC Avatars",
+            version: "0.1.0",
+            coverage: "All of it; a vCard has at most four photos.",
         },
     ],
     services: &[SERVICE],
@@ -217,7 +230,7 @@ fn info() -> Element {
         .with_attr("type", "text")
         .with_attr("name", SERVICE.name);
     let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity);
-    for var in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::MUC, ns::RSM, ns::OCCUPANT_ID] {
+    for var in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::MUC, ns::RSM, ns::OCCUPANT_ID, ns::VCARD] {
         query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", var));
     }
     query

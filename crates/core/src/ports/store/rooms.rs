@@ -9,7 +9,7 @@ use super::archive::ArchivePageAnswer;
 use super::question::questions;
 use super::{Load, Loads, Missing, Page};
 use crate::model::{
-    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, RoomBlock, RoomConfig, RoomEntry,
+    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, PhotoHash, RoomBlock, RoomConfig, RoomEntry,
     RoomFact, RoomId, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject, UnixMs, Wake,
 };
 use bytes::Bytes;
@@ -26,11 +26,13 @@ questions! {
         RoomArchivePage => ArchivePageAnswer,
         RoomArchivedMessages => ArchivePageAnswer,
         ReadRoomArchiveEnds => Option<ArchiveEnds>,
+        ReadRoomVcard => Option<Bytes>,
     }
     writes {
         ConfigureRoom => Result<(), Missing>,
         SetRoomMembers => Result<(), Missing>,
         SetRoomSubject => Result<(), Missing>,
+        SetRoomVcard => Result<(), Missing>,
         ReplaceRoomMessage => Result<(), Missing>,
         EraseRoomArchive => Result<(), Missing>,
         SweepRoomArchives => SweepRoomArchivesAnswer,
@@ -41,7 +43,7 @@ questions! {
         DestroyRoom => Result<(), Missing>,
         KeepRoomMessage => Result<ArchiveId, Missing>,
     }
-    loads { SetRoomMembers, SetRoomSubject, ReplaceRoomMessage, CreateRoom, KeepRoomMessage, ChangeRoomBlocks, }
+    loads { SetRoomMembers, SetRoomSubject, SetRoomVcard, ReplaceRoomMessage, CreateRoom, KeepRoomMessage, ChangeRoomBlocks, }
 }
 
 /// A room.
@@ -167,7 +169,22 @@ pub struct SetRoomSubject {
     pub facts: Vec<RoomFact>,
 }
 
-/// Removes a room with its members and its archive.
+/// What a room tells of itself (XEP-0054); none where it tells nothing, or there is no such room.
+#[derive(Clone, Debug)]
+pub struct ReadRoomVcard {
+    pub room: RoomId,
+}
+
+/// Keeps a room's vCard in place of the one before. An empty one is not kept any longer.
+#[derive(Clone, Debug)]
+pub struct SetRoomVcard {
+    pub room: RoomId,
+    pub xml: Bytes,
+    /// Those of its photos.
+    pub photos: Box<[PhotoHash]>,
+}
+
+/// Removes a room with its members, its vCard and its archive.
 #[derive(Clone, Debug)]
 pub struct DestroyRoom {
     pub room: RoomId,
@@ -277,6 +294,12 @@ impl Loads for SetRoomSubject {
     fn load(&self) -> Load<'_> {
         let subject = self.subject.as_ref().map_or(0, |subject| subject.stanza.len());
         Load { bytes: subject + bytes_of(&self.facts), account: None }
+    }
+}
+
+impl Loads for SetRoomVcard {
+    fn load(&self) -> Load<'_> {
+        Load { bytes: self.xml.len() + size_of_val(&*self.photos), account: None }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The XML of rooms (XEP-0045).
 
+pub(super) mod avatar;
 pub(super) mod disco;
 pub(super) mod form;
 pub(super) mod request;

@@ -39,6 +39,8 @@ struct Stored {
     noted: BTreeMap<BareJid, (Conversation, u64)>,
     /// When the newest message was received.
     archived_at: UnixMs,
+    /// What it tells of itself; empty for nothing.
+    vcard: Bytes,
 }
 
 answers! {
@@ -54,6 +56,8 @@ answers! {
     ConfigureRoom => configure;
     SetRoomMembers => set_members;
     SetRoomSubject => set_subject;
+    ReadRoomVcard => vcard;
+    SetRoomVcard => set_vcard;
     ReplaceRoomMessage => replace;
     EraseRoomArchive => erase;
     SweepRoomArchives => sweep;
@@ -307,6 +311,7 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
         created: *now,
         version: 0,
         newest: ArchiveId(0),
+        photos: Box::default(),
     };
     let table = &mut store.own.rooms;
     table.names.insert((*domain, *kind, name.clone()), record.id);
@@ -318,6 +323,7 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
         counted: 0,
         noted: BTreeMap::new(),
         archived_at: UnixMs(0),
+        vcard: Bytes::new(),
     };
     table.rooms.insert(record.id, stored);
     tell(store, record.id, facts);
@@ -345,6 +351,17 @@ fn set_members(store: &mut Committed, asked: &SetRoomMembers) -> Result<(), Miss
         }
     }
     tell(store, asked.room, &asked.facts);
+    Ok(())
+}
+
+fn vcard(store: &Committed, asked: &ReadRoomVcard) -> Option<Bytes> {
+    let room = store.own.rooms.rooms.get(&asked.room)?;
+    Some(room.vcard.clone()).filter(|xml| !xml.is_empty())
+}
+
+fn set_vcard(store: &mut Committed, asked: &SetRoomVcard) -> Result<(), Missing> {
+    let room = store.own.rooms.room(asked.room)?;
+    (room.vcard, room.record.photos) = (asked.xml.clone(), asked.photos.clone());
     Ok(())
 }
 

@@ -784,6 +784,7 @@ fn set_limit(limits: &mut Limits, key: &str, value: &str) {
         "topic_bytes" => limits.topic_bytes = number(value),
         "room_presence" => limits.room_presence = number(value),
         "rooms_joined" => limits.rooms_joined = number(value),
+        "vcard_bytes" => limits.vcard_bytes = number(value),
         "topics_owned" => limits.topics_owned = number(value),
         "topics_followed" => limits.topics_followed = number(value),
         "topic_items" => limits.topic_items = number(value),

@@ -1,0 +1,6 @@
+-- What rooms tell of themselves (XEP-0054), and the SHA-1 of each photo in it. A table of its own: a row of `room` is written anew with each message.
+CREATE TABLE room_vcard (
+    room   bigint PRIMARY KEY REFERENCES room (id),
+    photos bytea  NOT NULL,
+    xml    bytea  NOT NULL
+);
