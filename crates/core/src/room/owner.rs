@@ -294,6 +294,7 @@ impl Home {
             | Change::Moderate { .. }
             | Change::EraseArchive => RoomOutcome::Done,
         };
+        let account = asker.account();
         // XEP-0045 §10.9: an owner is removed before the request is answered; clients do not listen to the room after that.
         let answered_last = match &change {
             Change::Destroy { .. } => Some((asker, outcome)),
@@ -322,6 +323,7 @@ impl Home {
                 let after = Arc::new(RoomRecord { members, ..(**record).clone() });
                 self.state.note_members(&after, cx);
                 self.open(after.clone());
+                self.state.tell_absent(record, &after, &changes, account.as_ref(), cx);
                 self.state.members_changed(&after, &changes, by.as_deref(), cx);
             }
             Change::Destroy { reason, venue, password } => {

@@ -79,6 +79,7 @@ pub const FEATURE: Feature = Feature {
     services: &[SERVICE],
     hooks: Hooks {
         announced: Some(announced),
+        shutdown: Some(shutdown),
         close: Some(close),
         restored: Some(restored),
         homes_moved: Some(homes_moved),
@@ -291,6 +292,15 @@ fn announced(session: &mut BoundSession, _: &Stanza, step: Announcement, cx: &mu
     if step == Announcement::Gone {
         leave_all(session, false, cx);
     }
+}
+
+/// The client is told that it is in none of its rooms any more (XEP-0045 §15.6.2, code 332).
+fn shutdown(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
+    let entered = rooms.filter(|joined| joined.role.is_some());
+    let told: Vec<Stanza> =
+        entered.map(|joined| xml::shut_down(&joined.occupant).with_to(session.jid.clone())).collect();
+    told.iter().for_each(|stanza| session.send(stanza, &Track::Nothing, cx));
 }
 
 fn close(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>) {

@@ -7,3 +7,4 @@ pub(super) mod request;
 pub(super) mod user;
 
 pub(crate) use disco::rooms;
+pub(crate) use user::shut_down;

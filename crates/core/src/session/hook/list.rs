@@ -26,6 +26,8 @@ macro_rules! each_hook {
             list login: LoginPart;
             /// A session was bound; its bind result is sent.
             each open: OpenHook;
+            /// See [`ShutdownHook`].
+            each shutdown: ShutdownHook;
             /// A session ends.
             each close: CloseHook;
             /// A session has lost its connection, and waits for its client to resume it.

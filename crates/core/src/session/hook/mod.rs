@@ -154,6 +154,8 @@ impl Feature {
 pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
 /// A session was bound.
 pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// The node shuts down, and a session is about to end by it: what its client is told before its stream is closed.
+pub type ShutdownHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A session ends.
 pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>);
 /// A session was parked. `waiting`: the stanza from its client that still waits for an answer. The number under which the session wants
