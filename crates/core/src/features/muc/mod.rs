@@ -28,8 +28,8 @@ pub const FEATURE: Feature = Feature {
             version: "1.35.5",
             coverage: "Rooms at `rooms.DOMAIN` for accounts of the domain, and of others where both policies say so: entering, history, subject, private messages, mediated invitations, \
                        voice, kicks, bans of accounts and domains, roles, affiliations, configuration, registration of nicks, \
-                       destruction. Not there: `muc#roomconfig_getmemberlist` other than what is done anyway, and the codes 101 \
-                       and 332.",
+                       destruction. All status codes of §15.6.2 but 102 and 103, for no room shows who is not \
+                       available, and 210, for no nick is changed. Not there: `muc#roomconfig_getmemberlist` other than what is done anyway.",
         },
         Spec {
             id: "XEP-0054",

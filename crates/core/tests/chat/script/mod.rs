@@ -131,6 +131,7 @@ impl Script {
                 }
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
                 "push.service_url" => settings.push.service.url = value.to_owned(),
+                "fanout.slice" => settings.fanout.slice = value.parse().expect("a number"),
                 _ if key.starts_with("upload.") => set::upload(&mut settings.upload, key, value),
                 "privacy_lists" => settings.privacy_lists.enabled = value == "yes",
                 "privacy_rules" => settings.privacy_lists.bounds.rules = value.parse().expect("a number"),
