@@ -50,6 +50,7 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         bytes_out_per_second: u32::MAX - 1,
         stored_bytes_max: 1 << 41,
         room_events: RoomEvents::Membership,
+        room_archive_days: 36_500,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((second.id, second.policy, second.granted), (first.id, policy, policy));

@@ -168,7 +168,7 @@ pub const CASES: &[Case] = cases! {
         finish_and_are_forgotten, go_with_their_account_and_their_domain;
     rooms: are_created_once, are_owned_by_few, are_as_many_as_the_domain_may_have, are_listed_in_pages, are_configured_and_have_a_subject, have_a_vcard, list_members,
         do_not_list_who_is_removed, go_with_their_domain, keep_messages_in_their_order, find_messages_by_sender_and_time,
-        times_of_messages_ascend, replace_and_erase_messages, keep_what_their_domain_keeps, are_destroyed,
+        times_of_messages_ascend, replace_and_erase_messages, keep_what_their_domain_keeps, keep_for_as_many_days_as_is_said_of_rooms, are_destroyed,
         are_in_inboxes, are_read_and_put_away, are_read_since_one_is_a_member, are_refused;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;

@@ -137,6 +137,7 @@ fn unusual() -> RoomConfig {
         locked: false,
         members_history: RoomHistory::SinceMember,
         fields: [("subject".to_owned(), "Thé".to_owned())].into(),
+        archive_days: 7,
     }
 }
 
@@ -451,6 +452,31 @@ pub(super) fn keep_what_their_domain_keeps(store: &dyn Store) {
         after = sweep(T.plus(2 * DAY_MS + 5), room, 10).next;
     }
     assert_eq!(texts(store, tea, ArchiveStart::First, 9), (vec![5], false));
+}
+
+pub(super) fn keep_for_as_many_days_as_is_said_of_rooms(store: &dyn Store) {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+    let policy = Policy { archive_days: 2, room_archive_days: 10, ..Policy::default() };
+    let domain = ask(store, PutDomain { name: "example.org".into(), policy }).domain.id;
+    let (long, short) = (made(store, domain, "long", &[]).id, made(store, domain, "short", &[]).id);
+    let kept_for = |room, days| {
+        let config = RoomConfig { archive_days: days, ..RoomConfig::default() };
+        done(store, ConfigureRoom { room, config, version: 0, facts: Vec::new() });
+    };
+    kept_for(long, 11);
+    kept_for(short, 4);
+    for room in [long, short] {
+        keep(store, room, "alice", 1);
+    }
+    let left_after = |days: u64| {
+        let mut after = Some(RoomId(0));
+        while let Some(room) = after {
+            after = ask(store, SweepRoomArchives { now: T.plus(days * DAY_MS), after: room, max: 10 }).next;
+        }
+        [long, short].map(|room| texts(store, room, ArchiveStart::First, 9).0.len())
+    };
+    // Not as other archives of the domain, and a room keeps less than its domain, never more.
+    assert_eq!([3, 5, 9, 11].map(left_after), [[1, 1], [1, 0], [1, 0], [0, 0]]);
 }
 
 pub(super) fn are_destroyed(store: &dyn Store) {

@@ -24,11 +24,13 @@ macro_rules! domains {
          d.other_domains, d.requests_per_second, d.stanzas_per_second, d.bytes_per_second,
          d.rooms_create, d.rooms_owned_max, d.rooms_max, d.accounts_max, d.topics_max, d.topics_owned_max,
          d.subscriptions_max, d.sessions_total_max, d.bytes_out_per_second, d.stored_bytes_max, d.room_events,
+         d.room_archive_days,
          g.sessions, g.registration, g.pubsub_create, g.sessions_max, g.messages_durable, g.resumption_ms_max,
          g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management,
          g.other_domains, g.requests_per_second, g.stanzas_per_second, g.bytes_per_second,
          g.rooms_create, g.rooms_owned_max, g.rooms_max, g.accounts_max, g.topics_max, g.topics_owned_max,
-         g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events, d.stored_bytes
+         g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events,
+         g.room_archive_days, d.stored_bytes
          FROM domain d JOIN domain_grant g ON g.domain = d.id"
     };
 }
@@ -121,7 +123,7 @@ impl Answers<DeleteDomain, Error> for Transaction<'_> {
 }
 
 /// Columns of a policy.
-const POLICY_COLUMNS: usize = 27;
+const POLICY_COLUMNS: usize = 28;
 
 /// The domain of this name.
 pub(super) fn named(db: &Connection, name: &str) -> Result<Option<Domain>> {
@@ -167,6 +169,7 @@ fn policy(row: &Row<'_>, first: usize) -> Result<Policy> {
         bytes_out_per_second: row.get(first + 24)?,
         stored_bytes_max: uint(row, first + 25)?,
         room_events: code(row, first + 26)?,
+        room_archive_days: row.get(first + 27)?,
     })
 }
 
@@ -218,6 +221,7 @@ fn put(
             policy.bytes_out_per_second.into(),
             int(policy.stored_bytes_max),
             policy.room_events.code(),
+            policy.room_archive_days.into(),
         ])
     };
     write.run(
@@ -227,12 +231,12 @@ fn put(
          requests_per_second = ?15, stanzas_per_second = ?16, bytes_per_second = ?17,
          rooms_create = ?18, rooms_owned_max = ?19, rooms_max = ?20, accounts_max = ?21, topics_max = ?22,
          topics_owned_max = ?23, subscriptions_max = ?24, sessions_total_max = ?25, bytes_out_per_second = ?26,
-         stored_bytes_max = ?27, room_events = ?28 WHERE id = ?1",
+         stored_bytes_max = ?27, room_events = ?28, room_archive_days = ?29 WHERE id = ?1",
         columns(policy),
     )?;
     write.run(
         "INSERT OR REPLACE INTO domain_grant VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-         ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)",
+         ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
         columns(granted),
     )?;
     let stored_bytes = known.map_or(0, |known| known.stored_bytes);

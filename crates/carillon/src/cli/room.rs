@@ -150,6 +150,9 @@ struct ConfigArgs {
     /// Whether messages are kept in the room's archive
     #[arg(long, value_name = "BOOL")]
     archive: Option<bool>,
+    /// Days for which the archive keeps a message at most; 0 for as long as the domain does
+    #[arg(long, value_name = "DAYS")]
+    archive_days: Option<u32>,
 }
 
 const COLUMNS: &[Column] = &[("ROOM", "name"), ("PUBLIC", "public"), ("TITLE", "title")];
@@ -247,6 +250,7 @@ impl ConfigArgs {
             ("password", self.password.map(Value::from)),
             ("max_users", self.max_users.map(Value::from)),
             ("archive", self.archive.map(Value::from)),
+            ("archive_days", self.archive_days.map(Value::from)),
         ]))
     }
 }

@@ -403,6 +403,8 @@ settings! {
         "rooms.create" = policy.rooms_create, Kind::Choice(RoomsCreate::WORDS), Live;
         /// Rooms that the domain may have, also by API keys; 0 for any number.
         "rooms.max" = policy.rooms_max, count(0, 1_000_000, "rooms"), Live;
+        /// Days for which archives of rooms keep a message; 0 for as long as `archive.days`. A room can be configured to keep it for a shorter time.
+        "rooms.archive_days" = policy.room_archive_days, count(0, 36_500, "days"), Live;
         /// What event streams and webhooks that ask for it are told of the domain's rooms: nothing (`off`), that they are created and destroyed and
         /// what accounts are to them (`membership`), or also what is said in those that have archives (`all`).
         "rooms.events" = policy.room_events, Kind::Choice(RoomEvents::WORDS), Live;

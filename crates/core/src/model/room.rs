@@ -303,6 +303,15 @@ pub struct RoomConfig {
     pub members_history: RoomHistory,
     /// The fields of a room of MUC Light beside its title, such as `subject`, by their names.
     pub fields: BTreeMap<String, String>,
+    /// Days for which the archive keeps a message at most, up to [`Policy::ARCHIVE_DAYS_MAX`](super::Policy::ARCHIVE_DAYS_MAX); 0 for as long as the domain wants.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub archive_days: u32,
+}
+
+/// Whether a number says nothing. Nodes of the release before know no such field.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl RoomConfig {
@@ -364,6 +373,7 @@ impl Default for RoomConfig {
             locked: false,
             members_history: RoomHistory::All,
             fields: BTreeMap::new(),
+            archive_days: 0,
         }
     }
 }
@@ -388,6 +398,7 @@ crate::form! {
         members_history,
         fields,
         presence_broadcast: since(5),
+        archive_days: since(5),
     }
 }
 

@@ -163,6 +163,7 @@ fn check(policy: &Policy) -> Result<(), Problem> {
         ("sessions_max", u64::from(policy.sessions_max), 1, 1000),
         ("resumption_ms_max", policy.resumption_ms_max.into(), 0, Policy::RESUMPTION_MS_MAX.into()),
         ("archive_days", policy.archive_days.into(), 0, Policy::ARCHIVE_DAYS_MAX.into()),
+        ("room_archive_days", policy.room_archive_days.into(), 0, Policy::ARCHIVE_DAYS_MAX.into()),
         ("archive_bytes_max", policy.archive_bytes_max, 0, i64::MAX.cast_unsigned()),
         ("keys_max", policy.keys_max.into(), 1, Policy::KEYS_MAX.into()),
         ("requests_per_second", policy.requests_per_second.into(), 0, Policy::RATE_MAX.into()),

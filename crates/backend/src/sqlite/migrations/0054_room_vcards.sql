@@ -4,3 +4,7 @@ CREATE TABLE room_vcard (
     photos BLOB    NOT NULL,
     xml    BLOB    NOT NULL
 ) STRICT;
+
+-- Days for which archives of rooms keep a message; 0 for as long as other archives of the domain.
+ALTER TABLE domain ADD COLUMN room_archive_days INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE domain_grant ADD COLUMN room_archive_days INTEGER NOT NULL DEFAULT 0;

@@ -258,8 +258,8 @@ pub struct EraseRoomArchive {
     pub room: RoomId,
 }
 
-/// Removes from the archives of rooms what their domains do not keep any longer ([`ArchiveBounds`](crate::model::ArchiveBounds)): of the rooms
-/// after `after`, and at most `max` messages.
+/// Removes from the archives of rooms what their domains do not keep any longer, or they themselves do not
+/// ([`Policy::room_archive_bounds`](crate::model::Policy::room_archive_bounds)): of the rooms after `after`, and at most `max` messages.
 #[derive(Clone, Debug)]
 pub struct SweepRoomArchives {
     pub now: UnixMs,

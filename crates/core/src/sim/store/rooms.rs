@@ -503,7 +503,7 @@ fn sweep(store: &mut Committed, asked: &SweepRoomArchives) -> SweepRoomArchivesA
     let domains = store.domains.clone();
     for (id, room) in store.own.rooms.rooms.range_mut(RoomId(asked.after.0 + 1)..) {
         let Some(domain) = domains.get(&room.record.domain) else { continue };
-        let bounds = domain.policy.archive_bounds();
+        let bounds = domain.policy.room_archive_bounds(room.record.config.archive_days);
         while let Some((oldest, (_, message))) = room.archive.first_key_value() {
             let bytes: usize = room.archive.values().map(|(_, message)| message.stanza.len()).sum();
             let is_old = message.received < bounds.cutoff(asked.now);

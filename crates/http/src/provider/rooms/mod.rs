@@ -15,7 +15,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{Command, Outcome, RoomOutcome, RoomRefusal, RoomRequest};
-use carillon_core::model::{Domain, RoomConfig, RoomKind, RoomRecord};
+use carillon_core::model::{Domain, Policy, RoomConfig, RoomKind, RoomRecord};
 use carillon_core::ports::store::rooms::Rooms as ListRooms;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -476,6 +476,7 @@ fn check(app: &App, config: &RoomConfig) -> Result<(), Problem> {
     let numbers = [
         ("max_users", config.max_users, app.options.core.limits.room_occupants),
         ("history", config.history, RoomConfig::HISTORY_MAX),
+        ("archive_days", config.archive_days, Policy::ARCHIVE_DAYS_MAX),
     ];
     for (name, number, max) in numbers {
         if number > max {
