@@ -241,8 +241,8 @@ impl<K: Kind> Place<K> {
 
     /// Whether a question awaits its answer that a task follows.
     fn asked_before(&self, task: &K::Task) -> bool {
-        let asked = self.pending.iter().flat_map(|pending| &pending.asked);
-        asked.into_iter().any(|(_, step)| K::follows(task, step))
+        let mut asked = self.pending.iter().flat_map(|pending| &pending.asked);
+        asked.any(|(_, step)| K::follows(task, step))
     }
 
     /// The next task, if it may begin now.

@@ -54,17 +54,16 @@ impl History {
         *self = History::default();
     }
 
-    /// What somebody is given who enters now.
+    /// What somebody is given who enters: nothing that was said before `since`.
     pub(super) fn given(
         &self,
         wanted: &HistoryWanted,
         usual: usize,
-        now: UnixMs,
+        since: UnixMs,
         room: &BareJid,
         behind: ArchiveId,
     ) -> Vec<RoomStanza> {
         let max = wanted.stanzas.unwrap_or(usual).min(HISTORY_MAX);
-        let since = wanted.since(now);
         let (mut left, mut given) = (wanted.chars, Vec::new());
         for said in self
             .messages

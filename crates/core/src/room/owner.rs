@@ -1,12 +1,12 @@
 //! What owners do: configuring a room, and destroying it (XEP-0045 §10); and registering with a room (§7.10).
 
 use super::asker::{Asker, refuse, reply};
-use super::enter::{CREATED, SELF, left};
+use super::enter::{CREATED, left};
 use super::facts;
 use super::home::{Home, give, turn_away};
 use super::step::{Change, Creator, Step};
 use super::told::{self, Destroyed};
-use super::xml::user::Said;
+use super::xml::user::{SELF, Said};
 use super::xml::{form, user};
 use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;

@@ -404,7 +404,7 @@ fn of_rooms() -> Vec<Ask> {
         room_member("c1", RoomAffiliation::None).into(),
         SetRoomSubject { room, subject: Some(Box::new(subject)), facts: Vec::new() }.into(),
         SetRoomVcard { room, xml: "<v/>".into(), photos: [PhotoHash([7; 20])].into() }.into(),
-        SetRoomVcard { room, xml: Bytes::new(), photos: Box::default() }.into(),
+        SetRoomVcard { room, xml: "".into(), photos: Box::default() }.into(),
         said(None).into(),
         said(Some("1")).into(),
         said(Some("nothing")).into(),

@@ -1,7 +1,6 @@
 //! What occupants are told of each other (XEP-0045, namespace `muc#user`).
 
 use crate::model::{ArchiveId, RoomAffiliation, RoomRole as Role};
-use crate::room::enter::SELF;
 use crate::room::occupants::{Client, Occupant};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -13,6 +12,8 @@ pub(in crate::room) const BANNED: u16 = 301;
 pub(in crate::room) const KICKED: u16 = 307;
 pub(in crate::room) const NO_MEMBER: u16 = 321;
 pub(in crate::room) const MEMBERS_ONLY: u16 = 322;
+/// Self-presence: it is about its recipient.
+pub(in crate::room) const SELF: u16 = 110;
 const SHUT_DOWN: u16 = 332;
 /// The affiliation of somebody who is not in the room has changed.
 const AFFILIATION_CHANGED: u16 = 101;
