@@ -65,7 +65,10 @@ pub(super) const NOUN: Noun = Noun {
         let room = find(store, domain, "lasting").expect("it is there");
         assert_eq!((&room.config, room.subject.as_deref()), (&unusual(), Some(&subject())));
         assert_eq!(room.affiliation("bob@example.org"), RoomAffiliation::Outcast);
-        assert_eq!((told(store, room.id).as_deref(), &*room.photos), (Some("<one/>"), &[PhotoHash([1; 20])][..]));
+        assert_eq!(
+            (told(store, room.id).as_deref(), &*room.photos),
+            (Some("<one/>"), &[PhotoHash([1; 20])][..])
+        );
         assert_eq!(texts(store, room.id, ArchiveStart::First, 10), (vec![1], false));
         assert_eq!(ask(store, RoomBlocks { domain, local: "alice".into() }).len(), 1);
     },

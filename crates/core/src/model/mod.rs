@@ -107,8 +107,9 @@ pub use push::{
 };
 pub use revocation::{AgentId, Revocations};
 pub use room::{
-    AllowPm, PhotoHash, PresenceBroadcast, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey,
-    RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject, room_version,
+    AllowPm, PhotoHash, PresenceBroadcast, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory,
+    RoomKey, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject,
+    room_version,
 };
 pub use roster::{
     BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,

@@ -141,7 +141,14 @@ impl RoomRecord {
         let RoomConfig { title, description, password, .. } = &self.config;
         let fields: usize = self.config.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
         let photos = size_of_val(&*self.photos);
-        self.name.len() + members + subject + title.len() + description.len() + password.len() + fields + photos
+        self.name.len()
+            + members
+            + subject
+            + title.len()
+            + description.len()
+            + password.len()
+            + fields
+            + photos
     }
 }
 

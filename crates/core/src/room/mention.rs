@@ -117,6 +117,7 @@ mod tests {
             created: UnixMs(0),
             version: 0,
             newest: ArchiveId(0),
+            photos: Box::default(),
         };
         let state = RoomState {
             domain: "d".into(),

@@ -35,8 +35,8 @@ use crate::model::{
 };
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{
-    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, ReadRoomVcard, ReplaceRoomMessage, RoomArchivePage,
-    RoomArchivedMessages,
+    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, ReadRoomVcard, ReplaceRoomMessage,
+    RoomArchivePage, RoomArchivedMessages,
 };
 use crate::ports::store::vcard::ReadVcard;
 use crate::ports::{Answer, Fault, Page, Question};

@@ -13,8 +13,7 @@ use carillon_core::ports::store::rooms::{ReadRoomVcard, SetRoomVcard};
 
 impl Answers<ReadRoomVcard, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &ReadRoomVcard) -> Result<Option<Bytes>> {
-        let row =
-            self.db.opt("SELECT xml FROM room_vcard WHERE room = $1", &[&i64::from(asked.room.0)])?;
+        let row = self.db.opt("SELECT xml FROM room_vcard WHERE room = $1", &[&i64::from(asked.room.0)])?;
         row.map(|row| Ok(Bytes::copy_from_slice(blob(&row, 0)?))).transpose()
     }
 }

@@ -9,8 +9,9 @@ use super::archive::ArchivePageAnswer;
 use super::question::questions;
 use super::{Load, Loads, Missing, Page};
 use crate::model::{
-    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, PhotoHash, RoomBlock, RoomConfig, RoomEntry,
-    RoomFact, RoomId, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject, UnixMs, Wake,
+    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, PhotoHash, RoomBlock, RoomConfig,
+    RoomEntry, RoomFact, RoomId, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject,
+    UnixMs, Wake,
 };
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;

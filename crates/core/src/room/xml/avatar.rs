@@ -15,18 +15,18 @@ pub(in crate::room) const PHOTOS_MAX: usize = 4;
 
 /// The hashes of the photos in a vCard. One that names an address instead of bytes has none.
 pub(in crate::room) fn photos(vcard: &Element) -> Result<Box<[PhotoHash]>, StanzaError> {
-    let refuse = |text: &str| StanzaError::new(Condition::NotAcceptable).with_text(text);
+    let refuse = |text: String| StanzaError::new(Condition::NotAcceptable).with_text(text);
     let mut hashes = Vec::new();
     for photo in vcard.children().filter(|child| child.is("PHOTO", ns::VCARD)) {
         let Some(bytes) = photo.child("BINVAL", ns::VCARD) else { continue };
         // XEP-0054 has it in lines.
         let text: String = bytes.text().split_ascii_whitespace().collect();
-        let bytes = BASE64.decode(text).map_err(|_| refuse("the photo is not base64"))?;
+        let bytes = BASE64.decode(text).map_err(|_| refuse("the photo is not base64".to_owned()))?;
         if bytes.is_empty() {
             continue;
         }
         if hashes.len() == PHOTOS_MAX {
-            return Err(refuse(&format!("a vCard of a room has at most {PHOTOS_MAX} photos")));
+            return Err(refuse(format!("a vCard of a room has at most {PHOTOS_MAX} photos")));
         }
         hashes.push(PhotoHash(Sha1::digest(bytes).into()));
     }
