@@ -225,10 +225,15 @@ class Rooms:
         first, last = min(seat.heard), max(seat.heard)
         expected = {id: number for id, number in kept.items() if first <= id <= last}
         for id in expected.keys() - seat.heard.keys():
-            self.ledger.wrong("lost", f"{seat.device.jid} in {seat.room.address} was not told {id}, between {first} and {last}")
+            self.ledger.wrong(
+                "lost", f"{seat.device.jid} in {seat.room.address} was not told {id}, between {first} and {last}"
+            )
         for id, number in seat.heard.items():
             if kept.get(id) != number:
-                self.ledger.wrong("lost", f"{seat.device.jid} was told g{number} as {id} of {seat.room.address}, which has {kept.get(id)}")
+                self.ledger.wrong(
+                    "lost",
+                    f"{seat.device.jid} was told g{number} as {id} of {seat.room.address}, which has {kept.get(id)}",
+                )
 
     def counts(self):
         """Messages said, counted by `<a h>`, and how often they were told."""
