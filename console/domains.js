@@ -11,6 +11,7 @@ const USED = ["Quota", "Used", "At most", "Refused"];
 const BOUNDS = [
   ["accounts_max", "Maximum number of accounts", 100000000, "0: any number."],
   ["sessions_total_max", "Maximum number of sessions, all accounts", 100000000, "On each node. 0: any number."],
+  ["room_archive_days", "Days for which archives of rooms keep a message", 36500, "0: as long as other archives."],
   ["topics_max", "Maximum number of topics", 10000000, "0: any number."],
   ["topics_owned_max", "Maximum number of topics that an account owns", 10000000, "0: as many as the node allows."],
   ["subscriptions_max", "Maximum number of topics that an account follows", 10000000, "0: as many as the node allows."],

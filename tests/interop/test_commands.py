@@ -1,5 +1,6 @@
 """The commands of the binary beside a running node, and what it says to settings that cannot be."""
 
+import asyncio
 import json
 
 from harness.peer import JSON, Peer
@@ -33,6 +34,38 @@ async def test_an_operators_day(server, api):
     done(await server.command("session", "end", f"{user}@localhost"))
     await peer.stream_error()
     assert "sessions" in done(await server.command("status")).lower()
+
+
+async def test_what_was_said_in_a_room_by_command(server):
+    room = unique("room")
+    done(await server.command("room", "create", room, "--archive-days", "30"))
+    for text in ("The kettle is on", "Two sugars"):
+        done(await server.command("room", "send", room, text))
+    # An operator's key does not read what people say.
+    refused = await server.command("room", "messages", room)
+    assert refused.returncode == 1
+    assert "read_messages" in refused.stderr
+    made = json.loads(
+        done(await server.command("key", "create", unique("reader"), "--scope", "read_messages", "--json"))
+    )
+
+    async def messages():
+        reader = ("--url", server.http, "--key", made["key"])
+        return json.loads(done(await asyncio.to_thread(run, "room", "messages", room, "--json", *reader)))
+
+    listed = await messages()
+    assert [message["body"] for message in listed] == ["Two sugars", "The kettle is on"]
+    done(await server.command("room", "retract", room, str(listed[0]["id"]), "--reason", "no sugar"))
+    assert [message["body"] for message in await messages()] == [None, "The kettle is on"]
+    refused = await server.command("room", "retract", room, "999999999")
+    assert refused.returncode == 1
+    assert "no such message" in refused.stderr
+    # Nothing is erased by mistake.
+    refused = await server.command("room", "erase", room)
+    assert refused.returncode != 0
+    assert len(await messages()) == 2
+    done(await server.command("room", "erase", room, "--yes"))
+    assert await messages() == []
 
 
 async def test_keys_made_by_command_work(server):

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import json
 import random
 import string
 
@@ -12,6 +13,7 @@ from slixmpp.exceptions import IqError
 
 from harness.api import Api
 from harness.inbox import Inbox
+from harness.node import script
 from harness.peer import Peer
 from harness.push_service import PushService
 from harness.pushes import PUSH, register, request
@@ -149,6 +151,37 @@ async def test_random_bodies_are_decrypted_by_a_foreign_library(peer, api, accou
     assert push.json["truncated"] is True
     assert push.json["body"].startswith("long long")
     assert len(push.plaintext) <= 3993
+
+
+async def test_a_thousand_random_bodies_are_decrypted_by_two_foreign_libraries(api, account, service):
+    dice = random.Random(1000)
+    letters = string.ascii_letters + " éß漢\U0001f514&<>\"'\\"
+    apps, sent = [], {}
+    for number in range(20):
+        jid = await account()
+        apps.append(service.subscribe(f"app{number}"))
+        await register(api, jid, web_push(apps[-1]))
+        sent[jid] = ["".join(dice.choices(letters, k=dice.randrange(0, 900))) for _ in range(50)]
+    lines = [
+        json.dumps({"to": jid, "payload": {"n": n, "text": text}, "audience": "always"})
+        for jid, texts in sent.items()
+        for n, text in enumerate(texts)
+    ]
+    ndjson = {"content-type": "application/x-ndjson"}
+    await api.call("POST", "/v1/notifications/batch", content="\n".join(lines), headers=ndjson)
+    async with script("ece.mjs") as ece:
+        for app, texts in zip(apps, sent.values(), strict=True):
+            # The one library has decrypted them when they came, the other one does now.
+            pushes = [await app.next() for _ in texts]
+            key = app.key.private_numbers().private_value.to_bytes(32, "big")
+            for push in pushes:
+                asked = {"body": push.body, "key": key, "auth": app.auth}
+                answer = await ece.ask({name: base64.b64encode(value).decode() for name, value in asked.items()})
+                assert base64.b64decode(answer) == push.plaintext
+            assert {push.json["payload"]["n"]: push.json["payload"]["text"] for push in pushes} == dict(
+                enumerate(texts)
+            )
+            assert not app.pushes.left()
 
 
 @pytest.mark.parametrize("status", [404, 410])

@@ -170,6 +170,52 @@ async def test_who_is_mentioned_in_a_room_while_away_is_woken(api, peer, account
     assert refused.value.condition == "not-acceptable"
 
 
+async def test_an_app_is_woken_by_every_message_of_rooms_that_it_names(api, peer, account, apns):
+    jid, bob, device = await account(), await peer(plugins=ROOMS), apns.device("phone")
+    name = unique("tea")
+    rooms = {kind: f"{name}@{host}.localhost" for kind, host in (("muc", "rooms"), ("muclight", "muclight"))}
+    for room in rooms.values():
+        await api.ok("PUT", f"/v1/rooms/{room}", {"title": "Tea"}, status=201)
+        for member, affiliation in ((bob.bare, "owner"), (jid, "member")):
+            await api.call("PUT", f"/v1/rooms/{room}/members/{member}", {"affiliation": affiliation})
+    await bob.plugin("xep_0045").join_muc_wait(JID(rooms["muc"]), "Bob", timeout=10)
+    body = {"account": jid, "node": "phone", "shown": "whole", **of_app("chat", device)}
+
+    def say(room, text):
+        bob.xmpp.send_message(mto=JID(room), mbody=text, mtype="groupchat")
+
+    # It has not said which: a mention wakes it, in MUC Light, too, and nothing else does.
+    await api.ok("POST", "/v1/push/registrations", body, status=201)
+    for room in rooms.values():
+        say(room, "hello all")
+        say(room, f"@{jid.partition('@')[0]}, tea is ready")
+        assert (await device.next()).json["aps"]["alert"]["body"].endswith("tea is ready")
+    for wrong in ("coffee@rooms.localhost", "tea@elsewhere.example", "x y"):
+        await api.problem(422, "invalid-value", "POST", "/v1/push/registrations", body | {"rooms": [wrong]})
+    made = await api.ok("POST", "/v1/push/registrations", body | {"rooms": list(rooms.values())}, status=201)
+    assert made["rooms"] == sorted(rooms.values())
+    for room in rooms.values():
+        say(room, "to all")
+        push = await device.next()
+        assert (push.json["carillon"]["room"], push.json["aps"]["alert"]["body"]) == (room, "to all")
+    # Whoever hears a room is not woken by it; by then it would have been, since what the session does not acknowledge wakes as late.
+    alice = await peer(jid, plugins=ROOMS)
+    await alice.plugin("xep_0045").join_muc_wait(JID(rooms["muc"]), "Alice", timeout=10)
+    for room in rooms.values():
+        say(room, "you are there")
+        await alice.messages.take(
+            lambda m, room=room: m.get("from").startswith(room) and m.findtext("{jabber:client}body") == "you are there"
+        )
+    await api.notify(jid, {"n": 1}, audience="always")
+    assert (await device.next()).json["carillon"]["type"] == "notification"
+    await alice.close()
+    assert not device.pushes.left()
+    # With the membership the wish goes.
+    await api.ok("DELETE", f"/v1/rooms/{rooms['muc']}/members/{jid}", status=204)
+    listed = await api.ok("GET", f"/v1/push/registrations?account={jid}")
+    assert listed["registrations"][0]["rooms"] == [rooms["muclight"]]
+
+
 async def test_what_a_device_shows_is_in_the_words_of_its_domain(apns, tmp_path, start):
     words = {
         "domains": '["localhost"]',
@@ -194,6 +240,21 @@ async def test_what_a_device_shows_is_in_the_words_of_its_domain(apns, tmp_path,
     }
     await api.notify("alice@localhost", {"title": "Goal", "body": "2:1"}, audience="always")
     assert (await devices["whole"].next()).json["aps"]["alert"] == {"title": "Goal!", "body": "2:1"}
+    # What the domain's administrators set holds instead, at once: of APNs its own. What is said is text, whatever is in it.
+    said = '"}{sender}\\ \U0001f514'
+    await api.ok("PUT", "/v1/push/templates", {"body": ["{body}"], "apns": {"title": ["Bob"], "body": ["> {body}"]}})
+    bob.chat("alice@localhost", said)
+    push = await devices["whole"].next(body=f"> {said}")
+    assert push.json["aps"]["alert"] == {"title": "Bob", "body": f"> {said}"}
+    set_ = await server.command("push", "set-templates", "--title", "{sender}", "--body", "News")
+    assert set_.returncode == 0, set_.stderr
+    bob.chat("alice@localhost", "again")
+    push = await devices["whole"].next(body="News")
+    assert push.json["aps"]["alert"] == {"title": "bob@localhost", "body": "News"}
+    await api.ok("DELETE", "/v1/push/templates", status=204)
+    bob.chat("alice@localhost", "as before")
+    push = await devices["whole"].next(body="as before")
+    assert push.json["aps"]["alert"] == {"title": "From bob@localhost", "body": "as before"}
     await bob.close()
     await api.aclose()
     wrong = await asyncio.to_thread(

@@ -36,6 +36,16 @@ async def made(peer, name, nick="Ali", **fields):
         await muc.set_room_config(name, config=form)
 
 
+# A vCard with a photo, and the SHA-1 of its bytes.
+VCARD = "<vCard xmlns='vcard-temp'><PHOTO><TYPE>image/png</TYPE><BINVAL>dGVh</BINVAL></PHOTO></vCard>"
+PHOTO_SHA1 = "75490f32c06a50051804339453d3fe2f0cd5564b"
+
+
+def avatar(name):
+    """Whether a presence says that the room has this photo."""
+    return lambda p: p.get("from") == name and p.findtext(".//{vcard-temp:x:update}photo") == PHOTO_SHA1
+
+
 def text(wanted):
     return lambda message: message.findtext(CLIENT + "body") == wanted
 
@@ -180,12 +190,15 @@ async def test_rooms_go_along_in_a_live_upgrade(tmp_path):
         await alice.until(lambda e: e.get("id") == "c")
         bob.send(f"<presence to='{tea}/Bob'>{entry}</presence>")
         await bob.until(lambda e: e.find(CLIENT + "subject") is not None)
+        alice.send(f"<iq type='set' id='v' to='{tea}'>{VCARD}</iq>")
+        await alice.until(avatar(tea))
         for n in range(3):
             await server.upgrade()
             for one, other in ((alice, bob), (bob, alice)):
                 one.send(f"<message to='{tea}' type='groupchat' id='{n}'><body>{n} {one.jid}</body></message>")
                 for each in (one, other):
                     await each.until(text(f"{n} {one.jid}"))
+        assert (await api.ok("GET", "/v1/rooms/tea"))["avatar"] == [PHOTO_SHA1]
         await api.aclose()
     finally:
         server.end()
@@ -209,6 +222,8 @@ async def test_a_room_comes_back_after_a_crash(start):
     await alice.until(lambda e: e.get("id") == "c")
     alice.send(f"<message to='{tea}' type='groupchat' id='s'><subject>Biscuits</subject></message>")
     await alice.until(lambda e: e.get("id") == "s")
+    alice.send(f"<iq type='set' id='v' to='{tea}'>{VCARD}</iq>")
+    await alice.until(avatar(tea))
     alice.send(f"<message to='{tea}' type='groupchat' id='m'><body>before</body></message>")
     await alice.until(text("before"))
     server.kill()
@@ -216,6 +231,7 @@ async def test_a_room_comes_back_after_a_crash(start):
     server = start()
     bob = await Raw.logged_in(server, "bob")
     bob.send(f"<presence to='{tea}/Bob'>{entry}</presence>")
+    await bob.until(avatar(tea))
     said = await bob.until(text("before"))
     assert said.find("{urn:xmpp:delay}delay") is not None
     last = await bob.until(lambda e: e.find(CLIENT + "subject") is not None)

@@ -1,4 +1,4 @@
-"""A real node as a push service: senders' own libraries push to endpoints, and clients distribute what comes to applications that decrypt it.
+"""A real node as a push service: senders' own libraries (pywebpush, web-push of Node) push to endpoints, and clients distribute what comes to applications that decrypt it.
 
 The cases are those of the integration tests of Mozilla's autopush, as far as they are about what this server is:
 
@@ -17,8 +17,10 @@ The cases are those of the integration tests of Mozilla's autopush, as far as th
 """
 
 import asyncio
+import base64
 import json
 import os
+import random
 import time
 import xml.etree.ElementTree as ET
 
@@ -31,6 +33,7 @@ from slixmpp.exceptions import IqError
 
 from harness.api import Api
 from harness.distributor import UNIFIED_PUSH, Application, Distributor
+from harness.node import script
 from harness.peer import Peer
 from harness.ports import free_port
 from harness.push_service import encoded
@@ -115,6 +118,48 @@ async def test_a_standard_library_pushes_to_an_application(api, distributor, web
     assert await app.next() == b"again"
     known = await web.get(app.endpoint)
     assert known.json() == {"unifiedpush": {"version": 1}}
+
+
+async def test_the_library_of_node_pushes_to_an_application(start):
+    """By HTTPS, which is all that it speaks."""
+    port = free_port()
+    settings = {"https__port": port, "push__service_url": f"https://localhost:{port}"}
+    server = start(**settings)
+    api, jid = Api(server), f"{unique('phone')}@localhost"
+    await api.account(jid)
+    phone = await online(await Peer.connect(server, jid, plugins=("xep_0198",), presence=False))
+    async with script("web-push.mjs", NODE_EXTRA_CA_CERTS=str(server.certificate)) as node:
+        own = await node.read()
+        vapid = {"subject": "mailto:a@example.org"} | own
+        app = await phone.register(Application("org.example.app"), vapid=own["publicKey"])
+
+        async def push(data, **options):
+            payload = None if data is None else base64.b64encode(data).decode()
+            options = {"TTL": 60, "vapidDetails": vapid, "contentEncoding": "aes128gcm", **options}
+            return await node.ask({"subscription": app.subscription, "payload": payload, "options": options})
+
+        answer = await push("Grüße \U0001f375".encode(), urgency="high", topic="news")
+        assert answer["status"] == 201, answer
+        assert answer["headers"]["location"].startswith(f"https://localhost:{port}/push/messages/")
+        assert await app.next() == "Grüße \U0001f375".encode()
+        dice = random.Random(7)
+        for size in (0, 1, 100, 3993):
+            data = dice.randbytes(size)
+            assert (await push(data))["status"] == 201
+            assert await app.next() == data
+        assert (await push(None))["status"] == 201
+        assert await app.next_as_it_came() == b""
+        # It asks for a receipt, and is told where it is.
+        answer = await push(b"and then", headers={"Prefer": "respond-async"})
+        assert (answer["status"], 'rel="urn:ietf:params:push:receipt"' in answer["headers"]["link"]) == (202, True)
+        assert await app.next() == b"and then"
+        # Another sender, one whose token is for longer than it may be, and one that pushes too much are refused.
+        async with script("web-push.mjs") as stranger:
+            theirs = {"subject": "mailto:b@example.org"} | await stranger.read()
+        assert (await push(b"x", vapidDetails=theirs))["status"] == 403
+        assert (await push(dice.randbytes(4100)))["status"] == 413
+        assert not app.pushes.left()
+    await api.aclose()
 
 
 async def test_each_application_has_an_endpoint_of_its_own(distributor):
@@ -388,6 +433,35 @@ async def test_a_push_is_taken_back(api, distributor, account, web):
     assert await app.next() == b"second"
     await trace_of(api, jid, lambda trace: trace["state"] == "acknowledged")
     assert (await web.delete(second)).status_code == 404
+
+
+async def test_a_sender_that_wants_a_receipt_is_told_when_the_client_has_acknowledged(distributor, account, web):
+    jid = await account()
+    phone = await distributor(f"{jid}/phone")
+    app = await phone.register(Application("app"))
+    await phone.peer.close()
+    answer = await push(app, "hello", prefer="respond-async")
+    assert answer.status_code == 202, answer.text
+    assert answer.headers["preference-applied"] == "respond-async"
+    receipt = httpx.Response(202, headers=answer.headers).links["urn:ietf:params:push:receipt"]["url"]
+    assert receipt == answer.headers["location"]
+    # Nobody has it: whoever does not wait is told so at once, and others wait until the client is back.
+    assert (await web.get(receipt, headers={"prefer": "wait=0"})).status_code == 202
+    waiting = [asyncio.create_task(web.get(receipt, headers={"prefer": "wait=60"}, timeout=70)) for _ in range(2)]
+    phone = await distributor(f"{jid}/phone", app)
+    assert await app.next() == b"hello"
+    assert [got.status_code for got in await asyncio.gather(*waiting)] == [204, 204]
+    # It stays so; one that is taken back will not be acknowledged any more, and neither will one that nobody is there for.
+    assert (await web.get(receipt)).status_code == 204
+    await phone.peer.close()
+    taken_back = (await push(app, "never", prefer="respond-async")).headers["location"]
+    waits = asyncio.create_task(web.get(taken_back, timeout=70))
+    assert (await web.delete(taken_back)).status_code == 204
+    assert (await waits).status_code == 410
+    gone = (await push(app, "now or never", ttl=0, prefer="respond-async")).headers["location"]
+    assert (await web.get(gone)).status_code == 410
+    assert (await web.get(gone, headers={"prefer": "wait=soon"})).status_code == 400
+    assert (await web.get(receipt[:-2])).status_code == 404
 
 
 async def test_what_is_not_acknowledged_comes_again_and_what_is_does_not(api, server, account):

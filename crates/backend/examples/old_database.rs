@@ -102,6 +102,7 @@ fn domains_and_keys(store: &dyn Store) {
             bytes_out_per_second: 0,
             stored_bytes_max: 0,
             room_events: RoomEvents::Off,
+            room_archive_days: 0,
         };
         ask(store, PutDomain { name: name.into(), policy });
     }

@@ -231,7 +231,7 @@ impl<'a> Pair<'a> {
         let found = stands(ask(self.store(), asked.clone()));
         assert_eq!(found, stands(told(&mut self.model, asked.clone())), "{asked:?}");
         if self.below(8) == 0 {
-            let empty = EmptyBin { domain: self.domain, local: asked.local };
+            let empty = EmptyBin { domain: self.domain, local: asked.local, max: 100 };
             assert_eq!(ask(self.store(), empty.clone()), told(&mut self.model, empty));
         }
     }

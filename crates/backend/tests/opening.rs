@@ -37,7 +37,7 @@ fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, Fault> 
 
 /// A read and a write, both of which find nothing.
 fn both() -> [Ask; 2] {
-    [Domains.into(), DeleteDomain { domain: DomainId(1), rows_max: u32::MAX }.into()]
+    [Domains.into(), DeleteDomain { domain: DomainId(1), now: UnixMs(0), rows_max: u32::MAX }.into()]
 }
 
 #[test]
@@ -202,7 +202,8 @@ fn questions_that_carry_too_much_are_answered_at_once() {
         began.send(()).expect("someone waits");
         wait.recv().expect("someone lets it go");
     };
-    store.ask(DeleteDomain { domain: DomainId(1), rows_max: u32::MAX }.into(), Box::new(hold));
+    store
+        .ask(DeleteDomain { domain: DomainId(1), now: UnixMs(0), rows_max: u32::MAX }.into(), Box::new(hold));
     begin.recv().expect("the first is answered");
     let (sender, receiver) = channel();
     let keep = |n: usize, bytes: usize| {

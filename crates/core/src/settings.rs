@@ -123,7 +123,7 @@ pub struct Limits {
     pub nodes: NodeBounds,
     /// Bytes of what is known of clients by their hashes (XEP-0115).
     pub capabilities_bytes: usize,
-    /// Bytes of an account's vCard (XEP-0054).
+    /// Bytes of the vCard of an account, or of a room (XEP-0054).
     pub vcard_bytes: usize,
     /// Bytes of traces kept in memory per shard.
     pub traces_bytes: usize,

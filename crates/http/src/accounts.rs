@@ -39,6 +39,12 @@ pub(crate) fn find<S>(
     Ok((key.reach(app, jid.domain())?, jid))
 }
 
+/// One of several accounts is being removed.
+pub(crate) fn is_being_removed() -> Problem {
+    let detail = "an account of this name is being removed; try again in a minute";
+    Problem::new(Code::AlreadyExists, detail)
+}
+
 /// The domain has as many accounts as it may.
 pub(crate) fn full() -> Problem {
     let detail = "the domain has as many accounts as its policy's `accounts_max` allows";

@@ -77,6 +77,10 @@ const BODIES: &[(&str, &str)] = &[
         "createRegistration",
         r#"{"account": "alice", "node": "phone", "webhook": {"url": "https://shop.example.com/pushes"}}"#,
     ),
+    (
+        "putPushTemplates",
+        r#"{"title": ["{sender} in {room}", "{sender}"], "body": ["{body}", "{messages} new messages"]}"#,
+    ),
     ("updateWebhook", r#"{"states": ["acknowledged", "expired", "dropped"], "enabled": false}"#),
     ("sendMessage", r#"{"to": "bob", "body": "Your table is ready"}"#),
     ("putContact", r#"{"name": "Bob", "groups": ["Friends"], "mutual": true}"#),

@@ -14,8 +14,8 @@ use crate::provider::{
     blocked, broadcasts, chat, conversations, events, items, matches, matchmaking, messages, notifications,
     presence, rooms, roster, topics,
 };
-use crate::push::api as push;
-use crate::push_service::{api as endpoint, resource as push_resource};
+use crate::push::{api as push, words as push_words};
+use crate::push_service::{api as endpoint, receipt as push_receipt, resource as push_resource};
 use crate::{dump, examples, health, intake, invitations, metrics, schema, top, trace, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -150,12 +150,13 @@ fn consumer() -> OpenApiRouter<App> {
         .routes(routes!(invitations::create, invitations::list))
         .routes(routes!(invitations::delete))
         .routes(routes!(push::key))
+        .routes(routes!(push_words::get, push_words::put, push_words::delete))
         .routes(routes!(push::list, push::create))
         .routes(routes!(push::get, push::delete))
         .routes(routes!(endpoint::list))
         .routes(routes!(endpoint::revoke))
         .routes(routes!(push_resource::discover, push_resource::push))
-        .routes(routes!(push_resource::cancel))
+        .routes(routes!(push_receipt::receipt, push_resource::cancel))
 }
 
 fn links() -> OpenApiRouter<App> {

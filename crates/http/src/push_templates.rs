@@ -103,7 +103,11 @@ pub(crate) enum Placeholder {
 }
 
 impl PushTemplate {
-    fn new(settings: &PushTemplateSettings) -> Result<PushTemplate, String> {
+    /// The template of these settings.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn new(settings: &PushTemplateSettings) -> Result<PushTemplate, String> {
         let lines = |setting: &str, texts: &[String]| {
             let lines: Result<Vec<Line>, String> = texts.iter().map(|text| Line::parse(text)).collect();
             lines.map_err(|error| format!("{setting}: {error}"))

@@ -184,6 +184,9 @@ pub(crate) struct RoomConfig {
     members_history: Option<RoomHistory>,
     /// The fields of a room of MUC Light beside its title: `subject`, and those of `muclight.fields`. At most 1024 bytes each.
     fields: Option<BTreeMap<String, String>>,
+    /// Days for which the archive keeps a message at most; 0, for as long as the domain's policy says, is left out.
+    #[schema(minimum = 0, maximum = 36_500, default = 0)]
+    archive_days: Option<u32>,
 }
 
 /// What a domain allows. In a new domain, a member that is left out has its default.
@@ -278,6 +281,9 @@ pub(crate) struct Policy {
     /// to them; or also what is said in those that have archives.
     #[schema(default = "off")]
     room_events: Option<RoomEvents>,
+    /// Days for which archives of rooms keep a message; 0 for as long as other archives, `archive_days`. A room may keep it for a shorter time.
+    #[schema(minimum = 0, maximum = 36_500, default = 0)]
+    room_archive_days: Option<u32>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.

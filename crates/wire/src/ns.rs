@@ -153,6 +153,8 @@ namespaces! {
     PRIVATE = "jabber:iq:private";
     /// vcard-temp (XEP-0054).
     VCARD = "vcard-temp";
+    /// Avatars based on it (XEP-0153).
+    VCARD_UPDATE = "vcard-temp:x:update";
     /// Inbox (XEP-0430).
     INBOX = "urn:xmpp:inbox:1";
     /// The inbox of MongooseIM.

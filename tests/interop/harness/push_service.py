@@ -48,8 +48,10 @@ class Subscription:
 class Push:
     """A push that was taken, as its app has it."""
 
-    def __init__(self, headers, plaintext):
+    def __init__(self, headers, body, plaintext):
         self.headers = headers
+        # As it came.
+        self.body = body
         self.plaintext = plaintext
         self.json = json.loads(plaintext)
 
@@ -131,7 +133,7 @@ class PushService:
         plaintext = http_ece.decrypt(
             body, private_key=subscription.key, auth_secret=subscription.auth, version="aes128gcm"
         )
-        subscription.pushes.put(Push(headers, plaintext))
+        subscription.pushes.put(Push(headers, body, plaintext))
         return 201
 
     def _check_sender(self, authorization):

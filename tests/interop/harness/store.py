@@ -39,5 +39,14 @@ def value(server, query):
         return database.execute(query).fetchone()[0]
 
 
+def run(server, statement):
+    """Changes something behind the node's back."""
+    if server.store_url:
+        postgres().sql(statement, name_of(server.store_url))
+        return
+    with contextlib.closing(_open(server)) as database:
+        database.execute(statement)
+
+
 def _open(server):
     return sqlite3.connect(server.data / "carillon.db", timeout=20, isolation_level=None)

@@ -10,6 +10,7 @@ from .device import ENABLE, MANAGED, PLAIN, RECEIPTS, RESUMING, Device, LightDev
 from .ledger import ENDS, Ledger
 from .node import Node
 from .pace import pause
+from .rooms import Rooms
 from .sleepers import Sleepers
 
 KINDS = [MANAGED, RECEIPTS, PLAIN, RESUMING, RESUMING]
@@ -23,6 +24,8 @@ SETTLE_S = 40
 BROADCAST_EVERY_S = 3
 # Notifications per second for accounts that are woken by pushes.
 PUSHED_PER_S = 10
+# Messages per second to rooms.
+SAID_PER_S = 30
 
 
 class Campaign:
@@ -58,6 +61,8 @@ class Campaign:
         # A cell has its settings for itself.
         self.sleepers = None if nodes else Sleepers(self.node, self.ledger, make(), PUSHED_PER_S)
         self.faults.sleepers = self.sleepers
+        # What becomes of rooms whose nodes come and go is for tests of a cell.
+        self.rooms = None if nodes else Rooms(self.node, self.ledger, make(), self.devices, SAID_PER_S)
 
     async def run(self, rounds, fault=None, tell=lambda text: None):
         """So many rounds, of one kind or of all, and a time of peace. Raises where something cannot go on; what is wrong is in the ledger."""
@@ -106,6 +111,8 @@ class Campaign:
         await asyncio.gather(*(ask("PUT", f"/v1/devices/{user}/subscriptions/{topic}") for topic, user in followed))
         if self.sleepers:
             await self.sleepers.register()
+        if self.rooms:
+            await self.rooms.make()
 
     def _always(self):
         yield from (device.run() for device in (*self.devices, *self.light))
@@ -116,6 +123,8 @@ class Campaign:
         yield from (sender.run(stopped) for sender in (*self.providers, *self.publishers, self.broadcaster))
         if self.sleepers:
             yield self.sleepers.run(stopped)
+        if self.rooms:
+            yield self.rooms.run(stopped)
         yield load.chat(self.devices, self._randomness(), self.chats_per_second, stopped)
         for sender, recipient in self.pursuits:
             yield load.pursue(sender, recipient, self._randomness(), stopped)
@@ -133,6 +142,8 @@ class Campaign:
             await publisher.publish()
         if self.sleepers:
             await self.sleepers.settle()
+        if self.rooms:
+            await self.rooms.settle()
         ends = time.monotonic() + SETTLE_S
         while not await self._is_settled():
             if time.monotonic() > ends:
@@ -179,6 +190,8 @@ class Campaign:
         self.ledger.settle(states)
         if self.sleepers:
             self.sleepers.audit(self.faults.ends())
+        if self.rooms:
+            await self.rooms.audit()
         for publisher in self.publishers:
             answer = await self.node.http.get(f"/v1/topics/{publisher.name}/items", params={"limit": 1000})
             kept = [int(item["id"]) for item in answer.json()["items"]][::-1]
@@ -208,6 +221,7 @@ class Campaign:
         broadcasts = (
             f"{len(ledger.broadcasts)} broadcasts, given {sum(b.given.total() for b in ledger.broadcasts)} times"
         )
+        rooms = f"{self.rooms.counts()[0]} said in rooms, " if self.rooms else ""
         sessions = f"{logins} logins, {ledger.resumed} resumed"
         pushes = f"{len(self.sleepers.ids)} to be pushed, {self.sleepers.doubled()} twice, " if self.sleepers else ""
-        return f"{accepted} accepted, {given} given, {pushes}{broadcasts}, {len(ledger.chats)} chats, {sessions}, {wrong} wrong"
+        return f"{accepted} accepted, {given} given, {pushes}{broadcasts}, {len(ledger.chats)} chats, {rooms}{sessions}, {wrong} wrong"

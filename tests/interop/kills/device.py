@@ -116,6 +116,8 @@ class Device:
         # Connections that ended though the device did not want it.
         self.cut = 0
         self.items = []
+        # The rooms in which it speaks.
+        self.rooms = None
         self.management = None
         self._leaves = False
         self._wanted = asyncio.Event()
@@ -171,6 +173,8 @@ class Device:
             self._message(message, is_counted=False)
         stream.listen(self._stanza)
         self._send("<presence/>")
+        if self.rooms:
+            self.rooms.began(self)
 
     async def _resume(self, times):
         """Goes on with the session of an earlier connection, where the server lets it."""
@@ -244,6 +248,19 @@ class Device:
         self._send(f"<message type='chat' id='c{chat.number}' to='{address}'>{body}</message>", chat)
         self.stream.send("<r xmlns='urn:xmpp:sm:3'/>")
 
+    def enter(self, room):
+        """Enters a room, under its own name. What was said there before is in the archive."""
+        x = "<x xmlns='http://jabber.org/protocol/muc'><history maxstanzas='0'/></x>"
+        self._send(f"<presence to='{room.address}/{self.user}'>{x}</presence>")
+
+    def say(self, room, said):
+        """Says something in a room, and asks whether it was counted."""
+        if self.stream.lost.is_set():
+            return
+        body = f"<body>{said.number}</body>"
+        self._send(f"<message type='groupchat' id='g{said.number}' to='{room.address}'>{body}</message>", said)
+        self.stream.send("<r xmlns='urn:xmpp:sm:3'/>")
+
     def _stanza(self, element):
         management = self.management
         if element.tag.startswith(CLIENT) and management:
@@ -253,6 +270,8 @@ class Device:
                 self._message(element)
             case "presence" if element.get("from") == self.address:
                 self.session.is_available = True
+            case "presence" if self.rooms:
+                self.rooms.present(self, element)
             case "iq" if element.get("type") == "get":
                 self._send(f"<iq type='result' id='{element.get('id')}' to='localhost'/>")
             case "iq" if management:
@@ -267,6 +286,12 @@ class Device:
     def _message(self, element, is_counted=True):
         """`is_counted`: not one that came before stream management was enabled. No count says that it has arrived: if the connection is lost
         before the server's TCP knows it, it is given again."""
+        if self.rooms and (element.get("id") or "").startswith("g") and element.get("type") == "error":
+            self.rooms.refused(self, element)
+            return
+        if element.get("type") == "groupchat":
+            self.rooms.heard(self, element)
+            return
         if element.get("type") == "error":
             self.ledger.refused(int(element.get("id")[1:]))
             return

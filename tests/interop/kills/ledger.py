@@ -97,6 +97,8 @@ class Session:
         self.heard = set()
         self.chats = {}
         self.items = {}
+        # Its places in rooms, by their addresses.
+        self.seats = {}
 
 
 class Ledger:

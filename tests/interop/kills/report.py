@@ -48,6 +48,10 @@ def rows(campaign):
     yield "given to a STRANGER", ledger.count("stranger")
     yield "ERRORS in the node's log", ledger.count("log")
     yield "items accepted", sum(len(topic.accepted) for topic in ledger.items.values())
+    if rooms := campaign.rooms:
+        said, counted, told = rooms.counts()
+        yield "said in rooms, counted by <a h>", f"{said}, {counted}"
+        yield "  told to sessions of occupants", told
     yield "chats sent, counted by <a h>", f"{len(ledger.chats)}, {sum(chat.counted for chat in ledger.chats)}"
     for kind, present in itertools.product((MANAGED, RESUMING, RECEIPTS, PLAIN), (True, False)):
         name = f"  to {'present' if present else 'absent'}, {kind}: counted, never given"

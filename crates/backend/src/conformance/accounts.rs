@@ -239,6 +239,6 @@ pub(super) fn are_never_numbered_twice(store: &dyn Store) {
     done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max: u32::MAX });
     assert_ne!(account(store, domain, "alice"), first);
     let topic_number = topic(store, domain, "news");
-    done(store, DeleteTopic { topic: topic_number });
+    done(store, DeleteTopic { topic: topic_number, rows_max: TOPIC_PART_ROWS });
     assert_ne!(topic(store, domain, "news"), topic_number);
 }

@@ -132,6 +132,11 @@ fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> Stri
     text
 }
 
+fn fewer_items(topic: TopicId) -> ConfigureTopic {
+    let config = TopicConfig { max_items: 5, ..TopicConfig::default() };
+    ConfigureTopic { topic, config, items_max: u32::MAX }
+}
+
 /// One of every write, on the same ground: each is asked of a state in which it changes something.
 fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
     let Ground { domain, news, other, key, webhook } = *ground;
@@ -155,7 +160,7 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         RevokeTokens { domain, local: alice(), agent: None }.into(),
         CreateTopic { affiliations, owned_max: 9, ..create_topic(domain, "new", TopicConfig::default()) }
             .into(),
-        ConfigureTopic { topic: news, config: TopicConfig { max_items: 5, ..TopicConfig::default() } }.into(),
+        fewer_items(news).into(),
         SetAffiliations { topic: news, changes: vec![(jid("a@example.org"), Affiliation::Owner)] }.into(),
         Subscribe { topic: other, domain, local: alice(), max: 9, now: T }.into(),
         Unsubscribe { topic: news, domain, local: alice() }.into(),
@@ -193,7 +198,7 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         ForgetParked.into(),
         SetCredentials { domain, local: alice(), credentials: keys(7) }.into(),
         SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
-        DeleteTopic { topic: other }.into(),
+        DeleteTopic { topic: other, rows_max: TOPIC_PART_ROWS }.into(),
         DeleteAccount { domain, local: alice(), now: T, held_until: T, rows_max: u32::MAX }.into(),
         delete_domain(domain).into(),
     ];
@@ -231,6 +236,7 @@ fn writes_of_leases() -> Vec<Ask> {
 fn writes_of_records(domain: DomainId) -> Vec<Ask> {
     vec![
         NoteStored { domain, bytes: 9 }.into(),
+        SetPushTemplates { domain, templates: None }.into(),
         rosters::put(domain, "alice", "bob@example.org", "Bob").into(),
         rosters::says(domain, "alice", "carol@example.org", SubscriptionAction::Subscribe).into(),
         rosters::remove(domain, "alice", "bob@example.org").into(),
@@ -249,7 +255,7 @@ fn writes_of_records(domain: DomainId) -> Vec<Ask> {
             change: ConversationChange { folder: Some(Folder::Bin), ..ConversationChange::default() },
         }
         .into(),
-        EmptyBin { domain, local: "alice".into() }.into(),
+        EmptyBin { domain, local: "alice".into(), max: 9 }.into(),
         private::keep(domain, "alice", vec![private::element("a", "n", "<one/>")]).into(),
         vcards::keep(domain, "alice", "<one/>").into(),
         SetArchivePreferences {
@@ -318,7 +324,7 @@ pub(super) fn with_another_id_it_is_done_again(store: &dyn Store) {
     assert_eq!((item.revision, item.published), (first, publish.item.published));
     // The id of one write is not that of another: nothing is done, and nothing is made up.
     let (sender, receiver) = std::sync::mpsc::channel();
-    let delete = Ask::from(DeleteTopic { topic: ground.news }).once(operation(1));
+    let delete = Ask::from(DeleteTopic { topic: ground.news, rows_max: TOPIC_PART_ROWS }).once(operation(1));
     store.ask(delete, Box::new(move |answer| drop(sender.send(answer))));
     assert!(matches!(receiver.recv(), Ok(Answer::Failed(Fault::Broken))));
     assert_eq!(item_ids(store, ground.news).len(), 2);

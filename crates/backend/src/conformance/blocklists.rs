@@ -110,6 +110,22 @@ pub(super) fn say_what_changed(store: &dyn Store) {
     assert_eq!(list(store, domain), []);
 }
 
+pub(super) fn are_emptied_in_parts(store: &dyn Store) {
+    let domain = ground(store);
+    let jids: Vec<Jid> = (0..UNBLOCKED_MAX + 5)
+        .map(|n| Jid::new(&format!("u{n:05}@a.example")).expect("an address"))
+        .collect();
+    let bounds = BlockListBounds { addresses: 10_000, bytes: 1 << 20 };
+    changed(store, ChangeBlockList { bounds, ..edit(domain, "alice", BlockListEdit::Block(jids.clone())) });
+    let part = || changed(store, edit(domain, "alice", BlockListEdit::UnblockAll));
+    let (first, last, none) = (part(), part(), part());
+    assert_eq!((first.unblocked.len(), last.unblocked.len()), (UNBLOCKED_MAX, 5));
+    assert_eq!([first.unblocked, last.unblocked].concat(), jids);
+    assert_eq!((first.after, last.before), (Generation(2), Generation(2)));
+    assert_eq!((none.before, none.after, none.unblocked), (Generation(3), Generation(3), vec![]));
+    assert_eq!(list(store, domain), []);
+}
+
 pub(super) fn are_bounded_and_need_their_account(store: &dyn Store) {
     let domain = ground(store);
     let none = ask(store, edit(domain, "nobody", block(&["a.org"])));

@@ -50,6 +50,7 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         bytes_out_per_second: u32::MAX - 1,
         stored_bytes_max: 1 << 41,
         room_events: RoomEvents::Membership,
+        room_archive_days: 36_500,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((second.id, second.policy, second.granted), (first.id, policy, policy));
@@ -117,11 +118,18 @@ pub(super) fn are_measured_in_pages(store: &dyn Store) {
     missing(store, NoteStored { domain: DomainId(77), bytes: 1 });
     let noted = listed(store);
     assert_eq!(noted.iter().map(|d| d.stored_bytes).collect::<Vec<_>>(), [3000, 0]);
-    // A new policy is no new measure.
+    done(store, SetPushTemplates { domain, templates: Some("{}".into()) });
+    missing(store, SetPushTemplates { domain: DomainId(77), templates: None });
+    let templates =
+        || listed(store).iter().map(|d| d.push_templates.as_deref().map(str::len)).collect::<Vec<_>>();
+    assert_eq!(templates(), [Some(2), None]);
+    // A new policy is no new measure, and changes no words.
     let policy = Policy { stored_bytes_max: 3000, ..Policy::default() };
     let put = ask(store, PutDomain { name: "example.org".into(), policy }).domain;
     assert!(put.is_full());
     assert_eq!(listed(store).first(), Some(&put));
+    done(store, SetPushTemplates { domain, templates: None });
+    assert_eq!(templates(), [None, None]);
 }
 
 pub(super) fn that_are_missing(store: &dyn Store) {

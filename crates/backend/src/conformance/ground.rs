@@ -11,11 +11,12 @@ use std::time::Duration;
 
 pub(super) use carillon_core::ports::store::accounts::{
     Account, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, ImportAccounts,
-    ImportRefused, ImportedAccount, RevokeTokens, SetAccountState, SetCredentials,
+    ImportRefused, ImportedAccount, RevokeTokens, SetAccountState, SetCredentials, UnfinishedRemoval,
+    UnfinishedRemovals,
 };
 pub(super) use carillon_core::ports::store::domains::{
     ChangePolicy, DOMAIN_PART_ROWS, DeleteDomain, DomainUsage, NoteStored, Overtaken, PutDomain,
-    PutDomainAnswer, StoredBytes, StoredKind, Usage,
+    PutDomainAnswer, SetPushTemplates, StoredBytes, StoredKind, Usage,
 };
 pub(super) use carillon_core::ports::store::idempotency::{
     ENTRY_BYTES, LINES_MAX, LineDigest, NoteLines, Release, Remember, Reservation, Reserve,
@@ -44,8 +45,8 @@ pub(super) use carillon_core::ports::store::subscriptions::{
     IsSubscribed, Subscribe, SubscribeAnswer, SubscriberCount, Subscribers, SubscriptionsOf, Unsubscribe,
 };
 pub(super) use carillon_core::ports::store::topics::{
-    AffiliationsOf, ConfigureTopic, CreateTopic, CreateTopicAnswer, DeleteTopic, SetAffiliations, Topic,
-    Topics,
+    AffiliationsOf, ConfigureTopic, CreateTopic, CreateTopicAnswer, DeleteTopic, SetAffiliations,
+    TOPIC_PART_ROWS, Topic, Topics,
 };
 pub(super) use carillon_core::ports::store::webhooks::{
     ClaimWebhooks, CommitWebhook, CreateWebhook, CreateWebhookAnswer, DeleteDeadLetters, DeleteWebhook, Lost,
@@ -133,7 +134,7 @@ impl Said for Result<(), ImportRefused> {
         match self {
             Ok(()) => Some(true),
             Err(ImportRefused::NoDomain) => Some(false),
-            Err(ImportRefused::DomainFull) => None,
+            Err(ImportRefused::DomainFull | ImportRefused::IsBeingRemoved) => None,
         }
     }
 }
@@ -194,7 +195,7 @@ pub(super) fn keys(seed: u8) -> Credentials {
 }
 
 pub(super) fn delete_domain(domain: DomainId) -> DeleteDomain {
-    DeleteDomain { domain, rows_max: DOMAIN_PART_ROWS }
+    DeleteDomain { domain, now: T, rows_max: DOMAIN_PART_ROWS }
 }
 
 pub(super) fn create_account(domain: DomainId, local: &str) -> CreateAccount {

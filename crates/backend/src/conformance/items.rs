@@ -261,7 +261,11 @@ pub(super) fn show_every_change_by_the_revision(store: &dyn Store) {
     assert_eq!(next("6"), 1, "all items");
     done(
         store,
-        ConfigureTopic { topic: news, config: TopicConfig { max_items: 5, ..TopicConfig::default() } },
+        ConfigureTopic {
+            topic: news,
+            config: TopicConfig { max_items: 5, ..TopicConfig::default() },
+            items_max: u32::MAX,
+        },
     );
     assert_eq!(next("7"), 1, "another configuration");
     let changes = vec![(jid("alice@example.org"), Affiliation::Owner)];

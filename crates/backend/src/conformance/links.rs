@@ -276,7 +276,7 @@ pub(super) fn go_with_their_domain(store: &dyn Store) {
         ask(store, CountClicks { clicks: vec![LinkClicks { link: link.id, clicks: 1, last: T }] });
     }
     done(store, PutLinkFile { domain, file: LinkFile::Apple, body: Some(Bytes::from("{}")) });
-    while answer!(ask(store, DeleteDomain { domain, rows_max: 2 }), Ok(part) => part.more) {}
+    while answer!(ask(store, DeleteDomain { domain, now: T, rows_max: 2 }), Ok(part) => part.more) {}
     let anew = super::ground::domain(store);
     assert_eq!(ask(store, all(domain)), LinksAnswer::default());
     assert_eq!(ask(store, all(anew)), LinksAnswer::default());

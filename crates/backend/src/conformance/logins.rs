@@ -190,7 +190,7 @@ pub(super) fn have_a_higher_generation_after_each_change(store: &dyn Store) {
     done(store, RevokeTokens { domain, local: "alice".into(), agent: None });
     is_higher("revoked tokens");
     // The newest of its subscriptions is the first that goes.
-    done(store, DeleteTopic { topic: gone });
+    done(store, DeleteTopic { topic: gone, rows_max: TOPIC_PART_ROWS });
     is_higher("a topic that is gone");
     for topic in [other, news] {
         done(store, Unsubscribe { topic, domain, local: "alice".into() });

@@ -93,7 +93,7 @@ pub const CASES: &[Case] = cases! {
         hold_what_was_asked_for, say_whether_notifications_wait, say_whether_messages_wait,
         have_a_higher_generation_after_each_change, have_a_generation_of_their_own, of_many_at_once;
     topics: are_created_once, need_a_domain, are_described, are_listed_in_pages, are_configured,
-        lose_items_over_a_new_bound, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all,
+        lose_items_over_a_new_bound, lose_items_over_a_new_bound_in_parts, are_deleted_in_parts, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all,
         are_bounded_for_their_owner, are_as_many_as_the_domain_may_have;
     subscriptions: are_made_once, need_account_and_topic, give_the_last_item, end_once, are_listed_by_name,
         are_listed_by_jid_in_pages,
@@ -136,11 +136,11 @@ pub const CASES: &[Case] = cases! {
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, are_imported_with_where_subscriptions_stand, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, are_looked_up, keep_the_newest_requests, go_with_their_account, of_many_at_once;
-    removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts, of_an_account_come_in_parts,
+    removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts, of_an_account_come_in_parts, that_are_unfinished_are_listed,
         hold_names_back, are_told_the_same_again;
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_edited_together, are_as_their_publisher_wants_them, are_bounded,
         go_with_their_account, give_their_last_items, give_their_last_items_without_payloads_where_they_say_so;
-    blocklists: are_sorted_and_without_doubles, are_of_addresses_of_any_length, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
+    blocklists: are_sorted_and_without_doubles, are_of_addresses_of_any_length, say_what_changed, are_emptied_in_parts, are_bounded_and_need_their_account, go_with_their_account,
         keep_subscriptions_out, and_default_lists_are_one, of_names_are_bounded_and_go_with_their_account,
         of_groups_are_read_with_who_asks, of_names_keep_subscriptions_out;
     archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_read_in_bounded_steps, are_found_by_number,
@@ -148,12 +148,13 @@ pub const CASES: &[Case] = cases! {
     private: is_kept_by_name_and_namespace, is_listed, is_bounded_in_bytes, goes_with_its_account;
     push: has_registrations_by_their_names, has_so_many_registrations, comes_of_what_is_stored, is_one_for_each_topic, is_of_what_waits, are_hinted_at_where_there_are_registrations,
         is_one_owners_until_the_claim_ends, comes_in_pages, that_fails_is_tried_again, ends_with_its_registration,
-        goes_with_its_account_and_its_domain, is_a_step_of_the_trace_of_its_notification, comes_of_what_its_app_wants;
+        goes_with_its_account_and_its_domain, is_a_step_of_the_trace_of_its_notification, comes_of_what_its_app_wants,
+        comes_of_every_message_of_a_room_that_its_app_wants, is_of_a_room_for_so_many_that_want_all_of_it;
     endpoints: are_found_by_their_ids, go_on_when_they_are_asked_for_again, are_as_many_as_an_account_may_have, are_forgotten_when_they_have_expired,
         are_revoked, go_with_their_account_and_their_domain;
     vcards: are_kept_and_replaced, go_with_their_account;
     inbox: lists_the_newest_first, counts_until_it_is_answered_or_seen, is_changed_by_its_owner,
-        is_in_folders_until_a_message_comes, loses_what_the_archive_loses;
+        is_in_folders_until_a_message_comes, is_emptied_in_parts, loses_what_the_archive_loses;
     invitations: are_made_found_and_listed, are_bounded_and_forgotten, register_an_account_once_per_use,
         are_for_their_name_their_time_and_their_purpose, make_contacts_of_accounts,
         make_an_account_where_there_is_no_room_for_a_contact, are_done_once, go_with_their_account_and_their_domain;
@@ -166,9 +167,10 @@ pub const CASES: &[Case] = cases! {
     activity: is_the_latest_that_was_noted, goes_with_its_account;
     broadcasts: are_created_once, are_bounded_while_they_are_open, are_steered_until_they_end, are_heard_of_page_by_page, end_once_per_account, are_counted_by_many,
         finish_and_are_forgotten, go_with_their_account_and_their_domain;
-    rooms: are_created_once, are_owned_by_few, are_as_many_as_the_domain_may_have, are_listed_in_pages, are_configured_and_have_a_subject, list_members,
+    rooms: are_created_once, are_owned_by_few, are_destroyed_in_parts, are_as_many_as_the_domain_may_have, are_listed_in_pages, are_configured_and_have_a_subject,
+        have_a_vcard, list_members,
         do_not_list_who_is_removed, go_with_their_domain, keep_messages_in_their_order, find_messages_by_sender_and_time,
-        times_of_messages_ascend, replace_and_erase_messages, keep_what_their_domain_keeps, are_destroyed,
+        times_of_messages_ascend, replace_and_erase_messages, keep_what_their_domain_keeps, keep_for_as_many_days_as_is_said_of_rooms, are_destroyed,
         are_in_inboxes, are_read_and_put_away, are_read_since_one_is_a_member, are_refused;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;

@@ -6,7 +6,7 @@ use carillon_core::model::*;
 use carillon_core::ports::store::offline::{DeleteOffline, StoreOffline, StoreOfflineAnswer};
 use carillon_core::ports::store::push::*;
 use carillon_core::ports::store::rooms::{
-    CreateRoom, CreateRoomAnswer, KeepRoomMessage, RoomWake, SetRoomMembers,
+    CreateRoom, CreateRoomAnswer, DestroyRoom, KeepRoomMessage, ROOM_PART_ROWS, RoomWake, SetRoomMembers,
 };
 use carillon_core::ports::{Ask, Page, Store};
 use std::collections::BTreeSet;
@@ -47,8 +47,10 @@ fn enable(domain: DomainId, local: &str, node: &str) -> EnablePush {
         channel: PushChannel::WebPush(keys),
         shown: PushShown::Whole,
         wakes: PushWakes::default(),
+        rooms: Vec::new(),
         now: T,
         per_account_max: 3,
+        per_room_max: 3,
     }
 }
 
@@ -495,6 +497,7 @@ fn in_room(room: RoomId, sender: &str, at: u64) -> KeepRoomMessage {
         entry: RoomEntry::Counted,
         displayed: None,
         wake: None,
+        listeners: None,
         fact: None,
     }
 }
@@ -505,6 +508,105 @@ fn mention(store: &dyn Store, domain: DomainId, room: RoomId, local: &str, at: u
     let wake = RoomWake { domain, mentioned: vec![local.into()], wake };
     ask(store, KeepRoomMessage { wake: Some(wake.into()), ..in_room(room, "bob", at) })
         .expect("the room is there")
+}
+
+/// Bob says something in a room, which wakes those who want every message of it; its number.
+fn say(store: &dyn Store, room: RoomId, sender: &str, at: u64) -> ArchiveId {
+    let said = KeepRoomMessage { listeners: Some(T.plus(at)), ..in_room(room, sender, at) };
+    ask(store, said).expect("the room is there")
+}
+
+/// A registration that wants every message of rooms.
+fn listening(domain: DomainId, local: &str, node: &str, rooms: &[&str]) -> EnablePush {
+    let rooms = rooms.iter().map(|name| (RoomKind::Muc, Box::from(*name))).collect();
+    EnablePush { rooms, wakes: PushWakes::from_iter([]), ..enable(domain, local, node) }
+}
+
+pub(super) fn comes_of_every_message_of_a_room_that_its_app_wants(store: &dyn Store) {
+    let domain = domain(store);
+    for local in ["alice", "bob", "carol"] {
+        account(store, domain, local);
+    }
+    let room = room_of(store, domain, &["bob", "alice"]);
+    let wants = |local, node, rooms| ask(store, listening(domain, local, node, rooms));
+    assert_eq!(wants("alice", "phone", &["tea", "coffee"]), EnablePushAnswer::NotInRoom(1));
+    assert_eq!(wants("carol", "phone", &["tea"]), EnablePushAnswer::NotInRoom(0), "she is no member");
+    assert_eq!(of(store, domain, "alice"), [], "nothing is made of what is refused");
+    let phone = answer!(wants("alice", "phone", &["tea", "tea"]), EnablePushAnswer::Enabled(made) => *made);
+    assert_eq!(phone.rooms, ["tea@rooms.example.org".into()] as [Box<str>; 1]);
+    assert_eq!(of(store, domain, "alice"), std::slice::from_ref(&phone));
+    answer!(wants("bob", "phone", &["tea"]), EnablePushAnswer::Enabled(_) => ());
+    enabled(store, domain, "alice", "tablet");
+    // Bob, who says it, is not woken, nor is an app that does not want it. The newest takes the place of the one that waits.
+    say(store, room, "bob", 1);
+    let newest = say(store, room, "bob", 2);
+    let claimed = claim(store, 7, 2, &[]);
+    assert_eq!(claimed.len(), 1);
+    let push = &claimed[0];
+    assert_eq!((push.registration.id, push.version, &*push.topic), (phone.id, 2, "r:tea@rooms.example.org"));
+    assert_eq!(push.room(), Some((jid("tea@rooms.example.org"), T.plus(2))));
+    // What a session has is over, unless something newer was said meanwhile. Nothing is noted of it.
+    say(store, room, "bob", 3);
+    commit(store, 7, 4, push, PushOutcome::Over);
+    let again = claim(store, 7, 4, &[]);
+    assert_eq!((again.len(), again[0].version), (1, 3));
+    commit(store, 7, 5, &again[0], PushOutcome::Over);
+    assert_eq!((ask(store, NextPush), of(store, domain, "alice")[0].health.pushed), (None, None));
+    // What was read is not pushed.
+    let last = say(store, room, "bob", 6);
+    assert!(last > newest);
+    say(store, room, "alice", 7);
+    assert_eq!(
+        claim(store, 7, 7, &[]).iter().map(|push| push.registration.account.clone()).collect::<Vec<_>>(),
+        [jid("bob@example.org")]
+    );
+    leaves_a_room_with_its_account(store, domain, room);
+}
+
+pub(super) fn is_of_a_room_for_so_many_that_want_all_of_it(store: &dyn Store) {
+    let domain = domain(store);
+    for local in ["alice", "bob"] {
+        account(store, domain, local);
+    }
+    room_of(store, domain, &["bob", "alice"]);
+    let wants = |local, node| ask(store, listening(domain, local, node, &["tea"]));
+    for node in ["phone", "tablet", "watch", "phone"] {
+        answer!(wants("alice", node), EnablePushAnswer::Enabled(_) => ());
+    }
+    assert_eq!(wants("bob", "phone"), EnablePushAnswer::RoomFull(0), "one that is made anew counts once");
+    assert_eq!(of(store, domain, "bob"), []);
+    ask(store, DisablePush { domain, local: "alice".into(), node: Some("watch".into()) });
+    answer!(wants("bob", "phone"), EnablePushAnswer::Enabled(_) => ());
+}
+
+/// Who is not listed any more is not woken, nor whose room is gone; and a registration that is made anew wants what it says then.
+fn leaves_a_room_with_its_account(store: &dyn Store, domain: DomainId, room: RoomId) {
+    let rooms = |local| of(store, domain, local).iter().map(|of| of.rooms.len()).collect::<Vec<_>>();
+    let set = |change| {
+        let set = SetRoomMembers { room, changes: vec![change], version: 0, facts: Vec::new() };
+        ask(store, set).expect("the room is there");
+    };
+    set(RoomMember::new(jid("alice@example.org"), RoomAffiliation::Outcast));
+    assert_eq!((rooms("alice"), rooms("bob")), (vec![0, 0], vec![1]));
+    set(RoomMember::new(jid("alice@example.org"), RoomAffiliation::Member));
+    answer!(ask(store, listening(domain, "alice", "phone", &["tea"])), EnablePushAnswer::Enabled(_) => ());
+    set(RoomMember::new(jid("alice@example.org"), RoomAffiliation::None));
+    assert_eq!(rooms("alice"), [0, 0]);
+    ask(store, enable(domain, "bob", "phone"));
+    assert_eq!(rooms("bob"), [0]);
+    ask(store, listening(domain, "bob", "phone", &["tea"]));
+    let gone = DestroyRoom { room, facts: Vec::new(), rows_max: ROOM_PART_ROWS };
+    assert_eq!(ask(store, gone), Ok(false), "the room is there, and all of it goes");
+    assert_eq!(rooms("bob"), [0]);
+    // An app that ends, and an account that is removed, want nothing any more.
+    let room = room_of(store, domain, &["bob", "carol"]);
+    ["bob", "carol"].iter().for_each(|local| {
+        answer!(ask(store, listening(domain, local, "phone", &["tea"])), EnablePushAnswer::Enabled(_) => ());
+    });
+    ask(store, DisablePush { domain, local: "bob".into(), node: None });
+    done(store, DeleteAccount { domain, local: "carol".into(), now: T, held_until: T, rows_max: u32::MAX });
+    say(store, room, "nobody", 9);
+    assert_eq!(ask(store, NextPush), None);
 }
 
 pub(super) fn ends_with_its_registration(store: &dyn Store) {

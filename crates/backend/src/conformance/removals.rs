@@ -124,7 +124,7 @@ pub(super) fn of_a_domain_come_in_parts(store: &dyn Store) {
     let before = ground.records(store);
     let (mut changes, mut parts, mut left) = (Vec::new(), 0, 4);
     loop {
-        let part = DeleteDomain { domain: ground.here, rows_max: 1 };
+        let part = DeleteDomain { domain: ground.here, now: T, rows_max: 1 };
         let part = answer!(ask(store, part), Ok(part) => part);
         changes.extend(part.entries);
         parts += 1;
@@ -174,6 +174,57 @@ pub(super) fn of_an_account_come_in_parts(store: &dyn Store) {
     missing(store, delete());
     account(store, ground.here, "alice");
     assert_eq!(record(store, ground.here, "alice").roster, Roster::default());
+}
+
+pub(super) fn that_are_unfinished_are_listed(store: &dyn Store) {
+    let ground = ground(store);
+    for local in ["alice", "bob"] {
+        if local != "alice" {
+            account(store, ground.here, local);
+        }
+        for n in 1..=5 {
+            let id = if local == "alice" { n } else { 10 + n };
+            stored(store, notification(ground.here, local, id));
+        }
+    }
+    let part = |local: &str, now| DeleteAccount {
+        domain: ground.here,
+        local: local.into(),
+        now,
+        held_until: now,
+        rows_max: 1,
+    };
+    let listed = |before, limit| ask(store, UnfinishedRemovals { before, limit });
+    let account_of =
+        |local: &str| UnfinishedRemoval::Account(ground.here, jid(&format!("{local}@example.org")));
+    assert_eq!(listed(T.plus(99), 9), []);
+    assert!(answer!(ask(store, part("bob", T.plus(1))), Ok(part) => part.more));
+    assert!(answer!(ask(store, part("alice", T.plus(2))), Ok(part) => part.more));
+    assert_eq!(listed(T, 9), []);
+    assert_eq!(listed(T.plus(1), 9), [account_of("bob")]);
+    assert_eq!(listed(T.plus(2), 9), [account_of("bob"), account_of("alice")]);
+    assert_eq!(listed(T.plus(2), 1), [account_of("bob")]);
+    // Nobody brings it back: what it was given would go with the rest.
+    let (domain, state) = (ground.here, AccountState::Enabled);
+    missing(store, SetAccountState { domain, local: "bob".into(), state });
+    missing(store, SetCredentials { domain, local: "bob".into(), credentials: keys(2) });
+    let again = vec![ImportedAccount { local: "bob".into(), credentials: keys(2) }];
+    let imported = ask(store, ImportAccounts { domain, accounts: again, now: T });
+    assert_eq!(imported, Err(ImportRefused::IsBeingRemoved));
+    assert_eq!(ask(store, create_account(domain, "bob")), CreateAccountAnswer::Exists);
+    while answer!(ask(store, part("bob", T.plus(3))), Ok(part) => part.more) {}
+    assert_eq!(listed(T.plus(99), 9), [account_of("alice")]);
+    account(store, domain, "bob");
+    // A domain is listed until it is gone, and with it what is left of its accounts.
+    let part = DeleteDomain { domain, now: T.plus(4), rows_max: 1 };
+    assert!(answer!(ask(store, part.clone()), Ok(part) => part.more));
+    assert!(listed(T.plus(99), 9).contains(&UnfinishedRemoval::Domain(domain)));
+    assert_eq!(ask(store, create_account(domain, "carol")), CreateAccountAnswer::NoDomain);
+    let imported = vec![ImportedAccount { local: "carol".into(), credentials: keys(2) }];
+    let imported = ask(store, ImportAccounts { domain, accounts: imported, now: T });
+    assert_eq!(imported, Err(ImportRefused::NoDomain));
+    while answer!(ask(store, part.clone()), Ok(part) => part.more) {}
+    assert_eq!(listed(T.plus(99), 9), []);
 }
 
 pub(super) fn hold_names_back(store: &dyn Store) {
@@ -245,7 +296,7 @@ pub(super) fn are_told_the_same_again(store: &dyn Store) {
     assert!(first.contains("hopes@other.example"), "{first}");
     assert_eq!(once(1, account.into()), first);
     for (n, rows_max) in [(2, 1), (3, 1)] {
-        let part = DeleteDomain { domain: ground.there, rows_max };
+        let part = DeleteDomain { domain: ground.there, now: T, rows_max };
         let first = once(n, part.clone().into());
         assert!(first.contains("more: true"), "{first}");
         assert_eq!(once(n, part.into()), first);

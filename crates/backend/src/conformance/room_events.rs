@@ -52,6 +52,7 @@ fn said(domain: DomainId, room: RoomId, text: &str) -> KeepRoomMessage {
         entry: RoomEntry::Counted,
         displayed: None,
         wake: None,
+        listeners: None,
         fact: Some(Box::new(fact(domain, message(ArchiveId(0))))),
     }
 }
@@ -107,7 +108,7 @@ pub(super) fn tell_what_happened(store: &dyn Store) {
     // What is left of the message is what it tells.
     assert_eq!(told(store)[4].1.as_deref(), Some(left));
     let gone = RoomAction::Destroyed(Some("over".into()));
-    done(store, DestroyRoom { room, facts: facts(domain, gone.clone()) });
+    done(store, DestroyRoom { room, facts: facts(domain, gone.clone()), rows_max: ROOM_PART_ROWS });
     assert_eq!(actions(store).last(), Some(&gone));
 }
 
@@ -118,7 +119,7 @@ pub(super) fn of_what_was_not_done_are_none(store: &dyn Store) {
     missing(store, ConfigureRoom { room: nowhere, config, version: 0, facts: facts.clone() });
     missing(store, SetRoomSubject { room: nowhere, subject: None, facts: facts.clone() });
     missing(store, SetRoomMembers { room: nowhere, changes: Vec::new(), version: 0, facts: facts.clone() });
-    missing(store, DestroyRoom { room: nowhere, facts: facts.clone() });
+    missing(store, DestroyRoom { room: nowhere, facts: facts.clone(), rows_max: ROOM_PART_ROWS });
     let (id, stanza) = (ArchiveId(1), || "<message/>".into());
     missing(store, ReplaceRoomMessage { room: nowhere, id, stanza: stanza(), facts: facts.clone() });
     assert!(ask(store, said(domain, nowhere, "hello")).is_err());
@@ -140,7 +141,7 @@ pub(super) fn of_messages_that_are_gone_tell_nothing_of_their_contents(store: &d
     let texts = || told(store).into_iter().map(|(_, text)| text.is_some()).collect::<Vec<_>>();
     assert_eq!(actions(store), [message(first), message(second)]);
     assert_eq!(texts(), [false, true]);
-    done(store, DestroyRoom { room, facts: Vec::new() });
+    done(store, DestroyRoom { room, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     assert_eq!(actions(store), [message(first), message(second)]);
     assert_eq!(texts(), [false, false]);
 }

@@ -24,6 +24,7 @@ pub(super) const NOUN: Noun = Noun {
                 facts: Vec::new(),
             }),
             Ask::from(SetRoomSubject { room, subject: None, facts: Vec::new() }),
+            Ask::from(vcard(room, "<one/>", 1)),
             Ask::from(message(room, "alice", 1)),
             Ask::from(ReplaceRoomMessage {
                 room,
@@ -34,7 +35,7 @@ pub(super) const NOUN: Noun = Noun {
             Ask::from(EraseRoomArchive { room }),
             Ask::from(SweepRoomArchives { now: T, after: RoomId(0), max: 10 }),
             Ask::from(blocks(domain, "alice")),
-            Ask::from(DestroyRoom { room, facts: Vec::new() }),
+            Ask::from(DestroyRoom { room, facts: Vec::new(), rows_max: ROOM_PART_ROWS }),
         ]
     },
     state: |store, domain| {
@@ -56,6 +57,7 @@ pub(super) const NOUN: Noun = Noun {
                 facts: Vec::new(),
             },
         );
+        done(store, vcard(room.id, "<one/>", 1));
         keep(store, room.id, "alice", 1);
         assert_eq!(ask(store, blocks(domain, "alice")), ChangeRoomBlocksAnswer::Changed);
     },
@@ -63,10 +65,25 @@ pub(super) const NOUN: Noun = Noun {
         let room = find(store, domain, "lasting").expect("it is there");
         assert_eq!((&room.config, room.subject.as_deref()), (&unusual(), Some(&subject())));
         assert_eq!(room.affiliation("bob@example.org"), RoomAffiliation::Outcast);
+        assert_eq!(
+            (told(store, room.id).as_deref(), &*room.photos),
+            (Some("<one/>"), &[PhotoHash([1; 20])][..])
+        );
         assert_eq!(texts(store, room.id, ArchiveStart::First, 10), (vec![1], false));
         assert_eq!(ask(store, RoomBlocks { domain, local: "alice".into() }).len(), 1);
     },
 };
+
+/// A vCard with a photo.
+fn vcard(room: RoomId, xml: &'static str, photo: u8) -> SetRoomVcard {
+    SetRoomVcard { room, xml: xml.into(), photos: [PhotoHash([photo; 20])].into() }
+}
+
+/// What a room tells of itself.
+fn told(store: &dyn Store, room: RoomId) -> Option<String> {
+    let found = ask(store, ReadRoomVcard { room });
+    found.map(|xml| String::from_utf8(xml.to_vec()).expect("it is text"))
+}
 
 fn member(local: &str, affiliation: RoomAffiliation) -> RoomMember {
     let jid = jid(&format!("{local}@example.org"));
@@ -123,6 +140,7 @@ fn unusual() -> RoomConfig {
         locked: false,
         members_history: RoomHistory::SinceMember,
         fields: [("subject".to_owned(), "Thé".to_owned())].into(),
+        archive_days: 7,
     }
 }
 
@@ -147,6 +165,7 @@ fn message(room: RoomId, sender: &str, number: u64) -> KeepRoomMessage {
         entry: RoomEntry::Counted,
         displayed: None,
         wake: None,
+        listeners: None,
         fact: None,
     }
 }
@@ -194,8 +213,21 @@ pub(super) fn are_owned_by_few(store: &dyn Store) {
     answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Full => ());
     assert_eq!(find(store, domain, "three"), None);
     let room = find(store, domain, "two").expect("it is there");
-    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     answer!(ask(store, limited("three", 2)), CreateRoomAnswer::Created(_) => ());
+}
+
+pub(super) fn are_destroyed_in_parts(store: &dyn Store) {
+    let domain = domain(store);
+    let owners = ["alice", "bob", "carol", "dave", "eve", "frank", "grace"];
+    let room = made(store, domain, "tea", &owners);
+    let part = DestroyRoom { room: room.id, facts: Vec::new(), rows_max: 2 };
+    while answer!(ask(store, part.clone()), Ok(more) => more) {
+        assert!(find(store, domain, "tea").is_some(), "what is left is a room");
+    }
+    missing(store, part);
+    assert_eq!(find(store, domain, "tea"), None);
+    assert!(made(store, domain, "tea", &["alice"]).id != room.id);
 }
 
 pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
@@ -207,7 +239,7 @@ pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
     answer!(ask(store, limited("two", RoomKind::Muc)), CreateRoomAnswer::DomainFull => ());
     assert_eq!(find(store, domain, "two"), None);
     let room = find(store, domain, "one").expect("it is there");
-    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     answer!(ask(store, limited("two", RoomKind::Muc)), CreateRoomAnswer::Created(_) => ());
 }
 
@@ -246,6 +278,29 @@ pub(super) fn are_configured_and_have_a_subject(store: &dyn Store) {
     assert_eq!(find(store, domain, "tea").and_then(|room| room.subject), None);
     missing(store, ConfigureRoom { room: RoomId(999), config: unusual(), version: 0, facts: Vec::new() });
     missing(store, SetRoomSubject { room: RoomId(999), subject: None, facts: Vec::new() });
+}
+
+pub(super) fn have_a_vcard(store: &dyn Store) {
+    let domain = domain(store);
+    let (room, other) = (made(store, domain, "tea", &["alice"]), made(store, domain, "coffee", &["alice"]));
+    assert_eq!(told(store, room.id), None);
+    done(store, vcard(room.id, "<one/>", 1));
+    done(store, vcard(room.id, "<\u{1F375}/>", 2));
+    assert_eq!(told(store, room.id).as_deref(), Some("<\u{1F375}/>"));
+    let photos = |name| find(store, domain, name).expect("it is there").photos;
+    assert_eq!(*photos("tea"), [PhotoHash([2; 20])]);
+    assert_eq!((told(store, other.id), photos("coffee").len()), (None, 0));
+    let both: Box<[_]> = [PhotoHash([2; 20]), PhotoHash([3; 20])].into();
+    done(store, SetRoomVcard { room: room.id, xml: "<two/>".into(), photos: both.clone() });
+    assert_eq!(photos("tea"), both);
+    done(store, SetRoomVcard { room: room.id, xml: "".into(), photos: Box::default() });
+    assert_eq!((told(store, room.id), photos("tea").len()), (None, 0));
+    // It goes with the room.
+    done(store, vcard(room.id, "<one/>", 1));
+    done(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
+    assert_eq!(told(store, room.id), None);
+    missing(store, vcard(room.id, "<one/>", 1));
+    assert_eq!(made(store, domain, "tea", &["alice"]).photos.len(), 0);
 }
 
 pub(super) fn list_members(store: &dyn Store) {
@@ -300,7 +355,7 @@ pub(super) fn go_with_their_domain(store: &dyn Store) {
     keep(store, room.id, "alice", 1);
     while both(ask(store, delete_domain(domain)).expect("it is there")).1 {}
     assert_eq!(find(store, domain, "tea"), None);
-    missing(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    missing(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     // Its messages are swept.
     let swept = ask(store, SweepRoomArchives { now: T, after: RoomId(0), max: 10 });
     assert!(swept.next.is_none(), "{swept:?}");
@@ -399,7 +454,7 @@ pub(super) fn keep_what_their_domain_keeps(store: &dyn Store) {
     }
     let gone = made(store, domain, "gone", &[]).id;
     keep(store, gone, "alice", 6);
-    done(store, DestroyRoom { room: gone, facts: Vec::new() });
+    done(store, DestroyRoom { room: gone, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     let sweep = |now, after, max| ask(store, SweepRoomArchives { now, after, max });
     // A step removes no more than it may.
     let first = sweep(T.plus(10), RoomId(0), 1);
@@ -416,12 +471,37 @@ pub(super) fn keep_what_their_domain_keeps(store: &dyn Store) {
     assert_eq!(texts(store, tea, ArchiveStart::First, 9), (vec![5], false));
 }
 
+pub(super) fn keep_for_as_many_days_as_is_said_of_rooms(store: &dyn Store) {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+    let policy = Policy { archive_days: 2, room_archive_days: 10, ..Policy::default() };
+    let domain = ask(store, PutDomain { name: "example.org".into(), policy }).domain.id;
+    let (long, short) = (made(store, domain, "long", &[]).id, made(store, domain, "short", &[]).id);
+    let kept_for = |room, days| {
+        let config = RoomConfig { archive_days: days, ..RoomConfig::default() };
+        done(store, ConfigureRoom { room, config, version: 0, facts: Vec::new() });
+    };
+    kept_for(long, 11);
+    kept_for(short, 4);
+    for room in [long, short] {
+        keep(store, room, "alice", 1);
+    }
+    let left_after = |days: u64| {
+        let mut after = Some(RoomId(0));
+        while let Some(room) = after {
+            after = ask(store, SweepRoomArchives { now: T.plus(days * DAY_MS), after: room, max: 10 }).next;
+        }
+        [long, short].map(|room| texts(store, room, ArchiveStart::First, 9).0.len())
+    };
+    // Not as other archives of the domain, and a room keeps less than its domain, never more.
+    assert_eq!([3, 5, 9, 11].map(left_after), [[1, 1], [1, 0], [1, 0], [0, 0]]);
+}
+
 pub(super) fn are_destroyed(store: &dyn Store) {
     let domain = domain(store);
     let room = made(store, domain, "tea", &["alice"]);
     keep(store, room.id, "alice", 1);
-    done(store, DestroyRoom { room: room.id, facts: Vec::new() });
-    missing(store, DestroyRoom { room: room.id, facts: Vec::new() });
+    done(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
+    missing(store, DestroyRoom { room: room.id, facts: Vec::new(), rows_max: ROOM_PART_ROWS });
     assert_eq!(find(store, domain, "tea"), None);
     let again = made(store, domain, "tea", &["bob"]);
     assert_ne!(again.id, room.id);
@@ -517,7 +597,8 @@ pub(super) fn are_read_and_put_away(store: &dyn Store) {
     assert_eq!(change(ConversationChange { is_read: Some(false), ..read }).unread(), 1);
     let binned = ConversationChange { folder: Some(Folder::Bin), ..ConversationChange::default() };
     assert_eq!(change(binned).folder(), Folder::Bin);
-    assert_eq!(ask(store, EmptyBin { domain, local: "bob".into() }), Ok(1));
+    let emptied = Emptied { conversations: 1, more: false };
+    assert_eq!(ask(store, EmptyBin { domain, local: "bob".into(), max: 9 }), Ok(emptied));
     assert_eq!(brief(store, inbox_of(domain, "bob")).0, [(TEA.to_owned(), fourth, 0)]);
     assert_eq!(ask_change("carol", read), Err(Missing));
     keep(store, light, "alice", 6);

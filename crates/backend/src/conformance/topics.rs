@@ -72,9 +72,9 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
 pub(super) fn are_configured(store: &dyn Store) {
     let domain = domain(store);
     let before = record_of_new(store, domain);
-    done(store, ConfigureTopic { topic: before.id, config: unusual() });
+    done(store, ConfigureTopic { topic: before.id, config: unusual(), items_max: u32::MAX });
     assert_eq!(record(store, domain, "news"), TopicRecord { config: unusual(), ..before });
-    missing(store, ConfigureTopic { topic: TopicId(999), config: unusual() });
+    missing(store, ConfigureTopic { topic: TopicId(999), config: unusual(), items_max: u32::MAX });
 }
 
 fn record_of_new(store: &dyn Store, domain: DomainId) -> TopicRecord {
@@ -89,14 +89,28 @@ pub(super) fn lose_items_over_a_new_bound(store: &dyn Store) {
         publish(store, news, domain, &n.to_string(), 10);
     }
     let config = TopicConfig { max_items: 2, ..TopicConfig::default() };
-    done(store, ConfigureTopic { topic: news, config: config.clone() });
+    done(store, ConfigureTopic { topic: news, config: config.clone(), items_max: u32::MAX });
     assert_eq!(item_ids(store, news), ["4", "3"].map(Box::from));
     let larger = TopicConfig { max_items: 100, ..config };
-    done(store, ConfigureTopic { topic: news, config: larger.clone() });
+    done(store, ConfigureTopic { topic: news, config: larger.clone(), items_max: u32::MAX });
     assert_eq!(item_ids(store, news), ["4", "3"].map(Box::from));
     let none = TopicConfig { persist_items: false, ..larger };
-    done(store, ConfigureTopic { topic: news, config: none });
+    done(store, ConfigureTopic { topic: news, config: none, items_max: u32::MAX });
     assert!(item_ids(store, news).is_empty(), "a topic that does not keep items has none");
+}
+
+pub(super) fn lose_items_over_a_new_bound_in_parts(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    for n in 0..9 {
+        publish(store, news, domain, &n.to_string(), 10);
+    }
+    let config = TopicConfig { max_items: 2, ..TopicConfig::default() };
+    let part = ConfigureTopic { topic: news, config: config.clone(), items_max: 3 };
+    while answer!(ask(store, part.clone()), Ok(more) => more) {
+        assert_eq!(record(store, domain, "news").config, config, "it is another from the first part on");
+    }
+    assert_eq!(item_ids(store, news), ["8", "7"].map(Box::from));
 }
 
 pub(super) fn hold_affiliations_by_jid(store: &dyn Store) {
@@ -143,6 +157,35 @@ pub(super) fn show_where_one_stands(store: &dyn Store) {
     assert!(of("bob@example.org").is_empty());
 }
 
+pub(super) fn are_deleted_in_parts(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    let mut changes = vec![(jid("owner@example.org"), Affiliation::Owner)];
+    for n in 0..9 {
+        let local = format!("u{n}");
+        account(store, domain, &local);
+        subscribe(store, news, domain, &local);
+        publish(store, news, domain, &n.to_string(), 100);
+        changes.push((jid(&format!("{local}@example.org")), Affiliation::Member));
+    }
+    done(store, SetAffiliations { topic: news, changes });
+    let generation = |n: usize| login(store, domain, &format!("u{n}")).generation;
+    let before: Vec<Generation> = (0..9).map(generation).collect();
+    let part = DeleteTopic { topic: news, rows_max: 4 };
+    while answer!(ask(store, part.clone()), Ok(more) => more) {
+        // What is left is a topic that its owner can remove.
+        let left = record(store, domain, "news");
+        let owner = (jid("owner@example.org"), Affiliation::Owner);
+        assert!(left.affiliations.contains(&owner), "{left:?}");
+    }
+    missing(store, part);
+    missing(store, Topic { domain, name: "news".into() });
+    for (n, before) in before.into_iter().enumerate() {
+        assert!(generation(n) > before, "u{n} follows less");
+        assert!(login(store, domain, &format!("u{n}")).subscriptions.is_empty());
+    }
+}
+
 pub(super) fn are_deleted_with_all(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
@@ -151,8 +194,8 @@ pub(super) fn are_deleted_with_all(store: &dyn Store) {
     publish(store, news, domain, "1", 10);
     let changes = vec![(jid("alice@example.org"), Affiliation::Owner)];
     done(store, SetAffiliations { topic: news, changes });
-    done(store, DeleteTopic { topic: news });
-    missing(store, DeleteTopic { topic: news });
+    done(store, DeleteTopic { topic: news, rows_max: TOPIC_PART_ROWS });
+    missing(store, DeleteTopic { topic: news, rows_max: TOPIC_PART_ROWS });
     missing(store, Topic { domain, name: "news".into() });
     assert!(login(store, domain, "alice").subscriptions.is_empty());
     assert!(item_ids(store, news).is_empty());
@@ -172,7 +215,7 @@ pub(super) fn are_as_many_as_the_domain_may_have(store: &dyn Store) {
     answer!(create("three"), CreateTopicAnswer::DomainFull => ());
     answer!(create("two"), CreateTopicAnswer::Exists => ());
     missing(store, Topic { domain, name: "three".into() });
-    done(store, DeleteTopic { topic: first });
+    done(store, DeleteTopic { topic: first, rows_max: TOPIC_PART_ROWS });
     answer!(create("three"), CreateTopicAnswer::Created(_) => ());
     let usage = ask(store, DomainUsage { domain });
     assert_eq!(usage, Some(Usage { accounts: 0, topics: 2, rooms: 0, keys: 0 }));
@@ -192,6 +235,6 @@ pub(super) fn are_bounded_for_their_owner(store: &dyn Store) {
     answer!(create("c", "alice@example.org"), CreateTopicAnswer::Full => ());
     missing(store, Topic { domain, name: "c".into() });
     answer!(create("c", "bob@example.org"), CreateTopicAnswer::Created(_) => ());
-    done(store, DeleteTopic { topic: second });
+    done(store, DeleteTopic { topic: second, rows_max: TOPIC_PART_ROWS });
     answer!(create("d", "alice@example.org"), CreateTopicAnswer::Created(_) => ());
 }

@@ -21,6 +21,7 @@ pub(crate) struct Counters {
     answered: AtomicU64,
     commits: AtomicU64,
     writes: AtomicU64,
+    write_cost: AtomicU64,
     /// Only the writer's thread and whoever reads the figures take the lock.
     commit: Mutex<Durations>,
     /// Since when commits are under way, by the threads that wait for them.
@@ -43,6 +44,16 @@ impl Counters {
         self.commit.lock().unwrap_or_else(PoisonError::into_inner).record(took);
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.writes.fetch_add(writes as u64, Ordering::Relaxed);
+    }
+
+    /// Notes what writes have cost.
+    pub(crate) fn cost(&self, cost: usize) {
+        self.write_cost.fetch_add(cost as u64, Ordering::Relaxed);
+    }
+
+    /// What writes have cost so far.
+    pub(crate) fn write_cost(&self) -> u64 {
+        self.write_cost.load(Ordering::Relaxed)
     }
 
     /// A commit begins.

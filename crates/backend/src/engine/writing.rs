@@ -136,6 +136,8 @@ impl<C: Commits> Writer<C> {
         let done = self.group(&asks);
         self.counters.answered(done.len());
         // Before whoever asked can ask for more.
+        let costs = counted.iter().zip(&done).map(|((_, cost), done)| done.rows.max(*cost));
+        self.counters.cost(costs.sum());
         for ((account, cost), done) in counted.into_iter().zip(&done) {
             if let Some(account) = account.filter(|_| done.rows > cost) {
                 self.queue.charge(account, done.rows - cost);

@@ -54,6 +54,7 @@ pub(crate) const COPIED: &[Table] = &[
     table("domain_grant", &["domain"]),
     table("held_name", &["domain", "local"]),
     table("account", &["id"]),
+    table("removal", &["account", "domain"]),
     table("topic", &["id"]),
     table("affiliation", &["topic", "jid"]),
     table("subscription", &["account", "topic"]),
@@ -132,6 +133,7 @@ pub(crate) const COPIED: &[Table] = &[
     table("last_available", &["account"]),
     table("room", &["id"]),
     table("room_member", &["room", "jid"]),
+    table("room_vcard", &["room"]),
     table("room_message", &["seq"]),
     table("room_block", &["account", "is_room", "jid"]),
     table("invitation", &["id"]),
@@ -154,6 +156,7 @@ pub(crate) const COPIED: &[Table] = &[
         ),
         ..table("push", &["id"])
     },
+    table("push_room", &["room", "jid", "registration"]),
     table("push_step", &["notification", "registration"]),
     table("endpoint", &["id"]),
     table("act", &["id"]),

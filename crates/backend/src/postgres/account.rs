@@ -35,7 +35,7 @@ macro_rules! enrolments {
 impl Answers<CreateAccount, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateAccount) -> Result<CreateAccountAnswer> {
         let CreateAccount { domain, local, credentials, is_in_band, now } = asked;
-        let Some(domain_name) = lookup::domain_name(self.db, *domain)? else {
+        let Some(domain_name) = lookup::domain_to_fill(self.db, *domain)? else {
             return Ok(CreateAccountAnswer::NoDomain);
         };
         check_prepared(local, &domain_name)?;
@@ -60,11 +60,14 @@ impl Answers<CreateAccount, Error> for Transaction<'_> {
 
 impl Answers<ImportAccounts, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ImportAccounts) -> Result<std::result::Result<(), ImportRefused>> {
-        let Some(domain_name) = lookup::domain_name(self.db, asked.domain)? else {
+        let Some(domain_name) = lookup::domain_to_fill(self.db, asked.domain)? else {
             return Ok(Err(ImportRefused::NoDomain));
         };
+        let locals: Vec<&str> = asked.accounts.iter().map(|account| &*account.local).collect();
+        if lookup::is_being_removed(self.db, asked.domain, &locals)? {
+            return Ok(Err(ImportRefused::IsBeingRemoved));
+        }
         if let Some(room) = domain::room_for_accounts(self.db, asked.domain)? {
-            let locals: Vec<&str> = asked.accounts.iter().map(|account| &*account.local).collect();
             let new = self.db.one(
                 "SELECT count(DISTINCT new.name) FROM unnest($2::text[]) AS new (name)
                  WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.domain = $1 AND a.local = new.name)",
@@ -91,7 +94,7 @@ fn put(
     now: UnixMs,
 ) -> Result<AccountId> {
     let (a, b) = (Columns::of(&credentials.sha1), Columns::of(&credentials.sha256));
-    let row = write.db.one(
+    let row = write.returning_one(
         concat!(
             "WITH freed AS (DELETE FROM held_name WHERE domain = $1 AND local = $2)
              INSERT INTO account (domain, local, created, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key,
@@ -123,7 +126,7 @@ impl Answers<SetCredentials, Error> for Transaction<'_> {
                      sha256_salt = $7, sha256_iterations = $8, sha256_stored_key = $9, sha256_server_key = $10,
                      generation = ",
                 next_generation!(),
-                " WHERE domain = $1 AND local = $2"
+                " WHERE domain = $1 AND local = $2 AND NOT EXISTS (SELECT 1 FROM removal r WHERE r.account = account.id)"
             ),
             &[
                 &i64::from(asked.domain.0), &asked.local, &a.salt, &a.iterations, &a.stored_key, &a.server_key, &b.salt,
@@ -143,7 +146,7 @@ impl Answers<SetAccountState, Error> for Transaction<'_> {
             concat!(
                 "UPDATE account SET disabled = $3, generation = ",
                 next_generation!(),
-                " WHERE domain = $1 AND local = $2"
+                " WHERE domain = $1 AND local = $2 AND NOT EXISTS (SELECT 1 FROM removal r WHERE r.account = account.id)"
             ),
             &[&i64::from(asked.domain.0), &asked.local, &disabled],
         )
@@ -180,14 +183,11 @@ pub(super) fn changed(write: &Transaction<'_>, account: AccountId) -> Result<()>
     write.run(sql, &[&int(account.0)]).map(drop)
 }
 
-/// The same of all who follow a topic.
-pub(super) fn subscribers_changed(write: &Transaction<'_>, topic: TopicId) -> Result<()> {
-    let sql = concat!(
-        "UPDATE account SET generation = ",
-        next_generation!(),
-        " WHERE id IN (SELECT account FROM subscription WHERE topic = $1)"
-    );
-    write.run(sql, &[&i64::from(topic.0)]).map(drop)
+/// The same of several accounts.
+pub(super) fn all_changed(write: &Transaction<'_>, accounts: &[i64]) -> Result<()> {
+    let sql =
+        concat!("UPDATE account SET generation = ", next_generation!(), " WHERE id = ANY ($1::bigint[])");
+    write.run(sql, &[&accounts]).map(drop)
 }
 
 impl Answers<Account, Error> for Snapshot<'_> {

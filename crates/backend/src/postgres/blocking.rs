@@ -129,9 +129,9 @@ impl BlockList for Stored<'_> {
         Ok(self.db.opt(sql, &[&self.account, &jid.as_str()])?.is_some())
     }
 
-    fn all(&mut self) -> Result<Vec<Jid>> {
-        let rows =
-            self.db.query("SELECT jid FROM blocked WHERE account = $1 ORDER BY jid", &[&self.account])?;
+    fn first(&mut self, max: usize) -> Result<Vec<Jid>> {
+        let sql = "SELECT jid FROM blocked WHERE account = $1 ORDER BY jid LIMIT $2";
+        let rows = self.db.query(sql, &[&self.account, &i64::try_from(max).unwrap_or(i64::MAX)])?;
         rows.iter().map(|row| address(row, 0)).collect()
     }
 }

@@ -267,7 +267,7 @@ fn put(write: &Transaction<'_>, changed: &model::Broadcast) -> Result<()> {
 }
 
 fn next_revision(write: &Transaction<'_>) -> Result<u64> {
-    uint(&write.db.one("UPDATE broadcast_revision SET newest = newest + 1 RETURNING newest", &[])?, 0)
+    uint(&write.returning_one("UPDATE broadcast_revision SET newest = newest + 1 RETURNING newest", &[])?, 0)
 }
 
 fn find(db: &Connection, domain: DomainId, id: NotificationId) -> Result<Option<BroadcastReport>> {

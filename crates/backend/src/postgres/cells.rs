@@ -342,7 +342,7 @@ impl Transaction<'_> {
     }
 
     fn forget_held(&self, seq: u64, of: Option<&str>) -> Result<()> {
-        let forgotten = self.db.opt(
+        let forgotten = self.returning_opt(
             "DELETE FROM held WHERE seq = $1 AND ($2::text IS NULL OR cell = $2) RETURNING cell, bytes",
             &[&int(seq), &of],
         )?;

@@ -1,6 +1,6 @@
 //! Domains.
 
-use super::column::{code, int, number, short, text, uint};
+use super::column::{code, int, number, opt_text, short, text, uint};
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
@@ -9,8 +9,8 @@ use carillon_core::model::{Domain, DomainId, Policy};
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::domains::{
-    ChangePolicy, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer, StoredBytes,
-    StoredKind, StoredPart, Usage,
+    ChangePolicy, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer, SetPushTemplates,
+    StoredBytes, StoredKind, StoredPart, Usage,
 };
 use tokio_postgres::Row;
 
@@ -24,11 +24,14 @@ macro_rules! domains {
              d.other_domains, d.requests_per_second, d.stanzas_per_second, d.bytes_per_second,
              d.rooms_create, d.rooms_owned_max, d.rooms_max, d.accounts_max, d.topics_max, d.topics_owned_max,
              d.subscriptions_max, d.sessions_total_max, d.bytes_out_per_second, d.stored_bytes_max, d.room_events,
+             d.room_archive_days,
              g.sessions, g.registration, g.pubsub_create, g.sessions_max, g.messages_durable, g.resumption_ms_max,
              g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management,
              g.other_domains, g.requests_per_second, g.stanzas_per_second, g.bytes_per_second,
              g.rooms_create, g.rooms_owned_max, g.rooms_max, g.accounts_max, g.topics_max, g.topics_owned_max,
-             g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events, d.stored_bytes
+             g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events,
+             g.room_archive_days, d.stored_bytes,
+         d.push_templates
              FROM domain d JOIN domain_grant g ON g.domain = d.id ",
             $rest
         )
@@ -97,6 +100,15 @@ impl Answers<NoteStored, Error> for Transaction<'_> {
     }
 }
 
+impl Answers<SetPushTemplates, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetPushTemplates) -> Result<std::result::Result<(), Missing>> {
+        self.change(
+            "UPDATE domain SET push_templates = $2 WHERE id = $1",
+            &[&i64::from(asked.domain.0), &asked.templates],
+        )
+    }
+}
+
 impl Answers<PutDomain, Error> for Transaction<'_> {
     fn answer(&mut self, question: &PutDomain) -> Result<PutDomainAnswer> {
         let PutDomain { name, policy: granted } = question;
@@ -120,7 +132,7 @@ impl Answers<ChangePolicy, Error> for Transaction<'_> {
 }
 
 /// Columns of a policy.
-const POLICY_COLUMNS: usize = 27;
+const POLICY_COLUMNS: usize = 28;
 
 /// The domain of this name.
 pub(super) fn named(db: &Connection, name: &str) -> Result<Option<Domain>> {
@@ -134,6 +146,7 @@ fn read(row: &Row) -> Result<Domain> {
         policy: policy(row, 2)?,
         granted: policy(row, 2 + POLICY_COLUMNS)?,
         stored_bytes: uint(row, 2 + 2 * POLICY_COLUMNS)?,
+        push_templates: opt_text(row, 3 + 2 * POLICY_COLUMNS)?.map(Into::into),
     })
 }
 
@@ -168,6 +181,7 @@ fn policy(row: &Row, first: usize) -> Result<Policy> {
         bytes_out_per_second: number(row, first + 24)?,
         stored_bytes_max: uint(row, first + 25)?,
         room_events: code(row, first + 26)?,
+        room_archive_days: number(row, first + 27)?,
     })
 }
 
@@ -198,16 +212,17 @@ fn put(write: &Transaction<'_>, name: &str, granted: Policy, policy: Policy) -> 
              resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, keys_max, account_management,
              other_domains, requests_per_second, stanzas_per_second, bytes_per_second, rooms_create,
              rooms_owned_max, rooms_max, accounts_max, topics_max, topics_owned_max, subscriptions_max,
-             sessions_total_max, bytes_out_per_second, stored_bytes_max, room_events)
+             sessions_total_max, bytes_out_per_second, stored_bytes_max, room_events, room_archive_days)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
+             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
          ON CONFLICT (name) DO UPDATE SET sessions = $2, registration = $3, pubsub_create = $4, sessions_max = $5,
              messages_durable = $6, resumption_ms_max = $7, archive = $8, archive_days = $9,
              archive_messages_max = $10, archive_bytes_max = $11, keys_max = $12, account_management = $13,
              other_domains = $14, requests_per_second = $15, stanzas_per_second = $16, bytes_per_second = $17,
              rooms_create = $18, rooms_owned_max = $19, rooms_max = $20, accounts_max = $21,
              topics_max = $22, topics_owned_max = $23, subscriptions_max = $24, sessions_total_max = $25,
-             bytes_out_per_second = $26, stored_bytes_max = $27, room_events = $28
+             bytes_out_per_second = $26, stored_bytes_max = $27, room_events = $28,
+             room_archive_days = $29
          RETURNING id",
         &name,
         &policy,
@@ -218,23 +233,25 @@ fn put(write: &Transaction<'_>, name: &str, granted: Policy, policy: Policy) -> 
              resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max, keys_max, account_management,
              other_domains, requests_per_second, stanzas_per_second, bytes_per_second, rooms_create,
              rooms_owned_max, rooms_max, accounts_max, topics_max, topics_owned_max, subscriptions_max,
-             sessions_total_max, bytes_out_per_second, stored_bytes_max, room_events)
+             sessions_total_max, bytes_out_per_second, stored_bytes_max, room_events, room_archive_days)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
+             $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
          ON CONFLICT (domain) DO UPDATE SET sessions = $2, registration = $3, pubsub_create = $4, sessions_max = $5,
              messages_durable = $6, resumption_ms_max = $7, archive = $8, archive_days = $9,
              archive_messages_max = $10, archive_bytes_max = $11, keys_max = $12, account_management = $13,
              other_domains = $14, requests_per_second = $15, stanzas_per_second = $16, bytes_per_second = $17,
              rooms_create = $18, rooms_owned_max = $19, rooms_max = $20, accounts_max = $21,
              topics_max = $22, topics_owned_max = $23, subscriptions_max = $24, sessions_total_max = $25,
-             bytes_out_per_second = $26, stored_bytes_max = $27, room_events = $28
+             bytes_out_per_second = $26, stored_bytes_max = $27, room_events = $28,
+             room_archive_days = $29
          RETURNING domain",
         &i64::from(domain),
         &granted,
     )?;
     let known = named(write.db, name)?;
-    let stored_bytes = known.map_or(0, |known| known.stored_bytes);
-    Ok(Domain { id: DomainId(domain), name: name.into(), policy, granted, stored_bytes })
+    let (stored_bytes, push_templates) =
+        known.map_or((0, None), |known| (known.stored_bytes, known.push_templates));
+    Ok(Domain { id: DomainId(domain), name: name.into(), policy, granted, stored_bytes, push_templates })
 }
 
 /// Runs a statement about a policy, whose first parameter says whose; the number that it returns.
@@ -244,7 +261,7 @@ fn put_policy(
     whose: &(dyn tokio_postgres::types::ToSql + Sync),
     policy: &Policy,
 ) -> Result<u32> {
-    let row = write.db.one(
+    let row = write.returning_one(
         sql,
         &[
             whose,
@@ -275,6 +292,7 @@ fn put_policy(
             &i64::from(policy.bytes_out_per_second),
             &int(policy.stored_bytes_max),
             &short(policy.room_events),
+            &i64::from(policy.room_archive_days),
         ],
     )?;
     number(&row, 0)

@@ -105,7 +105,9 @@ fn finish(write: &mut Transaction<'_>, ends: &[End]) -> Result<Vec<bool>> {
     let at: Vec<i64> = ends.iter().map(|end| int(end.at.0)).collect();
     let by: Vec<Option<i16>> = ends.iter().map(|end| end.by.map(short)).collect();
     let reasons: Vec<Option<i16>> = ends.iter().map(|end| end.reason.map(short)).collect();
-    let rows = write.db.query(FINISH, &[&ids, &states, &sent, &at, &by, &reasons])?;
+    let rows = write.returning(FINISH, &[&ids, &states, &sent, &at, &by, &reasons])?;
+    // Their traces, and their events.
+    write.note_rows(2 * rows.len());
     let mut ended = vec![false; ends.len()];
     for row in &rows {
         let place: i64 = row.try_get(0)?;

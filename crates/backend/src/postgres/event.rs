@@ -8,7 +8,7 @@ use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows;
 use bytes::Bytes;
-use carillon_core::model::{ArchiveId, ArchivedMessage, DomainId, Event, UnixMs};
+use carillon_core::model::{ArchiveId, ArchivedMessage, Event, UnixMs};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{EVENT_BYTES_MAX, EVENTS_MAX, Events, EventsAnswer};
 use tokio_postgres::Row;
@@ -77,15 +77,6 @@ fn event(row: &Row) -> Result<Event> {
         None => None,
     };
     rows::event::event(fact, message).map_err(|_| Error::Corrupt("an event has a form that is not known"))
-}
-
-/// Removes the events of a domain's rooms, at most `max`; how many they were.
-pub(super) fn remove_of_domain(write: &Transaction<'_>, domain: DomainId, max: u32) -> Result<usize> {
-    let removed = write.run(
-        "DELETE FROM event WHERE number IN (SELECT number FROM event WHERE domain = $1 LIMIT $2)",
-        &[&i64::from(domain.0), &i64::from(max)],
-    )?;
-    Ok(removed as usize)
 }
 
 /// The number of the newest event, also when it is forgotten.

@@ -195,5 +195,6 @@ fn remove(write: &Transaction<'_>, keys: &[i64], names: &[&str]) -> Result<()> {
          UPDATE api_key SET kept_bytes = kept_bytes - sums.bytes FROM sums WHERE id = sums.key",
         &[&keys, &names, &(ENTRY_BYTES as i32)],
     )?;
+    write.note_rows(keys.len());
     Ok(())
 }

@@ -70,7 +70,7 @@ impl Answers<CreateInvitation, Error> for Transaction<'_> {
         if row.try_get(1)? {
             return Ok(CreateInvitationAnswer::Full);
         }
-        let made = self.db.one(
+        let made = self.returning_one(
             "INSERT INTO invitation (domain, account, hash, local, registers, uses_max, created, expires)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
             &[

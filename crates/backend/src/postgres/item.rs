@@ -77,7 +77,7 @@ const OLDEST: &str = "DELETE FROM item WHERE topic = $1
 /// Deletes items by one of these.
 fn delete(write: &Transaction<'_>, which: &str, params: Params<'_>) -> Result<Removed> {
     let mut removed = Removed::default();
-    for row in write.db.query(which, params)? {
+    for row in write.returning(which, params)? {
         removed.items += 1;
         removed.bytes += uint(&row, 0)?;
     }
@@ -125,14 +125,15 @@ fn insert(
     Ok(())
 }
 
-/// Removes the oldest items of a topic over `keep`, as a part of a change of the topic.
-pub(super) fn trim(write: &Transaction<'_>, topic: TopicId, keep: u32) -> Result<()> {
+/// Removes the oldest items of a topic over `keep`, at most `max` of them, as a part of a change of the topic; whether there are more.
+pub(super) fn trim(write: &Transaction<'_>, topic: TopicId, keep: u32, max: u32) -> Result<bool> {
     let kept = Standing::of(write.db, topic)?.map_or(0, |standing| standing.items);
-    let gone = remove_oldest(write, topic, kept.saturating_sub(keep))?;
-    if gone.items > 0 {
+    let excess = kept.saturating_sub(keep);
+    if excess > 0 {
+        let gone = remove_oldest(write, topic, excess.min(max))?;
         removed(write, topic, gone)?;
     }
-    Ok(())
+    Ok(excess > max)
 }
 
 fn remove_oldest(write: &Transaction<'_>, topic: TopicId, count: u32) -> Result<Removed> {
@@ -156,13 +157,19 @@ impl Answers<Retract, Error> for Transaction<'_> {
 
 impl Answers<Purge, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Purge) -> Result<bool> {
-        let gone = remove_oldest(self, asked.topic, asked.items_max)?;
-        if gone.items > 0 {
-            removed(self, asked.topic, gone)?;
-            self.topic_changed(asked.topic);
-        }
+        purge(self, asked.topic, asked.items_max)?;
         Ok(Standing::of(self.db, asked.topic)?.is_some_and(|standing| standing.items > 0))
     }
+}
+
+/// Removes the oldest items of a topic, so many at most; how many.
+pub(super) fn purge(write: &mut Transaction<'_>, topic: TopicId, max: u32) -> Result<usize> {
+    let gone = remove_oldest(write, topic, max)?;
+    if gone.items > 0 {
+        removed(write, topic, gone)?;
+        write.topic_changed(topic);
+    }
+    Ok(gone.items as usize)
 }
 
 /// Brings a topic's own figures in line after items were removed.

@@ -32,7 +32,7 @@ impl Answers<CreateKey, Error> for Transaction<'_> {
         if row.try_get(0)? {
             return Ok(CreateKeyAnswer::Full);
         }
-        let made = self.db.opt(
+        let made = self.returning_opt(
             "INSERT INTO api_key (hash, name, domain, scopes, created, expires, networks, certificates)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
              ON CONFLICT DO NOTHING RETURNING id",
@@ -97,7 +97,7 @@ impl Answers<DeleteKey, Error> for Transaction<'_> {
 
 impl Answers<ExpireKey, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ExpireKey) -> Result<std::result::Result<ApiKey, Missing>> {
-        let changed = self.db.opt(
+        let changed = self.returning_opt(
             "UPDATE api_key SET expires = $2 WHERE id = $1
              RETURNING id, name, domain, scopes, created, expires, networks, used, certificates",
             &[&i64::from(asked.id.0), &opt_int(asked.expires)],

@@ -179,7 +179,7 @@ impl Keys {
             WriteAsk::Rooms(asked) => self.add_rooms(asked)?,
             WriteAsk::Uploads(asked) => self.add_uploads(asked),
             WriteAsk::Invitations(asked) => self.add_invitations(asked),
-            WriteAsk::Push(asked) => self.add_pushes(asked),
+            WriteAsk::Push(asked) => self.add_pushes(asked)?,
             WriteAsk::Endpoints(endpoints::WriteAsk::RegisterEndpoint(asked)) => {
                 self.account(asked.domain, &asked.local);
             }
@@ -204,9 +204,11 @@ impl Keys {
     }
 
     /// The same of a write about pushes. Those of an account come with what is stored for it; rows that are claimed are held, and those that others hold are
-    /// passed over.
-    fn add_pushes(&mut self, ask: &push::WriteAsk) {
+    /// passed over. Those of who wants every message of a room come with a message of it: two groups may then meet at a push, and one is done again.
+    fn add_pushes(&mut self, ask: &push::WriteAsk) -> Option<()> {
         match ask {
+            // Others may not be added to the same rooms meanwhile.
+            push::WriteAsk::EnablePush(asked) if !asked.rooms.is_empty() => return None,
             push::WriteAsk::EnablePush(asked) => self.account(asked.domain, &asked.local),
             push::WriteAsk::DisablePush(asked) => self.account(asked.domain, &asked.local),
             push::WriteAsk::ClaimPushes(_) => self.name(PUSHES),
@@ -216,6 +218,7 @@ impl Keys {
                 }
             }
         }
+        Some(())
     }
 
     /// The same of a write about a room. Those that make one, remove one or go through all of them lock everything.
@@ -228,6 +231,7 @@ impl Keys {
                 asked.room
             }
             rooms::WriteAsk::SetRoomSubject(asked) => asked.room,
+            rooms::WriteAsk::SetRoomVcard(asked) => asked.room,
             rooms::WriteAsk::KeepRoomMessage(asked) => {
                 self.reader(asked.sender.local());
                 if let Some(wake) = &asked.wake {

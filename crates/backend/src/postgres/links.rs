@@ -220,7 +220,7 @@ fn add(write: &mut Transaction<'_>, asked: &CreateLink, code: &str) -> Result<Cr
         return Ok(CreateLinkAnswer::Full);
     }
     let key_id: Option<i64> = key.map(|key| key.0.into());
-    let row = write.db.one(
+    let row = write.returning_one(
         "WITH counted AS (UPDATE link_domain SET links = links + 1, bytes = bytes + $8 WHERE domain = $1)
          INSERT INTO link (domain, code, url, may_change, created, expires, key) VALUES ($1, $2, $3, $4, $5, $6, $7)
          RETURNING id",
@@ -267,11 +267,6 @@ pub(super) fn has_old(db: &Connection, until: UnixMs) -> Result<bool> {
     Ok(row.try_get(0)?)
 }
 
-/// Removes links of a domain that is going, `max` at most; how many.
-pub(super) fn remove_of_domain(write: &Transaction<'_>, domain: DomainId, max: u32) -> Result<usize> {
-    remove(write, "SELECT id FROM link WHERE domain = $1 LIMIT $2", &i64::from(domain.0), max)
-}
-
 /// Removes the links that a question with two parameters gives.
 fn remove(write: &Transaction<'_>, ids: &str, first: &(dyn ToSql + Sync), max: u32) -> Result<usize> {
     let rows = write.db.query(ids, &[first, &i64::from(max)])?;
@@ -285,6 +280,7 @@ fn remove(write: &Transaction<'_>, ids: &str, first: &(dyn ToSql + Sync), max: u
          FROM sums WHERE d.domain = sums.domain",
         &[&ids],
     )?;
+    write.note_rows(ids.len());
     Ok(ids.len())
 }
 

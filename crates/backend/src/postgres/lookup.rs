@@ -11,6 +11,20 @@ pub(super) fn domain_name(db: &Connection, domain: DomainId) -> Result<Option<Bo
     found.map(|row| text(&row, 0)).transpose()
 }
 
+/// The name of a domain that may get something more: it is there, and is not being removed.
+pub(super) fn domain_to_fill(db: &Connection, domain: DomainId) -> Result<Option<Box<str>>> {
+    let sql = "SELECT name FROM domain d WHERE id = $1
+         AND NOT EXISTS (SELECT 1 FROM removal r WHERE r.account = 0 AND r.domain = d.id)";
+    db.opt(sql, &[&i64::from(domain.0)])?.map(|row| text(&row, 0)).transpose()
+}
+
+/// Whether the removal of one of these accounts has begun.
+pub(super) fn is_being_removed(db: &Connection, domain: DomainId, locals: &[&str]) -> Result<bool> {
+    let sql = "SELECT 1 FROM account a JOIN removal r ON r.account = a.id
+         WHERE a.domain = $1 AND a.local = ANY ($2::text[]) LIMIT 1";
+    Ok(db.opt(sql, &[&i64::from(domain.0), &locals])?.is_some())
+}
+
 /// An account's number, where there is one.
 pub(super) fn account(db: &Connection, domain: DomainId, local: &str) -> Result<Option<AccountId>> {
     let found =

@@ -268,6 +268,7 @@ impl Store for PostgresStore {
             answered,
             commits,
             writes,
+            write_cost: self.counters.write_cost(),
             commit: self.counters.commit(),
             bytes: self.size.load(Ordering::Relaxed),
         }

@@ -29,7 +29,7 @@ impl Answers<StoreOffline, Error> for Transaction<'_> {
         if messages >= u64::from(asked.queue_max) || bytes + own > asked.bytes_max {
             return Ok(StoreOfflineAnswer::Full);
         }
-        let kept = self.db.one(
+        let kept = self.returning_one(
             "WITH counted AS (UPDATE account SET offline = offline + 1, offline_bytes = offline_bytes + $4 WHERE id = $1)
              INSERT INTO offline (account, received, stanza, expires) VALUES ($1, $2, $3, $5) RETURNING seq",
             &[&row.try_get::<_, i64>(0)?, &int(asked.received.0), &&asked.stanza[..], &int(own), &opt_int(asked.expires)],
@@ -100,6 +100,7 @@ impl Answers<DeleteOffline, Error> for Transaction<'_> {
              WHERE id = $1 AND EXISTS (SELECT 1 FROM gone)",
             &[&int(account.0), &seqs],
         )?;
+        self.note_rows(seqs.len());
         Ok(())
     }
 }

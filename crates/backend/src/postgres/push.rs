@@ -9,11 +9,12 @@ use super::notification;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::page::Room;
-use crate::rows::push::{Channel, Tells};
+use crate::rows::push::{Channel, Tells, listened};
 use bytes::Bytes;
 use carillon_core::model::{
     AccountId, ArchiveId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
-    PushRegistration, PushStep, PushSubject, PushWakes, RegistrationId, RoomAffiliation, UnixMs, Wake,
+    PushRegistration, PushStep, PushSubject, PushWakes, RegistrationId, RoomAffiliation, RoomId, UnixMs,
+    Wake, room_topic,
 };
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
@@ -31,7 +32,8 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created, r.pushed,
-                 r.failures, r.failed, r.error, r.wakes
+                 r.failures, r.failed, r.error, r.wakes,
+                 (SELECT string_agg(about, E'\\n') FROM push_room WHERE registration = r.id)
              FROM push_registration r JOIN account a ON a.id = r.account JOIN domain d ON d.id = a.domain ",
             $rest
         )
@@ -96,7 +98,7 @@ impl Answers<PushSteps, Error> for Snapshot<'_> {
 
 impl Answers<EnablePush, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &EnablePush) -> Result<EnablePushAnswer> {
-        let EnablePush { domain, local, node, channel, shown, wakes, now, per_account_max } = asked;
+        let EnablePush { domain, local, node, channel, shown, wakes, now, per_account_max, .. } = asked;
         let account = self.db.opt(
             "SELECT a.id, a.registrations, r.id FROM account a LEFT JOIN push_registration r ON r.account = a.id AND r.name = $3
              WHERE a.domain = $1 AND a.local = $2",
@@ -108,8 +110,12 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         if same.is_none() && count >= u64::from(*per_account_max) {
             return Ok(EnablePushAnswer::TooMany);
         }
+        let rooms = match rooms_wanted(self.db, asked, same)? {
+            Ok(rooms) => rooms,
+            Err(refused) => return Ok(refused),
+        };
         let channel = Channel::of(channel);
-        let made = self.db.one(
+        let made = self.returning_one(
             "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created, wakes)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
              ON CONFLICT (account, name) DO UPDATE SET kind = $3, url = $4, public_key = $5, secret = $6, shown = $7, created = $8,
@@ -135,9 +141,61 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
                 &[&int(id), &int(now.0)],
             )?;
         }
+        if same.is_some() {
+            self.run("DELETE FROM push_room WHERE registration = $1", &[&int(id)])?;
+        }
+        for ListenedRoom { room, jid, about } in rooms {
+            self.run(
+                "INSERT INTO push_room (room, jid, registration, about) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                &[&room, &jid, &int(id), &about],
+            )?;
+        }
         let made = find(self.db, RegistrationId(id))?.ok_or(Error::Corrupt("no registration"))?;
         Ok(EnablePushAnswer::Enabled(Box::new(made)))
     }
+}
+
+/// A room of which a registration wants every message, as columns.
+struct ListenedRoom {
+    room: i64,
+    jid: Box<str>,
+    about: Box<str>,
+}
+
+/// The rooms of which a registration wants every message, if it may: the account is listed there, and there are not too many such registrations beside the
+/// one that is replaced.
+fn rooms_wanted(
+    db: &Connection,
+    asked: &EnablePush,
+    same: Option<i64>,
+) -> Result<std::result::Result<Vec<ListenedRoom>, EnablePushAnswer>> {
+    let EnablePush { domain, local, rooms, per_room_max, .. } = asked;
+    let mut wanted = Vec::with_capacity(rooms.len());
+    for (at, (kind, name)) in rooms.iter().enumerate() {
+        let found = db.opt(
+            "SELECT r.id, o.jid, d.name, (SELECT count(*) FROM (
+                 SELECT 1 FROM push_room WHERE room = r.id AND registration IS DISTINCT FROM $6 LIMIT $7) AS listening)
+             FROM domain d JOIN room r ON r.domain = d.id AND r.kind = $2 AND r.name = $3
+                 JOIN room_member o ON o.room = r.id AND o.jid = $4::text || '@' || d.name
+             WHERE d.id = $1 AND o.affiliation > $5",
+            &[
+                &i64::from(domain.0),
+                &short(*kind),
+                name,
+                local,
+                &short(RoomAffiliation::Outcast),
+                &same,
+                &i64::from(*per_room_max),
+            ],
+        )?;
+        let Some(row) = found else { return Ok(Err(EnablePushAnswer::NotInRoom(at))) };
+        if row.try_get::<_, i64>(3)? >= i64::from(*per_room_max) {
+            return Ok(Err(EnablePushAnswer::RoomFull(at)));
+        }
+        let about = room_topic(&kind.address(name, &text(&row, 2)?));
+        wanted.push(ListenedRoom { room: row.try_get(0)?, jid: text(&row, 1)?, about });
+    }
+    Ok(Ok(wanted))
 }
 
 impl Answers<DisablePush, Error> for Transaction<'_> {
@@ -154,6 +212,7 @@ impl Answers<DisablePush, Error> for Transaction<'_> {
 /// Ends a registration, with its pushes.
 fn end(write: &Transaction<'_>, id: RegistrationId) -> Result<()> {
     write.run("DELETE FROM push WHERE registration = $1", &[&int(id.0)])?;
+    write.run("DELETE FROM push_room WHERE registration = $1", &[&int(id.0)])?;
     write.run("DELETE FROM push_registration WHERE id = $1", &[&int(id.0)])?;
     Ok(())
 }
@@ -188,6 +247,35 @@ pub(super) fn wake_mentioned(write: &Transaction<'_>, id: ArchiveId, woken: &Roo
             wake(write, AccountId(uint(&row, 0)?), &woken.wake, Tells::Mention(id))?;
         }
     }
+    Ok(())
+}
+
+/// A message of a room is pushed to the registrations that want every message of it, but for those of its sender. Registrations that another lane is ending are
+/// passed over.
+pub(super) fn wake_listeners(
+    write: &Transaction<'_>,
+    room: RoomId,
+    sender: &BareJid,
+    id: ArchiveId,
+    at: UnixMs,
+) -> Result<()> {
+    let woken = write.run(
+        "INSERT INTO push (registration, about, room_message, due)
+         SELECT r.id, w.about, $2, $3 FROM push_room w JOIN push_registration r ON r.id = w.registration
+             WHERE w.room = $1 AND w.jid <> $4 ORDER BY r.id FOR KEY SHARE OF r SKIP LOCKED
+         ON CONFLICT (registration, about) DO UPDATE SET version = push.version + 1, message = NULL, notification = NULL,
+             room_message = $2, due = CASE WHEN push.owner IS NULL AND NOT push.has_failed THEN least(push.due, $3) ELSE push.due END",
+        &[&i64::from(room.0), &int(id.0), &int(at.0), &sender.as_str()],
+    )?;
+    if woken > 0 {
+        write.makes_pushes.set(true);
+    }
+    Ok(())
+}
+
+/// A room does not list some accounts any more, or has banned them: no message of it wakes them.
+pub(super) fn left_room(write: &Transaction<'_>, room: i64, jids: &[&str]) -> Result<()> {
+    write.run("DELETE FROM push_room WHERE room = $1 AND jid = ANY ($2)", &[&room, &jids])?;
     Ok(())
 }
 
@@ -282,7 +370,9 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     let (id, owner) = (int(push.id.0), owner.cast_signed());
     let (due, has_failed) = match &push.outcome {
         PushOutcome::Failed { next, .. } | PushOutcome::Postponed { next } => (*next, true),
-        PushOutcome::Taken { .. } | PushOutcome::Refused { .. } | PushOutcome::Gone => (now, false),
+        PushOutcome::Taken { .. } | PushOutcome::Over | PushOutcome::Refused { .. } | PushOutcome::Gone => {
+            (now, false)
+        }
     };
     let is_held = write.run(
         "UPDATE push SET owner = NULL, claimed_by = NULL, due = $3, has_failed = $4 WHERE id = $1 AND owner = $2",
@@ -302,7 +392,7 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
             )?;
             return if same.is_some() { end(write, push.registration) } else { Ok(()) };
         }
-        PushOutcome::Postponed { .. } => {}
+        PushOutcome::Postponed { .. } | PushOutcome::Over => {}
         PushOutcome::Failed { failures, failure, .. } => note(write, push.registration, *failures, failure)?,
         PushOutcome::Refused { failures, failure } => note(write, push.registration, *failures, failure)?,
         PushOutcome::Taken { at } => {
@@ -366,6 +456,7 @@ fn registration(row: &Row) -> Result<PushRegistration> {
         channel: channel.read().ok_or(Error::Corrupt("a channel that this version does not know"))?,
         shown: code(row, 9)?,
         wakes: PushWakes::of_bits(u8::try_from(row.try_get::<_, i16>(15)?).unwrap_or_default()),
+        rooms: listened(opt_text(row, 16)?),
         created: ms(row, 10)?,
         health: PushHealth {
             pushed: opt_ms(row, 11)?,

@@ -32,6 +32,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0022_room_events.sql"),
     include_str!("migrations/0023_joins.sql"),
     include_str!("migrations/0024_failed_pushes.sql"),
+    include_str!("migrations/0025_removals.sql"),
+    include_str!("migrations/0026_room_vcards.sql"),
+    include_str!("migrations/0027_push.sql"),
 ];
 
 /// The version of the schema that this server knows.

@@ -5,7 +5,8 @@ use super::connection::Connection;
 use super::error::{Error, Result};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{account, domain, item, lookup};
+use super::{domain, item, lookup};
+use crate::rows::removal;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -88,7 +89,7 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
         if domain::is_full_of_topics(self.db, *domain)? && !exists(self.db, *domain, name)? {
             return Ok(CreateTopicAnswer::DomainFull);
         }
-        let made = self.db.opt(
+        let made = self.returning_opt(
             "INSERT INTO topic (domain, name, created, title, access_model, publish_model, max_items, persist_items,
                  send_last, notify_retract, notify_delete, deliver_payloads)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING RETURNING id",
@@ -122,8 +123,8 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
 }
 
 impl Answers<ConfigureTopic, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &ConfigureTopic) -> Result<std::result::Result<(), Missing>> {
-        let ConfigureTopic { topic, config } = asked;
+    fn answer(&mut self, asked: &ConfigureTopic) -> Result<std::result::Result<bool, Missing>> {
+        let ConfigureTopic { topic, config, items_max } = asked;
         let changed = self.run(
             "UPDATE topic SET title = $2, access_model = $3, publish_model = $4, max_items = $5, persist_items = $6,
                  send_last = $7, notify_retract = $8, notify_delete = $9, deliver_payloads = $10,
@@ -146,9 +147,9 @@ impl Answers<ConfigureTopic, Error> for Transaction<'_> {
         }
         // A topic that keeps no items any more would send the last one it kept for ever.
         let keep = if config.persist_items { config.max_items } else { 0 };
-        item::trim(self, *topic, keep)?;
+        let more = item::trim(self, *topic, keep, *items_max)?;
         self.topic_changed(*topic);
-        Ok(Ok(()))
+        Ok(Ok(more))
     }
 }
 
@@ -165,29 +166,12 @@ impl Answers<SetAffiliations, Error> for Transaction<'_> {
 }
 
 impl Answers<DeleteTopic, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &DeleteTopic) -> Result<std::result::Result<(), Missing>> {
+    fn answer(&mut self, asked: &DeleteTopic) -> Result<std::result::Result<bool, Missing>> {
         if self.db.opt("SELECT 1 FROM topic WHERE id = $1", &[&i64::from(asked.topic.0)])?.is_none() {
             return Ok(Err(Missing));
         }
-        remove(self, asked.topic).map(|_| Ok(()))
+        removal::topic(self, asked.topic, asked.rows_max as usize).map(Ok)
     }
-}
-
-/// Removes a topic with all that belongs to it; how many rows that were.
-pub(super) fn remove(write: &mut Transaction<'_>, topic: TopicId) -> Result<usize> {
-    account::subscribers_changed(write, topic)?;
-    let id = i64::from(topic.0);
-    let mut rows = 0;
-    for sql in [
-        "DELETE FROM item WHERE topic = $1",
-        "DELETE FROM subscription WHERE topic = $1",
-        "DELETE FROM affiliation WHERE topic = $1",
-        "DELETE FROM topic WHERE id = $1",
-    ] {
-        rows += write.run(sql, &[&id])?;
-    }
-    write.topic_changed(topic);
-    Ok(rows as usize)
 }
 
 impl Answers<AffiliationsOf, Error> for Snapshot<'_> {

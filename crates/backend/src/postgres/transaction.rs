@@ -2,7 +2,7 @@
 
 use super::column::Id;
 use super::connection::{Connection, Params};
-use super::error::Result;
+use super::error::{Error, Result};
 use super::node::Node;
 use crate::rows;
 use crate::rows::last::LastItems;
@@ -11,6 +11,7 @@ use carillon_core::ports::Missing;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
+use tokio_postgres::Row;
 
 /// The open transaction of a group of writes, which carries out the questions that change something: a file per noun says
 /// how.
@@ -24,7 +25,7 @@ pub(super) struct Transaction<'a> {
     published: Vec<Arc<Item>>,
     /// Whether it has made a push, or made one due.
     pub(super) makes_pushes: Cell<bool>,
-    /// Rows that its statements have changed so far, but those that give rows back.
+    /// Rows that its statements have changed so far, about: what a statement changes beside those that it tells is noted where there may be many.
     pub(super) rows: Cell<u64>,
 }
 
@@ -74,6 +75,28 @@ impl<'a> Transaction<'a> {
         let changed = self.db.run(sql, params)?;
         self.rows.set(self.rows.get() + changed);
         Ok(changed)
+    }
+
+    /// Runs a statement that gives back the rows that it changes.
+    pub(super) fn returning(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+        let rows = self.db.query(sql, params)?;
+        self.note_rows(rows.len());
+        Ok(rows)
+    }
+
+    /// The same of one row or none.
+    pub(super) fn returning_opt(&self, sql: &str, params: Params<'_>) -> Result<Option<Row>> {
+        Ok(self.returning(sql, params)?.into_iter().next())
+    }
+
+    /// The same of one row.
+    pub(super) fn returning_one(&self, sql: &str, params: Params<'_>) -> Result<Row> {
+        self.returning_opt(sql, params)?.ok_or(Error::Corrupt("a row that was just written is missing"))
+    }
+
+    /// Notes rows that a statement changed besides those that it told of.
+    pub(super) fn note_rows(&self, rows: usize) {
+        self.rows.set(self.rows.get() + rows as u64);
     }
 
     /// Runs a statement about something; whether that is there.

@@ -86,7 +86,7 @@ impl Answers<CreateWebhook, Error> for Transaction<'_> {
         // What ended before it in this group is no event for it.
         self.number_events()?;
         let cursor = events::newest(self.db)?;
-        let row = self.db.one(
+        let row = self.returning_one(
             "INSERT INTO webhook (domain, url, states, secret, created, cursor, types, contents)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
             &[
@@ -213,6 +213,7 @@ fn keep(write: &Transaction<'_>, id: WebhookId, letters: &[DeadLetter]) -> Resul
              letter_bytes = letter_bytes + (SELECT coalesce(sum(bytes), 0) FROM kept)::bigint WHERE id = $1",
         &[&i64::from(id.0), &events, &failed, &errors, &bodies],
     )?;
+    write.note_rows(letters.len());
     Ok(())
 }
 
@@ -257,17 +258,7 @@ fn delete(write: &Transaction<'_>, id: WebhookId, events: &[u64]) -> Result<()> 
              letter_bytes = letter_bytes - (SELECT coalesce(sum(bytes), 0) FROM gone)::bigint WHERE id = $1",
         &[&i64::from(id.0), &events],
     )?;
-    Ok(())
-}
-
-/// Removes the webhooks of a domain, with their letters.
-pub(super) fn delete_of_domain(write: &Transaction<'_>, domain: DomainId) -> Result<()> {
-    let domain = i64::from(domain.0);
-    write.run(
-        "DELETE FROM dead_letter WHERE webhook IN (SELECT id FROM webhook WHERE domain = $1)",
-        &[&domain],
-    )?;
-    write.run("DELETE FROM webhook WHERE domain = $1", &[&domain])?;
+    write.note_rows(events.len());
     Ok(())
 }
 

@@ -10,6 +10,7 @@
 //! - [`payload`]: what notifications carry.
 //! - [`push`]: how pushes get to apps.
 //! - [`remembered`]: operations, writes that are done once.
+//! - [`removal`]: what goes with accounts, domains, topics and rooms.
 //! - [`room`]: the archives of rooms.
 //! - [`webhook`]: webhooks as they are created, and sets of states.
 
@@ -24,5 +25,6 @@ pub(crate) mod page;
 pub(crate) mod payload;
 pub(crate) mod push;
 pub(crate) mod remembered;
+pub(crate) mod removal;
 pub(crate) mod room;
 pub(crate) mod webhook;

@@ -3,6 +3,7 @@
 use super::code::Code;
 use carillon_core::model::{
     AppService, AppToken, ArchiveId, NotificationId, PushChannel, PushKind, PushSecret, WakesOn, WebPushKeys,
+    room_of_topic,
 };
 
 /// A channel as columns.
@@ -44,6 +45,14 @@ impl Channel<'_> {
             PushKind::Fcm => app(AppService::Fcm, secret),
         }
     }
+}
+
+/// The rooms of the topics that are the lines of a text, in order.
+pub(crate) fn listened(topics: Option<Box<str>>) -> Vec<Box<str>> {
+    let topics = topics.unwrap_or_default();
+    let mut rooms: Vec<Box<str>> = topics.lines().filter_map(room_of_topic).map(Box::from).collect();
+    rooms.sort_unstable();
+    rooms
 }
 
 /// What a push tells.

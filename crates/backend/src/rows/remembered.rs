@@ -18,7 +18,7 @@ use carillon_core::ports::store::domains::{
     ChangePolicy, DeleteDomain, Overtaken, PutDomain, PutDomainAnswer,
 };
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
-use carillon_core::ports::store::inbox::EmptyBin;
+use carillon_core::ports::store::inbox::{Emptied, EmptyBin};
 use carillon_core::ports::store::invitations::{
     AcceptInvitation, CreateInvitation, CreateInvitationAnswer, RegisterInvited, RegisterInvitedAnswer,
     RevokeInvitation,
@@ -110,15 +110,36 @@ macro_rules! done {
 }
 
 done! {
-    DeleteTopic = 3, Ok(()) => Ok::<(), Missing>(());
     Unsubscribe = 4, Ok(()) => Ok::<(), Missing>(());
     Retract = 5, Ok(()) => Ok::<(), Missing>(());
     DeleteKey = 6, Ok(()) => Ok::<(), Missing>(());
     DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
     CountClicks = 35, () => ();
-    DestroyRoom = 36, Ok(()) => Ok::<(), Missing>(());
     NoteAct = 64, () => ();
     RevokeInvitation = 60, Ok(()) => Ok::<(), Missing>(());
+}
+
+/// Removals in parts whose answer is whether there is more.
+macro_rules! parts {
+    ($($question:ty = $code:literal;)*) => {
+        $(impl Remembered for $question {
+            const CODE: u8 = $code;
+
+            fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
+                // Nothing is what was noted before there were parts.
+                answer.as_ref().ok().map(|more| if *more { vec![1] } else { Vec::new() })
+            }
+
+            fn again<R: Recalls>(&self, outcome: &[u8], _: &mut R) -> Result<Option<Self::Answer>, R::Error> {
+                Ok(Some(Ok(outcome == [1])))
+            }
+        })*
+    };
+}
+
+parts! {
+    DeleteTopic = 3;
+    DestroyRoom = 36;
 }
 
 /// Whether more follows, and what changed in the rosters of others. Its number was 2 before there were parts.
@@ -248,8 +269,8 @@ numbered! {
         Ok(Some(CreateInvitationAnswer::Created(Box::new(asked.created(InvitationId(known))))))
     };
     KeepRoomMessage = 38, Ok(id) => id.0, |_asked, known, _write| Ok(Some(Ok(ArchiveId(known))));
-    EmptyBin = 26, Ok(count) => u64::from(*count), |_asked, known, _write| {
-        Ok(Some(Ok(known as u32)))
+    EmptyBin = 26, Ok(emptied) => u64::from(emptied.conversations) | u64::from(emptied.more) << 32, |_asked, known, _write| {
+        Ok(Some(Ok(Emptied { conversations: known as u32, more: known >> 32 == 1 })))
     };
     Reserve = 14, Reservation::Go { since } => since.0, |_asked, known, _write| {
         Ok(Some(Reservation::Go { since: UnixMs(known) }))
@@ -538,6 +559,7 @@ pub(crate) fn created_room(asked: &CreateRoom, id: RoomId) -> RoomRecord {
         created: *now,
         version: 0,
         newest: ArchiveId(0),
+        photos: Box::default(),
     }
 }
 

@@ -173,6 +173,17 @@ impl Sweep {
     }
 }
 
+/// The hashes of photos, one after the other.
+pub(crate) fn photos_bytes(photos: &[PhotoHash]) -> Vec<u8> {
+    photos.iter().flat_map(|hash| hash.0).collect()
+}
+
+/// Those of [`photos_bytes`]; none if the bytes are no such hashes.
+pub(crate) fn photos_of(bytes: &[u8]) -> Option<Box<[PhotoHash]>> {
+    let (hashes, rest) = bytes.as_chunks();
+    rest.is_empty().then(|| hashes.iter().map(|hash| PhotoHash(*hash)).collect())
+}
+
 /// Whether everybody can find a room.
 pub(crate) fn is_found(config: &RoomConfig) -> bool {
     config.public && !config.locked

@@ -2,9 +2,9 @@
 
 use super::column::{blob, int, jid, ms, opt_ms, uint};
 use super::lookup;
-use super::removal::{self, Gone};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use crate::rows::removal::{self, Gone};
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::accounts::{
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 impl Answers<CreateAccount, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateAccount) -> Result<CreateAccountAnswer> {
         let CreateAccount { domain, local, credentials, is_in_band, now } = asked;
-        let Some(domain_name) = lookup::domain_name(self.db, *domain)? else {
+        let Some(domain_name) = lookup::domain_to_fill(self.db, *domain)? else {
             return Ok(CreateAccountAnswer::NoDomain);
         };
         check_prepared(local, &domain_name)?;
@@ -39,9 +39,14 @@ impl Answers<CreateAccount, Error> for Transaction<'_> {
 
 impl Answers<ImportAccounts, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ImportAccounts) -> Result<Result<(), ImportRefused>> {
-        let Some(domain_name) = lookup::domain_name(self.db, asked.domain)? else {
+        let Some(domain_name) = lookup::domain_to_fill(self.db, asked.domain)? else {
             return Ok(Err(ImportRefused::NoDomain));
         };
+        for account in &asked.accounts {
+            if lookup::is_being_removed(self.db, asked.domain, &account.local)? {
+                return Ok(Err(ImportRefused::IsBeingRemoved));
+            }
+        }
         if let Some(room) = lookup::room_for_accounts(self.db, asked.domain)? {
             let mut new = BTreeSet::new();
             for account in &asked.accounts {
@@ -70,16 +75,6 @@ const NEXT_GENERATION: &str = "1 + max(account.generation,
 pub(super) fn changed(write: &Transaction<'_>, account: AccountId) -> Result<()> {
     let sql = format!("UPDATE account SET generation = {NEXT_GENERATION} WHERE id = ?1");
     write.run(&sql, [int(account.0)])?;
-    Ok(())
-}
-
-/// The same of all who follow a topic.
-pub(super) fn subscribers_changed(write: &Transaction<'_>, topic: TopicId) -> Result<()> {
-    let sql = format!(
-        "UPDATE account SET generation = {NEXT_GENERATION}
-         WHERE id IN (SELECT account FROM subscription WHERE topic = ?1)"
-    );
-    write.run(&sql, [topic.0])?;
     Ok(())
 }
 
@@ -134,7 +129,7 @@ impl Answers<SetCredentials, Error> for Transaction<'_> {
                 "UPDATE account SET sha1_salt = ?3, sha1_iterations = ?4, sha1_stored_key = ?5, sha1_server_key = ?6,
                      sha256_salt = ?7, sha256_iterations = ?8, sha256_stored_key = ?9, sha256_server_key = ?10,
                      generation = {NEXT_GENERATION}
-                 WHERE domain = ?1 AND local = ?2"
+                 WHERE domain = ?1 AND local = ?2 AND NOT EXISTS (SELECT 1 FROM removal r WHERE r.account = account.id)"
             ),
             params![asked.domain.0, asked.local, a, b, c, d, e, f, g, h],
         )
@@ -149,7 +144,8 @@ impl Answers<SetAccountState, Error> for Transaction<'_> {
         };
         self.change(
             &format!(
-                "UPDATE account SET disabled = ?3, generation = {NEXT_GENERATION} WHERE domain = ?1 AND local = ?2"
+                "UPDATE account SET disabled = ?3, generation = {NEXT_GENERATION}
+                 WHERE domain = ?1 AND local = ?2 AND NOT EXISTS (SELECT 1 FROM removal r WHERE r.account = account.id)"
             ),
             params![asked.domain.0, asked.local, disabled],
         )
@@ -178,11 +174,11 @@ impl Answers<RevokeTokens, Error> for Transaction<'_> {
 impl Answers<DeleteAccount, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DeleteAccount) -> Result<Result<Part<RosterChange>, Missing>> {
         let DeleteAccount { domain, local, now, held_until, rows_max } = asked;
-        let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Err(Missing)) };
-        let Some(domain_name) = lookup::domain_name(self.db, *domain)? else { return Ok(Err(Missing)) };
-        let gone = Gone { account, local, domain_name: &domain_name, told_at: Some(*now) };
-        let removed = removal::account(self, &gone, *rows_max as usize)?;
-        let part = Part { entries: removed.changes, more: removed.more };
+        let (domain, now) = (*domain, *now);
+        let Some(account) = lookup::account(self.db, domain, local)? else { return Ok(Err(Missing)) };
+        let Some(domain_name) = lookup::domain_name(self.db, domain)? else { return Ok(Err(Missing)) };
+        let gone = Gone { account, domain, local, domain_name: &domain_name, now, with_domain: false };
+        let part = self.overwriting(|write| removal::account(write, &gone, *rows_max as usize))?;
         if part.more {
             return Ok(Ok(part));
         }

@@ -136,9 +136,10 @@ impl BlockList for Stored<'_> {
         self.db.prepare_cached(sql)?.exists(params![self.account, jid.as_str()])
     }
 
-    fn all(&mut self) -> Result<Vec<Jid>> {
-        let mut query = self.db.prepare_cached("SELECT jid FROM blocked WHERE account = ?1 ORDER BY jid")?;
-        query.query_map([self.account], |row| address(row, 0))?.collect()
+    fn first(&mut self, max: usize) -> Result<Vec<Jid>> {
+        let sql = "SELECT jid FROM blocked WHERE account = ?1 ORDER BY jid LIMIT ?2";
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        self.db.prepare_cached(sql)?.query_map([self.account, max], |row| address(row, 0))?.collect()
     }
 }
 

@@ -1,16 +1,16 @@
 //! Domains.
 
-use super::column::{code, int, number, text, uint};
-use super::removal::{self, Gone};
+use super::column::{code, int, number, opt_text, text, uint};
+use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{event, links, lookup, room, topic, webhook};
 use crate::rows::code::Code;
-use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, TopicId};
+use crate::rows::removal::{self, GoneDomain};
+use carillon_core::model::{Domain, DomainId, Policy, RosterChange};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::domains::{
     ChangePolicy, DeleteDomain, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer,
-    StoredBytes, StoredKind, StoredPart, Usage,
+    SetPushTemplates, StoredBytes, StoredKind, StoredPart, Usage,
 };
 use carillon_core::ports::{Missing, Part};
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params, params_from_iter};
@@ -24,11 +24,14 @@ macro_rules! domains {
          d.other_domains, d.requests_per_second, d.stanzas_per_second, d.bytes_per_second,
          d.rooms_create, d.rooms_owned_max, d.rooms_max, d.accounts_max, d.topics_max, d.topics_owned_max,
          d.subscriptions_max, d.sessions_total_max, d.bytes_out_per_second, d.stored_bytes_max, d.room_events,
+         d.room_archive_days,
          g.sessions, g.registration, g.pubsub_create, g.sessions_max, g.messages_durable, g.resumption_ms_max,
          g.archive, g.archive_days, g.archive_messages_max, g.archive_bytes_max, g.keys_max, g.account_management,
          g.other_domains, g.requests_per_second, g.stanzas_per_second, g.bytes_per_second,
          g.rooms_create, g.rooms_owned_max, g.rooms_max, g.accounts_max, g.topics_max, g.topics_owned_max,
-         g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events, d.stored_bytes
+         g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events,
+         g.room_archive_days, d.stored_bytes,
+         d.push_templates
          FROM domain d JOIN domain_grant g ON g.domain = d.id"
     };
 }
@@ -92,6 +95,15 @@ impl Answers<NoteStored, Error> for Transaction<'_> {
     }
 }
 
+impl Answers<SetPushTemplates, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetPushTemplates) -> Result<Result<(), Missing>> {
+        self.change(
+            "UPDATE domain SET push_templates = ?2 WHERE id = ?1",
+            params![asked.domain.0, asked.templates],
+        )
+    }
+}
+
 impl Answers<PutDomain, Error> for Transaction<'_> {
     fn answer(&mut self, question: &PutDomain) -> Result<PutDomainAnswer> {
         let PutDomain { name, policy: granted } = question;
@@ -116,12 +128,15 @@ impl Answers<ChangePolicy, Error> for Transaction<'_> {
 
 impl Answers<DeleteDomain, Error> for Transaction<'_> {
     fn answer(&mut self, question: &DeleteDomain) -> Result<Result<Part<RosterChange>, Missing>> {
-        delete(self, question)
+        let DeleteDomain { domain, now, rows_max } = *question;
+        let Some(name) = lookup::domain_name(self.db, domain)? else { return Ok(Err(Missing)) };
+        let gone = GoneDomain { domain, name: &name, now };
+        self.overwriting(|write| removal::domain(write, &gone, rows_max as usize)).map(Ok)
     }
 }
 
 /// Columns of a policy.
-const POLICY_COLUMNS: usize = 27;
+const POLICY_COLUMNS: usize = 28;
 
 /// The domain of this name.
 pub(super) fn named(db: &Connection, name: &str) -> Result<Option<Domain>> {
@@ -135,6 +150,7 @@ fn read(row: &Row<'_>) -> Result<Domain> {
         policy: policy(row, 2)?,
         granted: policy(row, 2 + POLICY_COLUMNS)?,
         stored_bytes: uint(row, 2 + 2 * POLICY_COLUMNS)?,
+        push_templates: opt_text(row, 3 + 2 * POLICY_COLUMNS)?.map(Into::into),
     })
 }
 
@@ -167,6 +183,7 @@ fn policy(row: &Row<'_>, first: usize) -> Result<Policy> {
         bytes_out_per_second: row.get(first + 24)?,
         stored_bytes_max: uint(row, first + 25)?,
         room_events: code(row, first + 26)?,
+        room_archive_days: row.get(first + 27)?,
     })
 }
 
@@ -218,6 +235,7 @@ fn put(
             policy.bytes_out_per_second.into(),
             int(policy.stored_bytes_max),
             policy.room_events.code(),
+            policy.room_archive_days.into(),
         ])
     };
     write.run(
@@ -227,66 +245,15 @@ fn put(
          requests_per_second = ?15, stanzas_per_second = ?16, bytes_per_second = ?17,
          rooms_create = ?18, rooms_owned_max = ?19, rooms_max = ?20, accounts_max = ?21, topics_max = ?22,
          topics_owned_max = ?23, subscriptions_max = ?24, sessions_total_max = ?25, bytes_out_per_second = ?26,
-         stored_bytes_max = ?27, room_events = ?28 WHERE id = ?1",
+         stored_bytes_max = ?27, room_events = ?28, room_archive_days = ?29 WHERE id = ?1",
         columns(policy),
     )?;
     write.run(
         "INSERT OR REPLACE INTO domain_grant VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-         ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)",
+         ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
         columns(granted),
     )?;
     let stored_bytes = known.map_or(0, |known| known.stored_bytes);
-    Ok(Domain { id, name: name.into(), policy, granted, stored_bytes })
-}
-
-fn delete(write: &mut Transaction<'_>, asked: &DeleteDomain) -> Result<Result<Part<RosterChange>, Missing>> {
-    let DeleteDomain { domain, rows_max } = *asked;
-    let Some(name) = lookup::domain_name(write.db, domain)? else { return Ok(Err(Missing)) };
-    let mut part = Part { entries: Vec::new(), more: true };
-    let mut rows = 0;
-    while let Some((account, local)) = first_account(write.db, domain)? {
-        if rows >= rows_max as usize {
-            return Ok(Ok(part));
-        }
-        let gone = Gone { account, local: &local, domain_name: &name, told_at: None };
-        let mut removed = removal::account(write, &gone, rows_max as usize - rows)?;
-        rows += removed.rows;
-        // Who goes along need not be told.
-        removed.changes.retain(|change| change.account.domain() != &*name);
-        part.entries.append(&mut removed.changes);
-    }
-    while let Some(topic) = first_topic(write.db, domain)? {
-        if rows >= rows_max as usize {
-            return Ok(Ok(part));
-        }
-        rows += topic::remove(write, topic)?;
-    }
-    while let Some(room) = room::first_of(write.db, domain)? {
-        if rows >= rows_max as usize {
-            return Ok(Ok(part));
-        }
-        rows += room::remove(write, room)?;
-    }
-    let room = rows_max.saturating_sub(rows.try_into().unwrap_or(u32::MAX)).max(1);
-    if links::remove_of_domain(write, domain, room)? == room as usize
-        || event::remove_of_domain(write, domain, room)? == room as usize
-    {
-        return Ok(Ok(part));
-    }
-    removal::rest_of_domain(write, domain)?;
-    webhook::delete_of_domain(write, domain)?;
-    write.run("DELETE FROM domain WHERE id = ?1", [domain.0])?;
-    Ok(Ok(Part { more: false, ..part }))
-}
-
-fn first_account(db: &Connection, domain: DomainId) -> Result<Option<(AccountId, Box<str>)>> {
-    db.prepare_cached("SELECT id, local FROM account WHERE domain = ?1 ORDER BY local LIMIT 1")?
-        .query_row([domain.0], |row| Ok((AccountId(uint(row, 0)?), text(row, 1)?)))
-        .optional()
-}
-
-fn first_topic(db: &Connection, domain: DomainId) -> Result<Option<TopicId>> {
-    db.prepare_cached("SELECT id FROM topic WHERE domain = ?1 ORDER BY name LIMIT 1")?
-        .query_row([domain.0], |row| row.get(0).map(TopicId))
-        .optional()
+    let push_templates = known.and_then(|known| known.push_templates.clone());
+    Ok(Domain { id, name: name.into(), policy, granted, stored_bytes, push_templates })
 }

@@ -289,9 +289,6 @@ pub(super) fn over_bound(
     finish_all(write, &ids, End { state: NotificationState::Dropped, reason, at: now })
 }
 
-/// Rows that change where a notification ends: its own, its trace, and an event.
-pub(super) const ROWS_OF_END: usize = 3;
-
 /// Ends what waits for an account that is being deleted, so many at most; how many.
 pub(super) fn device_deleted(
     write: &mut Transaction<'_>,

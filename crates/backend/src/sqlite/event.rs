@@ -7,7 +7,7 @@ use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows;
 use bytes::Bytes;
-use carillon_core::model::{ArchiveId, ArchivedMessage, DomainId, Event, RoomFact, UnixMs};
+use carillon_core::model::{ArchiveId, ArchivedMessage, Event, RoomFact, UnixMs};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{EVENT_BYTES_MAX, EVENTS_MAX, Events, EventsAnswer};
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
@@ -75,14 +75,6 @@ pub(super) fn note(write: &Transaction<'_>, fact: &RoomFact) -> Result<()> {
         params![int(fact.at.0), fact.domain.0, rows::event::fact_bytes(fact), message],
     )?;
     Ok(())
-}
-
-/// Removes the events of a domain's rooms, at most `max`; how many they were.
-pub(super) fn remove_of_domain(write: &Transaction<'_>, domain: DomainId, max: u32) -> Result<usize> {
-    write.run(
-        "DELETE FROM event WHERE number IN (SELECT number FROM event WHERE domain = ?1 LIMIT ?2)",
-        params![domain.0, max],
-    )
 }
 
 /// The number of the newest event, also when it is forgotten.

@@ -11,6 +11,21 @@ pub(super) fn domain_name(db: &Connection, domain: DomainId) -> Result<Option<Bo
         .optional()
 }
 
+/// The name of a domain that may get something more: it is there, and is not being removed.
+pub(super) fn domain_to_fill(db: &Connection, domain: DomainId) -> Result<Option<Box<str>>> {
+    let sql = "SELECT name FROM domain d WHERE id = ?1
+         AND NOT EXISTS (SELECT 1 FROM removal r WHERE r.account = 0 AND r.domain = d.id)";
+    db.prepare_cached(sql)?.query_row([domain.0], |row| text(row, 0)).optional()
+}
+
+/// Whether the removal of an account has begun.
+pub(super) fn is_being_removed(db: &Connection, domain: DomainId, local: &str) -> Result<bool> {
+    db.prepare_cached(
+        "SELECT 1 FROM account a JOIN removal r ON r.account = a.id WHERE a.domain = ?1 AND a.local = ?2",
+    )?
+    .exists(params![domain.0, local])
+}
+
 /// The domain of this name, where there is one.
 pub(super) fn domain_named(db: &Connection, name: &str) -> Result<Option<DomainId>> {
     db.prepare_cached("SELECT id FROM domain WHERE name = ?1")?

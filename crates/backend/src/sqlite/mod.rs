@@ -147,6 +147,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0050_endpoints.sql"),
     include_str!("migrations/0051_room_events.sql"),
     include_str!("migrations/0052_failed_pushes.sql"),
+    include_str!("migrations/0053_removals.sql"),
+    include_str!("migrations/0054_room_vcards.sql"),
+    include_str!("migrations/0055_push.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.
@@ -277,6 +280,7 @@ impl Store for SqliteStore {
             answered,
             commits,
             writes,
+            write_cost: self.counters.write_cost(),
             commit: self.counters.commit(),
             bytes: file::size_bytes(&self.options.path),
         }

@@ -6,11 +6,12 @@ use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::code::Code;
 use crate::rows::page::Room;
-use crate::rows::push::{Channel, Tells};
+use crate::rows::push::{Channel, Tells, listened};
 use bytes::Bytes;
 use carillon_core::model::{
     AccountId, ArchiveId, DomainId, NotificationId, Push, PushFailure, PushHealth, PushId, PushOutcome,
-    PushRegistration, PushStep, PushSubject, PushWakes, RegistrationId, RoomAffiliation, UnixMs, Wake,
+    PushRegistration, PushStep, PushSubject, PushWakes, RegistrationId, RoomAffiliation, RoomId, UnixMs,
+    Wake, room_topic,
 };
 use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
@@ -28,7 +29,8 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created, r.pushed,
-                 r.failures, r.failed, r.error, r.wakes
+                 r.failures, r.failed, r.error, r.wakes,
+                 (SELECT group_concat(about, char(10)) FROM push_room WHERE registration = r.id)
              FROM push_registration r CROSS JOIN account a ON a.id = r.account CROSS JOIN domain d ON d.id = a.domain ",
             $rest
         )
@@ -54,7 +56,8 @@ impl Answers<ListRegistrations, Error> for Snapshot<'_> {
                 .db
                 .prepare_cached(
                     "SELECT r.id, a.domain, a.local, d.name, r.name, r.kind, r.url, r.public_key, r.secret, r.shown, r.created,
-                         r.pushed, r.failures, r.failed, r.error, r.wakes
+                         r.pushed, r.failures, r.failed, r.error, r.wakes,
+                         (SELECT group_concat(about, char(10)) FROM push_room WHERE registration = r.id)
                      FROM account a CROSS JOIN domain d ON d.id = a.domain CROSS JOIN push_registration r ON r.account = a.id
                      WHERE a.domain = ?1 AND a.local = ?2 AND r.id > ?3 ORDER BY r.id LIMIT ?4",
                 )?
@@ -104,7 +107,7 @@ impl Answers<PushSteps, Error> for Snapshot<'_> {
 
 impl Answers<EnablePush, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &EnablePush) -> Result<EnablePushAnswer> {
-        let EnablePush { domain, local, node, channel, shown, wakes, now, per_account_max } = asked;
+        let EnablePush { domain, local, node, channel, shown, wakes, now, per_account_max, .. } = asked;
         let account = self
             .db
             .prepare_cached("SELECT id, registrations FROM account WHERE domain = ?1 AND local = ?2")?
@@ -121,6 +124,10 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
         if same.is_none() && count >= u64::from(*per_account_max) {
             return Ok(EnablePushAnswer::TooMany);
         }
+        let rooms = match rooms_wanted(self.db, asked, same)? {
+            Ok(rooms) => rooms,
+            Err(refused) => return Ok(refused),
+        };
         let channel = Channel::of(channel);
         self.run(
             "INSERT INTO push_registration (account, name, kind, url, public_key, secret, shown, created, wakes)
@@ -150,9 +157,61 @@ impl Answers<EnablePush, Error> for Transaction<'_> {
                 id
             }
         };
+        self.run("DELETE FROM push_room WHERE registration = ?1", [int(id)])?;
+        for ListenedRoom { room, jid, about } in rooms {
+            self.run(
+                "INSERT INTO push_room (room, jid, registration, about) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT DO NOTHING",
+                params![room, jid, int(id), about],
+            )?;
+        }
         let made = find(self.db, RegistrationId(id))?.ok_or(Error::QueryReturnedNoRows)?;
         Ok(EnablePushAnswer::Enabled(Box::new(made)))
     }
+}
+
+/// A room of which a registration wants every message, as columns.
+struct ListenedRoom {
+    room: u32,
+    jid: Box<str>,
+    about: Box<str>,
+}
+
+/// The rooms of which a registration wants every message, if it may: the account is listed there, and there are not too many such registrations beside the
+/// one that is replaced.
+fn rooms_wanted(
+    db: &Connection,
+    asked: &EnablePush,
+    same: Option<u64>,
+) -> Result<Result<Vec<ListenedRoom>, EnablePushAnswer>> {
+    let EnablePush { domain, local, rooms, per_room_max, .. } = asked;
+    let mut wanted = Vec::with_capacity(rooms.len());
+    for (at, (kind, name)) in rooms.iter().enumerate() {
+        let found = db
+            .prepare_cached(
+                "SELECT r.id, o.jid, d.name FROM domain d CROSS JOIN room r ON r.domain = d.id AND r.kind = ?2 AND r.name = ?3
+                     CROSS JOIN room_member o ON o.room = r.id AND o.jid = ?4 || '@' || d.name
+                 WHERE d.id = ?1 AND o.affiliation > ?5",
+            )?
+            .query_row(
+                params![domain.0, kind.code(), name, local, RoomAffiliation::Outcast.code()],
+                |row| Ok((row.get(0)?, text(row, 1)?, text(row, 2)?)),
+            )
+            .optional()?;
+        let Some((room, jid, domain)): Option<(u32, Box<str>, Box<str>)> = found else {
+            return Ok(Err(EnablePushAnswer::NotInRoom(at)));
+        };
+        let listeners: u16 = db
+            .prepare_cached(
+                "SELECT count(*) FROM (SELECT 1 FROM push_room WHERE room = ?1 AND registration IS NOT ?2 LIMIT ?3)",
+            )?
+            .query_row(params![room, same.map(int), per_room_max], |row| row.get(0))?;
+        if listeners >= *per_room_max {
+            return Ok(Err(EnablePushAnswer::RoomFull(at)));
+        }
+        wanted.push(ListenedRoom { room, jid, about: room_topic(&kind.address(name, &domain)) });
+    }
+    Ok(Ok(wanted))
 }
 
 impl Answers<DisablePush, Error> for Transaction<'_> {
@@ -179,6 +238,7 @@ impl Answers<DisablePush, Error> for Transaction<'_> {
 /// Ends a registration, with its pushes.
 fn end(write: &Transaction<'_>, id: RegistrationId) -> Result<()> {
     write.run("DELETE FROM push WHERE registration = ?1", [int(id.0)])?;
+    write.run("DELETE FROM push_room WHERE registration = ?1", [int(id.0)])?;
     write.run("DELETE FROM push_registration WHERE id = ?1", [int(id.0)])?;
     Ok(())
 }
@@ -221,6 +281,33 @@ pub(super) fn wake_mentioned(write: &Transaction<'_>, id: ArchiveId, woken: &Roo
             wake(write, AccountId(account), &woken.wake, Tells::Mention(id))?;
         }
     }
+    Ok(())
+}
+
+/// A message of a room is pushed to the registrations that want every message of it, but for those of its sender.
+pub(super) fn wake_listeners(
+    write: &Transaction<'_>,
+    room: RoomId,
+    sender: &BareJid,
+    id: ArchiveId,
+    at: UnixMs,
+) -> Result<()> {
+    let woken = write.run(
+        "INSERT INTO push (registration, about, room_message, due)
+         SELECT registration, about, ?2, ?3 FROM push_room WHERE room = ?1 AND jid <> ?4
+         ON CONFLICT (registration, about) DO UPDATE SET version = version + 1, message = NULL, notification = NULL, room_message = ?2,
+             due = CASE WHEN owner IS NULL AND NOT has_failed THEN min(due, ?3) ELSE due END",
+        params![room.0, int(id.0), int(at.0), sender.as_str()],
+    )?;
+    if woken > 0 {
+        write.makes_pushes.set(true);
+    }
+    Ok(())
+}
+
+/// A room does not list an account any more, or has banned it: no message of it wakes the account.
+pub(super) fn left_room(write: &Transaction<'_>, room: u32, jid: &str) -> Result<()> {
+    write.run("DELETE FROM push_room WHERE room = ?1 AND jid = ?2", params![room, jid])?;
     Ok(())
 }
 
@@ -333,7 +420,9 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
     let (id, owner) = (int(push.id.0), owner.cast_signed());
     let (due, has_failed) = match &push.outcome {
         PushOutcome::Failed { next, .. } | PushOutcome::Postponed { next } => (*next, true),
-        PushOutcome::Taken { .. } | PushOutcome::Refused { .. } | PushOutcome::Gone => (now, false),
+        PushOutcome::Taken { .. } | PushOutcome::Over | PushOutcome::Refused { .. } | PushOutcome::Gone => {
+            (now, false)
+        }
     };
     let is_held = write.run(
         "UPDATE push SET owner = NULL, due = ?3, has_failed = ?4 WHERE id = ?1 AND owner = ?2",
@@ -353,7 +442,7 @@ fn commit(write: &Transaction<'_>, owner: u64, now: UnixMs, push: &PushCommit) -
                 .exists(params![int(push.registration.0), int(push.registered.0)])?;
             return if is_same { end(write, push.registration) } else { Ok(()) };
         }
-        PushOutcome::Postponed { .. } => {}
+        PushOutcome::Postponed { .. } | PushOutcome::Over => {}
         PushOutcome::Failed { failures, failure, .. } => note(write, push.registration, *failures, failure)?,
         PushOutcome::Refused { failures, failure } => note(write, push.registration, *failures, failure)?,
         PushOutcome::Taken { at } => {
@@ -430,6 +519,7 @@ fn registration(row: &Row<'_>) -> Result<PushRegistration> {
             .ok_or_else(|| super::column::corrupt(5, "a channel that this version does not know"))?,
         shown: code(row, 9)?,
         wakes: PushWakes::of_bits(row.get(15)?),
+        rooms: listened(opt_text(row, 16)?),
         created: ms(row, 10)?,
         health: PushHealth {
             pushed: opt_ms(row, 11)?,

@@ -3,8 +3,9 @@
 use super::column::{code, int, ms, number, text, whole_jid};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{account, item, lookup, removal};
+use super::{item, lookup};
 use crate::rows::code::Code;
+use crate::rows::removal;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -117,8 +118,8 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
 }
 
 impl Answers<ConfigureTopic, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &ConfigureTopic) -> Result<Result<(), Missing>> {
-        let ConfigureTopic { topic, config } = asked;
+    fn answer(&mut self, asked: &ConfigureTopic) -> Result<Result<bool, Missing>> {
+        let ConfigureTopic { topic, config, items_max } = asked;
         let changed = self.run(
             "UPDATE topic SET title = ?2, access_model = ?3, publish_model = ?4, max_items = ?5, persist_items = ?6,
                  send_last = ?7, notify_retract = ?8, notify_delete = ?9, deliver_payloads = ?10,
@@ -141,9 +142,9 @@ impl Answers<ConfigureTopic, Error> for Transaction<'_> {
         }
         // A topic that keeps no items any more would send the last one it kept for ever.
         let keep = if config.persist_items { config.max_items } else { 0 };
-        item::trim(self, *topic, keep)?;
+        let more = item::trim(self, *topic, keep, *items_max)?;
         self.topic_changed(*topic);
-        Ok(Ok(()))
+        Ok(Ok(more))
     }
 }
 
@@ -159,25 +160,14 @@ impl Answers<SetAffiliations, Error> for Transaction<'_> {
 }
 
 impl Answers<DeleteTopic, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &DeleteTopic) -> Result<Result<(), Missing>> {
+    fn answer(&mut self, asked: &DeleteTopic) -> Result<Result<bool, Missing>> {
         let is_there =
             self.db.prepare_cached("SELECT 1 FROM topic WHERE id = ?1")?.exists([asked.topic.0])?;
         if !is_there {
             return Ok(Err(Missing));
         }
-        remove(self, asked.topic).map(|_| Ok(()))
+        removal::topic(self, asked.topic, asked.rows_max as usize).map(Ok)
     }
-}
-
-/// Removes a topic with all that belongs to it; how many rows that were.
-pub(super) fn remove(write: &mut Transaction<'_>, topic: TopicId) -> Result<usize> {
-    account::subscribers_changed(write, topic)?;
-    let mut rows = 0;
-    for table in removal::OF_TOPIC {
-        rows += write.run(&format!("DELETE FROM {table} WHERE topic = ?1"), [topic.0])?;
-    }
-    write.topic_changed(topic);
-    Ok(rows + write.run("DELETE FROM topic WHERE id = ?1", [topic.0])?)
 }
 
 impl Answers<AffiliationsOf, Error> for Snapshot<'_> {

@@ -253,16 +253,6 @@ fn delete(write: &Transaction<'_>, id: WebhookId, event: u64) -> Result<()> {
     Ok(())
 }
 
-/// Removes the webhooks of a domain, with their letters.
-pub(super) fn delete_of_domain(write: &Transaction<'_>, domain: DomainId) -> Result<()> {
-    write.run(
-        "DELETE FROM dead_letter WHERE webhook IN (SELECT id FROM webhook WHERE domain = ?1)",
-        [domain.0],
-    )?;
-    write.run("DELETE FROM webhook WHERE domain = ?1", [domain.0])?;
-    Ok(())
-}
-
 fn find(db: &Connection, id: WebhookId) -> Result<Option<Box<model::Webhook>>> {
     db.prepare_cached(select!("WHERE id = ?1"))?
         .query_row([id.0], webhook)

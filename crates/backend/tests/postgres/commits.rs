@@ -4,10 +4,12 @@ use crate::proxy::{Cut, Proxy};
 use crate::server::{Database, server};
 use bytes::Bytes;
 use carillon_backend::postgres::{Options, PostgresStore};
-use carillon_core::model::{Credentials, DomainId, Policy, UnixMs};
+use carillon_core::model::{Credentials, DomainId, Item, Policy, Revision, TopicConfig, UnixMs};
 use carillon_core::ports::store::accounts::{CreateAccount, CreateAccountAnswer};
 use carillon_core::ports::store::domains::{Domains, PutDomain};
+use carillon_core::ports::store::items::{Publish, Purge};
 use carillon_core::ports::store::offline::{Offline, StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer};
 use carillon_core::ports::{Fault, Page, Question, Store};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -69,6 +71,41 @@ fn messages(store: &dyn Store, domain: DomainId, account: usize) -> Vec<(u64, St
 
 fn texts(store: &dyn Store, domain: DomainId, account: usize) -> Vec<String> {
     messages(store, domain, account).into_iter().map(|(_, text)| text).collect()
+}
+
+/// What a write is charged for are the rows that it changes, also those that its statements give back.
+#[test]
+fn rows_that_statements_give_back_are_counted() {
+    const ITEMS: u64 = 40;
+    let database = Database::new();
+    let store = database.open();
+    let domain = ground(&store);
+    let create = CreateTopic {
+        domain,
+        name: "news".into(),
+        config: TopicConfig::default(),
+        affiliations: Vec::new(),
+        owned_max: 9,
+        now: T,
+    };
+    let Ok(CreateTopicAnswer::Created(topic)) = ask(&store, create) else { panic!("it is new") };
+    for n in 0..ITEMS {
+        let item = Item {
+            topic: topic.id,
+            domain,
+            name: "news".into(),
+            id: n.to_string().into(),
+            publisher: None,
+            published: T,
+            payload: "<x/>".into(),
+            revision: Revision(0),
+        };
+        ask(&store, Publish { item, keep: 100, bytes_max: 1 << 20 }).expect("it is published");
+    }
+    let before = store.stats().write_cost;
+    assert_eq!(ask(&store, Purge { topic: topic.id, items_max: 1000 }), Ok(false));
+    let cost = store.stats().write_cost - before;
+    assert!((ITEMS..2 * ITEMS).contains(&cost), "{cost}");
 }
 
 #[test]

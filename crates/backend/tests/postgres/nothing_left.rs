@@ -4,11 +4,15 @@ use crate::commits::{T, ask};
 use crate::server::{Database, server};
 use carillon_backend::postgres::PostgresStore;
 use carillon_core::model::*;
-use carillon_core::ports::store::accounts::{CreateAccount, CreateAccountAnswer, DeleteAccount};
+use carillon_core::ports::store::accounts::{
+    CreateAccount, CreateAccountAnswer, DeleteAccount, UnfinishedRemoval, UnfinishedRemovals,
+};
 use carillon_core::ports::store::archive::SweepArchives;
 use carillon_core::ports::store::domains::{DOMAIN_PART_ROWS, DeleteDomain, PutDomain};
 use carillon_core::ports::store::notifications::Sweep;
 use carillon_core::ports::store::rooms::SweepRoomArchives;
+use carillon_core::ports::{Missing, Part, Question, Store};
+use carillon_wire::jid::BareJid;
 use std::collections::BTreeMap;
 
 /// Tables without rows that are somebody's, and why these may stay.
@@ -144,29 +148,47 @@ impl Ground {
             next = ask(store, SweepRoomArchives { now: T, after, max: 100 }).expect("it sweeps").next;
         }
     }
+
+    /// Removes part after part, and has the store closed and opened after each; how many parts these were.
+    fn remove<Q: Question<Answer = Result<Part<RosterChange>, Missing>>>(
+        &mut self,
+        part: &Q,
+        is: &UnfinishedRemoval,
+    ) -> u32 {
+        let mut parts = 0;
+        loop {
+            let part = ask(&self.store, part.clone()).unwrap_or_else(|e| panic!("{e:?}: {}", server().log()));
+            let more = part.expect("it is there").more;
+            parts += 1;
+            self.store.close();
+            self.store = self.database.open();
+            let listed = ask(&self.store, UnfinishedRemovals { before: T, limit: 9 }).expect("it is read");
+            assert_eq!(listed.contains(is), more, "{listed:?} after part {parts}");
+            if !more {
+                assert_eq!(listed, [], "nothing is listed in the end");
+                return parts;
+            }
+        }
+    }
 }
 
-#[test]
-fn nothing_is_left_of_a_domain() {
-    let ground = Ground::new();
+fn nothing_is_left_of_a_domain_that_is_removed(rows_max: u32) -> u32 {
+    let mut ground = Ground::new();
     let all = tables(&ground.database);
     all.iter().filter(|table| !ASKED_FOR.contains(&&***table)).for_each(|table| ground.fill(table));
     for (table, count) in counts(&ground.database) {
         assert!(count > ground.before[&table], "{table} has a row of the domain that is to go");
     }
-    let delete = DeleteDomain { domain: ground.domain, rows_max: DOMAIN_PART_ROWS };
-    let part = || {
-        let part = ask(&ground.store, delete.clone()).unwrap_or_else(|e| panic!("{e:?}: {}", server().log()));
-        part.expect("it is there").more
-    };
-    while part() {}
+    let domain = ground.domain;
+    let delete = DeleteDomain { domain, now: T, rows_max };
+    let parts = ground.remove(&delete, &UnfinishedRemoval::Domain(domain));
     ground.sweep();
     assert_eq!(counts(&ground.database), ground.before);
+    parts
 }
 
-#[test]
-fn nothing_is_left_of_an_account() {
-    let ground = Ground::new();
+fn nothing_is_left_of_an_account_that_is_removed(rows_max: u32) -> u32 {
+    let mut ground = Ground::new();
     let with_account = counts(&ground.database);
     let all: Vec<String> =
         tables(&ground.database).into_iter().filter(|table| !ASKED_FOR.contains(&&**table)).collect();
@@ -176,14 +198,10 @@ fn nothing_is_left_of_an_account() {
     // What accounts have acknowledged of one that has ended goes otherwise.
     ground.database.run(&format!("UPDATE broadcast SET expires = {}", i64::MAX));
     theirs.iter().for_each(|table| ground.fill(table));
-    let delete = DeleteAccount {
-        domain: ground.domain,
-        local: "alice".into(),
-        now: T,
-        held_until: T,
-        rows_max: u32::MAX,
-    };
-    ask(&ground.store, delete).expect("it is done").expect("it is there");
+    let domain = ground.domain;
+    let delete = DeleteAccount { domain, local: "alice".into(), now: T, held_until: T, rows_max };
+    let alice = BareJid::new("alice@example.org").expect("an address");
+    let parts = ground.remove(&delete, &UnfinishedRemoval::Account(domain, alice));
     ground.sweep();
     let mut left = counts(&ground.database);
     *left.get_mut("account").expect("a table") += 1;
@@ -191,4 +209,23 @@ fn nothing_is_left_of_an_account() {
         *left.get_mut(table).expect("a table") -= 1;
     }
     assert_eq!(left, with_account);
+    parts
+}
+
+#[test]
+fn nothing_is_left_of_a_domain() {
+    nothing_is_left_of_a_domain_that_is_removed(DOMAIN_PART_ROWS);
+}
+
+#[test]
+fn nothing_is_left_of_an_account() {
+    assert_eq!(nothing_is_left_of_an_account_that_is_removed(u32::MAX), 1);
+}
+
+#[test]
+fn a_removal_that_is_interrupted_after_any_part_goes_on() {
+    let of_account = nothing_is_left_of_an_account_that_is_removed(1);
+    let of_domain = nothing_is_left_of_a_domain_that_is_removed(1);
+    // Most tables had a row of theirs.
+    assert!(of_account > 10 && of_domain > 20, "{of_account} {of_domain}");
 }

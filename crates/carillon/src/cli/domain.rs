@@ -116,6 +116,9 @@ struct PolicyArgs {
     /// Rooms that the domain may have, up to 1000000; 0 for any number
     #[arg(long, value_name = "N")]
     rooms_max: Option<u32>,
+    /// Days for which archives of rooms keep a message; 0 for as long as other archives
+    #[arg(long, value_name = "DAYS")]
+    room_archive_days: Option<u32>,
     /// What event streams and webhooks are told of rooms: nothing, who is in them, or also what is said
     #[arg(long, value_parser = ["off", "membership", "all"])]
     room_events: Option<String>,
@@ -210,6 +213,7 @@ impl PolicyArgs {
             ("rooms_create", self.rooms_create.map(Value::from)),
             ("rooms_owned_max", self.rooms_owned_max.map(Value::from)),
             ("rooms_max", self.rooms_max.map(Value::from)),
+            ("room_archive_days", self.room_archive_days.map(Value::from)),
             ("room_events", self.room_events.map(Value::from)),
             ("accounts_max", self.accounts_max.map(Value::from)),
             ("topics_max", self.topics_max.map(Value::from)),

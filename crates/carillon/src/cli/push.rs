@@ -47,6 +47,9 @@ enum Command {
         /// What wakes the app; several are separated by commas. By default all
         #[arg(long, value_delimiter = ',', value_parser = ["notifications", "messages", "mentions"])]
         wakes: Vec<String>,
+        /// A room that lists the account, by its address: every message of it wakes the app. May be given more than once
+        #[arg(long = "room", value_name = "ROOM")]
+        rooms: Vec<String>,
     },
     /// Show a registration, and how it fares
     Show {
@@ -57,6 +60,33 @@ enum Command {
     Delete {
         /// Number of the registration
         id: u64,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Show in which words devices show the pushes of a domain, as its administrators have set them
+    Templates {
+        /// The domain; without it the key's, or the node's first
+        #[arg(long)]
+        domain: Option<String>,
+    },
+    /// Set in which words devices show the pushes of a domain; this takes the place of what was set before
+    SetTemplates {
+        /// A title; of several the first is shown of which all placeholders are known, as `{sender}`
+        #[arg(long = "title", value_name = "TEMPLATE")]
+        titles: Vec<String>,
+        /// A text; likewise
+        #[arg(long = "body", value_name = "TEMPLATE")]
+        bodies: Vec<String>,
+        /// The domain; without it the key's, or the node's first
+        #[arg(long)]
+        domain: Option<String>,
+    },
+    /// Have devices show the pushes of a domain as the settings of the node say
+    ClearTemplates {
+        /// The domain; without it the key's, or the node's first
+        #[arg(long)]
+        domain: Option<String>,
         /// Do not ask
         #[arg(long)]
         yes: bool,
@@ -110,7 +140,7 @@ const ENDPOINT_COLUMNS: &[Column] = &[
 
 /// What a registration's record begins with.
 const ORDER: &[&str] =
-    &["id", "account", "node", "channel", "service", "shown", "wakes", "state", "failures"];
+    &["id", "account", "node", "channel", "service", "shown", "wakes", "rooms", "state", "failures"];
 
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
@@ -122,13 +152,16 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
                 .with_some("domain", domain.as_deref());
             output.rows(&client.list(&query.0, "registrations", limit)?, COLUMNS)
         }
-        Command::Register { account, target, node, shown, wakes } => {
+        Command::Register { account, target, node, shown, wakes, rooms } => {
             let mut body = json!({ "account": account, "node": node, "webhook": { "url": target } });
             if let Some(shown) = shown {
                 body["shown"] = shown.into();
             }
             if !wakes.is_empty() {
                 body["wakes"] = wakes.into();
+            }
+            if !rooms.is_empty() {
+                body["rooms"] = rooms.into();
             }
             let made = client.post(PATH, &body)?;
             if !output.is_json() {
@@ -142,6 +175,21 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             confirm(yes, &format!("ends registration {id}: its app is not woken any more"))?;
             let gone = client.delete(&format!("{PATH}/{id}"))?;
             output.done(&format!("ended registration {id}"), &gone)
+        }
+        Command::Templates { domain } => {
+            let path = Query::of(TEMPLATES).with_some("domain", domain.as_deref());
+            output.record(&client.get(&path.0)?, &["domain", "templates"])
+        }
+        Command::SetTemplates { titles, bodies, domain } => {
+            let path = Query::of(TEMPLATES).with_some("domain", domain.as_deref());
+            let set = client.put(&path.0, &json!({ "title": titles, "body": bodies }))?;
+            output.done("set the templates of pushes", &set)
+        }
+        Command::ClearTemplates { domain, yes } => {
+            confirm(yes, "devices show pushes as the settings of the node say")?;
+            let path = Query::of(TEMPLATES).with_some("domain", domain.as_deref());
+            let gone = client.delete(&path.0)?;
+            output.done("removed the templates of pushes", &gone)
         }
         Command::Key => {
             let key = client.get("/v1/push/key")?;
@@ -161,6 +209,8 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
         }
     }
 }
+
+const TEMPLATES: &str = "/v1/push/templates";
 
 const ENDPOINTS: &str = "/v1/push/endpoints";
 

@@ -103,6 +103,13 @@ enum Command {
         #[arg(long)]
         reason: Option<String>,
     },
+    #[command(flatten)]
+    Said(Said),
+}
+
+/// What is done with what is said in a room.
+#[derive(Debug, clap::Subcommand)]
+enum Said {
     /// Say something in a room
     Send {
         /// Name of the room, or its address
@@ -115,6 +122,48 @@ enum Command {
         /// The account's nick; by default that which is reserved for it, or its local part
         #[arg(long, requires = "from")]
         nick: Option<String>,
+    },
+    /// List the messages in a room's archive, the newest first
+    ///
+    /// Takes a key with scope `read_messages`; that they were read is logged.
+    Messages {
+        /// Name of the room, or its address
+        room: String,
+        /// Only those that this account sent: a bare JID, or a local part in the room's domain
+        #[arg(long)]
+        with: Option<String>,
+        /// Only those received at this time (RFC 3339) or later
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Only those received at this time (RFC 3339) or earlier
+        #[arg(long, value_name = "TIME")]
+        until: Option<String>,
+        /// Only older ones than this, by its id
+        #[arg(long, value_name = "ID")]
+        before: Option<u64>,
+        /// Messages at most
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        limit: u16,
+    },
+    /// Retract a message, as a moderator does: the archive keeps that it was retracted, and not what it said
+    Retract {
+        /// Name of the room, or its address
+        room: String,
+        /// Its id in the archive, as `carillon room messages` shows it
+        id: u64,
+        /// Why, for those who are in the room
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Erase a room's archive
+    ///
+    /// Takes a key with scope `admin`.
+    Erase {
+        /// Name of the room, or its address
+        room: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -150,6 +199,9 @@ struct ConfigArgs {
     /// Whether messages are kept in the room's archive
     #[arg(long, value_name = "BOOL")]
     archive: Option<bool>,
+    /// Days for which the archive keeps a message at most; 0 for as long as the domain does
+    #[arg(long, value_name = "DAYS")]
+    archive_days: Option<u32>,
 }
 
 const COLUMNS: &[Column] = &[("ROOM", "name"), ("PUBLIC", "public"), ("TITLE", "title")];
@@ -157,6 +209,8 @@ const MEMBERS: &[Column] =
     &[("ACCOUNT", "jid"), ("AFFILIATION", "affiliation"), ("NICK", "nick"), ("REASON", "reason")];
 const OCCUPANTS: &[Column] =
     &[("NICK", "nick"), ("ROLE", "role"), ("AFFILIATION", "affiliation"), ("CLIENTS", "clients")];
+
+const MESSAGES: &[Column] = &[("ID", "id"), ("RECEIVED", "received_at"), ("FROM", "from"), ("TEXT", "body")];
 
 /// Does what is said.
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
@@ -177,7 +231,6 @@ impl Rooms<'_> {
     }
 
     fn run(&mut self, command: Command) -> Result<(), Failure> {
-        let path = |room: &str| format!("/v1/rooms/{}", segment(room));
         match command {
             Command::List { prefix, kind } => {
                 let path = self.at("/v1/rooms".to_owned()).with_some("prefix", prefix.as_deref());
@@ -224,14 +277,43 @@ impl Rooms<'_> {
                 let gone = self.client.delete(&path.with_some("reason", reason.as_deref()).0)?;
                 self.output.done(&format!("removed {nick} from {room}"), &gone)
             }
-            Command::Send { room, text, from, nick } => {
+            Command::Said(command) => self.said(command),
+        }
+    }
+
+    fn said(&mut self, command: Said) -> Result<(), Failure> {
+        let messages = |room: &str| format!("{}/messages", path(room));
+        match command {
+            Said::Send { room, text, from, nick } => {
                 let body = given(&[("from", from.map(Value::from)), ("nick", nick.map(Value::from))]);
-                let path = self.at(format!("{}/messages", path(&room)));
+                let path = self.at(messages(&room));
                 let said = self.client.post(&path.0, &with(body, "body", json!(text)))?;
                 self.output.done(&format!("said in {room}"), &said)
             }
+            Said::Messages { room, with, since, until, before, limit } => {
+                let path = self.at(messages(&room)).with_some("with", with.as_deref());
+                let path = path.with_some("from", since.as_deref()).with_some("to", until.as_deref());
+                let path = path.with_some("before", before.map(|id| id.to_string()).as_deref());
+                let path = path.with("limit", &limit.to_string());
+                self.output.rows(&self.client.rows(&path.0, "messages")?, MESSAGES)
+            }
+            Said::Retract { room, id, reason } => {
+                let path = self.at(format!("{}/{id}", messages(&room)));
+                let gone = self.client.delete(&path.with_some("reason", reason.as_deref()).0)?;
+                self.output.done(&format!("retracted {id} in {room}"), &gone)
+            }
+            Said::Erase { room, yes } => {
+                confirm(yes, &format!("erases the archive of the room {room}"))?;
+                let gone = self.client.delete(&self.at(messages(&room)).0)?;
+                self.output.done(&format!("erased the archive of {room}"), &gone)
+            }
         }
     }
+}
+
+/// Where the API has a room.
+fn path(room: &str) -> String {
+    format!("/v1/rooms/{}", segment(room))
 }
 
 impl ConfigArgs {
@@ -247,6 +329,7 @@ impl ConfigArgs {
             ("password", self.password.map(Value::from)),
             ("max_users", self.max_users.map(Value::from)),
             ("archive", self.archive.map(Value::from)),
+            ("archive_days", self.archive_days.map(Value::from)),
         ]))
     }
 }
@@ -259,4 +342,42 @@ fn given(members: &[(&str, Option<Value>)]) -> Map<String, Value> {
 fn with(mut body: Map<String, Value>, name: &str, value: Value) -> Map<String, Value> {
     body.insert(name.to_owned(), value);
     body
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::tests::{FakeNode, asked, ok};
+    use serde_json::json;
+
+    #[test]
+    fn what_was_said_is_listed_retracted_and_erased() {
+        let message = json!({
+            "id": 7, "received_at": "2026-11-28T02:00:00Z", "from": "tea@rooms.example.org/Ali", "to": null,
+            "body": "The kettle is on\u{1b}[2J", "xml": "<message/>",
+        });
+        let node = FakeNode::new(vec![
+            ok(&json!({"messages": [message], "next": 7})),
+            ok(&json!({"messages": [], "next": null})),
+            (204, String::new()),
+            (204, String::new()),
+        ]);
+        let (listed, done) = node.run(&["room", "messages", "tea"]);
+        assert_eq!(done, Ok(()));
+        // Text of others does not command the terminal.
+        assert!(listed.contains("tea@rooms.example.org/Ali  The kettle is on\\u{1b}[2J"), "{listed}");
+        let narrow = ["--with", "ali", "--since", "2026-11-28T00:00:00Z", "--before", "7", "--limit", "5"];
+        let args = [&["room", "messages", "tea@muclight.example.org"][..], &narrow].concat();
+        assert_eq!(node.run(&args).1, Ok(()));
+        let (said, done) = node.run(&["room", "retract", "tea", "7", "--reason", "loud"]);
+        assert_eq!((&*said, done), ("retracted 7 in tea\n", Ok(())));
+        let (said, done) = node.run(&["room", "erase", "tea", "--yes", "--domain", "example.org"]);
+        assert_eq!((&*said, done), ("erased the archive of tea\n", Ok(())));
+        let expected = [
+            "GET /v1/rooms/tea/messages?limit=100",
+            "GET /v1/rooms/tea%40muclight.example.org/messages?with=ali&from=2026-11-28T00%3A00%3A00Z&before=7&limit=5",
+            "DELETE /v1/rooms/tea/messages/7?reason=loud",
+            "DELETE /v1/rooms/tea/messages?domain=example.org",
+        ];
+        assert_eq!(node.asked(), expected.map(|request| asked(request, "")));
+    }
 }

@@ -303,7 +303,7 @@ settings! {
         "limits.node_bytes" = core.limits.nodes.bytes, bytes(4 * KIB, GIB), Live;
         /// Bytes of clients' capabilities, by the hashes in their presence (XEP-0115), that are kept in memory; beyond that, the oldest are dropped, and asked for again when they are needed.
         "limits.capabilities_bytes" = core.limits.capabilities_bytes, bytes(64 * KIB, GIB), Live;
-        /// Bytes of the vCard of one account, with its photo (XEP-0054).
+        /// Bytes of the vCard of one account, or of one room, with its photo (XEP-0054).
         "limits.vcard_bytes" = core.limits.vcard_bytes, bytes(0, 16 * MIB), Live;
         /// Bytes of accounts' records (rosters, block lists, nodes) that are kept in memory; beyond that, those read first are dropped, and read again when they are needed.
         "limits.records_bytes" = core.limits.records_bytes, bytes(64 * KIB, 64 * GIB), Live;
@@ -403,6 +403,8 @@ settings! {
         "rooms.create" = policy.rooms_create, Kind::Choice(RoomsCreate::WORDS), Live;
         /// Rooms that the domain may have, also by API keys; 0 for any number.
         "rooms.max" = policy.rooms_max, count(0, 1_000_000, "rooms"), Live;
+        /// Days for which archives of rooms keep a message; 0 for as long as `archive.days`. A room can be configured to keep it for a shorter time.
+        "rooms.archive_days" = policy.room_archive_days, count(0, 36_500, "days"), Live;
         /// What event streams and webhooks that ask for it are told of the domain's rooms: nothing (`off`), that they are created and destroyed and
         /// what accounts are to them (`membership`), or also what is said in those that have archives (`all`).
         "rooms.events" = policy.room_events, Kind::Choice(RoomEvents::WORDS), Live;

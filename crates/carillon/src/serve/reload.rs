@@ -97,6 +97,7 @@ pub(super) fn policy(config: &Config, present: Policy) -> Policy {
         "archive.bytes_max": archive_bytes_max,
         "rooms.create": rooms_create,
         "rooms.max": rooms_max,
+        "rooms.archive_days": room_archive_days,
         "rooms.events": room_events,
     }
     policy

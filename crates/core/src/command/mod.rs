@@ -62,6 +62,8 @@ pub enum Command {
     TopicFigures { topics: Arc<[TopicId]> },
     /// The live sessions of this shard, at most `limit`, those of `account` or of `domain` or all → [`Outcome::Sessions`].
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
+    /// Whether a session of an account has what a room said then → [`Outcome::Hearing`].
+    Hears { account: BareJid, room: BareJid, said: UnixMs },
     /// How many accounts have a session on this shard that would be given a broadcast now → [`Outcome::Count`].
     CountReached { broadcast: Arc<Broadcast> },
     /// Do something with a room → the [`RoomOutcome`] of the request.
@@ -92,6 +94,7 @@ crate::form! {
         15 = CountReached { broadcast },
         20 = Queue { domain, name, request },
         21 = Match { domain, id, request },
+        22 = Hears { account, room, said },
     }
 }
 
@@ -280,6 +283,8 @@ pub enum Outcome {
     MatchToken { token: Box<str>, expires: UnixMs },
     /// To [`MatchRequest::Replay`].
     MatchReplay(Box<MatchReplay>),
+    /// To [`Command::Hears`].
+    Hearing(Hearing),
     /// The subject of the command does not exist.
     Missing,
     /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.
@@ -307,8 +312,22 @@ crate::form! {
         21 = Match(view),
         22 = MatchToken { token, expires },
         23 = MatchReplay(replay),
+        24 = Hearing(hearing),
     }
 }
+
+/// Whether a session of an account has what a room said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// None has a connection and is given what the room says, or it does not acknowledge it.
+    None,
+    /// One was given it, and may acknowledge it until then.
+    Until(UnixMs),
+    /// One has it.
+    Has,
+}
+
+crate::form! { enum Hearing { 0 = None, 1 = Until(at), 2 = Has } }
 
 /// What became of an operation on a topic.
 #[derive(Clone, Debug)]

@@ -35,6 +35,12 @@ impl OccupiedRooms {
         self.rooms.as_mut()?.iter_mut().find(|joined| joined.occupant.bare_str() == room)
     }
 
+    /// Whether it is in the room with this bare address.
+    pub(crate) fn is_in(&self, room: &str) -> bool {
+        let mut rooms = self.rooms.iter().flat_map(|rooms| rooms.iter());
+        rooms.any(|joined| joined.role.is_some() && joined.occupant.bare_str() == room)
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.rooms.as_ref().map_or(0, |rooms| rooms.len())

@@ -70,6 +70,11 @@ pub(crate) trait Kind: Debug + Sized {
         false
     }
 
+    /// Whether a task that asks the store nothing waits for the answer to a step all the same: both are of one sender, and others see what comes of them.
+    fn follows(_: &Self::Task, _: &Self::Step) -> bool {
+        false
+    }
+
     /// How a task gets along with others.
     fn concurrency(task: &Self::Task, record: &Self::Record) -> Concurrency;
 }
@@ -77,7 +82,7 @@ pub(crate) trait Kind: Debug + Sized {
 /// Which tasks of a place may overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Concurrency {
-    /// It asks the store nothing: it overlaps with any.
+    /// It asks the store nothing: it overlaps with any that it does not follow ([`Kind::follows`]).
     Silent,
     /// It may begin while other writes are under way.
     Write,

@@ -232,10 +232,17 @@ impl<K: Kind> Place<K> {
             Stage::Unknown | Stage::Loading | Stage::Failed | Stage::Held => false,
             Stage::Absent => true,
             Stage::Open { record, writes } => match K::concurrency(task, record) {
-                Concurrency::Silent | Concurrency::Write => true,
+                Concurrency::Write => true,
+                Concurrency::Silent => *writes == 0 || !self.asked_before(task),
                 Concurrency::Read | Concurrency::Alone => *writes == 0,
             },
         }
+    }
+
+    /// Whether a question awaits its answer that a task follows.
+    fn asked_before(&self, task: &K::Task) -> bool {
+        let mut asked = self.pending.iter().flat_map(|pending| &pending.asked);
+        asked.any(|(_, step)| K::follows(task, step))
     }
 
     /// The next task, if it may begin now.

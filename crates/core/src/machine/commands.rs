@@ -2,13 +2,13 @@
 
 use super::Turn;
 use crate::command::{
-    AccountPresence, Actor, Asker, Command, KickReason, Outcome, ReplyTo, SessionInfo, TopicFigures,
+    AccountPresence, Actor, Asker, Command, Hearing, KickReason, Outcome, ReplyTo, SessionInfo, TopicFigures,
 };
 use crate::connection::Io;
 use crate::effect::Effect;
 use crate::error::StreamError;
 use crate::message::RoomOp;
-use crate::model::{DomainId, NodeId, RoomKey, TopicId};
+use crate::model::{DomainId, NodeId, RoomKey, TopicId, UnixMs};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
 use crate::session::home::send_as;
@@ -63,8 +63,10 @@ impl Turn<'_> {
                 self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
             }
             Command::Presence { accounts } => {
-                let outcome = Outcome::Presence(self.presence(&accounts));
-                self.cx.out.push(Effect::Reply { to: reply, outcome });
+                self.conclude(reply, Outcome::Presence(self.presence(&accounts)));
+            }
+            Command::Hears { account, room, said } => {
+                self.conclude(reply, Outcome::Hearing(self.hearing(&account, &room, said)));
             }
             Command::TopicFigures { topics } => {
                 let figures = |topic: &TopicId| TopicFigures {
@@ -72,7 +74,7 @@ impl Turn<'_> {
                     ..self.cx.shard.topics.figures.of(*topic)
                 };
                 let outcome = Outcome::TopicFigures(topics.iter().map(figures).collect());
-                self.cx.out.push(Effect::Reply { to: reply, outcome });
+                self.conclude(reply, outcome);
             }
             command @ (Command::Notify(_)
             | Command::Cancel { .. }
@@ -82,10 +84,13 @@ impl Turn<'_> {
                 self.give_to_feature(command, reply);
             }
             Command::Sessions { domain, account, limit } => {
-                let sessions = self.list(domain, account.as_ref(), limit);
-                self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Sessions(sessions) });
+                self.conclude(reply, Outcome::Sessions(self.list(domain, account.as_ref(), limit)));
             }
         }
+    }
+
+    fn conclude(&mut self, to: ReplyTo, outcome: Outcome) {
+        self.cx.out.push(Effect::Reply { to, outcome });
     }
 
     /// Has a feature carry the command out.
@@ -135,6 +140,27 @@ impl Turn<'_> {
             })
         };
         accounts.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// Whether a session of an account has what a room said at a time. A session that acknowledges stanzas has `push.grace_ms` to do so.
+    fn hearing(&self, account: &BareJid, room: &BareJid, said: UnixMs) -> Hearing {
+        let (now, until) = (self.cx.now, said.plus(self.cx.shard.settings.push.grace_ms));
+        let hooks = &self.cx.pipeline.hears;
+        let sessions = self.sessions.bound_of(account.as_str());
+        let hears =
+            |session: &&&BoundSession| session.io.is_some() && hooks.iter().any(|hook| hook(session, room));
+        let mut hearing = sessions.iter().filter(hears).peekable();
+        if hearing.peek().is_none() {
+            return Hearing::None;
+        }
+        if now.unix < until {
+            return Hearing::Until(until);
+        }
+        let has = |session: &&BoundSession| {
+            let silent_ms = now.mono.since(session.heard);
+            session.unacknowledged.unwrap_or(0) == 0 || silent_ms < now.unix.0.saturating_sub(said.0)
+        };
+        if hearing.any(has) { Hearing::Has } else { Hearing::None }
     }
 
     fn list(&self, domain: Option<DomainId>, account: Option<&BareJid>, limit: usize) -> Vec<SessionInfo> {

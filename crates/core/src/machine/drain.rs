@@ -90,6 +90,7 @@ impl Turn<'_> {
                 if !is_parked && self.offer(id, &error, is_last) {
                     return;
                 }
+                self.tell_shutdown(id, farewell);
                 match self.sessions.take_bound(id) {
                     Some(session) if is_parked => self.park_and_close(session, &error),
                     Some(session) => {
@@ -98,6 +99,22 @@ impl Turn<'_> {
                     }
                     None => {}
                 }
+            }
+        }
+    }
+
+    /// Tells the client of a session that ends with this node what it is told by features, before its stream is closed. One that goes on, here or elsewhere,
+    /// is told nothing.
+    fn tell_shutdown(&mut self, id: SessionId, farewell: &Farewell) {
+        let Some(session) = self.sessions.bound(id).filter(|session| !session.is_parked()) else { return };
+        let goes_on = match farewell {
+            Farewell::Shutdown => false,
+            Farewell::Restart { .. } => session.is_resumable(&self.cx),
+            Farewell::SeeOtherHost(_) => true,
+        };
+        if !goes_on {
+            for hook in &self.cx.pipeline.shutdown {
+                hook(session, &mut self.cx);
             }
         }
     }

@@ -35,7 +35,7 @@ impl Turn<'_> {
                     route::arrived(stanza, settlement, self.sessions, &mut self.cx);
                 }
             }
-            ShardMessage::Reply { stanza } => self.reply(stanza),
+            ShardMessage::Reply { stanza } => self.answer_of_room(stanza),
             ShardMessage::ForAccounts { to, message } => {
                 for account in to {
                     home::receive(&account, message.clone(), self.sessions, &mut self.cx);
@@ -109,7 +109,7 @@ impl Turn<'_> {
     }
 
     /// The server answers an account: whoever waits for that, or the session that it is for.
-    fn reply(&mut self, stanza: Stanza) {
+    pub(super) fn reply(&mut self, stanza: Stanza) {
         if let Some(to) = self.cx.shard.send_as.refused(&stanza) {
             self.cx.out.push(Effect::Reply { to, outcome: Outcome::Answered(Box::new(stanza)) });
         } else if let Some(stanza) = account_reads::replied(stanza, self.sessions, &mut self.cx) {

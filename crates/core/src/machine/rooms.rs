@@ -6,6 +6,7 @@ use crate::message::{RoomEvent, RoomOp, ShardMessage};
 use crate::model::RoomKind;
 use crate::shard::{RoomArrival, RoomPart, RoomSlice};
 use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::Stanza;
 
 /// The first version of the form that has [`RoomOp::Pace`]: nodes that read no newer one do not know it.
 const PACE_SINCE: u16 = 5;
@@ -23,11 +24,24 @@ impl Turn<'_> {
         }
     }
 
+    /// Somebody answers an account: after what it gave before, if it is a room.
+    pub(super) fn answer_of_room(&mut self, answer: Stanza) {
+        match self.cx.shard.room_walks.arrive_answer(answer, &self.cx.shard.settings.fanout) {
+            RoomArrival::Now(answer) => self.reply(answer),
+            RoomArrival::Waits => self.cx.count_backlog(),
+            RoomArrival::Behind(room) => {
+                self.cx.count_backlog();
+                self.tell_room(&room, true);
+            }
+        }
+    }
+
     /// Gives the next part of what waits, at most so many deliveries. How many it has; none when nothing waits.
     pub(super) fn give_next_of_rooms(&mut self, max: usize) -> Option<usize> {
         let part = self.cx.shard.room_walks.next(max, &self.cx.shard.settings.fanout)?;
-        self.give_part(&part);
-        Some(part.len())
+        let given = part.len();
+        self.give_part(part);
+        Some(given)
     }
 
     /// Gives all that waits, before sessions leave the shard: what their rooms have said goes with them.
@@ -35,10 +49,15 @@ impl Turn<'_> {
         while self.give_next_of_rooms(usize::MAX).is_some() {}
     }
 
-    fn give_part(&mut self, part: &RoomPart) {
-        self.give_of_room(&part.slice());
+    fn give_part(&mut self, mut part: RoomPart) {
+        let caught_up = part.caught_up.take();
+        if let Some(slice) = part.slice() {
+            self.give_of_room(&slice);
+        } else if let Some(answer) = part.into_answer() {
+            self.reply(answer);
+        }
         self.work();
-        if let Some(room) = &part.caught_up {
+        if let Some(room) = &caught_up {
             self.tell_room(room, false);
         }
     }

@@ -10,7 +10,7 @@ pub enum BlockListEdit {
     Block(Vec<Jid>),
     /// These are not any more.
     Unblock(Vec<Jid>),
-    /// Nobody is any more.
+    /// The first [`UNBLOCKED_MAX`] are not any more: whoever wants nobody to be says it until fewer than that were.
     UnblockAll,
 }
 
@@ -59,6 +59,9 @@ pub struct BlockListBounds {
     pub bytes: u64,
 }
 
+/// How many addresses [`BlockListEdit::UnblockAll`] takes from a list at once: others have the store to themselves in between.
+pub const UNBLOCKED_MAX: usize = 1000;
+
 /// Who is blocked from now on and was not before, and who is not any more.
 type Difference = (Vec<Jid>, Vec<Jid>);
 
@@ -76,11 +79,11 @@ pub trait BlockList {
     /// It could not be read.
     fn has(&mut self, jid: &Jid) -> Result<bool, Self::Error>;
 
-    /// All addresses in it, sorted.
+    /// The first addresses in it, so many at most, sorted.
     ///
     /// # Errors
     /// It could not be read.
-    fn all(&mut self) -> Result<Vec<Jid>, Self::Error>;
+    fn first(&mut self, max: usize) -> Result<Vec<Jid>, Self::Error>;
 }
 
 impl BlockListEdit {
@@ -96,7 +99,7 @@ impl BlockListEdit {
     ) -> Result<Option<Difference>, L::Error> {
         let mut named = match self {
             BlockListEdit::Block(jids) | BlockListEdit::Unblock(jids) => jids.clone(),
-            BlockListEdit::UnblockAll => return Ok(Some((Vec::new(), list.all()?))),
+            BlockListEdit::UnblockAll => return Ok(Some((Vec::new(), list.first(UNBLOCKED_MAX)?))),
         };
         named.sort();
         named.dedup();

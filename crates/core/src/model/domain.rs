@@ -16,12 +16,14 @@ pub struct Domain {
     pub granted: Policy,
     /// Bytes that are stored of its accounts and topics, when that was measured last; 0 where its policy has no bound.
     pub stored_bytes: u64,
+    /// In which words devices show its pushes, where its administrators have said so: JSON that the HTTP side writes and reads.
+    pub push_templates: Option<Arc<str>>,
 }
 
 impl Domain {
     /// A domain whose policy is what it is granted.
     pub fn new(id: DomainId, name: impl Into<Arc<str>>, policy: Policy) -> Domain {
-        Domain { id, name: name.into(), policy, granted: policy, stored_bytes: 0 }
+        Domain { id, name: name.into(), policy, granted: policy, stored_bytes: 0, push_templates: None }
     }
 
     /// Whether as much is stored of it as its policy allows.
@@ -92,12 +94,14 @@ pub struct Policy {
     pub stored_bytes_max: u64,
     /// What others are told of its rooms.
     pub room_events: RoomEvents,
+    /// Days for which archives of rooms keep a message, up to [`Policy::ARCHIVE_DAYS_MAX`]; 0 for as long as other archives do ([`Policy::archive_days`]).
+    pub room_archive_days: u32,
 }
 
 impl Policy {
     /// The highest [`Policy::resumption_ms_max`]: a day, which is as much as a node allows.
     pub const RESUMPTION_MS_MAX: u32 = 24 * 60 * 60 * 1000;
-    /// The highest [`Policy::archive_days`]: a hundred years.
+    /// The highest [`Policy::archive_days`] and [`Policy::room_archive_days`]: a hundred years.
     pub const ARCHIVE_DAYS_MAX: u32 = 36_500;
     /// The highest [`Policy::keys_max`].
     pub const KEYS_MAX: u32 = 10_000;
@@ -119,6 +123,17 @@ impl Policy {
             messages: self.archive_messages_max,
             bytes: self.archive_bytes_max,
         }
+    }
+
+    /// Days for which archives of rooms keep a message; 0 for ever.
+    pub fn days_of_rooms(&self) -> u32 {
+        if self.room_archive_days == 0 { self.archive_days } else { self.room_archive_days }
+    }
+
+    /// How much the archive of a room keeps that says so many days itself, 0 for none: the shorter time holds.
+    pub fn room_archive_bounds(&self, own_days: u32) -> ArchiveBounds {
+        let days = or_any(self.days_of_rooms()).min(or_any(own_days));
+        ArchiveBounds { days: if days == u32::MAX { 0 } else { days }, ..self.archive_bounds() }
     }
 
     /// How many rooms one account may own by creating them; [`u32::MAX`] for any number.
@@ -187,6 +202,7 @@ impl Default for Policy {
             bytes_out_per_second: 0,
             stored_bytes_max: 0,
             room_events: RoomEvents::Off,
+            room_archive_days: 0,
         }
     }
 }

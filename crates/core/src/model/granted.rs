@@ -34,6 +34,7 @@ impl Policy {
             bytes_out_per_second,
             stored_bytes_max,
             room_events,
+            room_archive_days: _,
         } = *self;
         let only_multi = |policy| policy == SessionPolicy::Multi;
         let anybody = |create| create == PubsubCreate::Any;
@@ -66,6 +67,7 @@ impl Policy {
             ("bytes_out_per_second", bound(bytes_out_per_second) > bound(granted.bytes_out_per_second)),
             ("stored_bytes_max", bound(stored_bytes_max) > bound(granted.stored_bytes_max)),
             ("room_events", room_events > granted.room_events),
+            ("room_archive_days", bound(self.days_of_rooms()) > bound(granted.days_of_rooms())),
         ];
         members.into_iter().find(|(_, is_beyond)| *is_beyond).map(|(name, _)| name)
     }
@@ -108,6 +110,7 @@ impl Policy {
             bytes_out_per_second,
             stored_bytes_max,
             room_events,
+            room_archive_days,
         )
     }
 }
@@ -152,6 +155,7 @@ mod tests {
             bytes_out_per_second: 1000,
             stored_bytes_max: 0,
             room_events: RoomEvents::All,
+            room_archive_days: 365,
         };
         let policies = vec![
             ("sessions", Policy { sessions: SessionPolicy::Single, ..granted }),
@@ -181,6 +185,7 @@ mod tests {
             ("bytes_out_per_second", Policy { bytes_out_per_second: 999, ..granted }),
             ("stored_bytes_max", Policy { stored_bytes_max: 1 << 40, ..granted }),
             ("room_events", Policy { room_events: RoomEvents::Membership, ..granted }),
+            ("room_archive_days", Policy { room_archive_days: 364, ..granted }),
         ];
         (granted, policies)
     }

@@ -33,6 +33,7 @@ mod push;
 mod revocation;
 mod room;
 mod roster;
+mod rule_index;
 mod settlement;
 mod time;
 mod topic;
@@ -50,7 +51,8 @@ pub use archive::{
 };
 pub use availability::Availability;
 pub use blocking::{
-    BlockList, BlockListBounds, BlockListChange, BlockListEdit, PrivacyChange, is_covered, is_covered_by,
+    BlockList, BlockListBounds, BlockListChange, BlockListEdit, PrivacyChange, UNBLOCKED_MAX, is_covered,
+    is_covered_by,
 };
 pub use broadcast::{
     Broadcast, BroadcastEnd, BroadcastPace, BroadcastProgress, BroadcastReport, BroadcastState,
@@ -101,19 +103,21 @@ pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use push::{
-    AppService, AppToken, Push, PushChannel, PushFailure, PushHealth, PushKind, PushOutcome,
-    PushRegistration, PushSecret, PushShown, PushState, PushStep, PushSubject, PushWakes, Wake, WakesOn,
-    WebPushKeys,
+    AppService, AppToken, PUSH_ROOMS_MAX, Push, PushChannel, PushFailure, PushHealth, PushKind, PushOutcome,
+    PushRegistration, PushSecret, PushShown, PushState, PushStep, PushSubject, PushWakes, ROOM_LISTENERS_MAX,
+    Wake, WakesOn, WebPushKeys, room_of_topic, room_topic,
 };
 pub use revocation::{AgentId, Revocations};
 pub use room::{
-    AllowPm, PresenceBroadcast, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory, RoomKey,
-    RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject, room_version,
+    AllowPm, PhotoHash, PresenceBroadcast, RoomAffiliation, RoomBlock, RoomConfig, RoomEntry, RoomHistory,
+    RoomKey, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject,
+    room_version,
 };
 pub use roster::{
     BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,
     RosterUse, Side, Standing, SubscriptionAction, change_subscription, ended_with, removed_by,
 };
+pub use rule_index::RuleIndex;
 pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{

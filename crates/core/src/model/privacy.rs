@@ -160,16 +160,16 @@ const RULE_BYTES: usize = 16;
 
 /// What rules need to know of whoever a stanza is from or for.
 pub trait Peer {
-    /// Whether it is a contact in this group.
-    fn is_in(&self, group: &str) -> bool;
+    /// Names the groups of the contact that it is, if it is one.
+    fn each_group(&self, each: &mut dyn FnMut(&str));
 
     /// Where its subscription stands.
     fn standing(&self) -> Standing;
 }
 
 impl Peer for Option<&Contact> {
-    fn is_in(&self, group: &str) -> bool {
-        self.is_some_and(|contact| contact.groups.iter().any(|of| **of == *group))
+    fn each_group(&self, each: &mut dyn FnMut(&str)) {
+        self.iter().flat_map(|contact| &contact.groups).for_each(|group| each(group));
     }
 
     fn standing(&self) -> Standing {
@@ -177,14 +177,20 @@ impl Peer for Option<&Contact> {
     }
 }
 
-/// Whether the first of these rules that is about a stanza of this kind, to or from this address, denies it. Where none is, it passes.
+/// Whether the first of these rules that is about a stanza of this kind, to or from this address, denies it. Where none is, it passes. What decides again and again has
+/// them in a [`RuleIndex`](super::RuleIndex).
 pub fn rules_deny(rules: &[PrivacyRule], kind: StanzaKind, other: &Jid, peer: &impl Peer) -> bool {
+    let is_in = |name: &str| {
+        let mut is_in = false;
+        peer.each_group(&mut |group| is_in |= *group == *name);
+        is_in
+    };
     let is_about = |rule: &&PrivacyRule| {
         rule.kinds.has(kind)
             && match &rule.about {
                 RuleAbout::All => true,
                 RuleAbout::Jid(jid) => is_covered(other, jid),
-                RuleAbout::Group(name) => peer.is_in(name),
+                RuleAbout::Group(name) => is_in(name),
                 RuleAbout::Subscription(state) => SubscriptionState::from(peer.standing()) == *state,
             }
     };
@@ -384,7 +390,7 @@ impl PrivacyLists {
                 };
                 // The list that was the default one stays, with all its rules.
                 if let Some(before) = default {
-                    let rules = self.rules_of(&before, &block_list.all()?).unwrap_or_default();
+                    let rules = self.rules_of(&before, &block_list.first(usize::MAX)?).unwrap_or_default();
                     match rules.is_empty() {
                         true => lists.lists.retain(|list| list.name != before),
                         false => lists.put(PrivacyList { name: before, rules }),
@@ -395,7 +401,7 @@ impl PrivacyLists {
         }
         let (blocked, unblocked) = match now {
             None => (Vec::new(), Vec::new()),
-            Some(now) => match difference(&now, block_list.all()?, blocked_bounds) {
+            Some(now) => match difference(&now, block_list.first(usize::MAX)?, blocked_bounds) {
                 Some(changed) => changed,
                 None => return Ok(Err(PrivacyRefusal::Full)),
             },

@@ -23,6 +23,8 @@ pub struct PushRegistration {
     pub shown: PushShown,
     /// What wakes the app.
     pub wakes: PushWakes,
+    /// The rooms of which every message wakes it, by their addresses, in order.
+    pub rooms: Vec<Box<str>>,
     /// When it was made, or last made anew.
     pub created: UnixMs,
     /// How it fares.
@@ -283,7 +285,33 @@ pub struct Push {
     pub subject: PushSubject,
 }
 
+/// Rooms of which a registration may want every message.
+pub const PUSH_ROOMS_MAX: usize = 100;
+/// Registrations that may want every message of a room: each message of it is a push for each of them.
+pub const ROOM_LISTENERS_MAX: u16 = 1000;
+
+/// The topic of pushes about a room.
+pub fn room_topic(room: &str) -> Box<str> {
+    [ROOM_TOPIC, room].concat().into()
+}
+
+/// The address of the room that a topic is about, if it is about one.
+pub fn room_of_topic(topic: &str) -> Option<&str> {
+    topic.strip_prefix(ROOM_TOPIC)
+}
+
+const ROOM_TOPIC: &str = "r:";
+
 impl Push {
+    /// The room that it is about, and when that took the message; none if it is about no room.
+    pub fn room(&self) -> Option<(BareJid, UnixMs)> {
+        let room = BareJid::new(room_of_topic(&self.topic)?).ok()?;
+        match self.subject {
+            PushSubject::Message { received, .. } => Some((room, received)),
+            PushSubject::Notification(_) => None,
+        }
+    }
+
     /// What it takes up, in bytes.
     pub fn bytes(&self) -> usize {
         let subject = match &self.subject {
@@ -341,6 +369,8 @@ pub enum PushOutcome {
         /// When.
         next: UnixMs,
     },
+    /// It was not tried: a session of the account has what it tells. If something newer waits under its topic, this is pushed next.
+    Over,
     /// The push service will never take it: it is given up, and the registration stays.
     Refused {
         /// As of `Failed`.
@@ -395,7 +425,7 @@ impl PushOutcome {
             PushOutcome::Refused { failure, .. } => Some((PushState::Refused, Some(&*failure.error))),
             PushOutcome::Failed { failure, .. } => Some((PushState::Failed, Some(&*failure.error))),
             PushOutcome::Gone => Some((PushState::Gone, None)),
-            PushOutcome::Postponed { .. } => None,
+            PushOutcome::Postponed { .. } | PushOutcome::Over => None,
         }
     }
 }

@@ -79,6 +79,8 @@ pub struct RoomRecord {
     pub version: u32,
     /// The newest message of its archive when the record was read; 0 for none.
     pub newest: ArchiveId,
+    /// The photos of its vCard.
+    pub photos: Box<[PhotoHash]>,
 }
 
 impl RoomRecord {
@@ -138,12 +140,44 @@ impl RoomRecord {
         let subject = self.subject.as_ref().map_or(0, |subject| subject.stanza.len() + subject.nick.len());
         let RoomConfig { title, description, password, .. } = &self.config;
         let fields: usize = self.config.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-        self.name.len() + members + subject + title.len() + description.len() + password.len() + fields
+        let photos = size_of_val(&*self.photos);
+        self.name.len()
+            + members
+            + subject
+            + title.len()
+            + description.len()
+            + password.len()
+            + fields
+            + photos
     }
 }
 
 crate::form! {
-    struct RoomRecord { id, domain, kind, name, config, members, subject, created, version, newest }
+    struct RoomRecord {
+        id,
+        domain,
+        kind,
+        name,
+        config,
+        members,
+        subject,
+        created,
+        version,
+        newest,
+        photos: since(5),
+    }
+}
+
+/// The SHA-1 of a photo's bytes, by which clients know whether they have it (XEP-0153).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhotoHash(pub [u8; 20]);
+
+crate::form! { struct PhotoHash(bytes) }
+
+impl std::fmt::Display for PhotoHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
 }
 
 /// A version of a room, as clients are told it.
@@ -276,6 +310,15 @@ pub struct RoomConfig {
     pub members_history: RoomHistory,
     /// The fields of a room of MUC Light beside its title, such as `subject`, by their names.
     pub fields: BTreeMap<String, String>,
+    /// Days for which the archive keeps a message at most, up to [`Policy::ARCHIVE_DAYS_MAX`](super::Policy::ARCHIVE_DAYS_MAX); 0 for as long as the domain wants.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub archive_days: u32,
+}
+
+/// Whether a number says nothing. Nodes of the release before know no such field.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl RoomConfig {
@@ -337,6 +380,7 @@ impl Default for RoomConfig {
             locked: false,
             members_history: RoomHistory::All,
             fields: BTreeMap::new(),
+            archive_days: 0,
         }
     }
 }
@@ -361,6 +405,7 @@ crate::form! {
         members_history,
         fields,
         presence_broadcast: since(5),
+        archive_days: since(5),
     }
 }
 
@@ -514,6 +559,7 @@ mod tests {
             created: UnixMs(0),
             version: 0,
             newest: ArchiveId(0),
+            photos: Box::default(),
         };
         record.members = record.members_after(&[
             member("c", RoomAffiliation::Member, ""),

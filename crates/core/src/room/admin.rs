@@ -12,14 +12,18 @@ use crate::model::{Map, RoomAffiliation, RoomKey, RoomMember, RoomRecord, RoomRo
 use crate::ports::store::rooms::RoomRefusers;
 use crate::session::Cx;
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, Stanza};
 use carillon_wire::xml::Element;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const CONFIG_CHANGED: u16 = 104;
+pub(super) const CONFIG_CHANGED: u16 = 104;
 const NOT_LOGGED: u16 = 171;
 const NON_ANONYMOUS_NOW: u16 = 172;
 const SEMI_ANONYMOUS_NOW: u16 = 173;
+
+/// Changes of affiliations at once of which those are told who are not in the room.
+const TOLD_MAX: usize = 200;
 
 impl Home {
     /// A request of muc#admin.
@@ -258,6 +262,40 @@ impl RoomState {
                 self.occupants.set(&nick, affiliation, role);
                 self.tell_changed(record, &nick, &Said { actor: None, ..said }, cx);
             }
+        }
+    }
+
+    /// Accounts that are not in the room are told that their affiliation has changed, if they are online (XEP-0045 §17.1, code 101). Who may not know of the
+    /// room is not told, nor who did it itself; nor is anybody of a change of very many.
+    pub(super) fn tell_absent(
+        &self,
+        before: &RoomRecord,
+        after: &RoomRecord,
+        changes: &[RoomMember],
+        by: Option<&BareJid>,
+        cx: &mut Cx<'_>,
+    ) {
+        if changes.len() > TOLD_MAX || after.config.locked {
+            return;
+        }
+        // Of several changes of one account the last counts.
+        let last: BTreeMap<&BareJid, &RoomMember> =
+            changes.iter().map(|change| (&change.jid, change)).collect();
+        for (account, change) in last {
+            let (was, is) = (before.affiliation(account.as_str()), after.affiliation(account.as_str()));
+            let may_know = after.config.public || was.max(is) >= RoomAffiliation::Member;
+            if was == is || !may_know || account.local().is_none() || by == Some(account) {
+                continue;
+            }
+            let is_in = self.occupants.of_account(account).next().is_some();
+            if is_in || cx.reachable(&self.domain, &account.to_jid()).is_none() {
+                continue;
+            }
+            // Nobody keeps it who is not there.
+            let mut told = Stanza::message(MessageType::Headline).with_from(self.address.clone());
+            told.to = Some(account.to_jid());
+            told.payload.push_element(&user::changed_affiliation(is, &change.reason));
+            cx.route(told);
         }
     }
 

@@ -5,11 +5,12 @@ use super::history::delay;
 use super::home::{Home, RoomState, audience, give, turn_away};
 use super::occupants::{Client, Occupant, Shown};
 use super::told;
+use super::xml::avatar;
 use super::xml::request::{self, Entry};
-use super::xml::user::{self, Said};
+use super::xml::user::{self, SELF, Said};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
-use crate::model::{RoomAffiliation, RoomKind, RoomRecord, RoomRole as Role};
+use crate::model::{Policy, RoomAffiliation, RoomKind, RoomRecord, RoomRole as Role, UnixMs};
 use crate::session::Cx;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -21,8 +22,6 @@ use smallvec::smallvec;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-/// Self-presence: it is about its recipient (XEP-0045 §15.6.2).
-pub(super) const SELF: u16 = 110;
 /// Everybody sees everybody's address.
 const NON_ANONYMOUS: u16 = 100;
 /// What is said is kept.
@@ -136,6 +135,13 @@ impl Home {
             false => Err(StanzaError::new(Condition::Conflict).with_text("somebody else has this nick")),
         }
     }
+}
+
+/// The time of the oldest message that the room keeps: what is older is not given, though its archive is swept only later.
+fn kept_since(record: &RoomRecord, cx: &Cx<'_>) -> UnixMs {
+    let domain = cx.shard.domains.numbered(record.domain);
+    let policy = domain.map_or_else(Policy::default, |domain| domain.policy);
+    policy.room_archive_bounds(record.config.archive_days).cutoff(cx.now.unix)
 }
 
 /// The presence of a client, as others are shown it.
@@ -292,6 +298,9 @@ impl RoomState {
         let Some(occupant) = self.occupants.of(client) else { return };
         let Some(of) = occupant.clients.iter().find(|of| of.jid == *client) else { return };
         let mut stanzas = Vec::new();
+        if !record.photos.is_empty() {
+            stanzas.push(RoomStanza::for_all(avatar::presence(&self.address, &record.photos)));
+        }
         self.push_shown(record, occupant, of.watches, &mut stanzas);
         let mut own = vec![SELF];
         own.extend(record.config.non_anonymous.then_some(NON_ANONYMOUS));
@@ -300,7 +309,8 @@ impl RoomState {
         let said = Said { codes: &own, ..Said::default() };
         stanzas.push(variants(record, |shows| user::presence(occupant, of, shows, &said)));
         let (max, behind) = (record.config.history as usize, record.heard_since(client.bare_str()));
-        stanzas.extend(self.history.given(&entry.history, max, cx.now.unix, &self.address, behind));
+        let since = entry.history.since(cx.now.unix).max(kept_since(record, cx));
+        stanzas.extend(self.history.given(&entry.history, max, since, &self.address, behind));
         stanzas.push(RoomStanza::for_all(self.subject(record)));
         let about = RoomAbout::Entered(occupant.address.clone(), occupant.role);
         give(of.seat, occupant.is_moderator(), stanzas, about, cx);

@@ -95,7 +95,7 @@ impl RoomState {
             }
             Change::Destroy { reason, .. } => RoomAction::Destroyed(reason.as_deref().map(Into::into)),
             Change::Moderate { id, .. } => RoomAction::Moderated(*id),
-            Change::Configure(_) | Change::EraseArchive => return Vec::new(),
+            Change::Configure(_) | Change::Vcard { .. } | Change::EraseArchive => return Vec::new(),
         };
         self.fact(domain, by, || action, cx).into_iter().collect()
     }

@@ -53,17 +53,16 @@ impl History {
         *self = History::default();
     }
 
-    /// What somebody is given who enters now: `max` messages, or fewer if that is wanted.
+    /// What somebody is given who enters: `max` messages, or fewer if that is wanted, and nothing that was said before `since`.
     pub(super) fn given(
         &self,
         wanted: &HistoryWanted,
         max: usize,
-        now: UnixMs,
+        since: UnixMs,
         room: &BareJid,
         behind: ArchiveId,
     ) -> Vec<RoomStanza> {
         let max = wanted.stanzas.map_or(max, |wanted| wanted.min(max));
-        let since = wanted.since(now);
         let (mut left, mut given) = (wanted.chars, Vec::new());
         for said in self
             .messages

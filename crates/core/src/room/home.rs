@@ -1,6 +1,6 @@
 //! Rooms as a kind of home.
 
-use super::asker::refuse;
+use super::asker::{Asker, refuse};
 use super::history::History;
 use super::occupants::{Occupant, Occupants, Shown};
 use super::step::Step;
@@ -70,6 +70,17 @@ impl Kind for Room {
     /// A room with occupants stays.
     fn may_drop(state: &RoomState) -> bool {
         state.occupants.is_empty()
+    }
+
+    /// RFC 6120 §10.1: what a client says to all and what it then does reach each occupant in that order, and the first may still be on its way into the archive.
+    fn follows(op: &RoomOp, step: &Step) -> bool {
+        let Step::Keep { asker: Asker::Client { stanza: said, .. }, .. } = step else { return false };
+        let client = match op {
+            RoomOp::Stanza { stanza, .. } => stanza.from.as_ref(),
+            RoomOp::Gone { client, .. } => Some(client),
+            RoomOp::Back { .. } | RoomOp::Command { .. } | RoomOp::Pace { .. } => None,
+        };
+        client.is_some() && client == said.from.as_ref()
     }
 
     fn concurrency(op: &RoomOp, record: &Arc<RoomRecord>) -> Concurrency {

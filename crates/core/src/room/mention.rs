@@ -1,4 +1,4 @@
-//! Who is mentioned in what is said in a room, and is not there to hear it: by a reference (XEP-0372), or by name in the text.
+//! Who is mentioned in what is said in a room, and is not in it: by a reference (XEP-0372), or by name in the text.
 
 use super::home::RoomState;
 use crate::model::{RoomAffiliation, RoomKind, RoomMember, RoomRecord};
@@ -7,10 +7,9 @@ use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
 
 impl RoomState {
-    /// The members of the room's domain that a message mentions, and that are not in the room: their local parts.
+    /// The members of the room's domain that a message mentions, and that are not in the room, as far as that is known here: their local parts.
     pub(super) fn mentioned(&self, record: &RoomRecord, said: &Stanza, sender: &BareJid) -> Vec<Box<str>> {
-        // All members of a room of MUC Light hear it.
-        if record.kind == RoomKind::MucLight || record.members.is_empty() {
+        if record.members.is_empty() {
             return Vec::new();
         }
         let mut mentioned: Vec<&RoomMember> =
@@ -18,13 +17,14 @@ impl RoomState {
         if let Some(body) = said.payload.find("body", ns::CLIENT) {
             mentioned.extend(self.named_in(record, &body.element().text()));
         }
-        let least = match record.config.members_only {
+        let least = match record.config.members_only || record.kind == RoomKind::MucLight {
             true => RoomAffiliation::Member,
             false => RoomAffiliation::None,
         };
         mentioned.retain(|member| {
-            let is_there = self.occupants.of_account(&member.jid).next().is_some();
             let is_ours = member.jid.domain() == &*self.domain && member.affiliation >= least;
+            // Nobody is in a room of MUC Light.
+            let is_there = self.occupants.of_account(&member.jid).next().is_some();
             is_ours && !is_there && member.jid != *sender
         });
         mentioned.sort_unstable_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
@@ -117,6 +117,7 @@ mod tests {
             created: UnixMs(0),
             version: 0,
             newest: ArchiveId(0),
+            photos: Box::default(),
         };
         let state = RoomState {
             domain: "d".into(),
@@ -168,10 +169,11 @@ mod tests {
                 "{body}"
             );
         }
-        tea.1.config.members_only = true;
-        assert_eq!(mentioned(&tea, "Carol! Ali Baba!!"), ["ali".into()] as [Box<str>; 1]);
-        tea.1.kind = RoomKind::MucLight;
-        assert!(mentioned(&tea, "Ali Baba").is_empty());
+        for (members_only, kind) in [(true, RoomKind::Muc), (false, RoomKind::MucLight)] {
+            (tea.1.config.members_only, tea.1.kind) = (members_only, kind);
+            assert_eq!(mentioned(&tea, "Carol! Ali Baba!!"), ["ali".into()] as [Box<str>; 1]);
+            assert_eq!(mentioned(&tea, "@dan, @carol"), ["dan".into()] as [Box<str>; 1]);
+        }
     }
 
     #[test]

@@ -35,8 +35,8 @@ use crate::model::{
 };
 use crate::ports::store::archive::ArchivePageAnswer;
 use crate::ports::store::rooms::{
-    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, ReplaceRoomMessage, RoomArchivePage,
-    RoomArchivedMessages,
+    self, CreateRoom, DestroyRoom, KeepRoomMessage, ReadRoomArchiveEnds, ReadRoomVcard, ReplaceRoomMessage,
+    RoomArchivePage, RoomArchivedMessages,
 };
 use crate::ports::store::vcard::ReadVcard;
 use crate::ports::{Answer, Fault, Page, Question};
@@ -356,6 +356,12 @@ impl Home {
             (ns::MUC_OWNER, "query") => return self.owner(record, &payload, stanza, key, cx),
             (ns::REGISTER, "query") => return self.register(record, &payload, stanza, key, cx),
             (ns::MODERATE, "moderate") if !is_get => self.moderate(record, &payload, stanza.clone(), key, cx),
+            (ns::VCARD, "vCard") if is_get => {
+                let question = ReadRoomVcard { room: record.id };
+                self.ask(key, question, Step::OwnVcard(stanza), cx);
+                return;
+            }
+            (ns::VCARD, "vCard") => return self.set_vcard(record, &payload, stanza, key, cx),
             (ns::MAM, _) => self.read_archive(record, seat, &payload, &stanza, key, cx),
             (ns::DISCO_INFO | ns::DISCO_ITEMS, "query") if is_get => {
                 self.describe(record, &payload, &stanza, cx)
@@ -404,6 +410,7 @@ impl Home {
                 self.changed(record, change, asker, answer, key, cx);
             }
             Step::Desert(record) => match DestroyRoom::answer(answer) {
+                Ok(Ok(true)) => self.remove_deserted(record, key, cx),
                 Ok(done) => {
                     if done.is_ok() {
                         told::destroyed(&self.state.address, told::Destroyed::Empty, None, cx);
@@ -422,6 +429,7 @@ impl Home {
                 self.page(&reading, answer, cx);
             }
             Step::Vcard(request) => Home::show_vcard(&request, ReadVcard::answer(answer), cx),
+            Step::OwnVcard(request) => Home::show_vcard(&request, ReadRoomVcard::answer(answer), cx),
             Step::Ends(request) => self.ends(&request, ReadRoomArchiveEnds::answer(answer), cx),
             Step::Adding(adding) => self.asked_whom(*adding, Home::refusers(answer), key, cx),
             Step::Noted => {

@@ -1,12 +1,12 @@
 //! What owners do: configuring a room, and destroying it (XEP-0045 §10); and registering with a room (§7.10).
 
 use super::asker::{Asker, refuse, reply};
-use super::enter::{CREATED, SELF, left};
+use super::enter::{CREATED, left};
 use super::facts;
 use super::home::{Home, give, turn_away};
 use super::step::{Change, Creator, Step};
 use super::told::{self, Destroyed};
-use super::xml::user::Said;
+use super::xml::user::{SELF, Said};
 use super::xml::{form, user};
 use crate::command::{RoomOutcome, RoomRefusal};
 use crate::error::StanzaError;
@@ -15,8 +15,8 @@ use crate::model::{
     Policy, RoomAction, RoomAffiliation, RoomFact, RoomKey, RoomKind, RoomMember, RoomRecord, RoomsCreate,
 };
 use crate::ports::store::rooms::{
-    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ReplaceRoomMessage,
-    SetRoomMembers, SetRoomSubject,
+    ConfigureRoom, CreateRoom, CreateRoomAnswer, DestroyRoom, EraseRoomArchive, ROOM_PART_ROWS,
+    ReplaceRoomMessage, SetRoomMembers, SetRoomSubject, SetRoomVcard,
 };
 use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::session::Cx;
@@ -243,7 +243,8 @@ impl Home {
         cx: &mut Cx<'_>,
     ) {
         match change.is_done(answer) {
-            Ok(Ok(())) => {
+            Ok(Ok(false)) => self.change(&record, change, asker, key, cx),
+            Ok(Ok(true)) => {
                 facts::stored(key.domain, cx);
                 if matches!(change, Change::Destroy { .. }) {
                     let by = asker.account();
@@ -289,10 +290,12 @@ impl Home {
             }
             Change::Subject(..) => RoomOutcome::Said(None),
             Change::Members { .. }
+            | Change::Vcard { .. }
             | Change::Destroy { .. }
             | Change::Moderate { .. }
             | Change::EraseArchive => RoomOutcome::Done,
         };
+        let account = asker.account();
         // XEP-0045 §10.9: an owner is removed before the request is answered; clients do not listen to the room after that.
         let answered_last = match &change {
             Change::Destroy { .. } => Some((asker, outcome)),
@@ -311,11 +314,17 @@ impl Home {
                 self.open(after.clone());
                 self.state.configured(record, &after, cx);
             }
+            Change::Vcard { photos, .. } => {
+                let after = Arc::new(RoomRecord { photos, ..(**record).clone() });
+                self.open(after.clone());
+                self.state.vcard_changed(record, &after, cx);
+            }
             Change::Members { changes, by } => {
                 let members = record.members_after(&changes);
                 let after = Arc::new(RoomRecord { members, ..(**record).clone() });
                 self.state.note_members(&after, cx);
                 self.open(after.clone());
+                self.state.tell_absent(record, &after, &changes, account.as_ref(), cx);
                 self.state.members_changed(&after, &changes, by.as_deref(), cx);
             }
             Change::Destroy { reason, venue, password } => {
@@ -382,7 +391,8 @@ impl Home {
     pub(super) fn remove_deserted(&mut self, record: Arc<RoomRecord>, key: &RoomKey, cx: &mut Cx<'_>) {
         let facts = self.state.fact(key.domain, None, || RoomAction::Destroyed(None), cx);
         self.hold();
-        let question = DestroyRoom { room: record.id, facts: facts.into_iter().collect() };
+        let facts = facts.into_iter().collect();
+        let question = DestroyRoom { room: record.id, facts, rows_max: ROOM_PART_ROWS };
         self.ask(key, question, Step::Desert(record), cx);
     }
 }
@@ -409,7 +419,10 @@ impl Change {
             Change::Members { changes, .. } => {
                 SetRoomMembers { room, changes: changes.clone(), version, facts }.into()
             }
-            Change::Destroy { .. } => DestroyRoom { room, facts }.into(),
+            Change::Vcard { xml, photos } => {
+                SetRoomVcard { room, xml: xml.clone(), photos: photos.clone() }.into()
+            }
+            Change::Destroy { .. } => DestroyRoom { room, facts, rows_max: ROOM_PART_ROWS }.into(),
             Change::EraseArchive => EraseRoomArchive { room }.into(),
             Change::Moderate { id, left, .. } => {
                 let mut stanza = Vec::new();
@@ -419,14 +432,17 @@ impl Change {
         }
     }
 
-    fn is_done(&self, answer: Answer) -> Result<Result<(), Missing>, Fault> {
-        match self {
+    /// Whether it is done, or a part of it is.
+    fn is_done(&self, answer: Answer) -> Result<Result<bool, Missing>, Fault> {
+        let done = match self {
             Change::Subject(..) => SetRoomSubject::answer(answer),
             Change::Configure(_) => ConfigureRoom::answer(answer),
+            Change::Vcard { .. } => SetRoomVcard::answer(answer),
             Change::Members { .. } => SetRoomMembers::answer(answer),
-            Change::Destroy { .. } => DestroyRoom::answer(answer),
+            Change::Destroy { .. } => return Ok(DestroyRoom::answer(answer)?.map(|more| !more)),
             Change::EraseArchive => EraseRoomArchive::answer(answer),
             Change::Moderate { .. } => ReplaceRoomMessage::answer(answer),
-        }
+        };
+        Ok(done?.map(|()| true))
     }
 }

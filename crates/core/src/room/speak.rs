@@ -12,7 +12,7 @@ use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
 use crate::model::{
     AllowPm, ArchiveId, RoomAction, RoomAffiliation, RoomConfig, RoomEntry, RoomKey, RoomMember,
-    RoomMessageFact, RoomRecord, RoomRole as Role, RoomSubject, Settlement,
+    RoomMessageFact, RoomRecord, RoomRole as Role, RoomSubject, Settlement, UnixMs,
 };
 use crate::ports::store::rooms::{KeepRoomMessage, RoomWake};
 use crate::ports::{Fault, Missing};
@@ -126,7 +126,7 @@ impl Home {
         let mut bytes = Vec::new();
         said.write(&mut bytes, Framing::Tcp);
         self.wrote();
-        let wake = self.wake(record, &said, &sender, cx);
+        let (wake, listeners) = self.wakes(record, &said, &sender, cx);
         let by = Some(&sender).filter(|sender| **sender != self.state.address);
         let action = || {
             let (from, stanza_id) = (said.from.clone(), said.id.clone());
@@ -141,26 +141,28 @@ impl Home {
             entry: if mam::has_contents(&said) { RoomEntry::Counted } else { RoomEntry::Other },
             displayed: mam::displayed(&said),
             wake,
+            listeners,
             fact: fact.map(Box::new),
         };
         self.ask(key, question, Step::Keep { said: Box::new(said), asker }, cx);
     }
 
-    /// Whom a message wakes: those who are mentioned in it and are not there.
-    fn wake(
+    /// Whom a message wakes: those who are mentioned in it and are not there; and when those who want every message. Who of them hears the room is looked at
+    /// before they are woken ([`Command::Hears`](crate::command::Command::Hears)): their homes know, and here it is not known of MUC Light.
+    fn wakes(
         &self,
         record: &RoomRecord,
         said: &Stanza,
         sender: &BareJid,
         cx: &Cx<'_>,
-    ) -> Option<Box<RoomWake>> {
-        let wakes = cx.pipeline.wakes?;
+    ) -> (Option<Box<RoomWake>>, Option<UnixMs>) {
+        let Some(wakes) = cx.pipeline.wakes else { return (None, None) };
+        // What says nothing wakes nobody.
+        let Some(of_all) = wakes(Stored::InRoom(said), false, cx) else { return (None, None) };
         let mentioned = self.state.mentioned(record, said, sender);
-        if mentioned.is_empty() {
-            return None;
-        }
-        let wake = wakes(Stored::Mention(said), false, cx)?;
-        Some(Box::new(RoomWake { domain: record.domain, mentioned, wake }))
+        let wake = if mentioned.is_empty() { None } else { wakes(Stored::Mention(said), false, cx) };
+        let wake = wake.map(|wake| Box::new(RoomWake { domain: record.domain, mentioned, wake }));
+        (wake, Some(of_all.at))
     }
 
     /// A message was kept, or not.

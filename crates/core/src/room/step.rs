@@ -3,8 +3,9 @@
 use super::asker::Asker;
 use crate::command::ReplyTo;
 use crate::message::RoomSeat;
-use crate::model::{ArchiveId, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomSubject};
+use crate::model::{ArchiveId, PhotoHash, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomSubject};
 use crate::session::mam::Query;
+use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub(super) enum Step {
     Retracted(Box<Retracted>),
     /// The vCard of an occupant.
     Vcard(Box<Stanza>),
+    /// That of the room.
+    OwnVcard(Box<Stanza>),
     /// The ends of the archive.
     Ends(Box<Stanza>),
     /// Who is not to be added to a room.
@@ -69,6 +72,7 @@ impl Creator {
 pub(super) enum Change {
     Subject(Option<Box<RoomSubject>>, Box<Stanza>),
     Configure(Box<RoomConfig>),
+    Vcard { xml: Bytes, photos: Box<[PhotoHash]> },
     Members { changes: Vec<RoomMember>, by: Option<Box<str>> },
     Destroy { reason: Option<String>, venue: Option<String>, password: Option<String> },
     Moderate { id: ArchiveId, left: Box<Stanza>, told: Box<Stanza> },

@@ -20,7 +20,7 @@ use super::gaps::{Gaps, Held};
 use super::walks::{Publication, Walks};
 use super::{PendingFanout, Recent, Slice};
 use crate::message::Pace;
-use crate::model::{Map, Mono, PubsubEvent, Retained, Revision, Set, TopicId};
+use crate::model::{Map, Mono, PubsubEvent, Retained, Revision, TopicId};
 use crate::settings::Fanout;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -56,8 +56,9 @@ struct Local {
     floor: Revision,
     /// Last items that logins, or reads of what was missing, brought before their events came, oldest first, with the count at which each came.
     ahead: Vec<(Revision, u64)>,
-    /// Sessions that were given such an item, or another of this revision, when they began to follow the topic.
-    given: Vec<(u32, Revision)>,
+    /// Sessions that were given such an item, or another, when they began to follow the topic, with the newest revision of these: by their slots, because a
+    /// session that leaves is taken out, and after the death of a node these may be as many as the followers.
+    given: Map<u32, Revision>,
     /// The topic was deleted. A login that read it before may still come.
     ended: bool,
     /// The revision of the last item, if that was given up.
@@ -158,7 +159,7 @@ impl Subscribers {
         let slots = Arc::make_mut(&mut local.slots);
         let gone = slots.swap_remove(position as usize);
         // What it was given is not what the next session in its slot was.
-        local.given.retain(|(slot, _)| *slot != gone);
+        local.given.remove(&gone);
         if slots.len() * 4 + 64 < slots.capacity() {
             slots.shrink_to(slots.len() * 2);
         }
@@ -193,7 +194,7 @@ impl Subscribers {
         let local = self.topics.get_mut(&topic)?;
         let last = local.last.clone()?;
         if local.expects_up_to(last.revision()) {
-            local.given.push((slot, last.revision()));
+            local.give(slot, last.revision());
         }
         Some(last)
     }
@@ -207,7 +208,7 @@ impl Subscribers {
     pub fn note_given(&mut self, topic: TopicId, slot: u32, revision: Revision) {
         let Some(local) = self.topics.get_mut(&topic) else { return };
         if revision > local.floor || local.expects_up_to(revision) {
-            local.given.push((slot, revision));
+            local.give(slot, revision);
         }
     }
 
@@ -498,16 +499,28 @@ impl Local {
     fn receivers(&mut self, event: &PubsubEvent) -> Arc<Vec<u32>> {
         let mut slots = self.slots.clone();
         if event.is_item() && !self.given.is_empty() {
-            // After the death of a node they may be as many as the followers.
-            let newer = self.given.iter().filter(|(_, revision)| *revision >= event.revision());
-            let given: Set<u32> = newer.map(|(slot, _)| *slot).collect();
-            if !given.is_empty() {
+            let has = |slot: &u32| self.given.get(slot).is_some_and(|revision| *revision >= event.revision());
+            if self.given.values().any(|revision| *revision >= event.revision()) {
                 let slots = Arc::make_mut(&mut slots).iter_mut();
-                slots.filter(|slot| given.contains(*slot)).for_each(|slot| *slot = u32::MAX);
+                slots.filter(|slot| has(slot)).for_each(|slot| *slot = u32::MAX);
             }
-            self.given.retain(|(_, revision)| *revision > event.revision());
+            self.forget_given(event.revision());
         }
         slots
+    }
+
+    /// A session was given an item of this revision.
+    fn give(&mut self, slot: u32, revision: Revision) {
+        let given = self.given.entry(slot).or_insert(revision);
+        *given = revision.max(*given);
+    }
+
+    /// Nothing up to this revision comes any more.
+    fn forget_given(&mut self, revision: Revision) {
+        self.given.retain(|_, given| *given > revision);
+        if self.given.is_empty() {
+            self.given = Map::default();
+        }
     }
 
     /// Takes note of an event. Events come in order, so what is known here is complete up to its revision. The exception is an item
@@ -519,7 +532,7 @@ impl Local {
             // A login knows better already; what it knows is on its way from the home, too.
             return;
         }
-        self.given.retain(|(_, revision)| *revision > event.revision());
+        self.forget_given(event.revision());
         if event.is_item() && event.revision() <= self.floor && self.given_up != Some(event.revision()) {
             return;
         }

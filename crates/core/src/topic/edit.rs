@@ -186,7 +186,9 @@ impl Edit {
         match self {
             Edit::Retract { item, .. } => Retract { topic, item: item.clone() }.into(),
             Edit::Purge => Purge { topic, items_max: PURGED_MAX }.into(),
-            Edit::Configure(config) => ConfigureTopic { topic, config: config.clone() }.into(),
+            Edit::Configure(config) => {
+                ConfigureTopic { topic, config: config.clone(), items_max: PURGED_MAX }.into()
+            }
             Edit::Affiliate(changes) => SetAffiliations { topic, changes: changes.clone() }.into(),
         }
     }
@@ -196,7 +198,7 @@ impl Edit {
         match self {
             Edit::Retract { .. } => done(Retract::answer(answer)),
             Edit::Purge => return Ok(!Purge::answer(answer)?),
-            Edit::Configure(_) => done(ConfigureTopic::answer(answer)),
+            Edit::Configure(_) => return Ok(!ConfigureTopic::answer(answer)??),
             Edit::Affiliate(_) => done(SetAffiliations::answer(answer)),
         }
         .map(|()| true)

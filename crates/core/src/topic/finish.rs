@@ -11,7 +11,7 @@ use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{
     IsSubscribed, Subscribe, SubscribeAnswer, Subscribers, Unsubscribe,
 };
-use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic, Topic};
+use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic, TOPIC_PART_ROWS, Topic};
 use crate::ports::{Answer, Fault, Missing, Question};
 use crate::session::Cx;
 use crate::shard::DomainQuota;
@@ -260,8 +260,13 @@ impl Home {
         key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
+        let answer = DeleteTopic::answer(answer);
+        if let Ok(Ok(true)) = answer {
+            let next = DeleteTopic { topic: record.id, rows_max: TOPIC_PART_ROWS };
+            return self.ask(key, next, Step::Delete { record, asker }, cx);
+        }
         self.vanish();
-        match done(DeleteTopic::answer(answer)) {
+        match done(answer.map(|removed| removed.map(drop))) {
             Ok(()) => {
                 asker.answer(&key.name, Ok(TopicOutcome::Done), cx);
                 self.tell_change(&record, Change::Deleted, Revision::default(), Retained::Nothing, cx);

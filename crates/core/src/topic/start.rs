@@ -11,7 +11,7 @@ use crate::model::{
 use crate::ports::Ask;
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{IsSubscribed, Subscribe, Subscribers, Unsubscribe};
-use crate::ports::store::topics::{CreateTopic, DeleteTopic};
+use crate::ports::store::topics::{CreateTopic, DeleteTopic, TOPIC_PART_ROWS};
 use crate::session::Cx;
 use crate::shard::DomainQuota;
 use bytes::Bytes;
@@ -126,7 +126,7 @@ impl Home {
             TopicOp::Delete => {
                 self.hold();
                 let step = Step::Delete { record: record.clone(), asker };
-                self.ask(key, DeleteTopic { topic }, step, cx);
+                self.ask(key, DeleteTopic { topic, rows_max: TOPIC_PART_ROWS }, step, cx);
             }
             TopicOp::Publish { id, payload, operation } => {
                 let draft = draft(actor, id, &payload, operation, cx);

@@ -11,6 +11,8 @@ mod world;
 mod crowd;
 mod requests;
 
+use carillon_core::model::{Revision, TopicId};
+use carillon_core::shard::Subscribers;
 use crowd::Crowd;
 use requests::Request;
 
@@ -19,16 +21,27 @@ const BYTES: usize = 12 * 1024;
 /// The larger one has four times as many, and may cost so many times as much.
 const LINEAR_MAX: f64 = 5.0;
 
+/// What is asked to do something, and tells what it hears then.
+trait Asked {
+    fn says(&mut self, text: &str) -> String;
+}
+
+impl Asked for Crowd {
+    fn says(&mut self, text: &str) -> String {
+        Crowd::says(self, text)
+    }
+}
+
 /// Does the smaller thing: counted from here.
 #[inline(never)]
-fn less(crowd: &mut Crowd, text: &str) -> String {
-    crowd.says(text)
+fn less(asked: &mut dyn Asked, text: &str) -> String {
+    asked.says(text)
 }
 
 /// Does the larger one.
 #[inline(never)]
-fn more(crowd: &mut Crowd, text: &str) -> String {
-    crowd.says(text)
+fn more(asked: &mut dyn Asked, text: &str) -> String {
+    asked.says(text)
 }
 
 /// Makes a request, and another one four times as large.
@@ -102,6 +115,94 @@ fn blocked_addresses_of_who_says_a_presence() {
     crowd.blocks_strangers(CONTACTS);
     let other = more(&mut crowd, "<presence><status>b</status></presence>");
     assert!(one.contains("<status>b</status>") && other.contains("<status>b</status>"), "{one} {other}");
+}
+
+/// The same, however many rules of a privacy list decide who is told it.
+#[test]
+fn rules_of_who_says_a_presence() {
+    println!("limit: 1.5");
+    let mut crowd = Crowd::new(1 + CONTACTS);
+    crowd.befriends_all();
+    chooses(&mut crowd, 1, "presence-out");
+    crowd.says("<presence><status>a</status></presence>");
+    let one = less(&mut crowd, "<presence><status>b</status></presence>");
+    chooses(&mut crowd, CONTACTS, "presence-out");
+    let other = more(&mut crowd, "<presence><status>b</status></presence>");
+    assert!(one.contains("<status>b</status>") && other.contains("<status>b</status>"), "{one} {other}");
+}
+
+/// Who chooses a list has it decided for each contact what that is shown, and whose presence is shown: by look-ups, too.
+#[test]
+fn rules_of_a_list_that_is_chosen() {
+    println!("limit: 1.5");
+    let mut crowd = Crowd::new(1 + CONTACTS);
+    crowd.befriends_all();
+    crowd.says("<presence/>");
+    let none = "<iq type='set' id='3'><query xmlns='jabber:iq:privacy'><active/></query></iq>";
+    chooses(&mut crowd, 1, "presence-in");
+    crowd.says(none);
+    let one = less(&mut crowd, CHOSEN);
+    crowd.says(none);
+    chooses(&mut crowd, CONTACTS, "presence-in");
+    crowd.says(none);
+    let other = more(&mut crowd, CHOSEN);
+    assert!(one.contains("type='result'") && other.contains("type='result'"), "{one} {other}");
+}
+
+const CHOSEN: &str = "<iq type='set' id='2'><query xmlns='jabber:iq:privacy'><active name='a'/></query></iq>";
+
+/// The session has a list of so many rules about strangers, which decides for it.
+fn chooses(crowd: &mut Crowd, rules: usize, kind: &str) {
+    let rule = |n: usize| {
+        format!("<item type='jid' value='s{n}@x.example' action='deny' order='{n}'><{kind}/></item>")
+    };
+    let items: String = (0..rules).map(rule).collect();
+    let list = format!(
+        "<iq type='set' id='1'><query xmlns='jabber:iq:privacy'><list name='a'>{items}</list></query></iq>"
+    );
+    for text in [&list, CHOSEN] {
+        let heard = crowd.says(text);
+        assert!(heard.contains("type='result'"), "{heard}");
+    }
+}
+
+/// Followers of a topic who all have been given its item by another way, as after the death of a node.
+struct Followers {
+    subscribers: Subscribers,
+    left: u32,
+}
+
+const TOPIC: TopicId = TopicId(1);
+
+impl Followers {
+    fn new(count: u32) -> Followers {
+        let mut subscribers = Subscribers::default();
+        for slot in 0..count {
+            subscribers.add(TOPIC, slot, None);
+            subscribers.note_given(TOPIC, slot, Revision(5));
+        }
+        Followers { subscribers, left: count }
+    }
+}
+
+impl Asked for Followers {
+    /// Some of them leave.
+    fn says(&mut self, _: &str) -> String {
+        for _ in 0..64 {
+            self.subscribers.remove(TOPIC, 0);
+            self.left -= 1;
+        }
+        self.subscribers.followers(TOPIC).len().to_string()
+    }
+}
+
+/// What a follower who leaves was given is not looked for among what all others were.
+#[test]
+fn followers_of_a_topic_who_leave() {
+    println!("limit: 1.5");
+    let (mut few, mut many) = (Followers::new(1000), Followers::new(64_000));
+    assert_eq!(less(&mut few, ""), few.left.to_string());
+    assert_eq!(more(&mut many, ""), many.left.to_string());
 }
 
 const CONTACTS: usize = 2000;

@@ -41,6 +41,14 @@ const DELIVERIES_AN_ALLOCATION: usize = 1000;
 const OCCUPANTS: usize = COUNTED;
 /// Allocations of a message in a room of so many, from its sender's client to the last of them.
 const ROOM_MESSAGE_MAX: usize = 64;
+/// Clients in the same room before anything is counted, when few are in it.
+const FEW_OCCUPANTS: usize = 64;
+/// Clients that enter, one after the other.
+const ENTERING: usize = 64;
+/// Allocations of entering a room in which nobody but moderators is shown, from the client's presence to the subject that it is given.
+const ENTER_MAX: usize = 140;
+/// Allocations beside that for each occupant who is shown, where all are.
+const SHOWN_MAX: usize = 2;
 /// Allocations of a notification that is kept, delivered and acknowledged; one is the topic of its push.
 const NOTIFICATION_MAX: usize = 26;
 /// What such a notification asks the store: to keep it, and to end it.
@@ -107,9 +115,7 @@ impl Crowd {
     fn enter(&mut self, number: usize) -> usize {
         let (conn, _) = self.log_in(number);
         let room = format!("tea@rooms.{DOMAIN}");
-        let enter =
-            format!("<presence to='{room}/n{number}'><x xmlns='http://jabber.org/protocol/muc'/></presence>");
-        self.world.bytes(conn, enter.as_bytes());
+        self.world.bytes(conn, entry(number).as_bytes());
         if number == 0 {
             let form = "<query xmlns='http://jabber.org/protocol/muc#owner'><x xmlns='jabber:x:data' type='submit'/></query>";
             self.world.bytes(conn, format!("<iq type='set' id='c' to='{room}'>{form}</iq>").as_bytes());
@@ -370,6 +376,86 @@ fn a_message_in_a_room() {
     );
     assert!(walks * DELIVERIES_AN_ALLOCATION <= deliveries, "{walks} for {deliveries} deliveries");
     assert!(calls / ITEMS <= ROOM_MESSAGE_MAX, "{} a message", calls / ITEMS);
+}
+
+/// Where nobody but moderators is shown, what it costs that somebody enters does not grow with the room: the others are told nothing.
+#[test]
+fn entering_a_large_room() {
+    for occupants in [FEW_OCCUPANTS, OCCUPANTS] {
+        let mut crowd = Crowd::of_a_room(occupants + ENTERING);
+        let entered = Entered::of(&mut crowd, occupants);
+        println!("{}", entered.told(occupants));
+        assert_eq!(entered.told_others, 0, "{}", entered.told(occupants));
+        // The one moderator, itself, and the subject.
+        assert_eq!(entered.told, 3 * ENTERING, "{}", entered.told(occupants));
+        assert!(entered.calls <= ENTER_MAX * ENTERING, "{}", entered.told(occupants));
+    }
+}
+
+/// Where everybody is shown, each occupant is told of whoever enters, by one presence that is made once, and whoever enters is told of each.
+#[test]
+fn entering_a_room_in_which_all_are_shown() {
+    let occupants = FEW_OCCUPANTS;
+    let mut crowd = Crowd::new(occupants + ENTERING);
+    let entered = Entered::of(&mut crowd, occupants);
+    println!("{}", entered.told(occupants));
+    let others: usize = (occupants..occupants + ENTERING).sum();
+    assert_eq!(entered.told_others, others, "{}", entered.told(occupants));
+    assert_eq!(entered.told, others + 2 * ENTERING, "{}", entered.told(occupants));
+    assert!(entered.calls <= ENTER_MAX * ENTERING + SHOWN_MAX * others, "{}", entered.told(occupants));
+}
+
+/// What came of it that clients entered a room.
+#[derive(Default)]
+struct Entered {
+    /// Allocations.
+    calls: usize,
+    /// Stanzas that those were given who entered.
+    told: usize,
+    /// Those that the others were given.
+    told_others: usize,
+}
+
+impl Entered {
+    /// So many are in the room; then others enter.
+    fn of(crowd: &mut Crowd, occupants: usize) -> Entered {
+        let mut conns = crowd.enter_all(occupants);
+        let mut entered = Entered::default();
+        for number in occupants..occupants + ENTERING {
+            let (conn, _) = crowd.log_in(number);
+            while crowd.world.received(conn).is_some() {}
+            let before = crowd.world.spent();
+            crowd.world.bytes(conn, entry(number).as_bytes());
+            entered.calls += (crowd.world.spent() - before) as usize;
+            entered.told += stanzas(&mut crowd.world, conn);
+            entered.told_others += conns.iter().map(|conn| stanzas(&mut crowd.world, *conn)).sum::<usize>();
+            conns.push(conn);
+        }
+        entered
+    }
+
+    fn told(&self, occupants: usize) -> String {
+        let (calls, own, others) = (self.calls, self.told, self.told_others);
+        format!(
+            "{ENTERING} enter a room of {occupants}: {calls} allocations, {own} stanzas for them, {others} for others"
+        )
+    }
+}
+
+/// How many stanzas a client is given.
+fn stanzas(world: &mut World, conn: usize) -> usize {
+    let given = std::iter::from_fn(|| world.received(conn));
+    let count = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).expect("text");
+        text.matches("<presence ").count() + text.matches("<message ").count()
+    };
+    given.map(count).sum()
+}
+
+/// The presence by which a client enters the room.
+fn entry(number: usize) -> String {
+    let room = format!("tea@rooms.{DOMAIN}");
+    format!("<presence to='{room}/n{number}'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
 }
 
 /// What the core has of an idle session: of a device that has presence, follows nothing, and has nothing waiting.

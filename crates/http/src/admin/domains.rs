@@ -6,6 +6,7 @@ use crate::auth::{Admin, Granted};
 use crate::extract::{Members, Named, Patch, Wanted};
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::time::now;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -163,6 +164,7 @@ fn check(policy: &Policy) -> Result<(), Problem> {
         ("sessions_max", u64::from(policy.sessions_max), 1, 1000),
         ("resumption_ms_max", policy.resumption_ms_max.into(), 0, Policy::RESUMPTION_MS_MAX.into()),
         ("archive_days", policy.archive_days.into(), 0, Policy::ARCHIVE_DAYS_MAX.into()),
+        ("room_archive_days", policy.room_archive_days.into(), 0, Policy::ARCHIVE_DAYS_MAX.into()),
         ("archive_bytes_max", policy.archive_bytes_max, 0, i64::MAX.cast_unsigned()),
         ("keys_max", policy.keys_max.into(), 1, Policy::KEYS_MAX.into()),
         ("requests_per_second", policy.requests_per_second.into(), 0, Policy::RATE_MAX.into()),
@@ -188,7 +190,7 @@ fn check(policy: &Policy) -> Result<(), Problem> {
 /// Remove a domain
 ///
 /// With its accounts, topics, notifications, webhooks and keys; its sessions end, and rosters in other domains lose the subscriptions to its accounts. A large
-/// domain is removed in parts: where that fails half way, it is still there without what was removed, and the same request goes on. Needs a key of the whole node.
+/// domain is removed in parts: where a request fails half way, the node removes the rest within some minutes, whatever ends it meanwhile. Needs a key of the whole node.
 #[utoipa::path(
     delete, path = "/v1/admin/domains/{domain}", operation_id = "deleteDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
@@ -206,7 +208,7 @@ pub(crate) async fn delete(
         .map_err(|_| Problem::unavailable("the domain has no address"))?;
     kick(&app, all.to_jid(), KickReason::DomainGone).await?;
     loop {
-        let part = DeleteDomain { domain: domain.id, rows_max: DOMAIN_PART_ROWS };
+        let part = DeleteDomain { domain: domain.id, now: now(), rows_max: DOMAIN_PART_ROWS };
         // Missing: another node, or a request at the same time, was first.
         let Part { entries: changes, more } = app.ask(part).await?.unwrap_or_default();
         if !changes.is_empty() {

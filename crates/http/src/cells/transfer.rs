@@ -208,6 +208,7 @@ async fn import(account: &Account<'_>, credentials: Credentials) -> Result<(), P
     match account.app.ask(ask).await? {
         Ok(()) => {}
         Err(ImportRefused::DomainFull) => return Err(accounts::full()),
+        Err(ImportRefused::IsBeingRemoved) => return Err(accounts::is_being_removed()),
         Err(ImportRefused::NoDomain) => {
             return Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted"));
         }

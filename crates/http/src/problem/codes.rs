@@ -166,6 +166,8 @@ codes! {
     UnknownEndpoint: NOT_FOUND, "unknown-endpoint", "No such endpoint";
     /// The endpoint was revoked, or has expired: nothing is pushed to it any more.
     EndpointGone: GONE, "endpoint-gone", "The endpoint is gone";
+    /// The client has not acknowledged the push, and will not be given it any more: there is no receipt.
+    PushGone: GONE, "push-gone", "The push has ended";
     /// The key reaches no registration for push of this number.
     UnknownRegistration: NOT_FOUND, "unknown-registration", "No such registration";
     /// The domain has no such queue of the matchmaker. Queues are in memory: declare it again after the node was restarted.

@@ -14,12 +14,13 @@ use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use carillon_core::model::{
-    AppToken, PushChannel, PushRegistration, PushSecret, PushShown, PushWakes, RegistrationId, WakesOn,
-    WebPushKeys, WebhookSecret,
+    AppToken, PUSH_ROOMS_MAX, PushChannel, PushRegistration, PushSecret, PushShown, PushWakes,
+    ROOM_LISTENERS_MAX, RegistrationId, RoomKind, WakesOn, WebPushKeys, WebhookSecret,
 };
 use carillon_core::ports::store::push::{
     DisablePush, EnablePush, EnablePushAnswer, FindRegistration, ListRegistrations,
 };
+use carillon_wire::jid::BareJid;
 
 /// The key by which push services know this server.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
@@ -45,6 +46,10 @@ pub(crate) struct RegistrationBody {
     #[serde(default)]
     #[schema(value_type = Option<Vec<crate::schema::WakesOn>>)]
     wakes: Option<Vec<WakesOn>>,
+    /// Rooms that list the account, by their addresses: every message of them wakes the app.
+    #[serde(default)]
+    #[schema(max_items = 100)]
+    rooms: Vec<String>,
     /// A subscription of Web Push, as `PushSubscription.toJSON()` gives it.
     #[serde(default)]
     web_push: Option<SubscriptionBody>,
@@ -117,6 +122,8 @@ pub(crate) struct RegistrationView {
     /// What wakes the app.
     #[schema(value_type = Vec<crate::schema::WakesOn>)]
     wakes: Vec<WakesOn>,
+    /// Rooms of which every message wakes the app.
+    rooms: Vec<String>,
     /// Whether the last push was taken: `ok`, or `failing`. Pushes are tried again either way.
     state: &'static str,
     /// When it was made, or made anew.
@@ -243,8 +250,10 @@ pub(crate) async fn create(
         channel,
         shown: body.shown.unwrap_or_default(),
         wakes: body.wakes.map_or_else(PushWakes::default, PushWakes::from_iter),
+        rooms: rooms(&domain.name, &body.rooms)?,
         now: now(),
         per_account_max,
+        per_room_max: ROOM_LISTENERS_MAX,
     };
     match app.ask(enable).await? {
         EnablePushAnswer::Enabled(made) => {
@@ -254,6 +263,14 @@ pub(crate) async fn create(
         EnablePushAnswer::TooMany => {
             let detail = format!("an account has at most {per_account_max} registrations");
             Err(Problem::new(Code::TooManyRegistrations, detail))
+        }
+        EnablePushAnswer::NotInRoom(at) => {
+            Err(Problem::new(Code::InvalidValue, "the room does not list the account")
+                .at(format!("/rooms/{at}")))
+        }
+        EnablePushAnswer::RoomFull(at) => {
+            let detail = format!("{ROOM_LISTENERS_MAX} apps want every message of the room, and no more may");
+            Err(Problem::new(Code::TooManyRegistrations, detail).at(format!("/rooms/{at}")))
         }
         EnablePushAnswer::NoAccount => {
             Err(Problem::new(Code::UnknownAccount, format!("there is no account `{account}`")).at("/account"))
@@ -302,6 +319,24 @@ async fn find(app: &App, key: &Granted<Enrol>, id: u64) -> Result<PushRegistrati
     reached.map(|found| *found).ok_or_else(unknown)
 }
 
+/// Rooms of a domain, by their addresses.
+fn rooms(domain: &str, addresses: &[String]) -> Result<Vec<(RoomKind, Box<str>)>, Problem> {
+    if addresses.len() > PUSH_ROOMS_MAX {
+        return Err(invalid("at most 100 rooms", "/rooms"));
+    }
+    let room = |(at, address): (usize, &String)| {
+        let room = BareJid::new(address).ok();
+        let kind = room.as_ref().and_then(|room| RoomKind::of_host(room.domain()));
+        let kind = kind.filter(|(_, of)| *of == domain).map(|(kind, _)| kind);
+        let name = room.as_ref().and_then(BareJid::local).map(Box::from);
+        kind.zip(name).ok_or_else(|| {
+            let detail = format!("`{address}` is not the address of a room of the account's domain");
+            Problem::new(Code::InvalidValue, detail).at(format!("/rooms/{at}"))
+        })
+    };
+    addresses.iter().enumerate().map(room).collect()
+}
+
 fn web_push(app: &App, subscription: SubscriptionBody) -> Result<PushChannel, Problem> {
     let SubscriptionBody { endpoint, keys } = subscription;
     app.pushes().check_url(&endpoint).map_err(|problem| problem.at("/web_push/endpoint"))?;
@@ -344,7 +379,8 @@ fn invalid(detail: &'static str, at: &'static str) -> Problem {
 }
 
 pub(crate) fn view(registration: &PushRegistration) -> RegistrationView {
-    let PushRegistration { id, account, node, channel, shown, wakes, created, health, .. } = registration;
+    let PushRegistration { id, account, node, channel, shown, wakes, rooms, created, health, .. } =
+        registration;
     RegistrationView {
         id: id.0,
         account: account.to_string(),
@@ -357,6 +393,7 @@ pub(crate) fn view(registration: &PushRegistration) -> RegistrationView {
         },
         shown: *shown,
         wakes: wakes.iter().collect(),
+        rooms: rooms.iter().map(ToString::to_string).collect(),
         state: if health.failures == 0 { "ok" } else { "failing" },
         created_at: Time(*created),
         pushed_at: health.pushed.map(Time),

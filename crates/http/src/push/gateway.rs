@@ -70,13 +70,13 @@ impl Gateways {
         Some((host, gateway.waiting.pop_front()?))
     }
 
-    /// A request has come to its end. If the push service fails too often it gets nothing for a while: what waits for it is given back, with until when. What fails
+    /// A request has come to its end, which the push service `answered` or not; or none was made. If the push service fails too often it gets nothing for a while: what waits for it is given back, with until when. What fails
     /// while it gets nothing was under way before, and says nothing new.
     /// `random` gives a number from 0 to the one that it is given.
     pub(super) fn done(
         &mut self,
         host: &str,
-        answered: bool,
+        answered: Option<bool>,
         now: UnixMs,
         random: impl FnOnce(u64) -> u64,
     ) -> Option<(Vec<Push>, UnixMs)> {
@@ -84,9 +84,9 @@ impl Gateways {
         gateway.under_way = gateway.under_way.saturating_sub(1);
         self.threads = self.threads.saturating_sub(usize::from(!gateway.is_shared));
         let mut back = None;
-        if answered {
+        if answered == Some(true) {
             (gateway.failures, gateway.closed_until, gateway.answered) = (0, None, now);
-        } else if gateway.closed_until.is_none_or(|until| until <= now) {
+        } else if answered == Some(false) && gateway.closed_until.is_none_or(|until| until <= now) {
             gateway.failures = gateway.failures.saturating_add(1);
             if gateway.failures >= FAILURES_MAX {
                 let doubled = CLOSED_FIRST_MS << (gateway.failures - FAILURES_MAX).min(6);
@@ -211,7 +211,7 @@ mod tests {
         let first: Vec<_> = std::iter::from_fn(|| next(&mut gateways)).collect();
         assert_eq!(first[..5], [0, 200, 1, 201, 2]);
         assert_eq!(first.len(), UNDER_WAY_MAX + 2);
-        assert_eq!(gateways.done("https://a.example", true, NOW, |most| most), None);
+        assert_eq!(gateways.done("https://a.example", Some(true), NOW, |most| most), None);
         assert_eq!((next(&mut gateways), next(&mut gateways)), (Some(32), None));
     }
 
@@ -223,10 +223,10 @@ mod tests {
             next(&mut gateways);
         }
         for _ in 0..4 {
-            assert_eq!(gateways.done("https://a.example", false, NOW, |most| most), None);
+            assert_eq!(gateways.done("https://a.example", Some(false), NOW, |most| most), None);
         }
         let (back, until) =
-            gateways.done("https://a.example", false, NOW, |most| most).expect("it is closed");
+            gateways.done("https://a.example", Some(false), NOW, |most| most).expect("it is closed");
         assert_eq!((back.len(), until, gateways.closed(NOW)), (15, NOW.plus(4000), 1));
         let refused =
             gateways.add(push(30, "https://a.example/30", said("hi")), NOW).expect_err("it is closed");
@@ -239,12 +239,12 @@ mod tests {
         }
         assert_eq!((next(&mut gateways), next(&mut gateways)), (Some(40), None));
         let (_, longer) =
-            gateways.done("https://a.example", false, until, |most| most).expect("it is closed");
+            gateways.done("https://a.example", Some(false), until, |most| most).expect("it is closed");
         assert_eq!(longer, until.plus(8000));
         assert!(gateways.add(push(50, "https://a.example/", said("hi")), longer).is_ok());
         assert_eq!(next(&mut gateways), Some(50));
-        assert_eq!(gateways.done("https://a.example", true, longer, |most| most), None);
-        gateways.done("https://b.example", true, NOW, |most| most);
+        assert_eq!(gateways.done("https://a.example", Some(true), longer, |most| most), None);
+        gateways.done("https://b.example", Some(true), NOW, |most| most);
         gateways.tidy(longer);
         assert!(gateways.by_host.is_empty());
     }
@@ -254,7 +254,8 @@ mod tests {
         let mut gateways = Gateways::default();
         (0..40).for_each(|id| assert!(add(&mut gateways, id, "a.example")));
         while next(&mut gateways).is_some() {}
-        let closed = (0..32).filter_map(|_| gateways.done("https://a.example", false, NOW, |most| most));
+        let closed =
+            (0..32).filter_map(|_| gateways.done("https://a.example", Some(false), NOW, |most| most));
         assert_eq!(
             closed.map(|(back, until)| (back.len(), until)).collect::<Vec<_>>(),
             [(8, NOW.plus(4000))]
@@ -283,7 +284,7 @@ mod tests {
         let started: Vec<u64> = std::iter::from_fn(|| next(&mut gateways)).collect();
         let to_apps = started.iter().filter(|id| **id < 400).count();
         assert_eq!((to_apps, started.len() - to_apps), (STREAMS_MAX, THREADS_MAX));
-        gateways.done("https://a.example", true, NOW, |most| most);
+        gateways.done("https://a.example", Some(true), NOW, |most| most);
         assert!(next(&mut gateways).is_some_and(|id| id >= 400), "there is room for one");
         assert_eq!(next(&mut gateways), None);
     }
@@ -305,7 +306,7 @@ mod tests {
         // It hangs: others are not held up.
         assert!(!gateways.has_enough(NOW.plus(ANSWERS_MS)));
         assert!(next(&mut gateways).is_some() && add(&mut gateways, 999, "a.example"));
-        gateways.done("https://a.example", true, NOW.plus(5000), |most| most);
+        gateways.done("https://a.example", Some(true), NOW.plus(5000), |most| most);
         assert!(gateways.has_enough(NOW.plus(5000)));
         next(&mut gateways);
         assert!(!gateways.has_enough(NOW.plus(5000)));

@@ -260,6 +260,7 @@ pub(super) mod tests {
             channel: PushChannel::WebPush(keys),
             shown: PushShown::Whole,
             wakes: PushWakes::default(),
+            rooms: Vec::new(),
             created: NOW,
             health: PushHealth::default(),
         };

@@ -1,7 +1,7 @@
 //! Pushes: apps are told, by push services, that something waits for their account.
 //!
 //! What is to be pushed is in the store, put there with what it tells. The `sender` claims what is due, has requests made and commits what came of them;
-//! `gone` ends the registrations of apps that are gone, `gateway` is the push services as they are seen from here, `rules` decides what an answer means, `message` is
+//! `words` are the templates that domains set, `gone` ends the registrations of apps that are gone, `gateway` is the push services as they are seen from here, `rules` decides what an answer means, `message` is
 //! what an app is told, `encrypt` and `crate::vapid` how Web Push carries it. `apns` and `fcm` speak to the push services of makers of devices by `http2`, for those of
 //! `crate::push_apps`.
 
@@ -17,6 +17,7 @@ mod message;
 mod rules;
 mod sender;
 mod services;
+pub(crate) mod words;
 
 pub(crate) use figures::Figures;
 pub(crate) use sender::run;
@@ -30,7 +31,7 @@ use crate::vapid::Tokens;
 use crate::webhooks::{self, Call, Client};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use carillon_core::model::{AppService, Push, PushChannel, PushShown, WebPushKeys, WebhookSecret};
+use carillon_core::model::{AppService, Domain, Push, PushChannel, PushShown, WebPushKeys, WebhookSecret};
 use figures::Counters;
 use message::Showing;
 use rules::Came;
@@ -49,6 +50,8 @@ pub(crate) struct Pushes {
     most: PushShown,
     /// The words in which devices show it, the newest.
     templates: watch::Receiver<PushTemplates>,
+    /// And those that domains have set.
+    words: words::Words,
 }
 
 impl App {
@@ -73,6 +76,7 @@ impl Pushes {
             counters: Counters::default(),
             most: settings.shown,
             templates: options.push_templates.clone(),
+            words: words::Words::default(),
         }
     }
 
@@ -96,9 +100,10 @@ impl Pushes {
         self.counters.figures()
     }
 
-    /// Sends a push; what came of it, and whether its push service works.
-    async fn send(&self, push: &Push) -> (Came, bool) {
-        let template = self.templates.borrow().of(push.registration.account.domain());
+    /// Sends a push of an account of `domain`, if that is there; what came of it, and whether its push service works.
+    async fn send(&self, push: &Push, domain: Option<&Domain>) -> (Came, bool) {
+        let own = domain.and_then(|domain| self.words.of(domain, push.registration.channel.kind()));
+        let template = own.or_else(|| self.templates.borrow().of(push.registration.account.domain()));
         let showing = Showing { most: self.most, template };
         let (came, works) = match &push.registration.channel {
             PushChannel::App(device) => self.services.send(push, device, &showing).await,

@@ -7,11 +7,13 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::random;
 use crate::time::now;
+use carillon_core::command::{Command, Hearing, Outcome};
 use carillon_core::model::{
     NotificationId, Push, PushId, PushOutcome, PushRegistration, PushStep, PushSubject, UnixMs,
 };
 use carillon_core::ports::Page;
 use carillon_core::ports::store::push::{ClaimPushes, CommitPushes, NextPush, PushCommit};
+use carillon_wire::jid::BareJid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +34,7 @@ pub(crate) async fn run(app: App) {
         held: BTreeSet::new(),
         gateways: Gateways::default(),
         under_way: BTreeMap::new(),
+        heard: BTreeMap::new(),
         requests: JoinSet::new(),
         done: Vec::new(),
         gone: GoneApps::default(),
@@ -95,6 +98,8 @@ struct Sender {
     gateways: Gateways,
     /// What each request is about, and when it was sent.
     under_way: BTreeMap<task::Id, (Arc<str>, Push, UnixMs)>,
+    /// Pushes about rooms, in the version in which a session was given what they tell and might still acknowledge it.
+    heard: BTreeMap<PushId, u64>,
     requests: JoinSet<Sent>,
     /// What the store is to be told.
     done: Vec<PushCommit>,
@@ -151,7 +156,8 @@ impl Sender {
     fn start(&mut self) {
         while let Some((host, push)) = self.gateways.next() {
             let (app, asked) = (self.app.clone(), push.clone());
-            let request = self.requests.spawn(async move { send(&app, &asked).await });
+            let was_heard = self.heard.get(&push.id) == Some(&push.version);
+            let request = self.requests.spawn(async move { send(&app, &asked, was_heard).await });
             self.under_way.insert(request.id(), (host, push, now()));
         }
         self.app.pushes().counters.note(self.held.len(), self.gateways.closed(now()));
@@ -159,15 +165,24 @@ impl Sender {
 
     /// Takes what came of a request.
     fn finish(&mut self, ended: Result<(task::Id, Sent), JoinError>) {
-        let (id, Sent { came, works }) = ended.unwrap_or_else(|error| {
+        let (id, sent_as) = ended.unwrap_or_else(|error| {
             if error.is_panic() {
                 tracing::error!(%error, "a push ended badly");
             }
-            (error.id(), Sent { came: Came::Failed("the request was not made".into(), None), works: true })
+            let came = Came::Failed("the request was not made".into(), None);
+            (error.id(), Sent::Asked { came, works: true })
         });
         let Some((host, push, sent)) = self.under_way.remove(&id) else { return };
         let at = now();
-        let outcome = came.outcome(&push, at, at_most);
+        let (outcome, works) = match sent_as {
+            Sent::Asked { came, works } => (came.outcome(&push, at, at_most), Some(works)),
+            Sent::NotAsked(outcome) => (outcome, None),
+        };
+        self.heard.remove(&push.id);
+        if works.is_none() && matches!(outcome, PushOutcome::Postponed { .. }) && self.heard.len() < HEARD_MAX
+        {
+            self.heard.insert(push.id, push.version);
+        }
         let told = PushCommit { step: step(&push, &outcome, sent, at), ..commit(&push, outcome) };
         match told.outcome {
             PushOutcome::Gone => {
@@ -248,7 +263,10 @@ impl Sender {
                 let due = match done.outcome {
                     PushOutcome::Failed { next, .. } | PushOutcome::Postponed { next } => next,
                     // Something newer may have come under its topic meanwhile.
-                    PushOutcome::Taken { .. } | PushOutcome::Refused { .. } | PushOutcome::Gone => at,
+                    PushOutcome::Taken { .. }
+                    | PushOutcome::Over
+                    | PushOutcome::Refused { .. }
+                    | PushOutcome::Gone => at,
                 };
                 first = Some(first.map_or(due, |first: UnixMs| first.min(due)));
             }
@@ -257,17 +275,33 @@ impl Sender {
     }
 }
 
-/// What came of a request.
-struct Sent {
-    came: Came,
-    /// Whether the push service works.
-    works: bool,
+/// What came of a push.
+enum Sent {
+    /// Its push service was asked: what came of the request, and whether the push service works.
+    Asked { came: Came, works: bool },
+    /// It was not, and this becomes of it.
+    NotAsked(PushOutcome),
 }
 
-/// Sends a push.
-async fn send(app: &App, push: &Push) -> Sent {
-    let (came, works) = app.pushes().send(push).await;
-    Sent { came, works }
+/// Sends a push. One about a room is sent unless a session of the account has heard what is told, or may say so yet; where nobody answers whether one has, it is
+/// sent. A session that was given it (`was_heard`) and has ended in order since has it, too; one that is parked has not.
+async fn send(app: &App, push: &Push, was_heard: bool) -> Sent {
+    if let Some((room, said)) = push.room() {
+        let account = push.registration.account.clone();
+        match app.command(Command::Hears { account: account.clone(), room, said }).await {
+            Ok(Outcome::Hearing(Hearing::None)) if was_heard && !is_parked(app, &account).await => {
+                return Sent::NotAsked(PushOutcome::Over);
+            }
+            Ok(Outcome::Hearing(Hearing::Has)) => return Sent::NotAsked(PushOutcome::Over),
+            Ok(Outcome::Hearing(Hearing::Until(at))) => {
+                return Sent::NotAsked(PushOutcome::Postponed { next: at });
+            }
+            _ => {}
+        }
+    }
+    let domain = app.domain(push.registration.account.domain());
+    let (came, works) = app.pushes().send(push, domain.as_deref()).await;
+    Sent::Asked { came, works }
 }
 
 fn commit(push: &Push, outcome: PushOutcome) -> PushCommit {
@@ -307,6 +341,17 @@ fn step(
     Some(Box::new((notification.id, step)))
 }
 
+/// Whether a session of an account waits to be resumed, or nobody says so.
+async fn is_parked(app: &App, account: &BareJid) -> bool {
+    match app
+        .command(Command::Sessions { domain: None, account: Some(account.clone()), limit: SESSIONS_MAX })
+        .await
+    {
+        Ok(Outcome::Sessions(sessions)) => sessions.iter().any(|session| session.parked),
+        _ => true,
+    }
+}
+
 /// How long it is until then.
 fn until(at: UnixMs) -> Duration {
     Duration::from_millis(at.0.saturating_sub(now().0))
@@ -317,6 +362,10 @@ fn at_most(most: u64) -> u64 {
     random::number() % most.saturating_add(1).max(1)
 }
 
+/// Pushes of which is known that a session was given what they tell: of more than these some are sent that need not be.
+const HEARD_MAX: usize = 4096;
+/// Sessions of an account that are looked at.
+const SESSIONS_MAX: usize = 100;
 /// Pushes in memory.
 const HELD_MAX: usize = 1024;
 /// Pushes that are claimed at once, and what they may take up, in bytes.

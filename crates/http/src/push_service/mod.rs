@@ -3,10 +3,12 @@
 //!
 //! - `resource` are the routes of senders, who have no key: the token in the URL is their right to push.
 //! - `headers` reads what they say, `sender` checks who they are (RFC 8292) where an endpoint is for one sender alone.
+//! - `receipt` tells senders whether a client has acknowledged what they pushed.
 //! - `api` is what operators see of endpoints.
 
 pub(crate) mod api;
 mod headers;
+pub(crate) mod receipt;
 pub(crate) mod resource;
 mod sender;
 
@@ -23,6 +25,7 @@ pub(crate) struct PushService {
     /// What the URLs of endpoints begin with, without a slash at the end; none where there are no endpoints.
     url: Option<Box<str>>,
     key: EndpointKey,
+    receipts: receipt::Receipts,
     counters: Counters,
 }
 
@@ -73,6 +76,7 @@ impl PushService {
         PushService {
             url: (!url.is_empty() && !is_disabled).then(|| url.into()),
             key: EndpointKey::of(&options.core.secret),
+            receipts: receipt::Receipts::default(),
             counters: Counters::default(),
         }
     }
@@ -142,6 +146,7 @@ mod tests {
         let service = |url: &str| PushService {
             url: Some(url.into()),
             key: EndpointKey::of(&[0; 32]),
+            receipts: receipt::Receipts::default(),
             counters: Counters::default(),
         };
         assert_eq!(service("https://push.example").origin(), "https://push.example");

@@ -1,6 +1,6 @@
 //! What senders do: they push to an endpoint, and take a push back.
 
-use super::{headers, sender};
+use super::{headers, receipt, sender};
 use crate::app::App;
 use crate::auth::quota;
 use crate::extract::Named;
@@ -55,10 +55,12 @@ pub(crate) async fn discover(State(app): State<App>) -> Result<Json<UnifiedPush>
         ("TTL" = u64, Header, description = "Seconds that it may wait for the client; with 0 it is for a client that is there"),
         ("Urgency" = Option<String>, Header, description = "`very-low`, `low`, `normal` or `high`"),
         ("Topic" = Option<String>, Header, description = "It replaces an undelivered push of the same topic: 1 to 32 characters of base64url"),
+        ("Prefer" = Option<String>, Header, description = "`respond-async`: the sender wants a receipt"),
     ),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses(
         (status = 201, description = "It was taken. `Location` is its URL, at which it is taken back, and `TTL` how long it waits"),
+        (status = 202, description = "The same, for a sender that wants a receipt, which is at the URL of `Link`"),
         crate::schema::Problems
     )
 )]
@@ -98,10 +100,16 @@ async fn take(
         PushedMessage { body: &body, ttl_ms, priority: wanted.priority, topic: wanted.topic.as_deref() };
     let id = NotificationId::new(now, bucket(endpoint.account.as_str()), random::number());
     send(app, &endpoint, &message, id).await?;
-    let location = HeaderValue::from_str(&service.message_url(domain, id))
-        .map_err(|_| Problem::new(Code::Internal, "the URL of the push service is not one"))?;
+    let url = service.message_url(domain, id);
+    let no_url = || Problem::new(Code::Internal, "the URL of the push service is not one");
+    let location = HeaderValue::from_str(&url).map_err(|_| no_url())?;
     let ttl = (HeaderName::from_static("ttl"), HeaderValue::from(ttl_ms / 1000));
-    Ok((StatusCode::CREATED, [(header::LOCATION, location), ttl]).into_response())
+    let said = [(header::LOCATION, location), ttl];
+    if wanted.wants_receipt {
+        let receipt = receipt::headers_of(&url).ok_or_else(no_url)?;
+        return Ok((StatusCode::ACCEPTED, said, receipt).into_response());
+    }
+    Ok((StatusCode::CREATED, said).into_response())
 }
 
 /// Has the node take the notification that brings the push to the client.

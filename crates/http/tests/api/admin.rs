@@ -15,7 +15,7 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         "other_domains": false, "requests_per_second": 0, "stanzas_per_second": 0, "bytes_per_second": 0,
         "rooms_create": "any", "rooms_owned_max": 0, "rooms_max": 0, "accounts_max": 0, "topics_max": 0,
         "topics_owned_max": 0, "subscriptions_max": 0, "sessions_total_max": 0, "bytes_out_per_second": 0, "stored_bytes_max": 0,
-        "room_events": "off"});
+        "room_events": "off", "room_archive_days": 0});
     let made = world
         .put("/v1/admin/domains/new.example", json!({"sessions": "single"}))
         .await
@@ -43,6 +43,7 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
     for wrong in [
         json!({"resumption_ms_max": 86_400_001}),
         json!({"archive_days": 36_501}),
+        json!({"room_archive_days": 36_501}),
         json!({"archive_bytes_max": u64::MAX}),
         json!({"keys_max": 0}),
         json!({"requests_per_second": 1_000_001}),

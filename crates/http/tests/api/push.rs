@@ -115,3 +115,37 @@ async fn a_key_of_a_domain_reaches_those_of_its_domain() {
     let key = world.call(request).await.expect(StatusCode::OK);
     assert_eq!(key["vapid"].as_str().map(str::len), Some(87));
 }
+
+#[tokio::test]
+async fn templates_are_set_by_who_administers_their_domain() {
+    const TEMPLATES: &str = "/v1/push/templates";
+    let world = world();
+    let none = json!({ "domain": "localhost", "templates": null });
+    assert_eq!(world.get(TEMPLATES).await.expect(StatusCode::OK), none);
+    let templates = json!({ "title": ["{sender}"], "body": ["{body}", "News"], "apns": { "title": [], "body": ["You have news"] } });
+    let set = world.put(TEMPLATES, templates.clone()).await.expect(StatusCode::OK);
+    assert_eq!(set, json!({ "domain": "localhost", "templates": templates }));
+    assert_eq!(world.get(TEMPLATES).await.expect(StatusCode::OK), set);
+    let many = vec!["a".repeat(500); 8];
+    for (wrong, at) in [
+        (json!({ "title": ["{sendr}"] }), "/title"),
+        (json!({ "body": ["a".repeat(501)] }), "/body"),
+        (json!({ "fcm": { "body": ["{"] } }), "/fcm/body"),
+        (json!({ "webhook": { "title": vec!["a"; 9] } }), "/webhook/title"),
+        (
+            json!({ "title": many, "body": many, "apns": { "title": many, "body": many }, "fcm": { "title": many } }),
+            "",
+        ),
+    ] {
+        let pointer = world.put(TEMPLATES, wrong).await.problem(422, "invalid-value");
+        assert_eq!(pointer.unwrap_or_default(), at);
+    }
+    world.put(TEMPLATES, json!({ "sms": {} })).await.problem(400, "unknown-field");
+    // Nothing of what is refused is kept, and other domains have their own.
+    assert_eq!(world.get(TEMPLATES).await.expect(StatusCode::OK), set);
+    world.delete(TEMPLATES).await.expect(StatusCode::NO_CONTENT);
+    assert_eq!(world.get(TEMPLATES).await.expect(StatusCode::OK), none);
+    let reader = world.key("localhost", &[Scope::Enrol]);
+    let request = with_key(world.request(Method::GET, TEMPLATES, Body::empty()), &reader);
+    world.call(request).await.problem(403, "missing-scope");
+}

@@ -74,6 +74,32 @@ async fn a_push_is_a_notification_that_is_taken_back_by_its_url() {
 }
 
 #[tokio::test]
+async fn a_receipt_waits_for_what_becomes_of_a_push() {
+    let world = service();
+    account(&world, "alice").await;
+    let path = endpoint(&world, 7, LATER);
+    let request = axum::http::Request::post(&path).header("ttl", "60").header("prefer", "respond-async");
+    let taken = world.call(request.body(Body::from("hello")).expect("a request")).await;
+    assert_eq!(taken.status, StatusCode::ACCEPTED);
+    let location = taken.headers["location"].to_str().expect("ASCII");
+    let link = format!("<{location}>; rel=\"urn:ietf:params:push:receipt\"");
+    assert_eq!(taken.headers["link"], link);
+    let message = location.strip_prefix("https://push.example/base").expect("it begins as the setting says");
+    let receipt = |wait: &str| {
+        let request = axum::http::Request::get(message).header("prefer", format!("wait={wait}"));
+        world.call(request.body(Body::empty()).expect("a request"))
+    };
+    assert_eq!(receipt("0").await.status, StatusCode::ACCEPTED);
+    receipt("soon").await.problem(400, "invalid-header");
+    let cancel = axum::http::Request::delete(message).body(Body::empty()).expect("a request");
+    let (waited, cancelled) = tokio::join!(receipt("60"), world.call(cancel));
+    waited.problem(410, "push-gone");
+    assert_eq!(cancelled.status, StatusCode::NO_CONTENT);
+    let other = axum::http::Request::get("/push/messages/abc").body(Body::empty()).expect("a request");
+    world.call(other).await.problem(404, "unknown-notification");
+}
+
+#[tokio::test]
 async fn what_cannot_be_pushed_is_refused() {
     let world = service();
     account(&world, "alice").await;

@@ -42,6 +42,7 @@ const MEMBERS: &[(&str, &str, &str, &str)] = &[
     ("bytes_out_per_second", "1000000", "0", "1"),
     ("stored_bytes_max", "1000000", "1000001", "1"),
     ("room_events", "\"membership\"", "\"all\"", "\"off\""),
+    ("room_archive_days", "30", "31", "7"),
 ];
 
 #[tokio::test]

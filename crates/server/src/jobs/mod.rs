@@ -1,8 +1,9 @@
-//! Periodic jobs of a node: deliver scheduled notifications, end expired ones and expired messages, sweep archives, sample the figures. One thread with a tick
+//! Periodic jobs of a node: deliver scheduled notifications, end expired ones and expired messages, sweep archives, finish removals that were interrupted, sample the figures. One thread with a tick
 //! of one second. At most one question of each kind is with the store, so that nothing piles up behind a slow store.
 
 mod claim;
 mod job;
+mod removals;
 mod stored;
 
 use crate::clock::unix;
@@ -17,6 +18,7 @@ use carillon_core::ports::store::rooms::{SweepRoomArchives, SweepRoomArchivesAns
 use carillon_core::ports::{Fault, Page, Part};
 use claim::{Claim, LEASE_MS};
 use job::Job;
+use removals::{Done, Finishing};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -40,6 +42,8 @@ pub(crate) enum JobMessage {
     Broadcasts(Result<Part<Broadcast>, Fault>),
     /// What the store did to measure what is stored of domains.
     Stored(Told),
+    /// A step of a removal that somebody had not finished.
+    Removal(Done),
     /// Ask nothing more; the sender is dropped when no answer is awaited and nothing is claimed.
     Pause(SyncSender<()>),
     /// Go on after a pause.
@@ -79,6 +83,7 @@ struct UnderWay {
     /// Whether they know all that were open at the start.
     knows_broadcasts: bool,
     stored: Measuring,
+    removals: Finishing,
     /// When the next round begins, in ticks.
     next_round: u32,
     /// Nothing is begun; whoever wants to know that nothing is under way any more.
@@ -89,6 +94,7 @@ impl UnderWay {
     /// Begins nothing more, and tells whoever waits when nothing is under way.
     fn pause(&mut self, waiter: SyncSender<()>) {
         self.stored.stop();
+        self.removals.stop();
         self.paused = Some(Some(waiter));
     }
 
@@ -115,6 +121,7 @@ impl UnderWay {
             && !self.rooms.is_under_way()
             && !self.broadcasts.is_under_way()
             && !self.stored.is_under_way()
+            && !self.removals.is_under_way()
             && let Some(waiter) = &mut self.paused
         {
             *waiter = None;
@@ -172,6 +179,10 @@ impl Jobs {
                 }
                 Ok(JobMessage::Broadcasts(answer)) => self.heard_of_broadcasts(answer, &mut under_way),
                 Ok(JobMessage::Stored(told)) => under_way.stored.heard(told, &self.node, &self.sender),
+                Ok(JobMessage::Removal(done)) => {
+                    let is_paused = under_way.paused.is_some();
+                    under_way.removals.heard(done, is_paused, &self.node, &self.sender);
+                }
                 Ok(JobMessage::Pause(waiter)) => under_way.pause(waiter),
                 Ok(JobMessage::Resume) => under_way.paused = None,
                 Ok(JobMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -186,6 +197,7 @@ impl Jobs {
                     self.ask_overdue(&mut under_way);
                     self.ask_broadcasts(&mut under_way);
                     self.measure(&mut under_way);
+                    self.finish_removals(&mut under_way);
                     under_way.begin_round();
                     self.sweep_archives(&mut under_way);
                     self.sweep_rooms(&mut under_way);
@@ -198,6 +210,12 @@ impl Jobs {
     fn measure(&self, under_way: &mut UnderWay) {
         if under_way.paused.is_none() {
             under_way.stored.tick(&self.node, &self.sender);
+        }
+    }
+
+    fn finish_removals(&self, under_way: &mut UnderWay) {
+        if under_way.paused.is_none() {
+            under_way.removals.tick(&self.node, &self.sender);
         }
     }
 
@@ -309,7 +327,7 @@ impl Jobs {
 /// Expired messages told at once. What their homes have not had deleted by the next tick is told again.
 const OVERDUE: Page = Page { entries: 5000, bytes: 4 << 20 };
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-const MESSAGES_MAX: usize = 13;
+const MESSAGES_MAX: usize = 14;
 /// Broadcasts that the shards are told of at once.
 const CHANGED_BROADCASTS: Page = Page { entries: 100, bytes: 4 << 20 };
 const TICK: Duration = Duration::from_secs(1);

@@ -592,6 +592,7 @@ impl Target {
             Command::Sessions { account: Some(account), .. } => account_of(account.as_str()),
             Command::Act { account, .. }
             | Command::RevokeTokens { account, .. }
+            | Command::Hears { account, .. }
             | Command::RemoveAccount { account, .. } => account_of(account.as_str()),
             Command::ContactsRemoved { .. } => {
                 Target::Shard(Place { node: node.inner.own, shard: ShardId(0) })

@@ -202,7 +202,7 @@ mod tests {
 
     /// One that is nobody's, told apart by a number.
     fn nobodys(number: u32) -> Asked<Write> {
-        asked(DeleteDomain { domain: DomainId(number), rows_max: 1 })
+        asked(DeleteDomain { domain: DomainId(number), now: carillon_core::model::UnixMs(0), rows_max: 1 })
     }
 
     fn push(lanes: &mut Lanes<Write>, question: Asked<Write>) {

@@ -282,7 +282,11 @@ mod tests {
     }
 
     fn urgent() -> Write {
-        write(domains::DeleteDomain { domain: DomainId(1), rows_max: 1 })
+        write(domains::DeleteDomain {
+            domain: DomainId(1),
+            now: carillon_core::model::UnixMs(0),
+            rows_max: 1,
+        })
     }
 
     /// A write that may wait for others.

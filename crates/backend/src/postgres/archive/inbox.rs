@@ -10,7 +10,7 @@ use super::rooms;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
+use carillon_core::ports::store::inbox::{ChangeConversation, Emptied, EmptyBin};
 use tokio_postgres::Row;
 
 /// Rows of a conversation that are looked at to count what is unread.
@@ -46,7 +46,7 @@ impl Answers<ChangeConversation, Error> for Transaction<'_> {
 }
 
 impl Answers<EmptyBin, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &EmptyBin) -> Result<std::result::Result<u32, Missing>> {
+    fn answer(&mut self, asked: &EmptyBin) -> Result<std::result::Result<Emptied, Missing>> {
         let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
             return Ok(Err(Missing));
         };
@@ -54,9 +54,10 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
         let newest = ArchiveId(super::newest(self.db)?);
         let mut emptied = 0;
         let binned = self.db.query(
-            "SELECT last, read, unread, marked, folder, moved, muted, peer FROM inbox WHERE account = $1 AND folder = 2",
-            &[&account],
+            "SELECT last, read, unread, marked, folder, moved, muted, peer FROM inbox WHERE account = $1 AND folder = 2 LIMIT $2",
+            &[&account, &i64::from(asked.max)],
         )?;
+        let mut more = binned.len() == asked.max as usize;
         for row in &binned {
             let (peer, mut noted) = (row.try_get(7)?, conversation(row, 0)?);
             if noted.folder() == Folder::Bin {
@@ -69,9 +70,11 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
             put(self, account, peer, &noted)?;
         }
         if let Some(domain) = lookup::domain_name(self.db, asked.domain)? {
-            emptied += rooms::empty_bin(self, &format!("{}@{domain}", asked.local))?;
+            let of_rooms = rooms::empty_bin(self, &format!("{}@{domain}", asked.local), asked.max)?;
+            emptied += of_rooms.conversations;
+            more |= of_rooms.more;
         }
-        Ok(Ok(emptied))
+        Ok(Ok(Emptied { conversations: emptied, more }))
     }
 }
 

@@ -158,7 +158,7 @@ impl<'a> Conversations<'a> {
         }
         let (accounts, jids): (Vec<i64>, Vec<&str>) = new.keys().copied().unzip();
         let sql = "INSERT INTO archive_peer (account, jid) SELECT * FROM unnest($1::bigint[], $2::text[]) RETURNING account, jid, id";
-        for row in write.db.query(sql, &[&accounts, &jids])? {
+        for row in write.returning(sql, &[&accounts, &jids])? {
             if let Some(place) = new.get(&(row.try_get(0)?, row.try_get(1)?)) {
                 self.all[*place].peer = row.try_get(2)?;
             }

@@ -8,6 +8,7 @@ use super::read;
 use crate::rows::inbox::{ROOMS_MAX, Standing};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
+use carillon_core::ports::store::inbox::Emptied;
 use tokio_postgres::Row;
 
 /// How the rooms of a domain stand for an account that is a member.
@@ -88,14 +89,19 @@ pub(super) fn change(
     Ok(Ok(Conversation::of_room(noted, last, counted, read_counted)))
 }
 
-/// Takes the rooms out of an account's bin, of those that no message has taken out; how many.
-pub(super) fn empty_bin(write: &Transaction<'_>, member: &str) -> Result<u32> {
-    let emptied = write.run(
-        "UPDATE room_member m SET folder = $2, moved = r.last FROM room r
-         WHERE r.id = m.room AND m.jid = $1 AND m.folder = 2 AND m.moved >= r.last",
-        &[&member, &short(Folder::Nowhere)],
+/// Takes rooms out of an account's bin, at most `max`. Those that a message has taken out are noted as such, so that they are not looked at again.
+pub(super) fn empty_bin(write: &Transaction<'_>, member: &str, max: u32) -> Result<Emptied> {
+    let rows = write.returning(
+        "UPDATE room_member m SET folder = CASE WHEN m.moved >= r.last THEN $2::smallint ELSE $3::smallint END,
+             moved = CASE WHEN m.moved >= r.last THEN r.last ELSE m.moved END
+         FROM room r WHERE r.id = m.room AND m.jid = $1
+             AND m.room IN (SELECT room FROM room_member WHERE jid = $1 AND folder = 2 LIMIT $4)
+         RETURNING m.folder = $2::smallint",
+        &[&member, &short(Folder::Nowhere), &short(Folder::Inbox), &i64::from(max)],
     )?;
-    Ok(emptied as u32)
+    let are_gone = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<bool>>>()?;
+    let conversations = are_gone.iter().filter(|is_gone| **is_gone).count() as u32;
+    Ok(Emptied { conversations, more: are_gone.len() == max as usize })
 }
 
 /// A message of a room.

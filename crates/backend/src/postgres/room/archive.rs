@@ -22,8 +22,9 @@ use tokio_postgres::Row;
 impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
     /// The time is as [`kept_at`] says. One statement, and another where somebody has read something.
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<std::result::Result<ArchiveId, Missing>> {
-        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake, fact } = asked;
-        let kept = self.db.opt(
+        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake, listeners, fact } =
+            asked;
+        let kept = self.returning_opt(
             "WITH next AS (SELECT nextval(pg_get_serial_sequence('room_message', 'seq')) AS seq),
              noted AS (
                  UPDATE room SET messages = messages + 1, bytes = bytes + $2,
@@ -52,6 +53,9 @@ impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
         }
         if let Some(wake) = wake {
             push::wake_mentioned(self, id, wake)?;
+        }
+        if let Some(at) = listeners {
+            push::wake_listeners(self, *room, sender, id, *at)?;
         }
         if let Some(fact) = fact {
             self.note_fact(&said(fact, id));

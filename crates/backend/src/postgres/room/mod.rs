@@ -4,15 +4,18 @@ mod archive;
 mod inbox;
 mod light;
 mod sweep;
+mod vcard;
 
 use super::column::{blob, code, int, ms, number, short, text, uint, whole_jid};
 use super::connection::Connection;
 use super::error::{Error, Result};
 use super::lookup;
+use super::push;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use crate::rows::event::left;
 use crate::rows::remembered::created_room;
+use crate::rows::removal;
 use crate::rows::room::is_found;
 use carillon_core::form::{Clock, Form, decode, encode};
 use carillon_core::model::*;
@@ -29,7 +32,8 @@ impl Answers<Room, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Room) -> Result<Option<Box<RoomRecord>>> {
         let found = self.db.opt(
             "SELECT id, domain, name, created, config, subject, kind, version,
-                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0)
+                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0),
+                 (SELECT photos FROM room_vcard WHERE room = room.id)
              FROM room WHERE domain = $1 AND kind = $2 AND name = $3",
             &[&i64::from(asked.domain.0), &short(asked.kind), &asked.name],
         )?;
@@ -109,7 +113,7 @@ impl Answers<CreateRoom, Error> for Transaction<'_> {
         if *rooms_max < u32::MAX && of_domain(self.db, *domain)? >= *rooms_max {
             return Ok(CreateRoomAnswer::DomainFull);
         }
-        let made = self.db.opt(
+        let made = self.returning_opt(
             "INSERT INTO room (domain, name, created, title, is_found, config, kind)
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id",
             &[
@@ -168,11 +172,16 @@ impl Answers<SetRoomSubject, Error> for Transaction<'_> {
 }
 
 impl Answers<DestroyRoom, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &DestroyRoom) -> Result<std::result::Result<(), Missing>> {
-        let room = i64::from(asked.room.0);
-        self.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
-        let done = self.change("DELETE FROM room WHERE id = $1", &[&room])?;
-        Ok(noted(self, done, &asked.facts))
+    fn answer(&mut self, asked: &DestroyRoom) -> Result<std::result::Result<bool, Missing>> {
+        let id = i64::from(asked.room.0);
+        if self.db.opt("SELECT 1 FROM room WHERE id = $1", &[&id])?.is_none() {
+            return Ok(Err(Missing));
+        }
+        let more = removal::room(self, asked.room, asked.rows_max as usize)?;
+        if !more {
+            asked.facts.iter().for_each(|fact| self.note_fact(fact));
+        }
+        Ok(Ok(more))
     }
 }
 
@@ -187,23 +196,6 @@ fn noted(
     }
     done
 }
-
-/// A room of a domain.
-pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomId>> {
-    let sql = "SELECT id FROM room WHERE domain = $1 ORDER BY name LIMIT 1";
-    let row = db.opt(sql, &[&i64::from(domain.0)])?;
-    row.map(|row| Ok(RoomId(number(&row, 0)?))).transpose()
-}
-
-/// Removes a room with its members; how many rows that were. Its messages are swept.
-pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
-    let room = i64::from(room.0);
-    let members = write.run("DELETE FROM room_member WHERE room = $1", &[&room])?;
-    Ok((members + write.run("DELETE FROM room WHERE id = $1", &[&room])?) as usize)
-}
-
-/// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
-pub(super) const ROWS_OF_LEAVING: usize = 2;
 
 /// An account is being removed: at most so many rooms lose it, in the order of their numbers; how many. A ban stays. Those of domains that tell who
 /// their members are tell it, unless nobody is told.
@@ -255,6 +247,14 @@ fn owns(db: &Connection, members: &[RoomMember], max: u32) -> Result<bool> {
 /// One statement for those who are to be listed, and one for those who are not.
 fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) -> Result<()> {
     let room = i64::from(room.0);
+    let out: Vec<&str> = changes
+        .iter()
+        .filter(|change| change.is_nothing() || change.affiliation == RoomAffiliation::Outcast)
+        .map(|change| change.jid.as_str())
+        .collect();
+    if !out.is_empty() {
+        push::left_room(write, room, &out)?;
+    }
     let (gone, listed): (Vec<&RoomMember>, Vec<&RoomMember>) =
         changes.iter().partition(|member| member.is_nothing());
     if !gone.is_empty() {
@@ -311,6 +311,7 @@ fn record(row: &Row) -> Result<RoomRecord> {
         subject: subject.map(form).transpose()?.map(Box::new),
         version: number(row, 7)?,
         newest: ArchiveId(uint(row, 8)?),
+        photos: vcard::photos(row.try_get(9)?)?,
     })
 }
 

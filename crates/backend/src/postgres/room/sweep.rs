@@ -1,8 +1,9 @@
 //! Removing what the archives of rooms do not keep any longer.
 
-use super::super::column::{int, ms, number, uint};
+use super::super::column::{blob, int, ms, number, uint};
 use super::super::error::{Error, Result};
 use super::super::transaction::Transaction;
+use super::form;
 use crate::rows::room::Sweep;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
@@ -47,12 +48,21 @@ impl Answers<SweepRoomArchives, Error> for Transaction<'_> {
 
 fn archive(write: &Transaction<'_>, room: u32) -> Result<Sweep> {
     let row = write.db.opt(
-        "SELECT r.messages, r.bytes, r.erased, d.archive_days, d.archive_messages_max, d.archive_bytes_max
+        "SELECT r.messages, r.bytes, r.erased, d.archive_days, d.archive_messages_max, d.archive_bytes_max,
+             d.room_archive_days, r.config
          FROM room r JOIN domain d ON d.id = r.domain WHERE r.id = $1",
         &[&i64::from(room)],
     )?;
     let Some(row) = row else { return Ok(Sweep::of_nothing()) };
-    let bounds = ArchiveBounds { days: number(&row, 3)?, messages: number(&row, 4)?, bytes: uint(&row, 5)? };
+    let policy = Policy {
+        archive_days: number(&row, 3)?,
+        archive_messages_max: number(&row, 4)?,
+        archive_bytes_max: uint(&row, 5)?,
+        room_archive_days: number(&row, 6)?,
+        ..Policy::default()
+    };
+    let config: RoomConfig = form(blob(&row, 7)?)?;
+    let bounds = policy.room_archive_bounds(config.archive_days);
     Ok(Sweep { messages: uint(&row, 0)?, bytes: uint(&row, 1)?, erased: uint(&row, 2)?, bounds })
 }
 

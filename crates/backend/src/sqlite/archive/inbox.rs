@@ -12,7 +12,7 @@ use crate::rows::code::Code;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
+use carillon_core::ports::store::inbox::{ChangeConversation, Emptied, EmptyBin};
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use std::collections::{HashMap, HashSet};
 
@@ -51,14 +51,15 @@ impl Answers<ChangeConversation, Error> for Transaction<'_> {
 }
 
 impl Answers<EmptyBin, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &EmptyBin) -> Result<Result<u32, Missing>> {
+    fn answer(&mut self, asked: &EmptyBin) -> Result<Result<Emptied, Missing>> {
         let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
             return Ok(Err(Missing));
         };
         let account = int(account.0);
         let newest = ArchiveId(self.newest_message.seq);
         let mut emptied = 0;
-        let binned = binned(self.db, account)?;
+        let binned = binned(self.db, account, asked.max)?;
+        let mut more = binned.len() == asked.max as usize;
         let mut standing: HashMap<u32, Conversation> = binned.iter().copied().collect();
         let after = self.fold.of(account).max(erased(self.db, account)?);
         // All of them in one pass: there may be many messages behind the fold.
@@ -68,12 +69,10 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
         }
         for (peer, mut noted) in binned {
             // A message has taken it out of the bin: it need not be looked at again.
-            if noted.folder() != Folder::Bin {
+            let is_back = standing.get(&peer).is_some_and(|state| state.folder() != Folder::Bin);
+            if is_back || noted.folder() != Folder::Bin {
                 noted.folder = Folder::Inbox;
                 put(self, account, peer, &noted)?;
-                continue;
-            }
-            if standing.get(&peer).is_some_and(|state| state.folder() != Folder::Bin) {
                 continue;
             }
             (noted.folder, noted.moved) = (Folder::Nowhere, newest);
@@ -81,9 +80,11 @@ impl Answers<EmptyBin, Error> for Transaction<'_> {
             emptied += 1;
         }
         if let Some(domain) = lookup::domain_name(self.db, asked.domain)? {
-            emptied += rooms::empty_bin(self, &format!("{}@{domain}", asked.local))?;
+            let of_rooms = rooms::empty_bin(self, &format!("{}@{domain}", asked.local), asked.max)?;
+            emptied += of_rooms.conversations;
+            more |= of_rooms.more;
         }
-        Ok(Ok(emptied))
+        Ok(Ok(Emptied { conversations: emptied, more }))
     }
 }
 
@@ -229,12 +230,12 @@ fn count(db: &Connection, account: i64, peer: u32, read: ArchiveId) -> Result<u3
 }
 
 /// What is noted of the conversations in the bin.
-fn binned(db: &Connection, account: i64) -> Result<Vec<(u32, Conversation)>> {
+fn binned(db: &Connection, account: i64, max: u32) -> Result<Vec<(u32, Conversation)>> {
     let mut query = db.prepare_cached(
         "SELECT last, read, unread, marked, folder, moved, muted, peer FROM inbox INDEXED BY inbox_bin
-         WHERE account = ?1 AND folder = 2",
+         WHERE account = ?1 AND folder = 2 LIMIT ?2",
     )?;
-    query.query_map([account], |row| Ok((row.get(7)?, conversation(row)?)))?.collect()
+    query.query_map(params![account, max], |row| Ok((row.get(7)?, conversation(row)?)))?.collect()
 }
 
 /// What is noted of a conversation.

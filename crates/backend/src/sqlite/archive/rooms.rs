@@ -7,6 +7,7 @@ use crate::rows::inbox::{ROOMS_MAX, Standing};
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
+use carillon_core::ports::store::inbox::Emptied;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 /// How the rooms of a domain stand for an account that is a member.
@@ -92,14 +93,20 @@ pub(super) fn change(
     Ok(Ok(Conversation::of_room(noted, last, counted, read_counted)))
 }
 
-/// Takes the rooms out of an account's bin, of those that no message has taken out; how many.
-pub(super) fn empty_bin(write: &Transaction<'_>, member: &str) -> Result<u32> {
-    let emptied = write.run(
-        "UPDATE room_member INDEXED BY room_member_bin SET folder = ?2, moved = (SELECT last FROM room WHERE id = room)
-         WHERE jid = ?1 AND folder = 2 AND moved >= (SELECT last FROM room WHERE id = room)",
-        params![member, Folder::Nowhere.code()],
+/// Takes rooms out of an account's bin, at most `max`. Those that a message has taken out are noted as such, so that they are not looked at again.
+pub(super) fn empty_bin(write: &Transaction<'_>, member: &str, max: u32) -> Result<Emptied> {
+    let mut query = write.db.prepare_cached(
+        "UPDATE room_member SET folder = iif(moved >= (SELECT last FROM room WHERE id = room), ?2, ?3),
+             moved = iif(moved >= (SELECT last FROM room WHERE id = room), (SELECT last FROM room WHERE id = room), moved)
+         WHERE (room, jid) IN (
+             SELECT room, jid FROM room_member INDEXED BY room_member_bin WHERE jid = ?1 AND folder = 2 LIMIT ?4)
+         RETURNING folder = ?2",
     )?;
-    Ok(emptied as u32)
+    let (nowhere, inbox) = (Folder::Nowhere.code(), Folder::Inbox.code());
+    let rows = query.query_map(params![member, nowhere, inbox, max], |row| row.get(0))?;
+    let are_gone = rows.collect::<Result<Vec<bool>>>()?;
+    let conversations = are_gone.iter().filter(|is_gone| **is_gone).count() as u32;
+    Ok(Emptied { conversations, more: are_gone.len() == max as usize })
 }
 
 /// A message of a room.

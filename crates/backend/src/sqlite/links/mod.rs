@@ -198,11 +198,6 @@ pub(super) fn has_old(db: &Connection, until: UnixMs) -> Result<bool> {
         .query_row([int(until.0)], |row| row.get(0))
 }
 
-/// Removes links of a domain that is going, `max` at most; how many.
-pub(super) fn remove_of_domain(write: &Transaction<'_>, domain: DomainId, max: u32) -> Result<usize> {
-    remove(write, "SELECT id FROM link WHERE domain = ?1 LIMIT ?2", domain.0.into(), max)
-}
-
 /// Removes the links that a question with two parameters gives.
 fn remove(write: &Transaction<'_>, ids: &str, first: i64, max: u32) -> Result<usize> {
     let ids: Vec<i64> = write

@@ -2,12 +2,15 @@
 
 use super::super::{Options, SqliteStore};
 use carillon_core::model::*;
-use carillon_core::ports::store::accounts::{CreateAccount, CreateAccountAnswer, DeleteAccount};
+use carillon_core::ports::store::accounts::{
+    CreateAccount, CreateAccountAnswer, DeleteAccount, UnfinishedRemoval, UnfinishedRemovals,
+};
 use carillon_core::ports::store::archive::SweepArchives;
 use carillon_core::ports::store::domains::{DOMAIN_PART_ROWS, DeleteDomain, PutDomain};
 use carillon_core::ports::store::notifications::Sweep;
 use carillon_core::ports::store::rooms::SweepRoomArchives;
-use carillon_core::ports::{Question, Store};
+use carillon_core::ports::{Missing, Part, Question, Store};
+use carillon_wire::jid::BareJid;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use std::collections::BTreeMap;
@@ -161,8 +164,36 @@ fn sweep(store: &SqliteStore) {
     }
 }
 
-#[test]
-fn nothing_is_left_of_a_domain() {
+/// What is unfinished, as whoever opens the store finds it.
+fn unfinished(path: &Path) -> Vec<UnfinishedRemoval> {
+    let store = SqliteStore::open(Options::new(path)).expect("opens");
+    let listed = ask(&store, UnfinishedRemovals { before: T, limit: 9 });
+    store.close();
+    listed
+}
+
+/// Removes part after part, and has the store closed and opened after each; how many parts these were.
+fn remove<Q: Question<Answer = Result<Part<RosterChange>, Missing>>>(
+    path: &Path,
+    part: &Q,
+    is: &UnfinishedRemoval,
+) -> u32 {
+    let mut parts = 0;
+    loop {
+        let store = SqliteStore::open(Options::new(path)).expect("opens");
+        let Part { more, .. } = ask(&store, part.clone()).expect("it is there");
+        store.close();
+        parts += 1;
+        let listed = unfinished(path);
+        assert_eq!(listed.contains(is), more, "{listed:?} after part {parts}");
+        if !more {
+            assert_eq!(listed, [], "nothing is listed in the end");
+            return parts;
+        }
+    }
+}
+
+fn nothing_is_left_of_a_domain_that_is_removed(rows_max: u32) -> u32 {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let (ground, before) = ground(&path);
@@ -180,20 +211,18 @@ fn nothing_is_left_of_a_domain() {
     for (table, count) in counts(&path) {
         assert!(count > before[&table], "{table} has a row of the domain that is to go");
     }
+    let delete = DeleteDomain { domain: ground.domain, now: T, rows_max };
+    let parts = remove(&path, &delete, &UnfinishedRemoval::Domain(ground.domain));
     let store = SqliteStore::open(Options::new(&path)).expect("opens");
-    while ask(&store, DeleteDomain { domain: ground.domain, rows_max: DOMAIN_PART_ROWS })
-        .expect("it is there")
-        .more
-    {}
     sweep(&store);
     store.close();
     let mut after = counts(&path);
     *after.get_mut("archive_message").expect("a table") -= 1;
     assert_eq!(after, before);
+    parts
 }
 
-#[test]
-fn nothing_is_left_of_an_account() {
+fn nothing_is_left_of_an_account_that_is_removed(rows_max: u32) -> u32 {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let (ground, _) = ground(&path);
@@ -214,15 +243,11 @@ fn nothing_is_left_of_an_account() {
     db.execute_batch("INSERT INTO archive_message (seq, received, stanza) VALUES (2, 1, x'')")
         .expect("a message");
     drop(db);
+    let delete =
+        DeleteAccount { domain: ground.domain, local: "alice".into(), now: T, held_until: T, rows_max };
+    let alice = BareJid::new("alice@example.org").expect("an address");
+    let parts = remove(&path, &delete, &UnfinishedRemoval::Account(ground.domain, alice));
     let store = SqliteStore::open(Options::new(&path)).expect("opens");
-    let delete = DeleteAccount {
-        domain: ground.domain,
-        local: "alice".into(),
-        now: T,
-        held_until: T,
-        rows_max: u32::MAX,
-    };
-    ask(&store, delete).expect("it is there");
     sweep(&store);
     store.close();
     let mut after = counts(&path);
@@ -232,4 +257,23 @@ fn nothing_is_left_of_an_account() {
     *after.get_mut("room").expect("a table") -= 1;
     *after.get_mut("broadcast").expect("a table") -= 1;
     assert_eq!(after, before);
+    parts
+}
+
+#[test]
+fn nothing_is_left_of_a_domain() {
+    nothing_is_left_of_a_domain_that_is_removed(DOMAIN_PART_ROWS);
+}
+
+#[test]
+fn nothing_is_left_of_an_account() {
+    assert_eq!(nothing_is_left_of_an_account_that_is_removed(u32::MAX), 1);
+}
+
+#[test]
+fn a_removal_that_is_interrupted_after_any_part_goes_on() {
+    let of_account = nothing_is_left_of_an_account_that_is_removed(1);
+    let of_domain = nothing_is_left_of_a_domain_that_is_removed(1);
+    // Most tables had a row of theirs.
+    assert!(of_account > 10 && of_domain > 20, "{of_account} {of_domain}");
 }

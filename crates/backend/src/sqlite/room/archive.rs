@@ -22,7 +22,8 @@ use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &KeepRoomMessage) -> Result<Result<ArchiveId, Missing>> {
-        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake, fact } = asked;
+        let KeepRoomMessage { room, received, sender, stanza, entry, displayed, wake, listeners, fact } =
+            asked;
         let before = self
             .db
             .prepare_cached("SELECT archived_at, counted FROM room WHERE id = ?1")?
@@ -57,6 +58,9 @@ impl Answers<KeepRoomMessage, Error> for Transaction<'_> {
         }
         if let Some(wake) = wake {
             push::wake_mentioned(self, id, wake)?;
+        }
+        if let Some(at) = listeners {
+            push::wake_listeners(self, *room, sender, id, *at)?;
         }
         if let Some(fact) = fact {
             event::note(self, &said(fact, id))?;

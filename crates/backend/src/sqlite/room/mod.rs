@@ -4,14 +4,16 @@ mod archive;
 mod inbox;
 mod light;
 mod sweep;
+mod vcard;
 
 use super::column::{blob, code, corrupt, int, ms, number, text, uint, whole_jid};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{event, lookup};
+use super::{event, lookup, push};
 use crate::rows::code::Code;
 use crate::rows::event::left;
 use crate::rows::remembered::created_room;
+use crate::rows::removal;
 use crate::rows::room::is_found;
 use carillon_core::form::{Clock, Form, decode, encode};
 use carillon_core::model::*;
@@ -28,7 +30,8 @@ impl Answers<Room, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Room) -> Result<Option<Box<RoomRecord>>> {
         let mut query = self.db.prepare_cached(
             "SELECT id, domain, name, created, config, subject, kind, version,
-                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0)
+                 coalesce((SELECT max(seq) FROM room_message WHERE room = room.id), 0),
+                 (SELECT photos FROM room_vcard WHERE room = room.id)
              FROM room WHERE domain = ?1 AND kind = ?2 AND name = ?3",
         )?;
         let found =
@@ -160,10 +163,15 @@ impl Answers<SetRoomSubject, Error> for Transaction<'_> {
 }
 
 impl Answers<DestroyRoom, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &DestroyRoom) -> Result<Result<(), Missing>> {
-        self.run("DELETE FROM room_member WHERE room = ?1", [asked.room.0])?;
-        let done = self.change("DELETE FROM room WHERE id = ?1", [asked.room.0])?;
-        noted(self, done, &asked.facts)
+    fn answer(&mut self, asked: &DestroyRoom) -> Result<Result<bool, Missing>> {
+        if !self.db.prepare_cached("SELECT 1 FROM room WHERE id = ?1")?.exists([asked.room.0])? {
+            return Ok(Err(Missing));
+        }
+        let more = removal::room(self, asked.room, asked.rows_max as usize)?;
+        if !more {
+            note_all(self, &asked.facts)?;
+        }
+        Ok(Ok(more))
     }
 }
 
@@ -182,22 +190,6 @@ fn noted(
 fn note_all(write: &Transaction<'_>, facts: &[RoomFact]) -> Result<()> {
     facts.iter().try_for_each(|fact| event::note(write, fact))
 }
-
-/// A room of a domain.
-pub(super) fn first_of(db: &Connection, domain: DomainId) -> Result<Option<RoomId>> {
-    db.prepare_cached("SELECT id FROM room WHERE domain = ?1 ORDER BY name LIMIT 1")?
-        .query_row([domain.0], |row| row.get(0).map(RoomId))
-        .optional()
-}
-
-/// Removes a room with its members; how many rows that were. Its messages are swept.
-pub(super) fn remove(write: &Transaction<'_>, room: RoomId) -> Result<usize> {
-    let members = write.run("DELETE FROM room_member WHERE room = ?1", [room.0])?;
-    Ok(members + write.run("DELETE FROM room WHERE id = ?1", [room.0])?)
-}
-
-/// Rows that change where [`leave_all`] takes an account out of a room: the member's, and an event's.
-pub(super) const ROWS_OF_LEAVING: usize = 2;
 
 /// An account is being removed: at most so many rooms lose it, in the order of their numbers; how many. A ban stays. Those of domains that tell who
 /// their members are tell it, unless nobody is told.
@@ -246,6 +238,9 @@ fn owned(db: &Connection, jid: &BareJid, max: u32) -> Result<u32> {
 fn set_members(write: &Transaction<'_>, room: RoomId, changes: &[RoomMember]) -> Result<()> {
     for change in changes {
         let jid = change.jid.as_str();
+        if change.is_nothing() || change.affiliation == RoomAffiliation::Outcast {
+            push::left_room(write, room.0, jid)?;
+        }
         match change.is_nothing() {
             true => {
                 write.run("DELETE FROM room_member WHERE room = ?1 AND jid = ?2", params![room.0, jid])?
@@ -299,6 +294,7 @@ fn record(row: &Row<'_>) -> Result<RoomRecord> {
         subject: subject.map(|bytes| form(bytes, 5)).transpose()?.map(Box::new),
         version: row.get(7)?,
         newest: ArchiveId(uint(row, 8)?),
+        photos: vcard::photos(row, 9)?,
     })
 }
 

@@ -1,7 +1,8 @@
 //! Removing what the archives of rooms do not keep any longer.
 
-use super::super::column::{int, ms, uint};
+use super::super::column::{blob, int, ms, uint};
 use super::super::transaction::Transaction;
+use super::form;
 use crate::rows::room::Sweep;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
@@ -47,11 +48,20 @@ impl Answers<SweepRoomArchives, Error> for Transaction<'_> {
 
 fn archive(write: &Transaction<'_>, room: u32) -> Result<Sweep> {
     let mut query = write.db.prepare_cached(
-        "SELECT r.messages, r.bytes, r.erased, d.archive_days, d.archive_messages_max, d.archive_bytes_max
+        "SELECT r.messages, r.bytes, r.erased, d.archive_days, d.archive_messages_max, d.archive_bytes_max,
+             d.room_archive_days, r.config
          FROM room r JOIN domain d ON d.id = r.domain WHERE r.id = ?1",
     )?;
     let of = |row: &Row<'_>| {
-        let bounds = ArchiveBounds { days: row.get(3)?, messages: row.get(4)?, bytes: uint(row, 5)? };
+        let policy = Policy {
+            archive_days: row.get(3)?,
+            archive_messages_max: row.get(4)?,
+            archive_bytes_max: uint(row, 5)?,
+            room_archive_days: row.get(6)?,
+            ..Policy::default()
+        };
+        let config: RoomConfig = form(blob(row, 7)?, 7)?;
+        let bounds = policy.room_archive_bounds(config.archive_days);
         Ok(Sweep { messages: uint(row, 0)?, bytes: uint(row, 1)?, erased: uint(row, 2)?, bounds })
     };
     Ok(query.query_row([room], of).optional()?.unwrap_or_else(Sweep::of_nothing))

@@ -21,7 +21,9 @@ use carillon_core::ports::store::broadcasts::{
 use carillon_core::ports::store::cells::{
     self, CellChange, ChangeCell, CreateCell, ExpireHeld, Hold, MoveDevice, Place, RemoveCell, Unplace,
 };
-use carillon_core::ports::store::domains::{ChangePolicy, DeleteDomain, NoteStored, PutDomain};
+use carillon_core::ports::store::domains::{
+    ChangePolicy, DeleteDomain, NoteStored, PutDomain, SetPushTemplates,
+};
 use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Release, Remember, Reserve};
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::items::{Publish, Purge, Retract};
@@ -38,7 +40,7 @@ use carillon_core::ports::store::private::{PrivateElement, StorePrivate};
 use carillon_core::ports::store::push::{ClaimPushes, CommitPushes, DisablePush, EnablePush, PushCommit};
 use carillon_core::ports::store::rooms::{
     ChangeRoomBlocks, ConfigureRoom, CreateRoom, DestroyRoom, EraseRoomArchive, KeepRoomMessage,
-    ReplaceRoomMessage, RoomWake, SetRoomMembers, SetRoomSubject, SweepRoomArchives,
+    ReplaceRoomMessage, RoomWake, SetRoomMembers, SetRoomSubject, SetRoomVcard, SweepRoomArchives,
 };
 use carillon_core::ports::store::roster::{ChangeSubscription, PutContact, RemoveContact};
 use carillon_core::ports::store::subscriptions::{Subscribe, Unsubscribe};
@@ -228,6 +230,7 @@ const FILL: &str = "
     INSERT INTO module_activation (name, hash, config, base_config, percent, shadow, closed, since) VALUES ('filter', x'01', '', '', 100, 0, 0, 0);
     INSERT INTO parked (number, shard, shards, sessions, written, bytes) SELECT n, 0, 1, 1, 0, x'01' FROM n;
     INSERT INTO operation (id, outcome) SELECT CAST(printf('z%015d', n) AS BLOB), x'01' FROM n;
+    INSERT INTO removal (account, domain, at) SELECT 1000000 + n, 1, 0 FROM n;
     INSERT INTO held_name (domain, local, until) SELECT 1, 'h' || n, 9000000000000 FROM n;
     INSERT INTO vcard (account, xml) VALUES (1, x'01');
     INSERT INTO archive_peer (id, account, jid) SELECT n, 1, 'c' || n || '@example.org' FROM n;
@@ -252,12 +255,15 @@ const FILL: &str = "
         SELECT n, 1, 0, 'r' || n, 0, '', 1, ROOM_CONFIG, MANY, 20 * MANY, MANY, MANY FROM n;
     INSERT INTO room_member (room, jid, affiliation, nick, reason) SELECT n, 'alice@example.org', 4, '', '' FROM n;
     INSERT INTO room_member (room, jid, affiliation, nick, reason) SELECT 1, 'c' || n || '@example.org', 2, '', '' FROM n;
+    INSERT INTO room_vcard (room, photos, xml) SELECT n, zeroblob(20), x'01' FROM n;
     INSERT INTO room_message (seq, room, received, sender, stanza, counted)
         SELECT n, 1, 0, 'c1@example.org', CAST('<message id=''m' || n || '''/>' AS BLOB), n FROM n;
     INSERT INTO room_block (account, is_room, jid) SELECT 1, 0, 'b' || n || '@example.org' FROM n;
     UPDATE account SET room_blocks = MANY WHERE id = 1;
     INSERT INTO push_registration (id, account, name, kind, url, public_key, secret, shown, created)
         SELECT n, 1, 'app' || n, 1, 'https://push.example/', x'', x'', 0, 0 FROM n;
+    INSERT INTO push_room (room, jid, registration, about) SELECT n, 'alice@example.org', n, 'r:r' || n || '@rooms.example.org' FROM n;
+    INSERT INTO push_room (room, jid, registration, about) SELECT 1, 'c1@example.org', 2, 'r:r1@rooms.example.org';
     INSERT INTO push (id, registration, about, message, due, owner)
         SELECT n, 1, 'a' || n, n, iif(n % 2, 0, 1795168000000), iif(n % 2, NULL, 7) FROM n;
     INSERT INTO push_step (notification, registration, name, kind, requests, sent, answered, state)
@@ -403,13 +409,29 @@ fn what_is_counted_is_counted_up_to_its_bound() {
 #[test]
 fn a_part_changes_so_many_rows() {
     let store = Filled::with(MANY);
+    // Of all conversations, and of all rooms.
+    store
+        .db
+        .execute_batch("UPDATE inbox SET folder = 2, moved = MANY + 1; UPDATE room_member SET folder = 2, moved = MANY + 1"
+            .replace("MANY", &MANY.to_string())
+            .as_str())
+        .expect("they are in the bin");
     let account = |rows_max| DeleteAccount { domain: HERE, local: alice(), now: T, held_until: T, rows_max };
-    let parts: [(Ask, u64); 4] = [
+    let bounds = BlockListBounds { addresses: 100_000, bytes: 1 << 30 };
+    let edit = BlockListEdit::UnblockAll;
+    let few = TopicConfig { max_items: 1, ..TopicConfig::default() };
+    let (topic, room) = (TopicId(1), RoomId(1));
+    let parts: [(Ask, u64); 9] = [
         (account(100).into(), 150),
         (account(1000).into(), 1500),
-        (DeleteDomain { domain: HERE, rows_max: 100 }.into(), 150),
+        (DeleteDomain { domain: HERE, now: T, rows_max: 100 }.into(), 150),
         // Of a topic and of its items.
-        (Purge { topic: TopicId(1), items_max: 100 }.into(), 102),
+        (Purge { topic, items_max: 100 }.into(), 102),
+        (ConfigureTopic { topic, config: few, items_max: 100 }.into(), 103),
+        (DeleteTopic { topic, rows_max: 100 }.into(), 105),
+        (DestroyRoom { room, facts: Vec::new(), rows_max: 100 }.into(), 102),
+        (EmptyBin { domain: HERE, local: alice(), max: 100 }.into(), 205),
+        (ChangeBlockList { domain: HERE, local: alice(), edit, bounds }.into(), UNBLOCKED_MAX as u64 + 2),
     ];
     for (ask, most) in parts {
         let Ask::Write(write) = ask else { panic!("{ask:?}") };

@@ -41,8 +41,9 @@ fn of_domains() -> Vec<Ask> {
             policy: Policy::default(),
         }
         .into(),
-        DeleteDomain { domain: HERE, rows_max: 1 }.into(),
+        DeleteDomain { domain: HERE, now: T, rows_max: 1 }.into(),
         NoteStored { domain: HERE, bytes: 9 }.into(),
+        SetPushTemplates { domain: HERE, templates: Some("{}".into()) }.into(),
     ]
 }
 
@@ -82,9 +83,9 @@ fn of_topics() -> Vec<Ask> {
             now: T,
         }
         .into(),
-        ConfigureTopic { topic, config: config() }.into(),
+        ConfigureTopic { topic, config: config(), items_max: 100 }.into(),
         SetAffiliations { topic, changes: vec![(jid("c1@example.org"), Affiliation::Owner)] }.into(),
-        DeleteTopic { topic }.into(),
+        DeleteTopic { topic, rows_max: u32::MAX }.into(),
         Subscribe { topic: TopicId(2), domain: HERE, local: "c1".into(), max: 100_000, now: T }.into(),
         Subscribe { topic, domain: HERE, local: alice(), max: 100_000, now: T }.into(),
         Unsubscribe { topic, domain: HERE, local: alice() }.into(),
@@ -313,7 +314,7 @@ fn of_chats() -> Vec<Ask> {
         EraseArchive { domain: HERE, local: alice() }.into(),
         SweepArchives { now: T, after: AccountId(0), max: 10 }.into(),
         ChangeConversation { domain: HERE, local: alice(), with: jid("c1@example.org"), change }.into(),
-        EmptyBin { domain: HERE, local: alice() }.into(),
+        EmptyBin { domain: HERE, local: alice(), max: 100 }.into(),
         ChangeRoomBlocks {
             domain: HERE,
             local: alice(),
@@ -386,6 +387,7 @@ fn of_rooms() -> Vec<Ask> {
             mentioned: vec!["c1".into()],
             wake: Wake { at: T, topic: "r".into() },
         })),
+        listeners: Some(T),
         fact: None,
     };
     let subject = RoomSubject {
@@ -403,6 +405,8 @@ fn of_rooms() -> Vec<Ask> {
         room_member("c1", RoomAffiliation::Owner).into(),
         room_member("c1", RoomAffiliation::None).into(),
         SetRoomSubject { room, subject: Some(Box::new(subject)), facts: Vec::new() }.into(),
+        SetRoomVcard { room, xml: "<v/>".into(), photos: [PhotoHash([7; 20])].into() }.into(),
+        SetRoomVcard { room, xml: "".into(), photos: Box::default() }.into(),
         said(None).into(),
         said(Some("1")).into(),
         said(Some("nothing")).into(),
@@ -416,7 +420,7 @@ fn of_rooms() -> Vec<Ask> {
             max: 100_000,
         }
         .into(),
-        DestroyRoom { room, facts: Vec::new() }.into(),
+        DestroyRoom { room, facts: Vec::new(), rows_max: u32::MAX }.into(),
     ]
 }
 
@@ -455,8 +459,10 @@ fn of_pushes() -> Vec<Ask> {
         }),
         shown: PushShown::Whole,
         wakes: PushWakes::default(),
+        rooms: vec![(RoomKind::Muc, "r1".into())],
         now: T,
         per_account_max: 100_000,
+        per_room_max: 1000,
     };
     let claim = |owner, held| ClaimPushes {
         owner,

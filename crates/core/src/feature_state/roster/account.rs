@@ -125,9 +125,9 @@ impl Entry<'_> {
         BareJid::new(self.jid).ok()
     }
 
-    /// Whether it is in a group.
-    pub(crate) fn is_in(&self, group: &str) -> bool {
-        self.contact().is_some_and(|contact| contact.groups.iter().any(|of| **of == *group))
+    /// Names its groups.
+    pub(crate) fn each_group(&self, each: &mut dyn FnMut(&str)) {
+        self.contact().iter().flat_map(|contact| &contact.groups).for_each(|group| each(group));
     }
 
     /// The whole contact.

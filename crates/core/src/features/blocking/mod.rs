@@ -9,7 +9,7 @@ use crate::error::{StanzaError, store_unavailable};
 use crate::feature_state::PerAccount;
 use crate::feature_state::blocking::Blocked;
 use crate::message::{AccountMessage, Requester};
-use crate::model::{BlockListChange, BlockListEdit};
+use crate::model::{BlockListChange, BlockListEdit, DomainId, UNBLOCKED_MAX};
 use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use crate::ports::{Fault, Question};
 use crate::session::home;
@@ -105,21 +105,31 @@ fn list(requester: Requester, request: &Stanza, home: &AtHome<'_>, sessions: &mu
 fn edit(requester: Requester, request: &Stanza, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(payload) = request.payload.children().next().map(|payload| payload.element()) else { return };
     match xml::edit(&payload) {
-        Ok(edit) => change(requester, request.clone(), edit, home, cx),
+        Ok(edit) => change(requester, request.clone(), edit, (home.domain, home.account.clone()), cx),
         Err(error) => home::reply(requester, request, Err(error), sessions, cx),
     }
 }
 
-/// Has the store change the list.
-fn change(requester: Requester, stanza: Stanza, edit: BlockListEdit, home: &AtHome<'_>, cx: &mut Cx<'_>) {
-    let account = home.account.clone();
-    let local = home.local.into();
-    let question =
-        ChangeBlockList { domain: home.domain, local, edit, bounds: cx.shard.settings.limits.block_list };
+/// Has the store change the list of an account; where all are unblocked, part after part.
+fn change(
+    requester: Requester,
+    stanza: Stanza,
+    edit: BlockListEdit,
+    of: (DomainId, BareJid),
+    cx: &mut Cx<'_>,
+) {
+    let (domain, account) = of;
+    let local = account.local().unwrap_or_default().into();
+    let bounds = cx.shard.settings.limits.block_list;
+    let question = ChangeBlockList { domain, local, edit: edit.clone(), bounds };
     cx.ask(question, move |answer: Result<<ChangeBlockList as Question>::Answer, _>, sessions, cx| {
         let result = match answer {
-            Ok(ChangeBlockListAnswer::Changed(change)) => {
-                cx.tell_account(account, AccountMessage::BlockListChanged(Arc::new(*change)));
+            Ok(ChangeBlockListAnswer::Changed(changed)) => {
+                let more = edit == BlockListEdit::UnblockAll && changed.unblocked.len() == UNBLOCKED_MAX;
+                cx.tell_account(account.clone(), AccountMessage::BlockListChanged(Arc::new(*changed)));
+                if more {
+                    return change(requester, stanza, edit, (domain, account), cx);
+                }
                 Ok(())
             }
             Ok(ChangeBlockListAnswer::Full) => {

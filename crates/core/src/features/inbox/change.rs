@@ -2,10 +2,11 @@
 
 use super::xml::boolean;
 use super::{bad_request, form, has_archive};
+use crate::command::PendingIq;
 use crate::error::StanzaError;
 use crate::error::store_unavailable;
 use crate::model::{ArchiveStart, ConversationChange, InboxEntry, InboxFilter, UnixMs};
-use crate::ports::store::inbox::{ChangeConversation, EmptyBin, InboxPage, ReadInbox};
+use crate::ports::store::inbox::{BIN_PART, ChangeConversation, Emptied, EmptyBin, InboxPage, ReadInbox};
 use crate::ports::{Fault, Page};
 use crate::session::hook::{IqAnswer, Request};
 use crate::session::{BoundSession, Cx, Wait};
@@ -152,11 +153,20 @@ pub(super) fn empty_bin(
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
     has_archive(session, cx)?;
-    let (domain, local) = (session.domain, session.bare.local().into());
-    let pending = request.pending(session);
-    cx.ask(EmptyBin { domain, local }, move |answer, _, cx| {
+    let ask = EmptyBin { domain: session.domain, local: session.bare.local().into(), max: BIN_PART };
+    empty_part(ask, 0, request.pending(session), cx);
+    Ok(IqAnswer::Later)
+}
+
+/// Empties it part after part; so many conversations were in it before.
+fn empty_part(ask: EmptyBin, before: u32, pending: PendingIq, cx: &mut Cx<'_>) {
+    cx.ask(ask.clone(), move |answer, _, cx| {
         let answer = match answer {
-            Ok(Ok(count)) => {
+            Ok(Ok(Emptied { conversations, more: true })) => {
+                return empty_part(ask, before.saturating_add(conversations), pending, cx);
+            }
+            Ok(Ok(Emptied { conversations, more: false })) => {
+                let count = before.saturating_add(conversations);
                 let num = Element::new("num", ns::INBOX_MIM).with_text(count.to_string());
                 Ok(Payload::from_element(&Element::new("empty-bin", ns::INBOX_MIM).with_child(num)))
             }
@@ -165,5 +175,4 @@ pub(super) fn empty_bin(
         };
         cx.reply(pending.reply(answer));
     });
-    Ok(IqAnswer::Later)
 }

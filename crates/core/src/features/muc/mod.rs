@@ -11,7 +11,7 @@ use crate::room::xml;
 use crate::session::hook::{Ending, Feature, Flow, Hooks, Service, Spec, Taken};
 use crate::session::{BoundSession, Cx, Sessions, Wait, account_reads, rsm};
 use crate::shard::{Addressee, Names, RoomSlice, Track};
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, PresenceType, Stanza};
 use carillon_wire::xml::Element;
@@ -28,14 +28,21 @@ pub const FEATURE: Feature = Feature {
             version: "1.35.5",
             coverage: "Rooms at `rooms.DOMAIN` for accounts of the domain, and of others where both policies say so: entering, history, subject, private messages, mediated invitations, \
                        voice, kicks, bans of accounts and domains, roles, affiliations, configuration, registration of nicks, \
-                       destruction. Not there: `muc#roomconfig_getmemberlist` other than what is done anyway, and the codes 101 \
-                       and 332.",
+                       destruction. All status codes of §15.6.2 but 102 and 103, for no room shows who is not \
+                       available, and 210, for no nick is changed. Not there: `muc#roomconfig_getmemberlist` other than what is done anyway.",
         },
         Spec {
             id: "XEP-0054",
             title: "vcard-temp",
             version: "1.3.0",
-            coverage: "Those of occupants are read at their addresses in the room.",
+            coverage: "That of a room is set by its owners at its bare JID, as long as `limits.vcard_bytes` says, and read by whoever may see the room; those of \
+                       occupants are read at their addresses in the room.",
+        },
+        Spec {
+            id: "XEP-0153",
+            title: "vCard-Based Avatars",
+            version: "1.1.1",
+            coverage: "The avatar of a room, in a presence from its bare JID to those who enter, and to all when it changes.",
         },
         Spec {
             id: "XEP-0313",
@@ -62,14 +69,22 @@ pub const FEATURE: Feature = Feature {
             version: "0.3.0",
             coverage: "Moderators retract messages; a tombstone stays in the archive.",
         },
+        Spec {
+            id: "XEP-0486",
+            title: "MUC Avatars",
+            version: "0.1.0",
+            coverage: "All of it; a vCard has at most four photos.",
+        },
     ],
     services: &[SERVICE],
     hooks: Hooks {
         announced: Some(announced),
+        shutdown: Some(shutdown),
         close: Some(close),
         restored: Some(restored),
         homes_moved: Some(homes_moved),
         room: Some(give),
+        hears: Some(hears),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -85,6 +100,11 @@ const SERVICE: Service = Service {
     place: Some(|name, domain| KIND.address(name, domain)),
     is_for_others: true,
 };
+
+/// Whether a session is given what a room says: it is in it.
+fn hears(session: &BoundSession, room: &BareJid) -> bool {
+    session.state.muc.is_in(room.as_str())
+}
 
 /// Rooms of a page of the list.
 const PAGE: u16 = 100;
@@ -217,7 +237,7 @@ fn info() -> Element {
         .with_attr("type", "text")
         .with_attr("name", SERVICE.name);
     let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity);
-    for var in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::MUC, ns::RSM, ns::OCCUPANT_ID] {
+    for var in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::MUC, ns::RSM, ns::OCCUPANT_ID, ns::VCARD] {
         query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", var));
     }
     query
@@ -278,6 +298,15 @@ fn announced(session: &mut BoundSession, _: &Stanza, step: Announcement, cx: &mu
     if step == Announcement::Gone {
         leave_all(session, false, cx);
     }
+}
+
+/// The client is told that it is in none of its rooms any more (XEP-0045 §15.6.2, code 332).
+fn shutdown(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
+    let entered = rooms.filter(|joined| joined.role.is_some());
+    let told: Vec<Stanza> =
+        entered.map(|joined| xml::shut_down(&joined.occupant).with_to(session.jid.clone())).collect();
+    told.iter().for_each(|stanza| session.send(stanza, &Track::Nothing, cx));
 }
 
 fn close(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>) {

@@ -32,7 +32,7 @@ pub const FEATURE: Feature = Feature {
                    rooms that one is in, archives. A message of a room goes to all sessions of its occupants that take messages.",
     }],
     services: &[SERVICE],
-    hooks: Hooks { room: Some(give), ..Hooks::NONE },
+    hooks: Hooks { room: Some(give), hears: Some(hears), ..Hooks::NONE },
     ..Feature::NONE
 };
 
@@ -178,6 +178,12 @@ fn give(slice: &RoomSlice<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
             }
         }
     }
+}
+
+/// Whether a session is given what a room says.
+fn hears(session: &BoundSession, room: &BareJid) -> bool {
+    let of_host = RoomKind::of_host(room.domain());
+    of_host.is_some_and(|(kind, _)| kind == KIND) && session.presence.takes_messages()
 }
 
 /// The sessions of an account that take messages.

@@ -13,7 +13,8 @@ use crate::feature_state::PerAccount;
 use crate::feature_state::privacy::Lists;
 use crate::message::{AccountMessage, Requester};
 use crate::model::{
-    PrivacyChange, PrivacyEdit, PrivacyLists, PrivacyRefusal, RuleAbout, Standing, rules_deny,
+    PrivacyChange, PrivacyEdit, PrivacyList, PrivacyLists, PrivacyRefusal, RuleAbout, RuleIndex, Set,
+    Standing,
 };
 use crate::ports::store::blocking::{ChangePrivacyLists, ChangePrivacyListsAnswer};
 use crate::ports::{Fault, Question};
@@ -64,9 +65,11 @@ struct Peer<'a> {
 }
 
 impl crate::model::Peer for Peer<'_> {
-    fn is_in(&self, group: &str) -> bool {
+    fn each_group(&self, each: &mut dyn FnMut(&str)) {
         let other = self.passing.other.bare_str();
-        self.passing.contacts.is_some_and(|contacts| (contacts.is_in)(self.record, Some(other), group))
+        if let Some(contacts) = self.passing.contacts {
+            (contacts.groups)(self.record, Some(other), each);
+        }
     }
 
     fn standing(&self) -> Standing {
@@ -79,19 +82,19 @@ impl crate::model::Peer for Peer<'_> {
 
 /// Whether the list that decides denies a stanza (XEP-0016 §2.2, §2.12).
 fn denies(record: &PerAccount, passing: &Passing<'_>) -> Option<Denial> {
-    let lists = record.privacy.0.as_deref();
+    let lists = record.privacy.get();
     if lists.is_none() && passing.list.is_none() {
         return None;
     }
     let peer = Peer { record, passing };
-    let is_denied = |rules: &[_]| rules_deny(rules, passing.kind, passing.other, &peer);
+    let is_denied = |rules: &RuleIndex| rules.denies(passing.kind, passing.other, &peer);
     let is_default = |name: &str| lists.and_then(|lists| lists.default.as_deref()) == Some(name);
-    let own = passing.list.filter(|name| !is_default(name)).and_then(|name| lists?.kept(name));
+    let own = passing.list.filter(|name| !is_default(name)).and_then(|name| record.privacy.rules(name));
     let is_denied = match own {
-        Some(list) => is_denied(&list.rules),
+        Some(rules) => is_denied(rules),
         // Blocking leaves a session alone that has chosen a list, and this one has chosen the default list.
         None if passing.list.is_some() && is_blocked(record, passing) => true,
-        None => is_denied(lists.map_or(&[], PrivacyLists::default_rest)),
+        None => record.privacy.default_rest().is_some_and(is_denied),
     };
     is_denied.then_some(match passing.direction {
         Direction::In => Denial(|| StanzaError::new(Condition::ServiceUnavailable)),
@@ -112,7 +115,7 @@ fn blocked(record: &PerAccount, cx: &Cx<'_>) -> Vec<Jid> {
 
 /// The lists as they are kept; none for an account that has none.
 fn kept(record: &PerAccount) -> PrivacyLists {
-    record.privacy.0.as_deref().cloned().unwrap_or_default()
+    record.privacy.get().cloned().unwrap_or_default()
 }
 
 /// The session that makes a request, if it is one.
@@ -183,11 +186,7 @@ fn may(
     };
     let is_used = match edit {
         PrivacyEdit::Put(list) => {
-            let has = |group: &str| {
-                cx.pipeline.contacts.is_some_and(|contacts| (contacts.is_in)(home.record, None, group))
-            };
-            let is_unknown = |about: &RuleAbout| matches!(about, RuleAbout::Group(group) if !has(group));
-            if list.rules.iter().any(|rule| is_unknown(&rule.about)) {
+            if !knows_groups(list, home.record, cx) {
                 let error = StanzaError::new(Condition::ItemNotFound);
                 return Err(error.with_text("no contact is in a group that the list names"));
             }
@@ -200,6 +199,21 @@ fn may(
         true => Err(StanzaError::new(Condition::Conflict).with_text("another session uses this list")),
         false => Ok(()),
     }
+}
+
+/// Whether each group that a list names is one of a contact: all groups are gone through once, however many the list names.
+fn knows_groups(list: &PrivacyList, record: &PerAccount, cx: &Cx<'_>) -> bool {
+    let named = list.rules.iter().filter_map(|rule| match &rule.about {
+        RuleAbout::Group(group) => Some(&**group),
+        _ => None,
+    });
+    let mut unknown: Set<&str> = named.collect();
+    if let Some(contacts) = cx.pipeline.contacts.filter(|_| !unknown.is_empty()) {
+        (contacts.groups)(record, None, &mut |group| {
+            unknown.remove(group);
+        });
+    }
+    unknown.is_empty()
 }
 
 /// Has the store change the lists.

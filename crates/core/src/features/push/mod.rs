@@ -7,7 +7,7 @@ mod xml;
 mod tests;
 
 use crate::error::{StanzaError, store_unavailable};
-use crate::model::{Audience, Notification, Payload as Carried, Wake};
+use crate::model::{Audience, Notification, Payload as Carried, ROOM_LISTENERS_MAX, Wake, room_topic};
 use crate::ports::store::push::{DisablePush, EnablePush, EnablePushAnswer};
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec, Stored};
 use crate::session::{BoundSession, Cx};
@@ -63,8 +63,10 @@ fn enable(
         channel: wanted.channel,
         shown: wanted.shown,
         wakes: wanted.wakes,
+        rooms: wanted.rooms,
         now: cx.now.unix,
         per_account_max: cx.shard.settings.push.per_account_max,
+        per_room_max: ROOM_LISTENERS_MAX,
     };
     let pending = request.pending(session);
     cx.ask(question, move |answer, _, cx| {
@@ -72,6 +74,14 @@ fn enable(
             Ok(EnablePushAnswer::Enabled(_)) => Ok(Payload::empty()),
             Ok(EnablePushAnswer::TooMany) => {
                 let text = "your account has as many registrations for push as it may have";
+                Err(StanzaError::new(Condition::ResourceConstraint).with_text(text))
+            }
+            Ok(EnablePushAnswer::NotInRoom(_)) => {
+                let text = "`rooms` are rooms that list your account";
+                Err(StanzaError::new(Condition::ItemNotFound).with_text(text))
+            }
+            Ok(EnablePushAnswer::RoomFull(_)) => {
+                let text = "as many apps as may want every message of one of the rooms";
                 Err(StanzaError::new(Condition::ResourceConstraint).with_text(text))
             }
             Ok(EnablePushAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
@@ -136,8 +146,9 @@ fn wakes(stored: Stored<'_>, is_attended: bool, cx: &Cx<'_>) -> Option<Wake> {
         }
         Stored::Mention(message) => {
             let room = message.from.as_ref().filter(|_| says_something(message))?;
-            Some(Wake { at: now, topic: format!("r:{}", room.bare_str()).into() })
+            Some(Wake { at: now, topic: room_topic(room.bare_str()) })
         }
+        Stored::InRoom(message) => says_something(message).then(|| Wake { at: now, topic: Box::default() }),
         Stored::Notification(notification) => {
             let is_request = matches!(notification.payload, Carried::Request(_));
             if notification.audience != Audience::Always || is_request || is_own(notification) {

@@ -1,6 +1,6 @@
 //! When apps are woken.
 
-use crate::command::Command;
+use crate::command::{Command, Hearing, Outcome};
 use crate::model::*;
 use crate::ports::Page;
 use crate::ports::store::push::{ClaimPushes, EnablePush, EnablePushAnswer, ListRegistrations};
@@ -34,8 +34,10 @@ fn world() -> World {
         channel: PushChannel::WebPush(keys),
         shown: PushShown::Whole,
         wakes: PushWakes::default(),
+        rooms: Vec::new(),
         now: world.now().unix,
         per_account_max: 2,
+        per_room_max: 2,
     };
     assert!(matches!(world.ask(enable), EnablePushAnswer::Enabled(_)));
     world
@@ -124,10 +126,8 @@ fn what_a_live_session_takes_wakes_nobody() {
     assert!(due(&mut world).is_empty());
 }
 
-/// Bob says something in a room of which alice is a member, and is not there; what is due then.
-fn said_in_a_room(content: &str) -> Vec<Box<str>> {
-    let mut world = world();
-    let bob = login(&mut world, "bob");
+/// Bob makes a room of which alice is a member, and is not there.
+fn makes_a_room(world: &mut World, bob: usize) {
     let muc = "http://jabber.org/protocol/muc";
     let form = "<x xmlns='jabber:x:data' type='submit'/>";
     let item = "<item affiliation='member' jid='alice@d'/>";
@@ -135,14 +135,37 @@ fn said_in_a_room(content: &str) -> Vec<Box<str>> {
         format!("<presence to='tea@rooms.d/Bob'><x xmlns='{muc}'/></presence>"),
         format!("<iq type='set' id='c' to='tea@rooms.d'><query xmlns='{muc}#owner'>{form}</query></iq>"),
         format!("<iq type='set' id='m' to='tea@rooms.d'><query xmlns='{muc}#admin'>{item}</query></iq>"),
-        format!("<message to='tea@rooms.d' type='groupchat' id='1'>{content}</message>"),
     ] {
-        world.bytes(bob, text.as_bytes());
-        world.settle();
-        let answers: Vec<_> = std::iter::from_fn(|| world.received(bob)).collect();
-        let refused = answers.iter().any(|answer| format!("{answer:?}").contains("type='error'"));
-        assert!(!answers.is_empty() && !refused, "{answers:?}");
+        does(world, bob, &text);
     }
+}
+
+/// Bob makes a room of MUC Light with alice.
+fn makes_a_light_room(world: &mut World, bob: usize) {
+    let occupants = "<occupants><user affiliation='member'>alice@d</user></occupants>";
+    let query = format!("<query xmlns='urn:xmpp:muclight:0#create'>{occupants}</query>");
+    does(world, bob, &format!("<iq type='set' id='c' to='tea@muclight.d'>{query}</iq>"));
+}
+
+/// A client asks for something, and is not refused.
+fn does(world: &mut World, conn: usize, text: &str) {
+    world.bytes(conn, text.as_bytes());
+    world.settle();
+    let answers: Vec<_> = std::iter::from_fn(|| world.received(conn)).collect();
+    let texts: String = answers.iter().map(|answer| String::from_utf8_lossy(answer)).collect();
+    assert!(!texts.is_empty() && !texts.contains("type='error'"), "{texts}");
+}
+
+fn says_in(world: &mut World, conn: usize, room: &str, content: &str) {
+    does(world, conn, &format!("<message to='{room}' type='groupchat' id='1'>{content}</message>"));
+}
+
+/// Bob says something in a room of which alice is a member, and is not there; what is due then.
+fn said_in_a_room(content: &str) -> Vec<Box<str>> {
+    let mut world = world();
+    let bob = login(&mut world, "bob");
+    makes_a_room(&mut world, bob);
+    says_in(&mut world, bob, "tea@rooms.d", content);
     due(&mut world)
 }
 
@@ -160,6 +183,93 @@ fn who_is_mentioned_in_a_room_and_is_not_there_is_woken() {
         (format!("<body>hi you</body>{}", mention("alice@d/phone")), true),
     ] {
         assert_eq!(said_in_a_room(&content), room[..usize::from(wakes)], "{content}");
+    }
+}
+
+#[test]
+fn who_is_mentioned_in_a_light_room_is_woken() {
+    let mut world = world();
+    let bob = login(&mut world, "bob");
+    makes_a_light_room(&mut world, bob);
+    says_in(&mut world, bob, "tea@muclight.d", "<body>hi all</body>");
+    assert_eq!(due(&mut world), [] as [Box<str>; 0]);
+    says_in(&mut world, bob, "tea@muclight.d", "<body>hi @alice!</body>");
+    assert_eq!(due(&mut world), ["r:tea@muclight.d".into()] as [Box<str>; 1]);
+}
+
+#[test]
+fn an_app_is_woken_by_every_message_of_the_rooms_that_it_names() {
+    for (make, room) in [
+        (makes_a_room as fn(&mut World, usize), "tea@rooms.d"),
+        (makes_a_light_room as fn(&mut World, usize), "tea@muclight.d"),
+    ] {
+        let mut world = world();
+        let bob = login(&mut world, "bob");
+        make(&mut world, bob);
+        let (alice, token) = (login(&mut world, "alice"), "A0".repeat(32));
+        let mut enable = |rooms: &[&str]| {
+            let field = |name: &str, values: &str| format!("<field var='{name}'>{values}</field>");
+            let value = |value: &str| format!("<value>{value}</value>");
+            let rooms: String = rooms.iter().map(|room| value(room)).collect();
+            let fields =
+                [field("app", &value("chat")), field("token", &value(&token)), field("rooms", &rooms)]
+                    .concat();
+            let form = format!("<x xmlns='jabber:x:data' type='submit'>{fields}</x>");
+            let enable = format!("<enable xmlns='urn:xmpp:push:0' jid='push.d' node='phone'>{form}</enable>");
+            world.bytes(alice, format!("<iq type='set' id='e'>{enable}</iq>").as_bytes());
+            world.settle();
+            let answers = std::iter::from_fn(|| world.received(alice));
+            answers.map(|answer| String::from_utf8_lossy(&answer).into_owned()).collect::<String>()
+        };
+        for wrong in ["tea@rooms.other", "rooms.d", "tea@d", "x y"] {
+            assert!(enable(&[room, wrong]).contains("<not-acceptable"), "{wrong}");
+        }
+        assert!(enable(&vec![room; PUSH_ROOMS_MAX + 1]).contains("<not-acceptable"));
+        assert!(enable(&[room, "coffee@rooms.d"]).contains("<item-not-found"));
+        assert!(enable(&[room]).contains("type='result'"));
+        world.lose(alice);
+        world.settle();
+        says_in(&mut world, bob, room, "<active xmlns='http://jabber.org/protocol/chatstates'/>");
+        assert_eq!(due(&mut world), [] as [Box<str>; 0]);
+        says_in(&mut world, bob, room, "<body>hi all</body>");
+        assert_eq!(due(&mut world), [format!("r:{room}").into()] as [Box<str>; 1]);
+    }
+}
+
+#[test]
+fn whether_an_account_has_what_a_room_said_its_home_knows() {
+    let mut world = world();
+    let bob = login(&mut world, "bob");
+    makes_a_room(&mut world, bob);
+    makes_a_light_room(&mut world, bob);
+    let alice = login(&mut world, "alice");
+    let said = world.now().unix;
+    let (until, account) = (said.plus(10_000), BareJid::new("alice@d").expect("an address"));
+    let hears = |world: &mut World, room: &str| {
+        let room = BareJid::new(room).expect("an address");
+        let asked = Command::Hears { account: account.clone(), room, said };
+        match world.command("alice@d", asked) {
+            Outcome::Hearing(hearing) => hearing,
+            other => panic!("{other:?}"),
+        }
+    };
+    // She hears the one room, and is not in the other.
+    assert_eq!(hears(&mut world, "tea@muclight.d"), Hearing::Until(until));
+    assert_eq!(hears(&mut world, "tea@rooms.d"), Hearing::None);
+    does(
+        &mut world,
+        alice,
+        "<presence to='tea@rooms.d/A'><x xmlns='http://jabber.org/protocol/muc'/></presence>",
+    );
+    assert_eq!(hears(&mut world, "tea@rooms.d"), Hearing::Until(until));
+    world.pass(10_000);
+    for room in ["tea@rooms.d", "tea@muclight.d"] {
+        assert_eq!(hears(&mut world, room), Hearing::Has, "a session that acknowledges nothing has it");
+    }
+    world.lose(alice);
+    world.settle();
+    for room in ["tea@rooms.d", "tea@muclight.d"] {
+        assert_eq!(hears(&mut world, room), Hearing::None);
     }
 }
 

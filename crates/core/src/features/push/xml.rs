@@ -1,11 +1,14 @@
 //! What an app says of itself when it wants to be woken.
 
 use crate::error::StanzaError;
-use crate::model::{AppToken, PushChannel, PushSecret, PushShown, PushWakes, WakesOn, WebPushKeys};
+use crate::model::{
+    AppToken, PUSH_ROOMS_MAX, PushChannel, PushSecret, PushShown, PushWakes, RoomKind, WakesOn, WebPushKeys,
+};
 use crate::settings::Push;
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition;
 use carillon_wire::xml::Element;
@@ -17,10 +20,11 @@ pub(super) struct Wanted {
     pub(super) channel: PushChannel,
     pub(super) shown: PushShown,
     pub(super) wakes: PushWakes,
+    pub(super) rooms: Vec<(RoomKind, Box<str>)>,
 }
 
 /// Reads `<enable/>` of an account of `domain`. Its options are those of a form of publish-options (XEP-0357 §5): `endpoint`, `p256dh` and `auth` of a subscription
-/// of Web Push, `endpoint` and `secret` of a webhook, or `app` and `token` of an app on a device; and `body` and `wakes`. Others are for app servers, and mean nothing here.
+/// of Web Push, `endpoint` and `secret` of a webhook, or `app` and `token` of an app on a device; and `body`, `wakes` and `rooms`. Others are for app servers, and mean nothing here.
 pub(super) fn read(enable: &Element, domain: &str, settings: &Push) -> Result<Wanted, StanzaError> {
     let node = enable.attr("node").unwrap_or_default();
     if node.is_empty() || node.len() > NODE_BYTES_MAX {
@@ -36,11 +40,12 @@ pub(super) fn read(enable: &Element, domain: &str, settings: &Push) -> Result<Wa
         Some(_) => return Err(not_acceptable("`body` is `nothing`, `sender` or `whole`")),
     };
     let wakes = options.map(wakes).transpose()?.unwrap_or_default();
+    let rooms = options.map(|form| rooms(form, domain)).transpose()?.unwrap_or_default();
     let channel = match option("app") {
         Some(name) => app(&name, &option("token").unwrap_or_default(), domain, settings)?,
         None => by_url(option)?,
     };
-    Ok(Wanted { node: node.into(), channel, shown, wakes })
+    Ok(Wanted { node: node.into(), channel, shown, wakes, rooms })
 }
 
 /// What is to wake the app: the values of a field, if there is one.
@@ -53,6 +58,20 @@ fn wakes(form: &Element) -> Result<PushWakes, StanzaError> {
     };
     let kinds: Option<PushWakes> = values.map(kind).collect();
     kinds.ok_or_else(|| not_acceptable("`wakes` is some of `notifications`, `messages` and `mentions`"))
+}
+
+/// The rooms of which every message is to wake the app: the values of a field, if there is one.
+fn rooms(form: &Element, domain: &str) -> Result<Vec<(RoomKind, Box<str>)>, StanzaError> {
+    let Some(field) = field(form, "rooms") else { return Ok(Vec::new()) };
+    let values = field.children().filter(|child| child.is("value", ns::DATA_FORMS));
+    let room = |value: &Element| {
+        let room = BareJid::new(&value.text()).ok()?;
+        let (kind, of) = RoomKind::of_host(room.domain())?;
+        room.local().filter(|_| of == domain).map(|name| (kind, name.into()))
+    };
+    let rooms: Option<Vec<_>> = values.take(PUSH_ROOMS_MAX + 1).map(room).collect();
+    let rooms = rooms.filter(|rooms| rooms.len() <= PUSH_ROOMS_MAX);
+    rooms.ok_or_else(|| not_acceptable("`rooms` are at most 100 addresses of rooms of your domain"))
 }
 
 /// An app on a device, which an operator has set up for the domain.

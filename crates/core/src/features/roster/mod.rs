@@ -55,9 +55,9 @@ pub const FEATURE: Feature = Feature {
                 record.roster.get(other).map(|entry| entry.standing).unwrap_or_default()
             },
             each: |record, each| record.roster.iter().for_each(|entry| each(entry.jid, entry.standing)),
-            is_in: |record, contact, group| match contact {
-                Some(contact) => record.roster.get(contact).is_some_and(|entry| entry.is_in(group)),
-                None => record.roster.iter().any(|entry| entry.is_in(group)),
+            groups: |record, contact, each| match contact {
+                Some(contact) => record.roster.get(contact).iter().for_each(|entry| entry.each_group(each)),
+                None => record.roster.iter().for_each(|entry| entry.each_group(each)),
             },
         }),
         submit_presence: Some(subscription::submit),

@@ -29,8 +29,9 @@ pub const FEATURE: Feature = Feature {
             id: "RFC 8030",
             title: "Generic Event Delivery Using HTTP Push",
             version: "",
-            coverage: "Push resources with TTL, Urgency and Topic, message resources that can be deleted. The client's side is the XMPP session. Not \
-                       there: receipts (§5.1) and subscription sets.",
+            coverage: "Push resources with TTL, Urgency and Topic, message resources that can be deleted, receipts (§5.1) as answers \
+                       that a sender waits for at the message resource instead of server push. The client's side is the XMPP session. Not there: \
+                       subscription sets.",
         },
         Spec {
             id: "RFC 8292",

@@ -121,7 +121,8 @@ fn commands() -> Vec<Command> {
         Command::ContactsRemoved { changes: Vec::new() },
         Command::Presence { accounts: [account.clone()].into() },
         Command::TopicFigures { topics: [TopicId(1), TopicId(2)].into() },
-        Command::Sessions { domain: Some(domain), account: Some(account), limit: 100 },
+        Command::Sessions { domain: Some(domain), account: Some(account.clone()), limit: 100 },
+        Command::Hears { account, room: BareJid::new("tea@rooms.example.org").unwrap(), said: NOW },
     ]
 }
 

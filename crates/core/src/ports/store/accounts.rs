@@ -17,6 +17,7 @@ questions! {
         Login => Option<Box<model::Login>>,
         Account => Option<Box<Enrolment>>,
         Accounts => Vec<Enrolment>,
+        UnfinishedRemovals => Vec<UnfinishedRemoval>,
     }
     writes {
         ImportAccounts => Result<(), ImportRefused>,
@@ -122,6 +123,8 @@ pub enum ImportRefused {
     NoDomain,
     /// The domain would have more accounts than its policy's `accounts_max` allows.
     DomainFull,
+    /// One of them is being removed: what it would be given would go with it.
+    IsBeingRemoved,
 }
 
 /// One account of an import.
@@ -133,7 +136,7 @@ pub struct ImportedAccount {
     pub credentials: Credentials,
 }
 
-/// Replaces an account's keys.
+/// Replaces an account's keys; not of one that is being removed.
 #[derive(Clone, Debug)]
 pub struct SetCredentials {
     pub domain: DomainId,
@@ -141,7 +144,7 @@ pub struct SetCredentials {
     pub credentials: Credentials,
 }
 
-/// Enables or disables an account.
+/// Enables or disables an account; not one that is being removed.
 #[derive(Clone, Debug)]
 pub struct SetAccountState {
     pub domain: DomainId,
@@ -163,8 +166,9 @@ pub struct RevokeTokens {
 /// subscriptions between the two, granted in advance or only asked for included ([`ended_with`](crate::model::ended_with)); the answer is
 /// what changed in them. Where the domain lets accounts register in-band, nobody takes the name that way until `held_until`.
 ///
-/// It is done in parts of `rows_max` rows, about: it is asked until no more follows, and the last part removes the account itself. In between the account is
-/// disabled, and what is left of it can be removed at any later time.
+/// It is done in parts of `rows_max` rows, about: it is asked until no more follows, and the last part removes the account itself. In between nobody logs in to
+/// it, enables it or gives it other keys, its name is nobody else's, and [`UnfinishedRemovals`] lists it, so that whoever finds it there removes the rest. Parts that several
+/// ask for at the same time do no harm: the one who comes last finds nothing.
 #[derive(Clone, Debug)]
 pub struct DeleteAccount {
     pub domain: DomainId,
@@ -176,6 +180,23 @@ pub struct DeleteAccount {
 
 /// What [`DeleteAccount::rows_max`] is, unless there is a reason: other writes wait for some milliseconds.
 pub const ACCOUNT_PART_ROWS: u32 = 1024;
+
+/// Removals of accounts and of whole domains that have begun and are not finished, and of which no part was removed after `before`; those that wait longest first,
+/// at most `limit`.
+#[derive(Clone, Debug)]
+pub struct UnfinishedRemovals {
+    pub before: UnixMs,
+    pub limit: u16,
+}
+
+/// What is being removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnfinishedRemoval {
+    /// An account, by [`DeleteAccount`] or with its domain.
+    Account(DomainId, BareJid),
+    /// A domain, by [`DeleteDomain`](super::domains::DeleteDomain).
+    Domain(DomainId),
+}
 
 impl Loads for DeleteAccount {
     fn load(&self) -> Load<'_> {

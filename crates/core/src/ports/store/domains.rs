@@ -4,7 +4,7 @@
 
 use super::question::questions;
 use super::{Missing, Part};
-use crate::model::{Domain, DomainId, Policy, RosterChange};
+use crate::model::{Domain, DomainId, Policy, RosterChange, UnixMs};
 
 questions! {
     Domains,
@@ -15,6 +15,7 @@ questions! {
     }
     writes {
         NoteStored => Result<(), Missing>,
+        SetPushTemplates => Result<(), Missing>,
     }
     once {
         PutDomain => PutDomainAnswer,
@@ -81,6 +82,13 @@ pub struct NoteStored {
     pub bytes: u64,
 }
 
+/// In which words devices show the pushes of a domain ([`Domain::push_templates`]).
+#[derive(Clone, Debug)]
+pub struct SetPushTemplates {
+    pub domain: DomainId,
+    pub templates: Option<Box<str>>,
+}
+
 /// Creates a domain, or changes what it is granted when it exists; its policy follows where that changes ([`Policy::after_grant`]).
 #[derive(Clone, Debug)]
 pub struct PutDomain {
@@ -114,9 +122,12 @@ pub struct Overtaken;
 /// Removes a domain with its accounts, topics, notifications and keys: a part of it, until `rows_max` rows or more have been
 /// changed: of an account a part as by [`DeleteAccount`](super::accounts::DeleteAccount), whole topics and rooms. It is asked until no more follows; the last part removes the domain itself. The rosters of accounts of other
 /// domains change as by [`DeleteAccount`](super::accounts::DeleteAccount): the answer is what changed in them.
+///
+/// In between it gets no new accounts, and [`UnfinishedRemovals`](super::accounts::UnfinishedRemovals) lists it.
 #[derive(Clone, Debug)]
 pub struct DeleteDomain {
     pub domain: DomainId,
+    pub now: UnixMs,
     pub rows_max: u32,
 }
 

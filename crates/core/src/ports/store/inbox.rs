@@ -18,7 +18,7 @@ questions! {
         ChangeConversation => Result<Conversation, Missing>,
     }
     once {
-        EmptyBin => Result<u32, Missing>,
+        EmptyBin => Result<Emptied, Missing>,
     }
 }
 
@@ -55,9 +55,22 @@ pub struct ChangeConversation {
     pub change: ConversationChange,
 }
 
-/// Takes the conversations out of the account's bin; how many. Their messages stay in the archive.
+/// Takes conversations out of the account's bin: those with accounts, and those in rooms, at most `max` of either. Their messages stay in the archive.
 #[derive(Clone, Debug)]
 pub struct EmptyBin {
     pub domain: DomainId,
     pub local: Box<str>,
+    pub max: u32,
+}
+
+/// What [`EmptyBin::max`] is, unless there is a reason: other writes wait for some milliseconds.
+pub const BIN_PART: u32 = 500;
+
+/// What came of [`EmptyBin`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Emptied {
+    /// How many conversations it was.
+    pub conversations: u32,
+    /// Whether there may be more in it: then it is asked again.
+    pub more: bool,
 }

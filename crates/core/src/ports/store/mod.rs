@@ -461,6 +461,8 @@ pub struct StoreStats {
     pub commits: u64,
     /// Writes that shared those commits.
     pub writes: u64,
+    /// What those writes cost, as accounts are charged for theirs: rows that they changed, or what they carried.
+    pub write_cost: u64,
     /// How long each commit took to be on disk.
     pub commit: Durations,
     /// Size of the database in bytes.

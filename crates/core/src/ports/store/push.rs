@@ -2,7 +2,8 @@
 //!
 //! What is to be pushed comes with what is stored: [`StoreOffline`](super::offline::StoreOffline),
 //! [`StoreNotification`](super::notifications::StoreNotification) and [`KeepRoomMessage`](super::rooms::KeepRoomMessage) make, in their commits, a push for
-//! each registration of their account that wants to be woken by such things, in place of the one of the same topic that waits.
+//! each registration of their account that wants to be woken by such things, in place of the one of the same topic that waits. Registrations that want every
+//! message of a room are found by the room.
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
@@ -10,7 +11,7 @@ use super::question::questions;
 use super::{Load, Loads, Page, Part};
 use crate::model::{
     DomainId, NotificationId, Push, PushChannel, PushId, PushOutcome, PushRegistration, PushShown, PushStep,
-    PushWakes, RegistrationId, UnixMs,
+    PushWakes, RegistrationId, RoomKind, UnixMs,
 };
 
 questions! {
@@ -61,7 +62,8 @@ pub struct PushSteps {
 }
 
 /// Makes a registration of an account, or makes anew the one of the same `node`: then its failures are forgotten. An account has `per_account_max` of
-/// them.
+/// them. Of `rooms`, by their kinds and names in `domain`, every message wakes it while the account is listed there; a room has
+/// `per_room_max` of such registrations.
 #[derive(Clone, Debug)]
 pub struct EnablePush {
     pub domain: DomainId,
@@ -70,13 +72,16 @@ pub struct EnablePush {
     pub channel: PushChannel,
     pub shown: PushShown,
     pub wakes: PushWakes,
+    pub rooms: Vec<(RoomKind, Box<str>)>,
     pub now: UnixMs,
     pub per_account_max: u32,
+    pub per_room_max: u16,
 }
 
 impl Loads for EnablePush {
     fn load(&self) -> Load<'_> {
-        let bytes = self.node.len() + self.channel.bytes() + 256;
+        let rooms: usize = self.rooms.iter().map(|(_, name)| name.len() + 256).sum();
+        let bytes = self.node.len() + self.channel.bytes() + rooms + 256;
         Load { bytes, account: Some((self.domain, &self.local)) }
     }
 }
@@ -90,6 +95,10 @@ pub enum EnablePushAnswer {
     TooMany,
     /// There is no such account.
     NoAccount,
+    /// The account is not listed by the room at this place of `rooms`, or there is no such room.
+    NotInRoom(usize),
+    /// As many registrations as may want every message of the room at this place.
+    RoomFull(usize),
 }
 
 /// Ends the registrations of an account, all of them or the one of this `node`, with their pushes.
@@ -112,7 +121,7 @@ pub struct ClaimPushes {
     pub page: Page,
 }
 
-/// Notes what came of pushes that `owner` has claimed, and the step of a trace that each was; of others nothing changes. One that was taken ends,
+/// Notes what came of pushes that `owner` has claimed, and the step of a trace that each was; of others nothing changes. One that was taken, or is over, ends,
 /// unless it has another version by now: then it is due at `now`. An app that is gone ends the registration, unless that was made anew meanwhile: then
 /// the push is due at `now`.
 #[derive(Clone, Debug)]

@@ -9,8 +9,9 @@ use super::archive::ArchivePageAnswer;
 use super::question::questions;
 use super::{Load, Loads, Missing, Page};
 use crate::model::{
-    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, RoomBlock, RoomConfig, RoomEntry,
-    RoomFact, RoomId, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject, UnixMs, Wake,
+    ArchiveEnds, ArchiveFilter, ArchiveId, ArchiveStart, DomainId, PhotoHash, RoomBlock, RoomConfig,
+    RoomEntry, RoomFact, RoomId, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomSubject,
+    UnixMs, Wake,
 };
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
@@ -26,11 +27,13 @@ questions! {
         RoomArchivePage => ArchivePageAnswer,
         RoomArchivedMessages => ArchivePageAnswer,
         ReadRoomArchiveEnds => Option<ArchiveEnds>,
+        ReadRoomVcard => Option<Bytes>,
     }
     writes {
         ConfigureRoom => Result<(), Missing>,
         SetRoomMembers => Result<(), Missing>,
         SetRoomSubject => Result<(), Missing>,
+        SetRoomVcard => Result<(), Missing>,
         ReplaceRoomMessage => Result<(), Missing>,
         EraseRoomArchive => Result<(), Missing>,
         SweepRoomArchives => SweepRoomArchivesAnswer,
@@ -38,10 +41,10 @@ questions! {
     }
     once {
         CreateRoom => CreateRoomAnswer,
-        DestroyRoom => Result<(), Missing>,
+        DestroyRoom => Result<bool, Missing>,
         KeepRoomMessage => Result<ArchiveId, Missing>,
     }
-    loads { SetRoomMembers, SetRoomSubject, ReplaceRoomMessage, CreateRoom, KeepRoomMessage, ChangeRoomBlocks, }
+    loads { SetRoomMembers, SetRoomSubject, SetRoomVcard, ReplaceRoomMessage, CreateRoom, KeepRoomMessage, ChangeRoomBlocks, }
 }
 
 /// A room.
@@ -167,17 +170,38 @@ pub struct SetRoomSubject {
     pub facts: Vec<RoomFact>,
 }
 
-/// Removes a room with its members and its archive.
+/// What a room tells of itself (XEP-0054); none where it tells nothing, or there is no such room.
+#[derive(Clone, Debug)]
+pub struct ReadRoomVcard {
+    pub room: RoomId,
+}
+
+/// Keeps a room's vCard in place of the one before. An empty one is not kept any longer.
+#[derive(Clone, Debug)]
+pub struct SetRoomVcard {
+    pub room: RoomId,
+    pub xml: Bytes,
+    /// Those of its photos.
+    pub photos: Box<[PhotoHash]>,
+}
+
+/// Removes a part of a room with its members, its vCard and its archive: all of it, or `rows_max` rows, about. Whether there is more of it: then it is asked again. The facts are those
+/// of the last part. What is left of it in between its owners can remove, too.
 #[derive(Clone, Debug)]
 pub struct DestroyRoom {
     pub room: RoomId,
     pub facts: Vec<RoomFact>,
+    pub rows_max: u32,
 }
+
+/// What [`DestroyRoom::rows_max`] is, unless there is a reason: other writes wait for some milliseconds.
+pub const ROOM_PART_ROWS: u32 = 1024;
 
 /// Keeps a message in a room's archive. Its number is higher than that of every message that was kept in the room before. `sender` is the
 /// account that sent it. What it sends as [`RoomEntry::Counted`], and the message that it names as `displayed`, by its number or its id, it has read.
 /// The times ascend as those of the archives of accounts do ([`kept_at`](crate::model::kept_at)). It is pushed to those whom it wakes, unless they have
-/// read it before, or are not listed by the room any more.
+/// read it before, or are not listed by the room any more; and, at `listeners`, to the registrations that want every message of the room, but for those of
+/// its sender.
 #[derive(Clone, Debug)]
 pub struct KeepRoomMessage {
     pub room: RoomId,
@@ -187,6 +211,7 @@ pub struct KeepRoomMessage {
     pub entry: RoomEntry,
     pub displayed: Option<Box<str>>,
     pub wake: Option<Box<RoomWake>>,
+    pub listeners: Option<UnixMs>,
     /// That it was said; the store puts in its number.
     pub fact: Option<Box<RoomFact>>,
 }
@@ -241,8 +266,8 @@ pub struct EraseRoomArchive {
     pub room: RoomId,
 }
 
-/// Removes from the archives of rooms what their domains do not keep any longer ([`ArchiveBounds`](crate::model::ArchiveBounds)): of the rooms
-/// after `after`, and at most `max` messages.
+/// Removes from the archives of rooms what their domains do not keep any longer, or they themselves do not
+/// ([`Policy::room_archive_bounds`](crate::model::Policy::room_archive_bounds)): of the rooms after `after`, and at most `max` messages.
 #[derive(Clone, Debug)]
 pub struct SweepRoomArchives {
     pub now: UnixMs,
@@ -277,6 +302,12 @@ impl Loads for SetRoomSubject {
     fn load(&self) -> Load<'_> {
         let subject = self.subject.as_ref().map_or(0, |subject| subject.stanza.len());
         Load { bytes: subject + bytes_of(&self.facts), account: None }
+    }
+}
+
+impl Loads for SetRoomVcard {
+    fn load(&self) -> Load<'_> {
+        Load { bytes: self.xml.len() + size_of_val(&*self.photos), account: None }
     }
 }
 

@@ -15,12 +15,12 @@ questions! {
         AffiliationsOf => Vec<(Box<str>, Affiliation)>,
     }
     writes {
-        ConfigureTopic => Result<(), Missing>,
+        ConfigureTopic => Result<bool, Missing>,
         SetAffiliations => Result<(), Missing>,
     }
     once {
         CreateTopic => CreateTopicAnswer,
-        DeleteTopic => Result<(), Missing>,
+        DeleteTopic => Result<bool, Missing>,
     }
 }
 
@@ -72,11 +72,12 @@ pub enum CreateTopicAnswer {
     NoDomain,
 }
 
-/// Changes a topic's configuration; items over the new bound are removed.
+/// Changes a topic's configuration; items over the new bound are removed, at most `items_max` of them. Whether there are more: then it is asked again.
 #[derive(Clone, Debug)]
 pub struct ConfigureTopic {
     pub topic: TopicId,
     pub config: TopicConfig,
+    pub items_max: u32,
 }
 
 /// Sets affiliations ([`Affiliation::None`] removes one).
@@ -86,8 +87,13 @@ pub struct SetAffiliations {
     pub changes: Vec<(BareJid, Affiliation)>,
 }
 
-/// Removes a topic with its items and subscriptions.
+/// Removes a part of a topic with its items, subscriptions and affiliations: all of it, or `rows_max` rows, about. Whether there is more of it: then it is asked
+/// again. What is left of it in between its owners can remove, too.
 #[derive(Clone, Debug)]
 pub struct DeleteTopic {
     pub topic: TopicId,
+    pub rows_max: u32,
 }
+
+/// What [`DeleteTopic::rows_max`] is, unless there is a reason: other writes wait for some milliseconds.
+pub const TOPIC_PART_ROWS: u32 = 1024;

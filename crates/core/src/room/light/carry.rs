@@ -44,7 +44,7 @@ impl Home {
                 self.destroyed(None, None, None, cx);
                 asker.done(RoomOutcome::Done, cx);
             }
-            Change::Subject(..) | Change::Moderate { .. } | Change::EraseArchive => {
+            Change::Subject(..) | Change::Vcard { .. } | Change::Moderate { .. } | Change::EraseArchive => {
                 return Some((change, asker));
             }
         }

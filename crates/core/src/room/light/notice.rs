@@ -131,6 +131,7 @@ impl Home {
             entry: RoomEntry::Shown,
             displayed: None,
             wake: None,
+            listeners: None,
             // The change itself is told.
             fact: None,
         };

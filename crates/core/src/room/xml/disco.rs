@@ -1,5 +1,6 @@
 //! What a room says of itself (XEP-0045 §6.4, §6.5, §7.12).
 
+use super::avatar;
 use crate::model::{RoomConfig, RoomKind, RoomListed, RoomRecord};
 use crate::session::rsm;
 use carillon_wire::ns;
@@ -18,6 +19,7 @@ const FEATURES: &[&str] = &[
     ns::OCCUPANT_ID,
     ns::MODERATE,
     ns::RSM,
+    ns::VCARD,
 ];
 
 /// The disco#info of a room.
@@ -62,6 +64,9 @@ fn room_info(record: &RoomRecord, occupants: usize) -> Element {
     });
     x.push(field("muc#roominfo_subject", &subject.unwrap_or_default()));
     x.push(field("muc#roomconfig_roomname", &config.title));
+    if !record.photos.is_empty() {
+        x.push(avatar::hashes(&record.photos));
+    }
     x
 }
 

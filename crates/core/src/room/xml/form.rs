@@ -1,7 +1,7 @@
 //! Data forms of rooms (XEP-0004): configuration, voice, registration.
 
 use crate::error::StanzaError;
-use crate::model::{AllowPm, PresenceBroadcast, RoomConfig, RoomHistory};
+use crate::model::{AllowPm, Policy, PresenceBroadcast, RoomConfig, RoomHistory};
 use crate::room::occupants::Occupant;
 use crate::settings::Limits;
 use carillon_wire::ns;
@@ -71,6 +71,12 @@ pub(in crate::room) fn config(config: &RoomConfig, limits: &Limits) -> Element {
             &config.history.to_string(),
         ))
         .with_child(history)
+        .with_child(field(
+            "archive_days",
+            "text-single",
+            "Days for which the archive keeps a message; 0 for as long as the domain does",
+            &config.archive_days.to_string(),
+        ))
 }
 
 /// Reads a configuration form. What it does not say stays; a form without fields accepts the room as it is (XEP-0045 §10.1.2).
@@ -139,6 +145,9 @@ fn set(config: &mut RoomConfig, name: &str, value: &str, limits: &Limits) -> Opt
         "changesubject" => config.change_subject = boolean(value)?,
         "allowpm" => config.allow_pm = word(PM, value)?,
         "members_history" => config.members_history = word(HISTORY, value)?,
+        "archive_days" => {
+            config.archive_days = value.parse().ok().filter(|days| *days <= Policy::ARCHIVE_DAYS_MAX)?;
+        }
         "enablelogging" => config.archive = boolean(value)?,
         "maxhistoryfetch" => {
             config.history = value.parse().ok().filter(|max| *max <= RoomConfig::HISTORY_MAX)?;

@@ -45,6 +45,7 @@ pub(in crate::room) fn weight(stanza: &Stanza) -> Weight {
         Kind::Iq(_) if stanza.to.as_ref().is_some_and(|to| !to.is_bare()) => Weight::Nothing,
         Kind::Iq(kind) => match stanza.payload.children().next() {
             Some(child) if child.ns() == ns::MAM && matches!(kind, IqType::Set | IqType::Get) => Weight::Read,
+            Some(child) if child.ns() == ns::VCARD && kind == IqType::Get => Weight::Read,
             Some(_) if kind == IqType::Set => Weight::Change,
             _ => Weight::Nothing,
         },

@@ -12,6 +12,11 @@ pub(in crate::room) const BANNED: u16 = 301;
 pub(in crate::room) const KICKED: u16 = 307;
 pub(in crate::room) const NO_MEMBER: u16 = 321;
 pub(in crate::room) const MEMBERS_ONLY: u16 = 322;
+/// Self-presence: it is about its recipient.
+pub(in crate::room) const SELF: u16 = 110;
+const SHUT_DOWN: u16 = 332;
+/// The affiliation of somebody who is not in the room has changed.
+const AFFILIATION_CHANGED: u16 = 101;
 
 /// The word for an affiliation.
 pub(in crate::room) fn affiliation_word(affiliation: RoomAffiliation) -> &'static str {
@@ -121,6 +126,26 @@ pub(in crate::room) fn nothing(codes: &[u16]) -> Element {
     let item = Element::new("item", ns::MUC_USER).with_attr("affiliation", "none").with_attr("role", "none");
     let mut x = Element::new("x", ns::MUC_USER).with_child(item);
     push_codes(&mut x, codes);
+    x
+}
+
+/// The presence by which a client leaves a room because the node shuts down.
+pub(crate) fn shut_down(occupant: &Jid) -> Stanza {
+    let mut told = Stanza::presence(PresenceType::Unavailable).with_from(occupant.clone());
+    told.payload.push_element(&nothing(&[SELF, SHUT_DOWN]));
+    told
+}
+
+/// What an account is told that is not in the room, and has another affiliation now (XEP-0045 §17.1).
+pub(in crate::room) fn changed_affiliation(is: RoomAffiliation, reason: &str) -> Element {
+    let mut item = Element::new("item", ns::MUC_USER)
+        .with_attr("affiliation", affiliation_word(is))
+        .with_attr("role", role_word(Role::None));
+    if !reason.is_empty() {
+        item.push(Element::new("reason", ns::MUC_USER).with_text(reason));
+    }
+    let mut x = Element::new("x", ns::MUC_USER).with_child(item);
+    push_codes(&mut x, &[AFFILIATION_CHANGED]);
     x
 }
 

@@ -26,6 +26,8 @@ macro_rules! each_hook {
             list login: LoginPart;
             /// A session was bound; its bind result is sent.
             each open: OpenHook;
+            /// See [`ShutdownHook`].
+            each shutdown: ShutdownHook;
             /// A session ends.
             each close: CloseHook;
             /// A session has lost its connection, and waits for its client to resume it.
@@ -120,6 +122,8 @@ macro_rules! each_hook {
             one keep: &'static KeepHandler;
             /// When what is stored wakes its account.
             one wakes: WakesHook;
+            /// Whether a session is given what a room says.
+            each hears: HearsHook;
             /// A stanza about to be given to a session.
             each deliver: DeliverHook;
             /// Something about to be written to the client.

@@ -154,6 +154,8 @@ impl Feature {
 pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
 /// A session was bound.
 pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// The node shuts down, and a session is about to end by it: what its client is told before its stream is closed.
+pub type ShutdownHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A session ends.
 pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>);
 /// A session was parked. `waiting`: the stanza from its client that still waits for an answer. The number under which the session wants
@@ -250,12 +252,16 @@ pub enum Stored<'a> {
     Message(&'a Stanza),
     /// A notification.
     Notification(&'a Notification),
-    /// A message of a room, in which accounts are mentioned that are not there.
+    /// A message of a room, in which accounts are mentioned.
     Mention(&'a Stanza),
+    /// A message of a room, for those who want all of them. Its topic is known already.
+    InRoom(&'a Stanza),
 }
 
 /// When something that is about to be stored wakes its account, if it does. `is_attended`: the account may have a session with a connection.
 pub type WakesHook = fn(stored: Stored<'_>, is_attended: bool, cx: &Cx<'_>) -> Option<Wake>;
+/// Whether a session, which has a connection, is given what a room says.
+pub type HearsHook = fn(session: &BoundSession, room: &BareJid) -> bool;
 /// Stores messages that were given to parked sessions.
 pub struct KeepHandler {
     /// The kind under whose number ([`Fate::Stored`](crate::shard::Fate::Stored)) an acknowledgement is told.
@@ -609,14 +615,17 @@ impl RecordPart {
 /// Is told of a contact: its address, and where the subscriptions stand.
 pub type EachContact<'a> = dyn FnMut(&str, Standing) + 'a;
 
+/// Is told of a group.
+pub type EachGroup<'a> = dyn FnMut(&str) + 'a;
+
 /// Says who is whom to an account, by its record.
 pub struct ContactsHandler {
     /// Where the subscriptions between the account and another stand; without any if the other is no contact.
     pub standing: fn(record: &PerAccount, other: &str) -> Standing,
     /// Names all contacts.
     pub each: fn(record: &PerAccount, each: &mut EachContact<'_>),
-    /// Whether a contact is in a group; anybody, if no contact is named.
-    pub is_in: fn(record: &PerAccount, contact: Option<&str>, group: &str) -> bool,
+    /// Names the groups of a contact; those of all, some of them several times, if no contact is named.
+    pub groups: fn(record: &PerAccount, contact: Option<&str>, each: &mut EachGroup<'_>),
 }
 
 /// Says whom an account blocks, by its record.

@@ -1,13 +1,14 @@
 //! What rooms give to those on this shard, on its way to them.
 //!
 //! What is for a few, and behind nothing else of its room, is given at once. The rest waits in the room's queue and is given slice by slice
-//! ([`super::walks`]), as is what comes behind it, be it for all of the room or for one client: so each sees one order.
+//! ([`super::walks`]), as is what comes behind it, be it for all of the room or for one client, and answers to requests: so each sees one order.
 
 use super::PendingFanout;
 use super::walks::{FanOut, Walks};
 use crate::message::{RoomEvent, RoomStanza};
 use crate::settings::Fanout;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stanza::Stanza;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,14 +22,22 @@ pub struct RoomWalks {
 #[derive(Clone, Debug)]
 struct Waiting {
     room: BareJid,
-    event: Arc<RoomEvent>,
+    given: Given,
+}
+
+/// What a room gives.
+#[derive(Clone, Debug)]
+enum Given {
+    Event(Arc<RoomEvent>),
+    /// The answer to a request.
+    Answer(Arc<Stanza>),
 }
 
 /// What becomes of something that a room gives.
 #[derive(Debug)]
-pub enum RoomArrival {
+pub enum RoomArrival<T> {
     /// It is given now.
-    Now(Box<RoomEvent>),
+    Now(T),
     /// It waits.
     Waits,
     /// It waits, and the shard has just fallen behind with the room.
@@ -47,7 +56,7 @@ pub struct RoomSlice<'a> {
 /// A part of a walk over those who are given something by a room.
 #[derive(Debug)]
 pub struct RoomPart {
-    event: Arc<RoomEvent>,
+    given: Given,
     deliveries: Range<usize>,
     /// The room with which the shard has just caught up.
     pub caught_up: Option<BareJid>,
@@ -55,14 +64,26 @@ pub struct RoomPart {
 
 impl RoomWalks {
     /// A room gives something.
-    pub fn arrive(&mut self, event: Box<RoomEvent>, bounds: &Fanout) -> RoomArrival {
+    pub fn arrive(&mut self, event: Box<RoomEvent>, bounds: &Fanout) -> RoomArrival<Box<RoomEvent>> {
         let is_little = event.deliveries() <= bounds.slice;
         let Some(room) = event.room().filter(|room| !is_little || self.walks.waits(room.bare_str())) else {
             return RoomArrival::Now(event);
         };
         let room = room.bare();
-        let event: Arc<RoomEvent> = Arc::from(event);
-        match self.walks.push(Waiting { room: room.clone(), event }, bounds) {
+        self.wait(room, Given::Event(Arc::from(event)), bounds)
+    }
+
+    /// Somebody answers an account. An answer of a room waits behind what the room gave before.
+    pub fn arrive_answer(&mut self, answer: Stanza, bounds: &Fanout) -> RoomArrival<Stanza> {
+        let room = answer.from.as_ref().filter(|from| self.walks.waits(from.bare_str())).map(Jid::bare);
+        match room {
+            Some(room) => self.wait(room, Given::Answer(Arc::new(answer)), bounds),
+            None => RoomArrival::Now(answer),
+        }
+    }
+
+    fn wait<T>(&mut self, room: BareJid, given: Given, bounds: &Fanout) -> RoomArrival<T> {
+        match self.walks.push(Waiting { room: room.clone(), given }, bounds) {
             true => RoomArrival::Behind(room),
             false => RoomArrival::Waits,
         }
@@ -71,7 +92,7 @@ impl RoomWalks {
     /// The next deliveries, at most `max`; none when nothing waits.
     pub fn next(&mut self, max: usize, bounds: &Fanout) -> Option<RoomPart> {
         let part = self.walks.next(max, bounds)?;
-        Some(RoomPart { event: part.of.event, deliveries: part.range, caught_up: part.caught_up })
+        Some(RoomPart { given: part.of.given, deliveries: part.range, caught_up: part.caught_up })
     }
 
     /// Whether something waits.
@@ -98,18 +119,36 @@ impl FanOut for Waiting {
     }
 
     fn deliveries(&self) -> usize {
-        self.event.deliveries()
+        match &self.given {
+            Given::Event(event) => event.deliveries(),
+            Given::Answer(_) => 1,
+        }
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Waiting>() + size_of::<RoomEvent>() + self.event.memory_bytes()
+        let of = match &self.given {
+            Given::Event(event) => size_of::<RoomEvent>() + event.memory_bytes(),
+            Given::Answer(answer) => size_of::<Stanza>() + answer.memory_bytes(),
+        };
+        size_of::<Waiting>() + of
     }
 }
 
 impl RoomPart {
-    /// What is given, and to whom.
-    pub fn slice(&self) -> RoomSlice<'_> {
-        RoomSlice { event: &self.event, deliveries: self.deliveries.clone() }
+    /// What is given, and to whom; none if it is an answer.
+    pub fn slice(&self) -> Option<RoomSlice<'_>> {
+        match &self.given {
+            Given::Event(event) => Some(RoomSlice { event, deliveries: self.deliveries.clone() }),
+            Given::Answer(_) => None,
+        }
+    }
+
+    /// The answer to a request, if it is one.
+    pub fn into_answer(self) -> Option<Stanza> {
+        match self.given {
+            Given::Event(_) => None,
+            Given::Answer(answer) => Some(Arc::unwrap_or_clone(answer)),
+        }
     }
 
     /// How many deliveries it has.

@@ -4,7 +4,7 @@ use super::*;
 use crate::message::{RoomAbout, RoomAudience, RoomRecipient};
 use crate::model::SessionId;
 use carillon_wire::jid::Jid;
-use carillon_wire::stanza::{MessageType, Stanza};
+use carillon_wire::stanza::{IqType, MessageType, Stanza};
 
 const BOUNDS: Fanout = Fanout { slice: 4, waiting_deliveries: 12, waiting_bytes: 1 << 20 };
 
@@ -44,7 +44,7 @@ fn what_is_for_many_is_given_in_slices_and_what_comes_behind_it_waits() {
     let order = std::iter::from_fn(|| {
         let part = walks.next(BOUNDS.slice, &BOUNDS)?;
         assert!(part.len() <= BOUNDS.slice);
-        let of = part.slice().event.stanzas[0].stanza.stanza().id.clone().unwrap();
+        let of = part.slice()?.event.stanzas[0].stanza.stanza().id.clone().unwrap();
         Some((String::from(of), part.len()))
     });
     let expected = [("b", 4), ("y", 4), ("b", 2), ("y", 1), ("c", 1)].map(|(of, n)| (of.to_owned(), n));
@@ -52,6 +52,28 @@ fn what_is_for_many_is_given_in_slices_and_what_comes_behind_it_waits() {
     assert!(!walks.is_walking());
     assert_eq!(walks.backlog(), PendingFanout::default());
     assert!(matches!(walks.arrive(event("tea", &["d"], 1), &BOUNDS), RoomArrival::Now(_)));
+}
+
+/// The result of a query of the archive says that it is complete: it does not come before what it is about.
+#[test]
+fn an_answer_waits_behind_what_its_room_gives() {
+    let mut walks = RoomWalks::default();
+    let answer = |room: &str| {
+        let from = Jid::new(&format!("{room}@rooms.example.org")).unwrap();
+        Stanza::iq(IqType::Result).with_id(room).with_from(from)
+    };
+    assert!(matches!(walks.arrive_answer(answer("tea"), &BOUNDS), RoomArrival::Now(_)));
+    assert!(matches!(walks.arrive(event("tea", &["a"], 6), &BOUNDS), RoomArrival::Waits));
+    assert!(matches!(walks.arrive_answer(answer("tea"), &BOUNDS), RoomArrival::Waits));
+    assert!(matches!(walks.arrive_answer(answer("pub"), &BOUNDS), RoomArrival::Now(_)));
+    assert!(matches!(walks.arrive(event("tea", &["b"], 1), &BOUNDS), RoomArrival::Waits));
+    let order = std::iter::from_fn(|| {
+        let part = walks.next(BOUNDS.slice, &BOUNDS)?;
+        let of = part.slice().map(|slice| slice.event.stanzas[0].stanza.stanza().id.clone().unwrap());
+        Some(of.or_else(|| part.into_answer()?.id).map(String::from).unwrap())
+    });
+    assert_eq!(order.collect::<Vec<_>>(), ["a", "a", "tea", "b"]);
+    assert_eq!(walks.backlog(), PendingFanout::default());
 }
 
 /// One who enters a large room is given many stanzas, slice by slice, too.

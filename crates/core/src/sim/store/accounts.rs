@@ -9,7 +9,8 @@ use crate::model::{
 use crate::ports::store::Answers;
 use crate::ports::store::accounts::{
     self, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, Identity, ImportAccounts,
-    ImportRefused, Login, RevokeTokens, SetAccountState, SetCredentials,
+    ImportRefused, Login, RevokeTokens, SetAccountState, SetCredentials, UnfinishedRemoval,
+    UnfinishedRemovals,
 };
 use crate::ports::{Fault, Missing, Part};
 use carillon_wire::jid::BareJid;
@@ -24,12 +25,13 @@ answers! {
     SetAccountState => set_state;
     RevokeTokens => revoke_tokens;
     DeleteAccount => delete;
+    UnfinishedRemovals => unfinished;
 }
 
 impl Answers<CreateAccount, Fault> for Committed {
     fn answer(&mut self, asked: &CreateAccount) -> Result<CreateAccountAnswer, Fault> {
         let CreateAccount { domain, local, credentials, is_in_band, now } = asked;
-        let Some(name) = self.domains.get(domain).map(|domain| domain.name.clone()) else {
+        let Some(name) = self.domain_to_fill(*domain).map(|domain| domain.name.clone()) else {
             return Ok(CreateAccountAnswer::NoDomain);
         };
         let jid = prepared(local, &name)?;
@@ -51,9 +53,16 @@ impl Answers<CreateAccount, Fault> for Committed {
 
 impl Answers<ImportAccounts, Fault> for Committed {
     fn answer(&mut self, asked: &ImportAccounts) -> Result<Result<(), ImportRefused>, Fault> {
-        let Some(name) = self.domains.get(&asked.domain).map(|domain| domain.name.clone()) else {
+        let Some(name) = self.domain_to_fill(asked.domain).map(|domain| domain.name.clone()) else {
             return Ok(Err(ImportRefused::NoDomain));
         };
+        let gone = |account: &accounts::ImportedAccount| {
+            self.account_id(asked.domain, &account.local)
+                .is_some_and(|id| self.removals.contains_key(&(asked.domain, Some(id))))
+        };
+        if asked.accounts.iter().any(gone) {
+            return Ok(Err(ImportRefused::IsBeingRemoved));
+        }
         // All of them before the first is written: a question that fails changes nothing.
         let jids = asked.accounts.iter().map(|account| prepared(&account.local, &name));
         let jids = jids.collect::<Result<Vec<_>, _>>()?;
@@ -197,14 +206,14 @@ fn enrolment(store: &Committed, id: AccountId, account: &Account) -> Enrolment {
 }
 
 fn set_credentials(store: &mut Committed, asked: &SetCredentials) -> Result<(), Missing> {
-    let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
+    let account = store.account_to_change(asked.domain, &asked.local)?;
     account.credentials = asked.credentials.clone();
     account.advance();
     Ok(())
 }
 
 fn set_state(store: &mut Committed, asked: &SetAccountState) -> Result<(), Missing> {
-    let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
+    let account = store.account_to_change(asked.domain, &asked.local)?;
     account.state = asked.state;
     account.advance();
     Ok(())
@@ -218,6 +227,18 @@ fn revoke_tokens(store: &mut Committed, asked: &RevokeTokens) -> Option<Revocati
     }
     account.advance();
     Some(account.revocations.clone())
+}
+
+fn unfinished(store: &Committed, asked: &UnfinishedRemovals) -> Vec<UnfinishedRemoval> {
+    let mut waiting: Vec<_> = store.removals.iter().filter(|(_, at)| **at <= asked.before).collect();
+    waiting.sort_by_key(|((domain, account), at)| (**at, *account, *domain));
+    let of = |((domain, account), _): (&(DomainId, Option<AccountId>), &UnixMs)| match account {
+        Some(id) => {
+            store.accounts.get(id).map(|account| UnfinishedRemoval::Account(*domain, account.jid.clone()))
+        }
+        None => Some(UnfinishedRemoval::Domain(*domain)),
+    };
+    waiting.into_iter().filter_map(of).take(asked.limit.into()).collect()
 }
 
 /// Where something waits for it, in two parts, unless it is asked for as a whole.
@@ -236,6 +257,7 @@ fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<Part<RosterCha
         && let Some(account) = store.accounts.get_mut(&id)
     {
         account.state = AccountState::Disabled(*now);
+        store.removals.insert((*domain, Some(id)), *now);
         return Ok(Part { entries: Vec::new(), more: true });
     }
     let left = store.own.rooms.facts_of_leaving(&store.domains, &account_jid, *now);
@@ -257,6 +279,7 @@ pub(super) fn remove(store: &mut Committed, id: AccountId) -> Vec<RosterChange> 
         }
     }
     store.account_names.remove(&(domain, jid.local().unwrap_or_default().into()));
+    store.removals.remove(&(domain, Some(id)));
     store.waiting.retain(|_, waiting| waiting.account != id);
     for topic in store.topics.values_mut() {
         topic.followers.remove(&id);

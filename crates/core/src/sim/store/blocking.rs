@@ -26,8 +26,8 @@ impl BlockList for BTreeSet<Jid> {
         Ok(self.contains(jid))
     }
 
-    fn all(&mut self) -> Result<Vec<Jid>, Infallible> {
-        Ok(self.iter().cloned().collect())
+    fn first(&mut self, max: usize) -> Result<Vec<Jid>, Infallible> {
+        Ok(self.iter().take(max).cloned().collect())
     }
 }
 

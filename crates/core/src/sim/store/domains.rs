@@ -4,7 +4,7 @@ use super::{Committed, accounts, answers};
 use crate::model::{Domain, DomainId, Policy, RosterChange};
 use crate::ports::store::domains::{
     ChangePolicy, DeleteDomain, DomainUsage, Domains, NoteStored, Overtaken, PutDomain, PutDomainAnswer,
-    StoredBytes, StoredKind, StoredPart, Usage,
+    SetPushTemplates, StoredBytes, StoredKind, StoredPart, Usage,
 };
 use crate::ports::{Missing, Part};
 
@@ -13,6 +13,7 @@ answers! {
     DomainUsage => usage;
     StoredBytes => stored;
     NoteStored => note_stored;
+    SetPushTemplates => set_push_templates;
     PutDomain => put;
     ChangePolicy => change;
     DeleteDomain => delete;
@@ -68,6 +69,12 @@ fn note_stored(store: &mut Committed, asked: &NoteStored) -> Result<(), Missing>
     Ok(())
 }
 
+fn set_push_templates(store: &mut Committed, asked: &SetPushTemplates) -> Result<(), Missing> {
+    let domain = store.domains.get_mut(&asked.domain).ok_or(Missing)?;
+    domain.push_templates = asked.templates.as_deref().map(Into::into);
+    Ok(())
+}
+
 fn put(store: &mut Committed, asked: &PutDomain) -> PutDomainAnswer {
     let granted = asked.policy;
     let known = named(store, &asked.name);
@@ -97,7 +104,8 @@ fn write(
 ) -> Domain {
     let id = known.map_or_else(|| DomainId(store.number()), |known| known.id);
     let stored_bytes = known.map_or(0, |known| known.stored_bytes);
-    let domain = Domain { granted, stored_bytes, ..Domain::new(id, name, policy) };
+    let push_templates = known.and_then(|known| known.push_templates.clone());
+    let domain = Domain { granted, stored_bytes, push_templates, ..Domain::new(id, name, policy) };
     store.domains.insert(id, domain.clone());
     domain
 }
@@ -110,6 +118,7 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChan
     let (mut part, mut rows) = (Part { entries: Vec::new(), more: true }, 0);
     for id in accounts {
         if rows >= asked.rows_max as usize {
+            store.removals.insert((gone, None), asked.now);
             return Ok(part);
         }
         let mut changes = accounts::remove(store, id);
@@ -119,6 +128,7 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChan
         part.entries.append(&mut changes);
     }
     store.domains.remove(&gone);
+    store.removals.remove(&(gone, None));
     store.held_names.retain(|(domain, _), _| *domain != gone);
     let topics: Vec<_> = store.topics.values().filter(|topic| topic.domain == gone).map(|t| t.id).collect();
     for id in topics {

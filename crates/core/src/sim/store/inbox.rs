@@ -110,7 +110,7 @@ fn change(store: &mut Committed, asked: &ChangeConversation) -> Result<Conversat
     Ok(standing(account, &asked.with))
 }
 
-fn empty_bin(store: &mut Committed, asked: &EmptyBin) -> Result<u32, Missing> {
+fn empty_bin(store: &mut Committed, asked: &EmptyBin) -> Result<Emptied, Missing> {
     let newest = ArchiveId(store.numbered.into());
     let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
     let peers: Vec<BareJid> = account.conversations.keys().cloned().collect();
@@ -124,5 +124,5 @@ fn empty_bin(store: &mut Committed, asked: &EmptyBin) -> Result<u32, Missing> {
         }
     }
     let jid = account.jid.clone();
-    Ok(emptied + store.own.rooms.empty_bin(&jid))
+    Ok(Emptied { conversations: emptied + store.own.rooms.empty_bin(&jid), more: false })
 }

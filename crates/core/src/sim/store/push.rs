@@ -3,13 +3,14 @@
 use super::{Committed, answers};
 use crate::model::{
     AccountId, ArchiveId, NotificationId, Push, PushHealth, PushId, PushOutcome, PushRegistration, PushStep,
-    PushSubject, RegistrationId, RoomId, UnixMs, Wake, WakesOn,
+    PushSubject, RegistrationId, RoomId, UnixMs, Wake, WakesOn, room_topic,
 };
 use crate::ports::Part;
 use crate::ports::store::push::{
     ClaimPushes, CommitPushes, DisablePush, EnablePush, EnablePushAnswer, FindRegistration,
     ListRegistrations, NextPush, PushCommit, PushSteps,
 };
+use carillon_wire::jid::BareJid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -67,6 +68,10 @@ impl Tells {
 fn settle(store: &mut Committed) {
     let Table { registrations, pushes, steps } = &mut store.own.push;
     registrations.retain(|_, (account, _)| store.accounts.contains_key(account));
+    for (_, registration) in registrations.values_mut().filter(|(_, of)| !of.rooms.is_empty()) {
+        let PushRegistration { domain, rooms, account, .. } = registration;
+        rooms.retain(|room| store.own.rooms.lists(*domain, room, account));
+    }
     pushes.retain(|_, push| registrations.contains_key(&push.registration));
     steps.retain(|(id, _), _| store.waiting.contains_key(id) || store.ended.contains_key(id));
 }
@@ -78,23 +83,38 @@ pub(super) fn wake(store: &mut Committed, account: AccountId, wake: Option<&Wake
     let of = store.own.push.registrations.iter();
     let of = of.filter(|(_, (of, wanted))| *of == account && wanted.wakes.contains(tells.kind()));
     let ids: Vec<_> = of.map(|(id, _)| *id).collect();
-    for registration in ids {
+    push(store, ids, *at, topic, tells);
+}
+
+/// A room said something: it is pushed to the registrations that want every message of it, but for those of its sender.
+pub(super) fn wake_listeners(store: &mut Committed, room: &str, sender: &BareJid, at: UnixMs, tells: Tells) {
+    settle(store);
+    let of = store.own.push.registrations.iter();
+    let of = of.filter(|(_, (_, wanted))| {
+        wanted.account != *sender && wanted.rooms.iter().any(|wanted| **wanted == *room)
+    });
+    let ids: Vec<_> = of.map(|(id, _)| *id).collect();
+    push(store, ids, at, &room_topic(room), tells);
+}
+
+fn push(store: &mut Committed, registrations: Vec<RegistrationId>, at: UnixMs, topic: &str, tells: Tells) {
+    for registration in registrations {
         let mut waiting = store.own.push.pushes.values_mut();
-        match waiting.find(|push| push.registration == registration && push.topic == *topic) {
+        match waiting.find(|push| push.registration == registration && *push.topic == *topic) {
             Some(push) => {
                 (push.tells, push.version) = (tells, push.version + 1);
                 if push.owner.is_none() && !push.has_failed {
-                    push.due = push.due.min(*at);
+                    push.due = push.due.min(at);
                 }
             }
             None => {
                 let id = PushId(store.number().into());
                 let push = Waiting {
                     registration,
-                    topic: topic.clone(),
+                    topic: topic.into(),
                     version: 1,
                     tells,
-                    due: *at,
+                    due: at,
                     owner: None,
                     has_failed: false,
                 };
@@ -149,6 +169,21 @@ fn enable(store: &mut Committed, asked: &EnablePush) -> EnablePushAnswer {
     let Some(jid) = store.accounts.get(&account).map(|account| account.jid.clone()) else {
         return EnablePushAnswer::NoAccount;
     };
+    let mut rooms = Vec::new();
+    for (at, (kind, name)) in asked.rooms.iter().enumerate() {
+        let room = kind.address(name, jid.domain());
+        if !store.own.rooms.lists(asked.domain, &room, &jid) {
+            return EnablePushAnswer::NotInRoom(at);
+        }
+        let others = store.own.push.registrations.values().filter(|(_, of)| Some(of.id) != same);
+        let listeners = others.filter(|(_, of)| of.rooms.iter().any(|wanted| **wanted == *room));
+        if listeners.count() >= asked.per_room_max.into() {
+            return EnablePushAnswer::RoomFull(at);
+        }
+        rooms.push(room.into());
+    }
+    rooms.sort_unstable();
+    rooms.dedup();
     let registration = PushRegistration {
         id,
         domain: asked.domain,
@@ -157,6 +192,7 @@ fn enable(store: &mut Committed, asked: &EnablePush) -> EnablePushAnswer {
         channel: asked.channel.clone(),
         shown: asked.shown,
         wakes: asked.wakes,
+        rooms,
         created: asked.now,
         health: PushHealth::default(),
     };
@@ -276,6 +312,12 @@ fn commit(store: &mut Committed, asked: &CommitPushes) {
                 }
             }
             PushOutcome::Postponed { next } => (push.due, push.has_failed) = (*next, true),
+            PushOutcome::Over => {
+                (push.due, push.has_failed) = (asked.now, false);
+                if is_same {
+                    pushes.remove(id);
+                }
+            }
             PushOutcome::Refused { failures, failure } => {
                 if let Some(health) = health {
                     (health.failures, health.last_failure) = (*failures, Some(failure.clone()));

@@ -39,6 +39,8 @@ struct Stored {
     noted: BTreeMap<BareJid, (Conversation, u64)>,
     /// When the newest message was received.
     archived_at: UnixMs,
+    /// What it tells of itself; empty for nothing.
+    vcard: Bytes,
 }
 
 answers! {
@@ -54,6 +56,8 @@ answers! {
     ConfigureRoom => configure;
     SetRoomMembers => set_members;
     SetRoomSubject => set_subject;
+    ReadRoomVcard => vcard;
+    SetRoomVcard => set_vcard;
     ReplaceRoomMessage => replace;
     EraseRoomArchive => erase;
     SweepRoomArchives => sweep;
@@ -307,6 +311,7 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
         created: *now,
         version: 0,
         newest: ArchiveId(0),
+        photos: Box::default(),
     };
     let table = &mut store.own.rooms;
     table.names.insert((*domain, *kind, name.clone()), record.id);
@@ -318,6 +323,7 @@ fn create(store: &mut Committed, asked: &CreateRoom) -> CreateRoomAnswer {
         counted: 0,
         noted: BTreeMap::new(),
         archived_at: UnixMs(0),
+        vcard: Bytes::new(),
     };
     table.rooms.insert(record.id, stored);
     tell(store, record.id, facts);
@@ -348,17 +354,28 @@ fn set_members(store: &mut Committed, asked: &SetRoomMembers) -> Result<(), Miss
     Ok(())
 }
 
+fn vcard(store: &Committed, asked: &ReadRoomVcard) -> Option<Bytes> {
+    let room = store.own.rooms.rooms.get(&asked.room)?;
+    Some(room.vcard.clone()).filter(|xml| !xml.is_empty())
+}
+
+fn set_vcard(store: &mut Committed, asked: &SetRoomVcard) -> Result<(), Missing> {
+    let room = store.own.rooms.room(asked.room)?;
+    (room.vcard, room.record.photos) = (asked.xml.clone(), asked.photos.clone());
+    Ok(())
+}
+
 fn set_subject(store: &mut Committed, asked: &SetRoomSubject) -> Result<(), Missing> {
     store.own.rooms.room(asked.room)?.record.subject = asked.subject.clone();
     tell(store, asked.room, &asked.facts);
     Ok(())
 }
 
-fn destroy(store: &mut Committed, asked: &DestroyRoom) -> Result<(), Missing> {
+fn destroy(store: &mut Committed, asked: &DestroyRoom) -> Result<bool, Missing> {
     let room = store.own.rooms.rooms.remove(&asked.room).ok_or(Missing)?;
     store.own.rooms.names.remove(&(room.record.domain, room.record.kind, room.record.name));
     tell(store, asked.room, &asked.facts);
-    Ok(())
+    Ok(false)
 }
 
 fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Missing> {
@@ -387,6 +404,12 @@ fn keep(store: &mut Committed, asked: &KeepRoomMessage) -> Result<ArchiveId, Mis
             }
         }
     }
+    if let Some(at) = asked.listeners {
+        let RoomRecord { kind, name, domain, .. } = &store.own.rooms.room(asked.room)?.record;
+        let of = store.domains.get(domain).map(|domain| domain.name.clone());
+        let room = of.map(|of| kind.address(name, &of)).unwrap_or_default();
+        push::wake_listeners(store, &room, &asked.sender, at, Tells::Mention(asked.room, id));
+    }
     if let Some(fact) = &asked.fact {
         let mut fact = (**fact).clone();
         if let RoomAction::Message(message) = &mut fact.action {
@@ -408,6 +431,15 @@ impl Table {
     /// A message of a room's archive.
     pub(super) fn archived(&self, room: RoomId, id: ArchiveId) -> Option<ArchivedMessage> {
         self.rooms.get(&room)?.archive.get(&id).map(|(_, message)| message.clone())
+    }
+
+    /// Whether the room with this address lists an account of its domain that it has not banned.
+    pub(super) fn lists(&self, domain: DomainId, room: &str, account: &BareJid) -> bool {
+        let parts = room.split_once('@').and_then(|(name, host)| Some((name, RoomKind::of_host(host)?.0)));
+        let id = parts.and_then(|(name, kind)| self.names.get(&(domain, kind, name.into())));
+        let record = id.and_then(|id| self.rooms.get(id)).map(|room| &room.record);
+        let member = record.and_then(|record| record.member(account.as_str()));
+        member.is_some_and(|member| member.affiliation > RoomAffiliation::Outcast)
     }
 
     /// A message and when it was received, if it is there and a member has not read it.
@@ -486,7 +518,7 @@ fn sweep(store: &mut Committed, asked: &SweepRoomArchives) -> SweepRoomArchivesA
     let domains = store.domains.clone();
     for (id, room) in store.own.rooms.rooms.range_mut(RoomId(asked.after.0 + 1)..) {
         let Some(domain) = domains.get(&room.record.domain) else { continue };
-        let bounds = domain.policy.archive_bounds();
+        let bounds = domain.policy.room_archive_bounds(room.record.config.archive_days);
         while let Some((oldest, (_, message))) = room.archive.first_key_value() {
             let bytes: usize = room.archive.values().map(|(_, message)| message.stanza.len()).sum();
             let is_old = message.received < bounds.cutoff(asked.now);

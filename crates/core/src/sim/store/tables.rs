@@ -7,9 +7,9 @@ use crate::model::{
     LinkFile, LinkId, Node, Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision,
     Revocations, RoomFact, RoomId, TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
-use crate::ports::Answer;
 use crate::ports::store::leases::Held;
 use crate::ports::store::parked::ParkedGroup;
+use crate::ports::{Answer, Missing};
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 use std::any::TypeId;
@@ -25,6 +25,8 @@ pub struct Committed {
     pub(super) domains: BTreeMap<DomainId, Domain>,
     pub(super) accounts: BTreeMap<AccountId, Account>,
     pub(super) account_names: BTreeMap<(DomainId, Box<str>), AccountId>,
+    /// Accounts and domains that are being removed, and when the last part of each was.
+    pub(super) removals: BTreeMap<(DomainId, Option<AccountId>), UnixMs>,
     /// Names that nobody registers in-band, and until when.
     pub(super) held_names: BTreeMap<(DomainId, Box<str>), UnixMs>,
     pub(super) topics: BTreeMap<TopicId, Topic>,
@@ -189,6 +191,24 @@ impl Committed {
     pub(super) fn account_mut(&mut self, domain: DomainId, local: &str) -> Option<&mut Account> {
         let id = self.account_id(domain, local)?;
         self.accounts.get_mut(&id)
+    }
+
+    /// An account that is not being removed.
+    pub(super) fn account_to_change(
+        &mut self,
+        domain: DomainId,
+        local: &str,
+    ) -> Result<&mut Account, Missing> {
+        let id = self.account_id(domain, local).ok_or(Missing)?;
+        match self.removals.contains_key(&(domain, Some(id))) {
+            true => Err(Missing),
+            false => self.accounts.get_mut(&id).ok_or(Missing),
+        }
+    }
+
+    /// A domain that is not being removed.
+    pub(super) fn domain_to_fill(&self, domain: DomainId) -> Option<&Domain> {
+        self.domains.get(&domain).filter(|_| !self.removals.contains_key(&(domain, None)))
     }
 
     pub(super) fn topic_named(&self, domain: DomainId, name: &str) -> Option<&Topic> {

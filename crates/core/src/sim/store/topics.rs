@@ -77,13 +77,13 @@ fn owned(store: &Committed, jid: &BareJid) -> usize {
     store.topics.values().filter(|topic| topic.affiliations.get(jid) == Some(&Affiliation::Owner)).count()
 }
 
-fn configure(store: &mut Committed, asked: &ConfigureTopic) -> Result<(), Missing> {
+fn configure(store: &mut Committed, asked: &ConfigureTopic) -> Result<bool, Missing> {
     let topic = store.topics.get_mut(&asked.topic).ok_or(Missing)?;
     // A topic that keeps no items any more would send the last one it kept for ever.
     topic.trim(if asked.config.persist_items { asked.config.max_items } else { 0 });
     topic.config = asked.config.clone();
     topic.advance();
-    Ok(())
+    Ok(false)
 }
 
 fn set_affiliations(store: &mut Committed, asked: &SetAffiliations) -> Result<(), Missing> {
@@ -93,7 +93,7 @@ fn set_affiliations(store: &mut Committed, asked: &SetAffiliations) -> Result<()
     Ok(())
 }
 
-fn delete(store: &mut Committed, asked: &DeleteTopic) -> Result<(), Missing> {
+fn delete(store: &mut Committed, asked: &DeleteTopic) -> Result<bool, Missing> {
     let topic = store.topics.remove(&asked.topic).ok_or(Missing)?;
     store.topic_names.remove(&(topic.domain, topic.name));
     for follower in topic.followers {
@@ -102,7 +102,7 @@ fn delete(store: &mut Committed, asked: &DeleteTopic) -> Result<(), Missing> {
             account.advance();
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 impl tables::Topic {

@@ -236,7 +236,7 @@ fn a_store_that_fails_is_said_and_changes_nothing() {
     }
     // The topic vanishes behind the home's back: with its domain, say.
     let id = machine.notices[0].topic();
-    machine.world.ask(DeleteTopic { topic: id }).unwrap();
+    machine.world.ask(DeleteTopic { topic: id, rows_max: u32::MAX }).unwrap();
     assert_eq!(machine.does("t", publish("c")).unwrap_err(), Condition::ItemNotFound);
     machine.does("t", create()).unwrap();
 }

@@ -131,6 +131,7 @@ impl Script {
                 }
                 "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
                 "push.service_url" => settings.push.service.url = value.to_owned(),
+                "fanout.slice" => settings.fanout.slice = value.parse().expect("a number"),
                 _ if key.starts_with("upload.") => set::upload(&mut settings.upload, key, value),
                 "privacy_lists" => settings.privacy_lists.enabled = value == "yes",
                 "privacy_rules" => settings.privacy_lists.bounds.rules = value.parse().expect("a number"),
@@ -784,6 +785,7 @@ fn set_limit(limits: &mut Limits, key: &str, value: &str) {
         "topic_bytes" => limits.topic_bytes = number(value),
         "room_presence" => limits.room_presence = number(value),
         "rooms_joined" => limits.rooms_joined = number(value),
+        "vcard_bytes" => limits.vcard_bytes = number(value),
         "topics_owned" => limits.topics_owned = number(value),
         "topics_followed" => limits.topics_followed = number(value),
         "topic_items" => limits.topic_items = number(value),

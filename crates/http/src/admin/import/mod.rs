@@ -252,6 +252,7 @@ impl Import {
         let result = match self.app.ask(ImportAccounts { domain, accounts, now: now() }).await {
             Ok(Ok(())) => accounts::changed(&self.app, changed).await,
             Ok(Err(ImportRefused::DomainFull)) => Err(accounts::full()),
+            Ok(Err(ImportRefused::IsBeingRemoved)) => Err(accounts::is_being_removed()),
             Ok(Err(ImportRefused::NoDomain)) => {
                 Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted"))
             }

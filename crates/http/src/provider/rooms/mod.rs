@@ -15,7 +15,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{Command, Outcome, RoomOutcome, RoomRefusal, RoomRequest};
-use carillon_core::model::{Domain, RoomConfig, RoomKind, RoomRecord};
+use carillon_core::model::{Domain, Policy, RoomConfig, RoomKind, RoomRecord};
 use carillon_core::ports::store::rooms::Rooms as ListRooms;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -42,6 +42,10 @@ pub(crate) struct RoomView {
     /// Its subject, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<SubjectView>,
+    /// The SHA-1 of each photo in its vCard, in hexadecimal: the same image in one or several formats (XEP-0486).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    avatar: Vec<String>,
     /// How many accounts it lists: members, admins, owners, and those who are banned.
     members: usize,
     /// How many are in it now.
@@ -435,6 +439,7 @@ impl RoomView {
                 by: subject.by.as_str().to_owned(),
                 set_at: Time(subject.set),
             }),
+            avatar: record.photos.iter().map(ToString::to_string).collect(),
             members: record.members.len(),
             occupants,
         }
@@ -471,6 +476,7 @@ fn check(app: &App, config: &RoomConfig) -> Result<(), Problem> {
     let numbers = [
         ("max_users", config.max_users, app.options.core.limits.room_occupants),
         ("history", config.history, RoomConfig::HISTORY_MAX),
+        ("archive_days", config.archive_days, Policy::ARCHIVE_DAYS_MAX),
     ];
     for (name, number, max) in numbers {
         if number > max {

@@ -1,0 +1,15 @@
+-- The registrations that want every message of a room (`push.rs`), found by the room: a message costs one search where there are none, however many members the
+-- room has. An account is taken out with its membership.
+CREATE TABLE push_room (
+    room         bigint NOT NULL REFERENCES room (id),
+    -- The account of the registration.
+    jid          text   COLLATE "C" NOT NULL,
+    registration bigint NOT NULL REFERENCES push_registration (id),
+    -- The topic of the pushes.
+    about        text   NOT NULL,
+    PRIMARY KEY (room, jid, registration)
+);
+CREATE INDEX push_room_registration ON push_room (registration);
+
+-- In which words devices show a domain's pushes, where its administrators have said so (JSON).
+ALTER TABLE domain ADD COLUMN push_templates text;
