@@ -71,6 +71,7 @@ const USED: &[&str] = &[
     "lookUpPresence",
     "sendMessage",
     "putContact",
+    "putPushTemplates",
     "getRoster",
     "deleteContact",
     "block",

@@ -191,7 +191,7 @@ fn fill(many: usize) -> String {
 const FILL: &str = "
     INSERT INTO domain (id, name, sessions, registration, pubsub_create, sessions_max)
         VALUES (1, 'example.org', 0, 1, 0, 10);
-    INSERT INTO domain_grant SELECT id, sessions, registration, pubsub_create, sessions_max, 1, 0, 0, 0, 0, 0, 100, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM domain;
+    INSERT INTO domain_grant SELECT id, sessions, registration, pubsub_create, sessions_max, 1, 0, 0, 0, 0, 0, 100, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM domain;
     CREATE TEMP TABLE n AS WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < MANY) SELECT n FROM n;
     INSERT INTO account (id, domain, local, created, record, contacts, requests, roster_bytes, archive, private_bytes, blocked, blocked_bytes,
             nodes, node_bytes)

@@ -8,7 +8,7 @@ use super::walks::{FanOut, Walks};
 use crate::message::{RoomEvent, RoomStanza};
 use crate::settings::Fanout;
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::Stanza;
+use carillon_wire::stanza::{Kind, Stanza};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -73,9 +73,12 @@ impl RoomWalks {
         self.wait(room, Given::Event(Arc::from(event)), bounds)
     }
 
-    /// Somebody answers an account. An answer of a room waits behind what the room gave before.
+    /// Somebody answers an account. The answer of a room to a request (an IQ) waits behind what the room gave before.
     pub fn arrive_answer(&mut self, answer: Stanza, bounds: &Fanout) -> RoomArrival<Stanza> {
-        let room = answer.from.as_ref().filter(|from| self.walks.waits(from.bare_str())).map(Jid::bare);
+        // A message that is refused is acknowledged at once, and its error comes no later than that.
+        let is_awaited = matches!(answer.kind, Kind::Iq(_));
+        let from = answer.from.as_ref().filter(|from| is_awaited && self.walks.waits(from.bare_str()));
+        let room = from.map(Jid::bare);
         match room {
             Some(room) => self.wait(room, Given::Answer(Arc::new(answer)), bounds),
             None => RoomArrival::Now(answer),
