@@ -301,6 +301,8 @@ async def test_an_app_that_is_gone_is_registered_no_longer_and_its_account_is_to
     assert told.find("{urn:carillon:push:0}ended").get("node") == "phone"
 
 
+# Half a minute alone, most of it registrations; it has deadlines of its own.
+@pytest.mark.timeout(320)
 async def test_ten_thousand_apps_that_are_gone_end_in_a_few_writes(api, apns):
     """As after a restore of a backup: all tokens are of no app any more. Commits are counted, those included that claim what is to be pushed."""
     jids, apps_each, room = [f"gone{number}@localhost" for number in range(500)], 20, asyncio.Semaphore(16)
