@@ -92,6 +92,6 @@ fn call(instance: &mut dyn Instance, message: Stanza) -> Result<Stanza, String> 
     done.result.map_err(|failed| failed.detail.to_string())?;
     match done.subject {
         Subject::Message(message) => Ok(message),
-        Subject::Notification(_) | Subject::Match(_) => Err("it was a message".into()),
+        other => Err(format!("it was a message: {other:?}")),
     }
 }

@@ -15,6 +15,11 @@
 //!    export submit_message: func() -> s32                   // 0 pass, 1 drop, 2 reject, 3 replace
 //!    export room_message:   func() -> s32
 //!    export notification:   func() -> s32
+//!    export arrived:        func() -> s32
+//!    export push_render:    func() -> s32                   // 0 pass, 1 drop, 3 replace
+//!    export authorise:      func() -> s32                   // 0 allow, 2 reject
+//!    export opened:         func() -> s32                   // 0
+//!    export closed:         func() -> s32                   // 0
 //!    export match_tick:     func() -> s32                   // 0 goes on, 1 is over; these three, or none of them
 //!    export match_save:     func() -> s32                   // 0
 //!    export match_load:     func() -> s32                   // 0 taken, else not

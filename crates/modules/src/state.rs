@@ -2,14 +2,15 @@
 
 use crate::bounds::Bounds;
 use bytes::Bytes;
-use carillon_core::model::{Audience, Payload, Priority, UnixMs};
+use carillon_core::model::{Audience, Notification, Payload, Priority, UnixMs};
 use carillon_core::ports::modules::{
-    Failed, Failure, MatchVerdict, ModuleHook, Notes, Rejection, Replacement, Subject, Verdict,
+    Agent, ClientSubject, Failed, Failure, HookSet, LoginRefusal, MatchSubject, MatchVerdict, ModuleHook,
+    Notes, PushText, Rejection, Replacement, Subject, Verdict,
 };
 use carillon_wire::frame::game::{SEATS_MAX, SNAPSHOT_BYTES_MAX, UPDATE_BYTES_MAX};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
-use carillon_wire::stanza::Condition;
+use carillon_wire::stanza::{Condition, Stanza};
 use std::borrow::Cow;
 use std::sync::Arc;
 use wasmtime::{Memory, ResourceLimiter};
@@ -44,12 +45,13 @@ pub(crate) struct Output {
     pub(crate) own: Vec<(u8, Vec<u8>)>,
     pub(crate) state: Option<Vec<u8>>,
     pub(crate) outcome: Option<Vec<u8>>,
+    pub(crate) title: Option<Vec<u8>>,
 }
 
 impl Output {
     pub(crate) fn bytes(&self) -> usize {
-        let Output { text, condition, body, payload, update, own, state, outcome } = self;
-        let parts = [text, condition, body, payload, update, state, outcome].into_iter().flatten();
+        let Output { text, condition, body, payload, update, own, state, outcome, title } = self;
+        let parts = [text, condition, body, payload, update, state, outcome, title].into_iter().flatten();
         parts.map(Vec::len).sum::<usize>() + own.iter().map(|(_, own)| 1 + own.len()).sum::<usize>()
     }
 
@@ -67,6 +69,7 @@ impl Output {
             5 => return self.put_own(bytes),
             6 => (&mut self.state, SNAPSHOT_BYTES_MAX),
             7 => (&mut self.outcome, OUTCOME_BYTES_MAX),
+            8 => (&mut self.title, usize::MAX),
             _ => return Err("there is no such kind of output"),
         };
         if bytes.len() > most {
@@ -88,29 +91,51 @@ impl Output {
 
     /// The verdict with this number of a hook, and what belongs to it.
     pub(crate) fn verdict(self, hook: ModuleHook, number: i32) -> Result<Verdict, Failed> {
-        let wrong = |detail: &str| Failed { failure: Failure::Verdict, detail: detail.into() };
-        let of_match = |is_over, output: Output| {
-            let Output { update, own, state, outcome, .. } = output;
-            Verdict::Match(Box::new(MatchVerdict {
-                is_over,
-                update: update.unwrap_or_default(),
-                own,
-                state: state.unwrap_or_default(),
-                outcome: outcome.unwrap_or_default(),
-            }))
-        };
-        match (hook, number) {
-            (ModuleHook::MatchTick, 0 | 1) => return Ok(of_match(number == 1, self)),
-            (ModuleHook::MatchSave, 0) if self.state.is_some() => return Ok(of_match(false, self)),
-            (ModuleHook::MatchSave, 0) => return Err(wrong("it wrote no state")),
-            (ModuleHook::MatchLoad, 0) => return Ok(of_match(false, self)),
-            (ModuleHook::MatchLoad, _) => return Err(wrong("it does not take the state")),
-            (ModuleHook::MatchTick | ModuleHook::MatchSave, _) => {
-                return Err(wrong("it returned a number that means nothing"));
+        match hook {
+            ModuleHook::MatchTick | ModuleHook::MatchSave | ModuleHook::MatchLoad => {
+                self.of_match(hook, number)
             }
-            _ => {}
+            ModuleHook::Authorise => self.of_login(number),
+            _ if HookSet::OBSERVERS.has(hook) => match number {
+                0 => Ok(Verdict::Noted),
+                _ => Err(wrong("what observes returns 0: it decides nothing")),
+            },
+            _ => self.of_filter(hook, number),
         }
-        let utf8 = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| wrong("its output is not UTF-8"));
+    }
+
+    fn of_match(self, hook: ModuleHook, number: i32) -> Result<Verdict, Failed> {
+        match (hook, number) {
+            (ModuleHook::MatchTick, 0 | 1) | (ModuleHook::MatchLoad, 0) => {}
+            (ModuleHook::MatchSave, 0) if self.state.is_some() => {}
+            (ModuleHook::MatchSave, 0) => return Err(wrong("it wrote no state")),
+            (ModuleHook::MatchLoad, _) => return Err(wrong("it does not take the state")),
+            _ => return Err(wrong("it returned a number that means nothing")),
+        }
+        let Output { update, own, state, outcome, .. } = self;
+        Ok(Verdict::Match(Box::new(MatchVerdict {
+            is_over: number == 1,
+            update: update.unwrap_or_default(),
+            own,
+            state: state.unwrap_or_default(),
+            outcome: outcome.unwrap_or_default(),
+        })))
+    }
+
+    fn of_login(self, number: i32) -> Result<Verdict, Failed> {
+        match number {
+            0 => Ok(Verdict::Pass),
+            2 => {
+                let condition = self.condition.map_or(Ok("not-authorized".into()), utf8)?;
+                let refusal = LoginRefusal::named(&condition, self.text.map(utf8).transpose()?);
+                let refusal = refusal.ok_or_else(|| wrong("its condition is none for a login"))?;
+                Ok(Verdict::Refuse(refusal))
+            }
+            _ => Err(wrong("a login is allowed (0) or rejected (2)")),
+        }
+    }
+
+    fn of_filter(self, hook: ModuleHook, number: i32) -> Result<Verdict, Failed> {
         match number {
             0 => Ok(Verdict::Pass),
             1 => Ok(Verdict::Drop),
@@ -120,17 +145,37 @@ impl Output {
                     Some(name) => Condition::from_word(&utf8(name)?)
                         .ok_or_else(|| wrong("its error condition is none of RFC 6120"))?,
                 };
-                let text = self.text.map(utf8).transpose()?.map(String::into_boxed_str);
+                let text = self.text.map(utf8).transpose()?;
                 Ok(Verdict::Reject(Rejection { condition, text }))
             }
-            3 => match (self.body, self.payload) {
-                (Some(body), None) => Ok(Verdict::Replace(Replacement::Body(utf8(body)?.into()))),
-                (None, Some(payload)) => Ok(Verdict::Replace(Replacement::Payload(Bytes::from(payload)))),
-                _ => Err(wrong("it replaces, and wrote neither a body nor a payload, or both")),
-            },
+            3 => self.replacement(hook).map(Verdict::Replace),
             _ => Err(wrong("it returned a number that is no verdict")),
         }
     }
+
+    fn replacement(self, hook: ModuleHook) -> Result<Replacement, Failed> {
+        match (hook, self.title, self.body, self.payload) {
+            (ModuleHook::PushRender, None, None, None) => {
+                Err(wrong("it replaces, and wrote neither a title nor a body nor a payload"))
+            }
+            (ModuleHook::PushRender, title, body, data) => Ok(Replacement::Push {
+                title: title.map(utf8).transpose()?,
+                body: body.map(utf8).transpose()?,
+                data: data.map(utf8).transpose()?,
+            }),
+            (_, _, Some(body), None) => Ok(Replacement::Body(utf8(body)?)),
+            (_, _, None, Some(payload)) => Ok(Replacement::Payload(Bytes::from(payload))),
+            _ => Err(wrong("it replaces, and wrote neither a body nor a payload, or both")),
+        }
+    }
+}
+
+fn wrong(detail: &str) -> Failed {
+    Failed { failure: Failure::Verdict, detail: detail.into() }
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<Box<str>, Failed> {
+    String::from_utf8(bytes).map(String::into_boxed_str).map_err(|_| wrong("its output is not UTF-8"))
 }
 
 /// Bytes of the longest outcome of a match.
@@ -172,61 +217,107 @@ impl HostState {
 
 /// A field of what is decided about, by its number in the ABI; none where it has none. While an instance starts there is its configuration.
 pub(crate) fn field<'a>(subject: Option<&'a Subject>, config: &'a str, number: i32) -> Option<Cow<'a, [u8]>> {
-    fn text(text: &str) -> Option<Cow<'_, [u8]>> {
-        Some(Cow::Borrowed(text.as_bytes()))
-    }
     if number == 9 {
         return text(config);
     }
     match subject? {
-        Subject::Message(message) => match number {
-            0 => text(message.kind.type_word().unwrap_or("normal")),
-            1 => text(message.from.as_ref().map(Jid::as_str)?),
-            2 => text(message.to.as_ref().map(Jid::as_str)?),
-            3 => text(message.id.as_deref()?),
-            4 => Some(Cow::Borrowed(message.payload.bytes())),
-            5 => {
-                let body = message.payload.find("body", ns::CLIENT)?;
-                Some(Cow::Owned(body.element().text().into_bytes()))
-            }
-            _ => None,
-        },
-        Subject::Notification(notification) => match number {
-            0 => text(match notification.payload {
-                Payload::Json(_) => "json",
-                Payload::Xml(_) | Payload::Request(_) => "xml",
-            }),
-            2 => text(notification.to.as_str()),
-            3 => Some(Cow::Owned(notification.id.to_string().into_bytes())),
-            4 => Some(Cow::Borrowed(match &notification.payload {
-                Payload::Json(json) => json.as_bytes(),
-                Payload::Xml(xml) => xml,
-                Payload::Request(request) => &request.element,
-            })),
-            6 => text(match notification.audience {
-                Audience::Active => "active",
-                Audience::Connected => "connected",
-                Audience::Always => "always",
-            }),
-            7 => text(match notification.priority {
-                Priority::Low => "low",
-                Priority::Normal => "normal",
-                Priority::High => "high",
-            }),
-            8 => text(notification.collapse_key.as_deref()?),
-            _ => None,
-        },
-        Subject::Match(subject) => match number {
-            10 => Some(Cow::Borrowed(&subject.inputs)),
-            11 => Some(Cow::Borrowed(&subject.state)),
-            12 => {
-                let mut about = subject.tick.to_le_bytes().to_vec();
-                about.extend_from_slice(&[subject.seats, subject.tick_rate, 0, 0]);
-                about.extend_from_slice(&subject.seed.to_le_bytes());
-                Some(Cow::Owned(about))
-            }
-            _ => None,
-        },
+        Subject::Message(message) => of_message(message, number),
+        Subject::Notification(notification) => of_notification(notification, number),
+        Subject::Match(subject) => of_match(subject, number),
+        Subject::Client(client) => of_client(client, number),
+        Subject::Push(push) => of_push(push, number),
+    }
+}
+
+fn text(text: &str) -> Option<Cow<'_, [u8]>> {
+    Some(Cow::Borrowed(text.as_bytes()))
+}
+
+fn of_message(message: &Stanza, number: i32) -> Option<Cow<'_, [u8]>> {
+    match number {
+        0 => text(message.kind.type_word().unwrap_or("normal")),
+        1 => text(message.from.as_ref().map(Jid::as_str)?),
+        2 => text(message.to.as_ref().map(Jid::as_str)?),
+        3 => text(message.id.as_deref()?),
+        4 => Some(Cow::Borrowed(message.payload.bytes())),
+        5 => {
+            let body = message.payload.find("body", ns::CLIENT)?;
+            Some(Cow::Owned(body.element().text().into_bytes()))
+        }
+        _ => None,
+    }
+}
+
+fn of_notification(notification: &Notification, number: i32) -> Option<Cow<'_, [u8]>> {
+    match number {
+        0 => text(match notification.payload {
+            Payload::Json(_) => "json",
+            Payload::Xml(_) | Payload::Request(_) => "xml",
+        }),
+        2 => text(notification.to.as_str()),
+        3 => Some(Cow::Owned(notification.id.to_string().into_bytes())),
+        4 => Some(Cow::Borrowed(match &notification.payload {
+            Payload::Json(json) => json.as_bytes(),
+            Payload::Xml(xml) => xml,
+            Payload::Request(request) => &request.element,
+        })),
+        6 => text(match notification.audience {
+            Audience::Active => "active",
+            Audience::Connected => "connected",
+            Audience::Always => "always",
+        }),
+        7 => text(match notification.priority {
+            Priority::Low => "low",
+            Priority::Normal => "normal",
+            Priority::High => "high",
+        }),
+        8 => text(notification.collapse_key.as_deref()?),
+        _ => None,
+    }
+}
+
+fn of_match(subject: &MatchSubject, number: i32) -> Option<Cow<'_, [u8]>> {
+    match number {
+        10 => Some(Cow::Borrowed(&subject.inputs)),
+        11 => Some(Cow::Borrowed(&subject.state)),
+        12 => {
+            let mut about = subject.tick.to_le_bytes().to_vec();
+            about.extend_from_slice(&[subject.seats, subject.tick_rate, 0, 0]);
+            about.extend_from_slice(&subject.seed.to_le_bytes());
+            Some(Cow::Owned(about))
+        }
+        _ => None,
+    }
+}
+
+fn of_client(client: &ClientSubject, number: i32) -> Option<Cow<'_, [u8]>> {
+    let ClientSubject { jid, address, transport, mechanism, agent, reason } = client;
+    let says = |part: fn(&Agent) -> Option<&str>| text(agent.as_deref().and_then(part)?);
+    match number {
+        1 => text(jid),
+        13 => Some(Cow::Owned((*address)?.to_string().into_bytes())),
+        14 => text((*transport)?.word()),
+        15 => text(if (*transport)?.tls? { "yes" } else { "no" }),
+        16 => text(mechanism.as_deref()?),
+        17 => says(|agent| agent.software.as_deref()),
+        18 => says(|agent| agent.device.as_deref()),
+        19 => says(|agent| agent.id.as_deref()),
+        20 => text((*reason)?),
+        _ => None,
+    }
+}
+
+fn of_push(push: &PushText, number: i32) -> Option<Cow<'_, [u8]>> {
+    let PushText { kind, account, channel, from, title, body, data } = push;
+    match number {
+        0 => text(kind),
+        1 => text(from.as_deref()?),
+        2 => text(account),
+        4 => text(data.as_deref()?),
+        5 => text(body.as_deref()?),
+        21 => text(title.as_deref()?),
+        22 => text(channel),
+        _ => None,
     }
 }
 

@@ -22,6 +22,16 @@ enum carillon_field {
     CARILLON_INPUTS = 10,
     CARILLON_STATE = 11,
     CARILLON_MATCH = 12,
+    CARILLON_ADDRESS = 13,
+    CARILLON_TRANSPORT = 14,
+    CARILLON_TLS = 15,
+    CARILLON_MECHANISM = 16,
+    CARILLON_SOFTWARE = 17,
+    CARILLON_DEVICE = 18,
+    CARILLON_AGENT = 19,
+    CARILLON_REASON = 20,
+    CARILLON_TITLE = 21,
+    CARILLON_CHANNEL = 22,
 };
 
 enum carillon_output {
@@ -33,8 +43,10 @@ enum carillon_output {
     CARILLON_OUT_UPDATE_OF_SEAT = 5,
     CARILLON_OUT_STATE = 6,
     CARILLON_OUT_OUTCOME = 7,
+    CARILLON_OUT_TITLE = 8,
 };
 
+// authorise passes or rejects; opened and closed pass.
 enum carillon_verdict { CARILLON_PASS = 0, CARILLON_DROP = 1, CARILLON_REJECT = 2, CARILLON_REPLACE = 3 };
 
 // What match_tick returns.

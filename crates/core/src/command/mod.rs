@@ -20,6 +20,7 @@ pub use refusal::{NoRoom, Refusal, Unacceptable};
 pub use room::{RoomMemberChange, RoomOccupant, RoomOutcome, RoomRefusal, RoomRequest, RoomSpeaker};
 
 use crate::model::*;
+use crate::ports::modules::PushText;
 use crate::ports::store::notifications::NotificationQuery;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
@@ -64,6 +65,8 @@ pub enum Command {
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
     /// Whether a session of an account has what a room said then → [`Outcome::Hearing`].
     Hears { account: BareJid, room: BareJid, said: UnixMs },
+    /// Have modules decide on what a push for an account tells → [`Outcome::PushText`].
+    RenderPush { account: BareJid, text: Box<PushText> },
     /// How many accounts have a session on this shard that would be given a broadcast now → [`Outcome::Count`].
     CountReached { broadcast: Arc<Broadcast> },
     /// Do something with a room → the [`RoomOutcome`] of the request.
@@ -95,6 +98,7 @@ crate::form! {
         20 = Queue { domain, name, request },
         21 = Match { domain, id, request },
         22 = Hears { account, room, said },
+        23 = RenderPush { account, text },
     }
 }
 
@@ -189,6 +193,7 @@ impl Command {
             Command::Act { stanza, .. } => stanza.memory_bytes(),
             Command::Room { request, .. } => request.bytes(),
             Command::Queue { request, .. } => request.bytes(),
+            Command::RenderPush { text, .. } => text.bytes(),
             Command::ContactsRemoved { changes } => changes.iter().map(RosterChange::bytes).sum(),
             _ => 0,
         }
@@ -285,6 +290,8 @@ pub enum Outcome {
     MatchReplay(Box<MatchReplay>),
     /// To [`Command::Hears`].
     Hearing(Hearing),
+    /// To [`Command::RenderPush`]: what is told instead; none if the push is not to be sent.
+    PushText(Option<Box<PushText>>),
     /// The subject of the command does not exist.
     Missing,
     /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.
@@ -313,6 +320,7 @@ crate::form! {
         22 = MatchToken { token, expires },
         23 = MatchReplay(replay),
         24 = Hearing(hearing),
+        25 = PushText(text),
     }
 }
 

@@ -47,7 +47,7 @@ impl Version {
 impl MatchModules {
     /// Those of all active modules that decide matches.
     pub(super) fn of(modules: &[ActiveModule]) -> MatchModules {
-        let list = modules.iter().filter(|module| module.has_any(HookSet::MATCH)).map(|module| {
+        let list = modules.iter().filter(|module| module.hooks().has_any(HookSet::MATCH)).map(|module| {
             let version = |of: &ModuleVersion| {
                 of.hooks.has(ModuleHook::MatchTick).then(|| Version {
                     name: module.name.clone(),

@@ -7,7 +7,6 @@ use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::model::{LoginBacklog, SessionId, SessionPolicy};
 use crate::session::home;
-use crate::session::hook::Ending;
 use crate::session::{BoundSession, Loaded, Session};
 use crate::shard::{DomainQuota, Whereabouts};
 use carillon_wire::jid::Jid;
@@ -128,9 +127,8 @@ impl Turn<'_> {
         if session.is_tapped {
             session.tap_session("closed", leave.as_str(), &mut self.cx);
         }
-        let ending = if leave == Leave::Closed { Ending::Closed } else { Ending::Lost };
         for hook in &self.cx.pipeline.close {
-            hook(&mut session, ending, &mut self.cx);
+            hook(&mut session, leave, &mut self.cx);
         }
         self.leave_home(&session);
         for followed in std::mem::take(&mut session.topics) {

@@ -68,6 +68,13 @@ impl Turn<'_> {
             Command::Hears { account, room, said } => {
                 self.conclude(reply, Outcome::Hearing(self.hearing(&account, &room, said)));
             }
+            Command::RenderPush { account, text } => {
+                let text = match self.cx.pipeline.render_push {
+                    Some(render) => render(&account, text, &mut self.cx),
+                    None => Some(text),
+                };
+                self.conclude(reply, Outcome::PushText(text));
+            }
             Command::TopicFigures { topics } => {
                 let figures = |topic: &TopicId| TopicFigures {
                     sessions: self.cx.shard.topics.subscribers.followers(*topic).len() as u64,

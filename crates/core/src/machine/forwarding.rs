@@ -85,6 +85,7 @@ impl Turn<'_> {
             | Command::RevokeTokens { account, .. }
             | Command::RemoveAccount { account, .. }
             | Command::Hears { account, .. }
+            | Command::RenderPush { account, .. }
             | Command::Sessions { account: Some(account), .. } => Subject::Account(account.clone()),
             Command::Kick { jid, .. } if jid.local().is_some() => Subject::Account(jid.bare()),
             Command::TracesInMemory { query, .. } => match &query.whose {

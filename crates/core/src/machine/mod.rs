@@ -182,8 +182,8 @@ impl ShardMachine {
 
     /// Replaces the modules, between two turns. Versions that were here keep their memory.
     pub fn set_modules(&mut self, modules: Vec<ActiveModule>) {
-        // Those that only decide matches see no message.
-        let has_modules = modules.iter().any(|module| module.has_any(HookSet::FILTERS));
+        // Those that only decide matches see nothing of accounts.
+        let has_modules = modules.iter().any(|module| module.hooks().has_any(HookSet::ACCOUNTS));
         let seed = self.shard.random.number();
         self.matches.set_modules(&modules, &self.shard.domains);
         let pipeline =

@@ -369,7 +369,7 @@ pub enum PushOutcome {
         /// When.
         next: UnixMs,
     },
-    /// It was not tried: a session of the account has what it tells. If something newer waits under its topic, this is pushed next.
+    /// It was not tried: a session of the account has what it tells, or a module ends it. If something newer waits under its topic, this is pushed next.
     Over,
     /// The push service will never take it: it is given up, and the registration stays.
     Refused {

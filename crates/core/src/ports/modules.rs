@@ -6,10 +6,12 @@
 //!
 //! [`Compiled`] is made off the shards; [`Instance::call`] runs within a shard's turn, and its work is bounded by the fuel it is given.
 
-use crate::model::{Notification, UnixMs};
+use crate::model::{Notification, Transport, UnixMs};
+use crate::sasl::Failure as LoginFailure;
 use bytes::Bytes;
 use carillon_wire::stanza::{Condition, Stanza};
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A place at which modules are called.
@@ -27,17 +29,32 @@ pub enum ModuleHook {
     MatchSave,
     /// Take the state of a match that was written before.
     MatchLoad,
+    /// A message of another that has come for an account, at the account's home, before it is kept or given to a session.
+    Arrived,
+    /// A login whose proof is right, before the client is told.
+    Authorise,
+    /// A session of an account was bound.
+    Opened,
+    /// A session of an account has ended.
+    Closed,
+    /// What a push tells an app, before its push service is asked.
+    PushRender,
 }
 
 impl ModuleHook {
     /// All of them.
-    pub const ALL: [ModuleHook; 6] = [
+    pub const ALL: [ModuleHook; 11] = [
         ModuleHook::SubmitMessage,
         ModuleHook::RoomMessage,
         ModuleHook::Notification,
         ModuleHook::MatchTick,
         ModuleHook::MatchSave,
         ModuleHook::MatchLoad,
+        ModuleHook::Arrived,
+        ModuleHook::Authorise,
+        ModuleHook::Opened,
+        ModuleHook::Closed,
+        ModuleHook::PushRender,
     ];
 
     /// Its name: that of the function which a module exports for it.
@@ -49,27 +66,49 @@ impl ModuleHook {
             ModuleHook::MatchTick => "match_tick",
             ModuleHook::MatchSave => "match_save",
             ModuleHook::MatchLoad => "match_load",
+            ModuleHook::Arrived => "arrived",
+            ModuleHook::Authorise => "authorise",
+            ModuleHook::Opened => "opened",
+            ModuleHook::Closed => "closed",
+            ModuleHook::PushRender => "push_render",
+        }
+    }
+
+    /// Fuel that its calls, and those before them, may use in one turn of a shard. What only observes leaves some to what decides.
+    pub const fn turn_fuel(self) -> u64 {
+        match HookSet::OBSERVERS.has(self) {
+            true => OBSERVED_FUEL,
+            false => TURN_FUEL,
         }
     }
 }
 
 /// The hooks that a module has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HookSet(u8);
+pub struct HookSet(u16);
 
 impl HookSet {
-    /// Those that filter messages and notifications.
+    /// Those that filter what accounts send, are sent, and do.
     pub const FILTERS: HookSet = HookSet(0)
         .with(ModuleHook::SubmitMessage)
         .with(ModuleHook::RoomMessage)
-        .with(ModuleHook::Notification);
+        .with(ModuleHook::Notification)
+        .with(ModuleHook::Arrived)
+        .with(ModuleHook::Authorise)
+        .with(ModuleHook::PushRender);
+
+    /// Those that are told something and decide nothing.
+    pub const OBSERVERS: HookSet = HookSet(0).with(ModuleHook::Opened).with(ModuleHook::Closed);
+
+    /// Those that are about accounts.
+    pub const ACCOUNTS: HookSet = HookSet(HookSet::FILTERS.0 | HookSet::OBSERVERS.0);
 
     /// Those that decide matches: a module has all of them, or none.
     pub const MATCH: HookSet =
         HookSet(0).with(ModuleHook::MatchTick).with(ModuleHook::MatchSave).with(ModuleHook::MatchLoad);
 
     /// All hooks.
-    pub const ALL: HookSet = HookSet(HookSet::FILTERS.0 | HookSet::MATCH.0);
+    pub const ALL: HookSet = HookSet(HookSet::ACCOUNTS.0 | HookSet::MATCH.0);
 
     /// Adds a hook.
     #[must_use]
@@ -80,6 +119,12 @@ impl HookSet {
     /// Whether a hook is among them.
     pub const fn has(self, hook: ModuleHook) -> bool {
         self.0 & (1 << hook as u8) != 0
+    }
+
+    /// With those of another set.
+    #[must_use]
+    pub const fn and(self, others: HookSet) -> HookSet {
+        HookSet(self.0 | others.0)
     }
 
     /// Whether one of others is among them.
@@ -102,7 +147,69 @@ pub enum Subject {
     Notification(Arc<Notification>),
     /// A match.
     Match(Box<MatchSubject>),
+    /// A client that logs in, or whose session came or ended.
+    Client(Box<ClientSubject>),
+    /// What a push tells.
+    Push(Box<PushText>),
 }
+
+/// What a module is told of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientSubject {
+    /// The account that it logs in to, or the full JID of its session.
+    pub jid: Box<str>,
+    /// Its address, the last one where its connection was lost; none if that is not known any more.
+    pub address: Option<IpAddr>,
+    /// What carries its stanzas; none if that is not known any more.
+    pub transport: Option<Transport>,
+    /// At [`ModuleHook::Authorise`]: the mechanism of SASL.
+    pub mechanism: Option<Box<str>>,
+    /// At [`ModuleHook::Authorise`]: what it says of itself by SASL2.
+    pub agent: Option<Box<Agent>>,
+    /// At [`ModuleHook::Closed`]: why.
+    pub reason: Option<&'static str>,
+}
+
+/// What a client says of itself (XEP-0388 §2.3).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agent {
+    /// Which of the account's clients it is.
+    pub id: Option<Box<str>>,
+    /// Its software.
+    pub software: Option<Box<str>>,
+    /// Its device.
+    pub device: Option<Box<str>>,
+}
+
+/// What a push tells, and a device shows of it: no more than its app may be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushText {
+    /// What it is about: `message` or `notification`.
+    pub kind: Box<str>,
+    /// The account.
+    pub account: Box<str>,
+    /// Which way it goes: `web_push`, `webhook`, `apns` or `fcm`.
+    pub channel: Box<str>,
+    /// Who sent the message, or the room it is from.
+    pub from: Option<Box<str>>,
+    /// The title that a device shows.
+    pub title: Option<Box<str>>,
+    /// The text that a device shows.
+    pub body: Option<Box<str>>,
+    /// What the app is told beside, as JSON.
+    pub data: Option<Box<str>>,
+}
+
+impl PushText {
+    /// Bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        let PushText { kind, account, channel, from, title, body, data } = self;
+        let texts = [from, title, body, data].into_iter().flatten().chain([kind, account, channel]);
+        texts.map(|text| text.len()).sum()
+    }
+}
+
+crate::form! { struct PushText { kind, account, channel, from, title, body, data } }
 
 /// What a module is told of a match that it decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -178,6 +285,10 @@ pub enum Verdict {
     Replace(Replacement),
     /// What became of a match.
     Match(Box<MatchVerdict>),
+    /// The login fails.
+    Refuse(LoginRefusal),
+    /// It has taken note: it decides nothing.
+    Noted,
 }
 
 impl Verdict {
@@ -189,7 +300,35 @@ impl Verdict {
             Verdict::Reject(_) => "reject",
             Verdict::Replace(_) => "replace",
             Verdict::Match(_) => "match",
+            Verdict::Refuse(_) => "reject",
+            Verdict::Noted => "noted",
         }
+    }
+}
+
+/// Why a module refuses a login.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoginRefusal {
+    /// The condition that the client is told (RFC 6120 §6.5).
+    pub failure: LoginFailure,
+    /// Whether its stream ends, with `<policy-violation/>` (RFC 6120 §4.9.3.14).
+    pub ends_stream: bool,
+    /// A sentence for people.
+    pub text: Option<Box<str>>,
+}
+
+impl LoginRefusal {
+    /// By the name of a condition that a module may give; none if it may not give this one.
+    pub fn named(condition: &str, text: Option<Box<str>>) -> Option<LoginRefusal> {
+        let (failure, ends_stream) = match condition {
+            "not-authorized" => (LoginFailure::NotAuthorized, false),
+            "account-disabled" => (LoginFailure::AccountDisabled, false),
+            "credentials-expired" => (LoginFailure::CredentialsExpired, false),
+            "temporary-auth-failure" => (LoginFailure::TemporaryAuthFailure, false),
+            "policy-violation" => (LoginFailure::NotAuthorized, true),
+            _ => return None,
+        };
+        Some(LoginRefusal { failure, ends_stream, text })
     }
 }
 
@@ -224,6 +363,15 @@ pub enum Replacement {
     Body(Box<str>),
     /// The whole payload: the XML within a message, or the JSON or XML of a notification, of the kind that it had.
     Payload(Bytes),
+    /// Parts of what a push tells; what is none stays.
+    Push {
+        /// The title.
+        title: Option<Box<str>>,
+        /// The text.
+        body: Option<Box<str>>,
+        /// What the app is told beside, as JSON.
+        data: Option<Box<str>>,
+    },
 }
 
 /// Why a call of a module did not end with a verdict.
@@ -425,9 +573,10 @@ pub struct ModuleVersion {
 }
 
 impl ActiveModule {
-    /// Whether one of its versions has one of these hooks.
-    pub fn has_any(&self, hooks: HookSet) -> bool {
-        [Some(&self.version), self.base.as_ref()].into_iter().flatten().any(|of| of.hooks.has_any(hooks))
+    /// The hooks that one of its versions has.
+    pub fn hooks(&self) -> HookSet {
+        let base = self.base.as_ref().map_or(HookSet::default(), |base| base.hooks);
+        self.version.hooks.and(base)
     }
 }
 
@@ -442,3 +591,8 @@ pub const MATCH_MEMORY_BYTES: usize = 4 << 20;
 
 /// Fuel of all modules in one turn of a shard; as much again of those that decide matches.
 pub const TURN_FUEL: u64 = 10_000_000;
+
+/// How far calls of what only observes may use [`TURN_FUEL`] up. An instance can be started and called within it.
+pub const OBSERVED_FUEL: u64 = 7_000_000;
+
+const _: () = assert!(START_FUEL + CALL_FUEL < OBSERVED_FUEL && OBSERVED_FUEL < TURN_FUEL);

@@ -4,7 +4,7 @@ mod rules;
 
 use crate::model::Settlement;
 use crate::session::home;
-use crate::session::hook::{Arrival, Delivery, Held, Plan};
+use crate::session::hook::{Arrival, Delivery, Held, Plan, ScreenArrivedHook};
 use crate::session::tapping::note_route;
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::{Chat, Fate, Recipients, Track};
@@ -13,7 +13,13 @@ use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, 
 use smallvec::SmallVec;
 
 /// A stanza has come for an account, and passes: it goes its way, unless a feature has something to do first.
-pub fn arrived(stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub fn arrived(mut stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    // What a module ends, or changes, is so for rules, archives and sessions.
+    if let Some(screen) = cx.pipeline.screen_arrived
+        && is_screened_out(screen, &mut stanza, settlement, cx)
+    {
+        return;
+    }
     // What a rule ends is in no archive either.
     if let Some(rules) = cx.pipeline.rules_of(&stanza)
         && cx.pipeline.arrived.is_some()
@@ -35,6 +41,33 @@ pub fn arrived(stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Se
         Arrival::Held(why) => cx.shard.counters.stanzas_held.count(why.name()),
         Arrival::Refused => {}
     }
+}
+
+/// Whether a message that has come ends here. Its sender is told if it is refused, and with that it is settled.
+fn is_screened_out(
+    screen: ScreenArrivedHook,
+    stanza: &mut Stanza,
+    settlement: Option<Settlement>,
+    cx: &mut Cx<'_>,
+) -> bool {
+    let (what, detail) = match screen(stanza, cx) {
+        Ok(None) => return false,
+        Ok(Some(how)) => {
+            cx.shard.counters.stanzas_taken.count(how.name());
+            ("taken", how.name())
+        }
+        Err(error) => {
+            if let Some(reply) = stanza.error_reply(&error) {
+                cx.reply_to(settlement, reply);
+            }
+            ("refused", error.condition.as_str())
+        }
+    };
+    if !cx.shard.taps.is_empty() {
+        note_route(stanza, what, detail, cx);
+    }
+    cx.settle(settlement);
+    true
 }
 
 /// Gives a stanza to the sessions of its account, or answers it with an error. With that it is settled, unless it has to be stored or

@@ -36,6 +36,16 @@ impl Mechanism {
         Mechanism::Plain,
     ];
 
+    /// SCRAM with this hash, bound to the TLS channel or not.
+    pub fn scram(hash: Hash, binds_channel: bool) -> Mechanism {
+        match (hash, binds_channel) {
+            (Hash::Sha256, true) => Mechanism::ScramSha256Plus,
+            (Hash::Sha1, true) => Mechanism::ScramSha1Plus,
+            (Hash::Sha256, false) => Mechanism::ScramSha256,
+            (Hash::Sha1, false) => Mechanism::ScramSha1,
+        }
+    }
+
     /// Its name in IANA's registry.
     pub fn as_str(self) -> &'static str {
         match self {

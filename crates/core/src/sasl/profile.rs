@@ -16,6 +16,16 @@ pub enum SaslProfile {
 
 crate::form! { enum SaslProfile { 0 = Classic, 1 = Sasl2(inline) } }
 
+impl SaslProfile {
+    /// What a client of SASL2 asks for inline.
+    pub fn inline(&self) -> Option<&Inline> {
+        match self {
+            SaslProfile::Classic => None,
+            SaslProfile::Sasl2(inline) => Some(inline),
+        }
+    }
+}
+
 /// What a SASL2 client asks to be done with its login: its `<authenticate/>`, without what proves who it is.
 #[derive(Debug)]
 pub struct Inline(Element);

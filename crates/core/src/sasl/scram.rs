@@ -55,6 +55,8 @@ crate::form! { enum ChannelBinding { 0 = None, 1 = ServerLacks, 2 = Used(kind) }
 #[derive(Debug)]
 pub struct Challenged {
     hash: Hash,
+    /// Whether the login is bound to its channel.
+    is_bound: bool,
     keys: ScramKeys,
     nonce: String,
     /// `c=` as the client must send it: base 64 of the `gs2-header` and the channel's binding.
@@ -137,11 +139,17 @@ impl ClientFirst {
         let nonce = format!("{}{nonce}", self.nonce);
         let first = format!("r={nonce},s={},i={}", BASE64.encode(&keys.salt), keys.iterations);
         let transcript = format!("{},{first}", self.bare);
-        (first, Challenged { hash: self.hash, keys, nonce, binding, transcript })
+        let is_bound = matches!(self.binding, ChannelBinding::Used(_));
+        (first, Challenged { hash: self.hash, is_bound, keys, nonce, binding, transcript })
     }
 }
 
 impl Challenged {
+    /// The mechanism.
+    pub fn mechanism(&self) -> Mechanism {
+        Mechanism::scram(self.hash, self.is_bound)
+    }
+
     /// Checks the client's final message. Returns the server's final message if the proof is right.
     pub fn verify(self, message: &str) -> Result<String, Failure> {
         let malformed = Failure::MalformedRequest;

@@ -48,6 +48,22 @@ fn every_conversation_goes_as_written_on_two_nodes_while_all_sessions_are_handed
     play_each(Kept::InMemory, Moves::Everybody, 2);
 }
 
+/// The same words have the same history, though a module decides at random.
+#[test]
+fn a_conversation_with_modules_goes_the_same_way_twice() {
+    let with = |module: &str| {
+        let accounts = "account alice secret\naccount bob secret\nalice connects sm\nbob connects\n";
+        let speaks =
+            "many 40 alice >> <message to='bob@localhost' type='chat' id='{i}'><body>hi</body></message>";
+        let text =
+            format!("{accounts}{module}{speaks}\nbob drops\nmany 9 alice >> <r xmlns='urn:xmpp:sm:3'/>\n");
+        script::history(&text).expect("it goes as written")
+    };
+    let rolls = "module rolls is rolls.wat\n";
+    assert_eq!(with(rolls), with(rolls));
+    assert_ne!(with(rolls), with(""));
+}
+
 fn play_all(kept: Kept) {
     play_each(kept, Moves::Nobody, 1);
 }

@@ -144,6 +144,11 @@ impl World {
         self.node.settle();
     }
 
+    /// Everything that happened, as a number.
+    pub(crate) fn history(&self) -> u64 {
+        self.node.trace.hash()
+    }
+
     /// The next thing a connection was sent.
     pub(crate) fn received(&mut self, key: usize) -> Option<Vec<u8>> {
         self.node.sent(key)

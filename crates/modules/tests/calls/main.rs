@@ -1,5 +1,6 @@
 //! Calls of real modules through the port.
 
+mod accounts;
 mod guests;
 mod harmful;
 mod hooks;

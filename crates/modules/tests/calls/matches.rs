@@ -104,7 +104,7 @@ fn what_is_too_long_or_means_nothing_is_a_failure() {
     assert_eq!(failure(&output(5, 4098)), Failure::Output);
     assert_eq!(failure(&output(6, 61_441)), Failure::Output);
     assert_eq!(failure(&output(7, 513)), Failure::Output);
-    assert_eq!(failure(&output(8, 1)), Failure::Output);
+    assert_eq!(failure(&output(9, 1)), Failure::Output);
     // 65 pages are more than 4 MiB.
     let grows =
         "(if (i32.eq (memory.grow (i32.const 64)) (i32.const -1)) (then (unreachable))) (i32.const 0)";

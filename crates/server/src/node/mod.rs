@@ -593,6 +593,7 @@ impl Target {
             Command::Act { account, .. }
             | Command::RevokeTokens { account, .. }
             | Command::Hears { account, .. }
+            | Command::RenderPush { account, .. }
             | Command::RemoveAccount { account, .. } => account_of(account.as_str()),
             Command::ContactsRemoved { .. } => {
                 Target::Shard(Place { node: node.inner.own, shard: ShardId(0) })

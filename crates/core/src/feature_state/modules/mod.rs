@@ -17,6 +17,8 @@ const FAILED_MS: u64 = 10_000;
 #[derive(Debug, Default)]
 pub struct Modules {
     slots: Vec<Slot>,
+    /// The hooks that one of them has.
+    hooks: HookSet,
     turn: Turn,
 }
 
@@ -63,6 +65,8 @@ pub(crate) enum Decision {
     Goes,
     Dropped,
     Rejected(Rejection),
+    /// A login fails.
+    Refused(LoginRefusal),
     /// A module failed that is to fail closed.
     Failed(Failure),
 }
@@ -101,9 +105,15 @@ impl Modules {
             figures.push(of);
             self.slots.push(slot);
         }
+        self.hooks = self.slots.iter().fold(HookSet::default(), |all, slot| all.and(slot.module.hooks()));
     }
 
-    /// Asks the modules in their order, each about what those before it made of the subject.
+    /// Whether one of them has this hook.
+    pub(crate) fn has(&self, hook: ModuleHook) -> bool {
+        self.hooks.has(hook)
+    }
+
+    /// Asks those that have the hook, in their order, each about what those before it made of the subject.
     pub(crate) fn decide(
         &mut self,
         question: Question<'_>,
@@ -112,9 +122,13 @@ impl Modules {
     ) -> (Subject, Decision) {
         self.turn.begin(question.now.mono);
         for (slot, figures) in self.slots.iter_mut().zip(figures) {
+            if !slot.module.hooks().has(question.hook) {
+                continue;
+            }
             let (after, decision) = slot.decide(question, subject, &mut self.turn, figures);
             subject = after;
-            if decision != Decision::Goes {
+            // All are told of what is only observed.
+            if decision != Decision::Goes && !HookSet::OBSERVERS.has(question.hook) {
                 return (subject, decision);
             }
         }
@@ -129,8 +143,9 @@ impl Turn {
         }
     }
 
-    fn has(&self, fuel: u64) -> bool {
-        self.used + fuel <= TURN_FUEL
+    /// Whether so much fuel is left for a call of a hook.
+    fn has(&self, fuel: u64, hook: ModuleHook) -> bool {
+        self.used + fuel <= hook.turn_fuel()
     }
 }
 
@@ -215,9 +230,10 @@ impl Slot {
         };
         figures.verdicts.count(verdict.name());
         match verdict {
-            Verdict::Pass => (subject, Decision::Goes),
+            Verdict::Pass | Verdict::Noted => (subject, Decision::Goes),
             Verdict::Drop => (subject, Decision::Dropped),
             Verdict::Reject(why) => (subject, Decision::Rejected(why)),
+            Verdict::Refuse(why) => (subject, Decision::Refused(why)),
             // No filter has such a verdict.
             Verdict::Match(_) => (subject, self.decision_of(Failure::Verdict)),
             Verdict::Replace(by) => match verdict::replaced(&subject, by) {
@@ -270,7 +286,7 @@ impl Slot {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let seed = self.seed;
         let ready = match self.part(which) {
-            Some((version, health)) => ready(version, health, turn),
+            Some((version, health)) => ready(version, health, question.hook, turn),
             None => Err(not_called(Failure::Off, "no version of it is on")),
         };
         if let Err(failed) = ready {
@@ -322,14 +338,19 @@ impl Health {
     }
 }
 
-/// Makes a version ready to be called, or says why it is not.
-fn ready(version: &mut ModuleVersion, health: &mut Health, turn: &mut Turn) -> Result<(), Failed> {
+/// Makes a version ready for a call of a hook, or says why it is not.
+fn ready(
+    version: &mut ModuleVersion,
+    health: &mut Health,
+    hook: ModuleHook,
+    turn: &mut Turn,
+) -> Result<(), Failed> {
     if health.is_off {
         return Err(not_called(Failure::Off, "it failed too often"));
     }
     match health.broken {
         Some(at) if at == turn.at => return Err(not_called(Failure::Off, "it failed in this turn")),
-        Some(_) if !turn.has(START_FUEL + CALL_FUEL) => {
+        Some(_) if !turn.has(START_FUEL + CALL_FUEL, hook) => {
             return Err(not_called(Failure::Turn, "too little fuel is left to start it"));
         }
         Some(_) => {
@@ -338,7 +359,7 @@ fn ready(version: &mut ModuleVersion, health: &mut Health, turn: &mut Turn) -> R
             begun?;
             health.broken = None;
         }
-        None if !turn.has(CALL_FUEL) => {
+        None if !turn.has(CALL_FUEL, hook) => {
             return Err(not_called(Failure::Turn, "modules have used up the fuel of this turn"));
         }
         None => {}
@@ -373,6 +394,7 @@ fn compare(
 fn said(result: &Result<Verdict, Failed>) -> String {
     match result {
         Ok(Verdict::Reject(why)) => format!("reject {}", why.condition.as_str()),
+        Ok(Verdict::Refuse(why)) => format!("reject {}", why.failure.as_str()),
         Ok(verdict) => verdict.name().to_owned(),
         Err(failed) => format!("failed ({})", failed.failure.name()),
     }

@@ -25,8 +25,18 @@ pub(super) fn replaced(subject: &Subject, by: Replacement) -> Result<Subject, &'
             let notification = model::Notification { payload, ..(**notification).clone() };
             Ok(Subject::Notification(Arc::new(notification)))
         }
-        (Subject::Notification(_), Replacement::Body(_)) => Err("a notification has no body"),
-        (Subject::Match(_), _) => Err("a match is not replaced"),
+        (Subject::Push(text), Replacement::Push { title, body, data }) => {
+            let data = data.map(told).transpose()?;
+            let mut text = text.clone();
+            text.title = title.or(text.title.take());
+            text.body = body.or(text.body.take());
+            text.data = data.or(text.data.take());
+            Ok(Subject::Push(text))
+        }
+        (Subject::Notification(_), _) => Err("a notification has a payload alone"),
+        (Subject::Message(_), _) => Err("a message has a body or a payload"),
+        (Subject::Push(_), _) => Err("a push has a title, a body and a payload"),
+        (Subject::Match(_) | Subject::Client(_), _) => Err("what it is about is not replaced"),
     }
 }
 
@@ -35,6 +45,12 @@ fn parsed(bytes: Bytes) -> Result<Payload, &'static str> {
     let payload = Payload::parse_within(bytes, &Limits::default());
     payload
         .map_err(|_| "the payload is not XML that a client could send: not well-formed, or too deep or large")
+}
+
+/// What an app is told beside.
+fn told(data: Box<str>) -> Result<Box<str>, &'static str> {
+    let read: Result<serde::de::IgnoredAny, _> = serde_json::from_str(&data);
+    read.map(|_| data).map_err(|_| "what an app is told beside is JSON")
 }
 
 /// A payload must never be taken for a part of the stanza or the stream that carries it.
@@ -85,7 +101,7 @@ mod tests {
         let subject = Subject::Message(Stanza::message(MessageType::Chat).with_payload(body));
         match replaced(&subject, Replacement::Payload(Bytes::copy_from_slice(by.as_bytes())))? {
             Subject::Message(message) => Ok(String::from_utf8_lossy(message.payload.bytes()).into_owned()),
-            Subject::Notification(_) | Subject::Match(_) => Err("it was a message"),
+            other => panic!("{other:?}"),
         }
     }
 

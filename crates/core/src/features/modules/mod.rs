@@ -1,21 +1,35 @@
-//! Modules: filters that an operator adds to a running node. This feature is in the pipeline only while a module is active.
+//! Modules: filters and observers that an operator adds to a running node. This feature is in the pipeline only while a module is active.
 
+use crate::event::Leave;
 use crate::feature_state::PerShard;
 use crate::feature_state::modules::{Decision, Question};
 use crate::model::Notification;
-use crate::ports::modules::{ActiveModule, Failure, ModuleHook, Subject};
-use crate::session::Cx;
+use crate::ports::modules::{
+    ActiveModule, ClientSubject, Failure, LoginRefusal, ModuleHook, PushText, Subject,
+};
+use crate::sasl::Failure as LoginFailure;
 use crate::session::hook::{Feature, Hooks, Taken};
+use crate::session::{BoundSession, Cx};
 use crate::shard::ModuleFigures;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Kind, MessageType, Stanza, StanzaError};
 use std::sync::Arc;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "modules",
-    about: "Asks the modules that an operator activated about messages and notifications.",
-    hooks: Hooks { set_modules: Some(set_modules), screen: Some(screen), admit: Some(admit), ..Hooks::NONE },
+    about: "Asks the modules that an operator activated about messages, notifications, logins and pushes, and tells them of sessions.",
+    hooks: Hooks {
+        set_modules: Some(set_modules),
+        screen: Some(screen),
+        screen_arrived: Some(screen_arrived),
+        admit: Some(admit),
+        authorise: Some(authorise),
+        render_push: Some(render_push),
+        open: Some(opened),
+        close: Some(closed),
+        ..Hooks::NONE
+    },
     ..Feature::NONE
 };
 
@@ -26,6 +40,12 @@ fn set_modules(
     figures: &mut Vec<ModuleFigures>,
 ) {
     features.modules.replace(modules, seed, figures);
+}
+
+/// Asks the modules about something of an account.
+fn ask(hook: ModuleHook, account: &BareJid, subject: Subject, cx: &mut Cx<'_>) -> (Subject, Decision) {
+    let question = Question { hook, account: account.as_str(), domain: account.domain(), now: cx.now };
+    cx.features.modules.decide(question, subject, &mut cx.shard.counters.modules)
 }
 
 fn screen(
@@ -40,14 +60,42 @@ fn screen(
         Kind::Message(MessageType::Groupchat) if is_for_service => ModuleHook::RoomMessage,
         _ => ModuleHook::SubmitMessage,
     };
-    let question = Question { hook, account: sender.as_str(), domain: sender.domain(), now: cx.now };
+    decide_message(hook, sender, message, cx)
+}
+
+/// What the server itself says, and what an account sends to itself, is nobody's to decide about.
+fn screen_arrived(message: &mut Stanza, cx: &mut Cx<'_>) -> Result<Option<Taken>, StanzaError> {
+    if !cx.features.modules.has(ModuleHook::Arrived) || !is_of_another(message) {
+        return Ok(None);
+    }
+    let Some(account) = message.to.as_ref().map(Jid::bare) else { return Ok(None) };
+    decide_message(ModuleHook::Arrived, &account, message, cx)
+}
+
+/// Whether it is a message of another account, or of a room.
+fn is_of_another(stanza: &Stanza) -> bool {
+    let Kind::Message(kind) = stanza.kind else { return false };
+    let (Some(from), Some(to)) = (&stanza.from, &stanza.to) else { return false };
+    kind != MessageType::Error && from.local().is_some() && from.bare_str() != to.bare_str()
+}
+
+fn decide_message(
+    hook: ModuleHook,
+    account: &BareJid,
+    message: &mut Stanza,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Taken>, StanzaError> {
+    if !cx.features.modules.has(hook) {
+        return Ok(None);
+    }
     let subject = Subject::Message(std::mem::replace(message, Stanza::message(MessageType::Normal)));
-    let (subject, decision) = cx.features.modules.decide(question, subject, &mut cx.shard.counters.modules);
+    let (subject, decision) = ask(hook, account, subject, cx);
     if let Subject::Message(decided) = subject {
         *message = decided;
     }
     match decision {
-        Decision::Goes => Ok(None),
+        // Only logins are refused.
+        Decision::Goes | Decision::Refused(_) => Ok(None),
         Decision::Dropped => Ok(Some(Taken::Dropped)),
         Decision::Rejected(why) => {
             let error = StanzaError::new(why.condition);
@@ -69,13 +117,63 @@ fn failed(failure: Failure) -> StanzaError {
 }
 
 fn admit(notification: &mut Arc<Notification>, cx: &mut Cx<'_>) -> bool {
-    let to = notification.to.clone();
-    let question =
-        Question { hook: ModuleHook::Notification, account: to.as_str(), domain: to.domain(), now: cx.now };
-    let subject = Subject::Notification(notification.clone());
-    let (subject, decision) = cx.features.modules.decide(question, subject, &mut cx.shard.counters.modules);
+    if !cx.features.modules.has(ModuleHook::Notification) {
+        return true;
+    }
+    let (to, subject) = (notification.to.clone(), Subject::Notification(notification.clone()));
+    let (subject, decision) = ask(ModuleHook::Notification, &to, subject, cx);
     if let Subject::Notification(decided) = subject {
         *notification = decided;
     }
     decision == Decision::Goes
+}
+
+fn authorise(account: &BareJid, client: Box<ClientSubject>, cx: &mut Cx<'_>) -> Option<LoginRefusal> {
+    if !cx.features.modules.has(ModuleHook::Authorise) {
+        return None;
+    }
+    match ask(ModuleHook::Authorise, account, Subject::Client(client), cx).1 {
+        Decision::Refused(refusal) => Some(refusal),
+        // The client may try again.
+        Decision::Failed(_) => Some(LoginRefusal {
+            failure: LoginFailure::TemporaryAuthFailure,
+            ends_stream: false,
+            text: Some("a filter of this server failed; try again later".into()),
+        }),
+        Decision::Goes | Decision::Dropped | Decision::Rejected(_) => None,
+    }
+}
+
+fn render_push(account: &BareJid, text: Box<PushText>, cx: &mut Cx<'_>) -> Option<Box<PushText>> {
+    if !cx.features.modules.has(ModuleHook::PushRender) {
+        return Some(text);
+    }
+    match ask(ModuleHook::PushRender, account, Subject::Push(text), cx) {
+        (Subject::Push(text), Decision::Goes) => Some(text),
+        _ => None,
+    }
+}
+
+fn opened(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    observe(ModuleHook::Opened, session, None, cx);
+}
+
+fn closed(session: &mut BoundSession, leave: Leave, cx: &mut Cx<'_>) {
+    observe(ModuleHook::Closed, session, Some(leave.as_str()), cx);
+}
+
+/// Tells the modules of a session; whatever they say, nothing follows from it.
+fn observe(hook: ModuleHook, session: &BoundSession, reason: Option<&'static str>, cx: &mut Cx<'_>) {
+    if !cx.features.modules.has(hook) {
+        return;
+    }
+    let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
+    let (address, transport) = match (&session.io, parked) {
+        (Some(io), _) => (Some(io.address), Some(io.transport())),
+        (None, Some(parked)) => (Some(parked.address), parked.transport),
+        (None, None) => (None, None),
+    };
+    let jid = session.jid.as_str().into();
+    let client = ClientSubject { jid, address, transport, mechanism: None, agent: None, reason };
+    _ = ask(hook, &session.bare, Subject::Client(Box::new(client)), cx);
 }

@@ -2,13 +2,14 @@
 
 use crate::command::PendingIq;
 use crate::error::StanzaError;
+use crate::event::Leave;
 use crate::feature_state::muc::Joined;
 use crate::message::{Announcement, RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomSeat, ShardMessage};
 use crate::model::{Domain, RoomKind};
 use crate::ports::Directory;
 use crate::ports::store::rooms::Rooms;
 use crate::room::xml;
-use crate::session::hook::{Ending, Feature, Flow, Hooks, Service, Spec, Taken};
+use crate::session::hook::{Feature, Flow, Hooks, Service, Spec, Taken};
 use crate::session::{BoundSession, Cx, Sessions, Wait, account_reads, rsm};
 use crate::shard::{Addressee, Names, RoomSlice, Track};
 use carillon_wire::jid::{BareJid, Jid};
@@ -309,8 +310,8 @@ fn shutdown(session: &mut BoundSession, cx: &mut Cx<'_>) {
     told.iter().for_each(|stanza| session.send(stanza, &Track::Nothing, cx));
 }
 
-fn close(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>) {
-    leave_all(session, ending == Ending::Lost, cx);
+fn close(session: &mut BoundSession, leave: Leave, cx: &mut Cx<'_>) {
+    leave_all(session, leave != Leave::Closed, cx);
 }
 
 /// The session leaves all its rooms, and forgets each when that has told it so.

@@ -4,13 +4,13 @@ use super::giving::{RECEIPT, give, has_too_many};
 use super::{broadcast, ends, report, xml};
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
-use crate::event::{Entry, Kind};
+use crate::event::{Entry, Kind, Leave};
 use crate::feature_state::notifications::{InFlight, Recipient};
 use crate::model::*;
 use crate::ports::Page;
 use crate::ports::store::notifications::{NotificationChange, Pending};
 use crate::session::backlog::Paged;
-use crate::session::hook::{Ending, Flow, Taken};
+use crate::session::hook::{Flow, Taken};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{End, Pager, Reads};
 use carillon_wire::jid::BareJid;
@@ -331,7 +331,7 @@ fn received(session: &mut BoundSession, id: NotificationId, cx: &mut Cx<'_>) {
 }
 
 /// The session ends: what it did not acknowledge waits in the store for the next session, or is dropped.
-pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
+pub(super) fn close(session: &mut BoundSession, _leave: Leave, cx: &mut Cx<'_>) {
     if let Some(mut pager) = session.state.notifications.0.take() {
         let lost = pager.take_back(|_| true);
         give_up(session, &lost, cx);

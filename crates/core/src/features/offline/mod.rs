@@ -7,14 +7,14 @@ mod keep;
 mod xml;
 
 use crate::error::StanzaError;
+use crate::event::Leave;
 use crate::feature_state::offline::GivenMessage;
 use crate::model::{OfflineMessage, SessionId, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
 use crate::session::hook::{
-    CatchUp, Ending, Feature, Handling, Held, Hooks, LoginPart, Spec, Stored, Taken, TimerHandler,
-    TrackedHandler,
+    CatchUp, Feature, Handling, Held, Hooks, LoginPart, Spec, Stored, Taken, TimerHandler, TrackedHandler,
 };
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Fate, Forget, Pager, Reads, RefusedWrite, Track, Tracked};
@@ -314,7 +314,7 @@ fn look_again(account: &BareJid, is_new: bool, sessions: &mut Sessions, cx: &mut
 }
 
 /// The session ends: what it was given and did not acknowledge is for the others of its account.
-fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
+fn close(session: &mut BoundSession, _leave: Leave, cx: &mut Cx<'_>) {
     let Some(mut progress) = session.state.offline.0.take() else { return };
     if progress.pager.in_flight().len() > 0 {
         let account = session.bare.to_bare();

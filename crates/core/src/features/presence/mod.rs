@@ -4,8 +4,9 @@
 mod xml;
 
 use crate::error::StanzaError;
+use crate::event::Leave;
 use crate::message::Announcement;
-use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqAnswer, IqHandler, Request, Spec, Taken};
+use crate::session::hook::{At, Feature, Flow, Hooks, IqAnswer, IqHandler, Request, Spec, Taken};
 use crate::session::{BoundSession, Cx, backlog};
 use crate::shard::Track;
 use carillon_wire::ns;
@@ -150,7 +151,7 @@ fn tell_directed(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
 }
 
 /// A session that ends withdraws its presence (RFC 6121 §4.5.2).
-fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
+fn close(session: &mut BoundSession, _leave: Leave, cx: &mut Cx<'_>) {
     let gone = Stanza::presence(PresenceType::Unavailable).with_from(session.jid.clone());
     if session.presence.withdraw() {
         cx.shard.counters.available -= 1;

@@ -5,10 +5,11 @@ mod memory;
 mod resumption;
 
 use crate::error::StreamError;
+use crate::event::Leave;
 use crate::feature_state::stream_management::{Bounds, Next, Request, Sent, TooMany};
 use crate::model::Settlement;
 use crate::route;
-use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, TimerHandler, Unbound};
+use crate::session::hook::{Feature, Hooks, NonzaHandler, Outgoing, Spec, TimerHandler, Unbound};
 use crate::session::{BoundSession, Cx, backlog};
 use crate::shard::{Timer, Track, Tracked};
 use carillon_wire::ns;
@@ -326,7 +327,7 @@ fn request(session: &BoundSession, cx: &mut Cx<'_>) {
 
 /// XEP-0198 §4 leaves open what becomes of messages that were not acknowledged. One that another session of the account was also
 /// given is dropped; the others are routed to the account as if they came now: to its sessions, or into the offline store.
-fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
+fn close(session: &mut BoundSession, _leave: Leave, cx: &mut Cx<'_>) {
     let Some(state) = session.state.stream_management.take() else { return };
     memory::left(session.id, &state, cx);
     for entry in state.queue.into_entries() {

@@ -9,6 +9,7 @@ use crate::message::{
 };
 use crate::model::*;
 use crate::ports::Fault;
+use crate::ports::modules::PushText;
 use crate::ports::store::notifications::{NotificationQuery, Whose};
 use carillon_wire::frame::game::{EndReason, Mode, SeatState};
 use carillon_wire::jid::{BareJid, Jid};
@@ -122,8 +123,14 @@ fn commands() -> Vec<Command> {
         Command::Presence { accounts: [account.clone()].into() },
         Command::TopicFigures { topics: [TopicId(1), TopicId(2)].into() },
         Command::Sessions { domain: Some(domain), account: Some(account.clone()), limit: 100 },
+        Command::RenderPush { account: account.clone(), text: Box::new(push_text()) },
         Command::Hears { account, room: BareJid::new("tea@rooms.example.org").unwrap(), said: NOW },
     ]
+}
+
+fn push_text() -> PushText {
+    let (title, body) = (Some("title".into()), Some("text".into()));
+    PushText { kind: "message".into(), channel: "apns".into(), title, body, ..PushText::default() }
 }
 
 fn operations() -> Vec<TopicOp> {
@@ -430,6 +437,8 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::TopicFigures(vec![TopicFigures { sessions: 1, published: 2, delivered: 3 }]),
         Outcome::Sessions(vec![session]),
         Outcome::Answered(Box::new(chat())),
+        Outcome::PushText(None),
+        Outcome::PushText(Some(Box::new(push_text()))),
         Outcome::Missing,
         Outcome::Unavailable,
         Outcome::Unknown,

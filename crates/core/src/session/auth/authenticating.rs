@@ -2,7 +2,7 @@
 //! that it chose.
 
 use super::exchange::{self, Failed, Step};
-use super::{Asking, Deriving, classic, offer, sasl2};
+use super::{Asking, Deriving, classic, offer, refusal, sasl2};
 use crate::connection::{Claim, Claimed, Client, Invited, Io, Proof};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
@@ -245,10 +245,17 @@ impl Authenticating {
                 Session::Authenticating(Box::new(Authenticating { client, awaits }))
             }
             Step::Derive(derivation, check) => Deriving::password(client, profile, derivation, check, cx),
-            Step::Proved(proved) => match profile {
-                SaslProfile::Classic => classic::succeed(client, *proved, cx),
-                SaslProfile::Sasl2(inline) => sasl2::succeed(client, inline, *proved, cx),
-            },
+            Step::Proved(proved) => {
+                if let Some(authorise) = cx.pipeline.authorise
+                    && let Some(failed) = refusal::of(authorise, &client, profile.inline(), &proved, cx)
+                {
+                    return Authenticating::refuse(client, &profile, failed, cx);
+                }
+                match profile {
+                    SaslProfile::Classic => classic::succeed(client, *proved, cx),
+                    SaslProfile::Sasl2(inline) => sasl2::succeed(client, inline, *proved, cx),
+                }
+            }
             Step::Failed(failed) => Authenticating::refuse(client, &profile, failed, cx),
         }
     }
@@ -260,14 +267,18 @@ impl Authenticating {
         failed: Failed,
         cx: &mut Cx<'_>,
     ) -> Session {
-        let Failed { failure, account } = failed;
-        client.io.send_element(&profile.failure(failure), cx);
+        let Failed { failure, account, text, ends_stream } = failed;
+        client.io.send_element(&profile.failure(failure, text.as_deref()), cx);
         cx.shard.counters.login_failures.count(failure.as_str());
         cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
             account: account.as_ref().map(|account| account.as_str()),
             address: client.io.address,
             reason: failure.as_str(),
         });
+        if ends_stream {
+            let text = text.map_or_else(|| "you may not log in".to_owned(), String::from);
+            return Closing::with_error(client.io, &StreamError::new(Condition::PolicyViolation, text), cx);
+        }
         // A client finds out which types of channel binding there are by trying: that is no failed login.
         let count =
             if failure == Failure::UnknownBinding { &mut client.misfits } else { &mut client.attempts };

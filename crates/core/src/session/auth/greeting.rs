@@ -55,7 +55,7 @@ impl Success {
 
     /// The login fails after all: the account may not log in any more, or the resource cannot be bound.
     pub(in crate::session) fn refuse(self, io: Io, failure: Failure, cx: &mut Cx<'_>) -> Session {
-        io.send_element(&SaslProfile::Sasl2(self.inline).failure(failure), cx);
+        io.send_element(&SaslProfile::Sasl2(self.inline).failure(failure, None), cx);
         Closing::politely(io, cx)
     }
 

@@ -24,6 +24,7 @@ pub mod offer;
 mod profile;
 mod proven;
 mod proving;
+mod refusal;
 mod sasl2;
 mod waiting;
 

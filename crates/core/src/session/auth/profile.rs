@@ -18,10 +18,10 @@ impl SaslProfile {
         Element::new("challenge", self.ns()).with_text(sasl::encode(data.as_bytes()))
     }
 
-    /// A failure. Its condition is of RFC 6120 in either.
-    pub fn failure(&self, failure: Failure) -> Element {
+    /// A failure, with this text or what is said of it otherwise. Its condition is of RFC 6120 in either.
+    pub fn failure(&self, failure: Failure, text: Option<&str>) -> Element {
         let element = Element::new("failure", self.ns()).with_child(Element::new(failure.as_str(), ns::SASL));
-        match failure.text() {
+        match text.or(failure.text()) {
             Some(text) => element
                 .with_child(Element::new("text", self.ns()).with_attr("xml:lang", "en").with_text(text)),
             None => element,

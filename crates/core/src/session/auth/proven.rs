@@ -3,7 +3,7 @@
 use super::claimant::Claimant;
 use crate::connection::Client;
 use crate::model::{AccountId, DomainId, Identity, Login, Moment, Revocations};
-use crate::sasl::Stamp;
+use crate::sasl::{Mechanism, Stamp};
 use crate::session::Cx;
 use crate::shard::{Deadline, LoginFound};
 use carillon_wire::jid::{AccountJid, Jid};
@@ -14,6 +14,8 @@ use carillon_wire::stanza::{Condition, StanzaError};
 pub struct Proved {
     pub(super) claimant: Claimant,
     pub(super) identity: Identity,
+    /// The mechanism; none for one of a feature, which SASL2 names.
+    pub(super) mechanism: Option<Mechanism>,
     /// The data that the mechanism sends with the success.
     pub(super) data: Option<Vec<u8>>,
     /// The stamp of the account's keys, if its login is to be cached.

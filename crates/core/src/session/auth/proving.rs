@@ -3,7 +3,7 @@
 use super::claimant::Claimant;
 use super::exchange::{self, Failed, may_log_in};
 use super::proven::Proved;
-use super::{Asking, Authenticating, sasl2};
+use super::{Asking, Authenticating, refusal, sasl2};
 use crate::connection::{Client, FeatureProof};
 use crate::model::{Domain, Identity, Login};
 use crate::ports::{Fault, Question};
@@ -91,7 +91,13 @@ impl Proving {
     pub fn proved(self, proven: Proven, cx: &mut Cx<'_>) -> Session {
         let Proving { client, claimant, proof } = self;
         let Proven { identity, stamp, login, answer } = proven;
-        let proved = Proved { claimant, identity, data: Some(answer), stamp: Some(stamp), login };
+        let (mechanism, data, stamp) = (None, Some(answer), Some(stamp));
+        let proved = Proved { claimant, identity, mechanism, data, stamp, login };
+        if let Some(authorise) = cx.pipeline.authorise
+            && let Some(failed) = refusal::of(authorise, &client, Some(&proof.inline), &proved, cx)
+        {
+            return Authenticating::refuse(client, &SaslProfile::Sasl2(proof.inline), failed, cx);
+        }
         sasl2::succeed(client, proof.inline, proved, cx)
     }
 
@@ -101,7 +107,7 @@ impl Proving {
             cx.login_failed(self.claimant.address);
         }
         let account = Some(self.claimant.account.clone());
-        self.fail(Failed { failure, account }, cx)
+        self.fail(Failed { account, ..failure.into() }, cx)
     }
 
     /// The login fails for another reason.

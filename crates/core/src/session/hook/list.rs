@@ -16,6 +16,8 @@ macro_rules! each_hook {
             each offer_inline: OfferInlineHook;
             /// Logs clients in by mechanisms of its own.
             each proof: &'static ProofHandler;
+            /// Decides on a login whose proof is right, before the client is told.
+            one authorise: AuthoriseHook;
             /// A client of SASL2 has proved who it is, and its success is about to be sent.
             each success: SuccessHook;
             /// A stanza before authentication.
@@ -50,6 +52,8 @@ macro_rules! each_hook {
             list record: RecordPart;
             /// What an account's record says of its contacts.
             one contacts: &'static ContactsHandler;
+            /// Decides on a message that has come to the home of the account that it is for, and passes, before all other features.
+            one screen_arrived: ScreenArrivedHook;
             /// A stanza has come to the home of the account that it is for, and passes.
             one arrived: ArrivedHook;
             /// What an account neither sends nor is sent.
@@ -88,6 +92,8 @@ macro_rules! each_hook {
             one set_modules: SetModulesHook;
             /// Decides on a notification before it is accepted.
             one admit: AdmitHook;
+            /// Decides on what a push tells, before its push service is asked.
+            one render_push: RenderPushHook;
             /// A presence from the client, before it is routed.
             each submit_presence: SubmitHook;
             /// A stanza from the client is about to be routed.

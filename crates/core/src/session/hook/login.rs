@@ -2,9 +2,11 @@
 
 use crate::connection::{FeatureClaim, ProofKind};
 use crate::model::{Domain, Login, LoginParts, Subscription};
+use crate::ports::modules::{ClientSubject, LoginRefusal};
 use crate::sasl::{Failure, Inline, Protection};
 use crate::session::auth::{Authenticating, KnownAccount, Proved, Proving};
 use crate::session::{BoundSession, Cx, Session};
+use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use carillon_wire::xml::Element;
 
@@ -15,6 +17,9 @@ pub type OfferInlineHook = fn(protection: &Protection, cx: &Cx<'_>) -> Option<El
 /// Adds something to the success of SASL2. It may also have the login cached ([`Proved::remember`]).
 pub type SuccessHook =
     fn(proved: &mut Proved, inline: &Inline, protection: &Protection, cx: &mut Cx<'_>) -> Option<Element>;
+/// Decides on the login of a client that has proved that it is this account. Why it fails, if it does.
+pub type AuthoriseHook =
+    fn(account: &BareJid, client: Box<ClientSubject>, cx: &mut Cx<'_>) -> Option<LoginRefusal>;
 /// Reads an `<authenticate/>` and its `<initial-response/>`: what the client claims, or why it fails; none for one that is not this
 /// feature's.
 pub type ClaimHook = fn(

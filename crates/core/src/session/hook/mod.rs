@@ -24,6 +24,7 @@ pub use rules::{Handling, RulesHandler};
 use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
+use crate::event::Leave;
 use crate::feature_state::{PerAccount, PerShard};
 use crate::message::{AccountMessage, Announcement, Requester, ShardMessage};
 use crate::model::{
@@ -31,7 +32,7 @@ use crate::model::{
     Roster, SessionId, Settlement, Standing, StanzaKind, Trace, Wake, Wants,
 };
 use crate::ports::Directory;
-use crate::ports::modules::ActiveModule;
+use crate::ports::modules::{ActiveModule, PushText};
 use crate::sasl::Inline;
 use crate::session::homes::AtHome;
 use crate::session::{BoundSession, Cx, Progress, Resume, Sessions, Wait};
@@ -157,7 +158,7 @@ pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// The node shuts down, and a session is about to end by it: what its client is told before its stream is closed.
 pub type ShutdownHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A session ends.
-pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>);
+pub type CloseHook = fn(session: &mut BoundSession, leave: Leave, cx: &mut Cx<'_>);
 /// A session was parked. `waiting`: the stanza from its client that still waits for an answer. The number under which the session wants
 /// to be told that this is settled ([`SettledHook`]), if it counts it.
 pub type ParkedHook =
@@ -221,11 +222,17 @@ pub type ScreenHook = fn(
     is_for_service: bool,
     cx: &mut Cx<'_>,
 ) -> Result<Option<Taken>, StanzaError>;
+/// Decides on a message of another that has come for an account, before any other feature sees it there; may change it. Why it goes no further, if
+/// it does not.
+pub type ScreenArrivedHook = fn(message: &mut Stanza, cx: &mut Cx<'_>) -> Result<Option<Taken>, StanzaError>;
 /// Replaces the modules of a shard; what their random numbers follow from, and where they are counted.
 pub type SetModulesHook =
     fn(modules: Vec<ActiveModule>, seed: u64, features: &mut PerShard, figures: &mut Vec<ModuleFigures>);
 /// Decides on a notification before it is accepted; may change it. Whether it goes on.
 pub type AdmitHook = fn(notification: &mut Arc<Notification>, cx: &mut Cx<'_>) -> bool;
+/// Decides on what a push for an account tells. What is told instead; none if it is not sent.
+pub type RenderPushHook =
+    fn(account: &BareJid, text: Box<PushText>, cx: &mut Cx<'_>) -> Option<Box<PushText>>;
 /// The number under which the session wants to be told ([`SettledHook`]) that this stanza is settled ([`Settlement`]), if it waits for
 /// that: the one that it was counted under, or a new one.
 pub type UnsettledHook =
@@ -675,15 +682,6 @@ pub struct Seen<'a> {
 /// A stanza does not pass: the error for whoever sent it.
 #[derive(Clone, Copy, Debug)]
 pub struct Denial(pub fn() -> StanzaError);
-
-/// How a session ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The client closed its stream.
-    Closed,
-    /// The connection was lost, or the server ended it.
-    Lost,
-}
 
 /// The sessions that get a stanza.
 pub type Plan = SmallVec<[Delivery; 4]>;

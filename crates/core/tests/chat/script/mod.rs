@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::event::{Kind, Kinds};
 use carillon_core::model::*;
+use carillon_core::ports::modules::PushText;
 use carillon_core::settings::{Limits, Settings};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
@@ -38,6 +39,15 @@ pub(crate) enum Moves {
 
 /// Plays a conversation; what went otherwise than written.
 pub(crate) fn play(text: &str, kept: Kept, moves: Moves, nodes: u16) -> Result<(), String> {
+    played(text, kept, moves, nodes)?.leftovers()
+}
+
+/// Everything that happens in a conversation, as a number.
+pub(crate) fn history(text: &str) -> Result<u64, String> {
+    played(text, Kept::InMemory, Moves::Nobody, 1).map(|script| script.world.history())
+}
+
+fn played(text: &str, kept: Kept, moves: Moves, nodes: u16) -> Result<Script, String> {
     let mut script = Script::new(text, kept, moves, nodes);
     for (number, line) in lines(text) {
         script.line(&line).map_err(|error| format!("line {number}: {error}\n  {line}"))?;
@@ -47,7 +57,7 @@ pub(crate) fn play(text: &str, kept: Kept, moves: Moves, nodes: u16) -> Result<(
             Moves::Everybody => script.world.hand_over(),
         }
     }
-    script.leftovers()
+    Ok(script)
 }
 
 fn milliseconds(time: &str) -> Result<u64, String> {
@@ -209,6 +219,7 @@ impl Script {
                 Ok(())
             }
             ["module", name, rest @ ..] => self.module(name, rest),
+            ["render", account, text, "is", wanted @ ..] => self.render(account, text, &wanted.join(" ")),
             ["domain" | "account" | "invitation" | "revoke" | "password" | "drain", ..] => {
                 self.administer(&words)
             }
@@ -226,6 +237,30 @@ impl Script {
         let modules = self.modules.change(name, words)?;
         self.world.set_modules(move || modules::of_shard(&modules));
         Ok(())
+    }
+
+    /// `render ACCOUNT TEXT is told TITLE TEXT DATA`, or `… is not sent`: what is made of a push that shows this text below the title `title`
+    fn render(&mut self, account: &str, text: &str, wanted: &str) -> Result<(), String> {
+        let account = BareJid::new(&format!("{account}@{DOMAIN}")).map_err(|e| e.to_string())?;
+        let text = PushText {
+            kind: "message".into(),
+            account: account.as_str().into(),
+            channel: "webhook".into(),
+            title: Some("title".into()),
+            body: Some(text.into()),
+            ..PushText::default()
+        };
+        let name = account.to_string();
+        let command = Command::RenderPush { account, text: Box::new(text) };
+        let found = match self.world.command(&name, command) {
+            Outcome::PushText(None) => "not sent".to_owned(),
+            Outcome::PushText(Some(text)) => {
+                let parts = [&text.title, &text.body, &text.data].map(|part| part.as_deref().unwrap_or("-"));
+                format!("told {}", parts.join(" "))
+            }
+            other => format!("{other:?}"),
+        };
+        (found == wanted).then_some(()).ok_or(found)
     }
 
     /// What an operator does.

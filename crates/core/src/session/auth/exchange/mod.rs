@@ -14,7 +14,7 @@ use super::proven::Proved;
 use crate::connection::FirstMessage;
 use crate::model::{AccountState, Credentials, Identity};
 use crate::ports::Derivation;
-use crate::sasl::{Failure, Hash, scram as keys};
+use crate::sasl::{Failure, Hash, Mechanism, scram as keys};
 use crate::session::Cx;
 use carillon_wire::jid::{AccountJid, BareJid};
 use std::net::IpAddr;
@@ -36,13 +36,17 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) failure: Failure,
-    /// The account whose proof was wrong.
+    /// The account whose proof was wrong, or that may not log in.
     pub(super) account: Option<AccountJid>,
+    /// A sentence for the client's user, in place of what is said of such a failure otherwise.
+    pub(super) text: Option<Box<str>>,
+    /// Whether the client may not try again on this stream.
+    pub(super) ends_stream: bool,
 }
 
 impl From<Failure> for Failed {
     fn from(failure: Failure) -> Failed {
-        Failed { failure, account: None }
+        Failed { failure, account: None, text: None, ends_stream: false }
     }
 }
 
@@ -96,13 +100,20 @@ pub(super) fn may_log_in(identity: &Identity, claimant: &Claimant, cx: &Cx<'_>) 
 }
 
 /// The proof is right.
-fn proved(claimant: Claimant, identity: Identity, data: Option<String>, cx: &mut Cx<'_>) -> Step {
+fn proved(
+    claimant: Claimant,
+    identity: Identity,
+    mechanism: Mechanism,
+    data: Option<String>,
+    cx: &mut Cx<'_>,
+) -> Step {
     if let Err(failure) = may_log_in(&identity, &claimant, cx) {
         return failure.into();
     }
     cx.shard.logins.throttle.succeeded(claimant.address, &claimant.account);
     let data = data.map(String::into_bytes);
-    Step::Proved(Box::new(Proved { claimant, identity, data, stamp: None, login: None }))
+    let mechanism = Some(mechanism);
+    Step::Proved(Box::new(Proved { claimant, identity, mechanism, data, stamp: None, login: None }))
 }
 
 /// The proof is wrong: that counts against the account and the address.
@@ -110,7 +121,7 @@ fn wrong(claimant: Claimant, failure: Failure, cx: &mut Cx<'_>) -> Step {
     let Claimant { account, address, .. } = claimant;
     cx.shard.logins.throttle.failed_to(address, &account, cx.now.mono, &cx.shard.settings.limits);
     cx.login_failed(address);
-    Step::Failed(Failed { failure, account: Some(account) })
+    Step::Failed(Failed { account: Some(account), ..failure.into() })
 }
 
 /// The keys of an account. One that does not exist has decoys, the same each time.

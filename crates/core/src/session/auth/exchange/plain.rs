@@ -4,7 +4,7 @@ use super::super::claimant::Claimant;
 use super::{Failed, Step, admits, admits_to, credentials, proved, wrong};
 use crate::model::{Identity, ScramKeys};
 use crate::ports::{Derivation, Derived, Hashes, Password};
-use crate::sasl::{Failure, Hash};
+use crate::sasl::{Failure, Hash, Mechanism};
 use crate::session::Cx;
 use subtle::ConstantTimeEq;
 
@@ -63,12 +63,12 @@ impl PasswordCheck {
         match identity.filter(|_| is_right) {
             Some(identity) => {
                 cx.shard.logins.throttle.forgive(claimant.address, &claimant.account);
-                proved(claimant, *identity, None, cx)
+                proved(claimant, *identity, Mechanism::Plain, None, cx)
             }
             None => {
                 // It was counted against the account when it began.
                 cx.login_failed(claimant.address);
-                Step::Failed(Failed { failure: Failure::NotAuthorized, account: Some(claimant.account) })
+                Step::Failed(Failed { account: Some(claimant.account), ..Failure::NotAuthorized.into() })
             }
         }
     }

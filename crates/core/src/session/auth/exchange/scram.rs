@@ -42,8 +42,9 @@ impl Challenged {
         if let Err(failure) = admits_to(&claimant, cx) {
             return failure.into();
         }
+        let mechanism = scram.mechanism();
         match (scram.verify(message), identity) {
-            (Ok(signature), Some(identity)) => proved(claimant, *identity, Some(signature), cx),
+            (Ok(signature), Some(identity)) => proved(claimant, *identity, mechanism, Some(signature), cx),
             (Ok(_), None) => wrong(claimant, Failure::NotAuthorized, cx),
             (Err(failure), _) => wrong(claimant, failure, cx),
         }
