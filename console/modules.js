@@ -57,9 +57,10 @@ function line(page, module, changed, show) {
 const short = (hash) => hash.slice(0, 12);
 
 /** For whom a version is activated. */
-function whom({ percent, domain, shadow }) {
+function whom({ percent, node, domain, shadow }) {
   const all = domain ?? "all";
-  const part = percent === 100 ? all : `${percent} % of ${all}`;
+  const of = percent === 100 ? all : `${percent} % of ${all}`;
+  const part = node ? `${of} on ${node}` : of;
   return shadow ? [part, h("div", { class: "muted small" }, "in shadow")] : part;
 }
 

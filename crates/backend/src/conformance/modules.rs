@@ -20,13 +20,15 @@ pub(super) const NOUN: Noun = Noun {
     write_lasting: |store, _| {
         assert_eq!(ask(store, push("filter", 1, 0)), Ok(()));
         assert_eq!(ask(store, push("filter", 2, 1)), Ok(()));
-        let activation = Activation { domain: Some("example.org".into()), ..of(2, Some(1)) };
+        let activation =
+            Activation { node: Some("n1".into()), domain: Some("example.org".into()), ..of(2, Some(1)) };
         assert_eq!(activate(store, "filter", &activation), Ok(()));
     },
     check_lasting: |store, _| {
         let list = ask(store, ListModules);
         assert_eq!(names(&list), ["filter 2", "filter 1"]);
-        let activation = Activation { domain: Some("example.org".into()), ..of(2, Some(1)) };
+        let activation =
+            Activation { node: Some("n1".into()), domain: Some("example.org".into()), ..of(2, Some(1)) };
         assert_eq!(list.activated, [("filter".into(), activation)]);
         assert_eq!(code(store, "filter", 2).as_deref(), Some(&[2_u8; 100][..]));
     },
@@ -41,6 +43,7 @@ fn of(version: u8, base: Option<u8>) -> Activation {
     Activation {
         version: configured(version),
         base: base.map(configured),
+        node: None,
         domain: None,
         percent: 5,
         is_shadow: base.is_some(),

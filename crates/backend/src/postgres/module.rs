@@ -21,7 +21,7 @@ impl Answers<ListModules, Error> for Snapshot<'_> {
             &[],
         )?;
         let activated = self.db.query(
-            "SELECT name, hash, config, base, base_config, domain, percent, shadow, closed, since
+            "SELECT name, hash, config, base, base_config, domain, percent, shadow, closed, since, node
              FROM module_activation ORDER BY name COLLATE \"C\"",
             &[],
         )?;
@@ -67,7 +67,8 @@ impl Answers<PushModule, Error> for Transaction<'_> {
 
 impl Answers<ActivateModule, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ActivateModule) -> Result<std::result::Result<(), Missing>> {
-        let Activation { version, base, domain, percent, is_shadow, on_failure, since } = &asked.activation;
+        let Activation { version, base, node, domain, percent, is_shadow, on_failure, since } =
+            &asked.activation;
         for of in [Some(version), base.as_ref()].into_iter().flatten() {
             let hash: &[u8] = &of.hash;
             let found =
@@ -81,11 +82,11 @@ impl Answers<ActivateModule, Error> for Transaction<'_> {
         let base_config = base.as_ref().map_or("", |base| &*base.config);
         self.run(
             "INSERT INTO module_activation
-                 (name, hash, config, base, base_config, domain, percent, shadow, closed, since)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                 (name, hash, config, base, base_config, domain, percent, shadow, closed, since, node)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
              ON CONFLICT (name) DO UPDATE SET hash = excluded.hash, config = excluded.config, base = excluded.base,
                  base_config = excluded.base_config, domain = excluded.domain, percent = excluded.percent,
-                 shadow = excluded.shadow, closed = excluded.closed, since = excluded.since",
+                 shadow = excluded.shadow, closed = excluded.closed, since = excluded.since, node = excluded.node",
             &[
                 &asked.name,
                 &hash,
@@ -97,6 +98,7 @@ impl Answers<ActivateModule, Error> for Transaction<'_> {
                 is_shadow,
                 &(*on_failure == OnFailure::Closed),
                 &int(since.0),
+                node,
             ],
         )?;
         Ok(Ok(()))
@@ -136,6 +138,7 @@ fn activation(row: &Row) -> Result<(Box<str>, Activation)> {
     let activation = Activation {
         version: Configured { hash: hash(blob(row, 1)?)?, config: text(row, 2)? },
         base,
+        node: opt_text(row, 10)?,
         domain: opt_text(row, 5)?,
         percent: u8::try_from(number(row, 6)?).map_err(|_| Error::Corrupt("the share of a module"))?,
         is_shadow: row.try_get(7)?,

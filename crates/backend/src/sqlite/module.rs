@@ -20,7 +20,7 @@ impl Answers<ListModules, Error> for Snapshot<'_> {
         )?;
         let versions = query.query_map([], version)?.collect::<Result<_>>()?;
         let mut query = self.db.prepare_cached(
-            "SELECT name, hash, config, base, base_config, domain, percent, shadow, closed, since
+            "SELECT name, hash, config, base, base_config, domain, percent, shadow, closed, since, node
              FROM module_activation ORDER BY name",
         )?;
         let activated = query.query_map([], activation)?.collect::<Result<_>>()?;
@@ -61,7 +61,8 @@ impl Answers<PushModule, Error> for Transaction<'_> {
 
 impl Answers<ActivateModule, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ActivateModule) -> Result<std::result::Result<(), Missing>> {
-        let Activation { version, base, domain, percent, is_shadow, on_failure, since } = &asked.activation;
+        let Activation { version, base, node, domain, percent, is_shadow, on_failure, since } =
+            &asked.activation;
         for of in [Some(version), base.as_ref()].into_iter().flatten() {
             let mut query = self.db.prepare_cached("SELECT 1 FROM module WHERE name = ?1 AND hash = ?2")?;
             if !query.exists(params![asked.name, of.hash])? {
@@ -70,8 +71,8 @@ impl Answers<ActivateModule, Error> for Transaction<'_> {
         }
         self.run(
             "INSERT OR REPLACE INTO module_activation
-                 (name, hash, config, base, base_config, domain, percent, shadow, closed, since)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                 (name, hash, config, base, base_config, domain, percent, shadow, closed, since, node)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             params![
                 asked.name,
                 version.hash,
@@ -82,7 +83,8 @@ impl Answers<ActivateModule, Error> for Transaction<'_> {
                 percent,
                 is_shadow,
                 *on_failure == OnFailure::Closed,
-                int(since.0)
+                int(since.0),
+                node
             ],
         )?;
         Ok(Ok(()))
@@ -124,6 +126,7 @@ fn activation(row: &Row<'_>) -> Result<(Box<str>, Activation)> {
     let activation = Activation {
         version: Configured { hash: hash(row, 1)?, config: text(row, 2)? },
         base,
+        node: opt_text(row, 10)?,
         domain: opt_text(row, 5)?,
         percent: row.get(6)?,
         is_shadow: row.get(7)?,

@@ -129,6 +129,7 @@ impl Joining {
         Cell {
             log,
             node: self.own,
+            name: name_of(&self.membership, self.own).into(),
             others: self.others.clone(),
             leaving: self.leaving.clone(),
             yields: self.goes_on,
@@ -518,8 +519,7 @@ impl Watcher {
     }
 
     fn name_of(&self, node: NodeId) -> &str {
-        let members = &self.watch.membership().members;
-        members.iter().find(|member| node_of(member.epoch) == Some(node)).map_or("", |member| &member.name)
+        name_of(self.watch.membership(), node)
     }
 
     /// The others take the homes of this node, which has none from now on.
@@ -530,4 +530,10 @@ impl Watcher {
             self.move_homes(None);
         }
     }
+}
+
+/// The name of a node; empty if that is not known.
+fn name_of(membership: &Membership, node: NodeId) -> &str {
+    let named = membership.members.iter().find(|member| node_of(member.epoch) == Some(node));
+    named.map_or("", |member| &member.name)
 }

@@ -76,6 +76,9 @@ struct Activate {
     /// The version: its module's name, and at least eight digits of its hash
     #[arg(value_name = "NAME@HASH")]
     version: String,
+    /// Only on this node of the cell: its name or number
+    #[arg(long)]
+    node: Option<String>,
     /// Only for this domain
     #[arg(long)]
     domain: Option<String>,
@@ -165,15 +168,17 @@ fn push(client: &Client, output: &mut Output<'_>, file: &Path, name: Option<Stri
 }
 
 fn activate(client: &Client, output: &mut Output<'_>, wanted: Activate) -> Result<(), Failure> {
-    let Activate { version, domain, percent, shadow, on_failure, config } = wanted;
+    let Activate { version, node, domain, percent, shadow, on_failure, config } = wanted;
     let Some((name, hash)) = version.rsplit_once('@') else {
         return Err(Failure::Usage(format!("{version}: a version is NAME@HASH, as `push` prints it")));
     };
     let mut body = json!({
         "hash": hash, "percent": percent, "shadow": shadow, "on_failure": on_failure, "config": config,
     });
-    if let Some(domain) = domain {
-        body["domain"] = domain.into();
+    for (key, value) in [("node", node), ("domain", domain)] {
+        if let Some(value) = value {
+            body[key] = value.into();
+        }
     }
     let module = client.put(&path(name, "/activation"), &body)?;
     let hash = short(&module["activation"]["hash"]);
@@ -204,6 +209,10 @@ fn scope(activation: &Value) -> String {
         (percent, domain) => {
             format!("{} % of {}", percent.unwrap_or_default(), domain.unwrap_or("all"))
         }
+    };
+    let whom = match activation["node"].as_str() {
+        Some(node) => format!("{whom} on {node}"),
+        None => whom,
     };
     if activation["shadow"] == true { format!("{whom}, in shadow") } else { whom }
 }

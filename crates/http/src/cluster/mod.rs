@@ -30,10 +30,7 @@ fn view(app: &App) -> Arc<CellView> {
 
 /// The node that a part of the path names: by its name, or by its number.
 fn named<'a>(view: &'a CellView, name: &str) -> Result<&'a MemberView, Problem> {
-    let number = name.parse::<u32>().ok().map(NodeId);
-    let by_name = view.members.iter().find(|member| *member.name == *name);
-    let found = by_name.or_else(|| view.members.iter().find(|member| Some(member.node) == number));
-    found.ok_or_else(|| Problem::new(Code::UnknownNode, format!("the cell has no node `{name}`")))
+    view.named(name).ok_or_else(|| Problem::new(Code::UnknownNode, format!("the cell has no node `{name}`")))
 }
 
 /// Asks a node, which may be this one. None if it does not answer in time.

@@ -31,6 +31,7 @@ async fn a_node_without_modules_says_so() {
     let activation = Activation {
         version: Configured { hash: [7; 32], config: "".into() },
         base: None,
+        node: None,
         domain: None,
         percent: 100,
         is_shadow: false,

@@ -38,6 +38,8 @@ use std::sync::Arc;
 pub struct Cell {
     /// The node's own number: that of its epoch.
     pub node: NodeId,
+    /// Its name, which outlives its processes.
+    pub name: Box<str>,
     /// The other nodes that have homes.
     pub others: Vec<NodeId>,
     /// Those that leave: they keep no partition, and still have homes of accounts.

@@ -19,6 +19,15 @@ pub struct CellView {
     pub members: Vec<MemberView>,
 }
 
+impl CellView {
+    /// The node with this name, or else with this number.
+    pub fn named(&self, name: &str) -> Option<&MemberView> {
+        let number = name.parse::<u32>().ok().map(NodeId);
+        let by_name = self.members.iter().find(|member| *member.name == *name);
+        by_name.or_else(|| self.members.iter().find(|member| Some(member.node) == number))
+    }
+}
+
 /// A node, as another one sees it.
 #[derive(Clone, Debug)]
 pub struct MemberView {

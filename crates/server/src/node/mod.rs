@@ -83,6 +83,8 @@ struct Known {
 pub(crate) struct NodeParts {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
     pub(crate) own: NodeId,
+    /// Its name in its cell, if it is in one.
+    pub(crate) name: Option<Box<str>>,
     pub(crate) directory: Arc<dyn Directory>,
     /// To the other nodes of its cell, if it is in one.
     pub(crate) bus: Option<Arc<dyn Bus>>,
@@ -103,6 +105,7 @@ impl Node {
         let NodeParts {
             inboxes,
             own,
+            name,
             directory,
             bus,
             replies,
@@ -130,7 +133,7 @@ impl Node {
             drain: Drain::default(),
             domains: Mutex::new(Known { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
-            modules: modules.map(Modules::new),
+            modules: modules.map(|runtime| Modules::new(runtime, name)),
             rates: Mutex::default(),
             history: Mutex::default(),
             certificate_expires: AtomicU64::new(0),

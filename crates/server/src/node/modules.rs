@@ -5,8 +5,8 @@ use crate::cell::Record;
 use crate::channels::inbox::Control;
 use crate::channels::join::AllDone;
 use carillon_core::ports::modules::{
-    ActiveModule, Call, Compiled, Done, Failed, Failure, HookSet, Instance, ModuleHash, ModuleScope,
-    ModuleVersion, NotAModule, Notes, Runtime,
+    ActiveModule, Call, Compiled, Done, Failed, Failure, HookSet, Instance, ModuleHash, ModuleHook,
+    ModuleScope, ModuleVersion, NotAModule, Notes, Runtime,
 };
 use carillon_core::ports::store::modules::{Activation, Configured, ListModules, ModuleCode};
 use carillon_core::ports::{Fault, Question, Reply};
@@ -23,11 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What compiles modules, and what it compiled.
 pub(super) struct Modules {
     runtime: Arc<dyn Runtime>,
+    /// The node's name in its cell, if it is in one.
+    own_name: Option<Box<str>>,
     /// Those that are activated, by the hash of their code. Held while they are read and given to the shards, so that all shards
     /// hear of changes in the same order.
     compiled: Mutex<Versions>,
     /// Somebody waits to read them anew, and will see what was activated until then.
     is_awaited: AtomicBool,
+    /// One of them may have something to say about pushes, on this node or on another.
+    may_render: AtomicBool,
 }
 
 type Versions = HashMap<ModuleHash, Arc<dyn Compiled>>;
@@ -61,8 +65,14 @@ pub enum ModulesError {
 }
 
 impl Modules {
-    pub(super) fn new(runtime: Arc<dyn Runtime>) -> Modules {
-        Modules { runtime, compiled: Mutex::default(), is_awaited: AtomicBool::new(false) }
+    pub(super) fn new(runtime: Arc<dyn Runtime>, own_name: Option<Box<str>>) -> Modules {
+        Modules {
+            runtime,
+            own_name,
+            compiled: Mutex::default(),
+            is_awaited: AtomicBool::new(false),
+            may_render: AtomicBool::new(false),
+        }
     }
 }
 
@@ -70,6 +80,11 @@ impl Node {
     /// Whether this node can run modules.
     pub fn has_modules(&self) -> bool {
         self.inner.modules.is_some()
+    }
+
+    /// Whether a module may have something to say about what a push tells ([`RenderPush`](carillon_core::command::Command::RenderPush)).
+    pub fn may_render_pushes(&self) -> bool {
+        self.inner.modules.as_ref().is_some_and(|modules| modules.may_render.load(Ordering::Relaxed))
     }
 
     /// Checks and compiles a module. It blocks, within the compiler's bounds.
@@ -139,13 +154,21 @@ impl Node {
         let mut compiled = lock(&modules.compiled);
         modules.is_awaited.store(false, Ordering::SeqCst);
         let list = self.ask_and_wait(ListModules)?;
-        compiled.retain(|hash, _| list.activated.iter().any(|(_, of)| uses(of, hash)));
+        let own = modules.own_name.as_deref();
+        // What others of them have is not known here.
+        let mut may_render = list.activated.iter().any(|(_, of)| !is_here(of, own));
+        let activated: Vec<_> =
+            list.activated.into_iter().filter_map(|(name, of)| Some((name, here(of, own)?))).collect();
+        compiled.retain(|hash, _| activated.iter().any(|(_, of)| uses(of, hash)));
         let (mut of_shards, mut unfit) = (self.shard_ids().map(|_| Vec::new()).collect::<Vec<_>>(), None);
-        for (name, activation) in &list.activated {
+        for (name, activation) in &activated {
             for active in &mut of_shards {
                 active.push(self.active(modules, &mut compiled, name, activation, &mut unfit));
             }
         }
+        let renders = |active: &ActiveModule| active.hooks().has(ModuleHook::PushRender);
+        may_render |= of_shards.iter().flatten().any(renders);
+        modules.may_render.store(may_render, Ordering::Relaxed);
         let (sender, taken) = sync_channel::<()>(0);
         let done = AllDone::new(Box::new(move |()| drop(sender)));
         for (shard, active) in self.shard_ids().zip(of_shards) {
@@ -171,7 +194,9 @@ impl Node {
         let mut version = |of: &Configured| match self.version(modules, compiled, name, of) {
             Ok(version) => version,
             Err(error) => {
-                let version = unrunnable(of, &error);
+                let code = self.ask_and_wait(ModuleCode { name: name.into(), hash: of.hash }).ok().flatten();
+                let hooks = code.map_or(HookSet::ALL, |code| named_in(&code));
+                let version = unrunnable(of, hooks, &error);
                 *unfit = Some(error);
                 version
             }
@@ -230,6 +255,40 @@ impl Node {
     }
 }
 
+/// Whether an activation is for the node of this name.
+fn is_here(activation: &Activation, own: Option<&str>) -> bool {
+    activation.node.is_none() || activation.node.as_deref() == own
+}
+
+/// What an activation is on the node of this name: on others than the one that it is for, that of the version before, for everybody.
+fn here(activation: Activation, own: Option<&str>) -> Option<Activation> {
+    if is_here(&activation, own) {
+        return Some(activation);
+    }
+    let Activation { base, on_failure, since, .. } = activation;
+    Some(Activation {
+        version: base?,
+        base: None,
+        node: None,
+        domain: None,
+        percent: 100,
+        is_shadow: false,
+        on_failure,
+        since,
+    })
+}
+
+/// The hooks whose names are those of functions that code exports, as far as that is seen without reading it: no others can be among its own.
+fn named_in(code: &[u8]) -> HookSet {
+    let is_exported = |hook: &ModuleHook| {
+        let name = hook.name().as_bytes();
+        // Its length, the name, and that it is a function.
+        let export = [&[name.len() as u8][..], name, &[0]].concat();
+        code.windows(export.len()).any(|part| part == export)
+    };
+    ModuleHook::ALL.into_iter().filter(is_exported).fold(HookSet::default(), HookSet::with)
+}
+
 fn uses(activation: &Activation, hash: &ModuleHash) -> bool {
     let base = activation.base.as_ref().is_some_and(|base| base.hash == *hash);
     base || activation.version.hash == *hash
@@ -239,17 +298,18 @@ fn unfit(name: &str, why: impl Into<String>) -> ModulesError {
     ModulesError::Unfit { name: name.into(), why: why.into() }
 }
 
-/// A version that cannot be run. It is asked about everything, because what it would decide about is not known, and fails.
-fn unrunnable(of: &Configured, why: &ModulesError) -> ModuleVersion {
-    let unrunnable = Unrunnable { hash: of.hash, why: why.to_string().into() };
+/// A version that cannot be run. It is asked about all that it may decide about, and fails.
+fn unrunnable(of: &Configured, hooks: HookSet, why: &ModulesError) -> ModuleVersion {
+    let unrunnable = Unrunnable { hash: of.hash, hooks, why: why.to_string().into() };
     let (instance, compiled) = (Box::new(unrunnable.clone()), Arc::new(unrunnable));
-    ModuleVersion { hash: of.hash, config: Arc::from(&*of.config), hooks: HookSet::ALL, instance, compiled }
+    ModuleVersion { hash: of.hash, config: Arc::from(&*of.config), hooks, instance, compiled }
 }
 
 /// In place of a module that could not be compiled, and of its instances.
 #[derive(Clone, Debug)]
 struct Unrunnable {
     hash: ModuleHash,
+    hooks: HookSet,
     why: Box<str>,
 }
 
@@ -275,7 +335,7 @@ impl Compiled for Unrunnable {
     }
 
     fn hooks(&self) -> HookSet {
-        HookSet::ALL
+        self.hooks
     }
 
     fn instance(&self, _: &Arc<str>) -> Result<Box<dyn Instance>, Failed> {
@@ -284,5 +344,49 @@ impl Compiled for Unrunnable {
 
     fn match_instance(&self, _: &Arc<str>) -> Result<(Box<dyn Instance>, u64), Failed> {
         Err(self.failed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carillon_core::model::UnixMs;
+    use carillon_core::ports::modules::OnFailure;
+
+    fn canary(base: Option<u8>) -> Activation {
+        let version = |hash: u8| Configured { hash: [hash; 32], config: "".into() };
+        Activation {
+            version: version(2),
+            base: base.map(version),
+            node: Some("a".into()),
+            domain: Some("example.org".into()),
+            percent: 5,
+            is_shadow: true,
+            on_failure: OnFailure::Closed,
+            since: UnixMs(7),
+        }
+    }
+
+    #[test]
+    fn a_version_for_one_node_is_nothing_to_the_others_but_the_version_before() {
+        assert_eq!(here(canary(Some(1)), Some("a")), Some(canary(Some(1))));
+        let everywhere = Activation { node: None, ..canary(Some(1)) };
+        for own in [None, Some("a"), Some("b")] {
+            assert_eq!(here(everywhere.clone(), own), Some(everywhere.clone()));
+        }
+        for own in [None, Some("b")] {
+            let before = here(canary(Some(1)), own).expect("the version before");
+            assert!(before.is_for_all(), "{before:?}");
+            assert_eq!((before.version.hash, before.base, before.since), ([1; 32], None, UnixMs(7)));
+            assert_eq!(here(canary(None), own), None);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_asked_about_what_it_exports() {
+        let export = |name: &str| [&[name.len() as u8][..], name.as_bytes(), &[0, 7]].concat();
+        let code = [&b"opened closed"[..], &export("arrived"), &export("not_opened")].concat();
+        assert_eq!(named_in(&code), HookSet::default().with(ModuleHook::Arrived));
+        assert_eq!(named_in(b""), HookSet::default());
     }
 }

@@ -159,6 +159,7 @@ impl Server {
         let listening = copies(&listeners, &udp)?;
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(listener_tls(tls, ports, core)?);
+        let name = cell.as_ref().map(|cell| cell.name.clone());
         let among = Among::join(cell, &inboxes, clock)?;
         let builder = ShardBuilder {
             options,
@@ -182,6 +183,7 @@ impl Server {
         let node = Node::new(NodeParts {
             inboxes,
             own,
+            name,
             directory,
             bus,
             replies,

@@ -27,6 +27,7 @@ fn start() -> Vec<Server> {
         let hub = hub.clone();
         let cell = Cell {
             node: own,
+            name: format!("n{}", own.0).into(),
             others: nodes().into_iter().filter(|node| *node != own).collect(),
             leaving: Vec::new(),
             yields: false,

@@ -72,8 +72,9 @@ pub struct ActivateModule {
 
 impl Loads for ActivateModule {
     fn load(&self) -> Load<'_> {
-        let Activation { version, base, domain, .. } = &self.activation;
-        let texts = [Some(&version.config), base.as_ref().map(|base| &base.config), domain.as_ref()];
+        let Activation { version, base, node, domain, .. } = &self.activation;
+        let base = base.as_ref().map(|base| &base.config);
+        let texts = [Some(&version.config), base, node.as_ref(), domain.as_ref()];
         let bytes = self.name.len() + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>();
         Load { bytes, account: None }
     }
@@ -95,12 +96,21 @@ pub struct RemoveModule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleIsActive;
 
+impl Activation {
+    /// Whether its version decides everything.
+    pub fn is_for_all(&self) -> bool {
+        !self.is_shadow && self.percent == 100 && self.domain.is_none() && self.node.is_none()
+    }
+}
+
 /// What is activated of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Activation {
     pub version: Configured,
     /// The last good version, which decides for all others.
     pub base: Option<Configured>,
+    /// On the node of this name alone.
+    pub node: Option<Box<str>>,
     /// For this domain alone.
     pub domain: Option<Box<str>>,
     /// For so many accounts of a hundred.

@@ -29,6 +29,9 @@ const HASH_DIGITS_MIN: usize = 8;
 pub(crate) struct ActivationBody {
     /// The hash of the version, or at least eight digits of its beginning.
     hash: String,
+    /// On this node of the cell alone: its name, or its number. Left out: on all.
+    #[serde(default)]
+    node: Option<String>,
     /// For this domain alone. Left out: for all.
     #[serde(default)]
     domain: Option<String>,
@@ -65,7 +68,7 @@ fn all() -> u8 {
 /// Activate a version of a module
 ///
 /// Every shard has it when this is answered, and takes it between two of its turns: nothing that is under way is lost, delayed or reordered.
-/// For accounts that it is not for, and in `shadow`, the last version decides that was activated for all. Needs a key of the whole node.
+/// For accounts that it is not for, on nodes that it is not for, and in `shadow`, the last version decides that was activated for all. Needs a key of the whole node.
 #[utoipa::path(
     put, path = "/v1/admin/modules/{module}/activation", operation_id = "activateModule", tag = "admin",
     request_body = ActivationBody,
@@ -93,11 +96,13 @@ pub(crate) async fn activate(
         }
         None => None,
     };
+    let node = body.node.as_deref().map(|node| node_of(&app, node)).transpose()?;
     let list = app.ask(ListModules).await?;
     let version = Configured { hash: found(&list, &name, &body.hash)?, config: body.config.into() };
     let activation = Activation {
         base: base_of(activation_of(&list, &name), &version),
         version,
+        node,
         domain,
         percent: body.percent,
         is_shadow: body.shadow,
@@ -157,6 +162,7 @@ pub(crate) async fn roll_back(
     let activation = Activation {
         version: base,
         base: None,
+        node: None,
         domain: None,
         percent: 100,
         is_shadow: false,
@@ -166,11 +172,20 @@ pub(crate) async fn roll_back(
     set(&app, &key, &name, activation).await
 }
 
+/// The name of a node of the cell, which outlives its number.
+fn node_of(app: &App, node: &str) -> Result<Box<str>, Problem> {
+    let refuse = |code, why: String| Problem::new(code, why).at("/node");
+    let cell = app.node.cell();
+    let cell =
+        cell.ok_or_else(|| refuse(Code::InvalidValue, "this node runs alone: it is in no cell".into()))?;
+    let found = cell.named(node).map(|member| member.name.clone());
+    found.ok_or_else(|| refuse(Code::UnknownNode, format!("the cell has no node `{node}`")))
+}
+
 /// The last good version: the newest that decides for all.
 fn base_of(active: Option<&Activation>, version: &Configured) -> Option<Configured> {
     let active = active?;
-    let is_for_all = !active.is_shadow && active.percent == 100 && active.domain.is_none();
-    match is_for_all && active.version != *version {
+    match active.is_for_all() && active.version != *version {
         true => Some(active.version.clone()),
         false => active.base.clone(),
     }
@@ -247,6 +262,7 @@ mod tests {
         Activation {
             version: version(hash),
             base: base.map(version),
+            node: None,
             domain: None,
             percent,
             is_shadow: false,
@@ -263,6 +279,8 @@ mod tests {
         assert_eq!(base_of(Some(&canary), &version(2)), Some(version(1)), "for more of them");
         assert_eq!(base_of(Some(&canary), &version(3)), Some(version(1)), "another canary");
         assert_eq!(base_of(Some(&active(2, Some(1), 100)), &version(2)), Some(version(1)), "once more");
+        let on_one = Activation { node: Some("a".into()), ..active(2, Some(1), 100) };
+        assert_eq!(base_of(Some(&on_one), &version(2)), Some(version(1)), "on all of them");
         let shadow = Activation { is_shadow: true, ..active(2, Some(1), 100) };
         assert_eq!(base_of(Some(&shadow), &version(2)), Some(version(1)));
     }

@@ -54,6 +54,8 @@ pub(crate) struct ActivationView {
     hash: String,
     /// The last good version, which decides for all others, and to which a shard goes back when this one fails.
     base: Option<String>,
+    /// On this node of the cell alone, by its name; none on all.
+    node: Option<String>,
     /// For this domain alone; none for all.
     domain: Option<String>,
     /// For so many accounts of a hundred.
@@ -73,7 +75,7 @@ pub(crate) struct ActivationView {
 pub(crate) struct FiguresView {
     /// `active`; or `rolled-back` or `off` where at least one shard turned the version off, because it failed five times in ten seconds.
     standing: &'static str,
-    /// Decisions, by verdict: `pass`, `drop`, `reject`, `replace`.
+    /// Decisions, by verdict: `pass`, `drop`, `reject`, `replace`; what only observes has `noted`.
     verdicts: BTreeMap<String, u64>,
     /// Calls without a verdict, by the reason.
     failures: BTreeMap<String, u64>,
@@ -244,6 +246,7 @@ impl ActivationView {
         let Activation {
             version: Configured { hash, config },
             base,
+            node,
             domain,
             percent,
             is_shadow,
@@ -253,6 +256,7 @@ impl ActivationView {
         ActivationView {
             hash: hex(hash),
             base: base.as_ref().map(|base| hex(&base.hash)),
+            node: node.as_deref().map(str::to_owned),
             domain: domain.as_deref().map(str::to_owned),
             percent: *percent,
             shadow: *is_shadow,
