@@ -4,6 +4,7 @@ use super::encrypt::PLAINTEXT_MAX;
 use crate::push_templates::{Alert, Placeholder, PushTemplate};
 use crate::time::Time;
 use carillon_core::model::{Notification, Payload, Priority, Push, PushShown, PushSubject, RoomKind, UnixMs};
+use carillon_core::ports::modules::PushText;
 use carillon_wire::Framing;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -19,6 +20,46 @@ pub(super) struct Showing {
     pub(super) most: PushShown,
     /// The words of the account's domain, if it has any.
     pub(super) template: Option<Arc<PushTemplate>>,
+    /// What a module has told instead.
+    pub(super) rendered: Rendered,
+}
+
+/// What a module has told instead of what there is to tell, part by part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rendered {
+    title: Option<Box<str>>,
+    body: Option<Box<str>>,
+    data: Option<Box<str>>,
+}
+
+impl Rendered {
+    /// What is told otherwise now than it was before a module saw it.
+    pub(super) fn of(before: &PushText, now: PushText) -> Rendered {
+        let changed =
+            |now: Option<Box<str>>, before: &Option<Box<str>>| if now == *before { None } else { now };
+        let title = changed(now.title, &before.title);
+        Rendered {
+            title: title.map(|title| title[..title.floor_char_boundary(TITLE_BYTES_MAX)].into()),
+            body: changed(now.body, &before.body),
+            data: changed(now.data, &before.data),
+        }
+    }
+}
+
+impl Showing {
+    /// What a device shows of this, if that is said.
+    fn alert(&self, told: &Told<'_>) -> Option<Alert> {
+        let worded = self.template.as_deref().and_then(|template| template.alert(|of| told.value(of)));
+        let Alert { mut title, mut body } = worded.unwrap_or(Alert { title: None, body: None });
+        if let Some(other) = &self.rendered.title {
+            title = Some(other.to_string());
+        }
+        if self.rendered.body.is_some() {
+            // As much of it as has room.
+            body.clone_from(&told.body);
+        }
+        (title.is_some() || body.is_some()).then_some(Alert { title, body })
+    }
 }
 
 /// What a push tells its app.
@@ -116,6 +157,32 @@ pub(super) fn within(
     bytes_max: usize,
     render: impl Fn(&Told<'_>) -> Vec<u8>,
 ) -> Vec<u8> {
+    fit(told(push, showing), bytes_max, |told| {
+        told.alert = showing.alert(told);
+        render(told)
+    })
+}
+
+/// What a module is given to decide on: what would be told, and shown.
+pub(super) fn text(push: &Push, showing: &Showing) -> PushText {
+    let told = told(push, showing);
+    let alert = showing.alert(&told).unwrap_or(Alert { title: None, body: None });
+    let in_payload = |name: &str| Some(told.payload.as_ref()?.get(name)?.as_str()?.to_owned());
+    let title = alert.title.or_else(|| in_payload("title"));
+    let body = alert.body.or_else(|| told.body.clone()).or_else(|| in_payload("body"));
+    PushText {
+        kind: told.kind.into(),
+        account: told.account.into(),
+        channel: push.registration.channel.kind().as_str().into(),
+        from: told.from.map(String::into_boxed_str),
+        title: title.map(String::into_boxed_str),
+        body: body.map(String::into_boxed_str),
+        data: told.payload.map(|payload| payload.to_string().into()),
+    }
+}
+
+/// All that may be told.
+fn told<'a>(push: &'a Push, showing: &Showing) -> Told<'a> {
     let shown = push.registration.shown.min(showing.most);
     let mut told = Told {
         kind: "message",
@@ -137,11 +204,14 @@ pub(super) fn within(
         PushSubject::Message { stanza, received } => message(&mut told, stanza, *received, shown),
         PushSubject::Notification(notification) => notified(&mut told, notification, shown),
     }
-    let template = showing.template.as_deref();
-    fit(told, bytes_max, |told| {
-        told.alert = template.and_then(|template| template.alert(|placeholder| told.value(placeholder)));
-        render(told)
-    })
+    let Rendered { title: _, body, data } = &showing.rendered;
+    if let Some(body) = body {
+        told.body = Some(body.to_string());
+    }
+    if let Some(data) = data {
+        told.payload = serde_json::from_str(data).ok();
+    }
+    told
 }
 
 fn message(told: &mut Told<'_>, stanza: &[u8], received: UnixMs, shown: PushShown) {
@@ -216,6 +286,8 @@ pub(super) fn write(told: &Told<'_>) -> Vec<u8> {
     serde_json::to_vec(told).expect("it is plain data")
 }
 
+/// The longest title by a module, in bytes: that of templates.
+const TITLE_BYTES_MAX: usize = 500;
 /// Four weeks: some push services refuse more.
 const TTL_MAX: u64 = 28 * 86_400;
 
@@ -234,7 +306,7 @@ pub(super) mod tests {
 
     impl From<PushShown> for Showing {
         fn from(most: PushShown) -> Showing {
-            Showing { most, template: None }
+            Showing { most, template: None, rendered: Rendered::default() }
         }
     }
 
@@ -246,7 +318,7 @@ pub(super) mod tests {
             body: vec![body.to_owned()],
         };
         let templates = PushTemplates::new(&[("a".to_owned(), settings)].into()).expect("a template");
-        Showing { most, template: templates.of("d.example") }
+        Showing { most, template: templates.of("d.example"), rendered: Rendered::default() }
     }
 
     pub(in super::super) fn push(id: u64, endpoint: &str, subject: PushSubject) -> Push {
@@ -371,6 +443,53 @@ pub(super) mod tests {
         let told: Value = serde_json::from_slice(&text).expect("JSON");
         assert!(text.len() <= PLAINTEXT_MAX && told["body"].as_str().is_some_and(|body| body.len() > 2000));
         assert!(told["alert"]["body"].as_str().is_some_and(|body| body.ends_with("a\u{2026}")));
+    }
+
+    /// What is told of a push when a module has changed its text so.
+    fn rendered(push: &Push, mut showing: Showing, change: impl FnOnce(&mut PushText)) -> Value {
+        let before = text(push, &showing);
+        let mut now = before.clone();
+        change(&mut now);
+        showing.rendered = Rendered::of(&before, now);
+        serde_json::from_slice(&plaintext(push, &showing)).expect("JSON")
+    }
+
+    #[test]
+    fn a_module_decides_on_what_is_told_and_shown() {
+        let chat = push(1, "https://push.example/", said("hi"));
+        let words = || worded(PushShown::Whole, "From {sender}", "{body}!");
+        let given = text(&chat, &words());
+        assert_eq!(
+            (&*given.kind, &*given.account, &*given.channel),
+            ("message", "alice@d.example", "web_push")
+        );
+        assert_eq!(
+            (given.title.as_deref(), given.body.as_deref()),
+            (Some("From bob@d.example"), Some("hi!"))
+        );
+        assert_eq!((given.from.as_deref(), given.data), (Some("bob@d.example"), None));
+        let told = rendered(&chat, words(), |_| {});
+        assert_eq!((&told["body"], &told["alert"]["body"]), (&json!("hi"), &json!("hi!")));
+        // Nothing of what is replaced is told.
+        let told = rendered(&chat, words(), |text| text.body = Some("…".into()));
+        assert_eq!(told["alert"], json!({ "title": "From bob@d.example", "body": "…" }));
+        assert!(!told.to_string().contains("hi"), "{told}");
+        let told = rendered(&chat, PushShown::Nothing.into(), |text| text.title = Some("News".into()));
+        assert_eq!(told["alert"], json!({ "title": "News" }));
+        let goal = notification(Payload::Json(r#"{"title":"Goal","body":"2:1"}"#.into()));
+        let goal = push(1, "https://push.example/", goal);
+        let given = text(&goal, &PushShown::Whole.into());
+        assert_eq!((given.title.as_deref(), given.body.as_deref()), (Some("Goal"), Some("2:1")));
+        assert_eq!(given.data.as_deref(), Some(r#"{"body":"2:1","title":"Goal"}"#));
+        let told = rendered(&goal, PushShown::Whole.into(), |text| text.data = Some("[1]".into()));
+        assert_eq!((&told["payload"], told.get("alert")), (&json!([1]), None));
+        // What is told has room, and is shown as far.
+        let long = |text: &mut PushText| {
+            (text.title, text.body) = (Some("t".repeat(9000).into()), Some("b".repeat(9000).into()));
+        };
+        let told = rendered(&chat, words(), long);
+        assert_eq!(told["alert"]["title"].as_str().map(str::len), Some(TITLE_BYTES_MAX));
+        assert!(told.to_string().len() <= PLAINTEXT_MAX && told["truncated"] == true, "{told}");
     }
 
     #[test]

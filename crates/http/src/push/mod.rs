@@ -33,7 +33,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use carillon_core::model::{AppService, Domain, Push, PushChannel, PushShown, WebPushKeys, WebhookSecret};
 use figures::Counters;
-use message::Showing;
+use message::{Rendered, Showing};
 use rules::Came;
 use services::Services;
 use sha2::{Digest, Sha256};
@@ -100,19 +100,23 @@ impl Pushes {
         self.counters.figures()
     }
 
-    /// Sends a push of an account of `domain`, if that is there; what came of it, and whether its push service works.
-    async fn send(&self, push: &Push, domain: Option<&Domain>) -> (Came, bool) {
+    /// How much a push of an account of `domain` may tell, if that is there, and in which words.
+    fn showing(&self, push: &Push, domain: Option<&Domain>) -> Showing {
         let own = domain.and_then(|domain| self.words.of(domain, push.registration.channel.kind()));
         let template = own.or_else(|| self.templates.borrow().of(push.registration.account.domain()));
-        let showing = Showing { most: self.most, template };
+        Showing { most: self.most, template, rendered: Rendered::default() }
+    }
+
+    /// Sends a push; what came of it, and whether its push service works.
+    async fn send(&self, push: &Push, showing: &Showing) -> (Came, bool) {
         let (came, works) = match &push.registration.channel {
-            PushChannel::App(device) => self.services.send(push, device, &showing).await,
-            PushChannel::WebPush(keys) => match self.web_push(push, keys, &showing) {
+            PushChannel::App(device) => self.services.send(push, device, showing).await,
+            PushChannel::WebPush(keys) => match self.web_push(push, keys, showing) {
                 Ok(call) => self.call(push, call).await,
                 Err(error) => (Came::Refused(error.to_string().into()), true),
             },
             PushChannel::Webhook { url, secret } => {
-                self.call(push, self.webhook(push, url, &secret.0, &showing)).await
+                self.call(push, self.webhook(push, url, &secret.0, showing)).await
             }
         };
         self.counters.request(&came);

@@ -2,6 +2,7 @@
 
 use super::gateway::Gateways;
 use super::gone::{self, Ended, GoneApp, GoneApps};
+use super::message::{self, Rendered, Showing};
 use super::rules::Came;
 use crate::app::App;
 use crate::problem::Problem;
@@ -174,13 +175,14 @@ impl Sender {
         });
         let Some((host, push, sent)) = self.under_way.remove(&id) else { return };
         let at = now();
+        let was_given = matches!(sent_as, Sent::NotAsked(PushOutcome::Postponed { .. }));
         let (outcome, works) = match sent_as {
             Sent::Asked { came, works } => (came.outcome(&push, at, at_most), Some(works)),
             Sent::NotAsked(outcome) => (outcome, None),
+            Sent::NotRendered => (PushOutcome::Postponed { next: at.plus(RENDERED_AGAIN_MS) }, None),
         };
         self.heard.remove(&push.id);
-        if works.is_none() && matches!(outcome, PushOutcome::Postponed { .. }) && self.heard.len() < HEARD_MAX
-        {
+        if was_given && self.heard.len() < HEARD_MAX {
             self.heard.insert(push.id, push.version);
         }
         let told = PushCommit { step: step(&push, &outcome, sent, at), ..commit(&push, outcome) };
@@ -281,6 +283,8 @@ enum Sent {
     Asked { came: Came, works: bool },
     /// It was not, and this becomes of it.
     NotAsked(PushOutcome),
+    /// It was not, because nobody said what modules make of it.
+    NotRendered,
 }
 
 /// Sends a push. One about a room is sent unless a session of the account has heard what is told, or may say so yet; where nobody answers whether one has, it is
@@ -300,8 +304,29 @@ async fn send(app: &App, push: &Push, was_heard: bool) -> Sent {
         }
     }
     let domain = app.domain(push.registration.account.domain());
-    let (came, works) = app.pushes().send(push, domain.as_deref()).await;
+    let mut showing = app.pushes().showing(push, domain.as_deref());
+    if app.node.may_render_pushes() {
+        match rendered(app, push, &showing).await {
+            Ok(Some(rendered)) => showing.rendered = rendered,
+            Ok(None) => return Sent::NotAsked(PushOutcome::Over),
+            Err(Unanswered) => return Sent::NotRendered,
+        }
+    }
+    let (came, works) = app.pushes().send(push, &showing).await;
     Sent::Asked { came, works }
+}
+
+/// The home of the account did not answer.
+struct Unanswered;
+
+/// What modules make of what a push tells, at the home of its account; none if it is not to be sent.
+async fn rendered(app: &App, push: &Push, showing: &Showing) -> Result<Option<Rendered>, Unanswered> {
+    let before = message::text(push, showing);
+    let (account, text) = (push.registration.account.clone(), Box::new(before.clone()));
+    match app.command(Command::RenderPush { account, text }).await {
+        Ok(Outcome::PushText(text)) => Ok(text.map(|text| Rendered::of(&before, *text))),
+        _ => Err(Unanswered),
+    }
 }
 
 fn commit(push: &Push, outcome: PushOutcome) -> PushCommit {
@@ -366,6 +391,8 @@ fn at_most(most: u64) -> u64 {
 const HEARD_MAX: usize = 4096;
 /// Sessions of an account that are looked at.
 const SESSIONS_MAX: usize = 100;
+/// When a push is tried again about which nobody said what modules make of it.
+const RENDERED_AGAIN_MS: u64 = 5_000;
 /// Pushes in memory.
 const HELD_MAX: usize = 1024;
 /// Pushes that are claimed at once, and what they may take up, in bytes.
