@@ -10,9 +10,10 @@ import pytest
 from harness.api import Api
 from harness.cell import Cell
 from harness.inbox import deadline
-from harness.peer import CLIENT
+from harness.peer import CLIENT, Peer
 from harness.raw import STREAM, Raw
 from harness.server import unique
+from harness.wasm import DROP
 
 NODES = 3
 PARTITIONS = 256
@@ -172,6 +173,47 @@ async def test_commands_say_how_it_is(cell, apis):
     stranger = Api(one, key="")
     await stranger.problem(401, "missing-key", "GET", "/v1/cluster")
     await stranger.aclose()
+
+
+async def test_a_module_is_tried_on_one_node(cell, apis, tmp_path):
+    """Whose account is at home there has it; the others do not, and it is seen where it decides."""
+    file = tmp_path / "canary.wasm"
+    file.write_bytes(DROP)
+    one, there = cell.nodes[0], cell.name(1)
+    version = (await one.command("module", "push", str(file))).stdout.strip()
+    unknown = await one.command("module", "activate", version, "--node", "nobody")
+    assert unknown.returncode == 1
+    assert "no node `nobody`" in unknown.stderr
+    done = await one.command("module", "activate", version, "--node", there)
+    assert done.returncode == 0, done.stderr
+    assert f"for all on {there}" in done.stdout
+    names = await accounts(apis[0], NODES)
+    peers = [await Peer.connect(node, f"{name}@localhost") for node, name in zip(cell.nodes, names, strict=True)]
+    homes = await places(apis[0], names)
+    dropped = [peer for peer, name in zip(peers, names, strict=True) if homes[name] == there]
+    assert len(dropped) == 1
+    for peer in peers:
+        peer.chat(peers[0].bare, f"from {peer.bare}")
+        await peer.ping()
+    for peer in peers:
+        if peer not in dropped:
+            await peers[0].messages.take(lambda m, peer=peer: m.findtext(CLIENT + "body") == f"from {peer.bare}", "it")
+    path = "/v1/admin/modules/canary"
+    seen = await apis[1].eventually(path, lambda module: (module["figures"] or {}).get("verdicts") == {"drop": 1})
+    assert (seen["activation"]["node"], seen["figures"]["standing"]) == (there, "active")
+    for api in (apis[0], apis[2]):
+        assert (await api.ok("GET", path))["figures"] is None
+    assert not peers[0].messages.left(lambda m: m.findtext(CLIENT + "body"))
+    assert f"all on {there}" in (await one.command("module", "status")).stdout
+    # What is good enough for one is activated for all.
+    done = await one.command("module", "activate", version)
+    assert done.returncode == 0, done.stderr
+    for api, peer in zip(apis, peers, strict=True):
+        peer.chat(peers[0].bare, "to nobody")
+        await api.eventually(path, lambda module: module["figures"]["verdicts"].get("drop", 0) >= 1)
+    assert (await one.command("module", "deactivate", "canary", "--yes")).returncode == 0
+    for peer in peers:
+        await peer.close()
 
 
 async def test_an_engine_that_is_away_is_said(cell, apis):

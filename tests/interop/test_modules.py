@@ -8,9 +8,11 @@ import subprocess
 import pytest
 
 from harness.api import Api
+from harness.inbox import Inbox
 from harness.peer import CLIENT, JSON, Peer
-from harness.server import BINARY, ROOT, Server
+from harness.server import BINARY, ROOT, Server, unique
 from harness.transcript import blocks
+from harness.wasm import DROP, PASS, TRAP
 
 PAGE = ROOT / "docs/book/modules.md"
 EXAMPLES = ROOT / "examples/modules"
@@ -34,30 +36,6 @@ def built(tmp_path_factory):
     return folder
 
 
-def section(number, content):
-    return bytes([number, len(content)]) + content
-
-
-def module(body):
-    """A module whose `submit_message` has this code."""
-    code = bytes([0, *body, 0x0B])
-    return b"".join(
-        [
-            b"\0asm\1\0\0\0",
-            section(1, bytes([1, 0x60, 0, 1, 0x7F])),
-            section(3, bytes([1, 0])),
-            section(5, bytes([1, 0, 1])),
-            section(7, bytes([2, 6]) + b"memory" + bytes([2, 0, 14]) + b"submit_message" + bytes([0, 0])),
-            section(10, bytes([1, len(code)]) + code),
-        ]
-    )
-
-
-PASS = module([0x41, 0])
-DROP = module([0x41, 1])
-TRAP = module([0x00])
-
-
 STRICT = """
 #include "carillon_hooks.h"
 
@@ -71,15 +49,67 @@ CARILLON_HOOK(submit_message) { return CARILLON_DROP; }
 """
 
 
+GUARD = """
+#include "carillon_hooks.h"
+
+static char text[256];
+
+static int begins(int field, char letter) {
+    return carillon_field(field, text, sizeof text) > 0 && text[0] == letter;
+}
+
+CARILLON_HOOK(authorise) {
+    if (!begins(CARILLON_FROM, 'x')) return CARILLON_PASS;
+    carillon_output(CARILLON_OUT_CONDITION, "account-disabled", 16);
+    return CARILLON_REJECT;
+}
+
+CARILLON_HOOK(arrived) { return begins(CARILLON_BODY, 'd') ? CARILLON_DROP : CARILLON_PASS; }
+
+CARILLON_HOOK(opened) {
+    carillon_count(0, 1);
+    return CARILLON_PASS;
+}
+
+CARILLON_HOOK(closed) {
+    carillon_count(1, 1);
+    carillon_log(text, carillon_field(CARILLON_REASON, text, sizeof text));
+    return CARILLON_PASS;
+}
+
+CARILLON_HOOK(push_render) {
+    carillon_output(CARILLON_OUT_TITLE, "News", 4);
+    carillon_output(CARILLON_OUT_BODY, "something", 9);
+    return CARILLON_REPLACE;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return {"push__allow_addresses": '["127.0.0.0/8"]'}
+
+
+def compiled(folder, name, code):
+    """A module in C."""
+    (folder / "carillon_hooks.h").write_bytes((EXAMPLES / "include/carillon_hooks.h").read_bytes())
+    (folder / f"{name}.c").write_text(code)
+    zig = os.environ.get("ZIG", TOOLS["ZIG"]).split()
+    flags = ["-target", "wasm32-freestanding", "-O2", "-nostdlib", "-Wl,--no-entry", "-o", f"{name}.wasm", f"{name}.c"]
+    subprocess.run([*zig, "cc", *flags], cwd=folder, check=True, timeout=120)
+    return folder / f"{name}.wasm"
+
+
 @pytest.fixture
 def strict(tmp_path):
     """A module that does not start with the configuration `bad`."""
-    (tmp_path / "carillon_hooks.h").write_bytes((EXAMPLES / "include/carillon_hooks.h").read_bytes())
-    (tmp_path / "strict.c").write_text(STRICT)
-    zig = os.environ.get("ZIG", TOOLS["ZIG"]).split()
-    flags = ["-target", "wasm32-freestanding", "-O2", "-nostdlib", "-Wl,--no-entry", "-o", "strict.wasm", "strict.c"]
-    subprocess.run([*zig, "cc", *flags], cwd=tmp_path, check=True, timeout=120)
-    return tmp_path / "strict.wasm"
+    return compiled(tmp_path, "strict", STRICT)
+
+
+@pytest.fixture
+def guard(tmp_path):
+    """A module that has every hook that is about accounts."""
+    return compiled(tmp_path, "guard", GUARD)
 
 
 async def push(server, file, *activate):
@@ -148,6 +178,42 @@ async def test_a_router_in_go_changes_notifications(server, api, peer, built):
     assert (await server.command("module", "deactivate", "geo", "--yes")).returncode == 0
 
 
+async def test_a_module_decides_about_logins_arrivals_and_pushes_and_is_told_of_sessions(server, api, peer, guard):
+    pushes = Inbox("the webhook")
+
+    async def serve(reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = head.partition("content-length: ")[2].partition("\r")[0]
+        pushes.put(json.loads(await reader.readexactly(int(length))))
+        writer.write(b"HTTP/1.1 204 x\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    await push(server, guard)
+    alice, bob = await peer(), await peer()
+    alice.chat(bob.bare, "dropped")
+    alice.chat(bob.bare, "kept")
+    assert await text(bob) == "kept"
+    away, stranger = (f"{unique(name)}@localhost" for name in ("away", "x"))
+    await api.account(away)
+    await api.account(stranger)
+    assert set(await Peer(server, stranger).failed_login()) == {"account-disabled"}
+    webhook = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with webhook:
+        url = f"http://127.0.0.1:{webhook.sockets[0].getsockname()[1]}/hook"
+        body = {"account": away, "node": "hook", "shown": "whole", "webhook": {"url": url}}
+        await api.ok("POST", "/v1/push/registrations", body, status=201)
+        alice.chat(away, "secret")
+        told = await pushes.take()
+    assert told["from"] == alice.bare
+    assert (told["body"], told["alert"]) == ("something", {"title": "News", "body": "something"})
+    await bob.close()
+    path = "/v1/admin/modules/guard"
+    await api.eventually(path, lambda module: said(module, "noted") == 3 and module["figures"]["counts"][:2] == [2, 1])
+    assert (await server.command("module", "logs", "guard")).stdout.split()[-1] == "closed"
+    assert (await server.command("module", "deactivate", "guard", "--yes")).returncode == 0
+    await Peer.connect(server, stranger, presence=False)
+
+
 async def test_the_tutorial_runs_as_it_stands(server, tmp_path):
     (tmp_path / "no-links.c").write_text(blocks(PAGE, "c")[0])
     (tmp_path / "carillon_hooks.h").write_bytes((EXAMPLES / "include/carillon_hooks.h").read_bytes())
@@ -179,6 +245,9 @@ async def test_what_is_no_module_is_refused(server, tmp_path):
 async def test_what_does_not_start_as_it_is_configured_is_not_activated(server, api, peer, strict):
     alice, bob = await peer(), await peer()
     version = await push(server, strict, "--config", "drop")
+    alone = await server.command("module", "activate", version, "--node", "other")
+    assert alone.returncode == 1
+    assert "this node runs alone" in alone.stderr
     refused = await server.command("module", "activate", version, "--config", "bad")
     assert refused.returncode == 1
     assert "the module `strict` cannot be run: it cannot be started: trap" in refused.stderr
