@@ -65,6 +65,15 @@ impl App {
         App(Arc::new(Inner { node, options, closing: watch::Sender::new(false), events, parts }))
     }
 
+    /// Calls `forget` with each domain that is gone, whoever removed it.
+    pub(crate) fn on_removed_domain(&self, forget: fn(&App, &Domain)) {
+        let weak = Arc::downgrade(&self.0);
+        self.node.watch_removed_domains(Box::new(move |domain| {
+            let app = weak.upgrade().map(App);
+            app.inspect(|app| forget(app, domain)).is_some()
+        }));
+    }
+
     /// What a feature keeps.
     ///
     /// # Panics
