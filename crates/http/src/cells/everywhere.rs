@@ -11,7 +11,7 @@ use crate::problem::{Code, Problem};
 use crate::provider::broadcasts::BroadcastBody;
 use crate::provider::idempotency::{self, Answer, Identity, Reserved, Turn};
 use crate::provider::items::ItemBody;
-use crate::time::{Time, now};
+use crate::values::time::{Time, now};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};

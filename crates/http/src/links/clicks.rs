@@ -4,7 +4,7 @@ use super::cache::Entry;
 use super::code::{self, Secret, TOKEN_LEN};
 use super::{Figures, Links, count};
 use crate::app::App;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::model::{AgentClass, Click, DomainId, Opened, UnixMs};
 use carillon_core::ports::store::links::{CountClicks, LinkClicks, OpenNotifications};
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 use super::hosts::At;
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -6,7 +6,7 @@ use super::headers::{NO_INDEX, NO_REFERRER, ROBOTS};
 use super::{Host, agent, count, page};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::time::now;
+use crate::values::time::now;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;

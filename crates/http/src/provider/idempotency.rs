@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::auth::Granted;
 use crate::problem::{Code, Problem};
-use crate::time::now;
+use crate::values::time::now;
 use crate::{random, request_id};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{DomainQuery, JsonBody, Params};
 use crate::problem::{Code, Problem};
-use crate::push_templates::{PushTemplate, PushTemplateSettings};
+use crate::push_settings::templates::{PushTemplate, PushTemplateSettings};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -62,7 +62,7 @@ pub(crate) struct TemplatesView {
 /// Read a domain's templates for pushes
 #[utoipa::path(
     get, path = "/v1/push/templates", operation_id = "getPushTemplates", tag = "push", params(DomainQuery),
-    responses((status = 200, description = "The templates that were set", body = TemplatesView), crate::schema::Problems)
+    responses((status = 200, description = "The templates that were set", body = TemplatesView), crate::values::schema::Problems)
 )]
 pub(crate) async fn get(
     key: Granted<Admin>,
@@ -81,7 +81,7 @@ pub(crate) async fn get(
 /// templates of the node's settings. What is wrong is refused with where it is.
 #[utoipa::path(
     put, path = "/v1/push/templates", operation_id = "putPushTemplates", tag = "push", params(DomainQuery), request_body = DomainTemplates,
-    responses((status = 200, description = "They are set", body = TemplatesView), crate::schema::Problems)
+    responses((status = 200, description = "They are set", body = TemplatesView), crate::values::schema::Problems)
 )]
 pub(crate) async fn put(
     key: Granted<Admin>,
@@ -105,7 +105,7 @@ pub(crate) async fn put(
 /// Those of the node's settings are used again.
 #[utoipa::path(
     delete, path = "/v1/push/templates", operation_id = "deletePushTemplates", tag = "push", params(DomainQuery),
-    responses((status = 204, description = "The domain has none of its own"), crate::schema::Problems)
+    responses((status = 204, description = "The domain has none of its own"), crate::values::schema::Problems)
 )]
 pub(crate) async fn delete(
     key: Granted<Admin>,

@@ -36,7 +36,7 @@ const RELATION: &str = "urn:ietf:params:push:receipt";
         (status = 202, description = "The client has not acknowledged it yet: ask again"),
         (status = 204, description = "The client has acknowledged it"),
         (status = 410, description = "It has ended without that: it expired, was replaced or taken back, or there was no client for it"),
-        crate::schema::Problems
+        crate::values::schema::Problems
     )
 )]
 pub(crate) async fn receipt(

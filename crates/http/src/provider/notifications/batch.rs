@@ -10,8 +10,8 @@ use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type
 use crate::links::Shortened;
 use crate::problem::{Code, Problem};
 use crate::provider::idempotency::{self, Ids, Reserved, Turn};
-use crate::schema;
-use crate::time::now;
+use crate::values::schema;
+use crate::values::time::now;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri, header};
