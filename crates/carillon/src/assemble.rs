@@ -350,7 +350,7 @@ fn open_jetstream(_: &str, _: &Queue) -> Result<Arc<dyn ports::Queue>, String> {
 
 #[cfg(feature = "aws")]
 fn open_sqs(queue: &Queue) -> Result<Arc<dyn ports::Queue>, String> {
-    crate::sqs::open(&queue.url, queue.ca_file.as_deref(), Duration::from_millis(queue.ack_wait_ms))
+    crate::aws::sqs::open(&queue.url, queue.ca_file.as_deref(), Duration::from_millis(queue.ack_wait_ms))
 }
 
 #[cfg(not(feature = "aws"))]
@@ -369,7 +369,7 @@ pub fn objects(settings: &Settings) -> Result<Option<Arc<dyn carillon_http::Obje
 
 #[cfg(feature = "aws")]
 fn open_bucket(s3: &carillon_http::S3Settings) -> Result<Arc<dyn carillon_http::ObjectStore>, String> {
-    Ok(Arc::new(crate::s3::Bucket::open(s3)?))
+    Ok(Arc::new(crate::aws::s3::Bucket::open(s3)?))
 }
 
 #[cfg(not(feature = "aws"))]

@@ -4,9 +4,9 @@ use crate::assemble;
 use crate::cell::GoesOn;
 use crate::config::Config;
 use crate::preflight::{self, Purpose};
+use crate::process::supervisor::Supervisor;
+use crate::process::telemetry::Telemetry;
 use crate::serve::{Args, Inherited, Prepared, Running};
-use crate::supervisor::Supervisor;
-use crate::telemetry::Telemetry;
 use crate::upgrade::VARIABLE;
 use crate::upgrade::channel::{Channel, Frame};
 use crate::upgrade::wire::{

@@ -5,18 +5,19 @@ mod http_side;
 mod leave;
 mod provision;
 mod reload;
+mod welcome;
 
 use crate::assemble::{self, Opened};
 use crate::cell::{GoesOn, Joined, Joining};
 use crate::config::{Config, Source};
 use crate::control::{Asked, Control};
 use crate::files::{AdminKey, NodeFile, Ready};
-use crate::memory;
 use crate::preflight::{self, Finding, Purpose, Severity};
-use crate::signal::{Signals, Wish};
-use crate::supervisor::Supervisor;
-use crate::telemetry::Telemetry;
-use crate::welcome::Welcome;
+use crate::process::memory;
+use crate::process::signal::{Signals, Wish};
+use crate::process::supervisor::Supervisor;
+use crate::process::telemetry::Telemetry;
+
 use carillon_core::form;
 use carillon_core::model::Epoch;
 use carillon_server::handover::TakeOver;
@@ -32,6 +33,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use welcome::Welcome;
 
 /// What `carillon serve` is told.
 #[derive(Clone, Debug, clap::Args)]
