@@ -6,6 +6,7 @@
 //! | [`config`] | the list of all settings, and how they are read |
 //! | [`options`] | the settings of the binary itself |
 //! | [`assemble`] | from settings to what each crate is started with |
+//! | `backends` | the stores, buses and queues that a node uses: the only module that names their drivers |
 //! | [`serve`] | `carillon serve` |
 //! | [`cell`] | the node among others: who lives, and where homes are |
 //! | `aws`, `web` | requests to AWS and other services; buckets of S3, durable queues of SQS |
@@ -20,6 +21,7 @@
 pub mod assemble;
 #[cfg(feature = "aws")]
 mod aws;
+mod backends;
 pub mod cell;
 pub mod cli;
 pub mod config;

@@ -7,7 +7,8 @@ mod provision;
 mod reload;
 mod welcome;
 
-use crate::assemble::{self, Opened};
+use crate::assemble;
+use crate::backends::{self, Opened};
 use crate::cell::{GoesOn, Joined, Joining};
 use crate::config::{Config, Source};
 use crate::control::{Asked, Control};
@@ -148,8 +149,8 @@ impl Prepared {
             tls: assemble::certificates(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
             pushes: Pushes::new(settings)?,
-            queues: assemble::queues(settings)?,
-            objects: assemble::objects(settings)?,
+            queues: backends::queues::open(settings)?,
+            objects: backends::objects::open(settings)?,
             runtime,
             config,
         })
@@ -232,7 +233,7 @@ impl Running {
             inherited.map_or((None, None, None), |left| (Some(left.take_over), Some(left.http), left.cell));
         let epoch = goes_on.as_ref().map(|goes_on| Epoch(goes_on.node.epoch));
         // What another process had open until now is not searched for damage: clients wait.
-        let Opened { store, members } = assemble::open_store(settings, take_over.is_none(), epoch)?;
+        let Opened { store, members } = backends::open_store(settings, take_over.is_none(), epoch)?;
         let joining = Joining::begin(&settings.cell, members, runtime.handle(), goes_on)?;
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;

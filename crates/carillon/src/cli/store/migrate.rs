@@ -37,7 +37,7 @@ pub(super) use with_postgres::run;
 #[cfg(feature = "postgres")]
 mod with_postgres {
     use super::{Args, Config, Failure, Output, Place, Write};
-    use crate::assemble;
+    use crate::backends;
     use carillon_backend::migrate::{
         Direction, MigrateError, Migration, Progress, Report, Step, Sum, Verified, migrate,
     };
@@ -67,11 +67,11 @@ mod with_postgres {
         let mut settings =
             Config::load(&args.source).map_err(|problems| Failure::Usage(problems.to_string()))?.settings;
         settings.node.store_url.clone_from(url);
-        let postgres = assemble::postgres(&settings).map_err(Failure::Usage)?;
+        let postgres = backends::postgres::options(&settings).map_err(Failure::Usage)?;
         // Parked sessions belong to a node, whose data folder has its name.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let node = match direction {
-            Direction::ToPostgres => assemble::node_name(&settings, folder)
+            Direction::ToPostgres => backends::postgres::node_name(&settings, folder)
                 .map_err(|e| Failure::Usage(format!("{}: {e}", folder.display())))?,
             Direction::ToSqlite => String::new(),
         };
