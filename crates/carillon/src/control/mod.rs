@@ -112,7 +112,7 @@ impl Control {
 
     /// A request without a client; none when there is another.
     pub fn by_signal(&self) -> Option<Asked> {
-        Some(Asked { binary: None, client: None, turn: Some(Turn::take(&self.busy)?) })
+        Some(Asked { binary: None, client: None, turn: Some(OnlyRequest::take(&self.busy)?) })
     }
 
     /// From now on every request is refused: the node ends.
@@ -130,7 +130,7 @@ pub struct Asked {
     binary: Option<PathBuf>,
     client: Option<UnixStream>,
     /// Its end lets another request in.
-    turn: Option<Turn>,
+    turn: Option<OnlyRequest>,
 }
 
 impl Asked {
@@ -168,16 +168,16 @@ impl Asked {
 
 /// The right to be the only request.
 #[derive(Debug)]
-struct Turn(Arc<AtomicBool>);
+struct OnlyRequest(Arc<AtomicBool>);
 
-impl Turn {
-    fn take(busy: &Arc<AtomicBool>) -> Option<Turn> {
+impl OnlyRequest {
+    fn take(busy: &Arc<AtomicBool>) -> Option<OnlyRequest> {
         let free = busy.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        free.then(|| Turn(busy.clone()))
+        free.then(|| OnlyRequest(busy.clone()))
     }
 }
 
-impl Drop for Turn {
+impl Drop for OnlyRequest {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -280,7 +280,7 @@ async fn hear(mut stream: tokio::net::UnixStream, requests: &mpsc::Sender<Asked>
     if let Some(binary) = binary.as_ref().filter(|binary| !binary.is_absolute()) {
         return refuse(stream, &format!("{}: not an absolute path", binary.display()));
     }
-    let Some(turn) = Turn::take(busy) else { return refuse(stream, "an upgrade is under way") };
+    let Some(turn) = OnlyRequest::take(busy) else { return refuse(stream, "an upgrade is under way") };
     let Ok(client) = stream.into_std() else { return };
     let asked = Asked { binary, client: Some(client), turn: Some(turn) };
     if let Err(mpsc::error::TrySendError::Closed(asked) | mpsc::error::TrySendError::Full(asked)) =

@@ -40,7 +40,7 @@ use crate::session::Cx;
 use crate::shard::Deadline;
 use carillon_wire::frame::game::{CLIENT_BYTES_MAX, ClientFrame, EndReason, ErrorCode, ServerFrame, cut};
 use matchmaker::{Matchmaker, QueueKey};
-use modules::{MatchModules, Turn, Version};
+use modules::{MatchModules, TurnFuel, Version};
 use play::{Match, Sink};
 use refused::{code, text};
 use replays::Replays;
@@ -65,7 +65,7 @@ pub(crate) struct Matches {
     /// What decides these.
     modules: MatchModules,
     /// What they have used in this turn.
-    turn: Turn,
+    turn: TurnFuel,
     /// Nothing is looked at before this: the fuel of the turn before was used up.
     not_before: Mono,
 }

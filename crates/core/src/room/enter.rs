@@ -6,7 +6,7 @@ use super::home::{Home, RoomState, audience, give, turn_away};
 use super::occupants::{Client, Occupant, Shown};
 use super::told;
 use super::xml::avatar;
-use super::xml::request::{self, Entry};
+use super::xml::request::{self, EnterRequest};
 use super::xml::user::{self, SELF, Said};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
@@ -100,7 +100,7 @@ impl Home {
         &self,
         record: &RoomRecord,
         affiliation: RoomAffiliation,
-        entry: &Entry,
+        entry: &EnterRequest,
         cx: &Cx<'_>,
     ) -> Result<(), StanzaError> {
         let (config, limits) = (&record.config, &cx.shard.settings.limits);
@@ -291,7 +291,7 @@ impl RoomState {
         &self,
         record: &RoomRecord,
         client: &Jid,
-        entry: &Entry,
+        entry: &EnterRequest,
         codes: &[u16],
         cx: &mut Cx<'_>,
     ) {

@@ -1,7 +1,7 @@
 //! A bound session: stanzas flow.
 
 use super::link::Link;
-use super::wait::Waiting;
+use super::wait::HeldStanza;
 use super::{Presence, Resumption, backlog};
 use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
@@ -49,7 +49,7 @@ pub struct BoundSession {
     /// What it waits for of its connection.
     pub(super) link: Link,
     /// The stanza that waits for an answer, and holds up the input behind it.
-    pub(super) waiting: Option<Box<Waiting>>,
+    pub(super) waiting: Option<Box<HeldStanza>>,
     /// The topics it follows, sorted by topic.
     pub topics: Vec<Followed>,
     /// What the features know of it.
@@ -373,7 +373,7 @@ impl BoundSession {
     pub fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
         match wake {
             Wake::Unthrottle if self.allowance.lift() => self.read_on(cx),
-            Wake::Waiting => self.give_up_waiting(cx),
+            Wake::HeldStanza => self.give_up_waiting(cx),
             Wake::Parked if self.is_overdue(cx) => {
                 return Err(StreamError::new(stream::Condition::ConnectionTimeout, "not resumed in time"));
             }

@@ -157,9 +157,9 @@ fn parts(templates: &DomainTemplates) -> impl Iterator<Item = (&'static str, Pus
 
 /// The templates of domains as they were last read, so that they are not read for each push.
 #[derive(Default)]
-pub(super) struct Words(Mutex<BTreeMap<DomainId, Known>>);
+pub(super) struct Words(Mutex<BTreeMap<DomainId, ReadTemplates>>);
 
-struct Known {
+struct ReadTemplates {
     /// What they were read from.
     json: Arc<str>,
     by_gateway: BTreeMap<&'static str, Arc<PushTemplate>>,
@@ -178,7 +178,7 @@ impl Words {
             let templates: DomainTemplates = serde_json::from_str(json).ok()?;
             let template = |(name, settings)| Some((name, Arc::new(PushTemplate::new(&settings).ok()?)));
             let by_gateway = parts(&templates).filter_map(template).collect();
-            known.insert(domain.id, Known { json: json.clone(), by_gateway });
+            known.insert(domain.id, ReadTemplates { json: json.clone(), by_gateway });
         }
         let by_gateway = &known.get(&domain.id)?.by_gateway;
         by_gateway.get(kind.as_str()).or_else(|| by_gateway.get("")).cloned()

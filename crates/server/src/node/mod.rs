@@ -62,7 +62,7 @@ struct Inner {
     /// A shard has died of a fault.
     has_died: AtomicBool,
     drain: Drain,
-    domains: Mutex<Known>,
+    domains: Mutex<CachedDomains>,
     /// The number of the last question for domains.
     domains_asked: AtomicU64,
     modules: Option<Modules>,
@@ -74,7 +74,7 @@ struct Inner {
 }
 
 /// The domains, and the number of the question that they answer.
-struct Known {
+struct CachedDomains {
     domains: Arc<Domains>,
     asked: u64,
 }
@@ -128,7 +128,7 @@ impl Node {
             ready: AtomicBool::new(false),
             has_died: AtomicBool::new(false),
             drain: Drain::default(),
-            domains: Mutex::new(Known { domains, asked: 0 }),
+            domains: Mutex::new(CachedDomains { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
             modules: modules.map(Modules::new),
             rates: Mutex::default(),
@@ -526,7 +526,7 @@ impl Node {
         // Held while the shards are told, so that all of them hear of the tables in the same order.
         let mut known = lock(&self.inner.domains);
         if known.asked < asked {
-            *known = Known { domains: Arc::new(domains), asked };
+            *known = CachedDomains { domains: Arc::new(domains), asked };
         }
         let domains = Arc::clone(&known.domains);
         self.control(|| Control::Domains(Arc::clone(&domains), Arc::clone(&done)));

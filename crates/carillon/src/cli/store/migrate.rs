@@ -39,7 +39,7 @@ mod with_postgres {
     use super::{Args, Config, Failure, Output, Place, Write};
     use crate::backends;
     use carillon_backend::migrate::{
-        Direction, MigrateError, Migration, Progress, Report, Step, Sum, Verified, migrate,
+        Direction, MigrateError, Migration, MigrationPhase, Progress, Report, Sum, Verified, migrate,
     };
     use serde_json::{Value, json};
     use std::path::Path;
@@ -168,12 +168,12 @@ mod with_postgres {
             let end = if is_whole { "" } else { " so far" };
             let seconds = now.duration_since(self.table_began).as_secs_f64().max(0.001);
             match step {
-                Step::Copy => eprintln!(
+                MigrationPhase::Copy => eprintln!(
                     "carillon: {table}: {rows} rows, {:.1} MB{end} ({:.0} rows/s)",
                     bytes as f64 / 1e6,
                     rows as f64 / seconds
                 ),
-                Step::Verify => eprintln!("carillon: {table}: {rows} rows compared"),
+                MigrationPhase::Verify => eprintln!("carillon: {table}: {rows} rows compared"),
             }
         }
     }

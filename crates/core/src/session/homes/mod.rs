@@ -7,7 +7,7 @@ mod changes;
 pub use at_home::AtHome;
 
 use crate::feature_state::PerAccount;
-use crate::home::{Concurrency, Kind, Place, Places, Pushed, Stage};
+use crate::home::{Concurrency, HomeKind, Place, Places, Pushed, Stage};
 use crate::message::AccountMessage;
 use crate::model::{Generation, Mono, SessionId, Set};
 use carillon_wire::jid::{BareJid, Jid};
@@ -45,7 +45,7 @@ pub(super) struct About {
     pub(super) answers: bool,
 }
 
-impl Kind for Account {
+impl HomeKind for Account {
     type Key = BareJid;
     type Record = AccountRecord;
     type State = Changes;

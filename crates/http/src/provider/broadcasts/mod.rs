@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::auth::{Broadcast as BroadcastScope, Granted};
 use crate::extract::{JsonBody, Named, Params, limit};
 use crate::problem::{Code, Problem};
-use crate::provider::idempotency::{self, Answer, Reserved, Turn};
+use crate::provider::idempotency::{self, Answer, KeyDecision, Reserved};
 use crate::values::jids;
 use crate::values::schema;
 use crate::values::time::now;
@@ -72,8 +72,8 @@ pub(crate) async fn send(
             return create(&app, draft, Reserved::given(id)).await;
         }
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, at).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         create(&app, draft, reserved).await
     });

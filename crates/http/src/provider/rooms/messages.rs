@@ -7,7 +7,7 @@ use crate::extract::{DomainQuery, JsonBody, Named, Params};
 use crate::problem::{Code, Problem};
 use crate::provider::act::exists;
 use crate::provider::chat::check_id;
-use crate::provider::idempotency::{self, Turn};
+use crate::provider::idempotency::{self, KeyDecision};
 use crate::provider::messages::{MessagePage, MessageQuery};
 use crate::values::jids;
 use crate::values::schema;
@@ -92,8 +92,8 @@ pub(crate) async fn send(
     let (sender, hash) = (key.key.id, idempotency::body_hash(&uri, &bytes));
     idempotency::to_the_end(idempotency_key.is_some(), async move {
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, now()).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         let id = body.id.clone().unwrap_or_else(|| format!("{:016x}", reserved.ids.random(0)));
         let request = RoomRequest::Say { id: Some(id.as_str().into()), speaker, payload: payload(&body) };
