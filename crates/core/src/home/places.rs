@@ -36,7 +36,7 @@ pub(crate) enum Pushed<T> {
     Refused(T),
 }
 
-/// What places had to do whose home is elsewhere.
+/// The unfinished work of places whose home is elsewhere now.
 pub(crate) struct Left<K: HomeKind> {
     /// What waited.
     pub(crate) tasks: Vec<(K::Key, K::Task)>,
@@ -89,7 +89,7 @@ impl<K: HomeKind> Places<K> {
     pub(crate) fn push(&mut self, key: &K::Key, task: K::Task) -> Pushed<K::Task> {
         let Some(place) = self.places.get_mut(key) else { return Pushed::Refused(task) };
         if place.has_moved() {
-            // Its home is here again, and what was begun before is not at its end.
+            // Its home is here again, and a step from before it moved is not finished.
             return Pushed::Refused(task);
         }
         place.touch();
@@ -241,7 +241,7 @@ impl<K: HomeKind> Places<K> {
 fn count<K: HomeKind>(all: &mut Counted, place: &mut Place<K>) {
     let record = match place.stage() {
         Stage::Open { record, .. } => K::record_bytes(record),
-        // Whoever has it for the time being keeps it.
+        // The record is with a task, or is being read again: it counts as before.
         Stage::Held | Stage::Loading => place.counted.record,
         Stage::Unknown | Stage::Failed | Stage::Absent => 0,
     };
