@@ -1,6 +1,8 @@
 //! `control.sock` in the data folder, where `carillon upgrade` asks a node to go on in another process. Running a program is for the
 //! owner of the machine's account, so this is no HTTP endpoint: the file is its owner's, and so is whoever connects, or root.
 //!
+//! All other commands ask over HTTP, also on the node's own machine: they find its address and its admin key in the data folder.
+//!
 //! A client sends one line of JSON, [`Request`], and gets lines of [`Answer`], of which the last says how it ended.
 
 use serde::{Deserialize, Serialize};
