@@ -347,7 +347,7 @@ impl Matches {
         cx.out.push(Effect::Close { conn });
     }
 
-    /// A connection is at a stage no more.
+    /// Leaves the match that a connection was in at this stage.
     fn left(&mut self, conn: ConnId, stage: Option<Stage>, cx: &mut Cx<'_>) {
         match stage {
             Some(Stage::Seated(id, seat)) => self.lost(id, seat, conn, cx),
