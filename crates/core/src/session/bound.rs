@@ -373,7 +373,7 @@ impl BoundSession {
     pub fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
         match wake {
             Wake::Unthrottle if self.allowance.lift() => self.read_on(cx),
-            Wake::HeldStanza => self.give_up_waiting(cx),
+            Wake::Waiting => self.give_up_waiting(cx),
             Wake::Parked if self.is_overdue(cx) => {
                 return Err(StreamError::new(stream::Condition::ConnectionTimeout, "not resumed in time"));
             }

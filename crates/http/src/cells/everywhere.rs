@@ -9,7 +9,7 @@ use crate::auth::{Broadcast, Granted, Topics};
 use crate::extract::{JsonBody, Named, Raw, parse};
 use crate::problem::{Code, Problem};
 use crate::provider::broadcasts::BroadcastBody;
-use crate::provider::idempotency::{self, Answer, Identity, Reserved, Turn};
+use crate::provider::idempotency::{self, Answer, Identity, KeyDecision, Reserved};
 use crate::provider::items::ItemBody;
 use crate::values::time::{Time, now};
 use axum::extract::State;
@@ -56,8 +56,8 @@ pub(super) async fn publish(
     let series = format!("topic {topic}@{}", domain.name).into();
     let answer = idempotency::to_the_end(identity.is_reserved(), async move {
         let reserved = match identity.begin(&app, sender).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         let id = id_of(&reserved);
         // One item has one id in all cells.
@@ -95,8 +95,8 @@ pub(super) async fn broadcast(
         // Checked before a cell is asked: one that is away could not refuse it.
         let draft = body.draft(&app, domain.id, sender, None, now())?;
         let reserved = match identity.begin(&app, sender).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         let id = id_of(&reserved);
         let series = format!("broadcast {id}").into();

@@ -4,7 +4,7 @@ use super::Place;
 use crate::backends;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
-use crate::config::{Config, Settings, Source};
+use crate::config::{Config, Source};
 use carillon_backend::check::{Checked, Severity};
 use serde_json::{Value, json};
 use std::io::Write;
