@@ -3,7 +3,7 @@
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use crate::random;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::command::{Actor, Command, NoRoom, Outcome, Refusal, TopicOp, TopicOutcome};
 use carillon_core::machine::HeavyAccount;
 use carillon_core::model::{Domain, DomainId, OperationId};

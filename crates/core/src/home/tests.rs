@@ -13,7 +13,7 @@ enum Task {
     Reset,
 }
 
-impl Kind for Sum {
+impl HomeKind for Sum {
     type Key = u32;
     type Record = Vec<u8>;
     type State = bool;

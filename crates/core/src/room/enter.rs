@@ -6,7 +6,7 @@ use super::home::{Home, RoomState, audience, give, turn_away};
 use super::occupants::{Client, Occupant, Shown};
 use super::told;
 use super::xml::avatar;
-use super::xml::request::{self, Entry};
+use super::xml::request::{self, EnterRequest};
 use super::xml::user::{self, SELF, Said};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
@@ -42,7 +42,7 @@ impl Home {
                 Err(error) => turn_away(Some(&mut self.state.occupants), seat, stanza, &error, cx),
             },
             PresenceType::Unavailable => self.state.leave(record, &client, Some(stanza), &[], cx),
-            // Whatever it was sent, its client cannot take.
+            // Its client could not take what the room sent: it is treated as gone.
             PresenceType::Error => self.state.leave(record, &client, None, &[LOST], cx),
             _ => refuse(stanza, &StanzaError::new(Condition::BadRequest), cx),
         }
@@ -100,7 +100,7 @@ impl Home {
         &self,
         record: &RoomRecord,
         affiliation: RoomAffiliation,
-        entry: &Entry,
+        entry: &EnterRequest,
         cx: &Cx<'_>,
     ) -> Result<(), StanzaError> {
         let (config, limits) = (&record.config, &cx.shard.settings.limits);
@@ -155,7 +155,7 @@ fn presence_of(stanza: &Stanza) -> Arc<Stanza> {
     Arc::new(presence)
 }
 
-/// What an occupant is by what it is for good (XEP-0045 §5.1.2).
+/// The role that an affiliation gives on entry (XEP-0045 §5.1.2).
 pub(super) fn role_of(record: &RoomRecord, affiliation: RoomAffiliation) -> Role {
     match affiliation {
         RoomAffiliation::Outcast => Role::None,
@@ -250,7 +250,7 @@ impl RoomState {
         }
         self.seat(record, seat, client, address, presence, cx);
         self.occupants.set(&nick, record.affiliation(client.bare_str()), role);
-        // In the other process it may have been shown anybody, and to anybody.
+        // The other process may have shown it anybody, and it to anybody.
         self.occupants.watch(client);
         if record.config.presence_broadcast.shows(role) {
             self.occupants.show(&nick, Shown::Watchers);
@@ -291,7 +291,7 @@ impl RoomState {
         &self,
         record: &RoomRecord,
         client: &Jid,
-        entry: &Entry,
+        entry: &EnterRequest,
         codes: &[u16],
         cx: &mut Cx<'_>,
     ) {
@@ -428,7 +428,7 @@ pub(super) fn left(client: &Client, occupant: &Occupant) -> RoomAbout {
     RoomAbout::Left { occupant: occupant.address.clone(), presences: client.seat.presences }
 }
 
-/// A client that was in the room cannot be in it any more.
+/// Tells a client that it is not in the room any more.
 pub(super) fn lost(seat: RoomSeat, address: Jid, cx: &mut Cx<'_>) {
     let mut told = Stanza::presence(PresenceType::Unavailable).with_from(address.clone());
     told.payload.push_element(&user::nothing(&[SELF, LOST]));

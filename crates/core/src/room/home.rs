@@ -6,7 +6,7 @@ use super::occupants::{Occupant, Occupants, Shown};
 use super::step::Step;
 use super::told::count_refusal;
 use super::xml::request::{self, Weight};
-use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
+use crate::home::{Concurrency, HomeKey, HomeKind, Place, Stage};
 use crate::message::{
     RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, ShardMessage,
 };
@@ -49,7 +49,7 @@ pub(super) struct RoomState {
     pub(super) is_large: bool,
 }
 
-impl Kind for Room {
+impl HomeKind for Room {
     type Key = RoomKey;
     type Record = Arc<RoomRecord>;
     type State = RoomState;

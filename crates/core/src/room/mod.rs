@@ -62,7 +62,7 @@ const IDLE_TURNS: u8 = 6;
 #[derive(Debug, Default)]
 pub struct Rooms {
     homes: Places<Room>,
-    /// With how many rooms in memory those without occupants are forgotten, if that is more than [`ROOMS_MAX`].
+    /// At how many rooms in memory those without occupants are forgotten again, if that is more than [`ROOMS_MAX`].
     full: usize,
 }
 
@@ -85,7 +85,7 @@ impl Rooms {
             },
         };
         let pushed = match op {
-            // Who is in the room and who is not must not be lost: these are as many as sessions at most.
+            // Who is in the room must not be lost; there are at most as many of these as sessions.
             RoomOp::Gone { .. } | RoomOp::Back { .. } => match self.homes.push(key, op) {
                 Pushed::Refused(op) => self.homes.push_anyway(key, op),
                 pushed => pushed,
@@ -228,7 +228,7 @@ fn left_behind(seat: RoomSeat, presence: &Stanza, cx: &mut Cx<'_>) {
 }
 
 impl Home {
-    /// Deals with what is its turn.
+    /// Processes an operation whose turn it is.
     fn start(&mut self, op: RoomOp, key: &RoomKey, cx: &mut Cx<'_>) {
         let (record, is_light) = (self.known(), key.kind == RoomKind::MucLight);
         match (op, record) {

@@ -29,8 +29,8 @@ pub(super) struct Occupant {
     pub(super) snapshot: OnceCell<RoomStanza>,
 }
 
-/// Whom the presence of an occupant is shown to, besides its own clients. Those who were shown that it is in the room are told when it leaves, and
-/// nobody else is: so it stays, as long as the occupant does, or becomes more; who is to be shown no longer is told of as one that leaves.
+/// Whom the presence of an occupant is shown to, besides its own clients. Only those who were shown that it is in the room are told when it
+/// leaves. So while it is in the room this only grows; to hide it, those who saw it are told that it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shown {
     /// Nobody.
@@ -48,7 +48,7 @@ pub(super) struct Client {
     pub(super) seat: RoomSeat,
     /// The presence that it sent to the room.
     pub(super) presence: Arc<Stanza>,
-    /// Whether it is shown everybody, as who enters a room is that is not large; else it is shown those alone who are shown to all.
+    /// Whether it is shown all occupants, as everybody is in a room that is not large; else only those with [`Shown::All`].
     pub(super) watches: bool,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Occupants {
     shown_to_all: Vec<Box<str>>,
 }
 
-/// The clients of a shard, in lists that everything is sent with which is for all on them.
+/// The clients of a shard, as the lists to which everything is sent that all of them get.
 #[derive(Debug, Default)]
 struct List {
     all: Arc<Vec<RoomRecipient>>,
@@ -148,7 +148,7 @@ impl Occupants {
         self.shown_to_all.iter().filter_map(|nick| self.by_nick.get(nick))
     }
 
-    /// The clients to which an occupant is shown who is shown to these, by shard.
+    /// The clients that are shown an occupant with this [`Shown`], by shard.
     pub(super) fn lists(&self, shown: Shown) -> impl Iterator<Item = (Place, &Arc<Vec<RoomRecipient>>)> {
         let lists = self.lists.iter().filter_map(move |(place, list)| Some((*place, list.of(shown)?)));
         lists.filter(|(_, list)| !list.is_empty())
@@ -215,7 +215,7 @@ impl Occupants {
         revealed
     }
 
-    /// Nothing of what was made of the configuration is used any more.
+    /// Drops the presences that were made by the former configuration.
     pub(super) fn forget_snapshots(&mut self) {
         self.by_nick.values_mut().for_each(|occupant| drop(occupant.snapshot.take()));
     }
@@ -375,7 +375,7 @@ impl Occupants {
     }
 }
 
-/// What was not shown to some before, and to whom.
+/// The occupants that were hidden from some until now, and the clients that did not see them.
 #[derive(Debug, Default)]
 pub(super) struct Revealed {
     /// Those who were shown to nobody.

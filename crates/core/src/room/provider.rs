@@ -104,7 +104,7 @@ impl Home {
         self.ask(key, question, Step::Create(Creator::Command(reply)), cx);
     }
 
-    /// The room, as a command is told of it.
+    /// The room as the answer to a command describes it.
     pub(super) fn outcome(&self, record: Arc<RoomRecord>) -> RoomOutcome {
         let occupants = u32::try_from(self.state.occupants.len()).unwrap_or(u32::MAX);
         RoomOutcome::Record { record, occupants }

@@ -62,7 +62,7 @@ struct Inner {
     /// A shard has died of a fault.
     has_died: AtomicBool,
     drain: Drain,
-    domains: Mutex<Known>,
+    domains: Mutex<CachedDomains>,
     /// The number of the last question for domains.
     domains_asked: AtomicU64,
     domain_sinks: Mutex<Vec<DomainSink>>,
@@ -74,11 +74,11 @@ struct Inner {
     of_cell: cell::OfCell,
 }
 
-/// The domains, and the number of the question that they answer.
 /// Is called with a domain that is gone ([`Node::watch_removed_domains`]).
 pub type DomainSink = Box<dyn Fn(&Domain) -> bool + Send + Sync>;
 
-struct Known {
+/// The domains, and the number of the question that they answer.
+struct CachedDomains {
     domains: Arc<Domains>,
     asked: u64,
 }
@@ -132,7 +132,7 @@ impl Node {
             ready: AtomicBool::new(false),
             has_died: AtomicBool::new(false),
             drain: Drain::default(),
-            domains: Mutex::new(Known { domains, asked: 0 }),
+            domains: Mutex::new(CachedDomains { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
             domain_sinks: Mutex::default(),
             modules: modules.map(Modules::new),
@@ -536,7 +536,7 @@ impl Node {
         // Held while the shards are told, so that all of them hear of the tables in the same order.
         let mut known = lock(&self.inner.domains);
         if known.asked < asked {
-            let before = std::mem::replace(&mut *known, Known { domains: Arc::new(domains), asked });
+            let before = std::mem::replace(&mut *known, CachedDomains { domains: Arc::new(domains), asked });
             let gone = |domain: &&Arc<Domain>| known.domains.numbered(domain.id).is_none();
             let gone: Vec<_> = before.domains.iter().filter(gone).collect();
             lock(&self.inner.domain_sinks).retain(|sink| gone.iter().all(|domain| sink(domain)));

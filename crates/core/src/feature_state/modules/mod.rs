@@ -17,14 +17,14 @@ const FAILED_MS: u64 = 10_000;
 #[derive(Debug, Default)]
 pub struct Modules {
     slots: Vec<Slot>,
-    turn: Turn,
+    turn: TurnFuel,
 }
 
 impl Shared for Modules {}
 
 /// The fuel of a turn. All that happens in one turn happens at one time.
 #[derive(Debug, Default)]
-struct Turn {
+struct TurnFuel {
     at: Mono,
     used: u64,
 }
@@ -122,10 +122,10 @@ impl Modules {
     }
 }
 
-impl Turn {
+impl TurnFuel {
     fn begin(&mut self, now: Mono) {
         if self.at != now {
-            *self = Turn { at: now, used: 0 };
+            *self = TurnFuel { at: now, used: 0 };
         }
     }
 
@@ -175,7 +175,7 @@ impl Slot {
         &mut self,
         question: Question<'_>,
         subject: Subject,
-        turn: &mut Turn,
+        turn: &mut TurnFuel,
         figures: &mut ModuleFigures,
     ) -> (Subject, Decision) {
         let is_meant = self.is_meant(question);
@@ -264,7 +264,7 @@ impl Slot {
         which: Which,
         question: Question<'_>,
         subject: Subject,
-        turn: &mut Turn,
+        turn: &mut TurnFuel,
         figures: &mut ModuleFigures,
     ) -> (Subject, Result<Verdict, Failed>) {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -323,7 +323,7 @@ impl Health {
 }
 
 /// Makes a version ready to be called, or says why it is not.
-fn ready(version: &mut ModuleVersion, health: &mut Health, turn: &mut Turn) -> Result<(), Failed> {
+fn ready(version: &mut ModuleVersion, health: &mut Health, turn: &mut TurnFuel) -> Result<(), Failed> {
     if health.is_off {
         return Err(not_called(Failure::Off, "it failed too often"));
     }

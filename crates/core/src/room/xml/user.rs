@@ -52,7 +52,7 @@ pub(in crate::room) fn role(word: &str) -> Option<Role> {
         .find(|of| role_word(*of) == word)
 }
 
-/// What is said of an occupant beside what it is.
+/// What a presence says of an occupant besides its affiliation and role.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::room) struct Said<'a> {
     /// Codes (XEP-0045 §15.5.2).
@@ -62,7 +62,7 @@ pub(in crate::room) struct Said<'a> {
     /// The nick of whoever did it.
     pub(in crate::room) actor: Option<&'a str>,
     pub(in crate::room) reason: Option<&'a str>,
-    /// The room is gone: what is said of that.
+    /// The `<destroy/>` element, if the room is destroyed.
     pub(in crate::room) destroy: Option<&'a Element>,
 }
 
@@ -121,7 +121,7 @@ fn x(occupant: &Occupant, address: Option<&Jid>, said: &Said<'_>) -> Element {
     x
 }
 
-/// What somebody is told who is nothing in the room.
+/// The `<x/>` of somebody who has neither affiliation nor role.
 pub(in crate::room) fn nothing(codes: &[u16]) -> Element {
     let item = Element::new("item", ns::MUC_USER).with_attr("affiliation", "none").with_attr("role", "none");
     let mut x = Element::new("x", ns::MUC_USER).with_child(item);
