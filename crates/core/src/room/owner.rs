@@ -373,8 +373,8 @@ impl Home {
         }
         self.state.is_large = false;
         self.state.history.clear();
-        self.state.reserved.clear();
-        self.state.audience.clear();
+        self.state.reserved = Box::default();
+        self.state.audience = Box::default();
         self.vanish();
     }
 

@@ -1,8 +1,9 @@
 //! What a room's home asked the store for, and what it does with the answer.
 
 use super::asker::Asker;
+use super::occupants::OccupantId;
 use crate::command::ReplyTo;
-use crate::message::RoomSeat;
+use crate::message::{RoomOp, RoomSeat};
 use crate::model::{ArchiveId, PhotoHash, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomSubject};
 use crate::session::mam::Query;
 use bytes::Bytes;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 pub(super) enum Step {
     /// The record.
     Load,
-    /// What was said last, to be remembered.
-    History(Arc<RoomRecord>),
+    /// What was said last, for somebody who enters.
+    History { record: Arc<RoomRecord>, entering: Box<RoomOp> },
     /// To create it.
     Create(Creator),
     /// To keep a message, which is then said.
@@ -101,7 +102,7 @@ pub(super) struct Moderating {
     pub(super) id: ArchiveId,
     pub(super) reason: Option<String>,
     /// The occupant who does it: its address in the room, and its id.
-    pub(super) by: Option<(Jid, Box<str>)>,
+    pub(super) by: Option<(Jid, OccupantId)>,
     pub(super) asker: Asker,
 }
 

@@ -36,8 +36,10 @@ impl Home {
         self.sender(stanza)?;
         let nick = stanza.to.as_ref().and_then(Jid::resource).unwrap_or_default();
         let of = self.state.occupants.named(nick).ok_or(StanzaError::new(Condition::ItemNotFound))?;
-        let domain = cx.shard.domains.named(of.account.domain()).map(|domain| domain.id);
-        let (Some(domain), Some(local)) = (domain, of.account.local().map(Box::from)) else {
+        let account = of.clients.first().map(|client| &client.jid);
+        let domain = account.and_then(|account| cx.shard.domains.named(account.domain()));
+        let local = account.and_then(Jid::local);
+        let (Some(domain), Some(local)) = (domain.map(|domain| domain.id), local.map(Box::from)) else {
             return Err(StanzaError::new(Condition::ServiceUnavailable));
         };
         self.ask(key, ReadVcard { domain, local }, Step::Vcard(Box::new(stanza.clone())), cx);
