@@ -314,7 +314,8 @@ impl RoomState {
             .flat_map(|change| self.occupants.of_account(change.jid.as_str()).map(move |of| (of, change)));
         let all = if by_domain.is_empty() { None } else { Some(self.occupants.iter()) };
         let of_domains = all.into_iter().flatten();
-        let of_domains = of_domains.filter_map(|of| Some((of, *by_domain.get(of.clients.first()?.jid.domain())?)));
+        let of_domains =
+            of_domains.filter_map(|of| Some((of, *by_domain.get(of.clients.first()?.jid.domain())?)));
         let changed = of_accounts.chain(of_domains).filter_map(|(of, change)| {
             let affiliation = record.affiliation(of.account());
             (affiliation != of.affiliation).then(|| (of.nick().to_owned(), affiliation, &*change.reason))

@@ -10,7 +10,9 @@ use super::xml::request::{self, Entry};
 use super::xml::user::{self, SELF, Said};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
-use crate::model::{ArchiveId, Policy, RoomAffiliation, RoomKind, RoomPresence, RoomRecord, RoomRole as Role, UnixMs};
+use crate::model::{
+    ArchiveId, Policy, RoomAffiliation, RoomKind, RoomPresence, RoomRecord, RoomRole as Role, UnixMs,
+};
 use crate::session::Cx;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;

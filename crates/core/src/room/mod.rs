@@ -436,6 +436,10 @@ impl Home {
             }
             Step::Vcard(request) => Home::show_vcard(&request, ReadVcard::answer(answer), cx),
             Step::OwnVcard(request) => Home::show_vcard(&request, ReadRoomVcard::answer(answer), cx),
+            Step::Avatar { record, photo, asker } => {
+                let answer = ReadRoomVcard::answer(answer);
+                self.replace_avatar(&record, photo.as_deref(), asker, answer, key, cx);
+            }
             Step::Ends(request) => self.ends(&request, ReadRoomArchiveEnds::answer(answer), cx),
             Step::Adding(adding) => self.asked_whom(*adding, Home::refusers(answer), key, cx),
             Step::Noted => {

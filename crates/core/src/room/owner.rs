@@ -288,9 +288,11 @@ impl Home {
                 let record = RoomRecord { config: (**config).clone(), ..(**record).clone() };
                 self.outcome(Arc::new(record))
             }
+            Change::Vcard { photos, .. } => {
+                self.outcome(Arc::new(RoomRecord { photos: photos.clone(), ..(**record).clone() }))
+            }
             Change::Subject(..) => RoomOutcome::Said(None),
             Change::Members { .. }
-            | Change::Vcard { .. }
             | Change::Destroy { .. }
             | Change::Moderate { .. }
             | Change::EraseArchive => RoomOutcome::Done,

@@ -69,6 +69,8 @@ impl Home {
             RoomRequest::EraseArchive => {
                 return self.change(record, Change::EraseArchive, asker, key, cx);
             }
+            RoomRequest::SetAvatar { .. } if record.kind == RoomKind::MucLight => RoomRefusal::Unsuited,
+            RoomRequest::SetAvatar { photo } => return self.set_avatar(record, photo, asker, key, cx),
             RoomRequest::Configure { .. } => RoomRefusal::Changed,
             RoomRequest::Create { .. } => RoomRefusal::Exists,
         };

@@ -92,9 +92,7 @@ impl Home {
         match may_say {
             true => Ok(Words { said: spoken(stanza, sender), account, is_subject }),
             false if is_subject => Err(StanzaError::new(Condition::Forbidden)),
-            false => {
-                Err(StanzaError::new(Condition::Forbidden).with_text("you have no voice in this room"))
-            }
+            false => Err(StanzaError::new(Condition::Forbidden).with_text("you have no voice in this room")),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::asker::Asker;
 use super::occupants::OccupantId;
-use crate::command::ReplyTo;
+use crate::command::{ReplyTo, RoomPhoto};
 use crate::message::{RoomOp, RoomSeat};
 use crate::model::{ArchiveId, PhotoHash, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomSubject};
 use crate::session::mam::Query;
@@ -38,6 +38,8 @@ pub(super) enum Step {
     Vcard(Box<Stanza>),
     /// That of the room.
     OwnVcard(Box<Stanza>),
+    /// That of the room, whose avatar is to be another one.
+    Avatar { record: Arc<RoomRecord>, photo: Option<Box<RoomPhoto>>, asker: Asker },
     /// The ends of the archive.
     Ends(Box<Stanza>),
     /// Who is not to be added to a room.

@@ -11,9 +11,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use carillon_core::command::{
-    Actor, Command, Outcome, RoomMemberChange, RoomOutcome, RoomRequest, TopicOp,
-};
+use carillon_core::command::{Actor, Command, Outcome, RoomMemberChange, RoomOutcome, RoomRequest, TopicOp};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::CreateAccount;
 use carillon_core::ports::store::endpoints::{RegisterEndpoint, RegisterEndpointAnswer};
@@ -544,8 +542,9 @@ fn bytes_of_a_room(kind: RoomKind, says: &str) -> (usize, usize) {
             for seat in 0..SEATS {
                 let client = client_of(room, seat);
                 let to = format!("room-{room}@rooms.{DOMAIN}/u{client}");
-                let presence =
-                    format!("<presence to='{to}'>{says}<x xmlns='http://jabber.org/protocol/muc'/></presence>");
+                let presence = format!(
+                    "<presence to='{to}'>{says}<x xmlns='http://jabber.org/protocol/muc'/></presence>"
+                );
                 crowd.world.bytes(conns[client], presence.as_bytes());
             }
             drain(&mut crowd);
