@@ -75,8 +75,8 @@ pub(crate) trait HomeKind: Debug + Sized {
         false
     }
 
-    /// How a task gets along with others.
-    fn concurrency(task: &Self::Task, record: &Self::Record) -> Concurrency;
+    /// How a task gets along with others at a place in this state.
+    fn concurrency(task: &Self::Task, record: &Self::Record, state: &Self::State) -> Concurrency;
 }
 
 /// Which tasks of a place may overlap.

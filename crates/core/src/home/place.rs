@@ -231,7 +231,7 @@ impl<K: HomeKind> Place<K> {
         match &self.stage {
             Stage::Unknown | Stage::Loading | Stage::Failed | Stage::Held => false,
             Stage::Absent => true,
-            Stage::Open { record, writes } => match K::concurrency(task, record) {
+            Stage::Open { record, writes } => match K::concurrency(task, record, &self.state) {
                 Concurrency::Write => true,
                 Concurrency::Silent => *writes == 0 || !self.asked_before(task),
                 Concurrency::Read | Concurrency::Alone => *writes == 0,

@@ -38,7 +38,7 @@ impl HomeKind for Sum {
         !is_pinned
     }
 
-    fn concurrency(task: &Task, _: &Vec<u8>) -> Concurrency {
+    fn concurrency(task: &Task, _: &Vec<u8>, _: &bool) -> Concurrency {
         match task {
             Task::Add(_) => Concurrency::Write,
             Task::Show => Concurrency::Read,

@@ -35,7 +35,7 @@ pub(super) fn destroyed(room: &BareJid, why: Destroyed, by: Option<&BareJid>, cx
 pub(super) fn removed(room: &BareJid, occupant: &Occupant, said: &Said<'_>, cx: &mut Cx<'_>) {
     let reason = reason(said.codes);
     cx.shard.counters.rooms.removed.count(reason);
-    let (room, account) = (room.as_str(), occupant.account.as_str());
+    let (room, account) = (room.as_str(), occupant.account());
     let entry = || Entry::RoomRemoved { room, account, reason, by: said.actor };
     cx.out.journal.note(cx.now.unix, Kind::RoomRemoved, entry);
 }

@@ -71,7 +71,7 @@ impl HomeKind for Topic {
         }
     }
 
-    fn concurrency(queued: &QueuedOp, record: &Arc<TopicRecord>) -> Concurrency {
+    fn concurrency(queued: &QueuedOp, record: &Arc<TopicRecord>, _: &TopicState) -> Concurrency {
         concurrency(queued, record)
     }
 }

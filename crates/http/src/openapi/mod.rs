@@ -123,6 +123,7 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(blocked::put, blocked::delete))
         .routes(routes!(rooms::list))
         .routes(routes!(rooms::put, rooms::get, rooms::update, rooms::delete))
+        .routes(routes!(rooms::avatar::put, rooms::avatar::get, rooms::avatar::delete))
         .routes(routes!(rooms::members::list, rooms::members::change_many))
         .routes(routes!(rooms::members::put, rooms::members::delete))
         .routes(routes!(rooms::occupants::list))

@@ -65,6 +65,7 @@ pub(in crate::room) fn weight_of(request: &RoomRequest) -> Weight {
         | RoomRequest::Destroy { .. }
         | RoomRequest::SetMembers { .. }
         | RoomRequest::Moderate { .. }
+        | RoomRequest::SetAvatar { .. }
         | RoomRequest::EraseArchive => Weight::Change,
     }
 }

@@ -68,7 +68,7 @@ impl HomeKind for Account {
     }
 
     /// What a feature asks of the store goes its own way: nothing waits here for its answer.
-    fn concurrency(_: &AccountMessage, _: &AccountRecord) -> Concurrency {
+    fn concurrency(_: &AccountMessage, _: &AccountRecord, _: &Changes) -> Concurrency {
         Concurrency::Silent
     }
 }

@@ -1,5 +1,6 @@
 //! Rooms (XEP-0045): created, configured, listed and removed; their members, who is in them, and what is said.
 
+pub(crate) mod avatar;
 pub(crate) mod members;
 pub(crate) mod messages;
 pub(crate) mod occupants;
@@ -408,6 +409,10 @@ impl Room {
             RoomRefusal::Unsuited => (
                 Code::InvalidValue,
                 "a room of this kind cannot be configured like this, or has no such members",
+            ),
+            RoomRefusal::TooLarge => (
+                Code::TooLarge,
+                "with this image, the room's vCard would be larger than `limits.vcard_bytes`",
             ),
             RoomRefusal::Changed => {
                 (Code::RoomChanged, "others configured the room at the same time; try again")
