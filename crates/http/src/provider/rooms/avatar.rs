@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Granted, Rooms};
 use crate::extract::{DomainQuery, Named, Params};
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request, State};
