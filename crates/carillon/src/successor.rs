@@ -1,17 +1,17 @@
 //! The process that takes over from another in a live upgrade (`crate::upgrade`). It touches nothing of the node's until it is told to go on.
 
-use crate::assemble;
 use crate::cell::GoesOn;
 use crate::config::Config;
 use crate::preflight::{self, Purpose};
+use crate::process::supervisor::Supervisor;
+use crate::process::telemetry::Telemetry;
 use crate::serve::{Args, Inherited, Prepared, Running};
-use crate::supervisor::Supervisor;
-use crate::telemetry::Telemetry;
 use crate::upgrade::VARIABLE;
 use crate::upgrade::channel::{Channel, Frame};
 use crate::upgrade::wire::{
     self, Broken, Checked, End, HTTP, Hello, InCell, Listener, PROTOCOL, Refused, Serving, kind,
 };
+use crate::{assemble, backends};
 use carillon_backend::SCHEMA;
 use carillon_core::form;
 use carillon_core::model::Epoch;
@@ -72,7 +72,7 @@ fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry),
     check(&hello, &config)?;
     // Until this process has the store.
     let epoch = hello.cell.as_ref().map(|node| Epoch(node.epoch));
-    let presence = epoch.map(|epoch| assemble::show_node(&config.settings, epoch)).transpose()?;
+    let presence = epoch.map(|epoch| backends::postgres::show_node(&config.settings, epoch)).transpose()?;
     let mut prepared = Prepared::new(config)?;
     let checked =
         Checked { release: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id(), cell: true };

@@ -3,9 +3,9 @@
 use crate::app::App;
 use crate::auth::Granted;
 use crate::extract::cut;
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::time::now;
+use crate::values::jids;
+use crate::values::time::now;
 use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{AccountState, Credentials, Domain};
 use carillon_core::ports::store::accounts::{

@@ -3,7 +3,7 @@
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use crate::random;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::command::{Actor, Command, NoRoom, Outcome, Refusal, TopicOp, TopicOutcome};
 use carillon_core::machine::HeavyAccount;
 use carillon_core::model::{Domain, DomainId, OperationId};
@@ -63,6 +63,15 @@ impl App {
     /// The app of a node, with the parts of features.
     pub(crate) fn new(node: Node, options: Options, events: Arc<Notify>, parts: Parts) -> App {
         App(Arc::new(Inner { node, options, closing: watch::Sender::new(false), events, parts }))
+    }
+
+    /// Calls `forget` with each domain that is gone, whoever removed it.
+    pub(crate) fn on_removed_domain(&self, forget: fn(&App, &Domain)) {
+        let weak = Arc::downgrade(&self.0);
+        self.node.watch_removed_domains(Box::new(move |domain| {
+            let app = weak.upgrade().map(App);
+            app.inspect(|app| forget(app, domain)).is_some()
+        }));
     }
 
     /// What a feature keeps.

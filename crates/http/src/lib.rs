@@ -10,64 +10,52 @@
 //! - `intake/` takes notifications and items from durable queues; it does with them what the routes of `provider/` do.
 //! - `webhooks/` tells URLs how notifications ended; their routes are in `admin/`.
 //! - `auth/` makes a `Granted` of a request's key; a handler that asks for one is not run without it.
-//! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
+//! - `extract/` reads bodies, paths and queries, strictly; `values/` are the JIDs, times and payloads in them, and how the OpenAPI
+//!   document describes them. [`problem`] has every error there is, in one table.
+//! - `push/` wakes apps by push services, `push_service/` is a push service itself; `push_settings/` is what an operator says of both.
+//! - `outgoing/` is where this server's own requests may go.
+//! - `metrics/` counts requests and writes `/metrics`; `diagnostics/` are the costliest accounts, traces and dumps.
+//! - `public/` is what is served without a key: health, where clients connect, and the console and `/docs` from files inside the binary.
 //! - `app` is what each handler has at hand; what a feature keeps for all requests is a part of it that it names itself, and `parts` lists these.
-//! - `openapi` lists the routes once; the router and `/openapi.json` are both made from that list. `/docs` shows it, and
-//!   `console` serves the operator's console, both from files inside the binary.
+//! - `openapi/` lists the routes once; the router and `/openapi.json` are both made from that list. `routes` surrounds them.
 //! - `demo/` is a game for two windows of a browser, where that is switched on.
 //!
 //! Nothing is decided here: each handler turns a request into a `Command` or an `Ask`, hands it to the node, and writes
 //! the answer.
 
 mod accounts;
-mod address;
 mod admin;
 mod app;
 mod auth;
 mod cells;
 mod cluster;
-mod console;
 mod consumer;
 mod demo;
-mod dump;
-mod examples;
+mod diagnostics;
 mod exposition;
 mod extract;
-mod health;
 mod intake;
 mod invitations;
-mod jids;
-mod jwt;
 mod links;
 mod metrics;
 mod objects;
 mod openapi;
 mod options;
-mod origin;
+mod outgoing;
 mod parts;
-mod payload;
 pub mod problem;
 mod provider;
+mod public;
 mod push;
-mod push_apps;
 mod push_service;
-mod push_templates;
+mod push_settings;
 mod random;
 mod request_id;
-mod requests;
 mod routes;
-mod schema;
-mod scram;
 mod serve;
-mod text;
-mod time;
-mod top;
-mod trace;
-mod traces;
 mod upload;
-mod vapid;
+mod values;
 mod webhooks;
-mod well_known;
 
 pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
@@ -77,12 +65,12 @@ pub use options::{
     CellsSettings, Endpoints, IntakeQueue, LinkSettings, Options, PushSettings, S3Settings, Settings,
     UploadSettings, WebhookRoots, WebhookSettings,
 };
-pub use push_apps::{ApnsPushType, PushAppSettings, PushApps};
 pub use push_service::check as check_push_service;
-pub use push_templates::{PushTemplateSettings, PushTemplates};
+pub use push_settings::apps::{ApnsPushType, PushAppSettings, PushApps};
+pub use push_settings::templates::{PushTemplateSettings, PushTemplates};
+pub use push_settings::vapid::VapidKey;
 pub use serve::{Listener, Serves, https, router, serve};
 pub use upload::check as check_uploads;
-pub use vapid::VapidKey;
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.
 pub fn openapi(options: &Options) -> String {

@@ -1,9 +1,9 @@
 //! What the API is told at start.
 
 use crate::objects::ObjectStore;
-use crate::push_apps::PushApps;
-use crate::push_templates::PushTemplates;
-use crate::vapid::VapidKey;
+use crate::push_settings::apps::PushApps;
+use crate::push_settings::templates::PushTemplates;
+use crate::push_settings::vapid::VapidKey;
 use carillon_core::model::PushShown;
 use carillon_core::ports::Queue;
 use carillon_server::TrustedProxies;

@@ -4,19 +4,20 @@ use crate::app::{App, Parts};
 use crate::auth::Keys;
 use crate::auth::acts::Refusals;
 use crate::auth::quota::Quotas;
+use crate::auth::scram::Derivations;
 use crate::cells::Cells;
+use crate::diagnostics::trace::Traces;
 use crate::extract::Bodies;
 use crate::links::Links;
+use crate::metrics::requests::Requests;
 use crate::options::Options;
 use crate::provider::events::{Feeds, Tail};
 use crate::push::Pushes;
 use crate::push_service::PushService;
-use crate::requests::Requests;
-use crate::scram::Derivations;
-use crate::traces::Traces;
 use crate::upload::Uploads;
 use crate::webhooks::Webhooks;
 use crate::{cells, intake};
+use carillon_core::model::Domain;
 use carillon_server::node::Node;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -42,5 +43,15 @@ pub(crate) fn app(node: Node, options: Options) -> App {
         .with(Uploads::new(&options))
         .with(Cells::new(&options))
         .with(cells::elsewhere(&options));
-    App::new(node, options, events, parts)
+    let app = App::new(node, options, events, parts);
+    app.on_removed_domain(forget_domain);
+    app
+}
+
+/// Forgets what is kept of a domain that is gone.
+fn forget_domain(app: &App, domain: &Domain) {
+    app.feeds().forget(domain.id);
+    app.quotas().forget(domain.id);
+    app.links().forget_domain(domain);
+    app.webhooks().changed();
 }

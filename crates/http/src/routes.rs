@@ -3,8 +3,10 @@
 use crate::app::App;
 use crate::auth::{acts, quota};
 use crate::links::{self, Front};
+use crate::metrics::requests;
 use crate::problem::{Code, Problem};
-use crate::{cells, console, demo, health, invitations, metrics, openapi, request_id, requests, upload};
+use crate::public::{console, health};
+use crate::{cells, demo, invitations, metrics, openapi, request_id, upload};
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};

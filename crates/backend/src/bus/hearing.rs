@@ -28,7 +28,7 @@ struct HearingState {
     follows: BTreeSet<Subject>,
     /// The number of the next record.
     next: HashMap<(Epoch, Subject), u64>,
-    senders: HashMap<Epoch, Known>,
+    senders: HashMap<Epoch, KnownNode>,
     /// Last numbers that beats told and that were not reached. Their records may be on the way on another subject's path.
     due: HashMap<(Epoch, Subject), Due>,
     holds: Holds,
@@ -44,7 +44,7 @@ struct HearingState {
     is_closed: bool,
 }
 
-struct Known {
+struct KnownNode {
     run: u64,
     silent_ticks: u32,
 }
@@ -204,7 +204,7 @@ impl Hearing {
 
     /// Notes that a sender lives. Another run of it numbers from the beginning.
     fn meet(&self, state: &mut HearingState, from: Sender) {
-        let known = state.senders.entry(from.epoch).or_insert(Known { run: from.run, silent_ticks: 0 });
+        let known = state.senders.entry(from.epoch).or_insert(KnownNode { run: from.run, silent_ticks: 0 });
         known.silent_ticks = 0;
         if known.run == from.run {
             return;
@@ -318,7 +318,7 @@ impl Hearing {
     pub(super) fn begin_with(&self, left: &Left) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.senders =
-            left.runs.iter().map(|(epoch, run)| (*epoch, Known { run: *run, silent_ticks: 0 })).collect();
+            left.runs.iter().map(|(epoch, run)| (*epoch, KnownNode { run: *run, silent_ticks: 0 })).collect();
         state.next = left.next.iter().map(|(epoch, subject, next)| ((*epoch, *subject), *next)).collect();
         state.has_begun = true;
     }

@@ -2,7 +2,8 @@
 //!
 //! A [`Case`] gets a store with nothing in it and panics where the store does not do what the port promises. A
 //! [`Lasting`] case has two halves, with the store closed and opened in between. An implementation's tests are a loop
-//! over [`CASES`] and [`LASTING`]; `tests/sqlite.rs` shows one.
+//! over [`CASES`] and [`LASTING`]; `tests/sqlite.rs` shows one. Stores that share a database also pass [`shared::CASES`], and [`CASES`] with
+//! their questions by turns ([`shared::ByTurns`]).
 
 mod accounts;
 mod activity;
@@ -33,6 +34,7 @@ pub mod members;
 mod modules;
 mod names;
 mod nodes;
+pub mod nothing_left;
 mod notifications;
 mod offline;
 mod parked;
@@ -45,6 +47,7 @@ mod rooms;
 mod rosters;
 mod schedule;
 pub mod session_log;
+pub mod shared;
 mod subscriptions;
 mod together;
 mod topics;

@@ -217,8 +217,11 @@ pub(super) fn that_are_unfinished_are_listed(store: &dyn Store) {
     account(store, domain, "bob");
     // A domain is listed until it is gone, and with it what is left of its accounts.
     let part = DeleteDomain { domain, now: T.plus(4), rows_max: 1 };
+    let is_said = || domains(store).iter().any(|known| known.id == domain && known.is_being_removed);
+    assert!(!is_said());
     assert!(answer!(ask(store, part.clone()), Ok(part) => part.more));
     assert!(listed(T.plus(99), 9).contains(&UnfinishedRemoval::Domain(domain)));
+    assert!(is_said());
     assert_eq!(ask(store, create_account(domain, "carol")), CreateAccountAnswer::NoDomain);
     let imported = vec![ImportedAccount { local: "carol".into(), credentials: keys(2) }];
     let imported = ask(store, ImportAccounts { domain, accounts: imported, now: T });

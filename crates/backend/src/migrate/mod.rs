@@ -50,7 +50,7 @@ pub struct Migration {
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// What is done with a table.
-    pub step: Step,
+    pub step: MigrationPhase,
     /// The table.
     pub table: &'a str,
     /// How many rows of it are done by this process.
@@ -63,7 +63,7 @@ pub struct Progress<'a> {
 
 /// What is done with a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum MigrationPhase {
     /// It is copied.
     Copy,
     /// It is read again, at both ends.
@@ -138,7 +138,7 @@ fn copy(
         }
         let (mut done, mut bytes) = (0, 0);
         let mut told = |rows, bytes, is_whole| {
-            progress(Progress { step: Step::Copy, table: plan.table.name, rows, bytes, is_whole });
+            progress(Progress { step: MigrationPhase::Copy, table: plan.table.name, rows, bytes, is_whole });
         };
         let behind = noted.key.clone();
         from.read(plan, Which::Key(&behind), &mut |rows| {
@@ -194,7 +194,7 @@ fn verify(
             Ok::<_, MigrateError>((from?, read.join().map_err(panicked)??))
         })?;
         let table = plan.table.name;
-        progress(Progress { step: Step::Verify, table, rows: from.rows, bytes: 0, is_whole: true });
+        progress(Progress { step: MigrationPhase::Verify, table, rows: from.rows, bytes: 0, is_whole: true });
         tables.push(Verified { table, from, to });
     }
     Ok(tables)

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 /// What a column holds, by its type on PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     Int,
     Small,
     Bool,
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnKind,
 }
 
 /// A value of a row.

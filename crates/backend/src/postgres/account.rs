@@ -177,7 +177,7 @@ impl Answers<RevokeTokens, Error> for Transaction<'_> {
     }
 }
 
-/// What an account follows is about to change, otherwise than by one more topic.
+/// Raises the generation of an account whose subscriptions change otherwise than by a new one.
 pub(super) fn changed(write: &Transaction<'_>, account: AccountId) -> Result<()> {
     let sql = concat!("UPDATE account SET generation = ", next_generation!(), " WHERE id = $1");
     write.run(sql, &[&int(account.0)]).map(drop)

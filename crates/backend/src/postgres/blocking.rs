@@ -41,7 +41,7 @@ impl Answers<ChangeBlockList, Error> for Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    /// Blocks some and others no more; with this generation of the record.
+    /// Adds and removes entries of a block list, with this generation of the record.
     fn change_blocked(
         &self,
         account: i64,

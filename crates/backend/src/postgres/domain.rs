@@ -31,7 +31,7 @@ macro_rules! domains {
              g.rooms_create, g.rooms_owned_max, g.rooms_max, g.accounts_max, g.topics_max, g.topics_owned_max,
              g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events,
              g.room_archive_days, d.stored_bytes,
-         d.push_templates
+             d.push_templates, EXISTS (SELECT 1 FROM removal WHERE account = 0 AND domain = d.id)
              FROM domain d JOIN domain_grant g ON g.domain = d.id ",
             $rest
         )
@@ -147,6 +147,7 @@ fn read(row: &Row) -> Result<Domain> {
         granted: policy(row, 2 + POLICY_COLUMNS)?,
         stored_bytes: uint(row, 2 + 2 * POLICY_COLUMNS)?,
         push_templates: opt_text(row, 3 + 2 * POLICY_COLUMNS)?.map(Into::into),
+        is_being_removed: row.try_get(4 + 2 * POLICY_COLUMNS)?,
     })
 }
 
@@ -248,10 +249,8 @@ fn put(write: &Transaction<'_>, name: &str, granted: Policy, policy: Policy) -> 
         &i64::from(domain),
         &granted,
     )?;
-    let known = named(write.db, name)?;
-    let (stored_bytes, push_templates) =
-        known.map_or((0, None), |known| (known.stored_bytes, known.push_templates));
-    Ok(Domain { id: DomainId(domain), name: name.into(), policy, granted, stored_bytes, push_templates })
+    let known = named(write.db, name)?.unwrap_or_else(|| Domain::new(DomainId(domain), name, policy));
+    Ok(Domain { policy, granted, ..known })
 }
 
 /// Runs a statement about a policy, whose first parameter says whose; the number that it returns.

@@ -41,7 +41,7 @@ pub(super) fn keep_all(
     let found = look(write, keeps)?;
     let mut answers = Vec::with_capacity(keeps.len());
     let (mut plain, mut ids) = (Vec::new(), HashSet::new());
-    // How many each account got since; none once what was found of it does not hold any more.
+    // How many were kept for each account since it was looked up; none once these figures do not hold any more.
     let mut added: HashMap<AccountId, Option<u64>> = HashMap::new();
     for (keep, found) in keeps.iter().zip(found) {
         let is_new_id = ids.insert(keep.notification.id);

@@ -20,7 +20,7 @@ const STEP: usize = 1_000;
 impl Answers<NotificationQuery, Error> for Snapshot<'_> {
     fn answer(&mut self, query: &NotificationQuery) -> Result<Listing> {
         let parts = [self.waiting(query)?, self.ended(query)?];
-        // Only what both were looked through for is the list: below it, one may have more.
+        // The list ends where the search of either table stopped: beyond that there may be more.
         let seen = parts.iter().filter_map(|part| part.stopped).max();
         let mut traces: Vec<Trace> = parts.into_iter().flat_map(|part| part.traces).collect();
         traces.retain(|trace| seen.is_none_or(|seen| trace.id >= seen));
@@ -57,7 +57,7 @@ macro_rules! waiting {
 }
 
 const WAITING: &str = waiting!("", "notification");
-/// By the index of the account: in the order of the ids, those of all others would be looked at.
+/// Uses the account's index: in the order of ids, the rows of all other accounts would be read.
 const WAITING_OF: &str = waiting!(
     "WITH own AS MATERIALIZED (
          SELECT id, local, domain, audience, rank, due, accepted, send_at, stored, sent, expires, collapse_key, key

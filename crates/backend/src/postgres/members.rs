@@ -31,7 +31,7 @@ pub(super) struct Registry {
     db: Connection,
     node: Node,
     asked: Receiver<Asked>,
-    /// Questions that failed, since one did not.
+    /// Questions that failed since the last one that was answered.
     failures: u64,
 }
 
@@ -165,7 +165,8 @@ fn bury(db: &Connection, me: &Node, epoch: Epoch) -> Result<bool> {
     }
 }
 
-/// The row, its sessions, its lanes: what it had under way is rolled back or was committed once the lanes are held.
+/// Marks a node as dead, ends its connections and takes the locks of its lanes: once these are held, what it had under way is committed or
+/// rolled back.
 fn buried(db: &Connection, me: &Node, epoch: Epoch) -> Result<bool> {
     let epoch = epoch.0 as i64;
     // In one order for all, so that of two that bury each other one is first.

@@ -9,7 +9,7 @@ use super::error::{Error, Result as Answer};
 use super::open_error::OpenError;
 use super::options::Options;
 use super::schema;
-use crate::moving::rows::{Column, Kind, Rows, Value, values};
+use crate::moving::rows::{Column, ColumnKind, Rows, Value, values};
 use crate::moving::tables::{Added, Table};
 use crate::moving::{Counters, End, MigrateError, Noted, Plan, Result, Which};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -106,12 +106,12 @@ impl PostgresEnd {
             let (name, kind): (String, String) =
                 (row.try_get(0).map_err(lost)?, row.try_get(1).map_err(lost)?);
             let kind = match &*kind {
-                "bigint" => Kind::Int,
-                "smallint" => Kind::Small,
-                "boolean" => Kind::Bool,
-                "text" => Kind::Text,
-                "bytea" => Kind::Bytes,
-                "uuid" => Kind::Uuid,
+                "bigint" => ColumnKind::Int,
+                "smallint" => ColumnKind::Small,
+                "boolean" => ColumnKind::Bool,
+                "text" => ColumnKind::Text,
+                "bytea" => ColumnKind::Bytes,
+                "uuid" => ColumnKind::Uuid,
                 other => return Err(MigrateError::Failed(format!("{table}.{name} is of the type {other}"))),
             };
             Ok(Column { name, kind })
@@ -348,29 +348,31 @@ const TRIGGERED: &str = "SELECT DISTINCT tgrelid::regclass::text FROM pg_trigger
 fn selected(column: &Column) -> String {
     let name = format!("moved.\"{}\"", column.name);
     match column.kind {
-        Kind::Int | Kind::Small => format!("{name}::bigint"),
-        Kind::Bool => format!("{name}::integer::bigint"),
-        Kind::Text | Kind::Bytes => name,
-        Kind::Uuid => format!("uuid_send({name})"),
+        ColumnKind::Int | ColumnKind::Small => format!("{name}::bigint"),
+        ColumnKind::Bool => format!("{name}::integer::bigint"),
+        ColumnKind::Text | ColumnKind::Bytes => name,
+        ColumnKind::Uuid => format!("uuid_send({name})"),
     }
 }
 
-fn value_of(row: &Row, at: usize, kind: Kind) -> Result<Value<'_>> {
+fn value_of(row: &Row, at: usize, kind: ColumnKind) -> Result<Value<'_>> {
     let value = match kind {
-        Kind::Int | Kind::Small | Kind::Bool => {
+        ColumnKind::Int | ColumnKind::Small | ColumnKind::Bool => {
             row.try_get::<_, Option<i64>>(at).map_err(lost)?.map(Value::Int)
         }
-        Kind::Text => row.try_get::<_, Option<&str>>(at).map_err(lost)?.map(Value::Text),
-        Kind::Bytes | Kind::Uuid => row.try_get::<_, Option<&[u8]>>(at).map_err(lost)?.map(Value::Bytes),
+        ColumnKind::Text => row.try_get::<_, Option<&str>>(at).map_err(lost)?.map(Value::Text),
+        ColumnKind::Bytes | ColumnKind::Uuid => {
+            row.try_get::<_, Option<&[u8]>>(at).map_err(lost)?.map(Value::Bytes)
+        }
     };
     Ok(value.unwrap_or(Value::Null))
 }
 
 /// A value in the text of a statement: that of a cursor takes no others.
-fn literal(value: Value<'_>, kind: Kind) -> String {
+fn literal(value: Value<'_>, kind: ColumnKind) -> String {
     match (value, kind) {
         (Value::Null, _) => "NULL".to_owned(),
-        (Value::Int(n), Kind::Bool) => (n != 0).to_string(),
+        (Value::Int(n), ColumnKind::Bool) => (n != 0).to_string(),
         (Value::Int(n), _) => n.to_string(),
         (Value::Text(text), _) => format!("'{}'", text.replace('\'', "''")),
         (Value::Bytes(bytes), kind) => {
@@ -378,7 +380,7 @@ fn literal(value: Value<'_>, kind: Kind) -> String {
             for byte in bytes {
                 write!(hex, "{byte:02x}").expect("a String takes everything");
             }
-            if kind == Kind::Uuid { format!("'{hex}'::uuid") } else { format!("'\\x{hex}'::bytea") }
+            if kind == ColumnKind::Uuid { format!("'{hex}'::uuid") } else { format!("'\\x{hex}'::bytea") }
         }
     }
 }
@@ -408,11 +410,11 @@ fn binary(plan: &Plan, rows: &Rows, node: &str) -> Result<Bytes> {
     Ok(out.freeze())
 }
 
-fn put(out: &mut BytesMut, value: Value<'_>, kind: Kind) -> std::result::Result<(), &'static str> {
+fn put(out: &mut BytesMut, value: Value<'_>, kind: ColumnKind) -> std::result::Result<(), &'static str> {
     match (value, kind) {
         (Value::Null, _) => out.put_i32(-1),
-        (Value::Int(n), Kind::Bool) => put_bytes(out, &[u8::from(n != 0)]),
-        (Value::Int(n), Kind::Small) => {
+        (Value::Int(n), ColumnKind::Bool) => put_bytes(out, &[u8::from(n != 0)]),
+        (Value::Int(n), ColumnKind::Small) => {
             let n = i16::try_from(n).map_err(|_| "has a number that is too large")?;
             put_bytes(out, &n.to_be_bytes());
         }

@@ -41,7 +41,7 @@ impl Node {
         )?;
         joining::say(db, options)?;
         db.run("UPDATE lane SET buried = true WHERE node = $1 AND NOT buried", &[&name])?;
-        // What became of a group is asked for within seconds: two processes back nobody is there to ask.
+        // What became of a group is asked for within seconds: nobody asks for a process before the last one.
         db.run(
             "DELETE FROM lane WHERE node = $1 AND epoch NOT IN
                  (SELECT DISTINCT epoch FROM lane WHERE node = $1 ORDER BY epoch DESC LIMIT 2)",

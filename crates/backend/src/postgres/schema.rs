@@ -35,7 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0025_removals.sql"),
     include_str!("migrations/0026_room_vcards.sql"),
     include_str!("migrations/0027_push.sql"),
-    include_str!("migrations/0029_module_nodes.sql"),
+    include_str!("migrations/0028_module_nodes.sql"),
 ];
 
 /// The version of the schema that this server knows.

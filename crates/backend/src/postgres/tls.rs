@@ -230,7 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for ToHos
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Stream<S> {
-    /// None: what it protects from, `verify-full` does.
+    /// None: `verify-full` protects from the same.
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }

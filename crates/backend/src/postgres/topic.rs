@@ -1,4 +1,4 @@
-//! Topics and who stands how to them.
+//! Topics and the affiliations to them.
 
 use super::column::{code, int, ms, number, short, text, whole_jid};
 use super::connection::Connection;
@@ -185,7 +185,7 @@ impl Answers<AffiliationsOf, Error> for Snapshot<'_> {
     }
 }
 
-/// Who stands how to each of these topics, in the order of their addresses.
+/// The affiliations to each of these topics, in the order of addresses.
 fn affiliations(
     db: &Connection,
     topics: &[TopicId],

@@ -25,7 +25,7 @@ pub(super) struct Transaction<'a> {
     published: Vec<Arc<Item>>,
     /// Whether it has made a push, or made one due.
     pub(super) makes_pushes: Cell<bool>,
-    /// Rows that its statements have changed so far, about: what a statement changes beside those that it tells is noted where there may be many.
+    /// About how many rows its statements have changed. What a statement changes besides the rows that it counts is noted where that may be much.
     pub(super) rows: Cell<u64>,
 }
 

@@ -12,7 +12,9 @@ use carillon_core::ports::{Answer, Question};
 /// Carries out all of them; what came of each.
 pub(super) fn answer_all(write: &mut Transaction<'_>, asks: &[Write]) -> Result<Vec<Done>> {
     let mut done = Vec::with_capacity(asks.len());
-    for run in asks.chunk_by(|one, next| Kind::of(one) == Kind::of(next) && Kind::of(one) != Kind::Other) {
+    for run in asks.chunk_by(|one, next| {
+        WriteKind::of(one) == WriteKind::of(next) && WriteKind::of(one) != WriteKind::Other
+    }) {
         done.extend(together(write, run)?);
     }
     Ok(done)
@@ -20,43 +22,43 @@ pub(super) fn answer_all(write: &mut Transaction<'_>, asks: &[Write]) -> Result<
 
 /// The writes that are many when there is much to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum WriteKind {
     Keep,
     End,
     Archive,
     Other,
 }
 
-impl Kind {
-    fn of(write: &Write) -> Kind {
+impl WriteKind {
+    fn of(write: &Write) -> WriteKind {
         if StoreNotification::among(&write.ask).is_some() {
-            Kind::Keep
+            WriteKind::Keep
         } else if EndNotifications::among(&write.ask).is_some() {
-            Kind::End
+            WriteKind::End
         } else if write.operation.is_none() && KeepMessage::among(&write.ask).is_some() {
-            Kind::Archive
+            WriteKind::Archive
         } else {
-            Kind::Other
+            WriteKind::Other
         }
     }
 }
 
 /// Writes of one kind; what came of each.
 fn together(write: &mut Transaction<'_>, run: &[Write]) -> Result<Vec<Done>> {
-    let answers: Vec<Answer> = match Kind::of(&run[0]) {
-        Kind::Keep => {
+    let answers: Vec<Answer> = match WriteKind::of(&run[0]) {
+        WriteKind::Keep => {
             let keeps: Vec<_> = run.iter().filter_map(|one| StoreNotification::among(&one.ask)).collect();
             keeping::keep_all(write, &keeps)?.into_iter().map(StoreNotification::wrap).collect()
         }
-        Kind::End => {
+        WriteKind::End => {
             let ends: Vec<_> = run.iter().filter_map(|one| EndNotifications::among(&one.ask)).collect();
             ending::end_all(write, &ends)?.into_iter().map(EndNotifications::wrap).collect()
         }
-        Kind::Archive => {
+        WriteKind::Archive => {
             let keeps: Vec<_> = run.iter().filter_map(|one| KeepMessage::among(&one.ask)).collect();
             archive::keep_all(write, &keeps)?.into_iter().map(KeepMessage::wrap).collect()
         }
-        Kind::Other => return run.iter().map(|asked| one(write, asked)).collect(),
+        WriteKind::Other => return run.iter().map(|asked| one(write, asked)).collect(),
     };
     Ok(answers.into_iter().map(Done::as_it_carries).collect())
 }

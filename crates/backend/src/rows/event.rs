@@ -28,7 +28,7 @@ pub(crate) fn said(fact: &RoomFact, id: ArchiveId) -> RoomFact {
     fact
 }
 
-/// That an account which was removed is nothing to a room any more.
+/// The event that a removed account has lost its affiliation to a room.
 pub(crate) fn left(
     domain: DomainId,
     room: BareJid,

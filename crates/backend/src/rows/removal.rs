@@ -11,7 +11,7 @@ pub(crate) struct Rows {
     pub(crate) table: &'static str,
     /// Columns that name a row.
     pub(crate) key: &'static str,
-    /// Which they are, by the number `$1` of whom they belong to.
+    /// The condition that selects them; `$1` is the number of their owner.
     pub(crate) which: &'static str,
 }
 
@@ -58,11 +58,11 @@ const OF_ACCOUNT: &[Rows] = &[
     ),
 ];
 
-/// The account itself, and that it is being removed: they go together, with the last part.
+/// The account, and the note that it is being removed: both go with the last part.
 const ACCOUNT: Rows = rows("account", "id", "id = $1");
 const ACCOUNT_UNFINISHED: Rows = rows("removal", "account, domain", "account = $1");
 
-/// What is removed of the topic `$1` behind its items and its subscriptions: who stands how to it, and the topic itself with its owners (4).
+/// Removed of the topic `$1` after its items and subscriptions: its affiliations, and then the topic together with its owners (affiliation 4).
 const OF_TOPIC: Whole = Whole {
     rest: &[rows("affiliation", "topic, jid", "topic = $1 AND affiliation < 4")],
     owners: rows("affiliation", "topic, jid", "topic = $1"),
@@ -80,7 +80,7 @@ const OF_ROOM: Whole = Whole {
     itself: rows("room", "id", "id = $1"),
 };
 
-/// Something that has owners. What is left of it they can remove, so they go with it.
+/// Something with owners, who may have the rest of it removed: they go last, together with it.
 struct Whole {
     rest: &'static [Rows],
     owners: Rows,
@@ -114,7 +114,7 @@ const OF_DOMAIN: &[Rows] = &[
     rows("dead_letter", "webhook, event", "webhook IN (SELECT id FROM webhook WHERE domain = $1)"),
     rows("webhook", "id", "domain = $1"),
 ];
-/// What goes with the domain itself, of each one row: without its grant nobody finds it.
+/// Removed in one step with the domain, a row each: a domain without its grant would not be found.
 const DOMAIN: &[Rows] = &[
     rows("removal", "account, domain", "account = 0 AND domain = $1"),
     rows("domain_grant", "domain", "domain = $1"),
@@ -153,14 +153,14 @@ pub(crate) trait Removes {
         max: usize,
     ) -> Result<(usize, Vec<RosterChange>), Self::Error>;
 
-    /// What became of its notifications is known for some time, but not what their senders called them.
+    /// Forgets the collapse keys of its notifications; what became of these stays known for its time.
     fn forget_collapse_keys(&mut self, gone: &Gone<'_>, max: usize) -> Result<usize, Self::Error>;
 
-    /// Takes what was granted to it on topics: that must not fall to the next who takes the name. A ban is the topic's and stays, or deleting the
-    /// account would be the way around it.
+    /// Removes its affiliations to topics: the next account of this name must not have them. Bans stay, or deleting the account would lift
+    /// them.
     fn leave_topics(&mut self, jid: &BareJid, max: usize) -> Result<usize, Self::Error>;
 
-    /// Takes it out of rooms, in the same way. Those who follow what happens in these are told at that time.
+    /// Removes its memberships of rooms in the same way. `told_at`: when followers of the rooms' events are told, if they are.
     fn leave_rooms(
         &mut self,
         jid: &BareJid,
@@ -174,8 +174,8 @@ pub(crate) trait Removes {
     /// Ends subscriptions to a topic.
     fn unfollow(&mut self, topic: TopicId, max: usize) -> Result<usize, Self::Error>;
 
-    /// Of a domain, or of an account of it, a part is left: that is in the list of removals that are not finished, so that somebody goes on, whatever
-    /// becomes of whoever began. Nobody logs in to such an account.
+    /// Lists a domain, or an account of it, as one of which a part is left: its removal is finished even if the process that began it ends.
+    /// Nobody logs in to such an account.
     fn note_unfinished(
         &mut self,
         domain: DomainId,

@@ -31,7 +31,7 @@ macro_rules! domains {
          g.rooms_create, g.rooms_owned_max, g.rooms_max, g.accounts_max, g.topics_max, g.topics_owned_max,
          g.subscriptions_max, g.sessions_total_max, g.bytes_out_per_second, g.stored_bytes_max, g.room_events,
          g.room_archive_days, d.stored_bytes,
-         d.push_templates
+         d.push_templates, EXISTS (SELECT 1 FROM removal WHERE account = 0 AND domain = d.id)
          FROM domain d JOIN domain_grant g ON g.domain = d.id"
     };
 }
@@ -151,6 +151,7 @@ fn read(row: &Row<'_>) -> Result<Domain> {
         granted: policy(row, 2 + POLICY_COLUMNS)?,
         stored_bytes: uint(row, 2 + 2 * POLICY_COLUMNS)?,
         push_templates: opt_text(row, 3 + 2 * POLICY_COLUMNS)?.map(Into::into),
+        is_being_removed: row.get(4 + 2 * POLICY_COLUMNS)?,
     })
 }
 
@@ -253,7 +254,6 @@ fn put(
          ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
         columns(granted),
     )?;
-    let stored_bytes = known.map_or(0, |known| known.stored_bytes);
-    let push_templates = known.and_then(|known| known.push_templates.clone());
-    Ok(Domain { id, name: name.into(), policy, granted, stored_bytes, push_templates })
+    let domain = known.cloned().unwrap_or_else(|| Domain::new(id, name, policy));
+    Ok(Domain { policy, granted, ..domain })
 }

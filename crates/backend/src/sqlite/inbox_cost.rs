@@ -1,6 +1,6 @@
 //! What a page of an inbox costs, counted in steps of SQLite's machine: its size, however many conversations the account has.
 
-use super::archive_tail::{Entry, Tail};
+use super::archive_tail::{Tail, TailEntry};
 use super::snapshot::{LastRevisions, Snapshot};
 use super::write_cost::steps;
 use super::{Options, file, schema};
@@ -120,7 +120,7 @@ fn pages_have_every_conversation_once_and_counts_end_at_their_bound() {
              INSERT INTO archive_peer (id, account, jid) VALUES (10001, 1, 'new@example.org')",
         )
         .expect("it is done");
-    let entry = |seq, peer| (1, Entry::new(seq, peer, 20, EntryKind::Received));
+    let entry = |seq, peer| (1, TailEntry::new(seq, peer, 20, EntryKind::Received));
     many.tail.add(vec![entry(10_001, 17), entry(10_002, 10_001), entry(10_003, 4)]);
     for is_oldest_first in [false, true] {
         let (mut found, mut start) = (Vec::new(), ArchiveStart::First);

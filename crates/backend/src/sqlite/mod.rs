@@ -150,7 +150,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0053_removals.sql"),
     include_str!("migrations/0054_room_vcards.sql"),
     include_str!("migrations/0055_push.sql"),
-    include_str!("migrations/0057_module_nodes.sql"),
+    include_str!("migrations/0056_module_nodes.sql"),
 ];
 
 /// The store in one SQLite file. Dropping it closes it.

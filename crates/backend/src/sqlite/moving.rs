@@ -4,7 +4,7 @@ use super::archive_tail::{Newest, Tail};
 use super::writer::Database;
 use super::{OpenError, Options, copy, file, push, schema, webhook};
 use crate::engine::counters::Counters as Figures;
-use crate::moving::rows::{Kind, Rows, Value, values};
+use crate::moving::rows::{ColumnKind, Rows, Value, values};
 use crate::moving::tables::Table;
 use crate::moving::{Counters, End, MigrateError, Noted, Plan, Result, Which};
 use crate::rows::last::LastItems;
@@ -329,11 +329,11 @@ impl End for SqliteEnd {
 }
 
 /// A value as it is read; why not, if it is of another kind.
-fn value_of(value: ValueRef<'_>, kind: Kind) -> std::result::Result<Value<'_>, &'static str> {
+fn value_of(value: ValueRef<'_>, kind: ColumnKind) -> std::result::Result<Value<'_>, &'static str> {
     match (value, kind) {
         (ValueRef::Null, _) => Ok(Value::Null),
-        (ValueRef::Integer(n), Kind::Int | Kind::Small | Kind::Bool) => Ok(Value::Int(n)),
-        (ValueRef::Text(text), Kind::Text) => {
+        (ValueRef::Integer(n), ColumnKind::Int | ColumnKind::Small | ColumnKind::Bool) => Ok(Value::Int(n)),
+        (ValueRef::Text(text), ColumnKind::Text) => {
             let text = std::str::from_utf8(text).map_err(|_| "is not UTF-8")?;
             if text.contains('\0') {
                 Err("has a NUL character, which PostgreSQL does not take")
@@ -341,8 +341,8 @@ fn value_of(value: ValueRef<'_>, kind: Kind) -> std::result::Result<Value<'_>, &
                 Ok(Value::Text(text))
             }
         }
-        (ValueRef::Blob(bytes), Kind::Bytes) => Ok(Value::Bytes(bytes)),
-        (ValueRef::Blob(bytes), Kind::Uuid) if bytes.len() == 16 => Ok(Value::Bytes(bytes)),
+        (ValueRef::Blob(bytes), ColumnKind::Bytes) => Ok(Value::Bytes(bytes)),
+        (ValueRef::Blob(bytes), ColumnKind::Uuid) if bytes.len() == 16 => Ok(Value::Bytes(bytes)),
         _ => Err("is of another type"),
     }
 }

@@ -6,6 +6,7 @@ use super::topic::{CONFIG, config};
 use super::transaction::Transaction;
 use super::{blocking, lookup};
 use crate::rows::code::Code;
+use crate::rows::node::{self as edits, FoundNode, NodeEffect, NodeOwner, NodeRows, RemovedItem};
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
@@ -143,89 +144,9 @@ fn read(db: &Connection, domain: DomainId, name: &Arc<str>, node: i64, kept: &Ke
     })
 }
 
-/// A node as it was found.
-struct Found {
-    id: i64,
-    node: Node,
-    revision: u64,
-    bytes: u64,
-    items: u64,
-}
-
-/// An account whose node is edited.
-struct Owner {
-    id: i64,
-    record: Generation,
-    nodes: u32,
-    bytes: u64,
-}
-
-/// What an edit does to the items of a node.
-#[derive(Default)]
-struct Effect {
-    removed: Vec<Taken>,
-    item: Option<Arc<Item>>,
-    is_kept: bool,
-    is_purged: bool,
-}
-
-/// An item that is removed.
-struct Taken {
-    revision: i64,
-    /// Of its id and its payload.
-    bytes: u64,
-}
-
 impl Answers<EditNode, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &EditNode) -> Result<std::result::Result<Box<NodeChange>, NodeRefusal>> {
-        let (Some(owner), Some(domain)) =
-            (owner(self.db, asked)?, lookup::domain_name(self.db, asked.domain)?)
-        else {
-            return Ok(Err(NodeRefusal::NoAccount));
-        };
-        let found = found_of(self.db, owner.id, &asked.node)?;
-        let was = found.as_ref().map(|found| found.node.clone());
-        let config =
-            match asked.edit.configures(was.as_ref().map(|node| &node.config), owner.nodes, asked.bounds) {
-                Ok(config) => config,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-        let created = was.as_ref().map_or(asked.now, |node| node.created);
-        let is = config.map(|config| Node { name: asked.node.clone(), config, created });
-        let others = owner.bytes.saturating_sub(found.as_ref().map_or(0, |found| found.bytes));
-        let (mut item, mut bytes, mut nodes) = (None, others, owner.nodes);
-        match (&is, &found) {
-            (None, Some(found)) => {
-                self.run("DELETE FROM account_node_item WHERE node = ?1", [found.id])?;
-                self.run("DELETE FROM account_node WHERE id = ?1", [found.id])?;
-                nodes = nodes.saturating_sub(1);
-            }
-            (Some(node), found) => {
-                let effect = match effect(self.db, asked, node, found.as_ref())? {
-                    Ok(effect) => effect,
-                    Err(refusal) => return Ok(Err(refusal)),
-                };
-                bytes += effect.bytes(node, found.as_ref());
-                if bytes > owner.bytes && bytes > asked.bounds.bytes {
-                    return Ok(Err(NodeRefusal::TooManyBytes));
-                }
-                apply(self, owner.id, found.as_ref(), node, &effect)?;
-                nodes += u32::from(found.is_none());
-                item = effect.item;
-            }
-            (None, None) => {}
-        }
-        let before = owner.record;
-        let after = Generation(before.0 + u64::from(was != is));
-        if (after, nodes, bytes) != (before, owner.nodes, owner.bytes) {
-            self.run(
-                "UPDATE account SET record = ?2, nodes = ?3, node_bytes = ?4 WHERE id = ?1",
-                params![owner.id, int(after.0), nodes, int(bytes)],
-            )?;
-        }
-        let account =
-            BareJid::from_parts(Some(&asked.local), &domain).map_err(|_| corrupt(0, "not an address"))?;
-        Ok(Ok(Box::new(NodeChange { account, before, after, was, is, item })))
+        edits::edit(self, asked)
     }
 }
 
@@ -235,153 +156,111 @@ impl Answers<EditNodes, Error> for Transaction<'_> {
     }
 }
 
-fn owner(db: &Connection, asked: &EditNode) -> Result<Option<Owner>> {
-    let sql = "SELECT id, record, nodes, node_bytes FROM account WHERE domain = ?1 AND local = ?2";
-    let owner = |row: &Row<'_>| {
-        let (id, record) = (row.get(0)?, Generation(uint(row, 1)?));
-        Ok(Owner { id, record, nodes: row.get(2)?, bytes: uint(row, 3)? })
-    };
-    db.prepare_cached(sql)?.query_row(params![asked.domain.0, asked.local], owner).optional()
+impl NodeRows for Transaction<'_> {
+    type Error = Error;
+
+    fn find(&self, asked: &EditNode) -> Result<Option<(NodeOwner, Option<FoundNode>)>> {
+        let sql = "SELECT id, record, nodes, node_bytes FROM account WHERE domain = ?1 AND local = ?2";
+        let owner = |row: &Row<'_>| Ok((row.get(0)?, Generation(uint(row, 1)?), row.get(2)?, uint(row, 3)?));
+        let mut query = self.db.prepare_cached(sql)?;
+        let owner = query.query_row(params![asked.domain.0, asked.local], owner).optional()?;
+        let (Some((id, record, nodes, bytes)), Some(domain)) =
+            (owner, lookup::domain_name(self.db, asked.domain)?)
+        else {
+            return Ok(None);
+        };
+        let jid = BareJid::from_parts(Some(&asked.local), &domain);
+        let jid = jid.map_err(|_| corrupt(0, "not an address"))?;
+        let found = found_of(self.db, id, &asked.node)?;
+        Ok(Some((NodeOwner { id, jid, record, nodes, bytes }, found)))
+    }
+
+    fn named(&self, node: i64, id: &str) -> Result<Option<RemovedItem>> {
+        let sql = "SELECT revision, length(CAST(id AS BLOB)) + length(payload) FROM account_node_item
+            WHERE node = ?1 AND id = ?2";
+        self.db.prepare_cached(sql)?.query_row(params![node, id], taken).optional()
+    }
+
+    fn oldest(&self, node: i64, removed: i64, count: u64) -> Result<Vec<RemovedItem>> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT revision, length(CAST(id AS BLOB)) + length(payload) FROM account_node_item
+            WHERE node = ?1 AND revision <> ?2 ORDER BY revision LIMIT ?3";
+        self.db.prepare_cached(sql)?.query_map(params![node, removed, int(count)], taken)?.collect()
+    }
+
+    fn write(&self, account: i64, found: Option<&FoundNode>, node: &Node, effect: &NodeEffect) -> Result<()> {
+        let revision =
+            effect.item.as_ref().map_or(found.map_or(0, |found| found.revision), |item| item.revision.0);
+        let config = &node.config;
+        let sql = "INSERT INTO account_node (account, name, created, revision, bytes, title, access_model, publish_model, max_items,
+                 persist_items, send_last, notify_retract, notify_delete, deliver_payloads, items)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+             ON CONFLICT (account, name) DO UPDATE SET revision = ?4, bytes = ?5, title = ?6, access_model = ?7, publish_model = ?8,
+                 max_items = ?9, persist_items = ?10, send_last = ?11, notify_retract = ?12, notify_delete = ?13, deliver_payloads = ?14,
+                 items = ?15
+             RETURNING id";
+        let row = params![
+            account,
+            node.name,
+            int(node.created.0),
+            int(revision),
+            int(effect.bytes(node, found)),
+            config.title,
+            config.access_model.code(),
+            config.publish_model.code(),
+            config.max_items,
+            config.persist_items,
+            config.send_last_published_item.code(),
+            config.notify_retract,
+            config.notify_delete,
+            config.deliver_payloads,
+            int(effect.items(found))
+        ];
+        let id: i64 = self.db.prepare_cached(sql)?.query_row(row, |row| row.get(0))?;
+        if effect.is_purged {
+            self.run("DELETE FROM account_node_item WHERE node = ?1", [id])?;
+        }
+        for taken in &effect.removed {
+            let sql = "DELETE FROM account_node_item WHERE node = ?1 AND revision = ?2";
+            self.run(sql, params![id, taken.revision])?;
+        }
+        if let Some(item) = effect.item.as_ref().filter(|_| effect.is_kept) {
+            self.run(
+                "INSERT INTO account_node_item (node, revision, id, published, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![id, int(item.revision.0), item.id, int(item.published.0), &item.payload[..]],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn remove(&self, node: i64) -> Result<()> {
+        self.run("DELETE FROM account_node_item WHERE node = ?1", [node])?;
+        self.run("DELETE FROM account_node WHERE id = ?1", [node])?;
+        Ok(())
+    }
+
+    fn write_owner(&self, account: i64, record: Generation, nodes: u32, bytes: u64) -> Result<()> {
+        self.run(
+            "UPDATE account SET record = ?2, nodes = ?3, node_bytes = ?4 WHERE id = ?1",
+            params![account, int(record.0), nodes, int(bytes)],
+        )?;
+        Ok(())
+    }
 }
 
-fn found_of(db: &Connection, account: i64, name: &str) -> Result<Option<Found>> {
+fn found_of(db: &Connection, account: i64, name: &str) -> Result<Option<FoundNode>> {
     let sql = format!(
         "SELECT id, revision, bytes, items, name, created, {CONFIG} FROM account_node WHERE account = ?1 AND name = ?2"
     );
     let found = |row: &Row<'_>| {
         let (bytes, items) = (uint(row, 2)?, uint(row, 3)?);
-        Ok(Found { id: row.get(0)?, revision: uint(row, 1)?, bytes, items, node: node(row, 4)? })
+        Ok(FoundNode { id: row.get(0)?, revision: uint(row, 1)?, bytes, items, node: node(row, 4)? })
     };
     db.prepare_cached(&sql)?.query_row(params![account, name], found).optional()
 }
 
-/// What an edit does to the items of a node, which is like this afterwards.
-fn effect(
-    db: &Connection,
-    asked: &EditNode,
-    node: &Node,
-    found: Option<&Found>,
-) -> Result<std::result::Result<Effect, NodeRefusal>> {
-    let mut effect = Effect::default();
-    match &asked.edit {
-        NodeEdit::Publish { id, payload, .. } => {
-            let revision = Revision(found.map_or(0, |found| found.revision) + 1);
-            effect.item = Some(Arc::new(Item {
-                topic: TopicId::default(),
-                domain: asked.domain,
-                name: (*asked.node).into(),
-                id: id.clone(),
-                publisher: None,
-                published: asked.now,
-                payload: payload.clone(),
-                revision,
-            }));
-            effect.is_kept = node.config.persist_items;
-            if let Some(found) = found.filter(|_| effect.is_kept) {
-                effect.removed.extend(named(db, found.id, id)?);
-            }
-        }
-        NodeEdit::Retract(id) => match found.map(|found| named(db, found.id, id)).transpose()?.flatten() {
-            Some(taken) => effect.removed.push(taken),
-            None => return Ok(Err(NodeRefusal::NoItem)),
-        },
-        NodeEdit::Purge => effect.is_purged = true,
-        NodeEdit::Create(_) | NodeEdit::Configure(_) | NodeEdit::Delete => {}
-    }
-    if let Some(found) = found.filter(|_| !effect.is_purged) {
-        let room = u64::from(node.config.max_items).saturating_sub(u64::from(effect.is_kept));
-        let left = found.items.saturating_sub(effect.removed.len() as u64);
-        let replaced = effect.removed.first().map_or(-1, |taken| taken.revision);
-        effect.removed.extend(oldest(db, found.id, replaced, left.saturating_sub(room))?);
-    }
-    Ok(Ok(effect))
-}
-
-impl Effect {
-    /// Bytes of the node afterwards.
-    fn bytes(&self, node: &Node, found: Option<&Found>) -> u64 {
-        let name = node.name.len() as u64;
-        let kept = if self.is_purged { name } else { found.map_or(name, |found| found.bytes) };
-        let removed: u64 = self.removed.iter().map(|taken| taken.bytes).sum();
-        let own = self.item.as_ref().filter(|_| self.is_kept);
-        kept.saturating_sub(removed) + own.map_or(0, |item| (item.payload.len() + item.id.len()) as u64)
-    }
-
-    /// Items of the node afterwards.
-    fn items(&self, found: Option<&Found>) -> u64 {
-        let kept = found.filter(|_| !self.is_purged).map_or(0, |found| found.items);
-        kept.saturating_sub(self.removed.len() as u64) + u64::from(self.is_kept)
-    }
-}
-
-/// The item of this id, to be removed.
-fn named(db: &Connection, node: i64, id: &str) -> Result<Option<Taken>> {
-    let sql = "SELECT revision, length(CAST(id AS BLOB)) + length(payload) FROM account_node_item
-        WHERE node = ?1 AND id = ?2";
-    db.prepare_cached(sql)?.query_row(params![node, id], taken).optional()
-}
-
-/// The oldest items, so many of them, but for one that is removed already.
-fn oldest(db: &Connection, node: i64, removed: i64, count: u64) -> Result<Vec<Taken>> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let sql = "SELECT revision, length(CAST(id AS BLOB)) + length(payload) FROM account_node_item
-        WHERE node = ?1 AND revision <> ?2 ORDER BY revision LIMIT ?3";
-    db.prepare_cached(sql)?.query_map(params![node, removed, int(count)], taken)?.collect()
-}
-
-fn taken(row: &Row<'_>) -> Result<Taken> {
-    Ok(Taken { revision: row.get(0)?, bytes: uint(row, 1)? })
-}
-
-fn apply(
-    write: &Transaction<'_>,
-    account: i64,
-    found: Option<&Found>,
-    node: &Node,
-    effect: &Effect,
-) -> Result<()> {
-    let revision =
-        effect.item.as_ref().map_or(found.map_or(0, |found| found.revision), |item| item.revision.0);
-    let config = &node.config;
-    let sql = "INSERT INTO account_node (account, name, created, revision, bytes, title, access_model, publish_model, max_items,
-             persist_items, send_last, notify_retract, notify_delete, deliver_payloads, items)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
-         ON CONFLICT (account, name) DO UPDATE SET revision = ?4, bytes = ?5, title = ?6, access_model = ?7, publish_model = ?8,
-             max_items = ?9, persist_items = ?10, send_last = ?11, notify_retract = ?12, notify_delete = ?13, deliver_payloads = ?14,
-             items = ?15
-         RETURNING id";
-    let row = params![
-        account,
-        node.name,
-        int(node.created.0),
-        int(revision),
-        int(effect.bytes(node, found)),
-        config.title,
-        config.access_model.code(),
-        config.publish_model.code(),
-        config.max_items,
-        config.persist_items,
-        config.send_last_published_item.code(),
-        config.notify_retract,
-        config.notify_delete,
-        config.deliver_payloads,
-        int(effect.items(found))
-    ];
-    let id: i64 = write.db.prepare_cached(sql)?.query_row(row, |row| row.get(0))?;
-    if effect.is_purged {
-        write.run("DELETE FROM account_node_item WHERE node = ?1", [id])?;
-    }
-    for taken in &effect.removed {
-        let sql = "DELETE FROM account_node_item WHERE node = ?1 AND revision = ?2";
-        write.run(sql, params![id, taken.revision])?;
-    }
-    if let Some(item) = effect.item.as_ref().filter(|_| effect.is_kept) {
-        write.run(
-            "INSERT INTO account_node_item (node, revision, id, published, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![id, int(item.revision.0), item.id, int(item.published.0), &item.payload[..]],
-        )?;
-    }
-    Ok(())
+fn taken(row: &Row<'_>) -> Result<RemovedItem> {
+    Ok(RemovedItem { revision: row.get(0)?, bytes: uint(row, 1)? })
 }

@@ -6,6 +6,7 @@ use super::snapshot::Snapshot;
 use super::topic::CONFIG;
 use super::transaction::Transaction;
 use super::{blocking, lookup, node};
+use crate::rows::roster::{self, RosterOwner, Rosters};
 use carillon_core::form::encode;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
@@ -197,16 +198,10 @@ const WITH_SUBSCRIPTION: &str = "SELECT jid FROM contact WHERE account = ?1
     UNION SELECT a.local || '@' || d.name FROM contact c CROSS JOIN account a ON a.id = c.account
     CROSS JOIN domain d ON d.id = a.domain WHERE c.jid = ?2 AND c.standing & 20 <> 0 ORDER BY 1 LIMIT ?3";
 
-/// An account whose roster is changed.
-struct Owner {
-    account: AccountId,
-    jid: BareJid,
-    record: Generation,
-    used: RosterUse,
-}
+impl Rosters for Transaction<'_> {
+    type Error = Error;
 
-impl Transaction<'_> {
-    fn owner(&self, domain: DomainId, local: &str) -> Result<Option<Owner>> {
+    fn owner(&self, domain: DomainId, local: &str) -> Result<Option<RosterOwner>> {
         let Some(name) = lookup::domain_name(self.db, domain)? else { return Ok(None) };
         let sql = "SELECT id, record, contacts, requests, roster_bytes FROM account WHERE domain = ?1 AND local = ?2";
         let found = self.db.prepare_cached(sql)?.query_row(params![domain.0, local], |row| {
@@ -215,50 +210,44 @@ impl Transaction<'_> {
         });
         let Some((account, record, used)) = found.optional()? else { return Ok(None) };
         let jid = BareJid::from_parts(Some(local), &name).map_err(|_| corrupt(0, "not an address"))?;
-        Ok(Some(Owner { account, jid, record, used }))
+        Ok(Some(RosterOwner { account, jid, record, used }))
     }
 
-    /// What a roster says of a contact, and how much it holds.
-    fn side(&self, owner: &Owner, jid: &BareJid) -> Result<Side> {
-        let said = self.said(owner, jid)?.unwrap_or_else(|| Contact::new(jid.clone()));
-        Ok(Side { contact: said, used: owner.used })
+    fn domain_named(&self, name: &str) -> Result<Option<DomainId>> {
+        lookup::domain_named(self.db, name)
     }
 
-    fn said(&self, owner: &Owner, jid: &BareJid) -> Result<Option<Contact>> {
-        said(self.db, owner.account, jid)
+    fn contact(&self, account: AccountId, jid: &BareJid) -> Result<Option<Contact>> {
+        said(self.db, account, jid)
     }
 
-    /// Has a roster say this of a contact, if it says something else.
-    fn change_contact(
+    fn oldest_request(&self, account: AccountId) -> Result<Option<Contact>> {
+        let sql = "SELECT jid, name, groups, standing, listed, request FROM contact
+            WHERE account = ?1 AND listed = 0 ORDER BY asked LIMIT 1";
+        let mut query = self.db.prepare_cached(sql)?;
+        query.query_row([int(account.0)], |row| contact(row, 0)).optional()
+    }
+
+    fn shuns(&self, account: AccountId, other: &BareJid, by_lists: bool) -> Result<bool> {
+        blocking::shuns(self.db, account, other, by_lists)
+    }
+
+    fn write_contact(
         &self,
-        owner: &Owner,
+        account: AccountId,
+        after: Generation,
+        used: RosterUse,
         jid: &BareJid,
-        is: Option<Contact>,
-    ) -> Result<Option<RosterChange>> {
-        let was = self.said(owner, jid)?;
-        if was == is { Ok(None) } else { self.put_contact(owner, jid, was, is).map(Some) }
-    }
-
-    fn put_contact(
-        &self,
-        owner: &Owner,
-        contact: &BareJid,
-        was: Option<Contact>,
-        is: Option<Contact>,
-    ) -> Result<RosterChange> {
-        let (id, after) = (int(owner.account.0), Generation(owner.record.0 + 1));
-        let others = was.as_ref().map_or(owner.used, |was| owner.used.without(was));
-        let used = is.as_ref().map_or(others, |is| others.and(is));
+        is: Option<&Contact>,
+    ) -> Result<()> {
+        let id = int(account.0);
         self.run(
             "UPDATE account SET record = ?2, roster = ?2, contacts = ?3, requests = ?4, roster_bytes = ?5 WHERE id = ?1",
             params![id, int(after.0), used.contacts, used.requests, int(used.bytes)],
         )?;
-        match &is {
+        match is {
             None => {
-                self.run(
-                    "DELETE FROM contact WHERE account = ?1 AND jid = ?2",
-                    params![id, contact.as_str()],
-                )?;
+                self.run("DELETE FROM contact WHERE account = ?1 AND jid = ?2", params![id, jid.as_str()])?;
             }
             Some(is) => {
                 let groups = (!is.groups.is_empty()).then(|| encode(&is.groups, 0));
@@ -267,7 +256,7 @@ impl Transaction<'_> {
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                     params![
                         id,
-                        contact.as_str(),
+                        jid.as_str(),
                         is.name,
                         groups,
                         is.standing.bits(),
@@ -278,10 +267,11 @@ impl Transaction<'_> {
                 )?;
             }
         }
-        let (account, before, contact) = (owner.jid.clone(), owner.record, contact.clone());
-        Ok(RosterChange { account, before, after, contact, was, is })
+        Ok(())
     }
+}
 
+impl Transaction<'_> {
     /// Ends what the rosters of others say of the subscriptions between them and an account that is being removed, and what its own says of them: of so
     /// many contacts at most. How many these were, and what changed in the rosters of others.
     pub(super) fn end_subscriptions(
@@ -301,102 +291,26 @@ impl Transaction<'_> {
                 "DELETE FROM contact WHERE account = ?1 AND jid = ?2",
                 params![int(account.0), contact.as_str()],
             )?;
-            let Some(local) = contact.local() else { continue };
-            let Some(domain) = lookup::domain_named(self.db, contact.domain())? else { continue };
-            let Some(owner) = self.owner(domain, local)? else { continue };
-            if let Some(said) = self.said(&owner, jid)? {
-                changes.extend(self.change_contact(&owner, jid, ended_with(said))?);
-            }
+            changes.extend(roster::end_at_contact(self, jid, contact)?);
         }
         Ok((contacts.len(), changes))
-    }
-
-    /// Removes the oldest request for a subscription to an account, if there are more of these than there may be.
-    fn evict(&self, domain: DomainId, local: &str, bounds: RosterBounds) -> Result<Option<RosterChange>> {
-        let Some(owner) = self.owner(domain, local)?.filter(|owner| owner.used.requests > bounds.requests)
-        else {
-            return Ok(None);
-        };
-        let sql = "SELECT jid, name, groups, standing, listed, request FROM contact
-            WHERE account = ?1 AND listed = 0 ORDER BY asked LIMIT 1";
-        let mut query = self.db.prepare_cached(sql)?;
-        let oldest = query.query_row([int(owner.account.0)], |row| contact(row, 0)).optional()?;
-        oldest.map(|oldest| self.put_contact(&owner, &oldest.jid.clone(), Some(oldest), None)).transpose()
-    }
-
-    /// The account that a contact is, if it is one of this store.
-    fn other(&self, domain: Option<DomainId>, contact: &BareJid) -> Result<Option<Owner>> {
-        match (domain, contact.local()) {
-            (Some(domain), Some(local)) => self.owner(domain, local),
-            _ => Ok(None),
-        }
     }
 }
 
 impl Answers<PutContact, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &PutContact) -> Result<PutContactAnswer> {
-        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
-            return Ok(PutContactAnswer::NoAccount);
-        };
-        let was = self.said(&owner, &asked.contact)?;
-        let before = was.clone().unwrap_or_else(|| Contact::new(asked.contact.clone()));
-        let (name, groups) = (asked.name.clone(), asked.groups.clone());
-        let standing = asked.stand.unwrap_or(before.standing);
-        let is = Contact { name, groups, standing, is_listed: true, ..before.clone() };
-        if !owner.used.has_room(&before, &is, asked.bounds) {
-            return Ok(PutContactAnswer::Full);
-        }
-        let change = self.put_contact(&owner, &asked.contact, was, Some(is))?;
-        Ok(PutContactAnswer::Put(Box::new(change)))
+        roster::put(self, asked)
     }
 }
 
 impl Answers<RemoveContact, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &RemoveContact) -> Result<RemoveContactAnswer> {
-        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
-            return Ok(RemoveContactAnswer::NoAccount);
-        };
-        let Some(was) = self.said(&owner, &asked.contact)?.filter(|contact| contact.is_listed) else {
-            return Ok(RemoveContactAnswer::Missing);
-        };
-        let own = self.put_contact(&owner, &asked.contact, Some(was), None)?;
-        let other = match self.other(asked.other, &asked.contact)? {
-            Some(other) => match self.said(&other, &owner.jid)? {
-                Some(said) => self.change_contact(&other, &owner.jid, removed_by(said))?,
-                None => None,
-            },
-            None => None,
-        };
-        Ok(RemoveContactAnswer::Removed(Box::new(BothSides { own: Some(own), other, evicted: None })))
+        roster::remove(self, asked)
     }
 }
 
 impl Answers<ChangeSubscription, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &ChangeSubscription) -> Result<ChangeSubscriptionAnswer> {
-        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
-            return Ok(ChangeSubscriptionAnswer::NoAccount);
-        };
-        let mut other = self.other(Some(asked.other), &asked.contact)?;
-        // Whoever is blocked cannot ask.
-        if let Some(heard) = &other
-            && asked.action == SubscriptionAction::Subscribe
-            && blocking::shuns(self.db, heard.account, &owner.jid, asked.by_lists)?
-        {
-            other = None;
-        }
-        let own = self.side(&owner, &asked.contact)?;
-        let there = other.as_ref().map(|other| self.side(other, &owner.jid)).transpose()?;
-        let changed = change_subscription(asked.action, &own, there.as_ref(), &asked.request, asked.bounds);
-        let Some((own, there)) = changed else { return Ok(ChangeSubscriptionAnswer::Full) };
-        let own = self.change_contact(&owner, &asked.contact, own)?;
-        let other = match other {
-            Some(other) => self.change_contact(&other, &owner.jid, there)?,
-            None => None,
-        };
-        let evicted = match (&other, asked.contact.local()) {
-            (Some(_), Some(local)) => self.evict(asked.other, local, asked.bounds)?,
-            _ => None,
-        };
-        Ok(ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other, evicted })))
+        roster::change(self, asked)
     }
 }

@@ -1,6 +1,6 @@
 //! What a write works with: the open transaction of a group, and what it changes.
 
-use super::archive_tail::{Entry, Fold, Newest, Tail};
+use super::archive_tail::{Fold, Newest, Tail, TailEntry};
 use super::item_row;
 use super::reservation::ReservationNumber;
 use super::run::Run;
@@ -42,7 +42,7 @@ pub(super) struct Transaction<'a> {
     pub(super) newest_message: Newest,
     pub(super) fold: Fold,
     /// Messages that enter archives, by account, in their order.
-    pub(super) archived: Vec<(i64, Entry)>,
+    pub(super) archived: Vec<(i64, TailEntry)>,
     /// How many entries of the tail it writes as a list.
     pub(super) listed: usize,
     /// Whether there are archived messages that are not in their tables.

@@ -158,7 +158,9 @@ fn plain_steps(
     complaints: &Complaints,
 ) -> Result<Vec<Done>, Failure> {
     let mut done = Vec::with_capacity(asks.len());
-    for run in asks.chunk_by(|one, next| Kind::of(one) == Kind::of(next) && Kind::of(one) != Kind::Other) {
+    for run in asks.chunk_by(|one, next| {
+        WriteKind::of(one) == WriteKind::of(next) && WriteKind::of(one) != WriteKind::Other
+    }) {
         done.extend(together(write, run).map_err(|e| {
             complaints.failed("store write failed", &e);
             Failure::Step
@@ -169,34 +171,34 @@ fn plain_steps(
 
 /// The writes that are many when there is much to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum WriteKind {
     Keep,
     End,
     Other,
 }
 
-impl Kind {
-    fn of(write: &Write) -> Kind {
+impl WriteKind {
+    fn of(write: &Write) -> WriteKind {
         let ask = &write.ask;
         if StoreNotification::among(ask).is_some() {
-            Kind::Keep
+            WriteKind::Keep
         } else if EndNotifications::among(ask).is_some() {
-            Kind::End
+            WriteKind::End
         } else {
-            Kind::Other
+            WriteKind::Other
         }
     }
 }
 
 /// Writes of one kind; what came of each.
 fn together(write: &mut Transaction<'_>, run: &[Write]) -> rusqlite::Result<Vec<Done>> {
-    match Kind::of(&run[0]) {
-        Kind::Keep => {
+    match WriteKind::of(&run[0]) {
+        WriteKind::Keep => {
             let keeps: Vec<_> = run.iter().filter_map(|write| StoreNotification::among(&write.ask)).collect();
             let kept = keeping::keep_all(write, &keeps)?.into_iter();
             Ok(kept.map(|answer| Done::as_it_carries(StoreNotification::wrap(answer))).collect())
         }
-        Kind::End => {
+        WriteKind::End => {
             let asked: Vec<_> = run.iter().filter_map(|write| EndNotifications::among(&write.ask)).collect();
             let changes: Vec<_> = asked.iter().flat_map(|asked| &asked.changes).collect();
             let otherwise = ending::change(write, &changes)?;
@@ -208,7 +210,7 @@ fn together(write: &mut Transaction<'_>, run: &[Write]) -> rusqlite::Result<Vec<
             };
             Ok(asked.iter().map(answer).collect())
         }
-        Kind::Other => run.iter().map(|asked| one(write, asked)).collect(),
+        WriteKind::Other => run.iter().map(|asked| one(write, asked)).collect(),
     }
 }
 

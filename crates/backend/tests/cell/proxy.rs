@@ -23,11 +23,11 @@ pub(crate) struct Proxy {
 }
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<ProxyState>,
     wakes: Condvar,
 }
 
-struct State {
+struct ProxyState {
     fault: Fault,
     upstream: Upstream,
     /// Whether the next answer is lost, and its connection with it.
@@ -44,7 +44,7 @@ impl Proxy {
     pub(crate) fn new(upstream: Upstream) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("it is bound").port();
-        let state = State { fault: Fault::None, upstream, loses_answer: false, open: Vec::new() };
+        let state = ProxyState { fault: Fault::None, upstream, loses_answer: false, open: Vec::new() };
         let shared = Arc::new(Shared { state: Mutex::new(state), wakes: Condvar::new() });
         let for_thread = shared.clone();
         thread::spawn(move || {
@@ -86,12 +86,12 @@ impl Drop for Proxy {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProxyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ProxyState {
     fn cut(&mut self) {
         self.open.drain(..).for_each(|socket| socket.end());
     }

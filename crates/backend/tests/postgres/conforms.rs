@@ -1,7 +1,7 @@
 //! The conformance suite.
 
 use crate::server::{Database, server};
-use carillon_backend::conformance::{CASES, LASTING, members};
+use carillon_backend::conformance::{CASES, LASTING, members, shared};
 use carillon_backend::postgres::{Options, PostgresStore};
 use carillon_core::ports::Store;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,6 +46,36 @@ fn conforms_across_restarts() {
             let database = Database::new();
             (case.write)(&database.open());
             (case.check)(&database.open());
+        };
+        (case.name, Box::new(run) as Box<dyn FnOnce()>)
+    }));
+}
+
+/// The stores of two nodes on one database.
+fn two(database: &Database) -> [PostgresStore; 2] {
+    let of = |node: &str| Options { node: node.into(), ..server().options(&database.name) };
+    ["a", "b"].map(|node| PostgresStore::open(of(node)).expect("opens"))
+}
+
+#[test]
+fn two_nodes_conform_as_one() {
+    let of_both = CASES.iter().filter(|case| !shared::OF_ONE_STORE.contains(&case.name));
+    each(of_both.map(|case| {
+        let run = move || {
+            let database = Database::new();
+            (case.run)(&shared::ByTurns::new(two(&database)));
+        };
+        (case.name, Box::new(run) as Box<dyn FnOnce()>)
+    }));
+}
+
+#[test]
+fn two_nodes_at_once_conform() {
+    each(shared::CASES.iter().map(|case| {
+        let run = move || {
+            let database = Database::new();
+            let [one, other] = two(&database);
+            (case.run)(&one, &other);
         };
         (case.name, Box::new(run) as Box<dyn FnOnce()>)
     }));

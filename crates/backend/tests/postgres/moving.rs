@@ -4,7 +4,7 @@ use crate::archived::{everything, messages};
 use crate::commits::{ask, ground};
 use crate::server::{Database, server};
 use carillon_backend::migrate::{
-    Direction, MigrateError, Migration, Progress, Report, Step, Sum, copied, migrate, not_copied,
+    Direction, MigrateError, Migration, MigrationPhase, Progress, Report, Sum, copied, migrate, not_copied,
 };
 use carillon_backend::postgres::PostgresStore;
 use carillon_backend::sqlite::{SqliteStore, check_store};
@@ -295,7 +295,7 @@ fn a_copy_that_is_interrupted_anywhere_goes_on() {
     let back = folder.path().join("back.db");
     for (target, direction) in [(&path, to_postgres as fn() -> Direction), (&back, to_sqlite)] {
         for table in ["domain", "item", "parked", "archive_entry", "held", "account"] {
-            let step = if table == "account" { Step::Verify } else { Step::Copy };
+            let step = if table == "account" { MigrationPhase::Verify } else { MigrationPhase::Copy };
             // As if the process ended there: with some tables after their first rows, with the last one before it was compared.
             let mut end = |progress: Progress<'_>| {
                 assert!(progress.table != table || progress.step != step, "the end is here");
@@ -384,7 +384,7 @@ fn what_is_changed_beside_a_copy_is_found() {
     let path = folder.path().join("carillon.db");
     archived(&path);
     let mut change = |progress: Progress<'_>| {
-        if (progress.step, progress.table) == (Step::Copy, "held") && progress.is_whole {
+        if (progress.step, progress.table) == (MigrationPhase::Copy, "held") && progress.is_whole {
             database.run("UPDATE account SET created = created + 1 WHERE local = 'u3'");
             database.run("DELETE FROM archive_entry WHERE seq = (SELECT max(seq) FROM archive_entry)");
         }

@@ -1,6 +1,8 @@
-//! The JSON APIs of AWS, over HTTPS, with requests signed by `aws-sigv4`.
+//! The JSON APIs of AWS, over HTTPS, with requests signed by `aws-sigv4`; buckets of S3 and queues of SQS.
 
 mod credentials;
+pub(crate) mod s3;
+pub(crate) mod sqs;
 
 use crate::web::Web;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};

@@ -1,54 +1,17 @@
 //! The log of this node's sessions, and who goes on with those of a node that died.
 
 use super::told::Told;
-use crate::options;
+use crate::backends::redis::LogOptions;
 use carillon_core::model::{Epoch, NodeId, ShardId};
 use carillon_core::ports::{Left, LogHeard, Reply, SessionLog, Unavailable};
 use carillon_server::OpenLog;
 use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, OnceLock};
-#[cfg(feature = "redis")]
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Handle;
 
 /// The log, once it was opened.
 pub(super) type OpenedLog = Arc<OnceLock<Arc<dyn SessionLog>>>;
-
-/// How the log is opened.
-#[cfg(feature = "redis")]
-pub(super) type LogOptions = carillon_backend::redis::Options;
-#[cfg(not(feature = "redis"))]
-pub(super) type LogOptions = std::convert::Infallible;
-
-/// What the settings say of the log.
-#[cfg(feature = "redis")]
-pub(super) fn options(settings: &options::Cell) -> Result<Option<LogOptions>, String> {
-    if settings.redis.is_empty() {
-        return Ok(None);
-    }
-    let mut options = LogOptions::new(&settings.redis);
-    options.prefix = settings.prefix.as_str().into();
-    options.password = settings.redis_password_file.clone().map(carillon_backend::Secret::File);
-    options.authorities.clone_from(&settings.redis_ca_file);
-    options.certificate = settings.redis_certificate.clone().zip(settings.redis_key.clone());
-    options.queue_bytes_max = PENDING_BYTES_MAX;
-    Ok(Some(options))
-}
-
-#[cfg(not(feature = "redis"))]
-pub(super) fn options(settings: &options::Cell) -> Result<Option<LogOptions>, String> {
-    match settings.redis.is_empty() {
-        true => Ok(None),
-        false => {
-            Err("cell.redis: this binary was built without Redis: build it with `--features redis`".into())
-        }
-    }
-}
-
-/// Bytes of sessions that wait for Redis.
-#[cfg(feature = "redis")]
-const PENDING_BYTES_MAX: usize = 64 << 20;
 
 /// What opens the log. The thread that watches the nodes is told what is heard of it, too.
 pub(super) fn open(
@@ -58,39 +21,30 @@ pub(super) fn open(
     sender: SyncSender<Told>,
     opened: OpenedLog,
 ) -> OpenLog {
-    #[cfg(feature = "redis")]
-    {
-        let runtime = runtime.clone();
-        Box::new(move |hears| {
-            let written = Mutex::new(BTreeSet::new());
-            let hears = Arc::new(move |heard| {
-                let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
-                // The first that each shard writes is all that it has.
-                let is_news = match heard {
-                    LogHeard::Written(shard, _) => written.insert(shard),
-                    LogHeard::Away | LogHeard::Back => {
-                        written.clear();
-                        true
-                    }
-                };
-                drop(written);
-                if is_news {
-                    drop(sender.try_send(Told::Log(heard)));
+    let runtime = runtime.clone();
+    Box::new(move |hears| {
+        let written = Mutex::new(BTreeSet::new());
+        let hears = Arc::new(move |heard| {
+            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+            // The first that each shard writes is all that it has.
+            let is_news = match heard {
+                LogHeard::Written(shard, _) => written.insert(shard),
+                LogHeard::Away | LogHeard::Back => {
+                    written.clear();
+                    true
                 }
-                hears(heard);
-            });
-            let log = carillon_backend::redis::open_log(&options, own, hears, &runtime)
-                .map_err(|e| format!("cell.redis: {e}"))?;
-            // It is opened once.
-            drop(opened.set(Arc::clone(&log)));
-            Ok(log)
-        })
-    }
-    #[cfg(not(feature = "redis"))]
-    {
-        let _ = (own, runtime, sender, opened);
-        match options {}
-    }
+            };
+            drop(written);
+            if is_news {
+                drop(sender.try_send(Told::Log(heard)));
+            }
+            hears(heard);
+        });
+        let log = options.open(own, hears, &runtime)?;
+        // It is opened once.
+        drop(opened.set(Arc::clone(&log)));
+        Ok(log)
+    })
 }
 
 /// What the thread that watches the nodes knows of logs.

@@ -1,11 +1,12 @@
 //! The thread that watches the other nodes, and says where homes are.
 
 use super::GoesOn;
-use super::adoption::{self, Adoption, LogOptions, OpenedLog};
+use super::adoption::{self, Adoption, OpenedLog};
 use super::operated::{self, Hands};
 use super::told::{Told, node_of};
+use crate::backends::nats::{self, BusOptions};
+use crate::backends::redis::{self, LogOptions};
 use crate::options;
-use carillon_backend::nats;
 use carillon_core::cell::{Death, Fence, Verdict, Watch};
 use carillon_core::form;
 use carillon_core::model::{Epoch, Mono, NodeId};
@@ -29,7 +30,7 @@ pub struct Joining {
     /// Whether this process goes on with a node that the others know, and whose homes they have meanwhile.
     goes_on: bool,
     membership: Membership,
-    options: nats::Options,
+    bus_options: BusOptions,
     runtime: Handle,
     bus: Arc<OnceLock<Arc<dyn Bus>>>,
     log: Option<LogOptions>,
@@ -76,31 +77,22 @@ impl Joining {
         if settings.secret_file.is_none() {
             return Err("cell.nats: the nodes of a cell share a secret: set cell.secret_file".into());
         }
-        let mut options = nats::Options::new(&settings.nats);
-        options.servers = settings.nats.split(',').map(|server| server.trim().into()).collect();
-        options.prefix = settings.prefix.as_str().into();
-        if let Some(file) = &settings.nats_credentials {
-            options.auth = nats::Auth::Credentials(carillon_backend::Secret::File(file.clone()));
-        }
-        options.tls.authorities.clone_from(&settings.nats_ca_file);
-        options.tls.certificate = settings.nats_certificate.clone().zip(settings.nats_key.clone());
         let membership = read(&*members)?;
         form::speak(membership.form_version());
         let own = node_of(members.epoch())
             .ok_or("store.url: the database has given more epochs than a node can have")?;
         let is_new = goes_on.is_none();
-        let (others, leaving) = match goes_on {
+        let (others, leaving, left) = match goes_on {
             Some(GoesOn { node, bus }) => {
-                options.bus.left = Some(bus.into());
                 // Who came or went since then is found by the first reading.
                 let nodes = |numbers: Vec<u32>| numbers.into_iter().map(NodeId).collect();
-                (nodes(node.nodes), nodes(node.leaving))
+                (nodes(node.nodes), nodes(node.leaving), Some(bus))
             }
-            None => (living(&membership).into_iter().filter(|node| *node != own).collect(), Vec::new()),
+            None => (living(&membership).into_iter().filter(|node| *node != own).collect(), Vec::new(), None),
         };
         let (sender, told) = sync_channel(TOLD_MAX);
         let (bus, opened_log, runtime) = (Arc::default(), OpenedLog::default(), runtime.clone());
-        let log = adoption::options(settings)?;
+        let log = redis::log(settings)?;
         Ok(Some(Joining {
             members,
             own,
@@ -108,7 +100,7 @@ impl Joining {
             leaving,
             goes_on: !is_new,
             membership,
-            options,
+            bus_options: nats::bus(settings, left),
             runtime,
             bus,
             log,
@@ -120,7 +112,8 @@ impl Joining {
 
     /// What the server is started with.
     pub fn cell(&self) -> Cell {
-        let (options, epoch, runtime) = (self.options.clone(), self.members.epoch(), self.runtime.clone());
+        let (options, epoch, runtime) =
+            (self.bus_options.clone(), self.members.epoch(), self.runtime.clone());
         let (opened, sender) = (Arc::clone(&self.bus), self.sender.clone());
         let said = self.sender.clone();
         let log = self.log.clone().map(|log| {
@@ -135,8 +128,7 @@ impl Joining {
             yields: self.goes_on,
             told: Box::new(move |node, what| drop(said.try_send(Told::Said(node, what)))),
             bus: Box::new(move |hears| {
-                let bus = nats::open(&options, epoch, heard(hears, sender), &runtime)
-                    .map_err(|e| format!("cell.nats: {e}"))?;
+                let bus = options.open(epoch, heard(hears, sender), &runtime)?;
                 // It is opened once.
                 drop(opened.set(Arc::clone(&bus)));
                 Ok(bus)

@@ -3,7 +3,7 @@
 
 use super::failure::Failure;
 use super::output::Output;
-use crate::assemble;
+use crate::backends;
 use crate::config::{Config, Source};
 use carillon_backend::{Contents, CopyError, OpenError};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ pub(super) fn restore(args: &Restore, out: &mut dyn Write) -> Result<(), Failure
 
 fn database(source: &Source) -> Result<PathBuf, Failure> {
     let config = Config::load(source).map_err(|problems| Failure::Usage(problems.to_string()))?;
-    Ok(assemble::database(&config.settings))
+    Ok(backends::database(&config.settings))
 }
 
 /// What is in the copy, besides what was `said` of it.

@@ -77,6 +77,11 @@ impl Client {
         json(&self.call("POST", path, Some("application/wasm"), code)?)
     }
 
+    /// Puts an image at `path`.
+    pub(super) fn put_image(&self, path: &str, media_type: &str, image: &[u8]) -> Result<Value, Failure> {
+        json(&self.call("PUT", path, Some(media_type), image)?)
+    }
+
     /// Posts lines of JSON (NDJSON) to `path`; the answer is lines of JSON, too.
     pub(super) fn post_lines(&self, path: &str, body: &[u8]) -> Result<String, Failure> {
         self.call("POST", path, Some("application/x-ndjson"), body)

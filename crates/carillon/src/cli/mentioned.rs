@@ -30,7 +30,7 @@ fn every_command_that_is_named_exists() {
     // None of these is overlooked.
     for (file, start) in [
         ("console/index.html", "carillon key create"),
-        ("crates/http/src/openapi.rs", "carillon key create"),
+        ("crates/http/src/openapi/mod.rs", "carillon key create"),
         ("crates/carillon/src/cli/connect/login.rs", "carillon account create"),
         ("README.md", "carillon connect"),
         ("docs/book/load.md", "carillon-load run"),

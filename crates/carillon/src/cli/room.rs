@@ -8,6 +8,7 @@ use super::remote::Remote;
 use crate::web::segment;
 use serde_json::{Map, Value, json};
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// What `carillon room` is told.
 #[derive(Debug, clap::Args)]
@@ -52,6 +53,17 @@ enum Command {
     Show {
         /// Name of the room, or its address
         room: String,
+    },
+    /// Set a room's avatar, or remove it
+    Avatar {
+        /// Name of the room, or its address
+        room: String,
+        /// The image: a file whose name ends with png, jpg, jpeg, gif or webp
+        #[arg(required_unless_present = "remove")]
+        file: Option<PathBuf>,
+        /// Remove the avatar
+        #[arg(long, conflicts_with = "file")]
+        remove: bool,
     },
     /// Delete a room with its members and its archive
     Delete {
@@ -250,6 +262,19 @@ impl Rooms<'_> {
                 let shown = self.client.get(&self.at(path(&room)).0)?;
                 self.output.record(&shown, &["name", "domain", "jid", "created_at", "members", "occupants"])
             }
+            Command::Avatar { room, file, .. } => {
+                let at = self.at(format!("{}/avatar", path(&room))).0;
+                let Some(file) = file else {
+                    let gone = self.client.delete(&at)?;
+                    return self.output.done(&format!("removed the avatar of {room}"), &gone);
+                };
+                let failed = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
+                let media_type =
+                    media_type(&file).ok_or_else(|| failed("no image by its name".to_owned()))?;
+                let image = std::fs::read(&file).map_err(|error| failed(error.to_string()))?;
+                let changed = self.client.put_image(&at, media_type, &image)?;
+                self.output.done(&format!("set the avatar of {room}"), &changed)
+            }
             Command::Delete { room, reason, yes } => {
                 confirm(yes, &format!("deletes the room {room} with its members and its archive"))?;
                 let gone =
@@ -316,6 +341,17 @@ fn path(room: &str) -> String {
     format!("/v1/rooms/{}", segment(room))
 }
 
+/// The media type of an image, by the name of its file.
+fn media_type(file: &Path) -> Option<&'static str> {
+    match &*file.extension()?.to_str()?.to_ascii_lowercase() {
+        "png" => Some("image/png"),
+        "jpg" | "jpeg" => Some("image/jpeg"),
+        "gif" => Some("image/gif"),
+        "webp" => Some("image/webp"),
+        _ => None,
+    }
+}
+
 impl ConfigArgs {
     /// What is given of the room's configuration, as the API takes it.
     fn body(self) -> Value {
@@ -348,6 +384,25 @@ fn with(mut body: Map<String, Value>, name: &str, value: Value) -> Map<String, V
 mod tests {
     use crate::cli::tests::{FakeNode, asked, ok};
     use serde_json::json;
+
+    #[test]
+    fn an_avatar_is_set_from_a_file_and_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("Tea.PNG");
+        std::fs::write(&file, "an image").expect("a file");
+        let file = file.to_str().expect("text");
+        let node = FakeNode::new(vec![ok(&json!({"name": "tea"})), (204, String::new())]);
+        let (said, done) = node.run(&["room", "avatar", "tea", file]);
+        assert_eq!((&*said, done), ("set the avatar of tea\n", Ok(())));
+        let (said, done) = node.run(&["room", "avatar", "tea", "--remove"]);
+        assert_eq!((&*said, done), ("removed the avatar of tea\n", Ok(())));
+        for wrong in [&["room", "avatar", "tea"][..], &["room", "avatar", "tea", "tea.txt"]] {
+            assert!(node.run(wrong).1.is_err(), "{wrong:?}");
+        }
+        let expected =
+            [asked("PUT /v1/rooms/tea/avatar", "an image"), asked("DELETE /v1/rooms/tea/avatar", "")];
+        assert_eq!(node.asked(), expected);
+    }
 
     #[test]
     fn what_was_said_is_listed_retracted_and_erased() {

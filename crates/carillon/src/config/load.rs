@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Something written for some key, somewhere.
-struct Entry {
+struct Assignment {
     key: String,
     written: Written,
     place: Place,
@@ -42,7 +42,7 @@ pub(super) fn load(
     let mut warnings = Vec::new();
     for (name, value) in environment {
         match environment::key(name) {
-            Some(key) => entries.push(Entry {
+            Some(key) => entries.push(Assignment {
                 key: key.to_owned(),
                 written: Written::typed(value.trim()),
                 place: Place::Environment(name.clone()),
@@ -52,7 +52,7 @@ pub(super) fn load(
     }
     for text in &source.overrides {
         match text.split_once('=') {
-            Some((key, value)) => entries.push(Entry {
+            Some((key, value)) => entries.push(Assignment {
                 key: key.trim().to_owned(),
                 written: Written::typed(value.trim()),
                 place: Place::CommandLine,
@@ -62,7 +62,7 @@ pub(super) fn load(
     }
 
     if let Some(folder) = &source.data_dir {
-        entries.push(Entry {
+        entries.push(Assignment {
             key: "data_dir".to_owned(),
             written: Written::typed(&folder.display().to_string()),
             place: Place::Option("--data-dir"),
@@ -88,7 +88,7 @@ pub(super) fn load(
 }
 
 /// Puts the leaves of `table` into `entries`, in the order they are written.
-fn flatten(file: &Path, text: &str, prefix: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) {
+fn flatten(file: &Path, text: &str, prefix: &str, table: &DeTable<'_>, entries: &mut Vec<Assignment>) {
     let mut leaves: Vec<_> = table.iter().collect();
     leaves.sort_by_key(|(key, _)| key.span().start);
     for (key, value) in leaves {
@@ -98,7 +98,7 @@ fn flatten(file: &Path, text: &str, prefix: &str, table: &DeTable<'_>, entries: 
             DeValue::Table(inner) if !inner.is_empty() || is_table(&path) => {
                 flatten(file, text, &format!("{path}."), inner, entries);
             }
-            _ => entries.push(Entry {
+            _ => entries.push(Assignment {
                 key: path,
                 written: Written {
                     text: text.get(value.span()).unwrap_or_default().to_owned(),
@@ -128,7 +128,7 @@ fn shape(value: &Spanned<DeValue<'_>>) -> Shape {
 }
 
 /// Gives the setting of `entry` its value.
-fn apply(config: &mut Config, Entry { key, written, place }: Entry) -> Result<(), Problem> {
+fn apply(config: &mut Config, Assignment { key, written, place }: Assignment) -> Result<(), Problem> {
     if let Some((queue, member)) = table::split(queues::TABLE, &key) {
         return queues::apply(config, queue, member, &written, place);
     }

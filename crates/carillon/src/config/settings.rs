@@ -6,7 +6,7 @@ use super::kind::{Kind, bytes, count, ms, path, port, text};
 use super::unit::{DAY, GIB, HOUR, KIB, MIB, MINUTE, SECOND};
 use super::value::{Field, Profile, Words};
 use crate::options::{Cell, Node, Queue};
-use crate::telemetry::{Log, LogFormat, LogLevel};
+use crate::process::telemetry::{Log, LogFormat, LogLevel};
 use crate::upgrade;
 use carillon_backend::StoreOptions;
 use carillon_core::form::{VERSION, WRITTEN_OLDEST};

@@ -1,7 +1,7 @@
 //! Messages are compared whole: they are what people read when nothing works.
 
 use super::*;
-use crate::telemetry::{LogFormat, LogLevel};
+use crate::process::telemetry::{LogFormat, LogLevel};
 use carillon_core::sasl::Mechanism;
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,6 +1,6 @@
 //! Values of settings: in general, and as the Rust types that hold them.
 
-use crate::telemetry::{LogFormat, LogLevel};
+use crate::process::telemetry::{LogFormat, LogLevel};
 use carillon_core::model::{AppService, PubsubCreate, PushShown, RoomEvents, RoomsCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_http::ApnsPushType;

@@ -1,6 +1,8 @@
 //! `control.sock` in the data folder, where `carillon upgrade` asks a node to go on in another process. Running a program is for the
 //! owner of the machine's account, so this is no HTTP endpoint: the file is its owner's, and so is whoever connects, or root.
 //!
+//! All other commands ask over HTTP, also on the node's own machine: they find its address and its admin key in the data folder.
+//!
 //! A client sends one line of JSON, [`Request`], and gets lines of [`Answer`], of which the last says how it ended.
 
 use serde::{Deserialize, Serialize};
@@ -112,7 +114,7 @@ impl Control {
 
     /// A request without a client; none when there is another.
     pub fn by_signal(&self) -> Option<Asked> {
-        Some(Asked { binary: None, client: None, turn: Some(Turn::take(&self.busy)?) })
+        Some(Asked { binary: None, client: None, turn: Some(OnlyRequest::take(&self.busy)?) })
     }
 
     /// From now on every request is refused: the node ends.
@@ -130,7 +132,7 @@ pub struct Asked {
     binary: Option<PathBuf>,
     client: Option<UnixStream>,
     /// Its end lets another request in.
-    turn: Option<Turn>,
+    turn: Option<OnlyRequest>,
 }
 
 impl Asked {
@@ -168,16 +170,16 @@ impl Asked {
 
 /// The right to be the only request.
 #[derive(Debug)]
-struct Turn(Arc<AtomicBool>);
+struct OnlyRequest(Arc<AtomicBool>);
 
-impl Turn {
-    fn take(busy: &Arc<AtomicBool>) -> Option<Turn> {
+impl OnlyRequest {
+    fn take(busy: &Arc<AtomicBool>) -> Option<OnlyRequest> {
         let free = busy.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        free.then(|| Turn(busy.clone()))
+        free.then(|| OnlyRequest(busy.clone()))
     }
 }
 
-impl Drop for Turn {
+impl Drop for OnlyRequest {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -280,7 +282,7 @@ async fn hear(mut stream: tokio::net::UnixStream, requests: &mpsc::Sender<Asked>
     if let Some(binary) = binary.as_ref().filter(|binary| !binary.is_absolute()) {
         return refuse(stream, &format!("{}: not an absolute path", binary.display()));
     }
-    let Some(turn) = Turn::take(busy) else { return refuse(stream, "an upgrade is under way") };
+    let Some(turn) = OnlyRequest::take(busy) else { return refuse(stream, "an upgrade is under way") };
     let Ok(client) = stream.into_std() else { return };
     let asked = Asked { binary, client: Some(client), turn: Some(turn) };
     if let Err(mpsc::error::TrySendError::Closed(asked) | mpsc::error::TrySendError::Full(asked)) =

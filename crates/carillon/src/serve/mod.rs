@@ -5,18 +5,20 @@ mod http_side;
 mod leave;
 mod provision;
 mod reload;
+mod welcome;
 
-use crate::assemble::{self, Opened};
+use crate::assemble;
+use crate::backends::{self, Opened};
 use crate::cell::{GoesOn, Joined, Joining};
 use crate::config::{Config, Source};
 use crate::control::{Asked, Control};
 use crate::files::{AdminKey, NodeFile, Ready};
-use crate::memory;
 use crate::preflight::{self, Finding, Purpose, Severity};
-use crate::signal::{Signals, Wish};
-use crate::supervisor::Supervisor;
-use crate::telemetry::Telemetry;
-use crate::welcome::Welcome;
+use crate::process::memory;
+use crate::process::signal::{Signals, Wish};
+use crate::process::supervisor::Supervisor;
+use crate::process::telemetry::Telemetry;
+
 use carillon_core::form;
 use carillon_core::model::Epoch;
 use carillon_server::handover::TakeOver;
@@ -32,6 +34,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use welcome::Welcome;
 
 /// What `carillon serve` is told.
 #[derive(Clone, Debug, clap::Args)]
@@ -146,8 +149,8 @@ impl Prepared {
             tls: assemble::certificates(settings).map_err(|e| e.to_string())?,
             webhook_roots: assemble::webhook_roots(settings)?,
             pushes: Pushes::new(settings)?,
-            queues: assemble::queues(settings)?,
-            objects: assemble::objects(settings)?,
+            queues: backends::queues::open(settings)?,
+            objects: backends::objects::open(settings)?,
             runtime,
             config,
         })
@@ -230,7 +233,7 @@ impl Running {
             inherited.map_or((None, None, None), |left| (Some(left.take_over), Some(left.http), left.cell));
         let epoch = goes_on.as_ref().map(|goes_on| Epoch(goes_on.node.epoch));
         // What another process had open until now is not searched for damage: clients wait.
-        let Opened { store, members } = assemble::open_store(settings, take_over.is_none(), epoch)?;
+        let Opened { store, members } = backends::open_store(settings, take_over.is_none(), epoch)?;
         let joining = Joining::begin(&settings.cell, members, runtime.handle(), goes_on)?;
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;

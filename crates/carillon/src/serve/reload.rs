@@ -3,7 +3,7 @@
 use super::Running;
 use crate::assemble;
 use crate::config::{Config, Origin, SETTINGS};
-use crate::telemetry::Telemetry;
+use crate::process::telemetry::Telemetry;
 use carillon_core::model::Policy;
 use carillon_core::ports::store::domains::PutDomain;
 use std::sync::Arc;

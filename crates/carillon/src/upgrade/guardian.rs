@@ -3,7 +3,7 @@
 //! that had it, and ends as the last one does.
 
 use crate::files::NodeFile;
-use crate::signal::{Signals, Wish};
+use crate::process::signal::{Signals, Wish};
 use carillon_server::handover::Relays;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait};

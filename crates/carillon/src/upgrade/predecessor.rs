@@ -4,7 +4,7 @@ use super::VARIABLE;
 use super::channel::Channel;
 use super::guardian::Guardian;
 use super::wire::{self, Broken, Checked, End, HTTP, Hello, InCell, Listener, PROTOCOL, Serving, kind};
-use crate::supervisor::Supervisor;
+use crate::process::supervisor::Supervisor;
 use carillon_server::handover::GivenKind;
 use carillon_server::{FreezeError, HandedOver, Server};
 use std::io;

@@ -17,7 +17,9 @@ pub use game::{MatchRequest, QueueOutcome, QueueRefusal, QueueRequest};
 pub use pending_iq::PendingIq;
 pub(crate) use refusal::DOMAIN_IS_FULL;
 pub use refusal::{NoRoom, Refusal, Unacceptable};
-pub use room::{RoomMemberChange, RoomOccupant, RoomOutcome, RoomRefusal, RoomRequest, RoomSpeaker};
+pub use room::{
+    RoomMemberChange, RoomOccupant, RoomOutcome, RoomPhoto, RoomRefusal, RoomRequest, RoomSpeaker,
+};
 
 use crate::model::*;
 use crate::ports::modules::PushText;

@@ -4,6 +4,7 @@ use super::Outcome;
 use crate::error::StanzaError;
 use crate::model::{ArchiveId, RoomAffiliation, RoomConfig, RoomRecord, RoomRole};
 use crate::ports::{Fault, Missing};
+use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Payload};
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub enum RoomRequest {
     Moderate { id: ArchiveId, reason: Option<String> },
     /// Empty its archive → [`RoomOutcome::Done`].
     EraseArchive,
+    /// Give it an avatar in place of the one that it has, or none; the rest of its vCard stays → [`RoomOutcome::Record`].
+    SetAvatar { photo: Option<Box<RoomPhoto>> },
 }
 
 crate::form! {
@@ -45,6 +48,7 @@ crate::form! {
         7 = Say { id, speaker, payload },
         8 = Moderate { id, reason },
         9 = EraseArchive,
+        10 = SetAvatar { photo },
     }
 }
 
@@ -54,6 +58,7 @@ impl RoomRequest {
         match self {
             RoomRequest::SetMembers { changes } => changes.iter().map(RoomMemberChange::bytes).sum(),
             RoomRequest::Say { payload, .. } => payload.bytes().len(),
+            RoomRequest::SetAvatar { photo } => photo.as_ref().map_or(0, |photo| photo.bytes.len()),
             RoomRequest::Create { .. }
             | RoomRequest::Describe
             | RoomRequest::Configure { .. }
@@ -88,6 +93,17 @@ impl RoomMemberChange {
         size_of::<RoomMemberChange>() + self.jid.as_str().len() + text(&self.nick) + text(&self.reason)
     }
 }
+
+/// An image (XEP-0054 `PHOTO`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomPhoto {
+    /// Its media type, such as `image/png`.
+    pub media_type: Box<str>,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+crate::form! { struct RoomPhoto { media_type, bytes } }
 
 /// In whose name something is said in a room.
 #[derive(Clone, Debug)]
@@ -159,6 +175,8 @@ pub enum RoomRefusal {
     Changed,
     /// A room of its kind has no such affiliation, or no such configuration.
     Unsuited,
+    /// Its vCard would be larger than it may be.
+    TooLarge,
     /// Too much waits for the room.
     Crowded,
     /// The store could not do it.
@@ -181,6 +199,7 @@ crate::form! {
         11 = Unsuited,
         12 = DomainFull,
         13 = MayNotCreate,
+        14 = TooLarge,
     }
 }
 
@@ -226,6 +245,7 @@ impl From<RoomRefusal> for StanzaError {
                 (Condition::NotAllowed, "accounts of this domain do not create rooms")
             }
             RoomRefusal::Unsuited => (Condition::NotAcceptable, ""),
+            RoomRefusal::TooLarge => (Condition::NotAcceptable, "the vCard of the room would be too large"),
             RoomRefusal::Crowded => (Condition::ResourceConstraint, "too much waits for this room"),
             RoomRefusal::Fault(Fault::Unknown) => {
                 (Condition::InternalServerError, "it is unknown whether this was done")

@@ -1,6 +1,7 @@
 //! The rooms that a session is in.
 
-use crate::model::RoomRole;
+use crate::form::{Form, Malformed, Reader, Writer};
+use crate::model::{RoomPresence, RoomRole};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 
@@ -8,11 +9,15 @@ use carillon_wire::stanza::Stanza;
 #[derive(Debug, Default)]
 pub struct OccupiedRooms {
     /// No memory for a session that is in none.
-    #[expect(clippy::box_collection, reason = "8 bytes of every session instead of 24")]
-    pub(crate) rooms: Option<Box<Vec<Joined>>>,
+    rooms: Option<Box<Rooms>>,
 }
 
-crate::form! { struct OccupiedRooms { rooms } }
+#[derive(Debug)]
+struct Rooms {
+    /// The session's address: the sender of its presences.
+    client: Option<Jid>,
+    joined: Vec<Joined>,
+}
 
 /// A room that a session is in, or enters.
 #[derive(Debug)]
@@ -20,36 +25,57 @@ pub(crate) struct Joined {
     /// Its address in the room.
     pub(crate) occupant: Jid,
     /// The presence that it sent there last, for the home of the room when the session goes on in another process.
-    pub(crate) presence: Box<Stanza>,
+    pub(crate) presence: RoomPresence,
     /// Presences that it had sent there before that one.
     pub(crate) presences: u32,
     /// Its role in the room, once it has said that it is in it.
     pub(crate) role: Option<RoomRole>,
 }
 
-crate::form! { struct Joined { occupant, presence, presences, role } }
+impl Joined {
+    /// The presence that the session sent there last, as it sent it.
+    pub(crate) fn sent(&self, client: Option<Jid>) -> Stanza {
+        let mut presence = self.presence.stanza();
+        (presence.from, presence.to) = (client, Some(self.occupant.clone()));
+        presence
+    }
+}
 
 impl OccupiedRooms {
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Joined> {
+        self.rooms.iter().flat_map(|rooms| rooms.joined.iter())
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Joined> {
+        self.rooms.iter_mut().flat_map(|rooms| rooms.joined.iter_mut())
+    }
+
     /// The room with this bare address.
     pub(crate) fn of(&mut self, room: &str) -> Option<&mut Joined> {
-        self.rooms.as_mut()?.iter_mut().find(|joined| joined.occupant.bare_str() == room)
+        self.iter_mut().find(|joined| joined.occupant.bare_str() == room)
     }
 
     /// Whether it is in the room with this bare address.
     pub(crate) fn is_in(&self, room: &str) -> bool {
-        let mut rooms = self.rooms.iter().flat_map(|rooms| rooms.iter());
-        rooms.any(|joined| joined.role.is_some() && joined.occupant.bare_str() == room)
+        self.iter().any(|joined| joined.role.is_some() && joined.occupant.bare_str() == room)
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.rooms.as_ref().map_or(0, |rooms| rooms.len())
+        self.rooms.as_ref().map_or(0, |rooms| rooms.joined.len())
     }
 
-    /// It enters a room.
-    pub(crate) fn enter(&mut self, occupant: Jid, presence: Stanza) {
-        let joined = Joined { occupant, presence: Box::new(presence), presences: 0, role: None };
-        self.rooms.get_or_insert_default().push(joined);
+    /// The session at this address enters a room.
+    pub(crate) fn enter(&mut self, client: Option<&Jid>, occupant: Jid, presence: RoomPresence) {
+        let new = || Box::new(Rooms { client: client.cloned(), joined: Vec::new() });
+        let joined = &mut self.rooms.get_or_insert_with(new).joined;
+        // A session is in few.
+        if joined.len() < EXACT_MAX {
+            joined.reserve_exact(1);
+        }
+        joined.push(Joined { occupant, presence, presences: 0, role: None });
     }
 
     /// It is not in a room since it sent this presence, and after so many others.
@@ -64,11 +90,46 @@ impl OccupiedRooms {
 
     fn retain(&mut self, is_kept: impl Fn(&Joined) -> bool) {
         if let Some(rooms) = &mut self.rooms {
-            rooms.retain(is_kept);
-            if rooms.is_empty() {
-                self.rooms = None;
+            rooms.joined.retain(is_kept);
+            match rooms.joined.is_empty() {
+                true => self.rooms = None,
+                false => rooms.joined.shrink_to(2 * rooms.joined.len()),
             }
         }
+    }
+}
+
+/// Rooms of a session for which no memory is taken in advance.
+const EXACT_MAX: usize = 32;
+
+// A list of rooms, or none; each with the presence as the session sent it.
+impl Form for OccupiedRooms {
+    fn write(&self, out: &mut Writer) {
+        self.rooms.is_some().write(out);
+        let Some(Rooms { client, joined }) = self.rooms.as_deref() else { return };
+        out.number(joined.len() as u64);
+        for joined in joined {
+            let Joined { occupant, presence: _, presences, role } = joined;
+            occupant.write(out);
+            Form::write(&joined.sent(client.clone()), out);
+            presences.write(out);
+            role.write(out);
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<OccupiedRooms, Malformed> {
+        let mut rooms = OccupiedRooms::default();
+        if !bool::read(input)? {
+            return Ok(rooms);
+        }
+        for _ in 0..input.count()? {
+            let (occupant, sent) = (Jid::read(input)?, input.deeper(Stanza::read)?);
+            rooms.enter(sent.from.as_ref(), occupant, RoomPresence::of(&sent));
+            let joined = rooms.iter_mut().last();
+            let (presences, role) = (u32::read(input)?, Option::read(input)?);
+            joined.into_iter().for_each(|joined| (joined.presences, joined.role) = (presences, role));
+        }
+        Ok(rooms)
     }
 }
 
@@ -83,7 +144,8 @@ mod tests {
         proves("muc, no room", &OccupiedRooms::default());
         let occupant = Jid::new("tea@rooms.example.org/Ann").unwrap();
         let mut state = OccupiedRooms::default();
-        state.enter(occupant.clone(), Stanza::presence(PresenceType::Available).with_to(occupant));
+        let presence = Stanza::presence(PresenceType::Available).with_to(occupant.clone());
+        state.enter(None, occupant, RoomPresence::of(&presence));
         state.of("tea@rooms.example.org").unwrap().role = Some(RoomRole::Participant);
         proves("muc", &state);
         assert_eq!(state.len(), 1);

@@ -1,7 +1,7 @@
 //! A match whose ticks travel in datagrams: what is repeated, and what comes by the stream.
 
 use super::datagrams::{BYTES_MAX, SETTLE_MS};
-use super::modules::Turn;
+use super::modules::TurnFuel;
 use super::play::{Match, Sink};
 use super::token::{self, SeatClaim};
 use crate::message::{NewMatch, QueueAddress};
@@ -84,7 +84,7 @@ impl Rig {
         let mut all = Sent::default();
         while self.play.due() <= end {
             self.now.mono = self.play.due().max(self.now.mono);
-            let sent = self.with(|play, sink| play.advance(sink, &mut Turn::default()));
+            let sent = self.with(|play, sink| play.advance(sink, &mut TurnFuel::default()));
             all.datagrams.extend(sent.datagrams);
             all.stream.extend(sent.stream);
         }

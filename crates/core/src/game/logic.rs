@@ -4,7 +4,7 @@
 //! it. Another version of the module takes over between two ticks, by the state that the one before it saves. After a failure a new instance goes
 //! on from the state that was saved last.
 
-use super::modules::{Turn, Version};
+use super::modules::{TurnFuel, Version};
 use crate::model::{MatchId, Mono, Now, UnixMs};
 use crate::ports::modules::{
     CALL_FUEL, Call, Done, Failed, Failure, Instance, MatchSubject, MatchVerdict, ModuleHook, START_FUEL,
@@ -38,7 +38,7 @@ pub(super) struct Logic {
 #[derive(Debug)]
 pub(super) struct Meter<'a> {
     pub(super) now: Now,
-    pub(super) turn: &'a mut Turn,
+    pub(super) turn: &'a mut TurnFuel,
     pub(super) figures: &'a mut MatchFigures,
     pub(super) modules: &'a mut Vec<ModuleFigures>,
 }

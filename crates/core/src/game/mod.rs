@@ -40,7 +40,7 @@ use crate::session::Cx;
 use crate::shard::Deadline;
 use carillon_wire::frame::game::{CLIENT_BYTES_MAX, ClientFrame, EndReason, ErrorCode, ServerFrame, cut};
 use matchmaker::{Matchmaker, QueueKey};
-use modules::{MatchModules, Turn, Version};
+use modules::{MatchModules, TurnFuel, Version};
 use play::{Match, Sink};
 use refused::{code, text};
 use replays::Replays;
@@ -65,7 +65,7 @@ pub(crate) struct Matches {
     /// What decides these.
     modules: MatchModules,
     /// What they have used in this turn.
-    turn: Turn,
+    turn: TurnFuel,
     /// Nothing is looked at before this: the fuel of the turn before was used up.
     not_before: Mono,
 }
@@ -347,7 +347,7 @@ impl Matches {
         cx.out.push(Effect::Close { conn });
     }
 
-    /// A connection is at a stage no more.
+    /// Leaves the match that a connection was in at this stage.
     fn left(&mut self, conn: ConnId, stage: Option<Stage>, cx: &mut Cx<'_>) {
         match stage {
             Some(Stage::Seated(id, seat)) => self.lost(id, seat, conn, cx),

@@ -87,16 +87,16 @@ impl MatchModules {
 
 /// The fuel of one turn. All that happens in one turn happens at one time.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct TurnFuel {
     at: Mono,
     used: u64,
 }
 
-impl Turn {
+impl TurnFuel {
     /// Begins a turn, if it is not the one that has begun.
     pub(super) fn begin(&mut self, now: Mono) {
         if self.at != now {
-            *self = Turn { at: now, used: 0 };
+            *self = TurnFuel { at: now, used: 0 };
         }
     }
 

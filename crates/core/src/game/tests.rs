@@ -1,6 +1,6 @@
 //! A match, without the shard around it: its players are told by effects, and send what they would send.
 
-use super::modules::{Turn, Version};
+use super::modules::{TurnFuel, Version};
 use super::play::{Match, Sink};
 use super::token::{self, SeatClaim};
 use crate::message::{NewMatch, QueueAddress};
@@ -144,7 +144,7 @@ impl Rig {
                 return None;
             }
             self.set_clock(due.max(self.now.mono));
-            let ended = self.with(|play, sink| play.advance(sink, &mut Turn::default()));
+            let ended = self.with(|play, sink| play.advance(sink, &mut TurnFuel::default()));
             if ended.is_some() {
                 return ended;
             }
@@ -427,7 +427,7 @@ fn a_match_has_its_time_and_one_that_is_late_does_not_rush() {
     let mut rig = Rig::begun(2, MatchRules { duration_max_ms: 2000, ..rules(Mode::Lockstep) });
     // The shard was busy for a second: ten ticks are not made up for.
     rig.set_clock(rig.now.mono.plus(1000));
-    assert_eq!(rig.with(|play, sink| play.advance(sink, &mut Turn::default())), None);
+    assert_eq!(rig.with(|play, sink| play.advance(sink, &mut TurnFuel::default())), None);
     rig.after(99);
     assert_eq!(rig.seen(0), [tick(1, &[], 0b11)]);
     rig.after(1);
@@ -506,7 +506,7 @@ fn many_spectators_are_given_the_same_bytes_by_a_walk() {
         modules: &mut rig.modules,
         log_bytes_max: 1 << 20,
     };
-    assert_eq!(rig.play.advance(&mut sink, &mut Turn::default()), None);
+    assert_eq!(rig.play.advance(&mut sink, &mut TurnFuel::default()), None);
     let sends = out.list.iter().filter(|effect| matches!(effect, Effect::Send { .. })).count();
     // Both players, and a slice of the spectators.
     assert_eq!(sends, 2 + 128);

@@ -8,7 +8,7 @@
 //!     └─ the record is dropped when records take too much memory
 //! ```
 //!
-//! A kind of home is a type that implements [`Kind`] and says what its record, its tasks and its steps are; the places of that kind at
+//! A kind of home is a type that implements [`HomeKind`] and says what its record, its tasks and its steps are; the places of that kind at
 //! home on a shard are its [`Places`]. The engine decides nothing itself and asks nothing: it says which task is next, and its kind
 //! does it. A kind without a store begins with a record ([`Places::make`]) and asks for none.
 
@@ -37,7 +37,7 @@ pub(crate) enum HomeKey {
 }
 
 /// A kind of home.
-pub(crate) trait Kind: Debug + Sized {
+pub(crate) trait HomeKind: Debug + Sized {
     /// What names a place of this kind.
     type Key: Clone + Debug + Eq + Hash;
     /// What is known of it by the store.
@@ -75,14 +75,14 @@ pub(crate) trait Kind: Debug + Sized {
         false
     }
 
-    /// How a task gets along with others.
-    fn concurrency(task: &Self::Task, record: &Self::Record) -> Concurrency;
+    /// How a task gets along with others at a place in this state.
+    fn concurrency(task: &Self::Task, record: &Self::Record, state: &Self::State) -> Concurrency;
 }
 
 /// Which tasks of a place may overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Concurrency {
-    /// It asks the store nothing: it overlaps with any that it does not follow ([`Kind::follows`]).
+    /// It asks the store nothing: it overlaps with any that it does not follow ([`HomeKind::follows`]).
     Silent,
     /// It may begin while other writes are under way.
     Write,

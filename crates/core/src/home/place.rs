@@ -1,6 +1,6 @@
 //! One place: what is known of it, the tasks that wait, and the questions that await their answers.
 
-use super::{Concurrency, Kind};
+use super::{Concurrency, HomeKind};
 use crate::model::Ticket;
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub(crate) enum Stage<R> {
 
 /// One place.
 #[derive(Debug)]
-pub(crate) struct Place<K: Kind> {
+pub(crate) struct Place<K: HomeKind> {
     /// What is known of it beside its record.
     pub(crate) state: K::State,
     stage: Stage<K::Record>,
@@ -46,7 +46,7 @@ pub(super) struct Counted {
 
 /// What waits at a place.
 #[derive(Debug)]
-struct Pending<K: Kind> {
+struct Pending<K: HomeKind> {
     tasks: VecDeque<K::Task>,
     /// Bytes of the tasks.
     bytes: usize,
@@ -54,13 +54,13 @@ struct Pending<K: Kind> {
     asked: VecDeque<(Ticket, K::Step)>,
 }
 
-impl<K: Kind> Default for Pending<K> {
+impl<K: HomeKind> Default for Pending<K> {
     fn default() -> Pending<K> {
         Pending { tasks: VecDeque::new(), bytes: 0, asked: VecDeque::new() }
     }
 }
 
-impl<K: Kind> Place<K> {
+impl<K: HomeKind> Place<K> {
     /// A place of which nothing is known yet.
     pub(crate) fn unknown(state: K::State) -> Place<K> {
         let counted = Counted::default();
@@ -231,7 +231,7 @@ impl<K: Kind> Place<K> {
         match &self.stage {
             Stage::Unknown | Stage::Loading | Stage::Failed | Stage::Held => false,
             Stage::Absent => true,
-            Stage::Open { record, writes } => match K::concurrency(task, record) {
+            Stage::Open { record, writes } => match K::concurrency(task, record, &self.state) {
                 Concurrency::Write => true,
                 Concurrency::Silent => *writes == 0 || !self.asked_before(task),
                 Concurrency::Read | Concurrency::Alone => *writes == 0,
@@ -299,6 +299,6 @@ impl<K: Kind> Place<K> {
 }
 
 /// Bytes that a task takes while it waits.
-pub(super) fn task_bytes<K: Kind>(task: &K::Task) -> usize {
+pub(super) fn task_bytes<K: HomeKind>(task: &K::Task) -> usize {
     size_of::<K::Task>() + K::task_bytes(task)
 }

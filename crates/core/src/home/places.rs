@@ -1,7 +1,7 @@
 //! The places of one kind at home on a shard, and the bounds of what they take in memory together.
 
 use super::place::{Counted, task_bytes};
-use super::{Kind, Place, Stage};
+use super::{HomeKind, Place, Stage};
 use crate::model::{Map, Mono};
 use hashbrown::Equivalent;
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::hash::Hash;
 
 /// The places of one kind.
 #[derive(Debug)]
-pub(crate) struct Places<K: Kind> {
+pub(crate) struct Places<K: HomeKind> {
     places: Map<K::Key, Place<K>>,
     /// Bytes of all records, and of all tasks that wait.
     bytes: Counted,
@@ -36,15 +36,15 @@ pub(crate) enum Pushed<T> {
     Refused(T),
 }
 
-/// What places had to do whose home is elsewhere.
-pub(crate) struct Left<K: Kind> {
+/// The unfinished work of places whose home is elsewhere now.
+pub(crate) struct Left<K: HomeKind> {
     /// What waited.
     pub(crate) tasks: Vec<(K::Key, K::Task)>,
     /// What was begun and goes no further.
     pub(crate) steps: Vec<(K::Key, K::Step)>,
 }
 
-impl<K: Kind> Default for Places<K> {
+impl<K: HomeKind> Default for Places<K> {
     fn default() -> Places<K> {
         Places {
             places: Map::default(),
@@ -56,7 +56,7 @@ impl<K: Kind> Default for Places<K> {
     }
 }
 
-impl<K: Kind> Places<K> {
+impl<K: HomeKind> Places<K> {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
@@ -89,7 +89,7 @@ impl<K: Kind> Places<K> {
     pub(crate) fn push(&mut self, key: &K::Key, task: K::Task) -> Pushed<K::Task> {
         let Some(place) = self.places.get_mut(key) else { return Pushed::Refused(task) };
         if place.has_moved() {
-            // Its home is here again, and what was begun before is not at its end.
+            // Its home is here again, and a step from before it moved is not finished.
             return Pushed::Refused(task);
         }
         place.touch();
@@ -183,7 +183,7 @@ impl<K: Kind> Places<K> {
     }
 
     /// Forgets the places that are not kept, whatever their state, and gives the tasks that wait there. The store does what it was asked: where its
-    /// answer ends something ([`Kind::ends_something`]) the place stays until then. Other answers go to nobody: gives their steps, too.
+    /// answer ends something ([`HomeKind::ends_something`]) the place stays until then. Other answers go to nobody: gives their steps, too.
     pub(crate) fn keep(&mut self, is_kept: impl Fn(&K::Key) -> bool) -> Left<K> {
         let (bytes, mut left) = (&mut self.bytes, Left { tasks: Vec::new(), steps: Vec::new() });
         self.places.retain(|key, place| {
@@ -238,10 +238,10 @@ impl<K: Kind> Places<K> {
 }
 
 /// Counts what a place takes in memory.
-fn count<K: Kind>(all: &mut Counted, place: &mut Place<K>) {
+fn count<K: HomeKind>(all: &mut Counted, place: &mut Place<K>) {
     let record = match place.stage() {
         Stage::Open { record, .. } => K::record_bytes(record),
-        // Whoever has it for the time being keeps it.
+        // The record is with a task, or is being read again: it counts as before.
         Stage::Held | Stage::Loading => place.counted.record,
         Stage::Unknown | Stage::Failed | Stage::Absent => 0,
     };

@@ -13,7 +13,7 @@ enum Task {
     Reset,
 }
 
-impl Kind for Sum {
+impl HomeKind for Sum {
     type Key = u32;
     type Record = Vec<u8>;
     type State = bool;
@@ -38,7 +38,7 @@ impl Kind for Sum {
         !is_pinned
     }
 
-    fn concurrency(task: &Task, _: &Vec<u8>) -> Concurrency {
+    fn concurrency(task: &Task, _: &Vec<u8>, _: &bool) -> Concurrency {
         match task {
             Task::Add(_) => Concurrency::Write,
             Task::Show => Concurrency::Read,

@@ -39,10 +39,10 @@ pub struct Handed {
 
 /// A session that was read.
 #[derive(Debug)]
-pub struct HandedSession(Kind);
+pub struct HandedSession(HandedKind);
 
 #[derive(Debug)]
-enum Kind {
+enum HandedKind {
     Xmpp(Moved),
     Light(crate::light::Moved),
 }
@@ -60,8 +60,8 @@ impl Handed {
         let mut handed = Handed::default();
         for part in Part::read_all(bytes, Clock { now_ms: now.0, elapsed_ms })? {
             match part {
-                Part::Session(moved) => handed.sessions.push(HandedSession(Kind::Xmpp(moved))),
-                Part::Light(moved) => handed.sessions.push(HandedSession(Kind::Light(moved))),
+                Part::Session(moved) => handed.sessions.push(HandedSession(HandedKind::Xmpp(moved))),
+                Part::Light(moved) => handed.sessions.push(HandedSession(HandedKind::Light(moved))),
                 Part::Trace(trace) => handed.traces.push(HandedTrace(*trace)),
             }
         }
@@ -73,16 +73,16 @@ impl HandedSession {
     /// Where its home is; nowhere for one of the light protocol, which is at home in any shard.
     pub fn home(&self, directory: &dyn Directory) -> Option<Place> {
         match &self.0 {
-            Kind::Xmpp(moved) => Some(directory.account(moved.session.bare.as_str())),
-            Kind::Light(_) => None,
+            HandedKind::Xmpp(moved) => Some(directory.account(moved.session.bare.as_str())),
+            HandedKind::Light(_) => None,
         }
     }
 
     /// Whether it has a connection.
     pub fn is_connected(&self) -> bool {
         match &self.0 {
-            Kind::Xmpp(moved) => moved.session.io.is_some(),
-            Kind::Light(_) => true,
+            HandedKind::Xmpp(moved) => moved.session.io.is_some(),
+            HandedKind::Light(_) => true,
         }
     }
 }
@@ -162,8 +162,8 @@ impl ShardMachine {
         let (mut lights, mut others) = (Vec::new(), Vec::new());
         for (HandedSession(kind), conn) in sessions {
             match kind {
-                Kind::Xmpp(moved) => others.push((moved, conn)),
-                Kind::Light(moved) => lights.push((moved, conn)),
+                HandedKind::Xmpp(moved) => others.push((moved, conn)),
+                HandedKind::Light(moved) => lights.push((moved, conn)),
             }
         }
         let mut restored = turn.take_in(others, if is_same_node { Naming::Kept } else { Naming::Anew });

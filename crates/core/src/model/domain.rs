@@ -18,12 +18,22 @@ pub struct Domain {
     pub stored_bytes: u64,
     /// In which words devices show its pushes, where its administrators have said so: JSON that the HTTP side writes and reads.
     pub push_templates: Option<Arc<str>>,
+    /// Whether parts of it were removed, and the rest is being removed.
+    pub is_being_removed: bool,
 }
 
 impl Domain {
     /// A domain whose policy is what it is granted.
     pub fn new(id: DomainId, name: impl Into<Arc<str>>, policy: Policy) -> Domain {
-        Domain { id, name: name.into(), policy, granted: policy, stored_bytes: 0, push_templates: None }
+        Domain {
+            id,
+            name: name.into(),
+            policy,
+            granted: policy,
+            stored_bytes: 0,
+            push_templates: None,
+            is_being_removed: false,
+        }
     }
 
     /// Whether as much is stored of it as its policy allows.

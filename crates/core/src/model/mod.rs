@@ -32,6 +32,7 @@ mod pubsub_xml;
 mod push;
 mod revocation;
 mod room;
+mod room_presence;
 mod roster;
 mod rule_index;
 mod settlement;
@@ -113,6 +114,7 @@ pub use room::{
     RoomKey, RoomKind, RoomListed, RoomMember, RoomOfAccount, RoomRecord, RoomRole, RoomSubject,
     room_version,
 };
+pub use room_presence::RoomPresence;
 pub use roster::{
     BothSides, Contact, REQUEST_BYTES_MAX, Record, RecordParts, Roster, RosterBounds, RosterChange,
     RosterUse, Side, Standing, SubscriptionAction, change_subscription, ended_with, removed_by,

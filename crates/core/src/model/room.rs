@@ -302,7 +302,7 @@ pub struct RoomConfig {
     pub presence_broadcast: PresenceBroadcast,
     /// Whether messages are kept in the room's archive (`enablelogging`).
     pub archive: bool,
-    /// How many messages those who enter are given at most (`maxhistoryfetch`). As many are kept in memory while the room is in use.
+    /// How many messages those who enter are given at most (`maxhistoryfetch`).
     pub history: u32,
     /// Whether it has been configured once: until then nobody but its owner enters (XEP-0045 §10.1.2).
     pub locked: bool,

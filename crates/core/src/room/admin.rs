@@ -200,7 +200,7 @@ impl Home {
             (None, Some(nick)) => {
                 let occupant = self.state.occupants.named(nick);
                 let occupant = occupant.ok_or(StanzaError::new(Condition::ItemNotFound))?;
-                Ok(occupant.account.clone())
+                occupant.account_jid().ok_or(StanzaError::new(Condition::ItemNotFound))
             }
             (None, None) => Err(StanzaError::new(Condition::BadRequest)),
         }
@@ -287,8 +287,8 @@ impl RoomState {
             if was == is || !may_know || account.local().is_none() || by == Some(account) {
                 continue;
             }
-            let is_in = self.occupants.of_account(account).next().is_some();
-            if is_in || cx.reachable(&self.domain, &account.to_jid()).is_none() {
+            let is_in = self.occupants.of_account(account.as_str()).next().is_some();
+            if is_in || cx.reachable(self.domain(), &account.to_jid()).is_none() {
                 continue;
             }
             // Nobody keeps it who is not there.
@@ -311,12 +311,13 @@ impl RoomState {
             domains.into_iter().map(|change| (change.jid.as_str(), change)).collect();
         let of_accounts = accounts
             .into_iter()
-            .flat_map(|change| self.occupants.of_account(&change.jid).map(move |of| (of, change)));
+            .flat_map(|change| self.occupants.of_account(change.jid.as_str()).map(move |of| (of, change)));
         let all = if by_domain.is_empty() { None } else { Some(self.occupants.iter()) };
         let of_domains = all.into_iter().flatten();
-        let of_domains = of_domains.filter_map(|of| Some((of, *by_domain.get(of.account.domain())?)));
+        let of_domains =
+            of_domains.filter_map(|of| Some((of, *by_domain.get(of.clients.first()?.jid.domain())?)));
         let changed = of_accounts.chain(of_domains).filter_map(|(of, change)| {
-            let affiliation = record.affiliation(of.account.as_str());
+            let affiliation = record.affiliation(of.account());
             (affiliation != of.affiliation).then(|| (of.nick().to_owned(), affiliation, &*change.reason))
         });
         changed.collect()

@@ -20,7 +20,7 @@ pub(super) enum Asker {
 }
 
 impl Asker {
-    /// A client that is not waited for by anybody else.
+    /// A client whose stanza nobody waits for to be settled.
     pub(super) fn client(stanza: Box<Stanza>) -> Asker {
         Asker::Client { stanza, settlement: None }
     }

@@ -3,14 +3,16 @@
 use super::asker::refuse;
 use super::history::delay;
 use super::home::{Home, RoomState, audience, give, turn_away};
-use super::occupants::{Client, Occupant, Shown};
+use super::occupants::{Client, Occupant, OccupantId, Shown};
 use super::told;
 use super::xml::avatar;
-use super::xml::request::{self, Entry};
+use super::xml::request::{self, EnterRequest};
 use super::xml::user::{self, SELF, Said};
 use crate::error::StanzaError;
 use crate::message::{RoomAbout, RoomSeat, RoomStanza};
-use crate::model::{Policy, RoomAffiliation, RoomKind, RoomRecord, RoomRole as Role, UnixMs};
+use crate::model::{
+    ArchiveId, Policy, RoomAffiliation, RoomKind, RoomPresence, RoomRecord, RoomRole as Role, UnixMs,
+};
 use crate::session::Cx;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -42,7 +44,7 @@ impl Home {
                 Err(error) => turn_away(Some(&mut self.state.occupants), seat, stanza, &error, cx),
             },
             PresenceType::Unavailable => self.state.leave(record, &client, Some(stanza), &[], cx),
-            // Whatever it was sent, its client cannot take.
+            // Its client could not take what the room sent: it is treated as gone.
             PresenceType::Error => self.state.leave(record, &client, None, &[LOST], cx),
             _ => refuse(stanza, &StanzaError::new(Condition::BadRequest), cx),
         }
@@ -76,7 +78,7 @@ impl Home {
                 return Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
             }
             (Some(occupant), entry) if occupant.address == address => {
-                self.state.occupants.set_presence(client, presence_of(stanza));
+                self.state.occupants.set_presence(client, RoomPresence::of(stanza));
                 match entry {
                     // Its client does not know any more that it is in the room.
                     Some(entry) => self.state.welcome(record, client, &entry, &[], cx),
@@ -100,7 +102,7 @@ impl Home {
         &self,
         record: &RoomRecord,
         affiliation: RoomAffiliation,
-        entry: &Entry,
+        entry: &EnterRequest,
         cx: &Cx<'_>,
     ) -> Result<(), StanzaError> {
         let (config, limits) = (&record.config, &cx.shard.settings.limits);
@@ -144,18 +146,7 @@ fn kept_since(record: &RoomRecord, cx: &Cx<'_>) -> UnixMs {
     policy.room_archive_bounds(record.config.archive_days).cutoff(cx.now.unix)
 }
 
-/// The presence of a client, as others are shown it.
-fn presence_of(stanza: &Stanza) -> Arc<Stanza> {
-    let mut presence = stanza.clone();
-    (presence.to, presence.from) = (None, None);
-    // What only the room says.
-    for (name, ns) in [("x", ns::MUC), ("x", ns::MUC_USER), ("occupant-id", ns::OCCUPANT_ID)] {
-        presence.payload.remove(name, ns);
-    }
-    Arc::new(presence)
-}
-
-/// What an occupant is by what it is for good (XEP-0045 §5.1.2).
+/// The role that an affiliation gives on entry (XEP-0045 §5.1.2).
 pub(super) fn role_of(record: &RoomRecord, affiliation: RoomAffiliation) -> Role {
     match affiliation {
         RoomAffiliation::Outcast => Role::None,
@@ -180,7 +171,7 @@ impl RoomState {
     /// Notes which nicks are reserved, and who hears a room of MUC Light.
     pub(super) fn note_members(&mut self, record: &RoomRecord, cx: &Cx<'_>) {
         if record.kind == RoomKind::MucLight {
-            self.audience = audience(record.members.iter().map(|member| &member.jid), cx);
+            self.audience = audience(record.members.iter().map(|member| &member.jid), cx).into();
             return;
         }
         let nick = |at: u32| record.members.get(at as usize).map_or("", |member| &*member.nick);
@@ -196,7 +187,18 @@ impl RoomState {
         let same = self.reserved.iter().skip(first).map_while(member).take_while(|of| *of.nick == *nick);
         let mut owners = same.map(|of| of.jid.as_str());
         owners.all(|owner| owner == account)
-            && self.occupants.named(nick).is_none_or(|of| of.account.as_str() == account)
+            && self.occupants.named(nick).is_none_or(|of| of.account() == account)
+    }
+
+    /// Whether somebody enters by this stanza who is to be given what was said lately, and that is to be read first.
+    pub(super) fn needs_history(&self, record: &RoomRecord, stanza: &Stanza) -> bool {
+        stanza.kind == Kind::Presence(PresenceType::Available)
+            && record.kind == RoomKind::Muc
+            && record.config.archive
+            && record.config.history > 0
+            && self.newest > ArchiveId(0)
+            && !self.history.is_known()
+            && request::entry(stanza).is_some_and(|entry| entry.history.stanzas != Some(0))
     }
 
     /// A client is in the room from now on.
@@ -211,7 +213,7 @@ impl RoomState {
     ) {
         let nick = address.resource().unwrap_or_default().to_owned();
         let is_large = self.note_entry(&nick, cx);
-        let of = Client { jid: client.clone(), seat, presence: presence_of(stanza), watches: !is_large };
+        let of = Client { jid: client.clone(), seat, presence: RoomPresence::of(stanza), watches: !is_large };
         if self.occupants.named(&nick).is_some() {
             return self.occupants.add_client(&nick, of);
         }
@@ -219,7 +221,6 @@ impl RoomState {
         self.occupants.add(Occupant {
             id: self.occupant_id(client.bare_str(), cx),
             address,
-            account: client.bare(),
             affiliation,
             role: role_of(record, affiliation),
             shown: Shown::Nobody,
@@ -250,7 +251,7 @@ impl RoomState {
         }
         self.seat(record, seat, client, address, presence, cx);
         self.occupants.set(&nick, record.affiliation(client.bare_str()), role);
-        // In the other process it may have been shown anybody, and to anybody.
+        // The other process may have shown it anybody, and it to anybody.
         self.occupants.watch(client);
         if record.config.presence_broadcast.shows(role) {
             self.occupants.show(&nick, Shown::Watchers);
@@ -259,15 +260,15 @@ impl RoomState {
     }
 
     /// The id of an account in this room (XEP-0421): the same each time, and another in another room.
-    pub(super) fn occupant_id(&self, account: &str, cx: &Cx<'_>) -> Box<str> {
+    pub(super) fn occupant_id(&self, account: &str, cx: &Cx<'_>) -> OccupantId {
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&cx.shard.settings.secret)
             .expect("a key may have any length");
         for part in ["occupant-id", self.address.as_str(), account] {
             mac.update(part.as_bytes());
             mac.update(&[0]);
         }
-        let id = mac.finalize().into_bytes();
-        id.iter().take(20).map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        let mac: [u8; 32] = mac.finalize().into_bytes().into();
+        OccupantId(*mac.first_chunk().expect("a SHA-256 is longer"))
     }
 
     /// Tells all, its own clients too, of a client's presence.
@@ -291,7 +292,7 @@ impl RoomState {
         &self,
         record: &RoomRecord,
         client: &Jid,
-        entry: &Entry,
+        entry: &EnterRequest,
         codes: &[u16],
         cx: &mut Cx<'_>,
     ) {
@@ -349,7 +350,7 @@ impl RoomState {
             self.give_occupant(occupant, &[own], &RoomAbout::Others, cx);
         }
         self.occupants.rename(&before, address);
-        self.occupants.set_presence(client, presence_of(stanza));
+        self.occupants.set_presence(client, RoomPresence::of(stanza));
         self.tell_presence(record, client, &Said::default(), cx);
     }
 
@@ -363,12 +364,10 @@ impl RoomState {
         cx: &mut Cx<'_>,
     ) {
         let nick = self.occupants.of(client).map(|occupant| occupant.nick().to_owned());
-        let Some((mut of, gone)) = self.occupants.remove_client(client) else { return };
-        if let Some(presence) = presence {
-            of.presence = presence_of(presence);
-        }
+        let Some((of, gone)) = self.occupants.remove_client(client) else { return };
+        let last = presence.map(|presence| RoomPresence::of(presence).stanza().payload);
         let own: Vec<u16> = codes.iter().copied().chain([SELF]).collect();
-        let said = Said { codes: &own, ..Said::default() };
+        let said = Said { codes: &own, last: last.as_ref(), ..Said::default() };
         if let Some(mut occupant) = gone {
             let sees = occupant.is_moderator();
             occupant.role = Role::None;
@@ -391,7 +390,7 @@ impl RoomState {
     pub(super) fn expel(&mut self, record: &RoomRecord, nick: &str, said: &Said<'_>, cx: &mut Cx<'_>) {
         let Some(mut occupant) = self.occupants.remove(nick) else { return };
         told::removed(&self.address, &occupant, said, cx);
-        occupant.affiliation = record.affiliation(occupant.account.as_str());
+        occupant.affiliation = record.affiliation(occupant.account());
         let sees = occupant.is_moderator();
         occupant.role = Role::None;
         if let Some(of) = occupant.clients.first().filter(|_| occupant.shown > Shown::Nobody) {
@@ -428,7 +427,7 @@ pub(super) fn left(client: &Client, occupant: &Occupant) -> RoomAbout {
     RoomAbout::Left { occupant: occupant.address.clone(), presences: client.seat.presences }
 }
 
-/// A client that was in the room cannot be in it any more.
+/// Tells a client that it is not in the room any more.
 pub(super) fn lost(seat: RoomSeat, address: Jid, cx: &mut Cx<'_>) {
     let mut told = Stanza::presence(PresenceType::Unavailable).with_from(address.clone());
     told.payload.push_element(&user::nothing(&[SELF, LOST]));

@@ -6,7 +6,7 @@ use super::occupants::{Occupant, Occupants, Shown};
 use super::step::Step;
 use super::told::count_refusal;
 use super::xml::request::{self, Weight};
-use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
+use crate::home::{Concurrency, HomeKey, HomeKind, Place, Stage};
 use crate::message::{
     RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomRecipient, RoomSeat, RoomStanza, ShardMessage,
 };
@@ -26,11 +26,9 @@ pub(super) struct Room;
 /// A room at its home.
 pub(super) type Home = Place<Room>;
 
-/// What is known of a room beside its record.
+/// What is known of a room beside its record. It is small: a node has many rooms, most of them with few occupants.
 #[derive(Debug)]
 pub(super) struct RoomState {
-    /// The name of its domain.
-    pub(super) domain: Arc<str>,
     /// Its address.
     pub(super) address: BareJid,
     pub(super) occupants: Occupants,
@@ -38,21 +36,21 @@ pub(super) struct RoomState {
     /// The newest message of its archive.
     pub(super) newest: ArchiveId,
     /// The accounts that hear a room of MUC Light, by the shards that are their homes.
-    pub(super) audience: Vec<(ShardPlace, Arc<Vec<BareJid>>)>,
+    pub(super) audience: Box<[(ShardPlace, Arc<Vec<BareJid>>)]>,
     /// The members with reserved nicks, by these: where they are in the record's list.
-    pub(super) reserved: Vec<u32>,
+    pub(super) reserved: Box<[u32]>,
     /// How many occupants the figures of the shard have of it.
     pub(super) counted: usize,
     /// Shards that are behind with giving what it says.
-    pub(super) behind: Vec<ShardPlace>,
+    pub(super) behind: Box<[ShardPlace]>,
     /// Whether it is large: not everybody is shown to everybody.
     pub(super) is_large: bool,
 }
 
-impl Kind for Room {
+impl HomeKind for Room {
     type Key = RoomKey;
     type Record = Arc<RoomRecord>;
-    type State = RoomState;
+    type State = Box<RoomState>;
     type Task = RoomOp;
     type Step = Step;
 
@@ -68,7 +66,7 @@ impl Kind for Room {
     }
 
     /// A room with occupants stays.
-    fn may_drop(state: &RoomState) -> bool {
+    fn may_drop(state: &Self::State) -> bool {
         state.occupants.is_empty()
     }
 
@@ -83,7 +81,13 @@ impl Kind for Room {
         client.is_some() && client == said.from.as_ref()
     }
 
-    fn concurrency(op: &RoomOp, record: &Arc<RoomRecord>) -> Concurrency {
+    fn concurrency(op: &RoomOp, record: &Arc<RoomRecord>, state: &Self::State) -> Concurrency {
+        if let RoomOp::Stanza { stanza, .. } = op
+            && state.needs_history(record, stanza)
+        {
+            // What is said meanwhile would be given twice or not at all.
+            return Concurrency::Alone;
+        }
         let weight = match op {
             RoomOp::Gone { .. } | RoomOp::Back { .. } | RoomOp::Pace { .. } => Weight::Nothing,
             RoomOp::Command { request, .. } => request::weight_of(request),
@@ -123,12 +127,30 @@ impl Home {
 }
 
 impl RoomState {
+    /// A room of which nothing is known but its address.
+    pub(super) fn new(address: BareJid) -> RoomState {
+        RoomState {
+            address,
+            occupants: Occupants::default(),
+            history: History::default(),
+            newest: ArchiveId(0),
+            audience: Box::default(),
+            reserved: Box::default(),
+            counted: 0,
+            behind: Box::default(),
+            is_large: false,
+        }
+    }
+
+    /// The name of its domain.
+    pub(super) fn domain(&self) -> &str {
+        self.address.domain().split_once('.').map_or("", |(_, domain)| domain)
+    }
+
     /// A shard said how it keeps up.
     pub(super) fn note_pace(&mut self, place: ShardPlace, is_behind: bool) {
-        self.behind.retain(|other| *other != place);
-        if is_behind {
-            self.behind.push(place);
-        }
+        let others = self.behind.iter().copied().filter(|other| *other != place);
+        self.behind = others.chain(is_behind.then_some(place)).collect();
     }
 
     /// Whether a shard is behind, of a node that lives.

@@ -94,7 +94,7 @@ impl Home {
         let mut item = Element::new("item", ns::MUC_ADMIN)
             .with_attr("affiliation", affiliation_word(member.affiliation))
             .with_attr("jid", member.jid.as_str());
-        let occupant = self.state.occupants.of_account(&member.jid).next();
+        let occupant = self.state.occupants.of_account(member.jid.as_str()).next();
         let nick = occupant.map(Occupant::nick).or(Some(&*member.nick));
         if let Some(nick) = nick.filter(|nick| !nick.is_empty()) {
             item.set_attr("nick", nick);

@@ -2,6 +2,7 @@
 
 use super::asker::{Asker, refuse, reply};
 use super::home::Home;
+use super::occupants::OccupantId;
 use super::speak::send;
 use super::step::{Change, Moderating, Reading, Step};
 use super::xml::user;
@@ -112,7 +113,7 @@ impl Home {
         cx: &mut Cx<'_>,
     ) -> Result<(), StanzaError> {
         let sender = self.sender(&stanza)?;
-        let by = Some((sender.address.clone(), sender.id.clone()));
+        let by = Some((sender.address.clone(), sender.id));
         if sender.role < Role::Moderator {
             return Err(StanzaError::new(Condition::Forbidden));
         }
@@ -154,7 +155,7 @@ impl Home {
             Err(fault) => return asker.refused(fault.into(), cx),
         };
         let Some(original) = original else { return asker.refused(RoomRefusal::NoMessage, cx) };
-        let by = by.as_ref().map(|(address, id)| (address, &**id));
+        let by = by.as_ref().map(|(address, id)| (address, *id));
         let stamp = cx.now.unix.to_xmpp();
         let (left, told) = moderated(&self.state.address, id, &original, by, reason.as_deref(), &stamp);
         let change = Change::Moderate { id, left: Box::new(left), told: Box::new(told) };
@@ -167,7 +168,7 @@ fn moderated(
     room: &BareJid,
     id: ArchiveId,
     original: &Stanza,
-    by: Option<(&Jid, &str)>,
+    by: Option<(&Jid, OccupantId)>,
     reason: Option<&str>,
     stamp: &str,
 ) -> (Stanza, Stanza) {

@@ -22,9 +22,9 @@ impl RoomState {
             false => RoomAffiliation::None,
         };
         mentioned.retain(|member| {
-            let is_ours = member.jid.domain() == &*self.domain && member.affiliation >= least;
+            let is_ours = member.jid.domain() == self.domain() && member.affiliation >= least;
             // Nobody is in a room of MUC Light.
-            let is_there = self.occupants.of_account(&member.jid).next().is_some();
+            let is_there = self.occupants.of_account(member.jid.as_str()).next().is_some();
             is_ours && !is_there && member.jid != *sender
         });
         mentioned.sort_unstable_by(|a, b| a.jid.as_str().cmp(b.jid.as_str()));
@@ -40,7 +40,7 @@ impl RoomState {
         let words: Vec<&str> = text.split_whitespace().take(WORDS_MAX).collect();
         for name in words.iter().filter_map(|word| word.strip_prefix('@')) {
             let name = name.trim_end_matches(|letter: char| letter.is_ascii_punctuation());
-            named.extend(record.member(&[name, "@", &*self.domain].concat().to_lowercase()));
+            named.extend(record.member(&[name, "@", self.domain()].concat().to_lowercase()));
         }
         if self.reserved.is_empty() {
             return named;
@@ -89,8 +89,6 @@ const NICK_WORDS_MAX: usize = 3;
 mod tests {
     use super::*;
     use crate::model::{ArchiveId, DomainId, RoomConfig, RoomId, UnixMs};
-    use crate::room::history::History;
-    use crate::room::occupants::Occupants;
     use carillon_wire::stanza::MessageType;
     use carillon_wire::xml::Element;
 
@@ -120,16 +118,8 @@ mod tests {
             photos: Box::default(),
         };
         let state = RoomState {
-            domain: "d".into(),
-            address: BareJid::new("tea@rooms.d").expect("an address"),
-            occupants: Occupants::default(),
-            history: History::default(),
-            newest: ArchiveId(0),
-            audience: Vec::new(),
-            reserved,
-            counted: 0,
-            behind: Vec::new(),
-            is_large: false,
+            reserved: reserved.into(),
+            ..RoomState::new(BareJid::new("tea@rooms.d").expect("an address"))
         };
         (state, record)
     }

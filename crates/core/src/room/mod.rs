@@ -47,7 +47,7 @@ use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, SharedStanza, Stanza};
 use home::{Home, Room, RoomState, turn_away};
-use occupants::Occupants;
+use occupants::{Occupant, Occupants};
 use std::sync::Arc;
 use step::Step;
 
@@ -62,7 +62,7 @@ const IDLE_TURNS: u8 = 6;
 #[derive(Debug, Default)]
 pub struct Rooms {
     homes: Places<Room>,
-    /// With how many rooms in memory those without occupants are forgotten, if that is more than [`ROOMS_MAX`].
+    /// At how many rooms in memory those without occupants are forgotten again, if that is more than [`ROOMS_MAX`].
     full: usize,
 }
 
@@ -85,7 +85,7 @@ impl Rooms {
             },
         };
         let pushed = match op {
-            // Who is in the room and who is not must not be lost: these are as many as sessions at most.
+            // Who is in the room must not be lost; there are at most as many of these as sessions.
             RoomOp::Gone { .. } | RoomOp::Back { .. } => match self.homes.push(key, op) {
                 Pushed::Refused(op) => self.homes.push_anyway(key, op),
                 pushed => pushed,
@@ -115,9 +115,8 @@ impl Rooms {
 
     /// Makes a place for a room that has none in memory.
     fn make(&mut self, key: &RoomKey, cx: &Cx<'_>) -> Result<(), RoomRefusal> {
-        let domain = cx.shard.domains.numbered(key.domain).map(|domain| domain.name.clone());
-        let domain = domain.ok_or(RoomRefusal::NotFound)?;
-        let address = BareJid::new(&key.kind.address(&key.name, &domain));
+        let domain = cx.shard.domains.numbered(key.domain).ok_or(RoomRefusal::NotFound)?;
+        let address = BareJid::new(&key.kind.address(&key.name, &domain.name));
         let address = address.map_err(|_| RoomRefusal::NotFound)?;
         if self.homes.len() >= self.full.max(ROOMS_MAX) {
             self.homes.forget_idle(1);
@@ -127,20 +126,7 @@ impl Rooms {
         if self.homes.len() >= 2 * ROOMS_MAX {
             return Err(RoomRefusal::Crowded);
         }
-        self.homes.make(key, || {
-            Home::unknown(RoomState {
-                domain,
-                address,
-                occupants: Occupants::default(),
-                history: history::History::default(),
-                reserved: Vec::new(),
-                newest: ArchiveId(0),
-                audience: Vec::new(),
-                counted: 0,
-                behind: Vec::new(),
-                is_large: false,
-            })
-        });
+        self.homes.make(key, || Home::unknown(Box::new(RoomState::new(address))));
         Ok(())
     }
 
@@ -154,7 +140,12 @@ impl Rooms {
 
     /// Forgets the rooms whose home is elsewhere from now on. Their occupants tell the new home that they are in them.
     pub fn keep_homes(&mut self, is_here: impl Fn(&RoomKey) -> bool, cx: &mut Cx<'_>) {
-        for (_, op) in self.homes.keep(is_here).tasks {
+        let left = self.homes.keep(is_here);
+        let entering = left.steps.into_iter().filter_map(|(_, step)| match step {
+            Step::History { entering, .. } => Some(*entering),
+            _ => None,
+        });
+        for op in entering.chain(left.tasks.into_iter().map(|(_, op)| op)) {
             give_up(None, op, RoomRefusal::Crowded, cx);
         }
         let mut occupants = 0;
@@ -173,6 +164,11 @@ impl Rooms {
     pub fn tidy(&mut self, figures: &mut RoomFigures) {
         self.homes.forget_idle(IDLE_TURNS);
         self.homes.shrink(RECORDS_BYTES_MAX, |home| !home.is_quiet());
+        self.homes.each(|home| {
+            if home.record().is_some_and(|record| record.config.archive) {
+                home.state.history.tidy();
+            }
+        });
         figures.rooms = self.homes.len() as u64;
     }
 
@@ -228,7 +224,7 @@ fn left_behind(seat: RoomSeat, presence: &Stanza, cx: &mut Cx<'_>) {
 }
 
 impl Home {
-    /// Deals with what is its turn.
+    /// Processes an operation whose turn it is.
     fn start(&mut self, op: RoomOp, key: &RoomKey, cx: &mut Cx<'_>) {
         let (record, is_light) = (self.known(), key.kind == RoomKind::MucLight);
         match (op, record) {
@@ -244,6 +240,9 @@ impl Home {
             (RoomOp::Stanza { stanza, settlement, .. }, None) if is_light => {
                 self.light_absent(&stanza, key, cx);
                 cx.settle(settlement);
+            }
+            (op @ RoomOp::Stanza { .. }, Some(record)) if self.needs_history(&op, &record) => {
+                self.read_history(record, Box::new(op), key, cx);
             }
             (RoomOp::Stanza { seat, stanza, settlement }, Some(record)) => {
                 self.stanza(&record, seat, stanza, settlement, key, cx);
@@ -261,6 +260,11 @@ impl Home {
         }
     }
 
+    /// Whether what was said lately is to be read before it is the turn of this.
+    fn needs_history(&self, op: &RoomOp, record: &RoomRecord) -> bool {
+        matches!(op, RoomOp::Stanza { stanza, .. } if self.state.needs_history(record, stanza))
+    }
+
     fn stanza(
         &mut self,
         record: &Arc<RoomRecord>,
@@ -275,7 +279,7 @@ impl Home {
             return cx.settle(settlement);
         }
         match stanza.kind {
-            Kind::Message(_) => return self.message(record, &stanza, settlement, key, cx),
+            Kind::Message(_) => return self.message(record, stanza, settlement, key, cx),
             Kind::Presence(_) => self.presence(record, seat, &stanza, cx),
             Kind::Iq(_) if stanza.to.as_ref().is_some_and(|to| !to.is_bare()) => {
                 match Home::is_for_vcard(&stanza) {
@@ -304,14 +308,14 @@ impl Home {
         let affiliation = record.affiliation(client.bare_str());
         let is_hidden = !record.config.public && affiliation < RoomAffiliation::Member;
         let is_locked = record.config.locked && affiliation < RoomAffiliation::Owner;
-        if !(is_hidden || is_locked) || self.state.occupants.of_account(&client.bare()).next().is_some() {
+        if !(is_hidden || is_locked) || self.state.occupants.of_account(client.bare_str()).next().is_some() {
             return false;
         }
         // Whoever was invited by somebody of the room tells them that it does not come.
         let inviter = xml::request::declined(stanza).and_then(|to| Jid::new(&to).ok());
         !inviter.is_some_and(|inviter| {
             record.affiliation(inviter.bare_str()) >= RoomAffiliation::Member
-                || self.state.occupants.of_account(&inviter.bare()).next().is_some()
+                || self.state.occupants.of_account(inviter.bare_str()).next().is_some()
         })
     }
 
@@ -402,8 +406,10 @@ impl Home {
     /// The store's answer to the question of a step.
     fn answered(&mut self, step: Step, answer: Answer, key: &RoomKey, cx: &mut Cx<'_>) {
         match step {
-            Step::Load => self.loaded(rooms::Room::answer(answer), key, cx),
-            Step::History(record) => self.remembered(&record, RoomArchivePage::answer(answer), cx),
+            Step::Load => self.loaded(rooms::Room::answer(answer), cx),
+            Step::History { record, entering } => {
+                self.remembered(record, *entering, RoomArchivePage::answer(answer));
+            }
             Step::Create(creator) => self.created(creator, CreateRoom::answer(answer), key, cx),
             Step::Keep { said, asker } => self.kept(*said, asker, KeepRoomMessage::answer(answer), key, cx),
             Step::Change { record, change, asker } => {
@@ -430,6 +436,10 @@ impl Home {
             }
             Step::Vcard(request) => Home::show_vcard(&request, ReadVcard::answer(answer), cx),
             Step::OwnVcard(request) => Home::show_vcard(&request, ReadRoomVcard::answer(answer), cx),
+            Step::Avatar { record, photo, asker } => {
+                let answer = ReadRoomVcard::answer(answer);
+                self.replace_avatar(&record, photo.as_deref(), asker, answer, key, cx);
+            }
             Step::Ends(request) => self.ends(&request, ReadRoomArchiveEnds::answer(answer), cx),
             Step::Adding(adding) => self.asked_whom(*adding, Home::refusers(answer), key, cx),
             Step::Noted => {
@@ -445,18 +455,15 @@ impl Home {
         }
     }
 
-    fn loaded(&mut self, answer: Result<Option<Box<RoomRecord>>, Fault>, key: &RoomKey, cx: &mut Cx<'_>) {
+    fn loaded(&mut self, answer: Result<Option<Box<RoomRecord>>, Fault>, cx: &mut Cx<'_>) {
         match answer {
             Ok(Some(record)) => {
                 let record: Arc<RoomRecord> = Arc::from(record);
-                if !record.config.archive || record.config.history == 0 || record.kind == RoomKind::MucLight {
-                    return self.read_again(&record, cx);
+                if record.config.archive {
+                    // It may have been changed, too.
+                    self.state.history.clear();
                 }
-                let entries = u16::try_from(record.config.history).unwrap_or(u16::MAX);
-                let page = Page { entries, bytes: history::HISTORY_BYTES_MAX };
-                let (filter, start) = (ArchiveFilter::default(), ArchiveStart::Last);
-                let question = RoomArchivePage { room: record.id, since: ArchiveId(0), filter, start, page };
-                self.ask(key, question, Step::History(record), cx);
+                self.read_again(&record, cx);
             }
             Ok(None) => self.destroyed(None, None, None, cx),
             Err(_) => {
@@ -474,15 +481,31 @@ impl Home {
         }
     }
 
-    /// What was said last was read.
-    fn remembered(
+    /// Reads what was said last, for somebody who enters; who speaks waits meanwhile.
+    fn read_history(
         &mut self,
-        record: &Arc<RoomRecord>,
-        answer: Result<ArchivePageAnswer, Fault>,
+        record: Arc<RoomRecord>,
+        entering: Box<RoomOp>,
+        key: &RoomKey,
         cx: &mut Cx<'_>,
     ) {
+        let entries = u16::try_from(record.config.history).unwrap_or(u16::MAX);
+        let page = Page { entries, bytes: history::HISTORY_BYTES_MAX };
+        let (filter, start) = (ArchiveFilter::default(), ArchiveStart::Last);
+        let question = RoomArchivePage { room: record.id, since: ArchiveId(0), filter, start, page };
+        self.hold();
+        self.ask(key, question, Step::History { record, entering }, cx);
+    }
+
+    /// What was said last was read: it is the turn of who enters.
+    fn remembered(
+        &mut self,
+        record: Arc<RoomRecord>,
+        entering: RoomOp,
+        answer: Result<ArchivePageAnswer, Fault>,
+    ) {
+        self.state.history.begin();
         if let Ok(ArchivePageAnswer::Page { messages, .. }) = answer {
-            self.state.history.clear();
             for message in messages {
                 let Some(mut said) = message.read() else { continue };
                 said.payload.push_element(&xml::user::stanza_id(&self.state.address, message.id));
@@ -491,22 +514,23 @@ impl Home {
                     message.received,
                     Some(message.id),
                     record.config.history as usize,
+                    true,
                 );
             }
         }
-        self.read_again(record, cx);
+        self.open(record);
+        self.push_front(entering);
     }
 
     /// The record was read. Occupants are there if that was after a change of which the store did not say whether it was made.
     fn read_again(&mut self, record: &Arc<RoomRecord>, cx: &mut Cx<'_>) {
-        let is_other = |of: &&occupants::Occupant| of.affiliation != record.affiliation(of.account.as_str());
-        let changes: Vec<RoomMember> = self
-            .state
-            .occupants
-            .iter()
-            .filter(is_other)
-            .map(|of| RoomMember::new(of.account.clone(), record.affiliation(of.account.as_str())))
-            .collect();
+        let is_other = |of: &&Occupant| of.affiliation != record.affiliation(of.account());
+        let others = self.state.occupants.iter().filter(is_other).filter_map(Occupant::account_jid);
+        let member = |account: BareJid| {
+            let affiliation = record.affiliation(account.as_str());
+            RoomMember::new(account, affiliation)
+        };
+        let changes: Vec<RoomMember> = others.map(member).collect();
         self.state.newest = self.state.newest.max(record.newest);
         self.state.note_members(record, cx);
         self.open(record.clone());

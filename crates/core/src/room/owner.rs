@@ -288,9 +288,11 @@ impl Home {
                 let record = RoomRecord { config: (**config).clone(), ..(**record).clone() };
                 self.outcome(Arc::new(record))
             }
+            Change::Vcard { photos, .. } => {
+                self.outcome(Arc::new(RoomRecord { photos: photos.clone(), ..(**record).clone() }))
+            }
             Change::Subject(..) => RoomOutcome::Said(None),
             Change::Members { .. }
-            | Change::Vcard { .. }
             | Change::Destroy { .. }
             | Change::Moderate { .. }
             | Change::EraseArchive => RoomOutcome::Done,
@@ -373,8 +375,8 @@ impl Home {
         }
         self.state.is_large = false;
         self.state.history.clear();
-        self.state.reserved.clear();
-        self.state.audience.clear();
+        self.state.reserved = Box::default();
+        self.state.audience = Box::default();
         self.vanish();
     }
 

@@ -3,6 +3,7 @@
 use super::asker::Asker;
 use super::home::Home;
 use super::light;
+use super::occupants::{Occupant, OccupantId};
 use super::speak::{clean, subject};
 use super::step::{Change, Creator, Moderating, Step};
 use super::xml::request;
@@ -68,6 +69,8 @@ impl Home {
             RoomRequest::EraseArchive => {
                 return self.change(record, Change::EraseArchive, asker, key, cx);
             }
+            RoomRequest::SetAvatar { .. } if record.kind == RoomKind::MucLight => RoomRefusal::Unsuited,
+            RoomRequest::SetAvatar { photo } => return self.set_avatar(record, photo, asker, key, cx),
             RoomRequest::Configure { .. } => RoomRefusal::Changed,
             RoomRequest::Create { .. } => RoomRefusal::Exists,
         };
@@ -104,14 +107,14 @@ impl Home {
         self.ask(key, question, Step::Create(Creator::Command(reply)), cx);
     }
 
-    /// The room, as a command is told of it.
+    /// The room as the answer to a command describes it.
     pub(super) fn outcome(&self, record: Arc<RoomRecord>) -> RoomOutcome {
         let occupants = u32::try_from(self.state.occupants.len()).unwrap_or(u32::MAX);
         RoomOutcome::Record { record, occupants }
     }
 
     fn occupants(&self, after: Option<&str>, max: u16) -> Vec<RoomOccupant> {
-        let occupant = |of: &super::occupants::Occupant| RoomOccupant {
+        let occupant = |of: &Occupant| RoomOccupant {
             nick: of.nick().into(),
             affiliation: of.affiliation,
             role: of.role,
@@ -202,7 +205,7 @@ impl Home {
         let mut said = Stanza::message(MessageType::Groupchat);
         (said.from, said.id, said.payload) = (Some(speaker.address.clone()), id, payload);
         clean(&mut said);
-        if let Some(id) = &speaker.id {
+        if let Some(id) = speaker.id {
             said.payload.push_element(&user::occupant_id(id));
         }
         if !request::is_subject(&said.payload) {
@@ -228,7 +231,7 @@ struct Speaker {
     account: BareJid,
     address: Jid,
     /// The id of the account in the room; none for the room itself.
-    id: Option<Box<str>>,
+    id: Option<OccupantId>,
 }
 
 /// What a room has of an account after a change.

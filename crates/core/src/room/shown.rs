@@ -111,7 +111,7 @@ impl RoomState {
         let of = occupant.clients.first()?;
         let make = || variants(record, |shows| user::presence(occupant, of, shows, &Said::default()));
         Some(match self.occupants.len() >= SNAPSHOTS_MIN {
-            true => occupant.snapshot.get_or_init(make).clone(),
+            true => RoomStanza::clone(occupant.snapshot.get_or_init(|| Box::new(make()))),
             false => make(),
         })
     }

@@ -37,7 +37,7 @@ impl Home {
     pub(super) fn message(
         &mut self,
         record: &Arc<RoomRecord>,
-        stanza: &Stanza,
+        stanza: Box<Stanza>,
         settlement: Option<Settlement>,
         key: &RoomKey,
         cx: &mut Cx<'_>,
@@ -55,19 +55,19 @@ impl Home {
                 Err(StanzaError::new(Condition::BadRequest))
             }
             Kind::Message(MessageType::Groupchat) => {
-                return match self.say(record, stanza, key, settlement, cx) {
-                    Ok(()) => {}
+                return match self.words(record, &stanza) {
+                    Ok(words) => self.say(record, words, stanza, key, settlement, cx),
                     Err(error) => {
-                        refuse(stanza, &error, cx);
+                        refuse(&stanza, &error, cx);
                         cx.settle(settlement);
                     }
                 };
             }
-            _ if is_to_room => self.mediated(record, stanza, key, cx),
-            _ => self.private(record, stanza, cx),
+            _ if is_to_room => self.mediated(record, &stanza, key, cx),
+            _ => self.private(record, &stanza, cx),
         };
         if let Err(error) = result {
-            refuse(stanza, &error, cx);
+            refuse(&stanza, &error, cx);
         }
         cx.settle(settlement);
     }
@@ -80,33 +80,39 @@ impl Home {
         occupant.ok_or(StanzaError::new(Condition::NotAcceptable).with_text("you are not in the room"))
     }
 
+    /// What is said by a message to all, if its sender may say it.
+    fn words(&self, record: &RoomRecord, stanza: &Stanza) -> Result<Words, StanzaError> {
+        let sender = self.sender(stanza)?;
+        let account = sender.account_jid().ok_or(StanzaError::new(Condition::NotAcceptable))?;
+        let is_subject = request::is_subject(&stanza.payload);
+        let may_say = match is_subject && !record.config.change_subject {
+            true => sender.role == Role::Moderator,
+            false => sender.role >= Role::Participant,
+        };
+        match may_say {
+            true => Ok(Words { said: spoken(stanza, sender), account, is_subject }),
+            false if is_subject => Err(StanzaError::new(Condition::Forbidden)),
+            false => Err(StanzaError::new(Condition::Forbidden).with_text("you have no voice in this room")),
+        }
+    }
+
     fn say(
         &mut self,
         record: &Arc<RoomRecord>,
-        stanza: &Stanza,
+        words: Words,
+        stanza: Box<Stanza>,
         key: &RoomKey,
         settlement: Option<Settlement>,
         cx: &mut Cx<'_>,
-    ) -> Result<(), StanzaError> {
-        let sender = self.sender(stanza)?;
-        if request::is_subject(&stanza.payload) {
-            let may_change = match record.config.change_subject {
-                true => sender.role >= Role::Participant,
-                false => sender.role == Role::Moderator,
-            };
-            if !may_change {
-                return Err(StanzaError::new(Condition::Forbidden));
-            }
-            self.set_subject(record, stanza, key, settlement, cx);
-            return Ok(());
+    ) {
+        let Words { said, account, is_subject } = words;
+        let asker = Asker::Client { stanza, settlement };
+        if is_subject {
+            let subject = subject(&said, &account, cx);
+            self.change(record, Change::Subject(subject, Box::new(said)), asker, key, cx);
+        } else {
+            self.utter(record, said, account, asker, key, cx);
         }
-        if sender.role < Role::Participant {
-            return Err(StanzaError::new(Condition::Forbidden).with_text("you have no voice in this room"));
-        }
-        let (said, account) = (spoken(stanza, sender), sender.account.clone());
-        let asker = Asker::Client { stanza: Box::new(stanza.clone()), settlement };
-        self.utter(record, said, account, asker, key, cx);
-        Ok(())
     }
 
     /// Keeps a message if it is to be kept, and then says it to all.
@@ -200,25 +206,10 @@ impl Home {
         if is_entered && (message.stanza().payload.find("body", ns::CLIENT).is_some() || id.is_some()) {
             // While the record is being changed nothing is forgotten that may still be given.
             let max = self.record().map_or(RoomConfig::HISTORY_MAX, |record| record.config.history);
-            self.state.history.push(message.clone(), cx.now.unix, id, max as usize);
+            let is_archived = self.record().is_none_or(|record| record.config.archive);
+            self.state.history.push(message.clone(), cx.now.unix, id, max as usize, is_archived);
         }
         self.state.give_all(&[RoomStanza { stanza: message, full: None }], &[], cx);
-    }
-
-    fn set_subject(
-        &mut self,
-        record: &Arc<RoomRecord>,
-        stanza: &Stanza,
-        key: &RoomKey,
-        settlement: Option<Settlement>,
-        cx: &mut Cx<'_>,
-    ) {
-        let Ok(sender) = self.sender(stanza) else { return };
-        let said = spoken(stanza, sender);
-        let subject = subject(&said, &sender.account, cx);
-        let change = Change::Subject(subject, Box::new(said));
-        let asker = Asker::Client { stanza: Box::new(stanza.clone()), settlement };
-        self.change(record, change, asker, key, cx);
     }
 
     /// A message to one occupant (XEP-0045 §7.5).
@@ -336,7 +327,7 @@ impl Home {
         record: &RoomRecord,
         cx: &mut Cx<'_>,
     ) -> Result<(), StanzaError> {
-        if cx.reachable(&self.state.domain, to).is_none() {
+        if cx.reachable(self.state.domain(), to).is_none() {
             return Err(
                 StanzaError::new(Condition::ItemNotFound).with_text("the account is not of this domain")
             );
@@ -411,6 +402,13 @@ impl Home {
     }
 }
 
+/// What is said to all, and by whom.
+struct Words {
+    said: Stanza,
+    account: BareJid,
+    is_subject: bool,
+}
+
 /// Invitations of one message.
 const INVITED_MAX: usize = 20;
 
@@ -419,7 +417,7 @@ fn spoken(stanza: &Stanza, sender: &Occupant) -> Stanza {
     let mut said = stanza.clone();
     (said.from, said.to) = (Some(sender.address.clone()), None);
     clean(&mut said);
-    said.payload.push_element(&user::occupant_id(&sender.id));
+    said.payload.push_element(&user::occupant_id(sender.id));
     said
 }
 

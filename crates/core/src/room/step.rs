@@ -1,8 +1,9 @@
 //! What a room's home asked the store for, and what it does with the answer.
 
 use super::asker::Asker;
-use crate::command::ReplyTo;
-use crate::message::RoomSeat;
+use super::occupants::OccupantId;
+use crate::command::{ReplyTo, RoomPhoto};
+use crate::message::{RoomOp, RoomSeat};
 use crate::model::{ArchiveId, PhotoHash, RoomAffiliation, RoomConfig, RoomMember, RoomRecord, RoomSubject};
 use crate::session::mam::Query;
 use bytes::Bytes;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 pub(super) enum Step {
     /// The record.
     Load,
-    /// What was said last, to be remembered.
-    History(Arc<RoomRecord>),
+    /// What was said last, for somebody who enters.
+    History { record: Arc<RoomRecord>, entering: Box<RoomOp> },
     /// To create it.
     Create(Creator),
     /// To keep a message, which is then said.
@@ -37,6 +38,8 @@ pub(super) enum Step {
     Vcard(Box<Stanza>),
     /// That of the room.
     OwnVcard(Box<Stanza>),
+    /// That of the room, whose avatar is to be another one.
+    Avatar { record: Arc<RoomRecord>, photo: Option<Box<RoomPhoto>>, asker: Asker },
     /// The ends of the archive.
     Ends(Box<Stanza>),
     /// Who is not to be added to a room.
@@ -101,7 +104,7 @@ pub(super) struct Moderating {
     pub(super) id: ArchiveId,
     pub(super) reason: Option<String>,
     /// The occupant who does it: its address in the room, and its id.
-    pub(super) by: Option<(Jid, Box<str>)>,
+    pub(super) by: Option<(Jid, OccupantId)>,
     pub(super) asker: Asker,
 }
 

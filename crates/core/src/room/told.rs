@@ -10,9 +10,9 @@ use carillon_wire::jid::BareJid;
 /// Why a room was removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Destroyed {
-    /// Somebody wanted it so.
+    /// By request.
     Wanted,
-    /// Nobody is in it any more, and it was not to stay.
+    /// Its last occupant left, and it is not persistent.
     Empty,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn created(room: &BareJid, by: Option<&BareJid>, cx: &mut Cx<'_>) {
     cx.out.journal.note(cx.now.unix, Kind::RoomCreated, || Entry::RoomCreated { room, by });
 }
 
-/// The room was removed, by this account or by nobody who has one.
+/// The room was removed: by this account, or by a provider or because it was empty.
 pub(super) fn destroyed(room: &BareJid, why: Destroyed, by: Option<&BareJid>, cx: &mut Cx<'_>) {
     cx.shard.counters.rooms.destroyed += 1;
     let (room, reason, by) = (room.as_str(), why.as_str(), by.map(BareJid::as_str));
@@ -35,7 +35,7 @@ pub(super) fn destroyed(room: &BareJid, why: Destroyed, by: Option<&BareJid>, cx
 pub(super) fn removed(room: &BareJid, occupant: &Occupant, said: &Said<'_>, cx: &mut Cx<'_>) {
     let reason = reason(said.codes);
     cx.shard.counters.rooms.removed.count(reason);
-    let (room, account) = (room.as_str(), occupant.account.as_str());
+    let (room, account) = (room.as_str(), occupant.account());
     let entry = || Entry::RoomRemoved { room, account, reason, by: said.actor };
     cx.out.journal.note(cx.now.unix, Kind::RoomRemoved, entry);
 }

@@ -7,10 +7,12 @@ use super::home::{Home, RoomState};
 use super::speak::of_room;
 use super::step::{Change, Step};
 use super::xml::{avatar, user};
+use crate::command::{RoomPhoto, RoomRefusal};
 use crate::error::{StanzaError, store_unavailable};
 use crate::message::RoomStanza;
 use crate::model::{PhotoHash, RoomAffiliation, RoomKey, RoomRecord};
 use crate::ports::Fault;
+use crate::ports::store::rooms::ReadRoomVcard;
 use crate::ports::store::vcard::ReadVcard;
 use crate::session::Cx;
 use bytes::Bytes;
@@ -36,8 +38,10 @@ impl Home {
         self.sender(stanza)?;
         let nick = stanza.to.as_ref().and_then(Jid::resource).unwrap_or_default();
         let of = self.state.occupants.named(nick).ok_or(StanzaError::new(Condition::ItemNotFound))?;
-        let domain = cx.shard.domains.named(of.account.domain()).map(|domain| domain.id);
-        let (Some(domain), Some(local)) = (domain, of.account.local().map(Box::from)) else {
+        let account = of.clients.first().map(|client| &client.jid);
+        let domain = account.and_then(|account| cx.shard.domains.named(account.domain()));
+        let local = account.and_then(Jid::local);
+        let (Some(domain), Some(local)) = (domain.map(|domain| domain.id), local.map(Box::from)) else {
             return Err(StanzaError::new(Condition::ServiceUnavailable));
         };
         self.ask(key, ReadVcard { domain, local }, Step::Vcard(Box::new(stanza.clone())), cx);
@@ -60,6 +64,45 @@ impl Home {
                 self.change(record, Change::Vcard { xml, photos }, Asker::client(stanza), key, cx);
             }
             Err(error) => refuse(&stanza, &error, cx),
+        }
+    }
+
+    /// The room is to have another avatar, or none. What else its vCard says stays, so it is read first.
+    pub(super) fn set_avatar(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        photo: Option<Box<RoomPhoto>>,
+        asker: Asker,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        self.hold();
+        let step = Step::Avatar { record: record.clone(), photo, asker };
+        self.ask(key, ReadRoomVcard { room: record.id }, step, cx);
+    }
+
+    /// The vCard was read whose photos are to be replaced.
+    pub(super) fn replace_avatar(
+        &mut self,
+        record: &Arc<RoomRecord>,
+        photo: Option<&RoomPhoto>,
+        asker: Asker,
+        answer: Result<Option<Bytes>, Fault>,
+        key: &RoomKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let before = match answer {
+            Ok(before) => before,
+            Err(fault) => {
+                self.open(record.clone());
+                return asker.refused(fault.into(), cx);
+            }
+        };
+        let (xml, photos) = avatar::replaced(before, photo);
+        self.open(record.clone());
+        match xml.len() > cx.shard.settings.limits.vcard_bytes {
+            true => asker.refused(RoomRefusal::TooLarge, cx),
+            false => self.change(record, Change::Vcard { xml, photos }, asker, key, cx),
         }
     }
 

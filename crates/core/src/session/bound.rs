@@ -1,7 +1,7 @@
 //! A bound session: stanzas flow.
 
 use super::link::Link;
-use super::wait::Waiting;
+use super::wait::HeldStanza;
 use super::{Presence, Resumption, backlog};
 use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
@@ -49,7 +49,7 @@ pub struct BoundSession {
     /// What it waits for of its connection.
     pub(super) link: Link,
     /// The stanza that waits for an answer, and holds up the input behind it.
-    pub(super) waiting: Option<Box<Waiting>>,
+    pub(super) waiting: Option<Box<HeldStanza>>,
     /// The topics it follows, sorted by topic.
     pub topics: Vec<Followed>,
     /// What the features know of it.

@@ -43,7 +43,7 @@ pub trait Decision: Sized + 'static {
 
 /// A stanza that waits for an answer.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct HeldStanza {
     pub(super) stanza: Stanza,
     /// Its number, if it was counted when the connection was lost ([`ParkedHook`](super::hook::ParkedHook)).
     pub(super) settles: Option<u32>,
@@ -147,7 +147,7 @@ impl BoundSession {
         cx: &mut Cx<'_>,
     ) {
         let (session, number) = (self.id, cx.number());
-        self.waiting = Some(Box::new(Waiting {
+        self.waiting = Some(Box::new(HeldStanza {
             stanza,
             settles: None,
             number,

@@ -6,7 +6,7 @@ use carillon_wire::jid::BareJid;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// What a shard knows of that.
+/// The dead nodes a shard knows of, and the clients that wait for sessions of theirs.
 #[derive(Debug, Default)]
 pub struct Adoption {
     /// Whether the sessions of this cell's nodes are written down.
@@ -15,16 +15,16 @@ pub struct Adoption {
     gone: Vec<(NodeId, Mono)>,
     /// Clients that wait for the sessions of an account, and until when.
     waiting: Map<BareJid, SmallVec<[(ConnId, Mono); 1]>>,
-    /// Nobody has waited for too long before then.
+    /// No client's wait ends before this time.
     due: Option<Mono>,
     /// What is for accounts that seem to be at home at a dead node.
     kept: Vec<AdoptionMessage>,
     kept_bytes: usize,
-    /// Stanzas that were given, of senders on other nodes: of those that live for a while, as their nodes are told.
+    /// Stanzas of senders on other nodes that were settled here, the oldest first.
     settled: VecDeque<(Settlement, Mono)>,
-    /// The same, to be looked up: a client may repeat many.
+    /// The same as a set: a client may repeat many.
     was_settled: Set<Settlement>,
-    /// Stanzas that are about to come again.
+    /// Stanzas that were delivered already and will arrive a second time.
     known: Set<Settlement>,
 }
 
@@ -32,9 +32,9 @@ pub struct Adoption {
 const ADOPTED_MS: u64 = 6_000;
 /// How long they are waited for while it is not known here that the node is dead.
 const HEARD_MS: u64 = 3_000;
-/// How long it is remembered that a stanza of a node that lives was settled: longer than the record on its way to that node, and what it writes then.
+/// How long the settlement of a stanza is remembered while its sender's node lives: longer than it takes to tell that node, and to write it down there.
 const SETTLED_MS: u64 = 5_000;
-/// The same of one of a node that is dead, whose client may come back and repeat it.
+/// The same after that node's death: the client may come back and repeat the stanza.
 const REPEATED_MS: u64 = 600_000;
 /// How many of these are remembered, and stanzas that are about to come.
 const SETTLED_MAX: usize = 100_000;
@@ -57,7 +57,7 @@ impl Adoption {
         }
     }
 
-    /// Until when a session is waited for that is not here, if it may come. `lives`: whether a node is known to live.
+    /// Until when to wait for a session that is not here; none if it cannot come. `lives`: whether a node is known to live.
     pub fn comes_until(
         &self,
         key: u64,
@@ -81,7 +81,7 @@ impl Adoption {
         node.0 & NODE_BITS == bits
     }
 
-    /// These nodes are dead.
+    /// Notes that these nodes are dead.
     pub fn lose(&mut self, nodes: &[NodeId], now: Mono) {
         self.gone.extend(nodes.iter().map(|node| (*node, now)));
         let over = self.gone.len().saturating_sub(GONE_MAX);
@@ -103,7 +103,7 @@ impl Adoption {
         std::mem::take(&mut self.kept)
     }
 
-    /// A stanza of a sender on another node is settled here.
+    /// Notes that a stanza of a sender on another node is settled here.
     pub fn settled(&mut self, settlement: Settlement, now: Mono) {
         while let Some((old, at)) = self.settled.front() {
             let is_gone = self.gone.iter().any(|(gone, _)| *gone == old.place.node);
@@ -124,19 +124,19 @@ impl Adoption {
         self.was_settled.contains(settlement)
     }
 
-    /// A stanza is about to come that was given already.
+    /// Notes that a stanza which was delivered already will arrive again.
     pub fn knows(&mut self, settlement: Settlement) {
         if self.known.len() < KNOWN_MAX {
             self.known.insert(settlement);
         }
     }
 
-    /// Whether this is one, which has come now.
+    /// Whether this stanza was delivered already and was expected again. It is not expected a third time.
     pub fn is_known(&mut self, settlement: &Settlement) -> bool {
         !self.known.is_empty() && self.known.remove(settlement)
     }
 
-    /// A client waits.
+    /// Has a client wait for sessions of an account.
     pub fn wait(&mut self, account: BareJid, conn: ConnId, until: Mono) {
         self.due = Some(self.due.map_or(until, |due| due.min(until)));
         self.waiting.entry(account).or_default().push((conn, until));

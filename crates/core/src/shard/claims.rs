@@ -46,9 +46,9 @@ pub struct Claims {
     open: Partitions,
     /// Accounts without a session for which something was done lately: it may be under way yet.
     touched: Recent,
-    /// Accounts that clients have claimed here lately: they may be about to have a session, or to be guessed at.
+    /// Accounts to which clients here have lately tried to log in: a session may be about to begin, or a password is being guessed.
     logins: Recent,
-    /// The ways to accounts that others keep and are sent something from here.
+    /// The ways to accounts that other nodes keep and to which this shard sends something.
     ways: Map<BareJid, Way>,
     /// Where those are at home who sent something to a room here lately, by the room and the account: what a room answers comes in order
     /// with what happens in it only if it goes the same way, straight to there.
@@ -63,7 +63,7 @@ pub struct Claims {
 /// An account of which it is not known where it is at home.
 #[derive(Debug)]
 pub(crate) struct Moving {
-    /// Why.
+    /// Why this is not known.
     pub(crate) why: Why,
     waiting: VecDeque<AwaitsHome>,
     bytes: usize,
@@ -153,7 +153,7 @@ impl Claims {
         self.moving.len()
     }
 
-    /// From now on it is found out where an account is at home.
+    /// Begins to find out where an account is at home; until then, what is for it waits.
     pub(crate) fn begin(&mut self, account: &BareJid, why: Why, now: Mono) {
         let new = || Moving {
             why,
@@ -185,7 +185,7 @@ impl Claims {
         }
     }
 
-    /// Takes them out.
+    /// Takes out the sessions that go along.
     pub(crate) fn take_sessions(&mut self, account: &str) -> Vec<Orphan> {
         self.moving.get_mut(account).map(|moving| std::mem::take(&mut moving.sessions)).unwrap_or_default()
     }
@@ -229,14 +229,14 @@ impl Claims {
         self.moving.get(account).is_some_and(|moving| moving.waiting.iter().any(is_it))
     }
 
-    /// It is known where an account is at home: what waited.
+    /// Notes that it is known where an account is at home. Returns what waited for that.
     pub(crate) fn end(&mut self, account: &str) -> VecDeque<AwaitsHome> {
         let Some(moving) = self.moving.remove(account) else { return VecDeque::new() };
         self.waiting_bytes -= moving.bytes;
         moving.waiting
     }
 
-    /// Accounts of which it is not known, for such a reason, where they are.
+    /// The accounts whose home is not known for a reason that is wanted, sorted.
     pub(crate) fn moving_for(&self, is_wanted: impl Fn(&BareJid, &Moving) -> bool) -> Vec<BareJid> {
         let wanted = self.moving.iter().filter(|(account, moving)| is_wanted(account, moving));
         let mut wanted: Vec<_> = wanted.map(|(account, _)| account.clone()).collect();
@@ -269,7 +269,7 @@ impl Claims {
         if self.ways.is_empty() { None } else { self.ways.get(account)?.at }
     }
 
-    /// An account is at home on this node, as was asked.
+    /// Notes the answer to a question where an account is at home.
     pub(crate) fn note_way(&mut self, account: &BareJid, at: NodeId, now: Mono) {
         self.ways.insert(account.clone(), Way { at: Some(at), messages: 0, since: now });
     }
@@ -286,7 +286,7 @@ impl Claims {
         self.held.insert(account.clone());
     }
 
-    /// It has a session now, which says so, or is not at home here any more.
+    /// Forgets it there: it has a session now, or is not at home here any more.
     pub(crate) fn forget_held(&mut self, account: &str) {
         self.forget_way(account);
         if !self.held.is_empty() {

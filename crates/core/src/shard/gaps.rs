@@ -34,7 +34,7 @@ struct Gap {
     /// Events that came behind something that did not, in order, and their bytes.
     held: Vec<Arc<PubsubEvent>>,
     held_bytes: usize,
-    /// The newest of them when the store was asked, and so what its answer has everything before.
+    /// The newest of them when the store was asked: its answer contains everything before that.
     covered: Revision,
 }
 
@@ -166,12 +166,12 @@ impl Gaps {
         }
     }
 
-    /// Nobody was told what is between these revisions, and nobody knows whether there is anything.
+    /// Notes that the followers were not told of revisions between these two, if there were any.
     pub(super) fn pass(&mut self, topic: TopicId, after: Revision, before: Revision) {
         self.missing.note(topic, after.0 + 1..before.0);
     }
 
-    /// Whether this revision was passed. Now it is not.
+    /// Whether this revision was skipped so. It is forgotten.
     pub(super) fn was_passed(&mut self, topic: TopicId, revision: Revision) -> bool {
         self.missing.take(topic, revision.0)
     }

@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 /// Who is waiting. Oldest first.
 #[derive(Debug)]
 pub struct SendAs {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<AwaitedStanza>,
     /// The number of the last one.
     last: u32,
 }
 
 /// A stanza of which somebody wants to know what becomes of it.
 #[derive(Debug)]
-struct Waiting {
+struct AwaitedStanza {
     number: u32,
     reply: ReplyTo,
     /// Where a message goes, and its id: an error that comes from there is its.
@@ -41,7 +41,7 @@ impl SendAs {
         self.last = self.last.wrapping_add(1);
         let is_message = matches!(stanza.kind, Kind::Message(_));
         let message = stanza.to.clone().zip(stanza.id.clone()).filter(|_| is_message);
-        self.waiting.push_back(Waiting { number: self.last, reply, message });
+        self.waiting.push_back(AwaitedStanza { number: self.last, reply, message });
         (self.last, forgotten.map(|waiting| waiting.reply))
     }
 
@@ -67,8 +67,9 @@ impl SendAs {
             return None;
         }
         let (from, id) = reply.from.as_ref().zip(reply.id.as_deref())?;
-        let is_it =
-            |waiting: &Waiting| waiting.message.as_ref().is_some_and(|(to, of)| to == from && **of == *id);
+        let is_it = |waiting: &AwaitedStanza| {
+            waiting.message.as_ref().is_some_and(|(to, of)| to == from && **of == *id)
+        };
         let place = self.waiting.iter().position(is_it)?;
         self.waiting.remove(place).map(|waiting| waiting.reply)
     }

@@ -29,7 +29,7 @@ pub struct Chat {
 
 crate::form! { struct Chat { recipients, settlement } }
 
-/// By which address a session is given what many are given.
+/// The address to which a session gets a stanza that many get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
     /// That of its client.

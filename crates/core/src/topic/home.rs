@@ -3,7 +3,7 @@
 use super::rights::{self, Grant};
 use super::step::Step;
 use crate::command::{Actor, Asker, TopicOp};
-use crate::home::{Concurrency, HomeKey, Kind, Place, Stage};
+use crate::home::{Concurrency, HomeKey, HomeKind, Place, Stage};
 use crate::model::{TopicKey, TopicRecord};
 use crate::ports::Ask;
 use crate::ports::store::topics;
@@ -33,7 +33,7 @@ pub(super) struct QueuedOp {
     pub(super) asker: Asker,
 }
 
-impl Kind for Topic {
+impl HomeKind for Topic {
     type Key = TopicKey;
     type Record = Arc<TopicRecord>;
     type State = TopicState;
@@ -71,7 +71,7 @@ impl Kind for Topic {
         }
     }
 
-    fn concurrency(queued: &QueuedOp, record: &Arc<TopicRecord>) -> Concurrency {
+    fn concurrency(queued: &QueuedOp, record: &Arc<TopicRecord>, _: &TopicState) -> Concurrency {
         concurrency(queued, record)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use carillon_core::command::{Actor, Command, Outcome, TopicOp};
+use carillon_core::command::{Actor, Command, Outcome, RoomMemberChange, RoomOutcome, RoomRequest, TopicOp};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::CreateAccount;
 use carillon_core::ports::store::endpoints::{RegisterEndpoint, RegisterEndpointAnswer};
@@ -64,6 +64,14 @@ const IDLE: usize = 7500;
 /// Bytes and allocations of an idle session, with its part of the tables.
 const IDLE_BYTES_MAX: usize = 1240;
 const IDLE_MAX: usize = 4;
+/// Rooms of five, each client in ten of them, as in `bench/rooms`; and clients whose tables have grown before.
+const ROOMS: usize = 400;
+const ROOM_CLIENTS: usize = 200;
+const SEATS: usize = 5;
+/// Bytes and allocations of a room of five, at its home and at the sessions, with its part of the tables: of one whose occupants say nothing in their
+/// presence, of one whose occupants say what their clients can do, and of one of MUC Light.
+const ROOM_BYTES_MAX: [usize; 3] = [1, 1, 1];
+const ROOM_ALLOCATIONS_MAX: [usize; 3] = [1, 1, 1];
 
 /// Accounts, and what their clients need.
 struct Crowd {
@@ -162,6 +170,17 @@ impl Crowd {
         };
         let outcome = self.world.command(to.as_str(), Command::Notify(notification.into()));
         assert!(matches!(outcome, Outcome::Notified(_)), "{outcome:?}");
+    }
+
+    fn ask_room(&mut self, kind: RoomKind, number: usize, request: RoomRequest) {
+        let (domain, name) = (self.world.domain_id(DOMAIN), format!("room-{number}"));
+        let address = kind.address(&name, DOMAIN);
+        let command = Command::Room { domain, kind, name: name.into(), request: Box::new(request) };
+        let outcome = self.world.command(&address, command);
+        assert!(
+            matches!(outcome, Outcome::Room(Ok(RoomOutcome::Record { .. } | RoomOutcome::Done))),
+            "{outcome:?}"
+        );
     }
 
     fn follow(&mut self, number: usize) {
@@ -471,4 +490,71 @@ fn an_idle_session() {
     let (bytes, calls) = (kept.bytes_current as usize / IDLE, kept.count_current as usize / IDLE);
     println!("an idle session: {bytes} bytes in {calls} allocations");
     assert!(bytes <= IDLE_BYTES_MAX && calls <= IDLE_MAX, "{bytes} bytes in {calls} allocations");
+}
+
+/// What the core has of a room of five that is in use, beside what it has of the sessions that are in it.
+#[test]
+fn a_room_of_five() {
+    let caps = "<c xmlns='http://jabber.org/protocol/caps' hash='sha-1' node='https://client.example' ver='QgayPKawpkPSDYmwT/WM94uAlu0='/>";
+    let figures = [
+        bytes_of_a_room(RoomKind::Muc, ""),
+        bytes_of_a_room(RoomKind::Muc, caps),
+        bytes_of_a_room(RoomKind::MucLight, ""),
+    ];
+    println!("rooms of five (bytes, allocations): {figures:?}");
+    for ((bytes, calls), (bytes_max, calls_max)) in
+        figures.into_iter().zip(ROOM_BYTES_MAX.into_iter().zip(ROOM_ALLOCATIONS_MAX))
+    {
+        assert!(bytes <= bytes_max && calls <= calls_max, "{figures:?}");
+    }
+}
+
+/// Bytes and allocations that each of many rooms takes.
+fn bytes_of_a_room(kind: RoomKind, says: &str) -> (usize, usize) {
+    let mut crowd = Crowd::new(ROOM_CLIENTS);
+    let conns: Vec<usize> = (0..ROOM_CLIENTS).map(|number| crowd.log_in(number).0).collect();
+    for room in 0..ROOMS {
+        let config = if kind == RoomKind::Muc { RoomConfig::default() } else { RoomConfig::light() };
+        let config = Box::new(RoomConfig { persistent: true, ..config });
+        crowd.ask_room(kind, room, RoomRequest::Create { config });
+        let owner = RoomAffiliation::Owner;
+        let seats = if kind == RoomKind::Muc { 1 } else { SEATS };
+        let changes = (0..seats).map(|seat| RoomMemberChange {
+            jid: BareJid::new(&format!("u{}@{DOMAIN}", client_of(room, seat))).expect("a JID"),
+            affiliation: Some(if seat == 0 { owner } else { RoomAffiliation::Member }),
+            nick: None,
+            reason: None,
+        });
+        crowd.ask_room(kind, room, RoomRequest::SetMembers { changes: changes.collect() });
+    }
+    let drain = |crowd: &mut Crowd| {
+        conns.iter().for_each(|conn| while crowd.world.received(*conn).is_some() {});
+    };
+    drain(&mut crowd);
+    // Rooms in which nobody is are forgotten.
+    (0..10).for_each(|_| crowd.world.pass(10_000));
+    let kept = allocation_counter::measure(|| {
+        for room in 0..ROOMS {
+            if kind == RoomKind::MucLight {
+                crowd.ask_room(kind, room, RoomRequest::Describe);
+                continue;
+            }
+            for seat in 0..SEATS {
+                let client = client_of(room, seat);
+                let to = format!("room-{room}@rooms.{DOMAIN}/u{client}");
+                let presence = format!(
+                    "<presence to='{to}'>{says}<x xmlns='http://jabber.org/protocol/muc'/></presence>"
+                );
+                crowd.world.bytes(conns[client], presence.as_bytes());
+            }
+            drain(&mut crowd);
+        }
+        crowd.world.pass(30_000);
+    });
+    (kept.bytes_current as usize / ROOMS, kept.count_current as usize / ROOMS)
+}
+
+/// Who has a seat in a room: each client has ten.
+fn client_of(room: usize, seat: usize) -> usize {
+    (room * SEATS + seat) % ROOM_CLIENTS
 }

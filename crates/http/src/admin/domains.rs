@@ -5,8 +5,8 @@ use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{Members, Named, Patch, Wanted};
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::time::now;
+use crate::values::schema;
+use crate::values::time::now;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -68,7 +68,8 @@ pub(crate) async fn get(
 /// Create a domain
 ///
 /// Members of the policy that are left out have their defaults. A domain that exists is left as it is: `200` when its policy has all that
-/// the request names, else `409` with the names of the members that differ. `PATCH` changes a policy. Needs a key of the whole node.
+/// the request names, else `409` with the names of the members that differ. `PATCH` changes a policy. While a
+/// domain of the name is being removed, it is `409`, too. Needs a key of the whole node.
 #[utoipa::path(
     put, path = "/v1/admin/domains/{domain}", operation_id = "putDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
@@ -106,8 +107,18 @@ pub(crate) async fn put(
 
 /// The answer to a request to create a domain that there is.
 fn is_there(wanted: &Members<Policy>, known: &Domain) -> Result<(StatusCode, Json<DomainView>), Problem> {
+    stays(known)?;
     wanted.is_met_by(&known.policy, &format!("the domain `{}`", known.name))?;
     Ok((StatusCode::OK, Json(DomainView::of(known))))
+}
+
+/// Refuses a domain that is being removed.
+fn stays(domain: &Domain) -> Result<(), Problem> {
+    if domain.is_being_removed {
+        let detail = format!("the domain `{}` is being removed; try again in a minute", domain.name);
+        return Err(Problem::new(Code::AlreadyExists, detail));
+    }
+    Ok(())
 }
 
 /// Change a domain's policy
@@ -131,6 +142,7 @@ pub(crate) async fn update(
     let is_operator = key.key.domain.is_none();
     for _ in 0..TRIES {
         let known = key.reach(&app, &name)?;
+        stays(&known)?;
         let policy = patch.over(&known.policy)?;
         check(&policy)?;
         let granted = if is_operator { patch.over(&known.granted)? } else { known.granted };
@@ -207,6 +219,7 @@ pub(crate) async fn delete(
     let all = BareJid::from_parts(None, &domain.name)
         .map_err(|_| Problem::unavailable("the domain has no address"))?;
     kick(&app, all.to_jid(), KickReason::DomainGone).await?;
+    let mut is_known = domain.is_being_removed;
     loop {
         let part = DeleteDomain { domain: domain.id, now: now(), rows_max: DOMAIN_PART_ROWS };
         // Missing: another node, or a request at the same time, was first.
@@ -217,12 +230,12 @@ pub(crate) async fn delete(
         if !more {
             break;
         }
+        // Whoever creates it or changes its policy meanwhile is told.
+        if !std::mem::replace(&mut is_known, true) {
+            app.reload_domains().await?;
+        }
     }
     app.reload_domains().await?;
-    app.feeds().forget(domain.id);
-    app.quotas().forget(domain.id);
-    app.links().forget_domain(&domain.name);
-    app.webhooks().changed();
     Ok(StatusCode::NO_CONTENT)
 }
 

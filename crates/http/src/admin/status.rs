@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::problem::Problem;
-use crate::schema;
+use crate::values::schema;
 use axum::Json;
 use axum::extract::State;
 use carillon_server::metrics::Status;

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::problem::Code;
 use crate::request_id;
-use crate::time::now;
+use crate::values::time::now;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::model::{ApiKey, KeyId};
 use carillon_core::ports::store::keys::{Key, NoteKeyUse};
 use std::collections::HashMap;

@@ -4,12 +4,13 @@ pub(crate) mod acts;
 mod cache;
 pub(crate) mod key;
 pub(crate) mod quota;
+pub(crate) mod scram;
 
 pub(crate) use cache::Keys;
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::time::now;
+use crate::values::time::now;
 use acts::Peer;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

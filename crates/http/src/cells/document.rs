@@ -1,9 +1,9 @@
 //! A notification as it goes from a front to a cell, and from a cell to another: whole, with its id and its times.
 
 use crate::app::App;
-use crate::payload;
 use crate::problem::{Code, Problem};
-use crate::time::Time;
+use crate::values::payload;
+use crate::values::time::Time;
 use carillon_core::model::{
     Audience, Domain, Notification, NotificationId, Payload, Priority, UnixMs, bucket,
 };
@@ -19,10 +19,10 @@ pub(crate) struct Document {
     /// Its target, as a bare JID.
     pub(super) to: String,
     /// When it is worth delivering.
-    #[schema(value_type = crate::schema::Audience)]
+    #[schema(value_type = crate::values::schema::Audience)]
     audience: Audience,
     /// Which of a device's waiting notifications goes first.
-    #[schema(value_type = crate::schema::Priority)]
+    #[schema(value_type = crate::values::schema::Priority)]
     priority: Priority,
     /// When it was taken from its sender.
     accepted_at: Time,

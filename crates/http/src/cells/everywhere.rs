@@ -9,9 +9,9 @@ use crate::auth::{Broadcast, Granted, Topics};
 use crate::extract::{JsonBody, Named, Raw, parse};
 use crate::problem::{Code, Problem};
 use crate::provider::broadcasts::BroadcastBody;
-use crate::provider::idempotency::{self, Answer, Identity, Reserved, Turn};
+use crate::provider::idempotency::{self, Answer, Identity, KeyDecision, Reserved};
 use crate::provider::items::ItemBody;
-use crate::time::{Time, now};
+use crate::values::time::{Time, now};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -33,7 +33,7 @@ struct Shared {
 }
 
 /// What became of it at one cell.
-enum Given {
+enum CellOutcome {
     Taken(Reply),
     Held,
     Refused(Problem),
@@ -56,8 +56,8 @@ pub(super) async fn publish(
     let series = format!("topic {topic}@{}", domain.name).into();
     let answer = idempotency::to_the_end(identity.is_reserved(), async move {
         let reserved = match identity.begin(&app, sender).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         let id = id_of(&reserved);
         // One item has one id in all cells.
@@ -95,8 +95,8 @@ pub(super) async fn broadcast(
         // Checked before a cell is asked: one that is away could not refuse it.
         let draft = body.draft(&app, domain.id, sender, None, now())?;
         let reserved = match identity.begin(&app, sender).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         let id = id_of(&reserved);
         let series = format!("broadcast {id}").into();
@@ -129,12 +129,12 @@ async fn finish(app: &App, shared: Shared, reserved: Reserved, other: Value) -> 
     let (mut cells, mut answer, mut refused) = (Map::new(), None, None);
     for (cell, given) in given {
         let word = match given {
-            Given::Taken(reply) => {
+            CellOutcome::Taken(reply) => {
                 answer = answer.or_else(|| serde_json::from_slice(&reply.body).ok());
                 "taken"
             }
-            Given::Held => "held",
-            Given::Refused(problem) => {
+            CellOutcome::Held => "held",
+            CellOutcome::Refused(problem) => {
                 let word = problem.code().as_str();
                 refused = Some(problem);
                 word
@@ -151,7 +151,7 @@ async fn finish(app: &App, shared: Shared, reserved: Reserved, other: Value) -> 
     Ok(reserved.answer(StatusCode::ACCEPTED, answer.to_string()).await)
 }
 
-async fn give(app: &App, shared: &Shared) -> Result<Vec<(Box<str>, Given)>, Problem> {
+async fn give(app: &App, shared: &Shared) -> Result<Vec<(Box<str>, CellOutcome)>, Problem> {
     let cells = app.cells().await?;
     try_join_all(cells.iter().map(|found| async move {
         let name = &found.cell.name;
@@ -164,8 +164,8 @@ async fn give(app: &App, shared: &Shared) -> Result<Vec<(Box<str>, Given)>, Prob
             false => app.front()?.client.call(&found.cell, call).await,
         };
         let given = match reply {
-            Ok(reply) if reply.status.is_success() => Given::Taken(reply),
-            Ok(reply) if !is_ours(reply.status) => Given::Refused(problem(&reply)),
+            Ok(reply) if reply.status.is_success() => CellOutcome::Taken(reply),
+            Ok(reply) if !is_ours(reply.status) => CellOutcome::Refused(problem(&reply)),
             Ok(_) | Err(_) => {
                 app.hold(Held {
                     id: shared.id,
@@ -177,7 +177,7 @@ async fn give(app: &App, shared: &Shared) -> Result<Vec<(Box<str>, Given)>, Prob
                     expires: shared.expires,
                 })
                 .await?;
-                Given::Held
+                CellOutcome::Held
             }
         };
         Ok((name.clone(), given))

@@ -3,7 +3,7 @@
 use super::{held, moves};
 use crate::app::App;
 use crate::random;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::ports::store::cells::ExpireHeld;
 use carillon_core::ports::store::leases::{ReleaseLease, TakeLease};
 use std::time::{Duration, Instant};

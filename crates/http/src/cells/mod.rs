@@ -32,14 +32,14 @@ pub(crate) use notify::elsewhere;
 
 use crate::options::Options;
 use client::Client;
-use registry::Known;
+use registry::CachedCells;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a front has in memory.
 pub(crate) struct Cells {
     client: Arc<Client>,
-    known: Known,
+    known: CachedCells,
     /// Requests about devices that are under way, by the device.
     under_way: Mutex<HashMap<Box<str>, usize>>,
 }
@@ -50,7 +50,7 @@ impl Cells {
         let settings = &options.settings.cells;
         settings.front.then(|| Cells {
             client: Arc::new(Client::new(settings.clone(), options.webhook_roots.clone())),
-            known: Known::default(),
+            known: CachedCells::default(),
             under_way: Mutex::default(),
         })
     }

@@ -15,7 +15,7 @@ use super::registry::cell_away;
 use super::transfer::Transfer;
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::text::segment;
+use crate::values::text::segment;
 use axum::http::StatusCode;
 use carillon_core::model::{CellRecord, Draining, MoveStep, Moving, Placement, choose};
 use carillon_core::ports::store::cells::{CellReport, MoveDevice, MovingDevices, PlacedIn, Unplace};

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use crate::provider::notifications::{Elsewhere, SendResult};
-use crate::time::now;
+use crate::values::time::now;
 use axum::http::StatusCode;
 use bytes::Bytes;
 use carillon_core::model::{Moving, Notification, NotificationState};

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// The cells, as they were read last.
 #[derive(Default)]
-pub(super) struct Known(pub(super) Mutex<Option<(Instant, Arc<[CellReport]>)>>);
+pub(super) struct CachedCells(pub(super) Mutex<Option<(Instant, Arc<[CellReport]>)>>);
 
 /// For how long the list of cells is believed. Where a device is is asked each time.
 const KEPT: Duration = Duration::from_millis(500);

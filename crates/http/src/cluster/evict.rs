@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{JsonBody, Named};
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::Json;
 use axum::extract::State;
 use carillon_server::MemberState;

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::Named;
 use crate::problem::Problem;
-use crate::schema;
+use crate::values::schema;
 use axum::Json;
 use axum::extract::State;
 use carillon_core::model::{NodeId, Partition};

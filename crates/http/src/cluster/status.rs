@@ -4,7 +4,7 @@ use super::{view, why_fenced};
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::problem::Problem;
-use crate::schema;
+use crate::values::schema;
 use axum::Json;
 use axum::extract::State;
 use carillon_core::ports::StoreHealth;

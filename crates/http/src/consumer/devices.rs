@@ -2,13 +2,15 @@
 
 use crate::accounts::{self, Account};
 use crate::app::App;
+use crate::auth::scram;
 use crate::auth::{Enrol, Granted};
 use crate::extract::{DomainQuery, Named, Optional, PageQuery, Params, limit};
-use crate::jids;
 use crate::options::Endpoints;
 use crate::problem::{Code, Problem};
-use crate::time::Time;
-use crate::{random, schema, scram};
+use crate::random;
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;

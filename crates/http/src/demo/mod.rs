@@ -4,14 +4,14 @@
 //! others that a browser on this machine shows cannot use it either: they have another origin, and names that lead here are not answered.
 
 use crate::app::App;
-use crate::console::{Asset, CSS, HTML, SCRIPT};
 use crate::extract::{JsonBody, Named};
-use crate::jids;
 use crate::links::name_of;
 use crate::problem::{Code, Problem};
 use crate::provider::matchmaking::{Queue, Ticket};
+use crate::public::console::{Asset, CSS, HTML, SCRIPT};
 use crate::random;
-use crate::text::fits;
+use crate::values::jids;
+use crate::values::text::fits;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;

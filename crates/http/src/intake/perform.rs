@@ -7,7 +7,7 @@ use crate::auth::Granted;
 use crate::problem::{Code, Problem};
 use crate::provider::idempotency::Answer;
 use crate::provider::{items, notifications};
-use crate::time::now;
+use crate::values::time::now;
 use axum::http::StatusCode;
 use carillon_core::model::ApiKey;
 use carillon_core::ports::{Pulled, Reason};

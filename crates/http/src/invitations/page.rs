@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::links::page::{escaped, page};
 use crate::problem::Problem;
-use crate::time::now;
+use crate::values::time::now;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};

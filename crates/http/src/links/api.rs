@@ -8,8 +8,8 @@ use crate::extract::{
     DomainQuery, Format, JsonBody, Line, LineStream, Named, Params, content_type, limit, parse,
 };
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::time::{Time, now};
+use crate::values::schema;
+use crate::values::time::{Time, now};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request, State};

@@ -23,7 +23,7 @@ pub(super) enum Lead {
 
 /// A code, and where it leads.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct CachedLink {
     pub(super) domain: DomainId,
     pub(super) link: LinkId,
     pub(super) lead: Lead,
@@ -33,10 +33,16 @@ pub(super) struct Entry {
     fresh_until: AtomicU64,
 }
 
-impl Entry {
-    pub(super) fn new(domain: DomainId, link: LinkId, lead: Lead, now: UnixMs) -> Entry {
+impl CachedLink {
+    pub(super) fn new(domain: DomainId, link: LinkId, lead: Lead, now: UnixMs) -> CachedLink {
         let kept = if matches!(lead, Lead::Unknown) { UNKNOWN_KEPT_MS } else { KEPT_MS };
-        Entry { domain, link, lead, clicks: AtomicU64::new(0), fresh_until: AtomicU64::new(now.0 + kept) }
+        CachedLink {
+            domain,
+            link,
+            lead,
+            clicks: AtomicU64::new(0),
+            fresh_until: AtomicU64::new(now.0 + kept),
+        }
     }
 
     /// Whether it is to be believed. Of those who ask when its time is over one is told that it is not, and asks the store; the others
@@ -63,7 +69,7 @@ const UNKNOWN_KEPT_MS: u64 = 5_000;
 /// How long the store is given to say something newer.
 const ASKING_MS: u64 = 2_000;
 /// What an entry takes besides its texts: its place in a table, and itself.
-const OVERHEAD: usize = 48 + size_of::<Entry>();
+const OVERHEAD: usize = 48 + size_of::<CachedLink>();
 /// Parts that are locked apart.
 const SHARDS: usize = 16;
 
@@ -97,8 +103,8 @@ pub(super) struct Cache {
 
 #[derive(Default)]
 struct Shard {
-    young: Map<Box<[u8]>, Arc<Entry>>,
-    old: Map<Box<[u8]>, Arc<Entry>>,
+    young: Map<Box<[u8]>, Arc<CachedLink>>,
+    old: Map<Box<[u8]>, Arc<CachedLink>>,
     young_bytes: usize,
     old_bytes: usize,
     /// How often something in it was forgotten because it changed.
@@ -112,7 +118,7 @@ impl Cache {
     }
 
     /// Where a code leads, if that is known and to be believed.
-    pub(super) fn find(&self, key: &Key, now: UnixMs) -> Option<Arc<Entry>> {
+    pub(super) fn find(&self, key: &Key, now: UnixMs) -> Option<Arc<CachedLink>> {
         let mut shard = self.shard(key);
         let entry = match shard.young.get(key.as_bytes()) {
             Some(entry) => entry.clone(),
@@ -134,7 +140,7 @@ impl Cache {
     }
 
     /// Keeps what the store said.
-    pub(super) fn keep(&self, key: &Key, changes: u64, entry: Arc<Entry>) {
+    pub(super) fn keep(&self, key: &Key, changes: u64, entry: Arc<CachedLink>) {
         let mut shard = self.shard(key);
         if shard.changes == changes {
             shard.forget(key);
@@ -181,7 +187,7 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
 }
 
 impl Shard {
-    fn put(&mut self, name: Box<[u8]>, entry: Arc<Entry>, bytes_max: usize) {
+    fn put(&mut self, name: Box<[u8]>, entry: Arc<CachedLink>, bytes_max: usize) {
         let bytes = entry.bytes(&name);
         if self.young_bytes + bytes > bytes_max / 2 {
             self.old = std::mem::take(&mut self.young);
@@ -211,11 +217,11 @@ mod tests {
         Key::new(0, format!("code{n}").as_bytes()).expect("it is short")
     }
 
-    fn leads(url: &str) -> Arc<Entry> {
+    fn leads(url: &str) -> Arc<CachedLink> {
         let location = HeaderValue::from_str(url).expect("ASCII");
         let status = StatusCode::PERMANENT_REDIRECT;
         let lead = Lead::To { location, status, expires: None, created: NOW };
-        Arc::new(Entry::new(DomainId(1), LinkId(1), lead, NOW))
+        Arc::new(CachedLink::new(DomainId(1), LinkId(1), lead, NOW))
     }
 
     #[test]

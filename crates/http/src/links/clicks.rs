@@ -1,10 +1,10 @@
 //! Clicks: gathered in memory, and given to the store some times per second, many at once.
 
-use super::cache::Entry;
+use super::cache::CachedLink;
 use super::code::{self, Secret, TOKEN_LEN};
 use super::{Figures, Links, count};
 use crate::app::App;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::model::{AgentClass, Click, DomainId, Opened, UnixMs};
 use carillon_core::ports::store::links::{CountClicks, LinkClicks, OpenNotifications};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub(super) struct Clicks([Shard; SHARDS]);
 #[derive(Default)]
 struct Shard {
     /// Links that were followed: how often is in them.
-    followed: Mutex<Vec<Arc<Entry>>>,
+    followed: Mutex<Vec<Arc<CachedLink>>>,
     /// Links of notifications that were followed.
     seen: Mutex<Vec<Seen>>,
 }
@@ -43,7 +43,7 @@ impl Clicks {
     pub(super) fn note(
         &self,
         figures: &Figures,
-        entry: &Arc<Entry>,
+        entry: &Arc<CachedLink>,
         token: Option<&[u8; TOKEN_LEN]>,
         now: UnixMs,
         class: impl FnOnce() -> Option<AgentClass>,
@@ -59,7 +59,7 @@ impl Clicks {
         }
     }
 
-    fn followed(&self, figures: &Figures, entry: Arc<Entry>) {
+    fn followed(&self, figures: &Figures, entry: Arc<CachedLink>) {
         let shard = &self.0[entry.link.0 as usize % SHARDS];
         push(&shard.followed, figures, entry);
     }

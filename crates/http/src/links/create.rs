@@ -4,7 +4,7 @@ use super::{Host, Links, bounds, code, count, url};
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::problem::{Code, Problem};
-use crate::time::{Time, now};
+use crate::values::time::{Time, now};
 use carillon_core::model::{Domain, DomainId, KeyId, Link, LinkFile, NotificationId, Scope};
 use carillon_core::ports::store::links::{CreateLink, CreateLinkAnswer};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What the hosts of links serve, as an OpenAPI document of its own: their paths are not those of the API.
 
 use super::{files, routes};
-use crate::schema;
+use crate::values::schema;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use std::sync::LazyLock;

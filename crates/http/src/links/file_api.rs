@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{DomainQuery, Named, Params};
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};

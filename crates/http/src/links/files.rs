@@ -3,7 +3,7 @@
 use super::hosts::At;
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 /// Files that were asked for lately: two for each domain that has hosts, at most.
 #[derive(Default)]
-pub(super) struct Files(Mutex<HashMap<(DomainId, LinkFile), Known>>);
+pub(super) struct Files(Mutex<HashMap<(DomainId, LinkFile), CachedFile>>);
 
 #[derive(Clone)]
-struct Known {
+struct CachedFile {
     /// The file and its tag; none where the domain has none.
     file: Option<(Bytes, HeaderValue)>,
     until: Instant,
@@ -35,13 +35,14 @@ impl Files {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(domain, file));
     }
 
-    async fn find(&self, app: &App, domain: DomainId, file: LinkFile) -> Result<Known, Problem> {
+    async fn find(&self, app: &App, domain: DomainId, file: LinkFile) -> Result<CachedFile, Problem> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&(domain, file)).filter(|known| known.until > Instant::now()) {
             return Ok(known.clone());
         }
         let body = app.ask(ReadLinkFile { domain, file }).await?;
-        let found = Known { file: body.map(|body| (body.clone(), tag(&body))), until: Instant::now() + KEPT };
+        let found =
+            CachedFile { file: body.map(|body| (body.clone(), tag(&body))), until: Instant::now() + KEPT };
         known().insert((domain, file), found.clone());
         Ok(found)
     }
@@ -86,7 +87,7 @@ pub(super) async fn android(
 async fn serve(app: &App, at: &At, file: LinkFile, headers: &HeaderMap) -> Result<Response, Problem> {
     let missing = || Problem::new(Code::UnknownLinkFile, format!("the domain has no `{}`", file.name()));
     let domain = app.domain(&at.host.domain).ok_or_else(missing)?;
-    let Known { file: found, .. } = app.links().files.find(app, domain.id, file).await?;
+    let CachedFile { file: found, .. } = app.links().files.find(app, domain.id, file).await?;
     let (body, tag) = found.ok_or_else(missing)?;
     let cached = (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
     if is_seen(headers, &tag) {

@@ -39,7 +39,7 @@ use axum::Router;
 use axum::http::{HeaderMap, Uri};
 use axum::routing::get;
 use cache::{Cache, Key};
-use carillon_core::model::{DomainId, Link};
+use carillon_core::model::{Domain, DomainId, Link};
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::links::{LinkBounds, LinkSecret};
 use clicks::Clicks;
@@ -180,8 +180,9 @@ impl Links {
     }
 
     /// Forgets all links of a domain that is gone.
-    pub(crate) fn forget_domain(&self, domain: &str) {
-        if let Some(host) = self.host_of(domain) {
+    pub(crate) fn forget_domain(&self, domain: &Domain) {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).remove(&domain.id);
+        if let Some(host) = self.host_of(&domain.name) {
             self.cache.forget_all(host.number);
         }
     }

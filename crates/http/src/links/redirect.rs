@@ -1,12 +1,12 @@
 //! `GET /{code}`: where a link leads.
 
-use super::cache::{Entry, Key, Lead};
+use super::cache::{CachedLink, Key, Lead};
 use super::code::TOKEN_LEN;
 use super::headers::{NO_INDEX, NO_REFERRER, ROBOTS};
 use super::{Host, agent, count, page};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::time::now;
+use crate::values::time::now;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
@@ -64,7 +64,12 @@ pub(super) async fn ask(
 }
 
 /// Where a code leads, from memory or by the store.
-pub(super) async fn known(app: &App, host: &Host, code: &str, now: UnixMs) -> Result<Arc<Entry>, Problem> {
+pub(super) async fn known(
+    app: &App,
+    host: &Host,
+    code: &str,
+    now: UnixMs,
+) -> Result<Arc<CachedLink>, Problem> {
     let entry = Key::new(host.number, code.as_bytes()).and_then(|key| app.links().cache.find(&key, now));
     match entry {
         Some(entry) => {
@@ -76,8 +81,8 @@ pub(super) async fn known(app: &App, host: &Host, code: &str, now: UnixMs) -> Re
 }
 
 /// Where a code leads, by the store. Nothing is asked for what cannot be a code.
-async fn find(app: &App, host: &Host, code: &str, now: UnixMs) -> Result<Arc<Entry>, Problem> {
-    let nowhere = |domain| Arc::new(Entry::new(domain, LinkId(0), Lead::Unknown, now));
+async fn find(app: &App, host: &Host, code: &str, now: UnixMs) -> Result<Arc<CachedLink>, Problem> {
+    let nowhere = |domain| Arc::new(CachedLink::new(domain, LinkId(0), Lead::Unknown, now));
     let (Some(key), true, Some(domain)) =
         (Key::new(host.number, code.as_bytes()), super::code::is_valid(code), app.domain(&host.domain))
     else {
@@ -87,7 +92,7 @@ async fn find(app: &App, host: &Host, code: &str, now: UnixMs) -> Result<Arc<Ent
     let changes = app.links().cache.changes(&key);
     let found = app.ask(links::Link { domain: domain.id, code: code.into() }).await?;
     let entry = match found {
-        Some(link) => Arc::new(Entry::new(domain.id, link.id, lead(&link), now)),
+        Some(link) => Arc::new(CachedLink::new(domain.id, link.id, lead(&link), now)),
         None => nowhere(domain.id),
     };
     app.links().cache.keep(&key, changes, entry.clone());
@@ -108,7 +113,7 @@ fn lead(link: &Link) -> Lead {
 
 fn answer(
     app: &App,
-    entry: &Arc<Entry>,
+    entry: &Arc<CachedLink>,
     followed: Followed<'_>,
     method: &Method,
     headers: &HeaderMap,

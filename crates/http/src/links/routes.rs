@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::auth::{Granted, Links as LinksScope};
 use crate::extract::parse;
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Extension, FromRequestParts, Path, Request, State};
@@ -97,7 +97,7 @@ pub(super) async fn follow(
 )]
 pub(super) async fn preview(app: &App, at: &At, path: &str) -> Result<Response, Problem> {
     let Followed { code, .. } = Followed::read(path);
-    let now = crate::time::now();
+    let now = crate::values::time::now();
     let entry = redirect::known(app, &at.host, code, now).await?;
     Ok(match &entry.lead {
         Lead::To { expires, .. } if expires.is_some_and(|at| at <= now) => page::gone(),

@@ -3,7 +3,7 @@
 //! Two spellings of a URL get one code, and what a browser might read differently than we do is refused: user names, backslashes, control
 //! characters, addresses in other than their usual form.
 
-use crate::address;
+use crate::outgoing::address;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

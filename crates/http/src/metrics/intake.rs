@@ -2,7 +2,7 @@
 
 use crate::exposition::{Labels, Page, labels};
 use crate::intake::{Figures, QueueState};
-use crate::time::now;
+use crate::values::time::now;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 

@@ -4,15 +4,16 @@ mod cell;
 mod intake;
 mod matches;
 mod process;
+pub(crate) mod requests;
 mod rooms;
 
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::cells;
+use crate::diagnostics::trace::Traces;
 use crate::exposition::{Histogram, Labels, Page, labels};
 use crate::problem::Problem;
-use crate::requests::{Answered, Endpoint};
-use crate::schema;
+use crate::values::schema;
 use crate::webhooks::Figures;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
@@ -21,6 +22,7 @@ use carillon_core::ports::{StoreHealth, StoreLane};
 use carillon_core::shard::{DomainCounters, DomainQuota, ModuleFigures, Reasons};
 use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
+use requests::{Answered, Endpoint};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -104,7 +106,7 @@ fn lanes(lanes: &[StoreLane]) -> String {
 }
 
 /// The figures of traces of accounts.
-fn traces(traces: &crate::traces::Traces) -> String {
+fn traces(traces: &Traces) -> String {
     let mut page = Page::default();
     page.gauge("carillon_traces", "Traces of accounts under way.", traces.open());
     let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);

@@ -51,7 +51,7 @@ fn full() -> String {
         DomainFigures { name: None, counters: DomainCounters::default() },
     ];
     status.modules = vec![module()];
-    let requests = crate::requests::Requests::default();
+    let requests = requests::Requests::default();
     let endpoint = Endpoint { route: "/v1/topics/{topic}".to_owned(), method: "GET" };
     requests.add(endpoint, StatusCode::OK, Duration::from_millis(3));
     let health =

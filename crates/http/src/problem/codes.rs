@@ -128,6 +128,8 @@ codes! {
     UnknownBroadcast: NOT_FOUND, "unknown-broadcast", "No such broadcast";
     /// The domain has no such room.
     UnknownRoom: NOT_FOUND, "unknown-room", "No such room";
+    /// The room has no avatar.
+    UnknownAvatar: NOT_FOUND, "unknown-avatar", "No avatar";
     /// Nobody in the room has this nick.
     UnknownOccupant: NOT_FOUND, "unknown-occupant", "No such occupant";
     /// The front has no such cell.

@@ -49,7 +49,7 @@ pub(super) async fn ask(
 
 /// Refuses a request about an account that is not there.
 pub(super) async fn exists(app: &App, domain: &Domain, jid: &BareJid) -> Result<(), Problem> {
-    let local = crate::jids::local(jid);
+    let local = crate::values::jids::local(jid);
     match app.ask(Account { domain: domain.id, local }).await? {
         Some(_) => Ok(()),
         None => Err(Problem::new(Code::UnknownAccount, format!("there is no account `{jid}`"))),

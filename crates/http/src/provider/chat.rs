@@ -2,16 +2,16 @@
 
 use super::act::{Answer, act, exists};
 use super::blocked;
-use super::idempotency::{self, Turn};
+use super::idempotency::{self, KeyDecision};
 use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Chat, Granted};
 use crate::extract::{DomainQuery, JsonBody, Named, Params};
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::text::sendable;
-use crate::time::now;
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::text::sendable;
+use crate::values::time::now;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -100,8 +100,8 @@ pub(crate) async fn send(
     let (sender, hash) = (key.key.id, idempotency::body_hash(&uri, &bytes));
     idempotency::to_the_end(idempotency_key.is_some(), async move {
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, now()).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         let id = body.id.clone().unwrap_or_else(|| format!("{:016x}", reserved.ids.random(0)));
         match deliver(&app, &account, message(&body, &to, &id)).await {

@@ -5,10 +5,10 @@ use crate::accounts::find;
 use crate::app::App;
 use crate::auth::{Chat, Granted, acts};
 use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::time::{Time, now};
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::time::{Time, now};
 use axum::Json;
 use axum::extract::State;
 use carillon_core::model::{

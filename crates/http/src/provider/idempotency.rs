@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::auth::Granted;
 use crate::problem::{Code, Problem};
-use crate::time::now;
+use crate::values::time::now;
 use crate::{random, request_id};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -65,7 +65,7 @@ pub(crate) struct Reserved {
 }
 
 /// What an idempotency key said about a request.
-pub(crate) enum Turn {
+pub(crate) enum KeyDecision {
     /// Do it.
     Go(Reserved),
     /// It was done: give this again.
@@ -114,10 +114,10 @@ impl Identity {
     }
 
     /// Begins a request. A message of a queue is known by its own name where the store has no room for one more.
-    pub(crate) async fn begin(self, app: &App, key: KeyId) -> Result<Turn, Problem> {
+    pub(crate) async fn begin(self, app: &App, key: KeyId) -> Result<KeyDecision, Problem> {
         let Identity { reserve, message, given } = self;
         if let Some(id) = given {
-            return Ok(Turn::Go(Reserved::given(id)));
+            return Ok(KeyDecision::Go(Reserved::given(id)));
         }
         let Some(message) = message else {
             let (name, hash) = reserve.unzip();
@@ -128,13 +128,13 @@ impl Identity {
             ids: Ids::Derived { seed: seed(key, &message.reservation()) },
             reservation: None,
         };
-        let Some((name, hash)) = reserve else { return Ok(Turn::Go(derived)) };
+        let Some((name, hash)) = reserve else { return Ok(KeyDecision::Go(derived)) };
         let is_own = *name == *message.reservation();
         match self::reserve(app, key, Some(name), hash, now()).await {
-            Err(problem) if problem.code() == Code::TooManyIdempotencyKeys => Ok(Turn::Go(derived)),
-            Ok(Turn::Go(mut reserved)) if is_own => {
+            Err(problem) if problem.code() == Code::TooManyIdempotencyKeys => Ok(KeyDecision::Go(derived)),
+            Ok(KeyDecision::Go(mut reserved)) if is_own => {
                 reserved.since = message.sent;
-                Ok(Turn::Go(reserved))
+                Ok(KeyDecision::Go(reserved))
             }
             turn => turn,
         }
@@ -214,22 +214,26 @@ pub(crate) async fn reserve(
     idempotency_key: Option<Box<str>>,
     body_hash: [u8; 32],
     now: UnixMs,
-) -> Result<Turn, Problem> {
+) -> Result<KeyDecision, Problem> {
     let Some(idempotency_key) = idempotency_key else {
-        return Ok(Turn::Go(Reserved { since: now, ids: Ids::Random, reservation: None }));
+        return Ok(KeyDecision::Go(Reserved { since: now, ids: Ids::Random, reservation: None }));
     };
     let kept_bytes_max = app.options.settings.idempotency_bytes_max;
     let ask = Reserve { key, idempotency_key: idempotency_key.clone(), body_hash, kept_bytes_max, now };
     match app.ask(ask).await? {
         Reservation::Go { since } => {
             let ids = Ids::Derived { seed: seed(key, &idempotency_key) };
-            Ok(Turn::Go(Reserved { since, ids, reservation: Some((app.clone(), key, idempotency_key)) }))
+            Ok(KeyDecision::Go(Reserved {
+                since,
+                ids,
+                reservation: Some((app.clone(), key, idempotency_key)),
+            }))
         }
         Reservation::Replay { response } => {
             let replay = read_response(&response).ok_or_else(|| {
                 Problem::new(Code::Internal, "the response that was remembered cannot be read")
             })?;
-            Ok(Turn::Replay(replay))
+            Ok(KeyDecision::Replay(replay))
         }
         Reservation::Mismatch => Err(Problem::new(
             Code::IdempotencyMismatch,

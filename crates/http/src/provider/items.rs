@@ -1,15 +1,15 @@
 //! Items: published to a topic, read again, retracted.
 
-use super::idempotency::{self, Answer, Identity, Publication, Turn};
+use super::idempotency::{self, Answer, Identity, KeyDecision, Publication};
 use super::topics::check_name;
 use crate::app::App;
 use crate::auth::{Granted, Topics};
 use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
-use crate::payload;
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::text::fits;
-use crate::time::Time;
+use crate::values::payload;
+use crate::values::schema;
+use crate::values::text::fits;
+use crate::values::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -134,8 +134,8 @@ pub(crate) async fn publish_as(
     let (publisher, topic) = (key.key.id, topic.to_owned());
     idempotency::to_the_end(identity.is_reserved(), async move {
         let reserved = match identity.begin(&app, publisher).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         let op = publish_op(id, payload, reserved.publication());
         match app.topic(&domain, &topic, op, Code::UnknownTopic).await {

@@ -3,12 +3,12 @@
 use crate::app::App;
 use crate::auth::{Granted, Matches};
 use crate::extract::{DomainQuery, JsonBody, Named, Params};
-use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::random;
-use crate::schema;
-use crate::text::fits;
-use crate::time::Time;
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::text::fits;
+use crate::values::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -3,10 +3,10 @@
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, JsonBody, Params};
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::time::Time;
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;

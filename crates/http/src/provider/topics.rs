@@ -3,11 +3,11 @@
 use crate::app::App;
 use crate::auth::{Granted, Topics};
 use crate::extract::{DomainQuery, Named, PageQuery, Params, Patch, Wanted, cut, limit};
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::text::fits;
-use crate::time::Time;
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::text::fits;
+use crate::values::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;

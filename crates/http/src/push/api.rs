@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{AnyScope, Enrol, Granted};
 use crate::extract::{JsonBody, Named, Params, limit};
 use crate::problem::{Code, Problem};
-use crate::time::{Time, now};
+use crate::values::time::{Time, now};
 use crate::webhooks::{new_secret, read_secret, write_secret};
 use axum::Json;
 use axum::extract::State;
@@ -40,11 +40,11 @@ pub(crate) struct RegistrationBody {
     node: String,
     /// How much a push tells: `nothing` of what waits, its `sender` (the default), or the `whole`.
     #[serde(default)]
-    #[schema(value_type = Option<crate::schema::PushShown>)]
+    #[schema(value_type = Option<crate::values::schema::PushShown>)]
     shown: Option<PushShown>,
     /// What wakes the app: some of `notifications`, `messages` and `mentions` in rooms; by default all.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<crate::schema::WakesOn>>)]
+    #[schema(value_type = Option<Vec<crate::values::schema::WakesOn>>)]
     wakes: Option<Vec<WakesOn>>,
     /// Rooms that list the account, by their addresses: every message of them wakes the app.
     #[serde(default)]
@@ -117,10 +117,10 @@ pub(crate) struct RegistrationView {
     /// The push service, or the URL of the webhook without its path: the rest is a secret of the app. Of APNs and FCM it is the name of the app.
     service: String,
     /// How much a push tells.
-    #[schema(value_type = crate::schema::PushShown)]
+    #[schema(value_type = crate::values::schema::PushShown)]
     shown: PushShown,
     /// What wakes the app.
-    #[schema(value_type = Vec<crate::schema::WakesOn>)]
+    #[schema(value_type = Vec<crate::values::schema::WakesOn>)]
     wakes: Vec<WakesOn>,
     /// Rooms of which every message wakes the app.
     rooms: Vec<String>,
@@ -188,7 +188,7 @@ pub(crate) struct RegistrationsQuery {
 /// With it browsers subscribe: `pushManager.subscribe({ applicationServerKey })`.
 #[utoipa::path(
     get, path = "/v1/push/key", operation_id = "getPushKey", tag = "push",
-    responses((status = 200, description = "The public key", body = PushKey), crate::schema::Problems)
+    responses((status = 200, description = "The public key", body = PushKey), crate::values::schema::Problems)
 )]
 pub(crate) async fn key(_: Granted<AnyScope>, State(app): State<App>) -> Json<PushKey> {
     Json(PushKey { vapid: app.pushes().vapid() })
@@ -197,7 +197,7 @@ pub(crate) async fn key(_: Granted<AnyScope>, State(app): State<App>) -> Json<Pu
 /// List registrations for push
 #[utoipa::path(
     get, path = "/v1/push/registrations", operation_id = "listRegistrations", tag = "push", params(RegistrationsQuery),
-    responses((status = 200, description = "Registrations, and how they fare", body = RegistrationPage), crate::schema::Problems)
+    responses((status = 200, description = "Registrations, and how they fare", body = RegistrationPage), crate::values::schema::Problems)
 )]
 pub(crate) async fn list(
     key: Granted<Enrol>,
@@ -224,7 +224,7 @@ pub(crate) async fn list(
 /// waits for the account and no session takes it: see `docs/book/push.md`. What has the same `node` is replaced.
 #[utoipa::path(
     post, path = "/v1/push/registrations", operation_id = "createRegistration", tag = "push", request_body = RegistrationBody,
-    responses((status = 201, description = "The registration", body = RegistrationAndSecret), crate::schema::Problems)
+    responses((status = 201, description = "The registration", body = RegistrationAndSecret), crate::values::schema::Problems)
 )]
 pub(crate) async fn create(
     key: Granted<Enrol>,
@@ -282,7 +282,7 @@ pub(crate) async fn create(
 #[utoipa::path(
     get, path = "/v1/push/registrations/{id}", operation_id = "getRegistration", tag = "push",
     params(("id" = u64, Path, description = "The registration's number")),
-    responses((status = 200, description = "The registration, and how it fares", body = RegistrationView), crate::schema::Problems)
+    responses((status = 200, description = "The registration, and how it fares", body = RegistrationView), crate::values::schema::Problems)
 )]
 pub(crate) async fn get(
     key: Granted<Enrol>,
@@ -298,7 +298,7 @@ pub(crate) async fn get(
 #[utoipa::path(
     delete, path = "/v1/push/registrations/{id}", operation_id = "deleteRegistration", tag = "push",
     params(("id" = u64, Path, description = "The registration's number")),
-    responses((status = 204, description = "It is gone"), crate::schema::Problems)
+    responses((status = 204, description = "It is gone"), crate::values::schema::Problems)
 )]
 pub(crate) async fn delete(
     key: Granted<Enrol>,

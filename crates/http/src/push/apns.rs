@@ -3,11 +3,11 @@
 use super::http2::{Http2, Request, Response, Trusts};
 use super::message::{self, Showing, Told};
 use super::rules::Came;
-use crate::jwt;
 use crate::options::WebhookRoots;
-use crate::origin::Origin;
-use crate::push_apps::{ApnsPushType, Credentials, PushApp};
-use crate::time::now;
+use crate::outgoing::origin::Origin;
+use crate::push_settings::apps::{ApnsPushType, Credentials, PushApp};
+use crate::push_settings::jwt;
+use crate::values::time::now;
 use carillon_core::model::{AppToken, Push, PushSubject, UnixMs};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -241,9 +241,9 @@ const TOKEN_PAUSE: Duration = Duration::from_secs(60);
 mod tests {
     use super::super::message::tests::{push, said, worded};
     use super::*;
-    use crate::jwt::tests::ec_pem;
-    use crate::push_apps::tests::apns as settings;
-    use crate::push_apps::{PushAppSettings, PushApps};
+    use crate::push_settings::apps::tests::apns as settings;
+    use crate::push_settings::apps::{PushAppSettings, PushApps};
+    use crate::push_settings::jwt::tests::ec_pem;
     use carillon_core::model::{AppService, PushChannel, PushRegistration, PushSecret, PushShown};
     use std::collections::BTreeMap;
 

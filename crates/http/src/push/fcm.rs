@@ -3,11 +3,11 @@
 use super::http2::{Http2, Request, Response, Trusts};
 use super::message::{self, Showing};
 use super::rules::Came;
-use crate::jwt;
 use crate::options::WebhookRoots;
-use crate::origin::Origin;
-use crate::push_apps::{Credentials, PushApp, ServiceAccount};
-use crate::time::now;
+use crate::outgoing::origin::Origin;
+use crate::push_settings::apps::{Credentials, PushApp, ServiceAccount};
+use crate::push_settings::jwt;
+use crate::values::time::now;
 use carillon_core::model::{AppToken, Push, UnixMs};
 use hyper::Uri;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //! writes of the store.
 
 use crate::app::App;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
     Audience, Notification, NotificationId, Payload, Priority, PushId, PushRegistration, RegistrationId,

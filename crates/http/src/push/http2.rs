@@ -1,7 +1,7 @@
 //! The client of HTTP/2 for push services of makers of devices: one connection to each, with many requests under way.
 
 use crate::options::WebhookRoots;
-use crate::origin::Origin;
+use crate::outgoing::origin::Origin;
 use bytes::Bytes;
 use futures_util::future::poll_fn;
 use h2::client::{self, ResponseFuture, SendRequest};

@@ -1,8 +1,8 @@
 //! What a push tells its app: JSON, as much of it as its policy shows and as push services take.
 
 use super::encrypt::PLAINTEXT_MAX;
-use crate::push_templates::{Alert, Placeholder, PushTemplate};
-use crate::time::Time;
+use crate::push_settings::templates::{Alert, Placeholder, PushTemplate};
+use crate::values::time::Time;
 use carillon_core::model::{Notification, Payload, Priority, Push, PushShown, PushSubject, RoomKind, UnixMs};
 use carillon_core::ports::modules::PushText;
 use carillon_wire::Framing;
@@ -294,7 +294,7 @@ const TTL_MAX: u64 = 28 * 86_400;
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::push_templates::{PushTemplateSettings, PushTemplates};
+    use crate::push_settings::templates::{PushTemplateSettings, PushTemplates};
     use carillon_core::model::{
         Audience, DomainId, NotificationId, PushChannel, PushHealth, PushId, PushRegistration, PushSecret,
         PushWakes, RegistrationId, WebPushKeys,

@@ -2,8 +2,8 @@
 //!
 //! What is to be pushed is in the store, put there with what it tells. The `sender` claims what is due, has requests made and commits what came of them;
 //! `words` are the templates that domains set, `gone` ends the registrations of apps that are gone, `gateway` is the push services as they are seen from here, `rules` decides what an answer means, `message` is
-//! what an app is told, `encrypt` and `crate::vapid` how Web Push carries it. `apns` and `fcm` speak to the push services of makers of devices by `http2`, for those of
-//! `crate::push_apps`.
+//! what an app is told, `encrypt` and `crate::push_settings::vapid` how Web Push carries it. `apns` and `fcm` speak to the push services of makers of devices by `http2`, for those of
+//! `crate::push_settings::apps`.
 
 pub(crate) mod api;
 mod apns;
@@ -25,9 +25,9 @@ pub(crate) use sender::run;
 use crate::app::App;
 use crate::options::Options;
 use crate::problem::Problem;
-use crate::push_templates::PushTemplates;
-use crate::time::now;
-use crate::vapid::Tokens;
+use crate::push_settings::templates::PushTemplates;
+use crate::push_settings::vapid::Tokens;
+use crate::values::time::now;
 use crate::webhooks::{self, Call, Client};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -7,7 +7,7 @@ use super::rules::Came;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::random;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::command::{Command, Hearing, Outcome};
 use carillon_core::model::{
     NotificationId, Push, PushId, PushOutcome, PushRegistration, PushStep, PushSubject, UnixMs,

@@ -5,7 +5,7 @@ use super::fcm::Fcm;
 use super::message::Showing;
 use super::rules::Came;
 use crate::options::{Options, WebhookRoots};
-use crate::push_apps::{Credentials, PushApp, PushApps};
+use crate::push_settings::apps::{Credentials, PushApp, PushApps};
 use carillon_core::model::{AppService, AppToken, Push};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

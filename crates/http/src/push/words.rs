@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{DomainQuery, JsonBody, Params};
 use crate::problem::{Code, Problem};
-use crate::push_templates::{PushTemplate, PushTemplateSettings};
+use crate::push_settings::templates::{PushTemplate, PushTemplateSettings};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -62,7 +62,7 @@ pub(crate) struct TemplatesView {
 /// Read a domain's templates for pushes
 #[utoipa::path(
     get, path = "/v1/push/templates", operation_id = "getPushTemplates", tag = "push", params(DomainQuery),
-    responses((status = 200, description = "The templates that were set", body = TemplatesView), crate::schema::Problems)
+    responses((status = 200, description = "The templates that were set", body = TemplatesView), crate::values::schema::Problems)
 )]
 pub(crate) async fn get(
     key: Granted<Admin>,
@@ -81,7 +81,7 @@ pub(crate) async fn get(
 /// templates of the node's settings. What is wrong is refused with where it is.
 #[utoipa::path(
     put, path = "/v1/push/templates", operation_id = "putPushTemplates", tag = "push", params(DomainQuery), request_body = DomainTemplates,
-    responses((status = 200, description = "They are set", body = TemplatesView), crate::schema::Problems)
+    responses((status = 200, description = "They are set", body = TemplatesView), crate::values::schema::Problems)
 )]
 pub(crate) async fn put(
     key: Granted<Admin>,
@@ -105,7 +105,7 @@ pub(crate) async fn put(
 /// Those of the node's settings are used again.
 #[utoipa::path(
     delete, path = "/v1/push/templates", operation_id = "deletePushTemplates", tag = "push", params(DomainQuery),
-    responses((status = 204, description = "The domain has none of its own"), crate::schema::Problems)
+    responses((status = 204, description = "The domain has none of its own"), crate::values::schema::Problems)
 )]
 pub(crate) async fn delete(
     key: Granted<Admin>,
@@ -157,9 +157,9 @@ fn parts(templates: &DomainTemplates) -> impl Iterator<Item = (&'static str, Pus
 
 /// The templates of domains as they were last read, so that they are not read for each push.
 #[derive(Default)]
-pub(super) struct Words(Mutex<BTreeMap<DomainId, Known>>);
+pub(super) struct Words(Mutex<BTreeMap<DomainId, ReadTemplates>>);
 
-struct Known {
+struct ReadTemplates {
     /// What they were read from.
     json: Arc<str>,
     by_gateway: BTreeMap<&'static str, Arc<PushTemplate>>,
@@ -178,7 +178,7 @@ impl Words {
             let templates: DomainTemplates = serde_json::from_str(json).ok()?;
             let template = |(name, settings)| Some((name, Arc::new(PushTemplate::new(&settings).ok()?)));
             let by_gateway = parts(&templates).filter_map(template).collect();
-            known.insert(domain.id, Known { json: json.clone(), by_gateway });
+            known.insert(domain.id, ReadTemplates { json: json.clone(), by_gateway });
         }
         let by_gateway = &known.get(&domain.id)?.by_gateway;
         by_gateway.get(kind.as_str()).or_else(|| by_gateway.get("")).cloned()

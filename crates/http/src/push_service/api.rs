@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Enrol, Granted};
 use crate::extract::{DomainQuery, Named, Params, limit};
 use crate::problem::{Code, Problem};
-use crate::time::Time;
+use crate::values::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -65,7 +65,7 @@ pub(crate) struct EndpointsQuery {
 /// Where senders of Web Push reach applications on devices, while this server is their push service (`push.service_url`). Their URLs are not told.
 #[utoipa::path(
     get, path = "/v1/push/endpoints", operation_id = "listEndpoints", tag = "push", params(EndpointsQuery),
-    responses((status = 200, description = "Endpoints", body = EndpointPage), crate::schema::Problems)
+    responses((status = 200, description = "Endpoints", body = EndpointPage), crate::values::schema::Problems)
 )]
 pub(crate) async fn list(
     key: Granted<Enrol>,
@@ -96,7 +96,7 @@ pub(crate) async fn list(
 #[utoipa::path(
     delete, path = "/v1/push/endpoints/{id}", operation_id = "revokeEndpoint", tag = "push",
     params(("id" = String, Path, description = "The endpoint's id"), DomainQuery),
-    responses((status = 204, description = "It is gone"), crate::schema::Problems)
+    responses((status = 204, description = "It is gone"), crate::values::schema::Problems)
 )]
 pub(crate) async fn revoke(
     key: Granted<Enrol>,

@@ -36,7 +36,7 @@ const RELATION: &str = "urn:ietf:params:push:receipt";
         (status = 202, description = "The client has not acknowledged it yet: ask again"),
         (status = 204, description = "The client has acknowledged it"),
         (status = 410, description = "It has ended without that: it expired, was replaced or taken back, or there was no client for it"),
-        crate::schema::Problems
+        crate::values::schema::Problems
     )
 )]
 pub(crate) async fn receipt(
@@ -94,10 +94,10 @@ async fn state(app: &App, id: NotificationId) -> Result<Option<NotificationState
 
 /// Senders that wait for receipts at this node.
 #[derive(Default)]
-pub(super) struct Receipts(Arc<Mutex<Waiting>>);
+pub(super) struct Receipts(Arc<Mutex<ReceiptWaiters>>);
 
 #[derive(Default)]
-struct Waiting {
+struct ReceiptWaiters {
     /// Whether the node tells of pushes that end.
     is_told: bool,
     /// Who waits for a push, by the number of the place.
@@ -109,7 +109,7 @@ struct Waiting {
 
 /// A place of one that waits, given up when it is dropped.
 struct Place {
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<ReceiptWaiters>>,
     domain: DomainId,
     key: (NotificationId, u64),
     /// The push has ended.
@@ -146,7 +146,7 @@ impl Receipts {
     }
 }
 
-impl Waiting {
+impl ReceiptWaiters {
     /// A push has ended. Whether to be told of others.
     fn tell(&mut self, id: NotificationId) -> bool {
         self.by_push.range((id, 0)..=(id, u64::MAX)).for_each(|(_, ended)| ended.notify_one());
@@ -168,7 +168,7 @@ impl Drop for Place {
     }
 }
 
-fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+fn lock(waiting: &Mutex<ReceiptWaiters>) -> MutexGuard<'_, ReceiptWaiters> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -6,7 +6,7 @@ use crate::auth::quota;
 use crate::extract::Named;
 use crate::problem::{Code, Problem};
 use crate::random;
-use crate::time::now;
+use crate::values::time::now;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -37,7 +37,7 @@ pub(crate) struct UnifiedPushVersion {
 #[utoipa::path(
     get, path = "/push/{token}", operation_id = "discoverEndpoint", tag = "push",
     params(("token" = String, Path, description = "The endpoint's token")),
-    responses((status = 200, description = "It is one of UnifiedPush", body = UnifiedPush), crate::schema::Problems)
+    responses((status = 200, description = "It is one of UnifiedPush", body = UnifiedPush), crate::values::schema::Problems)
 )]
 pub(crate) async fn discover(State(app): State<App>) -> Result<Json<UnifiedPush>, Problem> {
     app.push_service().url.as_ref().ok_or_else(unknown)?;
@@ -61,7 +61,7 @@ pub(crate) async fn discover(State(app): State<App>) -> Result<Json<UnifiedPush>
     responses(
         (status = 201, description = "It was taken. `Location` is its URL, at which it is taken back, and `TTL` how long it waits"),
         (status = 202, description = "The same, for a sender that wants a receipt, which is at the URL of `Link`"),
-        crate::schema::Problems
+        crate::values::schema::Problems
     )
 )]
 pub(crate) async fn push(
@@ -145,7 +145,7 @@ async fn send(
 #[utoipa::path(
     delete, path = "/push/messages/{token}", operation_id = "cancelPush", tag = "push",
     params(("token" = String, Path, description = "The push's token")),
-    responses((status = 204, description = "The client is not given it"), crate::schema::Problems)
+    responses((status = 204, description = "The client is not given it"), crate::values::schema::Problems)
 )]
 pub(crate) async fn cancel(
     State(app): State<App>,

@@ -79,7 +79,7 @@ const LATE: u64 = 60;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jwt;
+    use crate::push_settings::jwt;
     use aws_lc_rs::signature::{EcdsaKeyPair, KeyPair};
     use serde_json::json;
 

@@ -140,7 +140,7 @@ async fn find(app: &App, token: &str, name: &str) -> Result<(DomainId, UploadId,
     // What was not signed here is not asked for.
     let (domain, id) = app.uploads().key.read_file(token).ok_or_else(unknown)?;
     let file = app.ask(uploads::Upload { domain, id }).await?.ok_or_else(unknown)?;
-    let is_there = file.attempt.is_some() && file.expires > crate::time::now() && *file.name == *name;
+    let is_there = file.attempt.is_some() && file.expires > crate::values::time::now() && *file.name == *name;
     if is_there { Ok((domain, id, *file)) } else { Err(unknown()) }
 }
 

@@ -8,7 +8,7 @@ use super::{disk_failed, unknown};
 use crate::app::App;
 use crate::problem::{Code, Problem};
 use crate::random;
-use crate::time::now;
+use crate::values::time::now;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};

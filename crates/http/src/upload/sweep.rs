@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::model::UnixMs;
 use carillon_core::ports::store::uploads::{ExpireUploads, ForgetUploads, RemovableUploads};
 use std::sync::atomic::Ordering;

@@ -2,10 +2,10 @@
 
 use super::rules::Outcome;
 use super::signature;
-use crate::address::{is_among, is_public};
 use crate::options::{PushSettings, WebhookRoots, WebhookSettings};
+use crate::outgoing::address::{is_among, is_public};
 use crate::problem::{Code, Problem};
-use crate::time::now;
+use crate::values::time::now;
 use axum::http::Uri;
 use carillon_core::model::WebhookSecret;
 use ipnet::IpNet;

@@ -5,7 +5,7 @@ use super::rules::{Settled, settle};
 use crate::app::App;
 use crate::provider::events::Numbered;
 use crate::random;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::model::{Event, Webhook, WebhookProgress};
 use carillon_core::ports::store::notifications::Events;
 use carillon_core::ports::store::webhooks::{CommitWebhook, Lost};

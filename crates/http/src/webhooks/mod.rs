@@ -3,7 +3,7 @@
 //! Each is a cursor over the events of the store, which moves when its receiver has taken what is before it. The `sender` holds the
 //! claims, sees by the same tail as the event streams that something has ended, and has one request per webhook under way; a
 //! `delivery` reads, sends and commits; `rules` decide what an outcome means; `batch` is what is sent, `signature` what proves it,
-//! `client` and [`crate::address`] where it may go.
+//! `client` and [`crate::outgoing::address`] where it may go.
 
 mod batch;
 mod client;

@@ -6,7 +6,7 @@ use super::rules::RETRY_AFTER_MAX;
 use crate::app::App;
 use crate::provider::events::{Numbered, Tail};
 use crate::random;
-use crate::time::now;
+use crate::values::time::now;
 use carillon_core::model::{UnixMs, Webhook, WebhookId};
 use carillon_core::ports::store::webhooks::ClaimWebhooks;
 use std::collections::HashMap;

@@ -1,8 +1,11 @@
 //! Domains, accounts, keys and sessions.
 
 use crate::support::device::Device;
-use crate::support::world;
-use axum::http::StatusCode;
+use crate::support::{Events, World, ask, with_key, world};
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use carillon_core::model::{Scope, UnixMs};
+use carillon_core::ports::store::domains::DeleteDomain;
 use carillon_wire::stream::Condition;
 use serde_json::json;
 
@@ -101,6 +104,37 @@ async fn accounts_and_their_sessions() {
     );
     world.delete("/v1/admin/accounts/alice@localhost").await.expect(StatusCode::NO_CONTENT);
     world.delete("/v1/admin/accounts/alice@localhost").await.problem(404, "unknown-account");
+}
+
+#[tokio::test]
+async fn a_domain_that_is_being_removed_is_made_again_when_it_is_gone() {
+    let world = world();
+    let uri = "/v1/admin/domains/other.example";
+    for name in ["a", "b"] {
+        world.post("/v1/devices?domain=other.example", json!({"id": name})).await.expect(StatusCode::CREATED);
+    }
+    let key = world.key("other.example", &[Scope::Send]);
+    let request = with_key(world.request(Method::GET, "/v1/events", Body::empty()), &key);
+    let mut events = Events::of(world.open(request).await);
+    // Another process removed a part. That was so late that the node does not go on with it yet.
+    let domain = world.server.node().domains().named("other.example").unwrap().id;
+    let part = DeleteDomain { domain, now: UnixMs(u64::MAX >> 2), rows_max: 1 };
+    assert!(ask(&*world.store, part.clone()).unwrap().more);
+    reload_domains(&world).await;
+    world.put(uri, json!({})).await.problem(409, "already-exists");
+    world.patch(uri, json!({"registration": true})).await.problem(409, "already-exists");
+    // And the rest: what was kept of it here goes, too.
+    while ask(&*world.store, part.clone()).unwrap().more {}
+    reload_domains(&world).await;
+    assert!(events.next().await.is_none());
+    world.put(uri, json!({})).await.expect(StatusCode::CREATED);
+}
+
+/// As a node of a cell does that is told that domains have changed.
+async fn reload_domains(world: &World) {
+    let (reply, done) = tokio::sync::oneshot::channel();
+    world.server.node().reload_domains(Box::new(move |()| reply.send(()).unwrap()));
+    done.await.unwrap();
 }
 
 #[tokio::test]

@@ -140,6 +140,9 @@ const DRAINED: &[&str] = &["startDrain"];
 /// Those that need a client in a room: `tests/interop/test_rooms.py` sends them.
 const OF_OCCUPANTS: &[&str] = &["updateOccupant"];
 
+/// Those whose body is an image: `rooms.rs` sends them.
+const OF_IMAGES: &[&str] = &["putRoomAvatar"];
+
 /// Those that are about an id which the node gives: `broadcasts.rs` sends them.
 const OF_BROADCASTS: &[&str] = &["updateBroadcast"];
 
@@ -178,8 +181,19 @@ async fn examples_work() {
     }
     are_all(
         &document,
-        &[MADE, USED, DRAINED, OF_OCCUPANTS, OF_CELLS, OF_FRONTS, OF_BROADCASTS, OF_MODULES, OF_ENDPOINTS]
-            .concat(),
+        &[
+            MADE,
+            USED,
+            DRAINED,
+            OF_OCCUPANTS,
+            OF_IMAGES,
+            OF_CELLS,
+            OF_FRONTS,
+            OF_BROADCASTS,
+            OF_MODULES,
+            OF_ENDPOINTS,
+        ]
+        .concat(),
     );
 }
 

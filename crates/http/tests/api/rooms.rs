@@ -252,3 +252,44 @@ async fn a_domain_has_as_many_rooms_as_it_may() {
     world.delete("/v1/rooms/tea").await.expect(StatusCode::NO_CONTENT);
     world.put("/v1/rooms/milk", json!({})).await.expect(StatusCode::CREATED);
 }
+
+/// A request with an image as its body.
+async fn set_avatar(world: &World, media_type: &str, image: &[u8]) -> crate::support::Reply {
+    let mut request = world.request(Method::PUT, "/v1/rooms/tea/avatar", Body::from(image.to_vec()));
+    request.headers_mut().insert(header::CONTENT_TYPE, media_type.parse().unwrap());
+    world.call(request).await
+}
+
+#[tokio::test]
+async fn an_avatar_is_set_read_and_removed() {
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\nan image";
+    let world = tea().await;
+    world.get("/v1/rooms/tea/avatar").await.problem(404, "unknown-avatar");
+    let room = set_avatar(&world, "image/png", PNG).await.expect(StatusCode::OK);
+    let hash = "1a5586d1e06eb5226e5d2a79e24ede33f7259756";
+    assert_eq!(room["avatar"], json!([hash]));
+    assert_eq!(world.get("/v1/rooms/tea").await.expect(StatusCode::OK), room);
+    let read = world.get("/v1/rooms/tea/avatar").await;
+    assert_eq!(read.headers[header::CONTENT_TYPE], "image/png");
+    assert_eq!(read.headers[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+    // Another one takes its place.
+    let room = set_avatar(&world, "image/gif", b"GIF89a").await.expect(StatusCode::OK);
+    assert_eq!(room["avatar"].as_array().map(Vec::len), Some(1));
+    assert_ne!(room["avatar"], json!([hash]));
+
+    set_avatar(&world, "image/jpeg", PNG).await.problem(422, "invalid-value");
+    set_avatar(&world, "image/svg+xml", b"<svg/>").await.problem(415, "wrong-content-type");
+    let large = [PNG, &vec![0; 64 * 1024]].concat();
+    set_avatar(&world, "image/png", &large).await.problem(413, "too-large");
+    // In base64 it is as large as the whole vCard may be.
+    let large = [PNG, &vec![0; 48 * 1024 - PNG.len()]].concat();
+    set_avatar(&world, "image/png", &large).await.problem(413, "too-large");
+    assert_eq!(world.get("/v1/rooms/tea").await.expect(StatusCode::OK), room);
+
+    world.delete("/v1/rooms/tea/avatar").await.expect(StatusCode::NO_CONTENT);
+    world.get("/v1/rooms/tea/avatar").await.problem(404, "unknown-avatar");
+    world.delete("/v1/rooms/tea/avatar").await.expect(StatusCode::NO_CONTENT);
+    for room in ["coffee", "tea%40muclight.localhost"] {
+        world.delete(&format!("/v1/rooms/{room}/avatar")).await.problem(404, "unknown-room");
+    }
+}

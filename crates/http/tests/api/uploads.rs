@@ -50,13 +50,13 @@ fn ground() -> Ground {
 }
 
 /// A slot as the XMPP side gives it: the path of its URL, and the right to use it.
-struct Given {
+struct GrantedSlot {
     path: String,
     right: String,
 }
 
 impl Ground {
-    fn slot_until(&self, bytes: u64, name: &str, media_type: &str, expires: UnixMs) -> Given {
+    fn slot_until(&self, bytes: u64, name: &str, media_type: &str, expires: UnixMs) -> GrantedSlot {
         let id = UploadId(rand_id());
         let bounds = UploadBounds { account_bytes: 1 << 30, domain_bytes: 1 << 30 };
         let slot = Slot { domain: self.domain, id, bytes, media_type: media_type.into(), expires };
@@ -72,10 +72,10 @@ impl Ground {
         };
         assert_eq!(ask(&*self.world.store, create), CreateSlotAnswer::Created);
         let path = format!("/{}/{name}", self.key.file(self.domain, id));
-        Given { path, right: format!("Bearer {}", self.key.slot(&slot)) }
+        GrantedSlot { path, right: format!("Bearer {}", self.key.slot(&slot)) }
     }
 
-    fn slot(&self, bytes: u64, name: &str, media_type: &str) -> Given {
+    fn slot(&self, bytes: u64, name: &str, media_type: &str) -> GrantedSlot {
         self.slot_until(bytes, name, media_type, now().plus(60_000))
     }
 
@@ -92,7 +92,7 @@ impl Ground {
     }
 
     /// `PUT` of a body that says it has `length` bytes.
-    async fn put(&self, given: &Given, media_type: &str, length: usize, body: Body) -> Reply {
+    async fn put(&self, given: &GrantedSlot, media_type: &str, length: usize, body: Body) -> Reply {
         let request = Request::put(&given.path)
             .header(header::HOST, HOST)
             .header(header::AUTHORIZATION, &given.right)
@@ -102,7 +102,7 @@ impl Ground {
     }
 
     /// A file that is there.
-    async fn uploaded(&self, text: &'static str, name: &str, media_type: &str) -> Given {
+    async fn uploaded(&self, text: &'static str, name: &str, media_type: &str) -> GrantedSlot {
         let given = self.slot(text.len() as u64, name, media_type);
         let reply = self.put(&given, media_type, text.len(), text.into()).await;
         assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text);
@@ -184,7 +184,7 @@ async fn only_what_the_slot_is_for_is_taken() {
     let ground = ground();
     let (given, other) = (ground.slot(5, "a", "image/png"), ground.slot(5, "a", "image/png"));
     let put = |right: &str, path: &str, media_type: &'static str, length: usize, body: &'static str| {
-        let given = Given { path: path.to_owned(), right: right.to_owned() };
+        let given = GrantedSlot { path: path.to_owned(), right: right.to_owned() };
         let ground = &ground;
         async move { ground.put(&given, media_type, length, body.into()).await }
     };

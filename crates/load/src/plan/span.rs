@@ -39,15 +39,15 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Given {
+        enum Written {
             Seconds(f64),
             Text(String),
             Other(serde::de::IgnoredAny),
         }
-        match Given::deserialize(deserializer)? {
-            Given::Seconds(seconds) => Duration::try_from_secs_f64(seconds).map(Self).ok(),
-            Given::Text(text) => Self::parse(&text),
-            Given::Other(_) => None,
+        match Written::deserialize(deserializer)? {
+            Written::Seconds(seconds) => Duration::try_from_secs_f64(seconds).map(Self).ok(),
+            Written::Text(text) => Self::parse(&text),
+            Written::Other(_) => None,
         }
         .ok_or_else(|| {
             serde::de::Error::custom("expected a duration such as 10, \"500ms\", \"10s\", \"2m\" or \"1h\"")

@@ -94,11 +94,11 @@ struct Seat {
     sent: VecDeque<(u32, Instant)>,
     /// How long after a tick it sends its input.
     offset: Duration,
-    state: State,
+    state: SeatState,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum SeatState {
     /// It has yet to take its seat.
     #[default]
     Out,
@@ -350,7 +350,7 @@ impl<'a> Hall<'a> {
             }
             // A player whose connection was cut on purpose, or whose match is over, expects the error.
             if let Err(why) = result
-                && !matches!(self.seats[at].state, State::Over | State::Away(_))
+                && !matches!(self.seats[at].state, SeatState::Over | SeatState::Away(_))
             {
                 self.lost(at, &why);
             }
@@ -368,7 +368,7 @@ impl<'a> Hall<'a> {
             self.happened(at, &event, now);
         }
         if let Err(why) = result
-            && self.seats[at].state != State::Over
+            && self.seats[at].state != SeatState::Over
         {
             self.lost(at, &why);
         }
@@ -435,7 +435,7 @@ impl<'a> Hall<'a> {
         match event {
             MatchEvent::Joined(_) => {
                 match seat.state {
-                    State::Away(since) => {
+                    SeatState::Away(since) => {
                         recorder.count(Count::StreamsResumed);
                         recorder.time(Metric::Resume, now.saturating_duration_since(since + AWAY));
                     }
@@ -445,7 +445,7 @@ impl<'a> Hall<'a> {
                         recorder.time(Metric::Login, now.saturating_duration_since(entered));
                     }
                 }
-                seat.state = State::Playing;
+                seat.state = SeatState::Playing;
                 self.playing += 1;
             }
             MatchEvent::Tick { tick, has_own, in_order } => {
@@ -472,10 +472,10 @@ impl<'a> Hall<'a> {
             MatchEvent::Desync { .. } => recorder.error("match: players have different states"),
             MatchEvent::Refused(code) => recorder.error(format!("match: {}", code.as_str())),
             MatchEvent::Ended(_) => {
-                if seat.state == State::Playing {
+                if seat.state == SeatState::Playing {
                     self.playing -= 1;
                 }
-                seat.state = State::Over;
+                seat.state = SeatState::Over;
                 seat.sent.clear();
                 self.over += 1;
             }
@@ -495,8 +495,8 @@ impl<'a> Hall<'a> {
             self.due.pop();
             let seat = &mut self.seats[at];
             match seat.state {
-                State::Away(_) if seat.line.is_none() => self.connect(at),
-                State::Playing if seat.sent.len() < self.play.ahead as usize && !self.is_ending => {
+                SeatState::Away(_) if seat.line.is_none() => self.connect(at),
+                SeatState::Playing if seat.sent.len() < self.play.ahead as usize && !self.is_ending => {
                     let mut input = vec![0; self.play.payload_bytes];
                     input.iter_mut().zip((at as u32).to_le_bytes()).for_each(|(to, from)| *to = from);
                     let mut frame = Vec::new();
@@ -534,12 +534,12 @@ impl<'a> Hall<'a> {
         let every = (1.0 / self.play.cut_share.max(0.001)).round().max(1.0) as usize;
         for at in (0..self.seats.len()).step_by(every) {
             let seat = &mut self.seats[at];
-            if seat.state == State::Playing {
+            if seat.state == SeatState::Playing {
                 seat.line = None;
                 self.quic.iter_mut().for_each(|quic| quic.forget(at));
                 // What was on its way may be lost: it is sent again, for a later tick.
                 seat.sent.clear();
-                seat.state = State::Away(now);
+                seat.state = SeatState::Away(now);
                 self.playing -= 1;
                 self.recorder().count(Count::Dropped);
                 self.due.push(Reverse((now + AWAY, at)));
@@ -563,16 +563,16 @@ impl<'a> Hall<'a> {
         seat.line = None;
         self.quic.iter_mut().for_each(|quic| quic.forget(at));
         match seat.state {
-            State::Over => return,
-            State::Playing => {
+            SeatState::Over => return,
+            SeatState::Playing => {
                 self.playing -= 1;
                 recorder.count(Count::Lost);
                 recorder.error(format!("{LOST_ERROR}{why}"));
             }
-            State::Out | State::Away(_) => recorder.error(format!("{LOGIN_ERROR}{why}")),
+            SeatState::Out | SeatState::Away(_) => recorder.error(format!("{LOGIN_ERROR}{why}")),
         }
         recorder.failed();
-        seat.state = State::Over;
+        seat.state = SeatState::Over;
         self.over += 1;
     }
 }

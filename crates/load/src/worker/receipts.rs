@@ -20,7 +20,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Receipts of one phase.
 #[derive(Debug)]
 pub(super) struct Receipts {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingReceipts>,
     recorder: Arc<Recorder>,
     /// Nobody wants to know any more.
     over: AtomicBool,
@@ -29,7 +29,7 @@ pub(super) struct Receipts {
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingReceipts {
     /// When each notification was due, by id.
     due: HashMap<String, Instant>,
     /// Receipts that came before the answer that names the notification.
@@ -123,7 +123,7 @@ impl Receipts {
         self.recorder.time(Metric::Receipt, arrived.saturating_duration_since(due));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingReceipts> {
         // The maps are whole between calls whatever panicked elsewhere.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

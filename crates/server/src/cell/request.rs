@@ -89,10 +89,10 @@ pub(crate) struct Questions(Mutex<Asked>);
 #[derive(Default)]
 struct Asked {
     last: u64,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, PendingReport>,
 }
 
-struct Waiting {
+struct PendingReport {
     at: NodeId,
     since: Instant,
     reply: Reply<NodeReport>,
@@ -113,7 +113,7 @@ impl Questions {
         }
         asked.last += 1;
         let number = asked.last;
-        asked.waiting.insert(number, Waiting { at, since: Instant::now(), reply });
+        asked.waiting.insert(number, PendingReport { at, since: Instant::now(), reply });
         number
     }
 

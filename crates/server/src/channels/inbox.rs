@@ -7,7 +7,7 @@ use super::taps::TapSink;
 use super::watch::Watcher;
 use crate::cell::{Edge, EdgeInput, EdgeOutput};
 use crate::conn::Conn;
-use crate::handover::{Given, HandedSink};
+use crate::handover::{HandedSink, ShardHandover};
 use crate::listener_tls::ListenerTls;
 use crate::options::OutQueues;
 use crate::quic::QuicItem;
@@ -130,7 +130,7 @@ pub(crate) enum Control {
     /// Take all sessions out of the core, with their connections.
     HandOver(HandedSink),
     /// Take sessions back, with their connections.
-    TakeBack(Vec<Given>),
+    TakeBack(Vec<ShardHandover>),
     /// End the event log of this shard; the token is dropped when that is done.
     EndEvents(Arc<AllDone>),
     /// Close the remaining connections and end.

@@ -19,14 +19,14 @@ pub(crate) struct Replies {
 /// Those who wait for one shard.
 #[derive(Default)]
 struct Part {
-    entries: Vec<Entry>,
+    entries: Vec<PendingReply>,
     free: Vec<u32>,
     /// Nodes that are gone: who is sent on to one of them by somebody who has not heard of it would wait for nothing.
     gone: BTreeSet<NodeId>,
 }
 
 /// A place for one who waits.
-struct Entry {
+struct PendingReply {
     /// Tells who waits here from those before.
     generation: u16,
     reply: Option<Reply<Outcome>>,
@@ -55,7 +55,7 @@ impl Replies {
         let mut part = self.part(shard);
         let index = part.free.pop().unwrap_or(part.entries.len() as u32);
         if index as usize == part.entries.len() {
-            part.entries.push(Entry { generation: self.first, reply: None, at, since: now });
+            part.entries.push(PendingReply { generation: self.first, reply: None, at, since: now });
         }
         let entry = &mut part.entries[index as usize];
         (entry.reply, entry.at, entry.since) = (Some(reply), at, now);
@@ -129,7 +129,7 @@ impl Replies {
         }
     }
 
-    fn give_up(&self, shard: ShardId, is_lost: impl Fn(&Entry) -> bool) {
+    fn give_up(&self, shard: ShardId, is_lost: impl Fn(&PendingReply) -> bool) {
         let mut lost = Vec::new();
         let mut part = self.part(shard);
         let Part { entries, free, .. } = &mut *part;

@@ -4,8 +4,8 @@ use super::EventLoop;
 use crate::cell::EdgeInput;
 use crate::conn::{Conn, Stage};
 use crate::handover::{
-    ForShard, Given, Handed, HandedConn, HandedFar, HandedPart, HandedSink, HandedSocket, LeftFar, LeftRelay,
-    TakenOver, TakenRelay, system_ms,
+    ForShard, Handed, HandedConn, HandedFar, HandedPart, HandedSink, HandedSocket, LeftFar, LeftRelay,
+    ShardHandover, TakenOver, TakenRelay, system_ms,
 };
 use crate::machine::Machine;
 use crate::node::parked::GROUP_BYTES;
@@ -29,7 +29,7 @@ impl<M: Machine> EventLoop<M> {
     /// Takes the sessions out of the core, group by group, with their connections; in a cell first what there is for other nodes.
     pub(super) fn hand_over(&mut self, sink: &HandedSink) {
         self.rest_log();
-        if self.io.cell.bus.is_some() && sink.send(Given::Far(Box::new(self.give_far()))).is_err() {
+        if self.io.cell.bus.is_some() && sink.send(ShardHandover::Far(Box::new(self.give_far()))).is_err() {
             return tracing::error!("nobody takes the sessions that are handed over");
         }
         while let Some(group) = self.machine.hand_over(self.now, GROUP_BYTES, &mut self.effects) {
@@ -43,7 +43,7 @@ impl<M: Machine> EventLoop<M> {
                 conns,
             };
             // Whoever asked waits for the last group.
-            if sink.send(Given::Group(part)).is_err() {
+            if sink.send(ShardHandover::Group(part)).is_err() {
                 tracing::error!("nobody takes the sessions that are handed over");
                 return;
             }
@@ -82,11 +82,11 @@ impl<M: Machine> EventLoop<M> {
     }
 
     /// Takes sessions back that were handed over in vain.
-    pub(super) fn take_back(&mut self, given: Vec<Given>) {
+    pub(super) fn take_back(&mut self, given: Vec<ShardHandover>) {
         for given in given {
             let HandedPart { bytes, written_ms, conns, .. } = match given {
-                Given::Group(part) => part,
-                Given::Far(far) => {
+                ShardHandover::Group(part) => part,
+                ShardHandover::Far(far) => {
                     let HandedFar { left, relays, .. } = *far;
                     let taken = |(LeftRelay { id, relay }, here): (LeftRelay, HandedSocket)| TakenRelay {
                         id,

@@ -60,19 +60,19 @@ pub(crate) struct HandedSocket {
 }
 
 /// What a shard gives away.
-pub(crate) enum Given {
+pub(crate) enum ShardHandover {
     /// Sessions.
     Group(HandedPart),
     /// In a cell, first, what it has for and of other nodes.
     Far(Box<HandedFar>),
 }
 
-impl Given {
+impl ShardHandover {
     /// The shard that gave it.
     pub(crate) fn shard(&self) -> u16 {
         match self {
-            Given::Group(part) => part.shard,
-            Given::Far(far) => far.shard,
+            ShardHandover::Group(part) => part.shard,
+            ShardHandover::Far(far) => far.shard,
         }
     }
 
@@ -83,8 +83,8 @@ impl Given {
             HandedConn::Far(_) => None,
         };
         match self {
-            Given::Group(part) => part.conns.into_iter().flatten().filter_map(here).collect(),
-            Given::Far(far) => far.relays.into_iter().map(|(_, conn)| conn).collect(),
+            ShardHandover::Group(part) => part.conns.into_iter().flatten().filter_map(here).collect(),
+            ShardHandover::Far(far) => far.relays.into_iter().map(|(_, conn)| conn).collect(),
         }
     }
 }
@@ -99,7 +99,7 @@ pub enum GivenKind {
 }
 
 /// Where shards put what they give away.
-pub(crate) type HandedSink = SyncSender<Given>;
+pub(crate) type HandedSink = SyncSender<ShardHandover>;
 
 /// What stands in front of a connection: it is gone meanwhile, its socket comes along, or its socket is on another node.
 const WAY_GONE: u8 = 0;

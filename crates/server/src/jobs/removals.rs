@@ -23,7 +23,7 @@ pub(crate) enum Done {
 
 /// What is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum Pending {
     #[default]
     Nothing,
     /// The store is asked something.
@@ -36,7 +36,7 @@ enum Step {
 #[derive(Default)]
 pub(super) struct Finishing {
     left: Vec<UnfinishedRemoval>,
-    step: Step,
+    step: Pending,
     /// Whether the store listed as many as it was asked for.
     has_more: bool,
     /// Whether a round has begun since the start.
@@ -48,7 +48,7 @@ pub(super) struct Finishing {
 impl Finishing {
     /// Whether an answer of the store is awaited.
     pub(super) fn is_under_way(&self) -> bool {
-        self.step == Step::Asks
+        self.step == Pending::Asks
     }
 
     /// Begins nothing more in this round. An account whose home is removing it goes on there, or is found again later.
@@ -59,7 +59,7 @@ impl Finishing {
 
     /// A second has passed.
     pub(super) fn tick(&mut self, node: &Node, sender: &SyncSender<JobMessage>) {
-        if self.step != Step::Nothing {
+        if self.step != Pending::Nothing {
             return;
         }
         match self.next_round.checked_sub(1) {
@@ -76,7 +76,7 @@ impl Finishing {
         node: &Node,
         sender: &SyncSender<JobMessage>,
     ) {
-        self.step = Step::Nothing;
+        self.step = Pending::Nothing;
         match done {
             Done::Listed(Ok(listed)) => {
                 self.has_more = listed.len() == usize::from(LISTED_MAX);
@@ -104,7 +104,7 @@ impl Finishing {
         let idle_ms = if std::mem::replace(&mut self.has_begun, true) { IDLE_MS } else { 0 };
         let question =
             UnfinishedRemovals { before: UnixMs(unix().0.saturating_sub(idle_ms)), limit: LISTED_MAX };
-        self.step = Step::Asks;
+        self.step = Pending::Asks;
         let sender = sender.clone();
         node.ask(question, move |answer| tell(&sender, Done::Listed(answer)));
     }
@@ -116,7 +116,7 @@ impl Finishing {
                     account = account.as_str(),
                     "the removal of an account was not finished; it goes on"
                 );
-                self.step = Step::Commands;
+                self.step = Pending::Commands;
                 let sender = sender.clone();
                 // Whatever came of it: one that is not finished yet is found again.
                 let reply = move |_: Outcome| tell(&sender, Done::Account);
@@ -131,7 +131,7 @@ impl Finishing {
     }
 
     fn remove_part(&mut self, domain: DomainId, node: &Node, sender: &SyncSender<JobMessage>) {
-        self.step = Step::Asks;
+        self.step = Pending::Asks;
         let sender = sender.clone();
         let part = DeleteDomain { domain, now: unix(), rows_max: DOMAIN_PART_ROWS };
         node.ask(part, move |answer| tell(&sender, Done::PartOf(domain, answer)));

@@ -26,7 +26,7 @@ use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
 use carillon_core::command::{Command, Outcome, ReplyTo, StateChange};
 use carillon_core::message::{BroadcastNews, ShardMessage};
 use carillon_core::model::{
-    Broadcast, DomainId, Domains, Mono, NodeId, OperationId, Place, ShardId, States, UnixMs,
+    Broadcast, Domain, DomainId, Domains, Mono, NodeId, OperationId, Place, ShardId, States, UnixMs,
 };
 use carillon_core::ports::modules::Runtime;
 use carillon_core::ports::store::domains;
@@ -62,9 +62,10 @@ struct Inner {
     /// A shard has died of a fault.
     has_died: AtomicBool,
     drain: Drain,
-    domains: Mutex<Known>,
+    domains: Mutex<CachedDomains>,
     /// The number of the last question for domains.
     domains_asked: AtomicU64,
+    domain_sinks: Mutex<Vec<DomainSink>>,
     modules: Option<Modules>,
     rates: Mutex<Rates>,
     history: Mutex<History>,
@@ -73,8 +74,11 @@ struct Inner {
     of_cell: cell::OfCell,
 }
 
+/// Is called with a domain that is gone ([`Node::watch_removed_domains`]).
+pub type DomainSink = Box<dyn Fn(&Domain) -> bool + Send + Sync>;
+
 /// The domains, and the number of the question that they answer.
-struct Known {
+struct CachedDomains {
     domains: Arc<Domains>,
     asked: u64,
 }
@@ -131,8 +135,9 @@ impl Node {
             ready: AtomicBool::new(false),
             has_died: AtomicBool::new(false),
             drain: Drain::default(),
-            domains: Mutex::new(Known { domains, asked: 0 }),
+            domains: Mutex::new(CachedDomains { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
+            domain_sinks: Mutex::default(),
             modules: modules.map(|runtime| Modules::new(runtime, name)),
             rates: Mutex::default(),
             history: Mutex::default(),
@@ -304,6 +309,11 @@ impl Node {
     ) {
         let watcher = Watcher::new(domain, states, sink);
         self.control(|| Control::Watch(Arc::clone(&watcher)));
+    }
+
+    /// Calls `sink` with each domain that is gone, whoever removed it and on whichever node, until it returns false. It must not block.
+    pub fn watch_removed_domains(&self, sink: DomainSink) {
+        lock(&self.inner.domain_sinks).push(sink);
     }
 
     /// Calls `hint` when this node has stored an event of which no state change tells, until it returns false. As [`Node::watch`].
@@ -529,7 +539,10 @@ impl Node {
         // Held while the shards are told, so that all of them hear of the tables in the same order.
         let mut known = lock(&self.inner.domains);
         if known.asked < asked {
-            *known = Known { domains: Arc::new(domains), asked };
+            let before = std::mem::replace(&mut *known, CachedDomains { domains: Arc::new(domains), asked });
+            let gone = |domain: &&Arc<Domain>| known.domains.numbered(domain.id).is_none();
+            let gone: Vec<_> = before.domains.iter().filter(gone).collect();
+            lock(&self.inner.domain_sinks).retain(|sink| gone.iter().all(|domain| sink(domain)));
         }
         let domains = Arc::clone(&known.domains);
         self.control(|| Control::Domains(Arc::clone(&domains), Arc::clone(&done)));

@@ -3,7 +3,7 @@
 use super::Server;
 use crate::channels::inbox::Control;
 use crate::channels::join::AllDone;
-use crate::handover::{Given, GivenKind, HandedConn, HandedPart, ListenerKind, Relays};
+use crate::handover::{GivenKind, HandedConn, HandedPart, ListenerKind, Relays, ShardHandover};
 use crate::node::parked;
 use carillon_core::model::ShardId;
 use carillon_core::ports::Bus;
@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 /// Sessions that were handed over: whoever has this may still take them back.
 pub struct HandedOver {
-    given: Vec<Given>,
+    given: Vec<ShardHandover>,
 }
 
 /// Why a server cannot hand its sessions over now. It goes on.
@@ -39,16 +39,16 @@ impl HandedOver {
     pub fn connections(&self) -> usize {
         let of_sessions = self.groups().flat_map(|part| &part.conns).flatten().filter_map(HandedConn::here);
         let relays = self.given.iter().map(|given| match given {
-            Given::Far(far) => far.relays.len(),
-            Given::Group(_) => 0,
+            ShardHandover::Far(far) => far.relays.len(),
+            ShardHandover::Group(_) => 0,
         });
         of_sessions.count() + relays.sum::<usize>()
     }
 
     fn groups(&self) -> impl Iterator<Item = &HandedPart> {
         self.given.iter().filter_map(|given| match given {
-            Given::Group(part) => Some(part),
-            Given::Far(_) => None,
+            ShardHandover::Group(part) => Some(part),
+            ShardHandover::Far(_) => None,
         })
     }
 }
@@ -154,8 +154,8 @@ impl Server {
         for given in groups {
             if sent.is_ok() {
                 sent = match &given {
-                    Given::Group(part) => send(GivenKind::Group, &part.write(), &part.descriptors()),
-                    Given::Far(far) => send(GivenKind::Far, &far.write(), &far.descriptors()),
+                    ShardHandover::Group(part) => send(GivenKind::Group, &part.write(), &part.descriptors()),
+                    ShardHandover::Far(far) => send(GivenKind::Far, &far.write(), &far.descriptors()),
                 };
             }
             all.push(given);
@@ -189,7 +189,7 @@ impl Server {
     /// Ends. The sessions are the successor's: their connections are closed here, and no peer notices. Others are told to end, and have
     /// `timeout` for it. What is left is to be relayed.
     pub fn leave(mut self, handed: HandedOver, timeout: Duration) -> Relays {
-        let relays = Relays::new(handed.given.into_iter().flat_map(Given::into_sockets));
+        let relays = Relays::new(handed.given.into_iter().flat_map(ShardHandover::into_sockets));
         self.listening.clear();
         self.node.control(|| Control::Freeze(false));
         self.node.control(|| Control::Drain);
@@ -200,8 +200,8 @@ impl Server {
 }
 
 impl HandedOver {
-    fn by_shard(self) -> impl Iterator<Item = (ShardId, Vec<Given>)> {
-        let mut shards = BTreeMap::<u16, Vec<Given>>::new();
+    fn by_shard(self) -> impl Iterator<Item = (ShardId, Vec<ShardHandover>)> {
+        let mut shards = BTreeMap::<u16, Vec<ShardHandover>>::new();
         for given in self.given {
             shards.entry(given.shard()).or_default().push(given);
         }

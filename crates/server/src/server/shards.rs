@@ -19,7 +19,7 @@ use crate::metrics::{IoCounters, ShardFigures};
 use crate::options::Options;
 use crate::quic::Quic;
 use crate::sends::SendBatch;
-use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
+use crate::shard_io::{Deferred, Outboxes, QueuedBytes, Ready, Scratch, ShardIo, special};
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{Mono, Place, ShardId};
 use carillon_core::ports::Store;
@@ -115,7 +115,7 @@ impl ShardBuilder<'_> {
             settings: Arc::clone(self.core),
             out_queues: self.options.out_queues.of_shard(self.inboxes.len()),
             quic: self.quic(place, udp)?,
-            waiting: Waiting::default(),
+            waiting: QueuedBytes::default(),
             registry: poll.registry().try_clone()?,
             counters: IoCounters::default(),
             mono: Mono(0),

@@ -13,6 +13,6 @@ pub(crate) use closing::GOING_AWAY;
 pub(crate) use deferred::Deferred;
 pub(crate) use outboxes::Outboxes;
 pub(crate) use quic::QuicStep;
-pub(crate) use resources::Waiting;
+pub(crate) use resources::QueuedBytes;
 pub(crate) use resources::{Ready, Scratch, ShardIo, conn_of, special};
 pub(crate) use upcall::Upcall;

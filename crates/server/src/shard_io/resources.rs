@@ -58,7 +58,7 @@ pub(crate) struct ShardIo {
     /// QUIC, where it is wanted.
     pub(crate) quic: Option<Box<Quic>>,
     /// What waits in the queues of connections.
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: QueuedBytes,
     pub(crate) registry: Registry,
     pub(crate) counters: IoCounters,
     /// The time, as of the present part of the turn.
@@ -108,7 +108,7 @@ impl Scratch {
 
 /// What waits in the queues of a shard's connections.
 #[derive(Default)]
-pub(crate) struct Waiting {
+pub(crate) struct QueuedBytes {
     pub(super) bytes: usize,
     pub(super) by_size: BySize<ConnId>,
 }

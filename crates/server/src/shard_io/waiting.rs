@@ -2,7 +2,7 @@
 //! much, the clients for which most waits are told, and their streams closed. As these may not read that either, the memory is
 //! taken back with their connections before the bound is passed.
 
-use super::resources::{ShardIo, Waiting};
+use super::resources::{QueuedBytes, ShardIo};
 use super::upcall::Upcall;
 use crate::conn::{Conn, Stage};
 use carillon_core::connection::QueueBound;
@@ -39,7 +39,7 @@ impl ShardIo {
     }
 
     fn waiting_changed(&mut self, id: ConnId, before: usize, after: usize) {
-        let Waiting { bytes, by_size } = &mut self.waiting;
+        let QueuedBytes { bytes, by_size } = &mut self.waiting;
         *bytes = *bytes - before + after;
         by_size.resize(id, before, after);
         self.counters.out_queue_bytes = *bytes as u64;

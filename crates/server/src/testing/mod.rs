@@ -21,7 +21,7 @@ use crate::machine::Machine;
 use crate::metrics::IoCounters;
 use crate::options::{Options, OutQueues, Tcp, WebSocket};
 use crate::sends::SendBatch;
-use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, Waiting, special};
+use crate::shard_io::{Deferred, Outboxes, QueuedBytes, Ready, Scratch, ShardIo, special};
 use crate::tls;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::form::Unreadable;
@@ -309,7 +309,7 @@ impl Rig {
             proxies: TrustedProxies::new(&[]),
             settings: Arc::default(),
             out_queues: OutQueues { each_bytes: out_queue_bytes, ..OutQueues::default() },
-            waiting: Waiting::default(),
+            waiting: QueuedBytes::default(),
             registry: poll.registry().try_clone().unwrap(),
             counters: IoCounters::default(),
             mono: Mono(0),

@@ -15,12 +15,12 @@ use crate::xml::{Element, Error, Lexer, Limits, Outer, SizeLimit, Token};
 #[derive(Clone, Default)]
 pub struct Payload {
     bytes: Bytes,
-    index: SmallVec<[Entry; 2]>,
+    index: SmallVec<[ChildSpan; 2]>,
 }
 
 /// The place of a child. Offsets are relative to the payload.
 #[derive(Clone, Debug)]
-struct Entry {
+struct ChildSpan {
     start: u32,
     end: u32,
     /// The name without prefix.
@@ -70,7 +70,7 @@ impl Payload {
         for child in children {
             let start = bytes.len();
             child.write_within(&mut bytes, ns::CLIENT, limit)?;
-            index.push(Entry::written(child, start, bytes.len()));
+            index.push(ChildSpan::written(child, start, bytes.len()));
         }
         if bytes.len() > limit.end { Err(Error::TooLarge) } else { Ok(Self { bytes: bytes.into(), index }) }
     }
@@ -121,7 +121,7 @@ impl Payload {
 
     /// Bytes that it takes in memory, beyond its own size: the content and the index of the children.
     pub(super) fn memory_bytes(&self) -> usize {
-        let index = if self.index.spilled() { self.index.capacity() * size_of::<Entry>() } else { 0 };
+        let index = if self.index.spilled() { self.index.capacity() * size_of::<ChildSpan>() } else { 0 };
         let names = self.index.iter().map(|entry| match &entry.ns {
             Namespace::Owned(ns) => ns.len(),
             Namespace::Client | Namespace::At(_) => 0,
@@ -155,7 +155,7 @@ impl Payload {
         for child in children {
             let start = bytes.len();
             child.write(&mut bytes, ns::CLIENT);
-            self.index.push(Entry::written(child, start, bytes.len()));
+            self.index.push(ChildSpan::written(child, start, bytes.len()));
         }
         self.bytes = bytes.into();
     }
@@ -207,7 +207,7 @@ impl std::fmt::Debug for Payload {
     }
 }
 
-impl Entry {
+impl ChildSpan {
     /// The entry of an element that [`Element::write`] has put at `start..end`, inside `jabber:client`.
     fn written(element: &Element, start: usize, end: usize) -> Self {
         let name = start + if element.ns() == ns::XML { "<xml:".len() } else { "<".len() };
@@ -233,7 +233,7 @@ impl Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Child<'a> {
     bytes: &'a Bytes,
-    entry: &'a Entry,
+    entry: &'a ChildSpan,
 }
 
 impl<'a> Child<'a> {
@@ -278,7 +278,7 @@ impl<'a> Child<'a> {
 pub(super) struct Indexer {
     /// Where the payload begins in the lexer's input.
     origin: usize,
-    index: SmallVec<[Entry; 2]>,
+    index: SmallVec<[ChildSpan; 2]>,
 }
 
 impl Indexer {
@@ -314,7 +314,12 @@ impl Indexer {
                 None => Namespace::Owned(ns.into()),
             },
         };
-        self.index.push(Entry { start, end: start, name: name_end - tag.local().len() as u32..name_end, ns });
+        self.index.push(ChildSpan {
+            start,
+            end: start,
+            name: name_end - tag.local().len() as u32..name_end,
+            ns,
+        });
     }
 
     /// The number of children so far.

@@ -204,6 +204,27 @@ pub(super) fn no_waiting_in_shards(tree: &Tree) -> Vec<Finding> {
     )
 }
 
+/// The binary opens stores, buses and queues in one folder; everything else of it knows them by their ports.
+pub(super) fn one_opens_backends(tree: &Tree) -> Vec<Finding> {
+    let names_driver = |line: &str| {
+        let named = line.split("carillon_backend::").skip(1);
+        let mut named =
+            named.map(|rest| rest.strip_prefix('{').map_or(rest, |group| group.trim_end_matches("};")));
+        named.any(|rest| {
+            let mut names = rest.split([',', ' ', ':', ';', '}']);
+            names.any(|name| matches!(name, "sqlite" | "postgres" | "nats" | "redis" | "*"))
+        })
+    };
+    let outside = |path: &str| {
+        path.starts_with("crates/carillon/src/") && !path.starts_with("crates/carillon/src/backends/")
+    };
+    let files = rust(tree).filter(|(path, _)| outside(path));
+    let lines = files.flat_map(|(path, text)| place::code(path, text).map(move |line| (path, line)));
+    let found = lines.filter(|(_, line)| names_driver(line.text));
+    let why = "a driver is named in crates/carillon/src/backends/ alone: everything else knows its port";
+    found.map(|(path, line)| Finding::new(path, line.number, why)).collect()
+}
+
 /// What of `files` says one of `words` on a line that matters.
 fn forbid<'a>(
     files: impl Iterator<Item = (&'a str, &'a str)>,
@@ -327,6 +348,17 @@ mod tests {
         assert_eq!((elsewhere("crates/scale/src/lib.rs"), elsewhere("crates/load/src/lib.rs")), (1, 0));
         assert_eq!(rule("/// Not `SystemTime`.\nlet now = SystemTime::now();\n"), 1);
         assert_eq!(rule("#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n"), 0);
+    }
+
+    #[test]
+    fn drivers_are_named_in_one_folder() {
+        let rule = |path: &str, line: &str| one_opens_backends(&tree(path, &format!("{line}\n"))).len();
+        let serve = "crates/carillon/src/serve/mod.rs";
+        assert_eq!(rule(serve, "use carillon_backend::postgres::Options;"), 1);
+        assert_eq!(rule(serve, "use carillon_backend::{StoreOptions, nats};"), 1);
+        assert_eq!(rule(serve, "use carillon_backend::{StoreOptions, SCHEMA};"), 0);
+        assert_eq!(rule("crates/carillon/src/backends/nats.rs", "use carillon_backend::nats;"), 0);
+        assert_eq!(rule("crates/server/src/testing/mod.rs", "use carillon_backend::sqlite;"), 0);
     }
 
     #[test]

@@ -36,6 +36,7 @@ const RULES: &[Rule] = rules![
     lines::places,
     lines::no_xml_by_hand,
     lines::no_waiting_in_shards,
+    lines::one_opens_backends,
     features::conversations,
     features::order,
     features::disabled,

@@ -123,8 +123,8 @@ pub(super) fn swept(write: &Transaction<'_>, account: i64, peer: i64) -> Result<
     put(write, account, peer, &noted)
 }
 
-/// An archive was erased: what is noted of its conversations goes, and with whom those were that had no message any more. Of the others the sweep says
-/// it.
+/// An archive was erased: removes what is noted of its conversations, and the addresses of those without messages. The sweep removes
+/// those of the others.
 pub(super) fn erased_all(write: &Transaction<'_>, account: i64) -> Result<()> {
     write.run(
         "DELETE FROM archive_peer p USING inbox i WHERE i.account = $1 AND i.last = 0 AND p.id = i.peer

@@ -86,7 +86,7 @@ const ENTRIES: &str = "SELECT m.seq, m.received, m.stanza, p.jid, r.place
 struct Found<'a> {
     archive: &'a Archive<'a>,
     filter: &'a InboxFilter,
-    /// What is not erased, and of the time that is asked for. Of when a message is says its number, nearly always.
+    /// The messages that are not erased and of the time that is asked for: their numbers nearly always ascend with their times.
     span: Span,
     /// The one that is asked for, if one is; none where there is no such.
     with: Option<Option<i64>>,

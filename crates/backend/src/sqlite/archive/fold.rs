@@ -1,6 +1,6 @@
 //! Moving the newest messages into the tables by which they are found.
 
-use super::super::archive_tail::{Entry, Fold, Tail};
+use super::super::archive_tail::{Fold, Tail, TailEntry};
 use super::super::column::int;
 use super::super::transaction::Transaction;
 use super::inbox;
@@ -91,14 +91,14 @@ fn advance(write: &Transaction<'_>, mut fold: Fold, plan: &mut Plan, mut budget:
 }
 
 /// Puts entries of an account into the tables.
-fn add(write: &Transaction<'_>, account: i64, entries: &mut [Entry]) -> Result<()> {
+fn add(write: &Transaction<'_>, account: i64, entries: &mut [TailEntry]) -> Result<()> {
     if entries.is_empty() {
         return Ok(());
     }
     let mut insert = write
         .db
         .prepare_cached("INSERT OR IGNORE INTO archive_entry (account, seq, peer) VALUES (?1, ?2, ?3)")?;
-    for Entry { seq, peer, .. } in &*entries {
+    for TailEntry { seq, peer, .. } in &*entries {
         insert.execute(params![account, int(*seq), peer])?;
     }
     entries.sort_unstable_by_key(|entry| (entry.peer, entry.seq));

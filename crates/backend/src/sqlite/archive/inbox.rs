@@ -3,7 +3,7 @@
 //! The table says it as of the fold, with what clients have changed; the messages behind the fold are added when it is read (`listed`). While these are
 //! still being read after a start, a marker finds nothing.
 
-use super::super::archive_tail::Entry;
+use super::super::archive_tail::TailEntry;
 use super::super::column::{code, int, ms, uint};
 use super::super::lookup;
 use super::super::transaction::Transaction;
@@ -132,7 +132,7 @@ pub(super) fn displayed(write: &Transaction<'_>, account: i64, peer: u32, id: &s
 }
 
 /// Messages of an account have entered their tables: in the order of the conversations, and in each in theirs.
-pub(super) fn fold(write: &Transaction<'_>, account: i64, entries: &[Entry]) -> Result<()> {
+pub(super) fn fold(write: &Transaction<'_>, account: i64, entries: &[TailEntry]) -> Result<()> {
     let erased = erased(write.db, account)?;
     for entries in entries.chunk_by(|a, b| a.peer == b.peer) {
         let Some(peer) = entries.first().map(|entry| entry.peer) else { continue };
@@ -191,7 +191,7 @@ fn is_empty(write: &Transaction<'_>, account: i64, peer: u32) -> Result<bool> {
     let mut messages = write
         .db
         .prepare_cached("SELECT 1 FROM archive_conversation WHERE account = ?1 AND peer = ?2 LIMIT 1")?;
-    let is_its = |entry: &(i64, Entry)| entry.0 == account && entry.1.peer == peer;
+    let is_its = |entry: &(i64, TailEntry)| entry.0 == account && entry.1.peer == peer;
     Ok(!messages.exists(params![account, peer])? && !write.archived.iter().any(is_its))
 }
 
@@ -204,7 +204,7 @@ fn standing(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<C
 }
 
 /// The committed messages of a conversation that are not in the tables.
-fn behind_fold(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<Vec<Entry>>> {
+fn behind_fold(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<Vec<TailEntry>>> {
     let after = write.fold.of(account).max(erased(write.db, account)?);
     Ok(write.tail.now(account, after, |other| other == peer))
 }

@@ -1,6 +1,6 @@
 //! Keeping a message.
 
-use super::super::archive_tail::{Entry, Newest};
+use super::super::archive_tail::{Newest, TailEntry};
 use super::super::column::{int, number};
 use super::super::transaction::Transaction;
 
@@ -57,7 +57,7 @@ impl Answers<KeepMessage, Error> for Transaction<'_> {
         for (side, kind) in sides {
             let Some((account, peer)) = side else { continue };
             let kind = if asked.has_contents { kind } else { EntryKind::Other };
-            self.archived.push((account, Entry::new(seq, peer, asked.stanza.len(), kind)));
+            self.archived.push((account, TailEntry::new(seq, peer, asked.stanza.len(), kind)));
         }
         if let (Some((account, peer)), Some(displayed)) = (sender, &asked.displayed) {
             inbox::displayed(self, account, peer, displayed)?;

@@ -26,7 +26,7 @@ pub(in super::super) fn add(write: &mut Transaction<'_>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::archive_tail::{Entry, Newest, Tail};
+    use super::super::super::archive_tail::{Newest, Tail, TailEntry};
     use super::super::super::{Options, SqliteStore, file};
     use super::*;
     use carillon_core::model::*;
@@ -89,7 +89,7 @@ mod tests {
     }
 
     /// The tail as a start finds it, and how much it reads for that.
-    fn made(options: &Options) -> (Vec<Option<Vec<Entry>>>, usize, usize) {
+    fn made(options: &Options) -> (Vec<Option<Vec<TailEntry>>>, usize, usize) {
         let db = file::connect_reader(options).expect("it opens");
         let tail = Tail::default();
         let newest = Newest::find(&db).expect("it is well").seq;

@@ -3,7 +3,7 @@
 //! What is in the table is found by index, the newest message first or last. Conversations that have messages behind the fold are known from memory; what is
 //! noted of them is looked up one by one, as far as a page goes.
 
-use super::super::archive_tail::Entry;
+use super::super::archive_tail::TailEntry;
 use super::super::column::{corrupt, int};
 use super::super::lookup;
 use super::super::snapshot::Snapshot;
@@ -62,7 +62,7 @@ struct Found<'a> {
     /// Whether it matters when their newest messages were received. Where there is nothing else, their numbers say which is the newest.
     are_timed: bool,
     /// The messages behind the fold, by conversation, and the newest of each in their order.
-    tail: HashMap<u32, Vec<Entry>>,
+    tail: HashMap<u32, Vec<TailEntry>>,
     newest: Vec<(u64, u32)>,
 }
 
@@ -86,13 +86,13 @@ impl<'a> Found<'a> {
         let first = filter.start.map_or(Ok(0), |start| archive.first_since(start))?;
         let before = filter.end.map_or(Ok(u64::MAX), |end| archive.first_since(end.plus(1)))?;
         let span = Span { after: archive.erased.max(first.saturating_sub(1)), before };
-        let mut tail: HashMap<u32, Vec<Entry>> = HashMap::new();
+        let mut tail: HashMap<u32, Vec<TailEntry>> = HashMap::new();
         for entry in archive.tail(archive.whole())? {
             if entry.kind() != EntryKind::Other {
                 tail.entry(entry.peer).or_default().push(entry);
             }
         }
-        let last = |(peer, entries): (&u32, &Vec<Entry>)| entries.last().map(|entry| (entry.seq, *peer));
+        let last = |(peer, entries): (&u32, &Vec<TailEntry>)| entries.last().map(|entry| (entry.seq, *peer));
         let mut newest: Vec<(u64, u32)> = tail.iter().filter_map(last).collect();
         newest.sort_unstable();
         Ok(Found { archive, filter, span, with, are_timed, tail, newest })

@@ -1,6 +1,6 @@
 //! Pages of an archive.
 
-use super::super::archive_tail::{Entry, Fold, Newest, Tail};
+use super::super::archive_tail::{Fold, Newest, Tail, TailEntry};
 use super::super::column::{blob, corrupt, int, ms, uint};
 use super::super::snapshot::Snapshot;
 use crate::rows::page::Room;
@@ -130,7 +130,7 @@ impl<'a> Archive<'a> {
     }
 
     /// The entries in memory, within a range.
-    pub(super) fn tail(&self, range: Range) -> Result<Vec<Entry>> {
+    pub(super) fn tail(&self, range: Range) -> Result<Vec<TailEntry>> {
         let (after, to) = (range.after.max(self.folded), range.before.saturating_sub(1).min(self.newest));
         // A reader that asks from before the fold would have to know what was folded since.
         let entries = self.tail.of(self.account, self.folded, to);

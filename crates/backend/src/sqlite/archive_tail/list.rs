@@ -4,7 +4,7 @@
 //! fold and at most the messages of one that was not full. A list costs a message 48 bytes, which lie one behind the other.
 
 use super::super::column::{corrupt, int};
-use super::Entry;
+use super::TailEntry;
 use rusqlite::{Connection, Result};
 
 /// Entries of a list, or one more: those of a message are not separated.
@@ -15,7 +15,7 @@ pub(super) fn read(
     db: &Connection,
     after: u64,
     newest: u64,
-    mut found: impl FnMut(i64, Entry),
+    mut found: impl FnMut(i64, TailEntry),
 ) -> Result<(u64, usize)> {
     let (mut listed, mut lists) = (after, 0);
     let mut query =
@@ -37,8 +37,8 @@ pub(super) fn read(
     Ok((listed, lists))
 }
 
-/// The bytes of entries: of each the account, and what [`Entry::to_bytes`] says.
-pub(in super::super) fn encode(entries: &[(i64, Entry)]) -> Vec<u8> {
+/// The bytes of entries: of each the account, and what [`TailEntry::to_bytes`] says.
+pub(in super::super) fn encode(entries: &[(i64, TailEntry)]) -> Vec<u8> {
     let mut out = Vec::with_capacity(entries.len() * ENTRY_BYTES);
     for (account, entry) in entries {
         out.extend_from_slice(&account.to_le_bytes());
@@ -47,9 +47,9 @@ pub(in super::super) fn encode(entries: &[(i64, Entry)]) -> Vec<u8> {
     out
 }
 
-fn decode(bytes: &[u8; ENTRY_BYTES]) -> (i64, Entry) {
+fn decode(bytes: &[u8; ENTRY_BYTES]) -> (i64, TailEntry) {
     let [a0, a1, a2, a3, a4, a5, a6, a7, entry @ ..] = *bytes;
-    (i64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]), Entry::from_bytes(entry))
+    (i64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]), TailEntry::from_bytes(entry))
 }
 
-const ENTRY_BYTES: usize = 8 + Entry::BYTES;
+const ENTRY_BYTES: usize = 8 + TailEntry::BYTES;

@@ -6,7 +6,7 @@ mod list;
 mod newest;
 mod tail;
 
-pub(super) use entry::Entry;
+pub(super) use entry::TailEntry;
 pub(super) use fold::Fold;
 pub(super) use list::{LIST, encode};
 pub(super) use newest::Newest;

@@ -1,7 +1,7 @@
 //! The newest messages of all archives, in memory: those behind the fold, and for a while those before it.
 
 use super::super::column::{int, uint};
-use super::{Entry, Fold, list};
+use super::{Fold, TailEntry, list};
 use carillon_core::model::EntryKind;
 use rusqlite::{Connection, Result};
 use std::collections::{HashMap, VecDeque};
@@ -18,10 +18,10 @@ pub(in super::super) struct Tail {
 #[derive(Default)]
 struct Inner {
     /// By account, in the order of their numbers.
-    accounts: HashMap<i64, Vec<Entry>>,
+    accounts: HashMap<i64, Vec<TailEntry>>,
     entries: usize,
     /// Those that are in no list yet, in the order of their messages.
-    unlisted: VecDeque<(i64, Entry)>,
+    unlisted: VecDeque<(i64, TailEntry)>,
     /// Whether the messages that were there when the store was opened are in it.
     state: TailState,
     /// Everything up to this one may be gone from it.
@@ -82,7 +82,7 @@ impl Tail {
     }
 
     /// Adds messages that were committed, in their order.
-    pub(in super::super) fn add(&self, archived: Vec<(i64, Entry)>) {
+    pub(in super::super) fn add(&self, archived: Vec<(i64, TailEntry)>) {
         if archived.is_empty() {
             return;
         }
@@ -95,7 +95,7 @@ impl Tail {
     }
 
     /// The first entries that are in no list, if there are so many; one more where a message would be separated.
-    pub(in super::super) fn unlisted(&self, count: usize) -> Option<Vec<(i64, Entry)>> {
+    pub(in super::super) fn unlisted(&self, count: usize) -> Option<Vec<(i64, TailEntry)>> {
         let inner = self.lock();
         let all = &inner.unlisted;
         if inner.state != TailState::Whole || all.len() < count {
@@ -123,7 +123,7 @@ impl Tail {
 
     /// The entries of an account behind `after`, up to `to`. Waits until they are all here. None if some of them were never read, or were dropped
     /// because they are in the tables.
-    pub(in super::super) fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
+    pub(in super::super) fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<TailEntry>> {
         let mut inner = self.lock();
         while inner.state == TailState::Making {
             inner = self.made.wait(inner).unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +141,7 @@ impl Tail {
         account: i64,
         after: u64,
         is_wanted: impl Fn(u32) -> bool,
-    ) -> Option<Vec<Entry>> {
+    ) -> Option<Vec<TailEntry>> {
         let inner = self.lock();
         if inner.state != TailState::Whole {
             return None;
@@ -153,7 +153,8 @@ impl Tail {
     /// The accounts that have an entry up to `to`, sorted.
     pub(in super::super) fn accounts(&self, to: u64) -> Vec<i64> {
         let inner = self.lock();
-        let has = |(_, entries): &(&i64, &Vec<Entry>)| entries.first().is_some_and(|entry| entry.seq <= to);
+        let has =
+            |(_, entries): &(&i64, &Vec<TailEntry>)| entries.first().is_some_and(|entry| entry.seq <= to);
         let mut accounts: Vec<i64> = inner.accounts.iter().filter(has).map(|(account, _)| *account).collect();
         accounts.sort_unstable();
         accounts
@@ -186,7 +187,7 @@ impl Tail {
 }
 
 /// The part of an account's entries behind `after`, up to `to`.
-fn between(entries: &[Entry], after: u64, to: u64) -> &[Entry] {
+fn between(entries: &[TailEntry], after: u64, to: u64) -> &[TailEntry] {
     let first = entries.partition_point(|entry| entry.seq <= after);
     let end = entries.partition_point(|entry| entry.seq <= to);
     entries.get(first..end).unwrap_or_default()
@@ -194,14 +195,14 @@ fn between(entries: &[Entry], after: u64, to: u64) -> &[Entry] {
 
 /// The entries behind the fold.
 struct Found {
-    accounts: HashMap<i64, Vec<Entry>>,
-    unlisted: VecDeque<(i64, Entry)>,
+    accounts: HashMap<i64, Vec<TailEntry>>,
+    unlisted: VecDeque<(i64, TailEntry)>,
     made: Made,
 }
 
 /// The entries behind the fold up to `newest`: those in lists, and those of the messages behind the last list.
 fn behind_fold(db: &Connection, newest: u64) -> Result<Found> {
-    let mut accounts: HashMap<i64, Vec<Entry>> = HashMap::new();
+    let mut accounts: HashMap<i64, Vec<TailEntry>> = HashMap::new();
     let (mut unlisted, mut messages) = (VecDeque::new(), 0);
     let (listed, lists) = list::read(db, Fold::find(db)?.folded, newest, |account, entry| {
         accounts.entry(account).or_default().push(entry);
@@ -220,7 +221,7 @@ fn behind_fold(db: &Connection, newest: u64) -> Result<Found> {
         let is_note = sender.map(|(account, _)| account) == recipient.map(|(account, _)| account);
         for (side, kind) in [(sender, sent), (recipient.filter(|_| !is_note), received)] {
             if let Some((account, peer)) = side {
-                let entry = Entry::new(seq, peer, bytes, kind);
+                let entry = TailEntry::new(seq, peer, bytes, kind);
                 accounts.entry(account).or_default().push(entry);
                 unlisted.push_back((account, entry));
             }

@@ -48,21 +48,17 @@ impl Answers<Room, Error> for Snapshot<'_> {
     }
 }
 
+const LIST_ALL: &str = "SELECT name, title, is_found FROM room WHERE domain = ?1 AND kind = ?4 AND name > ?2
+     ORDER BY name LIMIT ?3";
+const LIST_FOUND: &str =
+    "SELECT name, title, is_found FROM room WHERE domain = ?1 AND kind = ?4 AND name > ?2 AND is_found
+     ORDER BY name LIMIT ?3";
+
 impl Answers<Rooms, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Rooms) -> Result<Vec<RoomListed>> {
         // No name is empty.
         let after = asked.after.as_deref().unwrap_or_default();
-        let sql = match asked.all {
-            true => {
-                "SELECT name, title, is_found FROM room WHERE domain = ?1 AND kind = ?4 AND name > ?2
-                 ORDER BY name LIMIT ?3"
-            }
-            false => {
-                "SELECT name, title, is_found FROM room WHERE domain = ?1 AND kind = ?4 AND name > ?2 AND is_found
-                 ORDER BY name LIMIT ?3"
-            }
-        };
-        let mut query = self.db.prepare_cached(sql)?;
+        let mut query = self.db.prepare_cached(if asked.all { LIST_ALL } else { LIST_FOUND })?;
         let asked = params![asked.domain.0, after, asked.limit, asked.kind.code()];
         let rows = query.query_map(asked, |row| {
             Ok(RoomListed { name: text(row, 0)?, title: text(row, 1)?, public: row.get(2)? })
@@ -300,4 +296,58 @@ fn record(row: &Row<'_>) -> Result<RoomRecord> {
 
 fn form<T: Form>(bytes: &[u8], column: usize) -> Result<T> {
     decode(bytes, Clock::default()).map_err(|_| corrupt(column, "a value has a form that is not known"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive_tail::Tail;
+    use super::super::snapshot::LastRevisions;
+    use super::super::{Options, file, schema};
+    use super::*;
+    use crate::rows::last::LastItems;
+    use rusqlite::StatementStatus::{FullscanStep, Run, Sort, VmStep};
+    use std::time::Instant;
+
+    const ROOMS: u32 = 50_000;
+    const PAGE: u16 = 100;
+    /// Steps of SQLite's machine for a page: they depend on the page alone, not on how many rooms there are or where the page is.
+    const STEPS_MAX: i32 = 1200;
+
+    /// A page is one question, of as many rows as it has, wherever it is in the list.
+    #[test]
+    fn a_page_of_the_list_costs_what_is_on_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new(folder.path().join("store.db"));
+        let _lock = file::claim(&options.path).expect("it is made");
+        let mut db = file::connect_writer(&options).expect("it opens");
+        schema::migrate(&mut db, &options.path).expect("it is new");
+        db.execute_batch("INSERT INTO domain (id, name, sessions, registration, pubsub_create, sessions_max) VALUES (1, 'd', 0, 0, 0, 0)").expect("a domain");
+        // Every tenth can be found.
+        db.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?1)
+             INSERT INTO room (domain, name, created, title, is_found, config, kind)
+             SELECT 1, printf('room-%05d', i), 0, 'A room', i % 10 = 0, zeroblob(200), 0 FROM n",
+            [ROOMS],
+        )
+        .expect("rooms");
+        let (last, mut revisions) = (LastItems::new(0), LastRevisions::default());
+        for (all, sql) in [(true, LIST_ALL), (false, LIST_FOUND)] {
+            for after in ["", "room-25000", "room-48900"] {
+                let count = |status| db.prepare_cached(sql).expect("it is kept").get_status(status);
+                let before = [Run, VmStep].map(count);
+                let mut snapshot =
+                    Snapshot { db: &db, last: &last, tail: &Tail::default(), revisions: &mut revisions };
+                let after = Some(after.into());
+                let page = Rooms { domain: DomainId(1), kind: RoomKind::Muc, after, limit: PAGE, all };
+                let start = Instant::now();
+                let rooms = snapshot.answer(&page).expect("it answers");
+                let took = start.elapsed();
+                let [runs, steps] = [count(Run) - before[0], count(VmStep) - before[1]];
+                println!("a page of {}, after {:?}: {steps} steps, {took:?}", rooms.len(), page.after);
+                assert_eq!((rooms.len(), runs), (usize::from(PAGE), 1));
+                assert!(steps <= STEPS_MAX, "{steps} steps");
+                assert_eq!((count(FullscanStep), count(Sort)), (0, 0), "{sql}");
+            }
+        }
+    }
 }

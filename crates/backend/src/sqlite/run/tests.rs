@@ -184,7 +184,7 @@ impl Random {
 }
 
 /// One notification of the naive list.
-struct Known {
+struct Expected {
     id: NotificationId,
     account: u64,
     ended: Option<UnixMs>,
@@ -193,7 +193,7 @@ struct Known {
 const ACCOUNTS: u64 = 3;
 
 /// Some are stored, some end in any order, some are forgotten, and now and then the store is opened again.
-fn step(ground: &mut Ground, known: &mut Vec<Known>, random: &mut Random, now: UnixMs) {
+fn step(ground: &mut Ground, known: &mut Vec<Expected>, random: &mut Random, now: UnixMs) {
     let new: Vec<(NotificationId, u64)> = (0..random.below(30))
         .map(|_| {
             // Most are of now; some were accepted long before they came to the store.
@@ -203,7 +203,7 @@ fn step(ground: &mut Ground, known: &mut Vec<Known>, random: &mut Random, now: U
         })
         .collect();
     ground.store(&new);
-    known.extend(new.into_iter().map(|(id, account)| Known { id, account, ended: None }));
+    known.extend(new.into_iter().map(|(id, account)| Expected { id, account, ended: None }));
     let mut ends = Vec::new();
     for one in known.iter_mut().filter(|one| one.ended.is_none()) {
         if random.below(3) == 0 {

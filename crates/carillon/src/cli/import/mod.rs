@@ -91,7 +91,7 @@ struct Import<'a> {
 }
 
 /// What the node says of records that it was given.
-pub(super) struct Given {
+pub(super) struct ImportReport {
     imported: u64,
     parts: u64,
     /// Lines of what it was given, counted from 1, and what is wrong with them.
@@ -99,7 +99,7 @@ pub(super) struct Given {
 }
 
 /// Gives records to the node: lines of JSON.
-pub(super) fn give(client: &Client, records: &[u8]) -> Result<Given, Failure> {
+pub(super) fn give(client: &Client, records: &[u8]) -> Result<ImportReport, Failure> {
     let answer = client.post_lines("/v1/admin/accounts/import", records)?;
     let (mut last, mut errors) = (Value::Null, Vec::new());
     for line in answer.lines() {
@@ -115,7 +115,7 @@ pub(super) fn give(client: &Client, records: &[u8]) -> Result<Given, Failure> {
         return Err(Failure::Unreachable("the node ended in the middle: run the import again".to_owned()));
     }
     let count = |name: &str| last.get(name).and_then(Value::as_u64).unwrap_or(0);
-    Ok(Given { imported: count("imported"), parts: count("parts"), errors })
+    Ok(ImportReport { imported: count("imported"), parts: count("parts"), errors })
 }
 
 impl Import<'_> {

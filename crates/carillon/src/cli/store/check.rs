@@ -1,10 +1,10 @@
 //! `carillon store check`.
 
 use super::Place;
-use crate::assemble;
+use crate::backends;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
-use crate::config::{Config, Settings, Source};
+use crate::config::{Config, Source};
 use carillon_backend::check::{Checked, Severity};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -28,33 +28,20 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
         Config::load(&args.source).map_err(|problems| Failure::Usage(problems.to_string()))?.settings;
     let place = match &args.url {
         Some(place) => place.clone(),
-        None if settings.node.store_url.is_empty() => Place::Sqlite(assemble::database(&settings)),
+        None if settings.node.store_url.is_empty() => Place::Sqlite(backends::database(&settings)),
         None => Place::Postgres(settings.node.store_url.clone()),
     };
     let checked = match place {
-        Place::Sqlite(path) => {
-            carillon_backend::sqlite::check_store(&path).map_err(|e| Failure::Refused(e.to_string()))?
-        }
+        Place::Sqlite(path) => backends::check_embedded(&path),
         Place::Postgres(url) => {
             settings.node.store_url = url;
-            postgres(&settings)?
+            let options = backends::postgres::options(&settings).map_err(Failure::Usage)?;
+            backends::postgres::check(options)
         }
     };
+    let checked = checked.map_err(Failure::Refused)?;
     print(&checked, &mut Output::new(out, args.json))?;
     if checked.is_well() { Ok(()) } else { Err(Failure::Refused("the store is not in order".to_owned())) }
-}
-
-#[cfg(feature = "postgres")]
-fn postgres(settings: &Settings) -> Result<Checked, Failure> {
-    let options = assemble::postgres(settings).map_err(Failure::Usage)?;
-    carillon_backend::postgres::check(options).map_err(|e| Failure::Refused(e.to_string()))
-}
-
-#[cfg(not(feature = "postgres"))]
-fn postgres(_: &Settings) -> Result<Checked, Failure> {
-    Err(Failure::Usage(
-        "this binary was built without PostgreSQL: build it with `--features postgres`".to_owned(),
-    ))
 }
 
 fn print(checked: &Checked, out: &mut Output<'_>) -> Result<(), Failure> {

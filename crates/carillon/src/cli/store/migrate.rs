@@ -37,9 +37,9 @@ pub(super) use with_postgres::run;
 #[cfg(feature = "postgres")]
 mod with_postgres {
     use super::{Args, Config, Failure, Output, Place, Write};
-    use crate::assemble;
+    use crate::backends;
     use carillon_backend::migrate::{
-        Direction, MigrateError, Migration, Progress, Report, Step, Sum, Verified, migrate,
+        Direction, MigrateError, Migration, MigrationPhase, Progress, Report, Sum, Verified, migrate,
     };
     use serde_json::{Value, json};
     use std::path::Path;
@@ -67,11 +67,11 @@ mod with_postgres {
         let mut settings =
             Config::load(&args.source).map_err(|problems| Failure::Usage(problems.to_string()))?.settings;
         settings.node.store_url.clone_from(url);
-        let postgres = assemble::postgres(&settings).map_err(Failure::Usage)?;
+        let postgres = backends::postgres::options(&settings).map_err(Failure::Usage)?;
         // Parked sessions belong to a node, whose data folder has its name.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let node = match direction {
-            Direction::ToPostgres => assemble::node_name(&settings, folder)
+            Direction::ToPostgres => backends::postgres::node_name(&settings, folder)
                 .map_err(|e| Failure::Usage(format!("{}: {e}", folder.display())))?,
             Direction::ToSqlite => String::new(),
         };
@@ -168,12 +168,12 @@ mod with_postgres {
             let end = if is_whole { "" } else { " so far" };
             let seconds = now.duration_since(self.table_began).as_secs_f64().max(0.001);
             match step {
-                Step::Copy => eprintln!(
+                MigrationPhase::Copy => eprintln!(
                     "carillon: {table}: {rows} rows, {:.1} MB{end} ({:.0} rows/s)",
                     bytes as f64 / 1e6,
                     rows as f64 / seconds
                 ),
-                Step::Verify => eprintln!("carillon: {table}: {rows} rows compared"),
+                MigrationPhase::Verify => eprintln!("carillon: {table}: {rows} rows compared"),
             }
         }
     }

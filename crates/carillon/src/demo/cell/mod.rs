@@ -6,7 +6,7 @@ mod engines;
 mod nodes;
 mod process;
 
-use crate::signal::{Signals, Wish};
+use crate::process::signal::{Signals, Wish};
 use carillon_wire::jid::BareJid;
 use devices::{Ports, Told, What, after};
 use engines::Engines;

@@ -19,14 +19,14 @@ pub struct Modules {
     slots: Vec<Slot>,
     /// The hooks that one of them has.
     hooks: HookSet,
-    turn: Turn,
+    turn: TurnFuel,
 }
 
 impl Shared for Modules {}
 
 /// The fuel of a turn. All that happens in one turn happens at one time.
 #[derive(Debug, Default)]
-struct Turn {
+struct TurnFuel {
     at: Mono,
     used: u64,
 }
@@ -136,10 +136,10 @@ impl Modules {
     }
 }
 
-impl Turn {
+impl TurnFuel {
     fn begin(&mut self, now: Mono) {
         if self.at != now {
-            *self = Turn { at: now, used: 0 };
+            *self = TurnFuel { at: now, used: 0 };
         }
     }
 
@@ -190,7 +190,7 @@ impl Slot {
         &mut self,
         question: Question<'_>,
         subject: Subject,
-        turn: &mut Turn,
+        turn: &mut TurnFuel,
         figures: &mut ModuleFigures,
     ) -> (Subject, Decision) {
         let is_meant = self.is_meant(question);
@@ -280,7 +280,7 @@ impl Slot {
         which: Which,
         question: Question<'_>,
         subject: Subject,
-        turn: &mut Turn,
+        turn: &mut TurnFuel,
         figures: &mut ModuleFigures,
     ) -> (Subject, Result<Verdict, Failed>) {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -343,7 +343,7 @@ fn ready(
     version: &mut ModuleVersion,
     health: &mut Health,
     hook: ModuleHook,
-    turn: &mut Turn,
+    turn: &mut TurnFuel,
 ) -> Result<(), Failed> {
     if health.is_off {
         return Err(not_called(Failure::Off, "it failed too often"));

@@ -21,7 +21,7 @@ struct Packed {
 
 /// A contact as it is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct PackedContact<'a> {
     /// Its address.
     pub(crate) jid: &'a str,
     /// Where its subscriptions stand.
@@ -57,7 +57,7 @@ impl Contacts {
     }
 
     /// All contacts, those that are not listed, too.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = PackedContact<'_>> {
         let mut rest = self.0.as_ref().map_or(&[][..], |packed| &packed.entries);
         std::iter::from_fn(move || {
             let (entry, behind) = split(rest)?;
@@ -67,7 +67,7 @@ impl Contacts {
     }
 
     /// The contact with this address.
-    pub(crate) fn get(&self, jid: &str) -> Option<Entry<'_>> {
+    pub(crate) fn get(&self, jid: &str) -> Option<PackedContact<'_>> {
         let packed = self.0.as_ref()?;
         let place = packed.place(jid).ok()?;
         packed.entry(*packed.starts.get(place)?)
@@ -76,7 +76,7 @@ impl Contacts {
     /// Has the roster say this of a contact from this version on.
     pub(crate) fn put(&mut self, jid: &BareJid, contact: Option<&Contact>, version: Generation) {
         let mut packed = Packed { version, ..Packed::default() };
-        let is_before = |entry: &Entry<'_>| entry.jid < jid.as_str();
+        let is_before = |entry: &PackedContact<'_>| entry.jid < jid.as_str();
         self.iter().take_while(is_before).for_each(|entry| packed.push_entry(entry));
         contact.into_iter().for_each(|contact| packed.push(contact));
         let behind = self.iter().skip_while(is_before).filter(|entry| entry.jid != jid.as_str());
@@ -95,18 +95,23 @@ impl Packed {
         self.starts.binary_search_by(|start| self.entry(*start).map_or("", |entry| entry.jid).cmp(jid))
     }
 
-    fn entry(&self, start: u32) -> Option<Entry<'_>> {
+    fn entry(&self, start: u32) -> Option<PackedContact<'_>> {
         Some(split(self.entries.get(start as usize..)?)?.0)
     }
 
     fn push(&mut self, contact: &Contact) {
         let Contact { jid, name, groups, standing, is_listed, request } = contact;
         let rest = encode(&(name.clone(), groups.clone(), request.clone()), 0);
-        self.push_entry(Entry { jid: jid.as_str(), standing: *standing, is_listed: *is_listed, rest: &rest });
+        self.push_entry(PackedContact {
+            jid: jid.as_str(),
+            standing: *standing,
+            is_listed: *is_listed,
+            rest: &rest,
+        });
     }
 
     /// Appends an entry; its address is behind those of all others.
-    fn push_entry(&mut self, entry: Entry<'_>) {
+    fn push_entry(&mut self, entry: PackedContact<'_>) {
         // A roster has far fewer bytes: `limits.roster_bytes`.
         self.starts.push(self.entries.len() as u32);
         entry.append(&mut self.entries);
@@ -119,7 +124,7 @@ impl Packed {
     }
 }
 
-impl Entry<'_> {
+impl PackedContact<'_> {
     /// The address.
     pub(crate) fn address(&self) -> Option<BareJid> {
         BareJid::new(self.jid).ok()
@@ -149,13 +154,16 @@ impl Entry<'_> {
 }
 
 /// The first entry, and what follows it.
-fn split(entries: &[u8]) -> Option<(Entry<'_>, &[u8])> {
+fn split(entries: &[u8]) -> Option<(PackedContact<'_>, &[u8])> {
     let length = u32::from_le_bytes(*entries.first_chunk()?) as usize;
     let (entry, behind) = entries.split_at_checked(length)?;
     let [_, _, _, _, standing, is_listed, low, high] = *entry.first_chunk::<HEAD>()?;
     let (jid, rest) = entry.get(HEAD..)?.split_at_checked(u16::from_le_bytes([low, high]).into())?;
     let jid = std::str::from_utf8(jid).ok()?;
-    Some((Entry { jid, standing: Standing::of_bits(standing), is_listed: is_listed != 0, rest }, behind))
+    Some((
+        PackedContact { jid, standing: Standing::of_bits(standing), is_listed: is_listed != 0, rest },
+        behind,
+    ))
 }
 
 #[cfg(test)]

@@ -5,6 +5,6 @@ mod session;
 mod shard;
 
 pub use account::Contacts;
-pub(crate) use account::Entry;
+pub(crate) use account::PackedContact;
 pub use session::RosterInterest;
 pub use shard::Paces;

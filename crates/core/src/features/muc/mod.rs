@@ -5,7 +5,7 @@ use crate::error::StanzaError;
 use crate::event::Leave;
 use crate::feature_state::muc::Joined;
 use crate::message::{Announcement, RoomAbout, RoomAudience, RoomEvent, RoomOp, RoomSeat, ShardMessage};
-use crate::model::{Domain, RoomKind};
+use crate::model::{Domain, RoomKind, RoomPresence};
 use crate::ports::Directory;
 use crate::ports::store::rooms::Rooms;
 use crate::room::xml;
@@ -181,7 +181,7 @@ fn track(
     let count = rooms.len();
     match rooms.of(to.bare_str()) {
         Some(joined) => {
-            *joined.presence = stanza.clone();
+            joined.presence = RoomPresence::of(stanza);
             joined.presences = joined.presences.wrapping_add(1);
             return Ok(joined.presences);
         }
@@ -190,7 +190,7 @@ fn track(
                 StanzaError::new(Condition::ResourceConstraint).with_text("you are in too many rooms")
             );
         }
-        None => rooms.enter(to.clone(), stanza.clone()),
+        None => rooms.enter(Some(&session.jid), to.clone(), RoomPresence::of(stanza)),
     }
     Ok(0)
 }
@@ -303,8 +303,7 @@ fn announced(session: &mut BoundSession, _: &Stanza, step: Announcement, cx: &mu
 
 /// The client is told that it is in none of its rooms any more (XEP-0045 §15.6.2, code 332).
 fn shutdown(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
-    let entered = rooms.filter(|joined| joined.role.is_some());
+    let entered = session.state.muc.iter().filter(|joined| joined.role.is_some());
     let told: Vec<Stanza> =
         entered.map(|joined| xml::shut_down(&joined.occupant).with_to(session.jid.clone())).collect();
     told.iter().for_each(|stanza| session.send(stanza, &Track::Nothing, cx));
@@ -316,12 +315,12 @@ fn close(session: &mut BoundSession, leave: Leave, cx: &mut Cx<'_>) {
 
 /// The session leaves all its rooms, and forgets each when that has told it so.
 fn leave_all(session: &mut BoundSession, is_lost: bool, cx: &mut Cx<'_>) {
-    let mut rooms = session.state.muc.rooms.take();
-    for joined in rooms.iter_mut().flat_map(|rooms| rooms.iter_mut()) {
+    let mut rooms = std::mem::take(&mut session.state.muc);
+    for joined in rooms.iter_mut() {
         joined.role = None;
         gone(session, &joined.occupant, is_lost, cx);
     }
-    session.state.muc.rooms = rooms;
+    session.state.muc = rooms;
 }
 
 fn gone(session: &BoundSession, occupant: &Jid, is_lost: bool, cx: &mut Cx<'_>) {
@@ -338,13 +337,12 @@ fn restored(session: &mut BoundSession, _: &mut Names, cx: &mut Cx<'_>) {
 /// Rooms are at home on other nodes, which know nothing of who is in them.
 fn homes_moved(session: &mut BoundSession, before: &dyn Directory, cx: &mut Cx<'_>) {
     let moved: Vec<bool> = {
-        let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
         let has_moved = |joined: &Joined| {
             let name = joined.occupant.local().unwrap_or_default();
             let domain = joined.occupant.domain().split_once('.').map_or("", |(_, domain)| domain);
             SERVICE.home_by(name, domain, before) != SERVICE.home(name, domain, cx)
         };
-        rooms.map(has_moved).collect()
+        session.state.muc.iter().map(has_moved).collect()
     };
     let mut moved = moved.into_iter();
     come_back(session, |_| moved.next().unwrap_or_default(), cx);
@@ -352,12 +350,10 @@ fn homes_moved(session: &mut BoundSession, before: &dyn Directory, cx: &mut Cx<'
 
 /// Tells rooms that the session is in them.
 fn come_back(session: &BoundSession, mut is_told: impl FnMut(&Joined) -> bool, cx: &mut Cx<'_>) {
-    let rooms = session.state.muc.rooms.iter().flat_map(|rooms| rooms.iter());
-    for joined in rooms {
+    for joined in session.state.muc.iter() {
         let is_told = is_told(joined);
         let Some(role) = joined.role.filter(|_| is_told) else { continue };
-        let mut presence = joined.presence.clone();
-        presence.to = Some(joined.occupant.clone());
+        let presence = Box::new(joined.sent(Some(session.jid.clone())));
         let seat = seat(session, joined.presences, cx);
         tell(&joined.occupant, RoomOp::Back { seat, presence, role }, cx);
     }

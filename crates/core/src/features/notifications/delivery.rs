@@ -200,7 +200,7 @@ pub(super) fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> 
     true
 }
 
-/// One that the store has was given to a connection that is lost, and is not to be given again.
+/// Ends a stored notification as dropped: it was given to a connection that is lost, and must not be given again.
 fn drop_kept(domain: DomainId, entry: &InFlight, cx: &mut Cx<'_>) {
     let change = NotificationChange {
         id: entry.id,

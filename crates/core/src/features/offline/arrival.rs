@@ -143,8 +143,8 @@ fn keep(session: &mut BoundSession, cx: &mut Cx<'_>) {
     }
 }
 
-/// The pause before each look at whether given messages have arrived.
-const LOOK_MS: u64 = 1000;
+/// The pause before each look at whether given messages have arrived: what a busy client was given meanwhile takes memory.
+const LOOK_MS: u64 = 250;
 /// The same, where a sender waits: so much later than by a client with stream management it is told at most, and one system call covers
 /// what the client was given meanwhile.
 const LOOK_SOON_MS: u64 = 50;

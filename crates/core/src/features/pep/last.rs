@@ -26,7 +26,7 @@ struct Reading {
     reader: BareJid,
     wants: Wants,
     of: Arc<[(BareJid, DomainId)]>,
-    /// How many of these are read.
+    /// How many of these accounts have been read.
     at: usize,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn wanted(session: &mut BoundSession, cx: &mut Cx<'_>) {
     }
 }
 
-/// At the account's home: who its contacts are.
+/// At the account's home: begins with its own nodes and those of the contacts whose presence it gets.
 pub(super) fn give(session: SessionId, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(of) = sessions.bound(session) else { return };
     let (account, list) = (of.account, cx.pipeline.list_of(of).map(Box::<str>::from));
@@ -126,7 +126,7 @@ fn answered(
         return;
     }
     let session = sessions.bound(reading.session).filter(|session| session.presence.is_available());
-    // Without an answer it has what is published from now on.
+    // The store failed: the session gets only what is published from now on.
     let (Some(session), Ok(answer)) = (session, answer) else {
         return cx.features.pep.end(reading.session, reading.number);
     };

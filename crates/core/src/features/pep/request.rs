@@ -32,7 +32,7 @@ pub(super) fn own(
     answer(request, home, cx);
 }
 
-/// The same for another account, which may read what the nodes admit it to. Whether it is about nodes, and answered.
+/// The same for another account, which may read the nodes that admit it. Whether the request was about nodes: then it is answered.
 pub(super) fn others(stanza: &Stanza, home: &AtHome<'_>, _: &mut Sessions, cx: &mut Cx<'_>) -> bool {
     let info = stanza.payload.find("query", ns::DISCO_INFO).map(|query| query.element());
     if info.is_some_and(|query| query.attr("node").is_none()) {
@@ -67,7 +67,7 @@ pub(super) fn others(stanza: &Stanza, home: &AtHome<'_>, _: &mut Sessions, cx: &
         }
         Ok(_) => StanzaError::new(Condition::Forbidden),
     };
-    // To one that is not given the account's presence it is as if there were nobody; and what there is for nobody to see is said in one way.
+    // Without a presence subscription the account seems not to exist, and a missing node and a forbidden one get the same answer.
     let is_items = stanza.payload.find("query", ns::DISCO_ITEMS).is_some();
     if is_items || !standing.from {
         return false;
@@ -165,7 +165,7 @@ fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &
     });
 }
 
-/// The edit that an operation is, of a node that is like this, if it is there; one that it creates is by default like that.
+/// The edit that an operation makes. `is`: the configuration of the node, if there is one; `default`: that of a new one.
 fn edit(
     op: TopicOp,
     is: Option<&TopicConfig>,
@@ -217,7 +217,7 @@ fn publish(
     NodeEdit::Publish { id, payload: Bytes::from(bytes), options, default: default.clone() }
 }
 
-/// Whether a node may be like that.
+/// Checks that a node may have this configuration.
 fn check(config: &TopicConfig, terms: &Terms) -> Result<(), StanzaError> {
     let refused = |text: &'static str| Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
     if config.title.len() > 256 {

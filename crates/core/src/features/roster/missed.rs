@@ -1,7 +1,7 @@
 //! Changes of a roster of which the account's sessions were not told.
 
 use crate::feature_state::PerAccount;
-use crate::feature_state::roster::{Contacts, Entry};
+use crate::feature_state::roster::{Contacts, PackedContact};
 use crate::message::{AccountMessage, RosterCause};
 use crate::model::{Contact, Map, RosterChange};
 use crate::session::homes::AtHome;
@@ -17,7 +17,7 @@ pub(super) fn missed(
     let is = by_address(&home.record.roster);
     let mut missed = Vec::new();
     let mut say = |jid: &BareJid, was: Option<Contact>, cause| {
-        let is = is.get(jid.as_str()).and_then(Entry::contact);
+        let is = is.get(jid.as_str()).and_then(PackedContact::contact);
         if was != is {
             let (account, after) = (home.account.clone(), home.record.roster.version());
             let change = RosterChange { account, before: after, after, contact: jid.clone(), was, is };
@@ -32,16 +32,16 @@ pub(super) fn missed(
     let Some(was) = was.map(|was| by_address(&was.roster)) else { return missed };
     let gone = was.values().filter(|entry| !is.contains_key(entry.jid));
     let other = is.values().filter(|entry| was.get(entry.jid).is_none_or(|was| was != *entry));
-    let mut differ: Vec<&Entry<'_>> = gone.chain(other).collect();
+    let mut differ: Vec<&PackedContact<'_>> = gone.chain(other).collect();
     differ.sort_by_key(|entry| entry.jid);
     for entry in differ {
         if let Some(jid) = entry.address() {
-            say(&jid, was.get(entry.jid).and_then(Entry::contact), RosterCause::Contact);
+            say(&jid, was.get(entry.jid).and_then(PackedContact::contact), RosterCause::Contact);
         }
     }
     missed
 }
 
-fn by_address(roster: &Contacts) -> Map<&str, Entry<'_>> {
+fn by_address(roster: &Contacts) -> Map<&str, PackedContact<'_>> {
     roster.iter().map(|entry| (entry.jid, entry)).collect()
 }

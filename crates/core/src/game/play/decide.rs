@@ -2,7 +2,7 @@
 
 use super::{Match, Sink, send};
 use crate::game::logic::{Decided, Meter, Moment};
-use crate::game::modules::{Turn, Version};
+use crate::game::modules::{TurnFuel, Version};
 use crate::game::seat::Seat;
 use crate::ports::modules::{MatchVerdict, ModuleHash, SeatInput};
 use carillon_wire::frame::game::{EndReason, Header, ServerFrame};
@@ -32,7 +32,12 @@ impl Match {
     }
 
     /// Has the module decide the tick that was closed, in which the seats of `given` have an input. Says why the match is over, if it is.
-    pub(super) fn decide(&mut self, given: u64, sink: &mut Sink<'_>, turn: &mut Turn) -> Option<EndReason> {
+    pub(super) fn decide(
+        &mut self,
+        given: u64,
+        sink: &mut Sink<'_>,
+        turn: &mut TurnFuel,
+    ) -> Option<EndReason> {
         let moment = Moment {
             id: self.id,
             tick: self.log.last(),

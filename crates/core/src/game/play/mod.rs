@@ -10,7 +10,7 @@ use super::datagrams::{self, SETTLE_MS};
 use super::hashes::Hashes;
 use super::log::TickLog;
 use super::logic::Logic;
-use super::modules::{Turn, Version};
+use super::modules::{TurnFuel, Version};
 use super::seat::{Line, Presence, Seat, Taken};
 use super::sink::send_tick;
 pub(super) use super::sink::{Sink, send};
@@ -315,7 +315,7 @@ impl Match {
     }
 
     /// Does what is due. Says why the match is over, if it is.
-    pub(super) fn advance(&mut self, sink: &mut Sink<'_>, turn: &mut Turn) -> Option<EndReason> {
+    pub(super) fn advance(&mut self, sink: &mut Sink<'_>, turn: &mut TurnFuel) -> Option<EndReason> {
         let now = sink.now.mono;
         if self.settle_at.take_if(|at| *at <= now).is_some() {
             self.settle(sink);
@@ -370,7 +370,7 @@ impl Match {
     }
 
     /// Closes the next tick, which is late by so many milliseconds. Says why the match is over, if it is.
-    fn close_tick(&mut self, late_ms: u64, sink: &mut Sink<'_>, turn: &mut Turn) -> Option<EndReason> {
+    fn close_tick(&mut self, late_ms: u64, sink: &mut Sink<'_>, turn: &mut TurnFuel) -> Option<EndReason> {
         let tick = self.log.last() + 1;
         let (mut given, mut repeated) = (0_u64, 0_u64);
         for (at, seat) in self.seats.iter_mut().enumerate() {

@@ -27,7 +27,7 @@ pub(super) struct Pool {
     has_parties: bool,
     /// The tickets that want the same alike, each with its seats.
     buckets: Map<Box<str>, BTreeMap<Rank, u8>>,
-    waiting: Map<Number, Waiting>,
+    waiting: Map<Number, WaitingTicket>,
     /// When each ticket is matched if nothing comes or goes.
     due: BTreeSet<(Mono, Number)>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Pool {
 type Rank = (i64, Number);
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingTicket {
     bucket: Box<str>,
     rating: i64,
     since: Mono,
@@ -71,7 +71,7 @@ impl Pool {
 
     /// Adds a ticket of so many seats that has waited since then.
     pub(super) fn add(&mut self, number: Number, bucket: &str, rating: i64, since: Mono, seats: u8) {
-        let waiting = Waiting { bucket: bucket.into(), rating, since, due: None };
+        let waiting = WaitingTicket { bucket: bucket.into(), rating, since, due: None };
         self.waiting.insert(number, waiting);
         self.buckets.entry(bucket.into()).or_default().insert((rating, number), seats);
         self.changed(bucket, (rating, number));
@@ -79,7 +79,9 @@ impl Pool {
 
     /// Takes a ticket out. Whether it was there.
     pub(super) fn remove(&mut self, number: Number) -> bool {
-        let Some(Waiting { bucket, rating, due, .. }) = self.waiting.remove(&number) else { return false };
+        let Some(WaitingTicket { bucket, rating, due, .. }) = self.waiting.remove(&number) else {
+            return false;
+        };
         if let Some(at) = due {
             self.due.remove(&(at, number));
         }
@@ -101,7 +103,7 @@ impl Pool {
     /// Takes out the tickets of a match that can be made now.
     pub(super) fn take(&mut self, now: Mono) -> Option<Group> {
         let &(_, number) = self.due.first().filter(|(at, _)| *at <= now)?;
-        let Waiting { bucket, rating, .. } = self.waiting.get(&number)?;
+        let WaitingTicket { bucket, rating, .. } = self.waiting.get(&number)?;
         let (apart, ranks) = self.narrowest(bucket, (*rating, number))?;
         let mut tickets: Vec<Number> = ranks.into_iter().map(|(_, number)| number).collect();
         tickets.sort_unstable();

@@ -108,6 +108,8 @@ pub type PushHint = Arc<dyn Fn() + Send + Sync>;
 ///   after it (`modules::are_activated_and_kept`, `lasting::nouns`).
 /// - **Parked sessions are forgotten for good.** What was read before [`ForgetParked`](parked::ForgetParked) was answered is not there
 ///   after it, whatever ends the process (`parked::groups_are_forgotten`, `lasting::parked`).
+/// - **Shared is as alone.** Where several nodes open stores on one database, all of this holds for them together: what one store has answered, the others
+///   know, and what is given once is given by one of them (the cases of `shared`, and all others with the questions by turns).
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it
 ///   (`together::each_question_is_answered_once`, `together::closed_answers_closed`).
 pub trait Store: Send + Sync + 'static {

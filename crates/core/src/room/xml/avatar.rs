@@ -1,12 +1,14 @@
 //! The avatar of a room (XEP-0486): the photos of its vCard, and how clients are told of them.
 
+use crate::command::RoomPhoto;
 use crate::error::StanzaError;
 use crate::model::PhotoHash;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, PresenceType, Stanza};
+use carillon_wire::stanza::{Condition, Payload, PresenceType, Stanza};
 use carillon_wire::xml::Element;
 use sha1::{Digest, Sha1};
 
@@ -31,6 +33,29 @@ pub(in crate::room) fn photos(vcard: &Element) -> Result<Box<[PhotoHash]>, Stanz
         hashes.push(PhotoHash(Sha1::digest(bytes).into()));
     }
     Ok(hashes.into())
+}
+
+/// A vCard with this photo in place of those that it had, or with none, and the hash of it. Empty bytes for one that says nothing else.
+pub(in crate::room) fn replaced(
+    before: Option<Bytes>,
+    photo: Option<&RoomPhoto>,
+) -> (Bytes, Box<[PhotoHash]>) {
+    let before = Payload::from_raw(before.unwrap_or_default());
+    let vcard = before.find("vCard", ns::VCARD).map(|vcard| vcard.element());
+    let mut vcard = vcard.unwrap_or_else(|| Element::new("vCard", ns::VCARD));
+    while vcard.take_child("PHOTO", ns::VCARD).is_some() {}
+    let Some(RoomPhoto { media_type, bytes }) = photo else {
+        let is_empty = vcard.children().next().is_none();
+        let xml = if is_empty { Bytes::new() } else { Payload::from_element(&vcard).bytes().clone() };
+        return (xml, Box::default());
+    };
+    let text = |name, text: String| Element::new(name, ns::VCARD).with_text(text);
+    let photo = Element::new("PHOTO", ns::VCARD)
+        .with_child(text("TYPE", media_type.to_string()))
+        .with_child(text("BINVAL", BASE64.encode(bytes)));
+    vcard.push(photo);
+    let hash = PhotoHash(Sha1::digest(bytes).into());
+    (Payload::from_element(&vcard).bytes().clone(), Box::new([hash]))
 }
 
 /// The presence by which a room tells which avatar it has (XEP-0486 §5.2, XEP-0153): the first, if there are several; an empty one for none.

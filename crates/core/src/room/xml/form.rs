@@ -157,7 +157,7 @@ fn set(config: &mut RoomConfig, name: &str, value: &str, limits: &Limits) -> Opt
     Some(())
 }
 
-/// Whether a field that no room can be configured by asks for what is done anyway, or only describes.
+/// Whether a field that is not configurable asks for what every room does anyway, or is only descriptive.
 fn is_met(name: &str, value: &str) -> bool {
     match name {
         "lang" | "pubsub" => true,

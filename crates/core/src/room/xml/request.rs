@@ -65,6 +65,7 @@ pub(in crate::room) fn weight_of(request: &RoomRequest) -> Weight {
         | RoomRequest::Destroy { .. }
         | RoomRequest::SetMembers { .. }
         | RoomRequest::Moderate { .. }
+        | RoomRequest::SetAvatar { .. }
         | RoomRequest::EraseArchive => Weight::Change,
     }
 }
@@ -83,7 +84,7 @@ pub(in crate::room) fn retracted(payload: &Payload) -> Option<ArchiveId> {
 
 /// What somebody who enters says (XEP-0045 §7.2).
 #[derive(Debug, Default)]
-pub(in crate::room) struct Entry {
+pub(in crate::room) struct EnterRequest {
     /// The password, or empty.
     pub(in crate::room) password: String,
     pub(in crate::room) history: HistoryWanted,
@@ -114,11 +115,11 @@ impl HistoryWanted {
 }
 
 /// What a presence to a room says, if its client enters by it.
-pub(in crate::room) fn entry(presence: &Stanza) -> Option<Entry> {
+pub(in crate::room) fn entry(presence: &Stanza) -> Option<EnterRequest> {
     let x = presence.payload.find("x", ns::MUC)?.element();
     let password = x.child("password", ns::MUC).map(Element::text).unwrap_or_default();
     let Some(history) = x.child("history", ns::MUC) else {
-        return Some(Entry { password, history: HistoryWanted::default() });
+        return Some(EnterRequest { password, history: HistoryWanted::default() });
     };
     let number = |name| history.attr(name).and_then(|text| text.parse::<u64>().ok());
     let history = HistoryWanted {
@@ -127,7 +128,7 @@ pub(in crate::room) fn entry(presence: &Stanza) -> Option<Entry> {
         seconds: number("seconds"),
         since: history.attr("since").and_then(UnixMs::from_rfc3339),
     };
-    Some(Entry { password, history })
+    Some(EnterRequest { password, history })
 }
 
 /// One entry of a request of muc#admin (XEP-0045 §9, §10).

@@ -1,10 +1,10 @@
 //! What occupants are told of each other (XEP-0045, namespace `muc#user`).
 
 use crate::model::{ArchiveId, RoomAffiliation, RoomRole as Role};
-use crate::room::occupants::{Client, Occupant};
+use crate::room::occupants::{Client, Occupant, OccupantId};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{PresenceType, Stanza};
+use carillon_wire::stanza::{Payload, PresenceType, Stanza};
 use carillon_wire::xml::Element;
 
 /// The status codes by which an occupant is told why somebody has it leave (XEP-0045 §15.6.2).
@@ -52,7 +52,7 @@ pub(in crate::room) fn role(word: &str) -> Option<Role> {
         .find(|of| role_word(*of) == word)
 }
 
-/// What is said of an occupant beside what it is.
+/// What a presence says of an occupant besides its affiliation and role.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::room) struct Said<'a> {
     /// Codes (XEP-0045 §15.5.2).
@@ -62,7 +62,9 @@ pub(in crate::room) struct Said<'a> {
     /// The nick of whoever did it.
     pub(in crate::room) actor: Option<&'a str>,
     pub(in crate::room) reason: Option<&'a str>,
-    /// The room is gone: what is said of that.
+    /// What its client says as it leaves.
+    pub(in crate::room) last: Option<&'a Payload>,
+    /// The `<destroy/>` element, if the room is destroyed.
     pub(in crate::room) destroy: Option<&'a Element>,
 }
 
@@ -73,11 +75,10 @@ pub(in crate::room) fn presence(
     shows_address: bool,
     said: &Said<'_>,
 ) -> Stanza {
-    let mut presence = Stanza::clone(&client.presence);
+    let mut presence = client.presence.stanza();
     presence.from = Some(occupant.address.clone());
-    presence.to = None;
     presence.payload.push_element(&x(occupant, shows_address.then_some(&client.jid), said));
-    presence.payload.push_element(&occupant_id(&occupant.id));
+    presence.payload.push_element(&occupant_id(occupant.id));
     presence
 }
 
@@ -89,11 +90,11 @@ pub(in crate::room) fn unavailable(
     said: &Said<'_>,
 ) -> Stanza {
     let mut presence = Stanza::presence(PresenceType::Unavailable).with_from(occupant.address.clone());
-    if client.presence.kind == presence.kind {
-        presence.payload = client.presence.payload.clone();
+    if let Some(last) = said.last {
+        presence.payload = last.clone();
     }
     presence.payload.push_element(&x(occupant, shows_address.then_some(&client.jid), said));
-    presence.payload.push_element(&occupant_id(&occupant.id));
+    presence.payload.push_element(&occupant_id(occupant.id));
     presence
 }
 
@@ -121,7 +122,7 @@ fn x(occupant: &Occupant, address: Option<&Jid>, said: &Said<'_>) -> Element {
     x
 }
 
-/// What somebody is told who is nothing in the room.
+/// The `<x/>` of somebody who has neither affiliation nor role.
 pub(in crate::room) fn nothing(codes: &[u16]) -> Element {
     let item = Element::new("item", ns::MUC_USER).with_attr("affiliation", "none").with_attr("role", "none");
     let mut x = Element::new("x", ns::MUC_USER).with_child(item);
@@ -163,8 +164,8 @@ pub(in crate::room) fn statuses(codes: &[u16]) -> Element {
 }
 
 /// The id of an occupant (XEP-0421).
-pub(in crate::room) fn occupant_id(id: &str) -> Element {
-    Element::new("occupant-id", ns::OCCUPANT_ID).with_attr("id", id)
+pub(in crate::room) fn occupant_id(id: OccupantId) -> Element {
+    Element::new("occupant-id", ns::OCCUPANT_ID).with_attr("id", id.digits())
 }
 
 /// The number of a message in the archive of a room (XEP-0359).

@@ -31,11 +31,11 @@ pub(crate) struct AccountReads {
 #[derive(Debug, Default)]
 struct OfAccount {
     under_way: u8,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedRead>,
 }
 
 /// A read that has not begun.
-struct Waiting {
+struct QueuedRead {
     session: SessionId,
     begin: Box<Begin>,
 }
@@ -43,9 +43,9 @@ struct Waiting {
 /// Begins a read for a session, which may wait for it no longer. Whether it began.
 type Begin = dyn FnOnce(&mut Sessions, &mut Cx<'_>) -> bool + Send;
 
-impl std::fmt::Debug for Waiting {
+impl std::fmt::Debug for QueuedRead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Waiting({:?})", self.session)
+        write!(f, "QueuedRead({:?})", self.session)
     }
 }
 
@@ -91,7 +91,7 @@ impl AccountReads {
     }
 
     /// A read has ended: the next one that waits takes its place.
-    fn next(&mut self, account: AccountId) -> Option<Waiting> {
+    fn next(&mut self, account: AccountId) -> Option<QueuedRead> {
         let of = self.accounts.get_mut(&account)?;
         if let Some(next) = of.waiting.pop_front() {
             return Some(next);
@@ -140,7 +140,7 @@ pub(crate) fn begin(
         }
     } else if let Some(of) = cx.agenda.reads.accounts.get_mut(&account) {
         let begin = Box::new(move |sessions: &mut Sessions, cx: &mut Cx<'_>| begin(Some(sessions), cx));
-        of.waiting.push_back(Waiting { session, begin });
+        of.waiting.push_back(QueuedRead { session, begin });
     }
 }
 

@@ -1,7 +1,7 @@
 //! A client before authentication that may send something. Its elements go to the profile that it uses, and to the mechanism
 //! that it chose.
 
-use super::exchange::{self, Failed, Step};
+use super::exchange::{self, ExchangeStep, Failed};
 use super::{Asking, Deriving, classic, offer, refusal, sasl2};
 use crate::connection::{Claim, Claimed, Client, Invited, Io, Proof};
 use crate::error::StreamError;
@@ -237,15 +237,17 @@ impl Authenticating {
     }
 
     /// Does what an exchange asks for next.
-    pub(super) fn step(client: Client, profile: SaslProfile, step: Step, cx: &mut Cx<'_>) -> Session {
+    pub(super) fn step(client: Client, profile: SaslProfile, step: ExchangeStep, cx: &mut Cx<'_>) -> Session {
         match step {
-            Step::Challenge(message, challenged) => {
+            ExchangeStep::Challenge(message, challenged) => {
                 client.io.send_element(&profile.challenge(&message), cx);
                 let awaits = Awaits::Response(profile, challenged);
                 Session::Authenticating(Box::new(Authenticating { client, awaits }))
             }
-            Step::Derive(derivation, check) => Deriving::password(client, profile, derivation, check, cx),
-            Step::Proved(proved) => {
+            ExchangeStep::Derive(derivation, check) => {
+                Deriving::password(client, profile, derivation, check, cx)
+            }
+            ExchangeStep::Proved(proved) => {
                 if let Some(authorise) = cx.pipeline.authorise
                     && let Some(failed) = refusal::of(authorise, &client, profile.inline(), &proved, cx)
                 {
@@ -256,7 +258,7 @@ impl Authenticating {
                     SaslProfile::Sasl2(inline) => sasl2::succeed(client, inline, *proved, cx),
                 }
             }
-            Step::Failed(failed) => Authenticating::refuse(client, &profile, failed, cx),
+            ExchangeStep::Failed(failed) => Authenticating::refuse(client, &profile, failed, cx),
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) fn was_read(
 ) {
     let mut record = Some(record);
     while let Some(message) = cx.homes.next_of(account, about, cx.pipeline) {
-        // It is there for this message only: it says nothing of others.
+        // It holds what the waiting messages need, and nothing else.
         let Some(home) = cx.homes.places.get_mut(account) else { return };
         record.take().into_iter().for_each(|record| home.open(record));
         give(account, message, sessions, cx);
@@ -52,7 +52,7 @@ pub(super) fn was_read(
 }
 
 impl Homes {
-    /// Whom the first messages that wait for a record are from, sorted; nobody if the first is about more.
+    /// The senders of the first messages that wait for a record, sorted; none if the first message needs the whole record.
     fn askers(&self, account: &BareJid, pipeline: &Pipeline) -> About {
         let home = self.places.get(account);
         let messages = home.iter().flat_map(|home| home.waiting()).take(ABOUT_MAX);

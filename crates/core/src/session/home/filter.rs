@@ -74,7 +74,7 @@ pub(crate) fn retain_hearers(stanza: &Stanza, sessions: &mut SmallVec<[&BoundSes
     let kind = StanzaKind::received(stanza);
     match cx.homes.record(to.bare_str()) {
         Some(record) => sessions.retain(|session| !cx.pipeline.withholds(record, session, kind, from)),
-        // It was dropped meanwhile: what cannot be decided does not pass.
+        // The record was dropped meanwhile: without it nothing passes.
         None => sessions.clear(),
     }
 }

@@ -140,7 +140,8 @@ pub(super) fn parts_of<'a>(account: &'a BareJid, cx: &Cx<'_>) -> Option<(DomainI
     Some((cx.shard.domains.named(account.domain())?.id, account.local()?))
 }
 
-/// A message that the account does not hear. Who asks or writes is told as if there were nobody; who only says something is not.
+/// Refuses a message from somebody whom the account blocks: requests and messages are answered as if the account did not exist,
+/// presence is not answered.
 fn deny(
     account: &BareJid,
     message: AccountMessage,
@@ -164,7 +165,7 @@ fn deny(
     cx.settle(settlement);
 }
 
-/// Answers a request to an account that is not there as that to one of which nobody sees anything: from an empty record.
+/// Answers a request from an empty record, so that an account that does not exist looks like one that shows nothing.
 fn answer_for_nobody(account: &BareJid, stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some((domain, local)) = parts_of(account, cx) else { return };
     let (mut record, generation) = (PerAccount::default(), Generation::default());
@@ -184,7 +185,7 @@ fn route_or_refuse(
     cx.settle(settlement);
 }
 
-/// Tells another account that its stanza leads to nothing.
+/// Answers the stanza of another account with an error.
 fn answer_error(stanza: &Stanza, error: &StanzaError, settlement: Option<Settlement>, cx: &mut Cx<'_>) {
     if let Some(reply) = stanza.error_reply(error) {
         cx.reply_to(settlement, reply);
@@ -237,7 +238,7 @@ fn ask_for_record(account: &BareJid, parts: RecordParts, about: About, cx: &mut 
     let ticket = cx.ask_for_home(HomeKey::Account(account.clone()), question);
     if let Some(home) = cx.homes.places.get_mut(account) {
         home.begin_load();
-        // One that was asked before may be answered with what was there before what was dealt with since.
+        // A read in flight may return the record as it was before messages that were processed since.
         home.forget_asked();
         home.asked(ticket, about);
     }
@@ -308,7 +309,7 @@ fn was_read(
             }
         }
         Err(_) => {
-            // What is only told can wait; who asks is answered.
+            // Notices wait until the record can be read; requests are answered now.
             for message in give_up(account, AccountMessage::can_wait, cx) {
                 refuse(message, sessions, cx);
             }
@@ -337,7 +338,7 @@ fn unreadable() -> StanzaError {
         .with_text("what is needed to decide on this cannot be read now; try again later")
 }
 
-/// A message is not dealt with.
+/// Refuses a message because the record cannot be read.
 fn refuse(message: AccountMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let error = unreadable();
     match message {
@@ -401,7 +402,7 @@ pub fn ask_in_order(
     })))
 }
 
-/// The answer to a request of the account's own: a result without a payload, or an error. To a presence there is only an error to be said.
+/// Answers a request of one of the account's own sessions with an empty result or an error; a presence only with an error.
 pub fn reply(
     requester: Requester,
     request: &Stanza,
@@ -428,11 +429,11 @@ pub fn is_awaited(requester: Requester, sessions: &mut Sessions) -> bool {
     }
 }
 
-/// The same with an answer that is made.
+/// The same with this answer.
 pub fn answer(requester: Requester, answer: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match requester {
         Requester::Session(session) => {
-            // Whoever waits for it pays, too.
+            // The session that asked is charged for the answer as well.
             let bytes = answer.payload.bytes().len();
             let answer = account_reads::replied(answer, sessions, cx);
             let Some(session) = sessions.bound(session) else { return };

@@ -14,7 +14,7 @@ use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stream;
 
-/// The record is read anew, to find out whether it has changed: what was asked before may have been answered before.
+/// Reads the record again to find out whether it has changed: the answer to an earlier read may be older than the change.
 pub(super) fn begin_reload(account: &BareJid, cx: &mut Cx<'_>) {
     let Some(home) = cx.homes.places.get_mut(account) else { return };
     let record = home.begin_load();
@@ -24,7 +24,7 @@ pub(super) fn begin_reload(account: &BareJid, cx: &mut Cx<'_>) {
     read(account, cx);
 }
 
-/// Sessions of an account came from another process: what was stored since they were told of the record is told by nobody.
+/// Sessions of an account came from another process: nobody announces what was stored since they were last told of the record.
 pub(crate) fn verify(account: &BareJid, cx: &mut Cx<'_>) {
     let Some(question) = question(account, RecordParts::default(), cx) else { return };
     let account = account.clone();
@@ -54,8 +54,8 @@ pub(super) fn settle(account: &BareJid, generation: Generation, sessions: &mut S
     match stale {
         _ if told == generation => {}
         Some((of, was)) => {
-            // What the record had when it became stale, and its sessions were not told, is said by messages: those that are here, and
-            // those to come. What came after that is said by comparison.
+            // Changes up to the stale record reach the sessions as messages, those that wait here and those to come; later ones are
+            // found by comparison.
             if told < of {
                 changes.expect_late(told, of);
             }

@@ -13,21 +13,21 @@ pub(in crate::session) struct Changes {
     pub(in crate::session) told: Option<Generation>,
     /// Whether routing needs the record, because a session has chosen a list of its own: then it stays.
     pub(in crate::session) is_pinned: bool,
-    /// No memory while changes come in their order.
+    /// `None` while changes arrive in order, which is nearly always.
     unsettled: Option<Box<Unsettled>>,
 }
 
-/// What deviates from the order.
+/// What is kept while changes arrive out of order.
 #[derive(Debug, Default)]
 struct Unsettled {
-    /// Changes that come after one that is not known yet, by the generations before them, and their bytes.
+    /// Changes that arrived before one that they follow, by the generation they change, and their bytes.
     early: BTreeMap<Generation, VecDeque<AccountMessage>>,
     early_bytes: usize,
     /// The record as it was when it became stale, and its generation.
     stale: Option<(Generation, PerAccount)>,
-    /// Changes between these generations may still come, of which the sessions were not told, although they know the record of later.
+    /// The sessions were shown a later record and were not told of the changes between these generations, which may still arrive.
     late: Option<(Generation, Generation)>,
-    /// Sessions that were shown a record of this generation, of which changes are still to come here.
+    /// Sessions that were shown a record of this generation before all changes in it arrived here.
     ahead: Vec<(SessionId, Generation)>,
 }
 
@@ -35,17 +35,17 @@ struct Unsettled {
 const EARLY_BYTES_MAX: usize = 1 << 20;
 
 impl Changes {
-    /// Those of an account whose sessions know the record of this generation, or none.
+    /// For an account whose sessions know the record of this generation; `None`: no session knows it.
     pub(in crate::session) fn since(told: Option<Generation>) -> Changes {
         Changes { told, is_pinned: false, unsettled: None }
     }
 
-    /// Whether all that is known came in its order.
+    /// Whether no change has arrived early and none is missing.
     pub(in crate::session) fn are_in_order(&self) -> bool {
         self.unsettled.is_none()
     }
 
-    /// Gives back memory when everything is in its order again.
+    /// Frees memory once everything is in order again.
     pub(in crate::session) fn tidy(&mut self) {
         let is_settled = |unsettled: &Unsettled| {
             let Unsettled { early, early_bytes: _, stale, late, ahead } = unsettled;
@@ -61,7 +61,7 @@ impl Changes {
     pub(in crate::session) fn is_next(&mut self, message: &AccountMessage) -> bool {
         let Some((before, after)) = message.generations() else { return true };
         let told = *self.told.get_or_insert(before);
-        // What happened between two changes is told between them, or later.
+        // It changes no generation: the sessions may be told once they know the one it belongs to.
         if before == after && before <= told {
             return true;
         }
@@ -75,12 +75,12 @@ impl Changes {
         before == told
     }
 
-    /// A change that waited for the one before it, or that is known by now.
+    /// The first early change, if the sessions know the generation before it by now.
     pub(in crate::session) fn next_early(&mut self) -> Option<AccountMessage> {
         let told = self.told?;
         let unsettled = self.unsettled.as_mut()?;
         let mut first = unsettled.early.first_entry().filter(|first| *first.key() <= told)?;
-        // Those of one generation in their order.
+        // Messages about one generation keep their order.
         let message = first.get_mut().pop_front();
         if first.get().is_empty() {
             first.remove();
@@ -89,7 +89,7 @@ impl Changes {
         message
     }
 
-    /// Takes those that waited, although a record of this generation has them.
+    /// Takes the early changes that a record of this generation contains.
     pub(in crate::session) fn take_known(&mut self, generation: Generation) -> Vec<AccountMessage> {
         let Some(unsettled) = &mut self.unsettled else { return Vec::new() };
         let later = unsettled.early.split_off(&generation);
@@ -99,7 +99,7 @@ impl Changes {
         known
     }
 
-    /// Whether so much waits for a change that is missing that it may be lost.
+    /// Whether so many bytes wait for a missing change that it was probably lost.
     pub(in crate::session) fn is_flooded(&self) -> bool {
         self.unsettled.as_ref().is_some_and(|unsettled| unsettled.early_bytes > EARLY_BYTES_MAX)
     }
@@ -111,7 +111,7 @@ impl Changes {
         before >= from && after <= to
     }
 
-    /// Changes between these generations may still come, of which the sessions are not told when they do not.
+    /// Notes that changes between these generations may still arrive, of which the sessions have not been told.
     pub(in crate::session) fn expect_late(&mut self, from: Generation, to: Generation) {
         let late = &mut self.unsettled.get_or_insert_default().late;
         *late = Some(late.map_or((from, to), |(first, _)| (first, to)));
@@ -128,7 +128,7 @@ impl Changes {
         self.unsettled.as_mut()?.stale.take()
     }
 
-    /// A session is shown a record of this generation: what it says is not to be told to it again.
+    /// Notes that a session was shown a record of this generation: it is not told of the changes in it.
     pub(in crate::session) fn shown(&mut self, session: SessionId, generation: Generation) {
         if self.told.is_none_or(|told| told < generation) {
             // One for each session: the account has so many at most.
@@ -187,7 +187,7 @@ mod tests {
         Changes::since(Some(Generation(generation)))
     }
 
-    /// As when shards take turns for a long time, and the first of them is the last to tell.
+    /// As when the shard that made the first of many changes is the last to report it.
     #[test]
     fn changes_that_come_too_early_wait_for_their_turn_however_many_there_are() {
         let mut changes = told(1);

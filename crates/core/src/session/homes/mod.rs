@@ -7,7 +7,7 @@ mod changes;
 pub use at_home::AtHome;
 
 use crate::feature_state::PerAccount;
-use crate::home::{Concurrency, Kind, Place, Places, Pushed, Stage};
+use crate::home::{Concurrency, HomeKind, Place, Places, Pushed, Stage};
 use crate::message::AccountMessage;
 use crate::model::{Generation, Mono, SessionId, Set};
 use carillon_wire::jid::{BareJid, Jid};
@@ -36,16 +36,16 @@ pub(super) struct AccountRecord {
     pub(super) parts: PerAccount,
 }
 
-/// What of a record is looked up.
+/// The part of a record that is looked up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
     /// Whom it is about, sorted; nobody for the whole record.
     pub(super) jids: Vec<Jid>,
-    /// Whether requests are answered by it, or only that decided which pass.
+    /// Whether requests are answered from it; else it only decides which pass.
     pub(super) answers: bool,
 }
 
-impl Kind for Account {
+impl HomeKind for Account {
     type Key = BareJid;
     type Record = AccountRecord;
     type State = Changes;
@@ -68,7 +68,7 @@ impl Kind for Account {
     }
 
     /// What a feature asks of the store goes its own way: nothing waits here for its answer.
-    fn concurrency(_: &AccountMessage, _: &AccountRecord) -> Concurrency {
+    fn concurrency(_: &AccountMessage, _: &AccountRecord, _: &Changes) -> Concurrency {
         Concurrency::Silent
     }
 }
@@ -85,7 +85,7 @@ pub(crate) struct SeenGenerations {
 crate::form! { struct SeenGenerations { told, shown } }
 
 impl SeenGenerations {
-    /// What one knows that has an account in whose record there was never anything.
+    /// For a session of an account whose record has never held anything.
     pub(super) fn of_nothing() -> SeenGenerations {
         SeenGenerations { told: Some(Generation::default()), shown: None }
     }
@@ -106,8 +106,8 @@ impl Homes {
         }
     }
 
-    /// A session begins, whose login may have read the record before a change of which this home has heard already: it knows the record
-    /// that is read first.
+    /// A session begins, whose login may have read the record before a change that this home has processed already: it counts as knowing
+    /// whichever record is read first.
     pub(crate) fn enter_unread(&mut self, account: &BareJid) {
         self.places.make(account, || Home::unknown(Changes::default()));
     }
@@ -154,7 +154,7 @@ impl Homes {
         self.places.due()
     }
 
-    /// A session is shown the record as it is: what it says is not to be told to it again.
+    /// Notes that a session was shown the record as it is now: it is not told of the changes in it.
     pub fn shown(&mut self, account: &BareJid, session: SessionId, generation: Generation) {
         if let Some(home) = self.places.get_mut(account) {
             home.state.shown(session, generation);
@@ -167,7 +167,7 @@ impl Homes {
         home.and_then(|home| home.state.shown_to(session)).is_some_and(|has| has >= change)
     }
 
-    /// Gives a message its turn.
+    /// Queues a message, or returns it if it may be processed at once.
     pub(super) fn receive(
         &mut self,
         account: &BareJid,
@@ -180,7 +180,7 @@ impl Homes {
         if is_unreadable && !message.can_wait() {
             return Pushed::Refused(message);
         }
-        // The first may be in the store's hands; any other settles this one, too.
+        // The read for the first may be in flight; a later one covers this message, too.
         let is_reload = |message: &AccountMessage| matches!(message, AccountMessage::Reload);
         let is_settled =
             |home: &Home| home.waiting().len() > 1 && home.waiting().next_back().is_some_and(is_reload);
@@ -212,7 +212,7 @@ impl Homes {
         self.empty = Set::default();
     }
 
-    /// It is not known any more whether there is anything.
+    /// Forgets that an account's record is empty.
     pub(super) fn forget_empty(&mut self, account: &BareJid) {
         self.empty.remove(account);
     }
@@ -226,7 +226,7 @@ impl Homes {
         self.places.settle(account, |_| true);
     }
 
-    /// The record of an account with a session was read beside its messages, perhaps before one that was dealt with already.
+    /// Takes the record of an account with a session that was read outside its queue: it may be older than a change processed meanwhile.
     pub(super) fn note(&mut self, account: &BareJid, record: AccountRecord) {
         let home = self.places.make(account, || Home::unknown(Changes::default()));
         let is_newest = home.state.told.is_none_or(|told| told <= record.generation);
@@ -236,7 +236,7 @@ impl Homes {
         }
     }
 
-    /// Nothing need be known of an account any more: nothing waits for it, and nobody has a session or there is nothing in the record.
+    /// Forgets an account for which nothing waits, if it has no session or an empty record.
     pub(super) fn settle(&mut self, account: &BareJid, has_session: bool) {
         if let Some(home) = self.places.get_mut(account) {
             home.state.tidy();
@@ -251,13 +251,13 @@ impl Homes {
         self.places.get(account).is_none_or(Home::is_quiet)
     }
 
-    /// An account for which nothing waits is at home elsewhere.
+    /// Forgets an account that is at home elsewhere now; nothing waits for it.
     pub(crate) fn leave(&mut self, account: &BareJid) {
         self.forget_empty(account);
         self.places.settle(account, |home| !home.is_quiet());
     }
 
-    /// Accounts that are not kept are at home elsewhere. What waited for them.
+    /// Forgets the accounts that are at home elsewhere now. Returns the messages that waited for them.
     pub(crate) fn keep(&mut self, is_kept: impl Fn(&BareJid) -> bool) -> Vec<(BareJid, AccountMessage)> {
         self.places.keep(is_kept).tasks
     }

@@ -15,19 +15,19 @@ use std::sync::Arc;
 /// What rooms give on this shard and have not given yet.
 #[derive(Debug, Default)]
 pub struct RoomWalks {
-    walks: Walks<Waiting>,
+    walks: Walks<QueuedDelivery>,
 }
 
 /// Something of a room that waits.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct QueuedDelivery {
     room: BareJid,
-    given: Given,
+    given: RoomDelivery,
 }
 
 /// What a room gives.
 #[derive(Clone, Debug)]
-enum Given {
+enum RoomDelivery {
     Event(Arc<RoomEvent>),
     /// The answer to a request.
     Answer(Arc<Stanza>),
@@ -56,7 +56,7 @@ pub struct RoomSlice<'a> {
 /// A part of a walk over those who are given something by a room.
 #[derive(Debug)]
 pub struct RoomPart {
-    given: Given,
+    given: RoomDelivery,
     deliveries: Range<usize>,
     /// The room with which the shard has just caught up.
     pub caught_up: Option<BareJid>,
@@ -70,7 +70,7 @@ impl RoomWalks {
             return RoomArrival::Now(event);
         };
         let room = room.bare();
-        self.wait(room, Given::Event(Arc::from(event)), bounds)
+        self.wait(room, RoomDelivery::Event(Arc::from(event)), bounds)
     }
 
     /// Somebody answers an account. The answer of a room to a request (an IQ) waits behind what the room gave before.
@@ -80,13 +80,13 @@ impl RoomWalks {
         let from = answer.from.as_ref().filter(|from| is_awaited && self.walks.waits(from.bare_str()));
         let room = from.map(Jid::bare);
         match room {
-            Some(room) => self.wait(room, Given::Answer(Arc::new(answer)), bounds),
+            Some(room) => self.wait(room, RoomDelivery::Answer(Arc::new(answer)), bounds),
             None => RoomArrival::Now(answer),
         }
     }
 
-    fn wait<T>(&mut self, room: BareJid, given: Given, bounds: &Fanout) -> RoomArrival<T> {
-        match self.walks.push(Waiting { room: room.clone(), given }, bounds) {
+    fn wait<T>(&mut self, room: BareJid, given: RoomDelivery, bounds: &Fanout) -> RoomArrival<T> {
+        match self.walks.push(QueuedDelivery { room: room.clone(), given }, bounds) {
             true => RoomArrival::Behind(room),
             false => RoomArrival::Waits,
         }
@@ -114,7 +114,7 @@ impl RoomWalks {
     }
 }
 
-impl FanOut for Waiting {
+impl FanOut for QueuedDelivery {
     type Line = BareJid;
 
     fn line(&self) -> BareJid {
@@ -123,17 +123,17 @@ impl FanOut for Waiting {
 
     fn deliveries(&self) -> usize {
         match &self.given {
-            Given::Event(event) => event.deliveries(),
-            Given::Answer(_) => 1,
+            RoomDelivery::Event(event) => event.deliveries(),
+            RoomDelivery::Answer(_) => 1,
         }
     }
 
     fn bytes(&self) -> usize {
         let of = match &self.given {
-            Given::Event(event) => size_of::<RoomEvent>() + event.memory_bytes(),
-            Given::Answer(answer) => size_of::<Stanza>() + answer.memory_bytes(),
+            RoomDelivery::Event(event) => size_of::<RoomEvent>() + event.memory_bytes(),
+            RoomDelivery::Answer(answer) => size_of::<Stanza>() + answer.memory_bytes(),
         };
-        size_of::<Waiting>() + of
+        size_of::<QueuedDelivery>() + of
     }
 }
 
@@ -141,16 +141,16 @@ impl RoomPart {
     /// What is given, and to whom; none if it is an answer.
     pub fn slice(&self) -> Option<RoomSlice<'_>> {
         match &self.given {
-            Given::Event(event) => Some(RoomSlice { event, deliveries: self.deliveries.clone() }),
-            Given::Answer(_) => None,
+            RoomDelivery::Event(event) => Some(RoomSlice { event, deliveries: self.deliveries.clone() }),
+            RoomDelivery::Answer(_) => None,
         }
     }
 
     /// The answer to a request, if it is one.
     pub fn into_answer(self) -> Option<Stanza> {
         match self.given {
-            Given::Event(_) => None,
-            Given::Answer(answer) => Some(Arc::unwrap_or_clone(answer)),
+            RoomDelivery::Event(_) => None,
+            RoomDelivery::Answer(answer) => Some(Arc::unwrap_or_clone(answer)),
         }
     }
 

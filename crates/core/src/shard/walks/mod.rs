@@ -63,7 +63,7 @@ pub(super) struct Part<F: FanOut> {
     pub(super) of: F,
     /// Which of its deliveries.
     pub(super) range: Range<usize>,
-    /// With what the shard has just caught up.
+    /// The topic or room with which the shard has just caught up.
     pub(super) caught_up: Option<F::Line>,
 }
 

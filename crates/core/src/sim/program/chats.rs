@@ -41,7 +41,7 @@ struct Chat {
     /// The account that it is for.
     to: String,
     /// Which clients it was sent to, since the node started.
-    given: Vec<Given>,
+    given: Vec<SentChat>,
     /// The server has read it from a client that was there when all had become quiet.
     was_read: bool,
     /// Some client was sent it: if that one did not take it, it comes when that is known.
@@ -58,7 +58,7 @@ struct Chat {
 
 /// A chat message was sent to a client.
 #[derive(Clone, Copy, Debug)]
-struct Given {
+struct SentChat {
     whose: usize,
     /// When, as a number of looks.
     look: u64,
@@ -244,7 +244,7 @@ impl Program {
             format!("c{number} for {} was sent to {}", chat.to, connected.name())
         })?;
         if connected.chats_again.remove(&number) {
-            let given = Given { whose, look: self.looks, place, was_stored: text.contains("<delay") };
+            let given = SentChat { whose, look: self.looks, place, was_stored: text.contains("<delay") };
             self.chats.all[number].given.push(given);
             return Ok(());
         }
@@ -272,14 +272,15 @@ impl Program {
         })?;
         let chat = &mut self.chats.all[number];
         chat.was_given = true;
-        chat.given.push(Given { whose, look: self.looks, place, was_stored });
+        chat.given.push(SentChat { whose, look: self.looks, place, was_stored });
         Ok(())
     }
 
     /// A client resumes its session, and has the first `h` stanzas of it: what else it was given comes again.
     pub(super) fn takes_back_chats(&mut self, whose: usize, h: u32) {
         for (number, chat) in self.chats.all.iter_mut().enumerate() {
-            let is_lost = |given: &Given| given.whose == whose && given.place.is_some_and(|place| place > h);
+            let is_lost =
+                |given: &SentChat| given.whose == whose && given.place.is_some_and(|place| place > h);
             if chat.given.iter().any(is_lost) {
                 chat.given.retain(|given| !is_lost(given));
                 self.clients[whose].chats_again.insert(number);
@@ -289,7 +290,7 @@ impl Program {
 
     /// Whether the server knows that a client has what it was given, or has no reason to give it to another. Of one that acknowledges nothing
     /// it knows that by its TCP when the connection is lost; what the store has it gives to others until then.
-    fn is_acknowledged(&self, given: &Given) -> bool {
+    fn is_acknowledged(&self, given: &SentChat) -> bool {
         let client = &self.clients[given.whose];
         match given.place {
             Some(place) => client.acknowledged >= place,

@@ -103,9 +103,8 @@ fn write(
     policy: Policy,
 ) -> Domain {
     let id = known.map_or_else(|| DomainId(store.number()), |known| known.id);
-    let stored_bytes = known.map_or(0, |known| known.stored_bytes);
-    let push_templates = known.and_then(|known| known.push_templates.clone());
-    let domain = Domain { granted, stored_bytes, push_templates, ..Domain::new(id, name, policy) };
+    let known = known.cloned().unwrap_or_else(|| Domain::new(id, name, policy));
+    let domain = Domain { policy, granted, ..known };
     store.domains.insert(id, domain.clone());
     domain
 }
@@ -119,6 +118,7 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChan
     for id in accounts {
         if rows >= asked.rows_max as usize {
             store.removals.insert((gone, None), asked.now);
+            store.domains.entry(gone).and_modify(|domain| domain.is_being_removed = true);
             return Ok(part);
         }
         let mut changes = accounts::remove(store, id);

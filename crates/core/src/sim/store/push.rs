@@ -29,13 +29,13 @@ answers! {
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Table {
     registrations: BTreeMap<RegistrationId, (AccountId, PushRegistration)>,
-    pushes: BTreeMap<PushId, Waiting>,
+    pushes: BTreeMap<PushId, PendingPush>,
     steps: BTreeMap<(NotificationId, RegistrationId), PushStep>,
 }
 
 /// A push that waits.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct PendingPush {
     registration: RegistrationId,
     topic: Box<str>,
     version: u64,
@@ -109,7 +109,7 @@ fn push(store: &mut Committed, registrations: Vec<RegistrationId>, at: UnixMs, t
             }
             None => {
                 let id = PushId(store.number().into());
-                let push = Waiting {
+                let push = PendingPush {
                     registration,
                     topic: topic.into(),
                     version: 1,

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::auth::{Granted, ReadMessages, acts};
 use crate::extract::{Named, Params};
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;

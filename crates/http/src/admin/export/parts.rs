@@ -2,7 +2,6 @@
 
 use super::record::{ContactRecord, ExportRecord, KeysRecord, PrivacyRuleRecord};
 use super::{Export, Lines, Stop};
-use crate::jids;
 use crate::problem::Problem;
 use crate::provider::conversations::ConversationView;
 use crate::provider::items::ItemView;
@@ -10,7 +9,8 @@ use crate::provider::messages::MessageView;
 use crate::provider::notifications::NotificationView;
 use crate::push::api as push;
 use crate::push_service::api as endpoint;
-use crate::time::{Time, now};
+use crate::values::jids;
+use crate::values::time::{Time, now};
 use carillon_core::model::{
     AccountState, ArchiveFilter, ArchiveId, ArchiveStart, EndpointId, InboxFilter, InvitationId, ItemsFrom,
     Node, NotificationId, RecordParts, RegistrationId, RoomKind, RoomOfAccount, States, UnixMs,

@@ -6,7 +6,7 @@ use crate::provider::messages::MessageView;
 use crate::provider::notifications::NotificationView;
 use crate::push::api::RegistrationView;
 use crate::push_service::api::PushEndpointView;
-use crate::time::Time;
+use crate::values::time::Time;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use carillon_core::model::{

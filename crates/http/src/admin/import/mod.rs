@@ -11,10 +11,10 @@ use crate::accounts;
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type};
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::time::now;
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::time::now;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -113,7 +113,7 @@ struct Import {
 }
 
 /// A record that was read, with the number of its line.
-struct Entry {
+struct ImportedRecord {
     line: u64,
     domain: DomainId,
     jid: BareJid,
@@ -137,8 +137,8 @@ struct Entries {
 }
 
 impl Entries {
-    fn push(&mut self, entry: Entry) {
-        let Entry { line, domain, jid, what } = entry;
+    fn push(&mut self, entry: ImportedRecord) {
+        let ImportedRecord { line, domain, jid, what } = entry;
         match what {
             What::Secret(secret) => self.accounts.push((line, domain, jids::local(&jid), secret)),
             What::Part(part) => self.parts.entry(jid).or_insert((domain, Vec::new())).1.push((line, part)),
@@ -204,7 +204,7 @@ impl Import {
         entries
     }
 
-    fn entry(&self, line: Line) -> Result<Entry, Problem> {
+    fn entry(&self, line: Line) -> Result<ImportedRecord, Problem> {
         let number = line.number;
         let record = Record::read(&line.text?, self.format, self.columns)?;
         let jid = jids::account(&record.jid, &self.domain)?;
@@ -213,7 +213,7 @@ impl Import {
             Ok(part) => What::Part(part),
             Err(record) => What::Secret(record.secret(self.app.options.core.scram_iterations)?),
         };
-        Ok(Entry { line: number, domain, jid, what })
+        Ok(ImportedRecord { line: number, domain, jid, what })
     }
 
     /// Accounts by domain, with the lines they came from.

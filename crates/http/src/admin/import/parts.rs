@@ -2,8 +2,8 @@
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::text::sendable;
-use crate::time::{Time, now};
+use crate::values::text::sendable;
+use crate::values::time::{Time, now};
 use bytes::Bytes;
 use carillon_core::model::{
     Access, ConfigChange, DomainId, NodeEdit, NodeRefusal, SendLast, Standing, TopicConfig, UnixMs,
@@ -297,7 +297,7 @@ async fn waits(app: &App, owner: &Owner, stanza: &Bytes) -> Result<bool, Problem
 
 impl Owner {
     fn local(&self) -> Box<str> {
-        crate::jids::local(&self.jid)
+        crate::values::jids::local(&self.jid)
     }
 
     fn missing(&self) -> Problem {

@@ -1,9 +1,9 @@
 //! What a sender says of a broadcast.
 
 use crate::app::App;
-use crate::payload;
 use crate::problem::{Code, Problem};
-use crate::time::Time;
+use crate::values::payload;
+use crate::values::time::Time;
 use carillon_core::model::{
     Audience, Broadcast, BroadcastPace, BroadcastState, BroadcastTopic, DayWindow, DomainId, KeyId,
     NotificationId, Priority, UnixMs,
@@ -19,7 +19,7 @@ pub(crate) struct BroadcastBody {
     /// Who is given it: `active` and `connected` whoever has such a session when it comes to them, `always` also whoever logs in before it
     /// expires.
     #[serde(default = "always")]
-    #[schema(value_type = crate::schema::Audience, default = "always")]
+    #[schema(value_type = crate::values::schema::Audience, default = "always")]
     audience: Audience,
     /// How long it is given, in seconds from its acceptance or from `not_before`. A longer time than the maximum, which the node's setting
     /// `notifications.ttl_max_ms` gives, is refused. By default an hour for `active` and `connected`, and what is left of the maximum for
@@ -29,7 +29,7 @@ pub(crate) struct BroadcastBody {
     ttl: Option<u64>,
     /// What clients are told of its priority.
     #[serde(default)]
-    #[schema(value_type = crate::schema::Priority, default = "normal")]
+    #[schema(value_type = crate::values::schema::Priority, default = "normal")]
     priority: Priority,
     /// What it carries: any JSON value.
     #[serde(default, deserialize_with = "payload::present")]

@@ -6,11 +6,11 @@ mod view;
 use crate::app::App;
 use crate::auth::{Broadcast as BroadcastScope, Granted};
 use crate::extract::{JsonBody, Named, Params, limit};
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::provider::idempotency::{self, Answer, Reserved, Turn};
-use crate::schema;
-use crate::time::now;
+use crate::provider::idempotency::{self, Answer, KeyDecision, Reserved};
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::time::now;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -72,8 +72,8 @@ pub(crate) async fn send(
             return create(&app, draft, Reserved::given(id)).await;
         }
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, at).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         create(&app, draft, reserved).await
     });

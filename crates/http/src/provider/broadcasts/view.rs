@@ -2,8 +2,8 @@
 
 use super::body::WindowBody;
 use crate::app::App;
-use crate::schema;
-use crate::time::Time;
+use crate::values::schema;
+use crate::values::time::Time;
 use carillon_core::model::{
     AcknowledgedBy, Audience, Broadcast, BroadcastEnd, BroadcastReport, BroadcastState, Priority,
 };

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::Params;
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};

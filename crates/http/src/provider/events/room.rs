@@ -1,7 +1,7 @@
 //! What events tell of rooms, as JSON.
 
-use crate::schema;
-use crate::time::Time;
+use crate::values::schema;
+use crate::values::time::Time;
 use carillon_core::model::{
     ArchivedMessage, EventType, RoomAction, RoomAffiliation, RoomFact, RoomMemberFact, RoomMessageFact,
 };

@@ -4,7 +4,7 @@ use super::super::notifications::NotificationView;
 use super::room::RoomEventView;
 use super::tail::Numbered;
 use crate::app::App;
-use crate::time::now;
+use crate::values::time::now;
 use bytes::Bytes;
 use carillon_core::model::{DomainId, Event, EventFilter, EventType, KeyId, Trace, UnixMs};
 use carillon_core::ports::store::notifications::Events;

@@ -9,9 +9,9 @@ use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type, parse};
 use crate::links::Shortened;
 use crate::problem::{Code, Problem};
-use crate::provider::idempotency::{self, Ids, Reserved, Turn};
-use crate::schema;
-use crate::time::now;
+use crate::provider::idempotency::{self, Ids, KeyDecision, Reserved};
+use crate::values::schema;
+use crate::values::time::now;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri, header};
@@ -117,8 +117,8 @@ pub(crate) async fn send_batch(
             match idempotency::reserve(&app, key.key.id, Some(k), idempotency::body_hash(&uri, b""), now())
                 .await?
             {
-                Turn::Go(reserved) => Some(reserved),
-                Turn::Replay(_) => {
+                KeyDecision::Go(reserved) => Some(reserved),
+                KeyDecision::Replay(_) => {
                     return Err(Problem::new(
                         Code::IdempotencyMismatch,
                         "the idempotency key was used with another request",

@@ -3,10 +3,10 @@
 use super::targets::Targets;
 use crate::app::App;
 use crate::links::Shortened;
-use crate::payload;
 use crate::problem::{Code, Problem};
-use crate::text::fits;
-use crate::time::Time;
+use crate::values::payload;
+use crate::values::text::fits;
+use crate::values::time::Time;
 use carillon_core::model::{
     Audience, DomainId, KeyId, Notification, NotificationId, Payload, Priority, UnixMs,
 };
@@ -23,7 +23,7 @@ pub(crate) struct NotificationBody {
     /// When it is worth delivering: `active` while someone uses the device, `connected` also while it sleeps, `always`
     /// also kept for when it returns.
     #[serde(default = "always")]
-    #[schema(value_type = crate::schema::Audience, default = "always")]
+    #[schema(value_type = crate::values::schema::Audience, default = "always")]
     audience: Audience,
     /// How long it may wait, in seconds from its acceptance or from `send_at`. A longer time than the maximum, which the
     /// node's setting `notifications.ttl_max_ms` gives, is refused. By default what is left of the maximum.
@@ -32,7 +32,7 @@ pub(crate) struct NotificationBody {
     ttl: Option<u64>,
     /// Which of a device's waiting notifications goes first.
     #[serde(default)]
-    #[schema(value_type = crate::schema::Priority, default = "normal")]
+    #[schema(value_type = crate::values::schema::Priority, default = "normal")]
     priority: Priority,
     /// A newer notification with the same key replaces an undelivered older one.
     #[serde(default)]

@@ -8,9 +8,9 @@ use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, JsonBody, Params};
 use crate::links::Shortened;
 use crate::problem::{Code, Problem};
-use crate::provider::idempotency::{self, Answer, Identity, Reserved, Turn};
-use crate::schema;
-use crate::time::now;
+use crate::provider::idempotency::{self, Answer, Identity, KeyDecision, Reserved};
+use crate::values::schema;
+use crate::values::time::now;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -94,8 +94,8 @@ pub(crate) async fn send_as(
     idempotency::to_the_end(identity.is_reserved(), async move {
         let began = now();
         let reserved = match identity.begin(&app, sender).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         // Taken again at the first request's time, so that a request sent again decides the same.
         let draft = body.draft(&app, sender, reserved.since)?.with_links(links);

@@ -4,9 +4,9 @@ use super::body::{Draft, NotificationBody};
 use super::trace::state_word;
 use crate::app::App;
 use crate::auth::{Granted, Send};
-use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::provider::idempotency::Ids;
+use crate::values::jids;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
     DomainId, DropReason, Notification, NotificationId, NotificationState, Trace, UnixMs, bucket,
@@ -26,15 +26,15 @@ pub(crate) struct SendResult {
     pub(crate) id: Option<String>,
     /// How far it has come; none where it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::schema::NotificationState>)]
+    #[schema(value_type = Option<crate::values::schema::NotificationState>)]
     pub(crate) state: Option<NotificationState>,
     /// Why it was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::schema::DropReason>)]
+    #[schema(value_type = Option<crate::values::schema::DropReason>)]
     pub(crate) reason: Option<DropReason>,
     /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::schema::Problem>)]
+    #[schema(value_type = Option<crate::values::schema::Problem>)]
     pub(crate) error: Option<Problem>,
     /// When it was stored, where that is known.
     #[serde(skip)]

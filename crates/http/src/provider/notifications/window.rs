@@ -54,7 +54,7 @@ struct Shared(Mutex<WindowState>);
 struct WindowState {
     /// The number of the first place.
     first: u64,
-    lines: VecDeque<Waiting>,
+    lines: VecDeque<PendingLine>,
     /// Bytes that the lines in progress hold.
     bytes: usize,
     /// Whether a line was turned away because too much waits.
@@ -62,7 +62,7 @@ struct WindowState {
     waiter: Option<Waker>,
 }
 
-struct Waiting {
+struct PendingLine {
     /// The line's number in the batch.
     line: u64,
     /// Bytes that it holds.
@@ -92,16 +92,16 @@ impl Window {
 
     /// Takes a line of so many bytes in; its place.
     pub(super) fn add(&self, line: u64, order: Order, bytes: usize) -> Place {
-        self.put(Waiting { line, bytes, since: Instant::now(), order: Some(order), tries: 0, said: None })
+        self.put(PendingLine { line, bytes, since: Instant::now(), order: Some(order), tries: 0, said: None })
     }
 
     /// Takes in a line that nobody need be asked about.
     pub(super) fn add_refused(&self, line: u64, problem: Problem) {
         let said = Some(Said::Problem(problem));
-        self.put(Waiting { line, bytes: 0, since: Instant::now(), order: None, tries: 0, said });
+        self.put(PendingLine { line, bytes: 0, since: Instant::now(), order: None, tries: 0, said });
     }
 
-    fn put(&self, waiting: Waiting) -> Place {
+    fn put(&self, waiting: PendingLine) -> Place {
         let mut state = self.state();
         let number = state.first + state.lines.len() as u64;
         state.bytes += waiting.bytes;
@@ -118,7 +118,7 @@ impl Window {
     pub(super) fn next(&self) -> Option<(u64, Result<SendResult, Problem>)> {
         let mut state = self.state();
         state.lines.front().filter(|line| line.is_done())?;
-        let Waiting { line, bytes, order, said, .. } = state.lines.pop_front()?;
+        let PendingLine { line, bytes, order, said, .. } = state.lines.pop_front()?;
         state.first += 1;
         state.bytes -= bytes;
         drop(state);
@@ -151,7 +151,7 @@ impl Window {
     pub(super) async fn moved(&self) {
         poll_fn(|context| {
             let mut state = self.state();
-            if state.refused || state.lines.front().is_some_and(Waiting::is_done) {
+            if state.refused || state.lines.front().is_some_and(PendingLine::is_done) {
                 return Poll::Ready(());
             }
             state.waiter = Some(context.waker().clone());
@@ -217,7 +217,7 @@ impl Drop for Place {
     }
 }
 
-impl Waiting {
+impl PendingLine {
     /// Whether it is to be asked again.
     fn is_refused(&self) -> bool {
         self.tries < TRIES && self.said.as_ref().is_some_and(Said::is_too_busy)

@@ -6,10 +6,10 @@ use crate::auth::{Granted, Rooms};
 use crate::extract::{
     DomainQuery, Format, JsonBody, LineStream, Named, Params, content_type, cut, limit, parse,
 };
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::text::fits;
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::text::fits;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;

@@ -4,15 +4,15 @@ use super::{ReasonQuery, Room, check_reason};
 use crate::app::App;
 use crate::auth::{Admin, Granted, ReadMessages, Rooms, acts};
 use crate::extract::{DomainQuery, JsonBody, Named, Params};
-use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::provider::act::exists;
 use crate::provider::chat::check_id;
-use crate::provider::idempotency::{self, Turn};
+use crate::provider::idempotency::{self, KeyDecision};
 use crate::provider::messages::{MessagePage, MessageQuery};
-use crate::schema;
-use crate::text::sendable;
-use crate::time::now;
+use crate::values::jids;
+use crate::values::schema;
+use crate::values::text::sendable;
+use crate::values::time::now;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -92,8 +92,8 @@ pub(crate) async fn send(
     let (sender, hash) = (key.key.id, idempotency::body_hash(&uri, &bytes));
     idempotency::to_the_end(idempotency_key.is_some(), async move {
         let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, now()).await? {
-            Turn::Go(reserved) => reserved,
-            Turn::Replay(replay) => return Ok(replay),
+            KeyDecision::Go(reserved) => reserved,
+            KeyDecision::Replay(replay) => return Ok(replay),
         };
         let id = body.id.clone().unwrap_or_else(|| format!("{:016x}", reserved.ids.random(0)));
         let request = RoomRequest::Say { id: Some(id.as_str().into()), speaker, payload: payload(&body) };

@@ -1,5 +1,6 @@
 //! Rooms (XEP-0045): created, configured, listed and removed; their members, who is in them, and what is said.
 
+pub(crate) mod avatar;
 pub(crate) mod members;
 pub(crate) mod messages;
 pub(crate) mod occupants;
@@ -8,9 +9,9 @@ use crate::app::App;
 use crate::auth::{Granted, Rooms};
 use crate::extract::{DomainQuery, Named, Params, Patch, Wanted, cut, limit};
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::text::fits;
-use crate::time::Time;
+use crate::values::schema;
+use crate::values::text::fits;
+use crate::values::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -408,6 +409,10 @@ impl Room {
             RoomRefusal::Unsuited => (
                 Code::InvalidValue,
                 "a room of this kind cannot be configured like this, or has no such members",
+            ),
+            RoomRefusal::TooLarge => (
+                Code::TooLarge,
+                "with this image, the room's vCard would be larger than `limits.vcard_bytes`",
             ),
             RoomRefusal::Changed => {
                 (Code::RoomChanged, "others configured the room at the same time; try again")

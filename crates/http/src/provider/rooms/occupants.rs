@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Granted, Rooms};
 use crate::extract::{DomainQuery, JsonBody, Named, PageQuery, Params, cut, limit};
 use crate::problem::Problem;
-use crate::schema;
+use crate::values::schema;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;

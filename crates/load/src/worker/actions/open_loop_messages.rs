@@ -46,7 +46,7 @@ enum Absence {
 
 /// A message by its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Turn {
+struct NextMessage {
     from: usize,
     to: usize,
     /// How many messages the sender has sent to the recipient before.
@@ -99,7 +99,7 @@ impl OpenLoopMessages {
 
     /// Sends the message that was due at `due`.
     fn send(&mut self, due: Instant, context: &mut ActionContext<'_>) {
-        let Turn { from, to, .. } = turn(self.turns, &context.states.numbers, self.bucket);
+        let NextMessage { from, to, .. } = turn(self.turns, &context.states.numbers, self.bucket);
         let item = u32::try_from(self.turns).unwrap_or(u32::MAX).min(mark::UNTRACKED);
         self.turns += 1;
         let Some(jid) = context.network.address(to).filter(|_| from != to).cloned() else {
@@ -130,7 +130,7 @@ impl OpenLoopMessages {
         if item == mark::UNTRACKED {
             return true;
         }
-        let Turn { from, ordinal, .. } = turn(item as usize, &context.states.numbers, self.bucket);
+        let NextMessage { from, ordinal, .. } = turn(item as usize, &context.states.numbers, self.bucket);
         self.arrivals.entry((number, from)).or_default().count(ordinal, context.recorder)
     }
 }
@@ -181,19 +181,19 @@ impl Executor for OpenLoopMessages {
 }
 
 /// The sender and the recipient of a turn: all players send in turn, each to all others of its bucket in turn.
-fn turn(turn: usize, numbers: &Range<usize>, bucket: usize) -> Turn {
+fn turn(turn: usize, numbers: &Range<usize>, bucket: usize) -> NextMessage {
     let count = numbers.len().max(1);
     let from = turn % count;
     let first = from / bucket * bucket;
     let size = bucket.min(count - first);
     if size < 2 {
-        return Turn { from: numbers.start + from, to: numbers.start + from, ordinal: 0 };
+        return NextMessage { from: numbers.start + from, to: numbers.start + from, ordinal: 0 };
     }
     let round = turn / count;
     let step = 1 + round % (size - 1);
     let to = first + (from - first + step) % size;
     let ordinal = u32::try_from(round / (size - 1)).unwrap_or(u32::MAX);
-    Turn { from: numbers.start + from, to: numbers.start + to, ordinal }
+    NextMessage { from: numbers.start + from, to: numbers.start + to, ordinal }
 }
 
 #[cfg(test)]
@@ -204,9 +204,9 @@ mod tests {
     fn every_player_talks_to_every_neighbour_and_to_nobody_else() {
         let numbers = 20..32;
         let turns = |begin| (begin..begin + 12 * 3).map(|at| turn(at, &numbers, 4));
-        let pairs: Vec<_> = turns(0).map(|Turn { from, to, .. }| (from, to)).collect();
+        let pairs: Vec<_> = turns(0).map(|NextMessage { from, to, .. }| (from, to)).collect();
         assert!(turns(0).all(|turn| turn.ordinal == 0) && turns(12 * 3).all(|turn| turn.ordinal == 1));
-        assert!(turns(12 * 3).map(|Turn { from, to, .. }| (from, to)).eq(pairs.iter().copied()));
+        assert!(turns(12 * 3).map(|NextMessage { from, to, .. }| (from, to)).eq(pairs.iter().copied()));
         for (from, to) in &pairs {
             assert!(from != to && (from - 20) / 4 == (to - 20) / 4);
         }
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_bucket_of_one_has_no_neighbours() {
-        assert_eq!(turn(4, &(0..5), 4), Turn { from: 4, to: 4, ordinal: 0 });
-        assert_eq!(turn(5, &(0..6), 4), Turn { from: 5, to: 4, ordinal: 0 });
+        assert_eq!(turn(4, &(0..5), 4), NextMessage { from: 4, to: 4, ordinal: 0 });
+        assert_eq!(turn(5, &(0..6), 4), NextMessage { from: 5, to: 4, ordinal: 0 });
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct SpeakInRooms {
 
 /// A message by its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Turn {
+struct NextMessage {
     from: usize,
     room: RoomNumber,
     /// How many messages the speaker has said in the room before.
@@ -64,7 +64,7 @@ impl SpeakInRooms {
 
     /// Says the message that was due at `due`.
     fn say(&mut self, due: Instant, context: &mut ActionContext<'_>) {
-        let Turn { from, room, .. } = turn(self.turns, &context.states.numbers, &self.rooms);
+        let NextMessage { from, room, .. } = turn(self.turns, &context.states.numbers, &self.rooms);
         let item = u32::try_from(self.turns).unwrap_or(u32::MAX).min(mark::UNTRACKED);
         self.turns += 1;
         let Some(to) = context.setup.room(&room.name(), self.is_light) else { return };
@@ -87,7 +87,7 @@ impl SpeakInRooms {
         if item == mark::UNTRACKED {
             return true;
         }
-        let Turn { from, room, ordinal } = turn(item as usize, &context.states.numbers, &self.rooms);
+        let NextMessage { from, room, ordinal } = turn(item as usize, &context.states.numbers, &self.rooms);
         self.arrivals.entry((number, room, from)).or_default().count(ordinal, context.recorder)
     }
 }
@@ -130,10 +130,10 @@ impl Executor for SpeakInRooms {
 }
 
 /// Who speaks where in a turn: all players in turn, each in all its rooms in turn.
-fn turn(turn: usize, numbers: &Range<usize>, rooms: &RoomPlan) -> Turn {
+fn turn(turn: usize, numbers: &Range<usize>, rooms: &RoomPlan) -> NextMessage {
     let count = numbers.len().max(1);
     let (from, round) = (numbers.start + turn % count, turn / count);
     let room = rooms.of(from, round % rooms.per_player());
     let ordinal = u32::try_from(round / rooms.per_player()).unwrap_or(u32::MAX);
-    Turn { from, room, ordinal }
+    NextMessage { from, room, ordinal }
 }

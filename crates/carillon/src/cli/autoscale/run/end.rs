@@ -1,6 +1,6 @@
 //! SIGTERM, SIGINT and SIGHUP: the scaler ends between two decisions, so that it gives its lease up. A second SIGTERM or SIGINT ends it at once.
 
-use crate::signal::{Signals, Wish};
+use crate::process::signal::{Signals, Wish};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;

@@ -68,10 +68,10 @@ impl DemandArgs {
             return Err(expected.to_owned());
         }
         #[derive(Deserialize)]
-        struct Given {
+        struct ShapeDocument {
             shape: Shape,
         }
-        let given: Given =
+        let given: ShapeDocument =
             toml::from_str(&format!("shape = {text}")).map_err(|error| error.message().to_owned())?;
         given.shape.check("rate").map_err(|error| error.to_string())?;
         if given.shape.is_per_player() {

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 
 /// Notifications that were given lately, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Sent(VecDeque<Given>);
+pub(super) struct Sent(VecDeque<SentNotification>);
 
 #[derive(Clone, Copy, Debug)]
-struct Given {
+struct SentNotification {
     id: NotificationId,
     at: UnixMs,
     due: Mono,
@@ -20,7 +20,7 @@ impl Sent {
         if self.0.len() == NOTED_MAX {
             self.0.pop_front();
         }
-        self.0.push_back(Given { id, at, due: now.plus(DELAY_MS) });
+        self.0.push_back(SentNotification { id, at, due: now.plus(DELAY_MS) });
     }
 
     /// When the store is to be told of the oldest.

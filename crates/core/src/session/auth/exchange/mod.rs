@@ -1,5 +1,5 @@
 //! The exchange of a SASL mechanism: the account that the client's first message names, and the check of its proof. It knows nothing
-//! of XML: the profile passes messages in and carries out each [`Step`].
+//! of XML: the profile passes messages in and carries out each [`ExchangeStep`].
 
 mod first;
 mod plain;
@@ -21,7 +21,7 @@ use std::net::IpAddr;
 
 /// What the profile does next.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum ExchangeStep {
     /// Sends this challenge, and passes the answer on.
     Challenge(String, Box<Challenged>),
     /// Has the keys of a password derived on another thread, and passes them on.
@@ -50,9 +50,9 @@ impl From<Failure> for Failed {
     }
 }
 
-impl From<Failure> for Step {
-    fn from(failure: Failure) -> Step {
-        Step::Failed(failure.into())
+impl From<Failure> for ExchangeStep {
+    fn from(failure: Failure) -> ExchangeStep {
+        ExchangeStep::Failed(failure.into())
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn begin(
     first: FirstMessage,
     identity: Option<Box<Identity>>,
     cx: &mut Cx<'_>,
-) -> Step {
+) -> ExchangeStep {
     match first {
         FirstMessage::Scram(first) => scram::begin(claimant, first, identity, cx),
         FirstMessage::Plain(password) => plain::begin(claimant, password, identity, cx),
@@ -106,22 +106,22 @@ fn proved(
     mechanism: Mechanism,
     data: Option<String>,
     cx: &mut Cx<'_>,
-) -> Step {
+) -> ExchangeStep {
     if let Err(failure) = may_log_in(&identity, &claimant, cx) {
         return failure.into();
     }
     cx.shard.logins.throttle.succeeded(claimant.address, &claimant.account);
     let data = data.map(String::into_bytes);
     let mechanism = Some(mechanism);
-    Step::Proved(Box::new(Proved { claimant, identity, mechanism, data, stamp: None, login: None }))
+    ExchangeStep::Proved(Box::new(Proved { claimant, identity, mechanism, data, stamp: None, login: None }))
 }
 
 /// The proof is wrong: that counts against the account and the address.
-fn wrong(claimant: Claimant, failure: Failure, cx: &mut Cx<'_>) -> Step {
+fn wrong(claimant: Claimant, failure: Failure, cx: &mut Cx<'_>) -> ExchangeStep {
     let Claimant { account, address, .. } = claimant;
     cx.shard.logins.throttle.failed_to(address, &account, cx.now.mono, &cx.shard.settings.limits);
     cx.login_failed(address);
-    Step::Failed(Failed { account: Some(account), ..failure.into() })
+    ExchangeStep::Failed(Failed { account: Some(account), ..failure.into() })
 }
 
 /// The keys of an account. One that does not exist has decoys, the same each time.

@@ -1,7 +1,7 @@
 //! PLAIN: keys are derived from the password, on another thread since it takes milliseconds, and compared.
 
 use super::super::claimant::Claimant;
-use super::{Failed, Step, admits, admits_to, credentials, proved, wrong};
+use super::{ExchangeStep, Failed, admits, admits_to, credentials, proved, wrong};
 use crate::model::{Identity, ScramKeys};
 use crate::ports::{Derivation, Derived, Hashes, Password};
 use crate::sasl::{Failure, Hash, Mechanism};
@@ -23,7 +23,7 @@ pub(super) fn begin(
     password: Password,
     identity: Option<Box<Identity>>,
     cx: &mut Cx<'_>,
-) -> Step {
+) -> ExchangeStep {
     if let Err(failure) = admits_to(&claimant, cx) {
         return failure.into();
     }
@@ -40,12 +40,12 @@ pub(super) fn begin(
     cx.shard.logins.throttle.failed_to(claimant.address, &claimant.account, cx.now.mono, limits);
     let ScramKeys { salt, iterations, stored_key, .. } = keys;
     let derivation = Derivation { domain, password, salt, iterations, hashes: Hashes::One(hash) };
-    Step::Derive(derivation, PasswordCheck { claimant, identity, stored_key })
+    ExchangeStep::Derive(derivation, PasswordCheck { claimant, identity, stored_key })
 }
 
 impl PasswordCheck {
     /// The keys are there.
-    pub(in crate::session::auth) fn derived(self, derived: Derived, cx: &mut Cx<'_>) -> Step {
+    pub(in crate::session::auth) fn derived(self, derived: Derived, cx: &mut Cx<'_>) -> ExchangeStep {
         let PasswordCheck { claimant, identity, stored_key } = self;
         let keys = match derived {
             Derived::Keys(keys) => keys.sha256.or(keys.sha1),
@@ -68,7 +68,10 @@ impl PasswordCheck {
             None => {
                 // It was counted against the account when it began.
                 cx.login_failed(claimant.address);
-                Step::Failed(Failed { account: Some(claimant.account), ..Failure::NotAuthorized.into() })
+                ExchangeStep::Failed(Failed {
+                    account: Some(claimant.account),
+                    ..Failure::NotAuthorized.into()
+                })
             }
         }
     }

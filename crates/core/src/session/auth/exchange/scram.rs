@@ -1,7 +1,7 @@
 //! SCRAM: the challenge, and the check of the proof.
 
 use super::super::claimant::Claimant;
-use super::{Step, admits_to, credentials, proved, wrong};
+use super::{ExchangeStep, admits_to, credentials, proved, wrong};
 use crate::model::Identity;
 use crate::sasl::scram::{self, ClientFirst};
 use crate::sasl::{Failure, Hash};
@@ -22,7 +22,7 @@ pub(super) fn begin(
     first: ClientFirst,
     identity: Option<Box<Identity>>,
     cx: &mut Cx<'_>,
-) -> Step {
+) -> ExchangeStep {
     let credentials = credentials(identity.as_deref(), &claimant.account, cx);
     let keys = match first.hash() {
         Hash::Sha1 => credentials.sha1,
@@ -31,12 +31,12 @@ pub(super) fn begin(
     // Keys may have been imported for one hash only.
     let Some(keys) = keys else { return Failure::NotAuthorized.into() };
     let (message, scram) = first.challenge(keys, &cx.shard.random.token());
-    Step::Challenge(message, Box::new(Challenged { claimant, identity, scram }))
+    ExchangeStep::Challenge(message, Box::new(Challenged { claimant, identity, scram }))
 }
 
 impl Challenged {
     /// The client's last message: the proof.
-    pub(in crate::session::auth) fn answered(self, message: &str, cx: &mut Cx<'_>) -> Step {
+    pub(in crate::session::auth) fn answered(self, message: &str, cx: &mut Cx<'_>) -> ExchangeStep {
         let Challenged { claimant, identity, scram } = self;
         // Other attempts may have failed meanwhile: then the proof is not checked.
         if let Err(failure) = admits_to(&claimant, cx) {

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::Params;
 use crate::problem::{Code, Problem};
-use crate::schema;
+use crate::values::schema;
 use axum::Json;
 use axum::extract::State;
 use carillon_server::{FLIGHT_ENTRIES, FlightEntry};

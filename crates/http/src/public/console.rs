@@ -17,7 +17,7 @@ pub(crate) struct Asset {
 
 macro_rules! assets {
     ($($name:literal: $kind:expr,)+) => {
-        &[$(Asset { name: $name, kind: $kind, bytes: include_bytes!(concat!("../../../console/", $name)) },)+]
+        &[$(Asset { name: $name, kind: $kind, bytes: include_bytes!(concat!("../../../../console/", $name)) },)+]
     };
 }
 

@@ -5,7 +5,7 @@ use super::queue::{Outlet, queue};
 use crate::app::App;
 use crate::cluster::locate;
 use crate::problem::Problem;
-use crate::time::now;
+use crate::values::time::now;
 use bytes::Bytes;
 use carillon_core::model::{ApiKey, KeyId, UnixMs};
 use carillon_server::{TapRequest, TapSink};

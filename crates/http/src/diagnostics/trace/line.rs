@@ -1,6 +1,6 @@
 //! The lines of a trace.
 
-use crate::time::{Time, now};
+use crate::values::time::{Time, now};
 use bytes::Bytes;
 use carillon_core::model::UnixMs;
 use carillon_core::tap::{Entry, Happening, Kind, Sketch};

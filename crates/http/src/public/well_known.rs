@@ -1,7 +1,7 @@
 //! Where to connect, for clients that know only a domain (XEP-0156).
 
 use crate::app::App;
-use crate::schema;
+use crate::values::schema;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;

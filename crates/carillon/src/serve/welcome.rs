@@ -2,26 +2,26 @@
 
 use crate::config::{Config, Origin, Place, Setting, Settings};
 use crate::files::{AdminKey, Ready};
-use crate::telemetry::LogFormat;
+use crate::process::telemetry::LogFormat;
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 /// What is said of a node that was just started.
-pub struct Welcome<'a> {
+pub(super) struct Welcome<'a> {
     /// Its settings.
-    pub config: &'a Config,
+    pub(super) config: &'a Config,
     /// Its ports.
-    pub ready: Ready,
+    pub(super) ready: Ready,
     /// Where its HTTP side can be reached from this machine.
-    pub http: SocketAddr,
+    pub(super) http: SocketAddr,
     /// Whether its data folder is new: there are no accounts yet.
-    pub is_new: bool,
+    pub(super) is_new: bool,
 }
 
 impl Welcome<'_> {
     /// Prints it, unless the log is for programs: then a line of it says as much.
-    pub fn print(&self) {
+    pub(super) fn print(&self) {
         if self.config.settings.log.format == LogFormat::Json {
             let console = format!("http://{}/console", self.http);
             let admin_key = AdminKey::path(&self.config.settings.node.data_dir).display().to_string();

@@ -5,21 +5,23 @@
 //!            └─ no room: counted ─────────────────────────► {"kind":"missed"}
 //! ```
 
+mod count;
 mod line;
 mod pump;
 mod queue;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use count::{TRACES_MAX, Traces};
+
 pub(crate) use line::TraceLine;
 
 use crate::app::App;
 use crate::auth::{Admin, Granted, acts};
 use crate::extract::Params;
-use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::schema;
-use crate::traces::TRACES_MAX;
+use crate::values::jids;
+use crate::values::schema;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;

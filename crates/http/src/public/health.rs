@@ -5,7 +5,7 @@ use crate::cluster::status::READ_MAX;
 use crate::cluster::why_fenced;
 use crate::intake;
 use crate::problem::Problem;
-use crate::schema;
+use crate::values::schema;
 use axum::extract::State;
 use carillon_core::ports::StoreHealth;
 use carillon_core::ports::bus::BusFigures;

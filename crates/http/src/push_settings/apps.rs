@@ -1,7 +1,7 @@
 //! Apps that push services of makers of devices know: what an operator says of each, and what proves to the push service that this server may wake it.
 
-use crate::jwt;
-use crate::origin::Origin;
+use super::jwt;
+use crate::outgoing::origin::Origin;
 use aws_lc_rs::rsa::KeyPair as RsaKeyPair;
 use aws_lc_rs::signature::EcdsaKeyPair;
 use carillon_core::model::AppService;
@@ -255,8 +255,8 @@ fn service_account(text: &[u8]) -> Result<ServiceAccount, String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::super::jwt::tests::{ec_pem, rsa_pem};
     use super::*;
-    use crate::jwt::tests::{ec_pem, rsa_pem};
     use serde_json::json;
     use std::fs;
 

@@ -1,6 +1,6 @@
 //! How push services know this server (RFC 8292): by a key, with which it signs that it is the sender.
 
-use crate::jwt;
+use super::jwt;
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use base64::Engine;

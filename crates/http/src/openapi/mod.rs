@@ -1,4 +1,6 @@
-//! The API's routes, and the OpenAPI document that comes out of the same list.
+//! The API's routes, and the OpenAPI document that comes out of the same list. `examples` are the bodies and paths that it shows.
+
+mod examples;
 
 use crate::admin::{
     accounts, audit, domains, drain, export, history, import, keys, leases, modules, sessions, status, usage,
@@ -8,15 +10,18 @@ use crate::app::App;
 use crate::cells::{api as cell, transfer};
 use crate::cluster;
 use crate::consumer::{credentials, devices, subscriptions};
+use crate::diagnostics::{dump, top, trace};
 use crate::links::{api as link, file_api as link_file};
 use crate::options::Options;
 use crate::provider::{
     blocked, broadcasts, chat, conversations, events, items, matches, matchmaking, messages, notifications,
     presence, rooms, roster, topics,
 };
+use crate::public::{health, well_known};
 use crate::push::{api as push, words as push_words};
 use crate::push_service::{api as endpoint, receipt as push_receipt, resource as push_resource};
-use crate::{dump, examples, health, intake, invitations, metrics, schema, top, trace, well_known};
+use crate::values::schema;
+use crate::{intake, invitations, metrics};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{RefOr, Schema};
@@ -118,6 +123,7 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(blocked::put, blocked::delete))
         .routes(routes!(rooms::list))
         .routes(routes!(rooms::put, rooms::get, rooms::update, rooms::delete))
+        .routes(routes!(rooms::avatar::put, rooms::avatar::get, rooms::avatar::delete))
         .routes(routes!(rooms::members::list, rooms::members::change_many))
         .routes(routes!(rooms::members::put, rooms::members::delete))
         .routes(routes!(rooms::occupants::list))
