@@ -396,9 +396,7 @@ mod tests {
         assert_eq!((&*said, done), ("set the avatar of tea\n", Ok(())));
         let (said, done) = node.run(&["room", "avatar", "tea", "--remove"]);
         assert_eq!((&*said, done), ("removed the avatar of tea\n", Ok(())));
-        for wrong in [&["room", "avatar", "tea"][..], &["room", "avatar", "tea", "tea.txt"]] {
-            assert!(node.run(wrong).1.is_err(), "{wrong:?}");
-        }
+        assert!(node.run(&["room", "avatar", "tea", "tea.txt"]).1.is_err());
         let expected =
             [asked("PUT /v1/rooms/tea/avatar", "an image"), asked("DELETE /v1/rooms/tea/avatar", "")];
         assert_eq!(node.asked(), expected);

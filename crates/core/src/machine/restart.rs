@@ -33,7 +33,7 @@ pub struct Group {
 pub struct Restored {
     /// They wait here for their clients.
     pub restored: u32,
-    /// Their time was up: they ended here as they would have ended there.
+    /// Their time was up: they end here, shortly after the others went on, as they would have ended there.
     pub expired: u32,
     /// They cannot go on: their domain is gone, or nothing is resumed here. Their clients log in anew.
     pub refused: u32,
@@ -277,7 +277,9 @@ impl Turn<'_> {
             match self.sessions.take_bound(id) {
                 Some(session) if session.is_overdue(&self.cx) => {
                     result.expired += 1;
-                    self.part(session, Leave::NotResumed);
+                    // Not before the others are back who are told that it ends, such as those in its rooms: they may be in groups that follow.
+                    self.cx.wake_in(id, ENDS_MS, Wake::Parked);
+                    self.sessions.put_bound(session);
                 }
                 Some(session) if session.io.is_some() && conn.is_none() => {
                     result.restored += 1;
@@ -328,7 +330,8 @@ impl Turn<'_> {
         for last in last_items {
             self.cx.shard.topics.subscribers.learn(last);
         }
-        for (at, wake) in timers {
+        let is_overdue = session.is_overdue(&self.cx);
+        for (at, wake) in timers.into_iter().filter(|(_, wake)| *wake != Wake::Parked || !is_overdue) {
             self.cx.shard.timers.sessions.set(at, (session.id, wake));
         }
         self.cx.shard.counters.parked += u64::from(session.is_parked());
@@ -342,6 +345,9 @@ impl Turn<'_> {
         }
     }
 }
+
+/// How long after a restart sessions end whose time was up before it.
+const ENDS_MS: u64 = 2000;
 
 /// A session takes more bytes than these, so that no more accounts are looked at than may fit.
 const SESSION_BYTES_MIN: usize = 64;

@@ -512,7 +512,6 @@ fn a_room_of_five() {
 /// Bytes and allocations that each of many rooms takes.
 fn bytes_of_a_room(kind: RoomKind, says: &str) -> (usize, usize) {
     let mut crowd = Crowd::new(ROOM_CLIENTS);
-    let conns: Vec<usize> = (0..ROOM_CLIENTS).map(|number| crowd.log_in(number).0).collect();
     for room in 0..ROOMS {
         let config = if kind == RoomKind::Muc { RoomConfig::default() } else { RoomConfig::light() };
         let config = Box::new(RoomConfig { persistent: true, ..config });
@@ -527,12 +526,13 @@ fn bytes_of_a_room(kind: RoomKind, says: &str) -> (usize, usize) {
         });
         crowd.ask_room(kind, room, RoomRequest::SetMembers { changes: changes.collect() });
     }
+    // Rooms in which nobody is are forgotten.
+    (0..10).for_each(|_| crowd.world.pass(10_000));
+    let conns: Vec<usize> = (0..ROOM_CLIENTS).map(|number| crowd.log_in(number).0).collect();
     let drain = |crowd: &mut Crowd| {
         conns.iter().for_each(|conn| while crowd.world.received(*conn).is_some() {});
     };
     drain(&mut crowd);
-    // Rooms in which nobody is are forgotten.
-    (0..10).for_each(|_| crowd.world.pass(10_000));
     let kept = allocation_counter::measure(|| {
         for room in 0..ROOMS {
             if kind == RoomKind::MucLight {
