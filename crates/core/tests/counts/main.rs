@@ -70,8 +70,8 @@ const ROOM_CLIENTS: usize = 200;
 const SEATS: usize = 5;
 /// Bytes and allocations of a room of five, at its home and at the sessions, with its part of the tables: of one whose occupants say nothing in their
 /// presence, of one whose occupants say what their clients can do, and of one of MUC Light.
-const ROOM_BYTES_MAX: [usize; 3] = [1, 1, 1];
-const ROOM_ALLOCATIONS_MAX: [usize; 3] = [1, 1, 1];
+const ROOM_BYTES_MAX: [usize; 3] = [2200, 3700, 1260];
+const ROOM_ALLOCATIONS_MAX: [usize; 3] = [23, 33, 11];
 
 /// Accounts, and what their clients need.
 struct Crowd {
