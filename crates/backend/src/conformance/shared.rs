@@ -80,6 +80,7 @@ impl<S: Store> Store for ByTurns<S> {
 /// Cases about what one store promises of questions that wait with it together, of what it tells its own process, and of what is its own node's.
 pub const OF_ONE_STORE: &[&str] = &[
     "together::writes_are_in_order",
+    "logins::of_many_at_once",
     "push::are_hinted_at_where_there_are_registrations",
     "parked::groups_are_kept_by_their_numbers",
     "parked::groups_come_in_pages",
