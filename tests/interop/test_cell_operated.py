@@ -210,7 +210,7 @@ async def test_a_module_is_tried_on_one_node(cell, apis, tmp_path):
     assert done.returncode == 0, done.stderr
     for api, peer in zip(apis, peers, strict=True):
         peer.chat(peers[0].bare, "to nobody")
-        await api.eventually(path, lambda module: module["figures"]["verdicts"].get("drop", 0) >= 1)
+        await api.eventually(path, lambda module: ((module["figures"] or {}).get("verdicts") or {}).get("drop", 0) >= 1)
     assert (await one.command("module", "deactivate", "canary", "--yes")).returncode == 0
     for peer in peers:
         await peer.close()

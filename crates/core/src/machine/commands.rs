@@ -9,6 +9,7 @@ use crate::effect::Effect;
 use crate::error::StreamError;
 use crate::message::RoomOp;
 use crate::model::{DomainId, NodeId, RoomKey, TopicId, UnixMs};
+use crate::ports::modules::PushText;
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Missing, Question};
 use crate::session::home::send_as;
@@ -69,18 +70,11 @@ impl Turn<'_> {
                 self.conclude(reply, Outcome::Hearing(self.hearing(&account, &room, said)));
             }
             Command::RenderPush { account, text } => {
-                let text = match self.cx.pipeline.render_push {
-                    Some(render) => render(&account, text, &mut self.cx),
-                    None => Some(text),
-                };
-                self.conclude(reply, Outcome::PushText(text));
+                let outcome = self.render_push(&account, text);
+                self.conclude(reply, outcome);
             }
             Command::TopicFigures { topics } => {
-                let figures = |topic: &TopicId| TopicFigures {
-                    sessions: self.cx.shard.topics.subscribers.followers(*topic).len() as u64,
-                    ..self.cx.shard.topics.figures.of(*topic)
-                };
-                let outcome = Outcome::TopicFigures(topics.iter().map(figures).collect());
+                let outcome = self.topic_figures(&topics);
                 self.conclude(reply, outcome);
             }
             command @ (Command::Notify(_)
@@ -94,6 +88,22 @@ impl Turn<'_> {
                 self.conclude(reply, Outcome::Sessions(self.list(domain, account.as_ref(), limit)));
             }
         }
+    }
+
+    /// What the devices of an account are to show of a push, as the modules have it.
+    fn render_push(&mut self, account: &BareJid, text: Box<PushText>) -> Outcome {
+        Outcome::PushText(match self.cx.pipeline.render_push {
+            Some(render) => render(account, text, &mut self.cx),
+            None => Some(text),
+        })
+    }
+
+    fn topic_figures(&self, topics: &[TopicId]) -> Outcome {
+        let figures = |topic: &TopicId| TopicFigures {
+            sessions: self.cx.shard.topics.subscribers.followers(*topic).len() as u64,
+            ..self.cx.shard.topics.figures.of(*topic)
+        };
+        Outcome::TopicFigures(topics.iter().map(figures).collect())
     }
 
     fn conclude(&mut self, to: ReplyTo, outcome: Outcome) {

@@ -11,7 +11,6 @@ use crate::channels::inbox::{Control, Inbox};
 use crate::derivers::Derivers;
 use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
 use crate::handover::TakeOver;
-use crate::jobs::Jobs;
 use crate::listen::{
     Admission, BindError, Bounds, DescriptorLimit, ListenConfig, Listener, ListenerKind, Ports, bind,
     bind_quic,
@@ -179,14 +178,13 @@ impl Server {
         let parts = parts.map(|(of, handed)| ShardParts::new(of, producers.next(), handed));
         let member = |place| Member { place, shards: count, directory: Arc::clone(&among.directory) };
         let shards = builder.build_all(parts, |place| machine(member(place), &domains), &figures)?;
-        let Among { own, directory, replies, bus, known, log, .. } = among;
         let node = Node::new(NodeParts {
             inboxes,
-            own,
+            own: among.own,
             name,
-            directory,
-            bus,
-            replies,
+            directory: among.directory,
+            bus: among.bus,
+            replies: among.replies,
             figures,
             store: Arc::clone(&store),
             admission: Arc::clone(&admission),
@@ -196,9 +194,8 @@ impl Server {
             modules,
         });
         load_modules(&node)?;
-        known.get_or_init(|| node.clone());
-        let (jobs, stop_jobs) = Jobs::new(node.clone(), options.traces_kept_ms);
-        let threads = Threads::start(shards, jobs, stop_jobs, &node)?;
+        among.known.get_or_init(|| node.clone());
+        let threads = Threads::start(shards, options.traces_kept_ms, &node)?;
         serve(&node, tls, ports, count);
         Ok(Server {
             node,
@@ -211,7 +208,7 @@ impl Server {
             parked_bytes_max: options.parked_bytes_max,
             listening,
             events: Mutex::new(events),
-            log,
+            log: among.log,
         })
     }
 

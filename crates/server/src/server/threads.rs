@@ -22,10 +22,10 @@ impl Threads {
     /// Starts the threads of the shards and of the jobs. If one cannot be started, those that run are stopped.
     pub(super) fn start<M: Machine>(
         shards: Vec<EventLoop<M>>,
-        jobs: Jobs,
-        stop_jobs: SyncSender<JobMessage>,
+        traces_kept_ms: u64,
         node: &Node,
     ) -> io::Result<Threads> {
+        let (jobs, stop_jobs) = Jobs::new(node.clone(), traces_kept_ms);
         let mut threads = Threads { shards: Vec::new(), jobs: None, stop_jobs };
         let started = threads.start_all(shards, jobs, node);
         if started.is_err() {

@@ -6,13 +6,13 @@ use crate::connection::Client;
 use crate::ports::modules::{Agent, ClientSubject, LoginRefusal};
 use crate::sasl::{Inline, Mechanism};
 use crate::session::Cx;
-use crate::session::hook::AuthoriseHook;
+use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 
 /// Why a login whose proof is right fails, if it does. `inline`: what the client asks for with SASL2.
 pub(super) fn of(
-    authorise: AuthoriseHook,
+    authorise: fn(&BareJid, Box<ClientSubject>, &mut Cx<'_>) -> Option<LoginRefusal>,
     client: &Client,
     inline: Option<&Inline>,
     proved: &Proved,

@@ -1,11 +1,12 @@
 //! The script of a conversation, line by line.
 
 mod broadcasts;
+mod modules;
 mod pushes;
 mod quotas;
 mod set;
 
-use crate::modules::{self, Active};
+use crate::modules::Active;
 use crate::tokens;
 use crate::world::{Kept, Questions, World};
 use base64::Engine;
@@ -13,7 +14,6 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::event::{Kind, Kinds};
 use carillon_core::model::*;
-use carillon_core::ports::modules::PushText;
 use carillon_core::settings::{Limits, Settings};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
@@ -226,41 +226,6 @@ impl Script {
             [name, words @ ..] => self.connection(name, words),
             [] => Err("not understood".into()),
         }
-    }
-
-    /// `module NAME is …`, `module NAME is not active`, and `module NAME has STANDING [VERDICT=N …]`: over all shards
-    fn module(&mut self, name: &str, words: &[&str]) -> Result<(), String> {
-        if let ["has", wanted @ ..] = words {
-            let found = self.world.module(name);
-            return (found == wanted.join(" ")).then_some(()).ok_or(found);
-        }
-        let modules = self.modules.change(name, words)?;
-        self.world.set_modules(move || modules::of_shard(&modules));
-        Ok(())
-    }
-
-    /// `render ACCOUNT TEXT is told TITLE TEXT DATA`, or `… is not sent`: what is made of a push that shows this text below the title `title`
-    fn render(&mut self, account: &str, text: &str, wanted: &str) -> Result<(), String> {
-        let account = BareJid::new(&format!("{account}@{DOMAIN}")).map_err(|e| e.to_string())?;
-        let text = PushText {
-            kind: "message".into(),
-            account: account.as_str().into(),
-            channel: "webhook".into(),
-            title: Some("title".into()),
-            body: Some(text.into()),
-            ..PushText::default()
-        };
-        let name = account.to_string();
-        let command = Command::RenderPush { account, text: Box::new(text) };
-        let found = match self.world.command(&name, command) {
-            Outcome::PushText(None) => "not sent".to_owned(),
-            Outcome::PushText(Some(text)) => {
-                let parts = [&text.title, &text.body, &text.data].map(|part| part.as_deref().unwrap_or("-"));
-                format!("told {}", parts.join(" "))
-            }
-            other => format!("{other:?}"),
-        };
-        (found == wanted).then_some(()).ok_or(found)
     }
 
     /// What an operator does.
