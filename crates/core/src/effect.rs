@@ -53,6 +53,9 @@ pub enum Effect {
     CountUnacked {
         /// The connection.
         conn: ConnId,
+        /// How much its session had been sent then ([`crate::session::BoundSession::sent`]): the answer repeats it, as more may have been
+        /// sent meanwhile.
+        sent: u32,
     },
     /// Close once everything sent before has left, or the socket will not take it within the close timeout.
     Close {

@@ -128,13 +128,15 @@ pub enum Input<'a> {
         /// The connection.
         conn: ConnId,
     },
-    /// The answer to [`Effect::CountUnacked`], before anything else happens to the connection.
+    /// The answer to [`Effect::CountUnacked`].
     Unacked {
         /// The connection.
         conn: ConnId,
         /// How many of the bytes sent to it the peer's TCP has not acknowledged, counted as they are on the wire. Bytes that
         /// the socket has not taken are among them. [`u64::MAX`] when some were dropped, or the socket does not know.
         bytes: u64,
+        /// How much the session had been sent when it was counted, as the effect said.
+        sent: u32,
     },
     /// The client reads too slowly: too much waits for it.
     Overflowed {

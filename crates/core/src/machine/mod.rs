@@ -250,7 +250,7 @@ impl Turn<'_> {
                     self.matches.flushed(conn, &mut self.cx);
                 }
             }
-            Input::Unacked { conn, bytes } => self.unacked(conn, bytes),
+            Input::Unacked { conn, bytes, sent } => self.unacked(conn, bytes, sent),
             Input::Overflowed { conn, .. } if self.sessions.is_light(conn) => {
                 light::end(conn, light::Ended::SlowReader, self.sessions, &mut self.cx);
             }

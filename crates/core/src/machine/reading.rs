@@ -179,9 +179,9 @@ impl Turn<'_> {
     }
 
     /// It is known how much of what a session was sent has arrived. If the client closed its stream, the session ends now.
-    pub(super) fn unacked(&mut self, conn: ConnId, bytes: u64) {
+    pub(super) fn unacked(&mut self, conn: ConnId, bytes: u64, sent: u32) {
         let Some(session) = self.sessions.bound_at(conn) else { return };
-        session.unacked(bytes, &mut self.cx);
+        session.unacked(bytes, sent, &mut self.cx);
         if session.is_leaving()
             && let Some(Session::Bound(session)) = self.sessions.take(conn)
         {

@@ -168,7 +168,7 @@ impl BoundSession {
     /// Has counted how much of what was written has not arrived ([`Hooks::unacked`](super::hook::Hooks::unacked)).
     pub fn count_unacked(&self, cx: &mut Cx<'_>) {
         if let Some(conn) = self.conn() {
-            cx.out.push(Effect::CountUnacked { conn });
+            cx.out.push(Effect::CountUnacked { conn, sent: self.sent });
         }
     }
 
@@ -426,15 +426,16 @@ impl BoundSession {
 
     /// All but the last `bytes` of what was sent have arrived, and no more will: the connection is gone.
     pub(crate) fn lost(&mut self, bytes: u64, cx: &mut Cx<'_>) {
+        let sent = self.sent;
         for hook in &cx.pipeline.unacked {
-            hook(self, bytes, cx);
+            hook(self, bytes, sent, cx);
         }
     }
 
-    /// All but the last `bytes` of what was sent have arrived.
-    pub fn unacked(&mut self, bytes: u64, cx: &mut Cx<'_>) {
+    /// All but the last `bytes` of the `sent` that it was sent, modulo 2^32, have arrived.
+    pub fn unacked(&mut self, bytes: u64, sent: u32, cx: &mut Cx<'_>) {
         for hook in &cx.pipeline.unacked {
-            hook(self, bytes, cx);
+            hook(self, bytes, sent, cx);
         }
         // What arrived made room for more.
         if !self.is_leaving() {

@@ -86,7 +86,7 @@ pub(crate) enum EdgeInput {
     /// The answer to [`EdgeOutput::WatchFlush`].
     Flushed,
     /// The answer to [`EdgeOutput::CountUnacked`].
-    Unacked(u64),
+    Unacked(u64, u32),
     /// Too much waits for it.
     Overflowed(QueueBound),
 }
@@ -96,7 +96,7 @@ carillon_core::form! {
         0 = Bytes(bytes),
         1 = Closed(unacked),
         2 = Flushed,
-        3 = Unacked(bytes),
+        3 = Unacked(bytes, sent),
         4 = Overflowed(bound),
     }
 }
@@ -109,7 +109,7 @@ pub(crate) enum EdgeOutput {
     /// See [`carillon_core::Effect::WatchFlush`].
     WatchFlush,
     /// See [`carillon_core::Effect::CountUnacked`].
-    CountUnacked,
+    CountUnacked(u32),
     /// Close it once everything sent before has left.
     Close,
     /// So many bytes were handled: that many more may come.
@@ -120,7 +120,7 @@ carillon_core::form! {
     enum EdgeOutput {
         0 = Send { bytes, ends },
         1 = WatchFlush,
-        2 = CountUnacked,
+        2 = CountUnacked(sent),
         3 = Close,
         4 = Credit(bytes),
     }

@@ -68,7 +68,7 @@ impl<M: Machine> EventLoop<M> {
                 return self.io.uncarry(conn);
             }
             EdgeInput::Flushed => Input::Flushed { conn },
-            EdgeInput::Unacked(bytes) => Input::Unacked { conn, bytes },
+            EdgeInput::Unacked(bytes, sent) => Input::Unacked { conn, bytes, sent },
             EdgeInput::Overflowed(bound) => Input::Overflowed { conn, bound },
         };
         self.handle(input);

@@ -113,7 +113,7 @@ fn connection_of(effect: &Effect) -> Option<ConnId> {
     match effect {
         Effect::Send { conn, .. }
         | Effect::WatchFlush { conn }
-        | Effect::CountUnacked { conn }
+        | Effect::CountUnacked { conn, .. }
         | Effect::Close { conn } => Some(*conn),
         _ => None,
     }

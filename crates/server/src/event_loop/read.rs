@@ -189,12 +189,15 @@ impl<M: Machine> EventLoop<M> {
         self.io.plaintext.clear();
     }
 
-    /// Carries out the effects, unless those from `before` on only send bytes or messages: these may wait for the effects
+    /// Carries out the effects, unless those from `before` on only send bytes or messages, or count what has arrived: these may wait for the effects
     /// of other inputs in this part of the turn, to share system calls. Whatever ends a connection carries the effects
     /// out first, as the connection may be owed an answer.
     pub(super) fn run_effects_unless_deferrable(&mut self, before: usize) {
         let can_wait = |effect: &Effect| {
-            matches!(effect, Effect::Send { .. } | Effect::Datagram { .. } | Effect::Post { .. })
+            matches!(
+                effect,
+                Effect::Send { .. } | Effect::Datagram { .. } | Effect::Post { .. } | Effect::CountUnacked { .. }
+            )
         };
         let Effects { list, bytes, .. } = &self.effects;
         if bytes.len() > EFFECTS_BYTES || !list[before..].iter().all(can_wait) {

@@ -51,7 +51,7 @@ impl ShardIo {
             | Effect::Pause { conn }
             | Effect::Resume { conn }
             | Effect::WatchFlush { conn }
-            | Effect::CountUnacked { conn }
+            | Effect::CountUnacked { conn, .. }
             | Effect::Close { conn }
             | Effect::Move { conn, .. } => *conn,
             _ => return Some(effect),
@@ -64,7 +64,7 @@ impl ShardIo {
             Effect::Pause { .. } => self.cell.carried.set_flow(id, Flow::Paused),
             Effect::Resume { .. } => self.cell.carried.set_flow(id, Flow::Open),
             Effect::WatchFlush { .. } => self.tell_edge(id, EdgeOutput::WatchFlush),
-            Effect::CountUnacked { .. } => self.tell_edge(id, EdgeOutput::CountUnacked),
+            Effect::CountUnacked { sent, .. } => self.tell_edge(id, EdgeOutput::CountUnacked(sent)),
             Effect::Close { .. } => {
                 self.tell_edge(id, EdgeOutput::Close);
                 self.cell.carried.set_flow(id, Flow::Closing);

@@ -42,7 +42,7 @@ impl ShardIo {
         let input = match upcall {
             Upcall::Closed(_, unacked) => EdgeInput::Closed(unacked),
             Upcall::Flushed(_) => EdgeInput::Flushed,
-            Upcall::Unacked(_, bytes) => EdgeInput::Unacked(bytes),
+            Upcall::Unacked(_, bytes, sent) => EdgeInput::Unacked(bytes, sent),
             Upcall::Overflowed(_, bound) => EdgeInput::Overflowed(bound),
         };
         self.tell_session(id, input);
@@ -82,7 +82,7 @@ impl ShardIo {
                 }
             }
             EdgeOutput::WatchFlush => effects.push(Effect::WatchFlush { conn: id }),
-            EdgeOutput::CountUnacked => effects.push(Effect::CountUnacked { conn: id }),
+            EdgeOutput::CountUnacked(sent) => effects.push(Effect::CountUnacked { conn: id, sent }),
             EdgeOutput::Close => effects.push(Effect::Close { conn: id }),
             EdgeOutput::Credit(bytes) => {
                 let Some(relay) = self.cell.relays.get_mut(id) else { return };

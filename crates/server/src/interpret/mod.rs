@@ -52,7 +52,7 @@ impl ShardIo {
                     self.schedule(conn);
                 }
                 Effect::WatchFlush { conn } => self.watch_flush(conn),
-                Effect::CountUnacked { conn } => self.count_unacked(conn),
+                Effect::CountUnacked { conn, sent } => self.count_unacked(conn, sent),
                 // 1000: a normal end.
                 Effect::Close { conn } => self.close(conn, 1000),
                 Effect::Move { conn, to, moving } if to.node != self.place.node => {
@@ -187,10 +187,13 @@ impl ShardIo {
 
     /// Counts the bytes that a connection's peer has not acknowledged. If the connection is gone, the core hears of that
     /// anyway.
-    fn count_unacked(&mut self, id: ConnId) {
+    fn count_unacked(&mut self, id: ConnId, sent: u32) {
+        if self.conns.get_mut(id).is_some_and(|conn| conn.staged) {
+            self.send_batch();
+        }
         if let Some(conn) = self.conns.get_mut(id).filter(|conn| conn.stage == Stage::Open) {
             let bytes = conn.unacked();
-            self.upcalls.push(Upcall::Unacked(id, bytes));
+            self.upcalls.push(Upcall::Unacked(id, bytes, sent));
         }
     }
 
@@ -211,12 +214,12 @@ fn ends_batch(effect: &Effect) -> bool {
     match effect {
         Effect::Secure { .. }
         | Effect::WatchFlush { .. }
-        | Effect::CountUnacked { .. }
         | Effect::Close { .. }
         | Effect::Move { .. }
         | Effect::MovePlayer { .. } => true,
         Effect::Send { .. }
         | Effect::Datagram { .. }
+        | Effect::CountUnacked { .. }
         | Effect::Pause { .. }
         | Effect::Resume { .. }
         | Effect::Post { .. }

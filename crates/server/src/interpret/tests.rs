@@ -280,9 +280,9 @@ fn what_has_not_arrived_is_counted_in_the_kernel_and_in_the_queue() {
     let mut rig = Rig::new(1 << 20);
     let (conn, peer) = rig.connect_tcp();
     let count = |rig: &mut Rig| {
-        rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
+        rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn, sent: 7 }));
         match rig.io.upcalls.pop() {
-            Some(Upcall::Unacked(of, bytes)) if of == conn => bytes,
+            Some(Upcall::Unacked(of, bytes, 7)) if of == conn => bytes,
             other => panic!("{other:?}"),
         }
     };
@@ -318,8 +318,8 @@ fn what_was_reset_has_not_arrived() {
     }
     peer.set_linger(Some(std::time::Duration::ZERO)).unwrap();
     drop(peer);
-    rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
-    assert!(matches!(rig.io.upcalls[..], [Upcall::Unacked(of, bytes)] if of == conn && bytes > 0));
+    rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn, sent: 7 }));
+    assert!(matches!(rig.io.upcalls[..], [Upcall::Unacked(of, bytes, 7)] if of == conn && bytes > 0));
 }
 
 #[test]
@@ -330,8 +330,8 @@ fn after_an_overflow_nothing_is_said_to_have_arrived() {
         rig.carry_out(|effects| send(effects, conn, n));
     }
     rig.io.upcalls.clear();
-    rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
-    assert_eq!(rig.io.upcalls, [Upcall::Unacked(conn, u64::MAX)]);
+    rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn, sent: 7 }));
+    assert_eq!(rig.io.upcalls, [Upcall::Unacked(conn, u64::MAX, 7)]);
 }
 
 /// How many bytes a socket has that were not read.

@@ -75,7 +75,7 @@ impl FlightRecorder {
             | Input::PlayerDatagram { conn, bytes } => (4, conn.slot, bytes.len() as u32),
             Input::Closed { conn, .. } => (5, conn.slot, 0),
             Input::Flushed { conn } => (6, conn.slot, 0),
-            Input::Unacked { conn, bytes } => (7, conn.slot, *bytes as u32),
+            Input::Unacked { conn, bytes, .. } => (7, conn.slot, *bytes as u32),
             Input::Overflowed { conn, .. } => (8, conn.slot, 0),
             Input::Arrived { conn, .. } | Input::ArrivedPlayer { conn, .. } => (9, conn.slot, 0),
             Input::Carried { conn, .. } => (10, conn.slot, 0),

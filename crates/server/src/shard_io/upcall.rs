@@ -11,8 +11,8 @@ pub(crate) enum Upcall {
     Closed(ConnId, u64),
     /// The bytes that were watched have left.
     Flushed(ConnId),
-    /// How many bytes the peer's TCP has not acknowledged.
-    Unacked(ConnId, u64),
+    /// How many bytes the peer's TCP has not acknowledged, and how much the session had been sent.
+    Unacked(ConnId, u64, u32),
     /// Too much waits for a connection.
     Overflowed(ConnId, QueueBound),
 }
@@ -23,7 +23,7 @@ impl Upcall {
         match self {
             Upcall::Closed(conn, _)
             | Upcall::Flushed(conn)
-            | Upcall::Unacked(conn, _)
+            | Upcall::Unacked(conn, ..)
             | Upcall::Overflowed(conn, _) => conn,
         }
     }
@@ -33,7 +33,7 @@ impl Upcall {
         match self {
             Upcall::Closed(conn, unacked) => Input::Closed { conn, unacked },
             Upcall::Flushed(conn) => Input::Flushed { conn },
-            Upcall::Unacked(conn, bytes) => Input::Unacked { conn, bytes },
+            Upcall::Unacked(conn, bytes, sent) => Input::Unacked { conn, bytes, sent },
             Upcall::Overflowed(conn, bound) => Input::Overflowed { conn, bound },
         }
     }

@@ -68,9 +68,9 @@ impl Live {
         self.bytes
     }
 
-    /// Whether so much was given that it is to be counted at once how much has arrived; not again for as much.
-    pub(crate) fn is_count_due(&mut self) -> bool {
-        let is_due = self.uncounted >= COUNT_BYTES;
+    /// Whether `bytes` were given, so that it is to be counted at once how much has arrived; not again for as much.
+    pub(crate) fn is_count_due(&mut self, bytes: usize) -> bool {
+        let is_due = self.uncounted >= bytes;
         if is_due {
             self.uncounted = 0;
         }
@@ -197,8 +197,6 @@ impl OfflineInFlight {
     }
 }
 
-/// Bytes of messages after which it is counted how much has arrived, without waiting for the timer.
-const COUNT_BYTES: usize = 64 * 1024;
 /// Bytes that a message takes besides its stanza.
 const ENTRY_BYTES: usize = size_of::<Message>() - size_of::<Stanza>() + 2 * size_of::<u64>();
 

@@ -277,12 +277,12 @@ fn due(cx: &Cx<'_>) -> Mono {
     Mono(cx.now.mono.0.saturating_sub(cx.shard.settings.receipt_wait_ms))
 }
 
-/// All but the last `bytes` that the connection was sent have arrived at the peer's side. Of a client that uses neither
+/// All but the last `bytes` of the `sent` that the session was sent have arrived at the peer's side. Of a client that uses neither
 /// stream management nor receipts no more can be known; of one that closes its stream no receipt will come.
-pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
+pub(super) fn unacked(session: &mut BoundSession, bytes: u64, sent: u32, cx: &mut Cx<'_>) {
     let Some(pager) = &session.state.notifications.0 else { return };
     let by = if session.is_leaving() { cx.now.mono } else { due(cx) };
-    let arrived = pager.arrived(bytes, session.sent()).filter(|entry| !entry.managed && entry.at <= by);
+    let arrived = pager.arrived(bytes, sent).filter(|entry| !entry.managed && entry.at <= by);
     for id in arrived.map(|entry| entry.id).collect::<Vec<_>>() {
         acknowledged(session, id, AcknowledgedBy::Socket, cx);
     }

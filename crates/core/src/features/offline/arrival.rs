@@ -24,7 +24,7 @@ pub(super) fn given(session: &mut BoundSession, stanza: Stanza, chat: Chat, cx: 
     let live = &mut session.state.offline.progress().live;
     let before = live.bytes();
     live.gave(Message { stanza, chat, at }, sent);
-    let (bytes, is_count_due) = (live.bytes(), live.is_count_due());
+    let (bytes, is_count_due) = (live.bytes(), live.is_count_due(COUNT_BYTES));
     if is_awaited && live.begin_soon() {
         session.set_timer(LOOK_SOON_MS, AWAITED, cx);
     }
@@ -44,6 +44,16 @@ pub(super) fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
         session.set_timer(LOOK_MS, ARRIVAL, cx);
     }
     session.state.offline.tidy();
+}
+
+/// Something came from the client, and with it, most likely, its TCP's acknowledgement of what it answers: looked at now, what it was
+/// given is let go of while it is in the processor's caches.
+pub(super) fn received(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    if let Some(progress) = &mut session.state.offline.0
+        && progress.live.is_count_due(COUNT_RECEIVED_BYTES)
+    {
+        session.count_unacked(cx);
+    }
 }
 
 /// It is time to look, because a sender waits.
@@ -68,10 +78,9 @@ pub(super) fn check(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), S
     Ok(())
 }
 
-/// All but the last `bytes` that the client was sent have arrived: their senders are told, and the store deletes those that it has. A
+/// All but the last `bytes` of the `sent` that the client was sent have arrived: their senders are told, and the store deletes those that it has. A
 /// client whose TCP acknowledges nothing for too long is taken for dead, so that senders need not wait for it.
-pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
-    let sent = session.sent();
+pub(super) fn unacked(session: &mut BoundSession, bytes: u64, sent: u32, cx: &mut Cx<'_>) {
     let Some(progress) = &mut session.state.offline.0 else { return };
     let stored = progress.pager.arrived(bytes, sent).filter(|given| !given.managed);
     let mut seqs: Vec<u64> = stored.map(|given| given.seq).collect();
@@ -143,6 +152,10 @@ fn keep(session: &mut BoundSession, cx: &mut Cx<'_>) {
     }
 }
 
+/// Bytes of messages after which it is looked whether they have arrived, without waiting for the timer.
+const COUNT_BYTES: usize = 64 * 1024;
+/// The same, when something comes from the client.
+const COUNT_RECEIVED_BYTES: usize = 2 * 1024;
 /// The pause before each look at whether given messages have arrived: what a busy client was given meanwhile takes memory.
 const LOOK_MS: u64 = 250;
 /// The same, where a sender waits: so much later than by a client with stream management it is told at most, and one system call covers

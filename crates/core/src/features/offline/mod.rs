@@ -55,6 +55,7 @@ pub const FEATURE: Feature = Feature {
         close: Some(close),
         awaits_arrival: Some(|session| session.state.offline.has_unmanaged()),
         given: Some(arrival::given),
+        receive: Some(arrival::received),
         unacked: Some(arrival::unacked),
         leaves: Some(arrival::leaves),
         parked: Some(parked),

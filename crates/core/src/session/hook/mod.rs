@@ -343,8 +343,8 @@ pub type TopicAnswerHook =
     fn(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>);
 /// Adds what the feature knows of a session.
 pub type DescribeHook = fn(session: &BoundSession, info: &mut SessionInfo);
-/// All but the last `bytes` of what was written have arrived at the peer's side ([`crate::Effect::CountUnacked`]).
-pub type UnackedHook = fn(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>);
+/// All but the last `bytes` of the `sent` that were written have arrived at the peer's side ([`crate::Effect::CountUnacked`]).
+pub type UnackedHook = fn(session: &mut BoundSession, bytes: u64, sent: u32, cx: &mut Cx<'_>);
 /// A timer fired.
 pub type WakeHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError>;
 

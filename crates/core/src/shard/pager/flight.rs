@@ -43,6 +43,14 @@ impl<E> Flight<E> {
         self.given + u64::from(sent.wrapping_sub(self.seen))
     }
 
+    /// The same when it was counted what has arrived, which may have been before the last entry.
+    fn given_at(&self, sent: u32) -> u64 {
+        match self.seen.wrapping_sub(sent) {
+            before @ ..=SINCE_COUNT_BYTES_MAX => self.given.saturating_sub(u64::from(before)),
+            _ => self.given_with(sent),
+        }
+    }
+
     /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -74,11 +82,11 @@ impl<E> Flight<E> {
         self.entries.extract_if(.., |given| is_it(&given.entry)).map(|given| given.entry).collect()
     }
 
-    /// What has arrived at the client's side, of which `unacked` bytes of the connection have not ([`crate::Input::Unacked`]). The
-    /// session has been sent `sent` bytes, modulo 2^32.
+    /// What has arrived at the client's side, of which `unacked` bytes of the connection had not ([`crate::Input::Unacked`]) when the
+    /// session had been sent `sent` bytes, modulo 2^32. What it was given since is not known to have.
     pub fn arrived(&self, unacked: u64, sent: u32) -> impl Iterator<Item = &E> {
-        let given = self.given_with(sent);
-        let arrived = move |entry: &&InFlight<E>| has_arrived(given - entry.end, unacked);
+        let given = self.given_at(sent);
+        let arrived = move |entry: &&InFlight<E>| entry.end <= given && has_arrived(given - entry.end, unacked);
         self.entries.iter().take_while(arrived).map(|given| &given.entry)
     }
 
@@ -115,5 +123,7 @@ fn has_arrived(behind: u64, unacked: u64) -> bool {
     unacked == 0 || behind >= unacked.saturating_add(RECORD_BYTES_MAX)
 }
 
+/// A session is sent no more than this between a count of what has arrived and its answer.
+const SINCE_COUNT_BYTES_MAX: u32 = 1 << 28;
 /// The largest TLS record (RFC 8446 §5.1).
 const RECORD_BYTES_MAX: u64 = 1 << 14;

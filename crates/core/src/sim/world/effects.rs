@@ -133,9 +133,9 @@ impl World {
                     upcalls.push_back(Input::Flushed { conn });
                 }
             }
-            Effect::CountUnacked { conn } => {
+            Effect::CountUnacked { conn, sent } => {
                 let bytes = self.links[conn.slot as usize].unacked();
-                upcalls.push_front(Input::Unacked { conn, bytes });
+                upcalls.push_front(Input::Unacked { conn, bytes, sent });
             }
             Effect::Close { conn } => self.close(conn, upcalls),
             Effect::Move { conn, to, moving } => {
