@@ -196,7 +196,10 @@ impl<M: Machine> EventLoop<M> {
         let can_wait = |effect: &Effect| {
             matches!(
                 effect,
-                Effect::Send { .. } | Effect::Datagram { .. } | Effect::Post { .. } | Effect::CountUnacked { .. }
+                Effect::Send { .. }
+                    | Effect::Datagram { .. }
+                    | Effect::Post { .. }
+                    | Effect::CountUnacked { .. }
             )
         };
         let Effects { list, bytes, .. } = &self.effects;

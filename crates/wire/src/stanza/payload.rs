@@ -6,6 +6,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::ns;
+use crate::xml::writer::Writer;
 use crate::xml::{Element, Error, Lexer, Limits, Outer, SizeLimit, Token};
 
 /// The content of a stanza: well-formed, and meaning the same wherever `jabber:client` is the default namespace and
@@ -149,6 +150,34 @@ impl Payload {
         self.append([child]);
     }
 
+    /// Adds a child at the end that has attributes alone, written without an [`Element`] in between. `ns` is no text of others: it is not
+    /// escaped.
+    pub fn push_leaf(&mut self, name: &str, ns: &str, attributes: &[(&str, &str)]) {
+        let lengths = attributes.iter().map(|(name, value)| name.len() + value.len() + LEAF_PARTS);
+        let mut bytes = Vec::with_capacity(
+            self.bytes.len() + name.len() + ns.len() + LEAF_PARTS + lengths.sum::<usize>(),
+        );
+        bytes.extend_from_slice(&self.bytes);
+        let start = bytes.len();
+        let mut writer = Writer::new(&mut bytes);
+        writer.start_in(name, ns);
+        for (name, value) in attributes {
+            writer.attr(name, value);
+        }
+        writer.close_empty();
+        let name_at = (start + "<".len()) as u32;
+        let name_end = name_at + name.len() as u32;
+        let ns_at = name_end + " xmlns='".len() as u32;
+        let ns = Namespace::At(ns_at..ns_at + ns.len() as u32);
+        self.index.push(ChildSpan {
+            start: start as u32,
+            end: bytes.len() as u32,
+            name: name_at..name_end,
+            ns,
+        });
+        self.bytes = bytes.into();
+    }
+
     fn append<'e>(&mut self, children: impl IntoIterator<Item = &'e Element>) {
         let mut bytes = Vec::with_capacity(self.bytes.len() + 256);
         bytes.extend_from_slice(&self.bytes);
@@ -206,6 +235,9 @@ impl std::fmt::Debug for Payload {
         write!(f, "Payload({:?})", self.bytes)
     }
 }
+
+/// Bytes of a leaf, or of one of its attributes, besides names and values: at least, so that its buffer need not grow.
+const LEAF_PARTS: usize = "< xmlns=''/>".len();
 
 impl ChildSpan {
     /// The entry of an element that [`Element::write`] has put at `start..end`, inside `jabber:client`.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::stream::Header;
 use crate::xml::{Error, Limits};
+use bytes::Bytes;
 
 fn tcp() -> Context {
     Context::new(Framing::Tcp, Limits::default())
@@ -296,4 +297,23 @@ fn what_it_takes_in_memory_is_all_that_its_sender_filled_it_with() {
     let children = |count: usize| format!("<presence>{}</presence>", "<a/>".repeat(count));
     assert!(bytes(&children(200)) > least + 200 * size_of::<std::ops::Range<u32>>(), "the index counts, too");
     assert!(bytes(&children(2)) < least + 10, "of two children it is in the stanza itself");
+}
+
+/// A leaf reads as the same element, and the payload is indexed as if it had been read.
+#[test]
+fn a_leaf_is_written_as_its_element() {
+    let body = Payload::parse(Bytes::from_static(b"<body>hi</body>")).unwrap();
+    let attributes = [("id", "a'<&"), ("by", "\u{e4}@d")];
+    let (mut by_leaf, mut by_element) = (body.clone(), body);
+    by_leaf.push_leaf("stanza-id", "urn:xmpp:sid:0", &attributes);
+    let element =
+        attributes.iter().fold(Element::new("stanza-id", "urn:xmpp:sid:0"), |element, (name, value)| {
+            element.with_attr(name, *value)
+        });
+    by_element.push_element(&element);
+    assert_eq!(by_leaf.bytes(), by_element.bytes());
+    let child = by_leaf.find("stanza-id", "urn:xmpp:sid:0").expect("it is found by its name and namespace");
+    assert_eq!((child.name(), child.ns()), ("stanza-id", "urn:xmpp:sid:0"));
+    assert_eq!(by_leaf.remove("stanza-id", "urn:xmpp:sid:0"), 1);
+    assert_eq!(&by_leaf.bytes()[..], b"<body>hi</body>");
 }

@@ -4,7 +4,6 @@ use crate::session::Cx;
 use crate::session::hook::{Feature, Flow, Hooks, Spec};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, MessageType, Stanza};
-use carillon_wire::xml::Element;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -38,14 +37,11 @@ fn stamp(stanza: &mut Stanza, cx: &mut Cx<'_>) {
         stanza.kind,
         Kind::Message(MessageType::Chat | MessageType::Normal | MessageType::Groupchat)
     );
-    let Some(to) = stanza.to.as_ref().filter(|_| kept) else { return };
+    let Some(to) = stanza.to.as_ref().filter(|to| kept && to.local().is_some()) else { return };
     // Where there are archives, an id says where a message is in one: it is given when that is known (XEP-0313 §4.1).
-    if cx.domain_of(to).is_none_or(|domain| domain.policy.archive) {
+    if cx.shard.domains.named(to.domain()).is_none_or(|domain| domain.policy.archive) {
         return;
     }
-    let by = to.bare_str().to_owned();
     let id = cx.shard.random.token();
-    stanza
-        .payload
-        .push_element(&Element::new("stanza-id", ns::STANZA_ID).with_attr("id", id).with_attr("by", by));
+    stanza.payload.push_leaf("stanza-id", ns::STANZA_ID, &[("id", &id), ("by", to.bare_str())]);
 }

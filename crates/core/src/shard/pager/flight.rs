@@ -86,7 +86,8 @@ impl<E> Flight<E> {
     /// session had been sent `sent` bytes, modulo 2^32. What it was given since is not known to have.
     pub fn arrived(&self, unacked: u64, sent: u32) -> impl Iterator<Item = &E> {
         let given = self.given_at(sent);
-        let arrived = move |entry: &&InFlight<E>| entry.end <= given && has_arrived(given - entry.end, unacked);
+        let arrived =
+            move |entry: &&InFlight<E>| entry.end <= given && has_arrived(given - entry.end, unacked);
         self.entries.iter().take_while(arrived).map(|given| &given.entry)
     }
 
