@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from harness import look
 from harness.api import Api
 from harness.cell import Cell
 from harness.inbox import deadline
@@ -53,7 +54,7 @@ async def become(api, name, wanted):
     """Reads until a node is as wanted."""
     async with deadline(f"{name} as wanted"):
         while not wanted(seen := (await nodes(api)).get(name)):
-            pass
+            await look.again()
         return seen
 
 
@@ -126,6 +127,7 @@ async def test_where_things_are_every_node_says_alike(cell, apis):
             carried = [await api.figure('cell_connections{side="carried"}') for api in apis]
             if (sum(relayed), sum(carried), relayed[1], carried[0]) == (1, 1, 1, 1):
                 break
+            await look.again()
     for raw in raws:
         await raw.close()
 

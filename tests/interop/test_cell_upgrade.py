@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from harness import look
 from harness.api import Api
 from harness.cell import Cell
 from harness.inbox import deadline
@@ -86,6 +87,7 @@ async def is_whole(apis):
             seen = [await numbers(api) for api in apis]
             if seen[0] == seen[1] == seen[2] and all(partitions > 0 for _, partitions in seen[0].values()):
                 return seen[0]
+            await look.again()
 
 
 async def test_a_node_goes_on_as_the_same_node(cell, apis, connect):

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from slixmpp.exceptions import IqError
 
+from harness import look
 from harness.api import Api
 from harness.inbox import deadline
 from harness.peer import Peer
@@ -54,7 +55,7 @@ class Node:
     async def until(self, wanted, what):
         async with deadline(what):
             while not await asyncio.to_thread(wanted):
-                pass
+                await look.again()
 
 
 @pytest.fixture

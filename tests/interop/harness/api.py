@@ -6,6 +6,7 @@ import json
 
 import httpx
 
+from . import look
 from .inbox import DEADLINE_S, Inbox, deadline
 
 
@@ -52,7 +53,7 @@ class Api:
         """Reads until what is read is wanted: for figures that follow what they count."""
         async with deadline(f"{path} as wanted"):
             while not wanted(seen := await self.ok("GET", path)):
-                pass
+                await look.again()
             return seen
 
     async def figure(self, name):
@@ -66,7 +67,7 @@ class Api:
         """Reads a figure until it is as wanted: figures follow what they count."""
         async with deadline(f"{name} as wanted"):
             while not wanted(seen := await self.figure(name)):
-                pass
+                await look.again()
             return seen
 
     @contextlib.asynccontextmanager

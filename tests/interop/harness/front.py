@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 
+from . import look
 from .api import Api
 from .inbox import deadline
 from .peer import Peer
@@ -82,7 +83,7 @@ class Front:
         """Reads a cell until it is as wanted."""
         async with deadline(f"{cell} as wanted", seconds):
             while not wanted(seen := await self.shown(cell)):
-                pass
+                await look.again()
             return seen
 
     async def moved(self):
