@@ -72,4 +72,5 @@ pub use metrics::flight::{FLIGHT_ENTRIES, FlightEntry};
 pub use node::{DrainProgress, HomeMoves, ModulesError, Node, Pushed, TapRequest, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};
 pub use server::{Beginning, FreezeError, HandedOver, Server, StartError};
+pub use shard_io::{HopSeen, HopSink};
 pub use websocket::host_meta;

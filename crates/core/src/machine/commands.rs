@@ -78,6 +78,7 @@ impl Turn<'_> {
                 self.conclude(reply, outcome);
             }
             command @ (Command::Notify(_)
+            | Command::NotifyFollowed { .. }
             | Command::Cancel { .. }
             | Command::Trace { .. }
             | Command::CountReached { .. }

@@ -153,6 +153,8 @@ pub(crate) enum Control {
     Kinds(Kinds),
     /// Follow an account.
     Tap(Box<(Order, TapSink)>),
+    /// Tell this one of the steps of followed notifications.
+    FollowHops(HopSink),
     /// End a tap.
     Untap(u64),
     /// Give the accounts that cost most; the token is dropped when that is done.

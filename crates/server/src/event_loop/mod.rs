@@ -226,6 +226,7 @@ impl<M: Machine> EventLoop<M> {
         self.walking = self.machine.walk(self.now, &mut self.effects);
         self.unpublished |= self.walking;
         self.run_effects();
+        self.io.look_at_hops();
         self.flush_quic();
         self.flush_deferred();
         self.io.outboxes.send();
@@ -347,6 +348,7 @@ impl<M: Machine> EventLoop<M> {
             self.machine.next_wake().filter(|_| !self.frozen),
             self.io.deadlines.next().filter(|_| !self.frozen),
             self.io.quic.as_deref().and_then(Quic::due).filter(|_| !self.frozen),
+            self.io.hops.due(),
             self.listeners.iter().filter_map(Listener::retry_at).min().filter(|_| self.accepts),
             self.refused_conns.due(),
             self.unpublished.then(|| self.published.plus(PUBLISH_MS)),

@@ -3,6 +3,7 @@
 
 mod closing;
 mod deferred;
+mod hops;
 mod outboxes;
 mod quic;
 mod resources;
@@ -11,6 +12,8 @@ mod waiting;
 
 pub(crate) use closing::GOING_AWAY;
 pub(crate) use deferred::Deferred;
+pub(crate) use hops::Hops;
+pub use hops::{HopSeen, HopSink};
 pub(crate) use outboxes::Outboxes;
 pub(crate) use quic::QuicStep;
 pub(crate) use resources::QueuedBytes;
