@@ -65,6 +65,7 @@ pub use cell::{
     Cell, CellHands, CellView, DrainReport, MemberState, MemberView, NodeReport, NodeRequest, OpenBus,
     OpenLog, Said, Standing, Tells,
 };
+pub use channels::hops::{HopSeen, HopSink};
 pub use channels::taps::{TapSink, Tapped};
 pub use listen::proxies::TrustedProxies;
 pub use listen::{BindError, Bounds, Ports};
@@ -72,5 +73,4 @@ pub use metrics::flight::{FLIGHT_ENTRIES, FlightEntry};
 pub use node::{DrainProgress, HomeMoves, ModulesError, Node, Pushed, TapRequest, history};
 pub use options::{ClientPort, Light, Options, OutQueues, Tcp, WebSocket};
 pub use server::{Beginning, FreezeError, HandedOver, Server, StartError};
-pub use shard_io::{HopSeen, HopSink};
 pub use websocket::host_meta;

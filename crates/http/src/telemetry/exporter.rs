@@ -60,7 +60,7 @@ const ANSWER_BYTES_MAX: u64 = 4096;
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn check(endpoint: &str) -> Result<(), String> {
+pub fn check(endpoint: &str) -> Result<(), String> {
     if endpoint.is_empty() {
         return Ok(());
     }

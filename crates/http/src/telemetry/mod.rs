@@ -32,7 +32,7 @@ use recent::Recent;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-pub(crate) use exporter::check;
+pub use exporter::check;
 
 /// The header of W3C Trace Context.
 pub(crate) const TRACEPARENT: &str = "traceparent";
@@ -112,7 +112,7 @@ pub(crate) async fn trace(
         ],
         links: Vec::new(),
         // By the conventions for spans of servers, what the client did wrong is no error.
-        error: status.is_server_error().then(|| status.as_str().into()),
+        error: status.is_server_error().then(|| status.as_u16().to_string().into()),
     })));
     response
 }

@@ -31,7 +31,7 @@ struct Way {
     parent: u64,
     start: SystemTime,
     last: SystemTime,
-    place: (u16, u16),
+    place: (u32, u16),
     sessions: Vec<OnSession>,
     has_ended: bool,
 }

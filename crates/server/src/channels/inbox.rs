@@ -1,6 +1,7 @@
 //! The inbox of a shard: everything that reaches it from other threads. It is bounded, and the shard takes all of it once
 //! per turn. The shard holds the lock twice per turn, to swap two pointers.
 
+use super::hops::HopSink;
 use super::join::{AllDone, Countdown};
 use super::replies::Replies;
 use super::taps::TapSink;

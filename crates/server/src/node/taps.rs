@@ -1,9 +1,9 @@
 //! Following an account, or notifications.
 
 use super::Node;
+use crate::channels::hops::HopSink;
 use crate::channels::inbox::Control;
 use crate::channels::taps::TapSink;
-use crate::shard_io::HopSink;
 use carillon_core::tap::{Kinds, Order};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;

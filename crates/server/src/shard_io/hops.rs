@@ -1,24 +1,10 @@
 //! Steps of followed notifications, as they happen, and what becomes of their bytes on the way to the peer.
 
 use super::ShardIo;
+use crate::channels::hops::{HopSeen, HopSink};
 use crate::conn::Stage;
 use carillon_core::model::{ConnId, Hop, HopStep, Mono, Place};
-use std::sync::Arc;
 use std::time::SystemTime;
-
-/// A step of a followed notification, when and where it happened.
-#[derive(Clone, Debug)]
-pub struct HopSeen {
-    /// The step.
-    pub hop: Hop,
-    /// When, by the clock of its node.
-    pub at: SystemTime,
-    /// On which shard of which node.
-    pub place: Place,
-}
-
-/// Takes the steps of followed notifications. It must not block.
-pub type HopSink = Arc<dyn Fn(HopSeen) + Send + Sync>;
 
 /// What a shard knows of followed notifications: who is told, and whose bytes are on their way.
 #[derive(Default)]

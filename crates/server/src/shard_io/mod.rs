@@ -12,8 +12,6 @@ mod waiting;
 
 pub(crate) use closing::GOING_AWAY;
 pub(crate) use deferred::Deferred;
-pub(crate) use hops::Hops;
-pub use hops::{HopSeen, HopSink};
 pub(crate) use outboxes::Outboxes;
 pub(crate) use quic::QuicStep;
 pub(crate) use resources::QueuedBytes;

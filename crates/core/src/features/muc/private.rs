@@ -4,6 +4,7 @@ use super::tell;
 use crate::message::{RoomAbout, RoomAudience, RoomEvent, RoomOp};
 use crate::session::tapping::note_route;
 use crate::session::{Cx, Sessions};
+use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, MessageType, SharedStanza, Stanza};
 use std::sync::Arc;
@@ -24,10 +25,11 @@ pub(super) fn screened(event: &RoomEvent, sessions: &mut Sessions, cx: &mut Cx<'
     let Some(screen) = cx.pipeline.screen_arrived else { return Screened::Goes };
     let Some(private) = private_of(event) else { return Screened::Goes };
     let RoomAudience::Clients(clients) = &event.to else { return Screened::Goes };
-    let Some(session) = clients.iter().find_map(|client| sessions.bound(client.session)) else {
+    let Some(client) = clients.iter().find(|client| sessions.bound(client.session).is_some()) else {
         return Screened::Goes;
     };
-    let room = private.from.as_ref().map(|from| from.bare_str()).unwrap_or_default();
+    let Some(session) = sessions.bound(client.session) else { return Screened::Goes };
+    let room = private.from.as_ref().map(Jid::bare_str).unwrap_or_default();
     let occupant = session.state.muc.of(room).map(|joined| joined.occupant.clone());
     let mut message = private.clone().with_to(session.bare.to_jid());
     let (what, detail) = match screen(&mut message, cx) {

@@ -25,7 +25,7 @@ use crate::command::{Outcome, StateChange};
 use crate::connection::QueueBound;
 use crate::event::Kinds;
 use crate::machine::ShardMachine;
-use crate::model::{ConnId, Domains, Mono, NodeId, Now, Place, ShardId, States, UnixMs};
+use crate::model::{ConnId, Domains, Hop, Mono, NodeId, Now, Place, ShardId, States, UnixMs};
 use crate::ports::Computed;
 use crate::ports::modules::ActiveModule;
 use crate::sasl::ChannelBinding;

@@ -2,7 +2,7 @@
 
 mod report;
 
-pub(crate) use report::{HopView, MissingHop, ProbeView};
+pub(crate) use report::ProbeView;
 
 use crate::app::App;
 use crate::auth::{Admin, Granted};
