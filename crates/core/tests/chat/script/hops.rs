@@ -19,7 +19,7 @@ impl Script {
     /// `hops NAME STEP …`: the steps of a followed notification that were told since somebody asked, in their order.
     pub(super) fn hops(&mut self, name: &str, expected: &[&str]) -> Result<(), String> {
         let (id, _) = self.notification(name)?;
-        let told = self.world.hops.extract_if(.., |hop| hop.id == id).map(|hop| match hop.step {
+        let told = self.world.hops().extract_if(.., |hop| hop.id == id).map(|hop| match hop.step {
             HopStep::Withheld(reason) => format!("withheld:{reason:?}"),
             HopStep::Acknowledged { by, .. } => format!("acknowledged:{by:?}"),
             HopStep::Ended(state, Some(reason)) => format!("ended:{state:?}:{reason:?}"),
