@@ -206,6 +206,8 @@ impl<M: Machine> EventLoop<M> {
         }
         self.update_clock();
         let began = self.now.mono;
+        // Before what clients say of what they have is read.
+        self.io.look_at_hops();
         self.handle_readiness();
         if self.accepts {
             self.accept();
@@ -226,7 +228,6 @@ impl<M: Machine> EventLoop<M> {
         self.walking = self.machine.walk(self.now, &mut self.effects);
         self.unpublished |= self.walking;
         self.run_effects();
-        self.io.look_at_hops();
         self.flush_quic();
         self.flush_deferred();
         self.io.outboxes.send();

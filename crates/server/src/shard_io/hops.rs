@@ -56,18 +56,20 @@ impl ShardIo {
             return self.hops.tell(Hop { step, ..hop }, self.place);
         }
         if self.hops.watched.len() < WATCHED_MAX {
-            self.hops.watched.push(Watched { hop, conn, since: self.mono, due: self.mono });
-            self.look_at_hops();
+            let mut watched = Watched { hop, conn, since: self.mono, due: self.mono };
+            if self.look_at_hop(&mut watched) {
+                self.hops.watched.push(watched);
+            }
         }
     }
 
-    /// Looks what has become of the bytes of followed notifications.
+    /// Looks what has become of the bytes of followed notifications: once in each turn.
     pub(crate) fn look_at_hops(&mut self) {
         if self.hops.watched.is_empty() {
             return;
         }
         let mut watched = std::mem::take(&mut self.hops.watched);
-        watched.retain_mut(|watched| watched.due > self.mono || self.look_at_hop(watched));
+        watched.retain_mut(|watched| self.look_at_hop(watched));
         self.hops.watched = watched;
     }
 

@@ -112,7 +112,10 @@ pub(crate) async fn send(
         Problem::new(Code::TooManyStreams, detail).retry_after(1)
     })?;
     tracing::info!(key = &*key.key.name, key_id = key.key.id.0, account = to.as_str(), "a probe is sent");
-    let places = locate::own_and_home(&app, &to).await?;
+    let places = match app.node.cell() {
+        Some(_) => locate::own_and_home(&app, &to).await?,
+        None => None,
+    };
     let accepted =
         UnixMs(began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis() as u64);
     let id = NotificationId::new(accepted, bucket(to.as_str()), random::number());
