@@ -1,6 +1,5 @@
 //! What a module is told of an event: values, and nothing of what people wrote.
 
-use crate::state::text;
 use carillon_core::model::{
     AcknowledgedBy, Audience, DropReason, Event, NotificationState, Priority, RoomAction, RoomAffiliation,
     RoomFact, Trace,
@@ -59,6 +58,10 @@ fn of_fact(fact: &RoomFact, number: i32) -> Option<Cow<'_, [u8]>> {
         (26, RoomAction::Message(message)) => text(message.from.as_ref().map(Jid::as_str)?),
         _ => None,
     }
+}
+
+fn text(text: &str) -> Option<Cow<'_, [u8]>> {
+    Some(Cow::Borrowed(text.as_bytes()))
 }
 
 fn owned(text: String) -> Option<Cow<'static, [u8]>> {

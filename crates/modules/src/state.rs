@@ -231,7 +231,7 @@ pub(crate) fn field<'a>(subject: Option<&'a Subject>, config: &'a str, number: i
     }
 }
 
-pub(crate) fn text(text: &str) -> Option<Cow<'_, [u8]>> {
+fn text(text: &str) -> Option<Cow<'_, [u8]>> {
     Some(Cow::Borrowed(text.as_bytes()))
 }
 

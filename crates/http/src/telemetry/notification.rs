@@ -3,9 +3,7 @@
 use super::recent::Recent;
 use super::span::{Span, SpanKind, Value};
 use crate::random;
-use carillon_core::model::{
-    AcknowledgedBy, DropReason, HopStep, NotificationId, NotificationState, TraceContext,
-};
+use carillon_core::model::{DropReason, HopStep, NotificationId, TraceContext};
 use carillon_server::HopSeen;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -69,13 +67,15 @@ impl Ways {
     pub(super) fn expire(&mut self, now: SystemTime, spans: &mut Vec<Span>) {
         let age = |since: SystemTime| now.duration_since(since).unwrap_or_default();
         let over = self.0.extract_if(|_, way| age(way.last) > if way.has_ended { LATE } else { OPEN_MAX });
-        spans.extend(over.filter(|(_, way)| !way.has_ended).map(|(id, way)| way.whole(id, "waiting", None)));
+        spans.extend(
+            over.filter(|(_, way)| !way.has_ended).map(|(id, way)| way.whole(id, "waiting".into(), None)),
+        );
     }
 
     /// Gives a span to all that have none yet.
     pub(super) fn close(&mut self, spans: &mut Vec<Span>) {
         let open = self.0.drain().filter(|(_, way)| !way.has_ended);
-        spans.extend(open.map(|(id, way)| way.whole(id, "waiting", None)));
+        spans.extend(open.map(|(id, way)| way.whole(id, "waiting".into(), None)));
     }
 }
 
@@ -105,13 +105,13 @@ impl Way {
             HopStep::Acknowledged { session, by } => {
                 let on = self.on(session.as_str())?;
                 let since = on.written.unwrap_or(on.given);
-                let by = ("carillon.acknowledged_by", Value::Text(means(*by).into()));
+                let by = ("carillon.acknowledged_by", Value::Text(word(by)));
                 Some(self.part("acknowledge", since, at, vec![by]))
             }
             HopStep::Ended(..) if self.has_ended => None,
             HopStep::Ended(state, reason) => {
                 self.has_ended = true;
-                Some(self.whole(id, state_word(*state), *reason))
+                Some(self.whole(id, word(state), *reason))
             }
         }
     }
@@ -134,17 +134,16 @@ impl Way {
     }
 
     /// All of its way.
-    fn whole(&self, id: NotificationId, state: &'static str, reason: Option<DropReason>) -> Span {
+    fn whole(&self, id: NotificationId, state: Cow<'static, str>, reason: Option<DropReason>) -> Span {
         let text = |text: Cow<'static, str>| Value::Text(text);
         let mut attributes = vec![
             ("carillon.notification.id", text(id.to_string().into())),
-            ("carillon.notification.state", text(state.into())),
+            ("carillon.notification.state", text(state)),
             ("carillon.node", Value::Number(self.place.0.into())),
             ("carillon.shard", Value::Number(self.place.1.into())),
         ];
-        let reason = reason.and_then(|reason| serde_json::to_value(reason).ok());
-        let reason = reason.and_then(|reason| reason.as_str().map(str::to_owned));
-        attributes.extend(reason.clone().map(|reason| ("carillon.notification.reason", text(reason.into()))));
+        let reason = reason.map(word);
+        attributes.extend(reason.clone().map(|reason| ("carillon.notification.reason", text(reason))));
         Span {
             name: "notification".into(),
             kind: SpanKind::Internal,
@@ -154,28 +153,21 @@ impl Way {
             end: self.last,
             attributes,
             links: Vec::new(),
-            error: reason.map(Into::into),
+            error: reason,
         }
     }
 }
 
-fn means(by: AcknowledgedBy) -> &'static str {
-    match by {
-        AcknowledgedBy::StreamManagement => "stream-management",
-        AcknowledgedBy::Receipt => "receipt",
-        AcknowledgedBy::Socket => "socket",
-        AcknowledgedBy::Link => "link",
-    }
-}
-
-fn state_word(state: NotificationState) -> &'static str {
-    crate::provider::notifications::state_word(state)
+/// A word of the API.
+fn word(of: impl serde::Serialize) -> Cow<'static, str> {
+    let value = serde_json::to_value(of).ok();
+    value.and_then(|value| value.as_str().map(|word| Cow::Owned(word.to_owned()))).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_core::model::{ConnId, Hop, NodeId, Place, ShardId};
+    use carillon_core::model::{AcknowledgedBy, ConnId, Hop, NodeId, NotificationState, Place, ShardId};
     use carillon_wire::jid::Jid;
 
     const ID: NotificationId = NotificationId(7);

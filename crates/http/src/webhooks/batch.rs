@@ -136,7 +136,7 @@ pub(super) mod tests {
     };
 
     fn event(number: u64, bytes: usize) -> Prepared {
-        Prepared { number, ended: UnixMs(0), body: vec![b'1'; bytes].into() }
+        Prepared { number, of: None, ended: UnixMs(0), body: vec![b'1'; bytes].into() }
     }
 
     fn numbers(batch: &Batch) -> Vec<u64> {

@@ -145,11 +145,15 @@ pub(crate) async fn send(
         Outcome::Notified(trace) => *trace,
         other => return Err(Problem::unexpected(&other)),
     };
-    let is_far = places.as_ref().is_some_and(|(own, home)| own != home);
     let mut seen = Vec::new();
-    let trace = match is_far {
-        true => until_ended(&app, trace, deadline).await?,
-        false => {
+    let trace = match places {
+        // Its home may be a node whose steps are not seen here; those that are seen wait meanwhile.
+        Some(_) => {
+            let trace = until_ended(&app, trace, deadline).await?;
+            gather(steps, Instant::now() + ARRIVAL, &mut seen).await;
+            trace
+        }
+        None => {
             gather(steps, deadline, &mut seen).await;
             latest(&app, trace).await?
         }
@@ -190,7 +194,7 @@ async fn latest(app: &App, trace: Trace) -> Result<Trace, Problem> {
     }
 }
 
-/// What became of one at a home whose steps are not seen here.
+/// What became of one in a cell.
 async fn until_ended(app: &App, mut trace: Trace, deadline: Instant) -> Result<Trace, Problem> {
     while !trace.state.is_end() && Instant::now() < deadline {
         tokio::time::sleep(LOOK).await;
@@ -208,6 +212,6 @@ const TIMEOUT_MAX: u32 = 60;
 const EXPIRY_GRACE_MS: u64 = 5000;
 /// How long the acknowledgement of TCP is waited for after that of the device.
 const ARRIVAL: Duration = Duration::from_millis(200);
-/// How often a home on another node is asked.
+/// How often its home is asked in a cell.
 const LOOK: Duration = Duration::from_millis(50);
 const DEFAULT_PAYLOAD: &str = r#"{"carillon":"probe"}"#;

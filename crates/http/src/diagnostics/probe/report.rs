@@ -125,7 +125,7 @@ impl Probe<'_> {
 
     /// Whether the account's home is another node, whose steps are not seen.
     fn is_far(&self) -> bool {
-        self.places.as_ref().is_some_and(|(own, home)| own != home)
+        self.places.is_some() && self.seen.is_empty()
     }
 
     fn hop(&self, seen: &HopSeen, node: Option<String>) -> HopView {

@@ -16,4 +16,4 @@ pub(crate) use elsewhere::Elsewhere;
 pub(crate) use list::{__path_list, list, read_states};
 pub(crate) use send::{__path_send, send, send_as};
 pub(crate) use submit::{SendResult, sent, unknown_device};
-pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, state_word, trace};
+pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, trace};
