@@ -11,7 +11,7 @@ from harness.peer import Peer
 from harness.receiver import Authority, Receiver
 from harness.server import unique
 
-TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa01c902b7"
 SAMPLED = {"traceparent": f"00-{TRACE}-{CALLER}-01"}
 NOT_SAMPLED = {"traceparent": f"00-{TRACE}-{CALLER}-00"}
 

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
-    const SPAN: &str = "00f067aa0ba902b7";
+    const SPAN: &str = "00f067aa01c902b7";
 
     #[test]
     fn what_is_written_is_read() {
