@@ -145,20 +145,32 @@ pub(crate) async fn send(
         Outcome::Notified(trace) => *trace,
         other => return Err(Problem::unexpected(&other)),
     };
+    let (trace, seen) = wait(&app, trace, steps, deadline, places.is_some()).await?;
+    Ok(Json(Probe { began, notification: &notification, context, trace, seen, places }.view(&app)))
+}
+
+/// Waits for the steps until the last one, or the deadline. What became of it, and its steps as far as they are seen here.
+async fn wait(
+    app: &App,
+    trace: Trace,
+    steps: Followed,
+    deadline: Instant,
+    is_in_cell: bool,
+) -> Result<(Trace, Vec<HopSeen>), Problem> {
     let mut seen = Vec::new();
-    let trace = match places {
+    let trace = match is_in_cell {
         // Its home may be a node whose steps are not seen here; those that are seen wait meanwhile.
-        Some(_) => {
-            let trace = until_ended(&app, trace, deadline).await?;
+        true => {
+            let trace = until_ended(app, trace, deadline).await?;
             gather(steps, Instant::now() + ARRIVAL, &mut seen).await;
             trace
         }
-        None => {
+        false => {
             gather(steps, deadline, &mut seen).await;
-            latest(&app, trace).await?
+            latest(app, trace).await?
         }
     };
-    Ok(Json(Probe { began, notification: &notification, context, trace, seen, places }.view(&app)))
+    Ok((trace, seen))
 }
 
 /// The steps until the last one, or the deadline.
